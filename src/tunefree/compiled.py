@@ -1,0 +1,61 @@
+"""The one place that knows Numba: how functions are compiled, cached and dispatched in compiled code."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.extending import overload
+
+# No fast-math: sums keep the order of the paper, so the same input gives the same bytes.
+_OPTIONS = {"nogil": True, "error_model": "numpy"}
+
+
+@cache
+def source_key() -> str:
+    """Digest of every source file of the package, part of the key under which compiled code is cached.
+
+    Numba looks only at the file of the entry function when it decides whether its cache is still valid; a change in
+    a learner or a loss would otherwise go unnoticed.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def entry(factory: Callable[[str], Callable[..., Any]]) -> Callable[..., Any]:
+    """Compile an entry point: a function called from Python, cached on disk.
+
+    Parameters
+    ----------
+    factory : function
+        Given :func:`source_key`, returns the function to compile, which must refer to the key: what a function closes
+        over is part of its cache key.
+    """
+    function = factory(source_key())
+    # Numba names its cache files by the function's qualified name. A file of its own for each state of the sources
+    # is never read by another, whose classes it might not know.
+    function.__qualname__ = f"{function.__name__}_{source_key()}"
+    try:
+        return numba.njit(cache=True, **_OPTIONS)(function)
+    except RuntimeError:  # nowhere to write a cache (a read-only installation without a home): compile each time
+        return numba.njit(**_OPTIONS)(function)
+
+
+def inline(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a helper that is called only from compiled code; it becomes a part of the entry points that use it."""
+    return numba.njit(**_OPTIONS)(function)
+
+
+def dispatch(function: Callable[..., Any], bodies: dict[type, Callable[..., Any]]) -> None:
+    """Let compiled code call ``function``, with the body registered for the NamedTuple class of its first argument."""
+
+    @overload(function, strict=False, jit_options=_OPTIONS)
+    def in_compiled_code(first: Any, *rest: Any) -> Callable[..., Any] | None:
+        return bodies.get(getattr(first, "instance_class", None))  # type: ignore[arg-type]

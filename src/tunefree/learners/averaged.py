@@ -1,0 +1,118 @@
+"""The average of a learner's iterates, at the cost of the non-zeros of each row (online-to-batch conversion).
+
+A weight is a coordinate that changes only in rows with its feature, times a factor that all features share. The clock
+of an output is the sum of its factors so far, so a coordinate that has stood still since the clock showed ``since``
+contributes coordinate * (clock - since), paid when the feature is next seen. A round counts as much as its weight.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree import compiled
+from tunefree.learners.contract import CEILING, coordinate, factor, magnitude, predict, together, update
+from tunefree.rows import entry, size
+
+
+class Averaged(NamedTuple):
+    """A learner and the sum of its weights over the rounds."""
+
+    learner: Any
+    units: np.ndarray  # (d,)    the learner's magnitude of the feature when it was last seen, in place
+    totals: np.ndarray  # (d, K)  sum of coordinates times factors, up to since, in place
+    since: np.ndarray  # (d, K)  the clock when the coordinate was last counted, in place
+    clocks: np.ndarray  # (1, K)  sum of the factors of all rounds, in place
+    outputs: Any  # what to loop over, see contract.outputs
+    rounds: float  # sum of the rounds' weights, returned
+
+    @classmethod
+    def create(cls, learner: Any) -> Averaged:
+        """The learner, and the average of what its weights will be."""
+        n_features, n_outputs = learner.gradients.shape
+        arrays = together({"units": 0, "totals": n_outputs, "since": n_outputs}, n_features)
+        return cls(learner, **arrays, clocks=np.zeros((1, n_outputs)), outputs=learner.outputs, rounds=0.0)
+
+    def blank(self, n_features: int, n_outputs: int) -> Averaged:
+        return self.create(self.learner.blank(n_features, n_outputs))
+
+
+@predict.register(Averaged)
+def predict_averaged(state, x, scale, margins):
+    for e in range(size(x)):
+        j, x_j = entry(x, e)
+        if x_j != 0.0:
+            settle(state, j)
+    learner = predict(state.learner, x, scale, margins)
+    for e in range(size(x)):
+        j, x_j = entry(x, e)
+        if x_j != 0.0:
+            for k in range(len(state.outputs)):
+                share = factor(learner, k) * scale.weight
+                state.totals[j, k] = bounded(state.totals[j, k] * exchange(state, learner, j))
+                state.totals[j, k] = bounded(state.totals[j, k] + coordinate(learner, j, k) * share)
+                state.since[j, k] = state.clocks[0, k] + share
+            state.units[j] = magnitude(learner, j)
+    for k in range(len(state.outputs)):
+        state.clocks[0, k] = bounded(state.clocks[0, k] + factor(learner, k) * scale.weight)
+    return Averaged(
+        learner,
+        state.units,
+        state.totals,
+        state.since,
+        state.clocks,
+        state.outputs,
+        state.rounds + scale.weight,
+    )
+
+
+@compiled.inline
+def settle(state, j):
+    """Count a coordinate for the rounds in which it stood still."""
+    for k in range(len(state.outputs)):
+        still = coordinate(state.learner, j, k) * (state.clocks[0, k] - state.since[j, k])
+        state.totals[j, k] = bounded(state.totals[j, k] + still)
+        state.since[j, k] = state.clocks[0, k]
+
+
+@compiled.inline
+def exchange(state, learner, j):
+    """From the unit of the total to the learner's present unit of the feature, which grows with its largest value."""
+    return magnitude(learner, j) / state.units[j] if state.units[j] > 0.0 else 1.0
+
+
+@compiled.inline
+def bounded(number):
+    return min(max(number, -CEILING), CEILING)
+
+
+@update.register(Averaged)
+def update_averaged(state, x, gradient):
+    return Averaged(
+        update(state.learner, x, gradient),
+        state.units,
+        state.totals,
+        state.since,
+        state.clocks,
+        state.outputs,
+        state.rounds,
+    )
+
+
+@coordinate.register(Averaged)
+def coordinate_averaged(state, j, k):
+    if state.rounds == 0.0:
+        return 0.0
+    still = coordinate(state.learner, j, k) * (state.clocks[0, k] - state.since[j, k])
+    return bounded(state.totals[j, k] + still) / state.rounds
+
+
+@factor.register(Averaged)
+def factor_averaged(state, k):
+    return 1.0
+
+
+@magnitude.register(Averaged)
+def magnitude_averaged(state, j):
+    return state.units[j]

@@ -1,0 +1,128 @@
+"""What every learner obeys.
+
+A learner is an immutable NamedTuple of arrays (changed in place) and scalars (returned). It sees a row before it
+predicts, then the gradient of the round's loss in its K margins, and keeps the promise that its margins are linear in
+the row. Its weight for feature j and output k is ``coordinate(state, j, k) * factor(state, k) / magnitude(state, j)``:
+numbers near 1, whatever the scale of the feature, a factor shared by all features (so that shrinking costs nothing),
+and the feature's own unit.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from tunefree.generic import generic
+
+State = TypeVar("State")
+
+# A margin or a wealth beyond this says nothing more, and its square is still finite.
+CEILING = 1e150
+LOG_CEILING = 345.0
+LARGEST = 1e308
+
+
+class Scale(NamedTuple):
+    """What is known of a round before its target."""
+
+    slope: float  # bound on the absolute weighted slope of the round
+    margin: float  # natural size of a margin: 1 for classification, the spread of the target for regression
+    weight: float  # the sample's weight
+
+
+@generic
+def predict(state: Any, x: Any, scale: Scale, margins: np.ndarray) -> Any:
+    """Write the K margins of row ``x``; statistics of the features (never of the target) may be updated.
+
+    Returns the new state.
+    """
+    raise TypeError(f"{type(state).__name__} is not a learner")
+
+
+@generic
+def update(state: Any, x: Any, gradient: np.ndarray) -> Any:
+    """Learn from the gradient (K,) of the loss in the margins just predicted for ``x``; returns the new state."""
+    raise TypeError(f"{type(state).__name__} is not a learner")
+
+
+@generic
+def coordinate(state: Any, j: int, k: int) -> float:
+    """The part of the weight of feature ``j`` for output ``k`` that only rows with feature ``j`` change."""
+    raise TypeError(f"{type(state).__name__} is not a learner")
+
+
+@generic
+def factor(state: Any, k: int) -> float:
+    """The part of the weights for output ``k`` that all features share."""
+    raise TypeError(f"{type(state).__name__} is not a learner")
+
+
+@generic
+def magnitude(state: Any, j: int) -> float:
+    """The unit in which feature ``j`` is measured; 0 while it has not been seen."""
+    raise TypeError(f"{type(state).__name__} is not a learner")
+
+
+def outputs(n_outputs: int) -> tuple[int, ...] | np.ndarray:
+    """What a learner loops over, output by output: ``range(len(state.outputs))``.
+
+    For one output it is a tuple, whose length the compiler knows, so that the loop is dropped; for several an array,
+    so that one compilation serves any number.
+    """
+    return (0,) if n_outputs == 1 else np.arange(n_outputs)
+
+
+def together(shapes: dict[str, int], n_features: int) -> dict[str, np.ndarray]:
+    """Zero arrays, one row a feature, that share one block of memory so that a feature's statistics lie side by side.
+
+    Parameters
+    ----------
+    shapes : dict
+        Name of each array and its number of columns; 0 for a one-dimensional array.
+    n_features : int
+        Number of rows.
+
+    Examples
+    --------
+    >>> arrays = together({"largest": 0, "gradients": 2}, n_features=4)
+    >>> arrays["largest"].shape, arrays["gradients"].shape
+    ((4,), (4, 2))
+    """
+    n_features = max(n_features, 2)  # one row would count as contiguous, another type to compile for
+    single = [name for name, columns in shapes.items() if columns == 0]
+    several = [name for name, columns in shapes.items() if columns]
+    outputs = shapes[several[0]] if several else 0
+    block = np.zeros((n_features, len(single) + len(several) * outputs))
+    arrays = {name: block[:, i] for i, name in enumerate(single)}
+    for i, name in enumerate(several):
+        arrays[name] = block[:, len(single) + i :: len(several)]
+    return arrays
+
+
+def grow(state: Any, n_features: int, n_outputs: int, first: int = 0) -> Any:
+    """The same learner with room for more features and outputs, which start as new.
+
+    A learner's one-dimensional arrays have an entry a feature; the last axis of its two-dimensional ones is the output.
+
+    Parameters
+    ----------
+    state : learner
+    n_features, n_outputs : int
+        New sizes, at least the present ones.
+    first : int, default 0
+        The output that the first present output becomes.
+    """
+    fields = {}
+    for name, old, new in zip(state._fields, state, state.blank(n_features, n_outputs), strict=True):
+        if hasattr(old, "_fields"):
+            fields[name] = grow(old, n_features, n_outputs, first)
+        elif name != "outputs" and isinstance(old, np.ndarray):
+            corner = new[: len(old)]
+            if old.ndim == 2:
+                corner = corner[:, first : first + old.shape[1]]
+            corner[...] = old
+            fields[name] = new
+        else:
+            fields[name] = new if name == "outputs" else old
+    return type(state)(**fields)

@@ -1,0 +1,226 @@
+"""PiSTOL for linear models, and one copy of it a coordinate.
+
+Orabona: Simultaneous model selection and optimization through parameter-free stochastic learning (NIPS 2014),
+Algorithm 3 with the linear kernel, and Appendix A.
+
+The paper assumes ||x_t|| <= 1 and slopes of at most L. Here M = max bound_t ||x_t|| with ``bound_t`` the known bound on
+the round's slope, and the paper's algorithm with L = 1 is run on bound * x / M; written out in the data's own scale,
+
+    alpha_{t-1} = a M (M + sum |s| ||x||),    w_t = g_{t-1} (b / alpha_{t-1}) exp(||g_{t-1}||^2 / (2 alpha_{t-1})).
+
+Slopes come divided by the loss's Lipschitz constant L: a and b here are the paper's a / L and b / L.
+The exponential is taken of the sum of logarithms, so it cannot overflow before the weight itself would.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree import compiled
+from tunefree.learners.contract import (
+    CEILING,
+    LARGEST,
+    LOG_CEILING,
+    coordinate,
+    factor,
+    magnitude,
+    outputs,
+    predict,
+    together,
+    update,
+)
+from tunefree.rows import entry, size
+
+
+class PiSTOL(NamedTuple):
+    """PiSTOL with the linear kernel (Algorithm 3): invariant to the scale of the data as a whole."""
+
+    gradients: np.ndarray  # (d, K)  g / unit: minus the sum of gradients, in place
+    norms: np.ndarray  # (1, K)  ||g / unit||^2, in place
+    slopes: np.ndarray  # (1, K)  sum of |s| ||x|| / unit, in place
+    outputs: Any  # what to loop over, see contract.outputs
+    unit: float  # power of two next to the norm of the first row that is not 0; 0 before it, returned
+    largest: float  # M / unit, returned
+    norm: float  # ||x_t|| / unit of the present row, returned
+    margin: float  # scale.margin of the latest round, returned
+    a: float  # the theory asks for at least 2.25
+    b: float  # in units of scale.margin
+
+    @classmethod
+    def create(cls, n_features: int, n_outputs: int = 1, a: float = 2.25, b: float = 1.0) -> PiSTOL:
+        """A learner that has seen nothing."""
+        gradients = np.zeros((max(n_features, 2), n_outputs))
+        norms, slopes = np.zeros((1, n_outputs)), np.zeros((1, n_outputs))
+        return cls(gradients, norms, slopes, outputs(n_outputs), 0.0, 0.0, 0.0, 1.0, a, b)
+
+    def blank(self, n_features: int, n_outputs: int) -> PiSTOL:
+        return self.create(n_features, n_outputs)
+
+
+class CoordinatePiSTOL(NamedTuple):
+    """One copy of PiSTOL a coordinate (Appendix A): invariant to the scale of each feature."""
+
+    largest: np.ndarray  # (d,)    M_i, in place
+    gradients: np.ndarray  # (d, K)  g_i / M_i: minus the sum of gradients, in place
+    slopes: np.ndarray  # (d, K)  sum of |s x_i| / M_i, in place
+    outputs: Any  # what to loop over, see contract.outputs
+    margin: float  # scale.margin of the latest round, returned
+    a: float  # the theory asks for at least 2.25
+    b: float  # in units of scale.margin; the paper's choice is 1 / d
+
+    @classmethod
+    def create(cls, n_features: int, n_outputs: int = 1, a: float = 2.25, b: float = 1.0) -> CoordinatePiSTOL:
+        """A learner that has seen nothing."""
+        arrays = together({"largest": 0, "gradients": n_outputs, "slopes": n_outputs}, n_features)
+        return cls(**arrays, outputs=outputs(n_outputs), margin=1.0, a=a, b=b)
+
+    def blank(self, n_features: int, n_outputs: int) -> CoordinatePiSTOL:
+        return self.create(n_features, n_outputs)
+
+
+@compiled.inline
+def relative(x_j, unit):
+    """A value in units of the first row, small enough to be squared."""
+    return min(max(x_j / unit, -CEILING), CEILING)
+
+
+@compiled.inline
+def norm_of(x, unit):
+    """The norm of a row in units."""
+    total = 0.0
+    for e in range(size(x)):
+        j, x_j = entry(x, e)
+        ratio = relative(x_j, unit)
+        total += ratio * ratio
+    return math.sqrt(min(total, LARGEST))
+
+
+@compiled.inline
+def unit_of(x):
+    """Power of two next to the largest value of a row; 0 for a row of zeros."""
+    largest = 0.0
+    for e in range(size(x)):
+        j, x_j = entry(x, e)
+        largest = max(largest, abs(x_j))
+    return 2.0 ** math.floor(math.log2(largest)) if largest > 0.0 else 0.0
+
+
+@predict.register(PiSTOL)
+def predict_pistol(state, x, scale, margins):
+    margins[:] = 0.0
+    unit = state.unit if state.unit > 0.0 else unit_of(x)
+    norm = norm_of(x, unit) if unit > 0.0 else 0.0
+    largest = max(state.largest, min(scale.slope * norm, CEILING))
+    seen = PiSTOL(
+        state.gradients,
+        state.norms,
+        state.slopes,
+        state.outputs,
+        unit,
+        largest,
+        norm,
+        scale.margin,
+        state.a,
+        state.b,
+    )
+    if largest > 0.0:
+        for k in range(len(state.outputs)):
+            total = 0.0
+            for e in range(size(x)):
+                j, x_j = entry(x, e)
+                total += state.gradients[j, k] * relative(x_j, unit)
+            margins[k] = min(max(total * factor(seen, k), -CEILING), CEILING)
+    return seen
+
+
+@update.register(PiSTOL)
+def update_pistol(state, x, gradient):
+    if state.unit > 0.0:
+        for k in range(len(state.outputs)):
+            state.slopes[0, k] = min(state.slopes[0, k] + abs(gradient[k]) * state.norm, CEILING)
+            for e in range(size(x)):
+                j, x_j = entry(x, e)
+                step = gradient[k] * relative(x_j, state.unit)
+                before = state.gradients[j, k]
+                state.gradients[j, k] = min(max(before - step, -CEILING), CEILING)
+                # ||g - s x||^2 - ||g||^2, coordinate by coordinate
+                state.norms[0, k] = min(max(state.norms[0, k] + step * (step - 2.0 * before), 0.0), LARGEST)
+    return state
+
+
+@coordinate.register(PiSTOL)
+def coordinate_pistol(state, j, k):
+    return state.gradients[j, k]
+
+
+@factor.register(PiSTOL)
+def factor_pistol(state, k):
+    if state.largest == 0.0:
+        return 0.0
+    # log alpha = log a + log M + log(M + A): alpha itself could overflow
+    log_alpha = math.log(state.a) + math.log(state.largest) + math.log(state.largest + state.slopes[0, k])
+    exponent = state.norms[0, k] / 2.0 * math.exp(-log_alpha)
+    return state.b * state.margin * math.exp(min(exponent - log_alpha, LOG_CEILING))
+
+
+@magnitude.register(PiSTOL)
+def magnitude_pistol(state, j):
+    return state.unit
+
+
+@compiled.inline
+def see(state, j, size_of_x):
+    """Let M_i grow to the size of the feature just seen; the statistics relative to it shrink."""
+    shrink = state.largest[j] / size_of_x
+    state.largest[j] = size_of_x
+    for k in range(len(state.outputs)):
+        state.gradients[j, k] *= shrink
+        state.slopes[j, k] *= shrink
+
+
+@predict.register(CoordinatePiSTOL)
+def predict_coordinate_pistol(state, x, scale, margins):
+    margins[:] = 0.0
+    seen = CoordinatePiSTOL(
+        state.largest, state.gradients, state.slopes, state.outputs, scale.margin, state.a, state.b
+    )
+    for e in range(size(x)):
+        j, x_j = entry(x, e)
+        size_of_x = min(scale.slope * abs(x_j), LARGEST)
+        if size_of_x > state.largest[j]:
+            see(state, j, size_of_x)
+        if x_j != 0.0 and state.largest[j] > 0.0:
+            for k in range(len(state.outputs)):
+                margins[k] += coordinate(seen, j, k) * seen.b * seen.margin * (x_j / state.largest[j])
+    return seen
+
+
+@coordinate.register(CoordinatePiSTOL)
+def coordinate_coordinate_pistol(state, j, k):
+    gradient, alpha = state.gradients[j, k], state.a * (1.0 + state.slopes[j, k])
+    return gradient / alpha * math.exp(min(gradient * gradient / (2.0 * alpha), LOG_CEILING))
+
+
+@update.register(CoordinatePiSTOL)
+def update_coordinate_pistol(state, x, gradient):
+    for e in range(size(x)):
+        j, x_j = entry(x, e)
+        if x_j != 0.0 and state.largest[j] > 0.0:
+            for k in range(len(state.outputs)):
+                step = gradient[k] * (x_j / state.largest[j])
+                state.gradients[j, k] -= step
+                state.slopes[j, k] += abs(step)
+    return state
+
+
+@factor.register(CoordinatePiSTOL)
+def factor_coordinate_pistol(state, k):
+    return state.b * state.margin
+
+
+@magnitude.register(CoordinatePiSTOL)
+def magnitude_coordinate_pistol(state, j):
+    return state.largest[j]

@@ -1,0 +1,218 @@
+"""From a loss of one prediction to the gradient in K margins of one target.
+
+An objective knows what the target is (a label, a class, a number) and divides slopes by the loss's Lipschitz constant.
+Where there is none, slopes are clipped at the steepest one seen before, which bounds them; this adds to the regret at
+most the largest slope times the range of the margins, once (Cutkosky 2019, Artificial constraints and hints). It for regression the running centre and spread of the target, so that targets of any scale and
+offset are learned alike.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree import compiled
+from tunefree.generic import generic
+from tunefree.learners.contract import Scale
+from tunefree.losses import finite, slope, value
+
+
+class Binary(NamedTuple):
+    """One margin, targets -1 and +1."""
+
+    loss: Any  # loss of the margin
+    steepest: float  # largest absolute slope so far, returned
+
+
+class OneAgainstAll(NamedTuple):
+    """K margins, targets 0 .. K - 1; the sum of the binary losses of each class against the others."""
+
+    loss: Any  # loss of each margin
+    steepest: float  # largest absolute slope so far, returned
+
+
+class Multinomial(NamedTuple):
+    """K margins, targets 0 .. K - 1; minus the log-probability of the class under the softmax of the margins."""
+
+    steepest: float  # 1: the loss is Lipschitz
+
+
+class Regression(NamedTuple):
+    """One margin, real targets; the margin predicts the target minus its running mean, in units of the first target.
+
+    The unit is a power of two, so it costs no bit; a learner's initial wealth follows the mean absolute deviation.
+    """
+
+    loss: Any  # loss of the prediction, in the target's own units
+    steepest: float  # largest absolute slope so far, in grains, returned
+    grain: float  # power of two next to the first slope that is not 0; 0 before it, returned
+    unit: float  # power of two next to the first target that is not 0; 0 before it, returned
+    centre: float  # running mean of the targets, in units, returned
+    spread: float  # running mean of |target - centre|, in units, returned
+    mass: float  # sum of the sample weights, returned
+
+
+def regression(loss: Any) -> Regression:
+    """An objective that has seen no target yet."""
+    return Regression(loss, steepest=0.0, grain=0.0, unit=0.0, centre=0.0, spread=0.0, mass=0.0)
+
+
+@generic
+def scale(objective: Any, weight: float) -> Scale:
+    """What is known of a round of this sample weight before its target."""
+    raise TypeError(f"{type(objective).__name__} is not an objective")
+
+
+@generic
+def differentiate(objective: Any, y: float, weight: float, margins: np.ndarray, gradient: np.ndarray) -> Any:
+    """Write the weighted gradient (K,) in the margins, each part at most ``scale.slope``; returns the new objective."""
+    raise TypeError(f"{type(objective).__name__} is not an objective")
+
+
+@generic
+def respond(objective: Any, margins: np.ndarray) -> None:
+    """Turn a learner's margins into the predictions that the objective's loss is a function of, in place."""
+    raise TypeError(f"{type(objective).__name__} is not an objective")
+
+
+@generic
+def suffer(objective: Any, y: float, predictions: np.ndarray) -> float:
+    """The loss of predictions (K,)."""
+    raise TypeError(f"{type(objective).__name__} is not an objective")
+
+
+@compiled.inline
+def unit_slope(loss, y, prediction):
+    """The slope of a loss, divided by its Lipschitz constant where it has one."""
+    steep = slope(loss, y, prediction)
+    return steep / loss.lipschitz if loss.lipschitz < math.inf else steep
+
+
+@compiled.inline
+def slope_bound(objective):
+    """What bounds the next unit slope: 1, or the steepest so far where the loss has no Lipschitz constant."""
+    return 1.0 if objective.loss.lipschitz < math.inf else objective.steepest
+
+
+@compiled.inline
+def first_power(power, number):
+    """The power of two already found, or else the one next to a number that is not 0."""
+    if power == 0.0 and number != 0.0:
+        return 2.0 ** math.floor(math.log2(abs(number)))
+    return power
+
+
+@compiled.inline
+def known(bound, weight, margin):
+    """The scale of a round; what is known of its slope is never so small that a feature over it would overflow."""
+    return Scale(max(bound * weight, 1e-150) if bound > 0.0 else 0.0, margin, weight)
+
+
+@compiled.inline
+def clip(number, bound):
+    return min(max(number, -bound), bound)
+
+
+@scale.register(Binary)
+def scale_binary(objective, weight):
+    return known(slope_bound(objective), weight, 1.0)
+
+
+@differentiate.register(Binary)
+def differentiate_binary(objective, y, weight, margins, gradient):
+    steep = unit_slope(objective.loss, y, margins[0])
+    gradient[0] = weight * clip(steep, slope_bound(objective))
+    return Binary(objective.loss, max(objective.steepest, abs(steep)))
+
+
+@suffer.register(Binary)
+def suffer_binary(objective, y, predictions):
+    return value(objective.loss, y, predictions[0])
+
+
+@scale.register(OneAgainstAll)
+def scale_one_against_all(objective, weight):
+    return known(slope_bound(objective), weight, 1.0)
+
+
+@differentiate.register(OneAgainstAll)
+def differentiate_one_against_all(objective, y, weight, margins, gradient):
+    steepest = objective.steepest
+    for k in range(len(margins)):
+        steep = unit_slope(objective.loss, 1.0 if k == y else -1.0, margins[k])
+        gradient[k] = weight * clip(steep, slope_bound(objective))
+        steepest = max(steepest, abs(steep))
+    return OneAgainstAll(objective.loss, steepest)
+
+
+@suffer.register(OneAgainstAll)
+def suffer_one_against_all(objective, y, predictions):
+    total = 0.0
+    for k in range(len(predictions)):
+        total += value(objective.loss, 1.0 if k == y else -1.0, predictions[k])
+    return finite(total)
+
+
+@scale.register(Multinomial)
+def scale_multinomial(objective, weight):
+    return known(1.0, weight, 1.0)
+
+
+@differentiate.register(Multinomial)
+def differentiate_multinomial(objective, y, weight, margins, gradient):
+    peak = np.max(margins)
+    total = 0.0
+    for k in range(len(margins)):
+        gradient[k] = math.exp(margins[k] - peak)
+        total += gradient[k]
+    for k in range(len(margins)):
+        gradient[k] = weight * (gradient[k] / total - (1.0 if k == y else 0.0))
+    return objective
+
+
+@suffer.register(Multinomial)
+def suffer_multinomial(objective, y, predictions):
+    peak = np.max(predictions)
+    total = 0.0
+    for k in range(len(predictions)):
+        total += math.exp(predictions[k] - peak)
+    return finite(math.log(total) + (peak - predictions[int(y)]))
+
+
+@scale.register(Regression)
+def scale_regression(objective, weight):
+    return known(slope_bound(objective), weight, objective.spread)
+
+
+@differentiate.register(Regression)
+def differentiate_regression(objective, y, weight, margins, gradient):
+    unit = first_power(objective.unit, y)
+    target = finite(y / unit) if unit > 0.0 else 0.0
+    mass = objective.mass + weight
+    centre = objective.centre + (target - objective.centre) * (weight / mass)
+    spread = objective.spread + (abs(target - centre) - objective.spread) * (weight / mass)
+    # The target's own deviation counts with the mean that includes it: the first target is no surprise.
+    steep = unit_slope(objective.loss, y, finite((centre + margins[0]) * unit))
+    grain = 1.0 if objective.loss.lipschitz < math.inf else first_power(objective.grain, steep)
+    steep = finite(steep / grain) if grain > 0.0 else 0.0
+    gradient[0] = weight * clip(steep, slope_bound(objective))
+    return Regression(objective.loss, max(objective.steepest, abs(steep)), grain, unit, centre, spread, mass)
+
+
+@suffer.register(Regression)
+def suffer_regression(objective, y, predictions):
+    return value(objective.loss, y, predictions[0])
+
+
+for kind in (Binary, OneAgainstAll, Multinomial):
+
+    @respond.register(kind)
+    def respond_with_margins(objective, margins):
+        pass
+
+
+@respond.register(Regression)
+def respond_regression(objective, margins):
+    margins[0] = finite((objective.centre + margins[0]) * objective.unit)

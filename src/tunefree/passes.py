@@ -1,0 +1,63 @@
+"""The only compiled entry points: learn from rows, read the weights, predict rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tunefree import compiled
+from tunefree.learners.contract import CEILING, coordinate, factor, magnitude, predict, update
+from tunefree.objectives import differentiate, respond, scale, suffer
+from tunefree.rows import entry, n_rows, row, size
+
+
+@compiled.entry
+def learn(sources):
+    def learn(state, objective, X, y, weight, predictions, losses):
+        assert sources
+        gradient = np.empty(predictions.shape[1])
+        for i in range(n_rows(X)):
+            x, margins = row(X, i), predictions[i]
+            state = predict(state, x, scale(objective, weight[i]), margins)
+            before = objective
+            if weight[i] > 0.0:
+                objective = differentiate(objective, y[i], weight[i], margins, gradient)
+                state = update(state, x, gradient)
+            respond(before, margins)
+            losses[i] = suffer(before, y[i], margins)
+        return state, objective
+
+    return learn
+
+
+@compiled.entry
+def read(sources):
+    def read(state, weights, units):
+        assert sources
+        for j in range(weights.shape[0]):
+            units[j] = magnitude(state, j)
+            for k in range(weights.shape[1]):
+                weights[j, k] = bounded(coordinate(state, j, k) * factor(state, k)) if units[j] > 0.0 else 0.0
+
+    return read
+
+
+@compiled.entry
+def score(sources):
+    def score(weights, units, X, margins):
+        assert sources
+        for i in range(n_rows(X)):
+            x = row(X, i)
+            margins[i] = 0.0
+            for e in range(size(x)):
+                j, x_j = entry(x, e)
+                if x_j != 0.0 and units[j] > 0.0:
+                    ratio = bounded(x_j / units[j])
+                    for k in range(margins.shape[1]):
+                        margins[i, k] += weights[j, k] * ratio
+
+    return score
+
+
+@compiled.inline
+def bounded(number):
+    return min(max(number, -CEILING), CEILING)

@@ -1,0 +1,217 @@
+"""Rows of numbers, whatever holds them: one small interface over dense, sparse and tabular data.
+
+A block of rows answers ``n_rows(X)`` and ``row(X, i)``; a row answers ``size(x)`` and ``entry(x, k)``, the k-th pair
+``(feature, value)``. Every learner is written once against these four. Feature 0 is the constant (the intercept),
+so that the number of features may grow along a stream; a block's other features start at 1. Entries of value 0 are
+allowed and mean that nothing is known of that feature.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tunefree.generic import generic
+
+
+class Dense(NamedTuple):
+    """Rows of an array."""
+
+    values: np.ndarray  # (n, d) float64, read-only
+    constant: float  # value of feature 0: 1, or 0 without an intercept
+
+
+class DenseRow(NamedTuple):
+    """One row of :class:`Dense`."""
+
+    values: np.ndarray  # (d,)
+    constant: float
+
+
+class Sparse(NamedTuple):
+    """Compressed sparse rows."""
+
+    pointers: np.ndarray  # (n + 1,) int64: row i has the entries pointers[i] .. pointers[i + 1]
+    features: np.ndarray  # (entries,) int32, from 1
+    values: np.ndarray  # (entries,) float64
+    constant: float
+
+
+class SparseRow(NamedTuple):
+    """One row of :class:`Sparse`."""
+
+    features: np.ndarray  # (entries,)
+    values: np.ndarray  # (entries,)
+    constant: float
+
+
+class Table(NamedTuple):
+    """Rows of a table: numbers, one-hot codes, and the words of its texts."""
+
+    numbers: np.ndarray  # (n, p) float64
+    columns: np.ndarray  # (p,) int32: the feature of each number
+    codes: np.ndarray  # (n, q) int32: the feature that is 1, or 0 where nothing is known
+    pointers: np.ndarray  # (n + 1,) int64: into the words
+    features: np.ndarray  # (words,) int32
+    values: np.ndarray  # (words,) float64
+    constant: float
+
+
+class TableRow(NamedTuple):
+    """One row of :class:`Table`."""
+
+    numbers: np.ndarray  # (p,)
+    columns: np.ndarray  # (p,)
+    codes: np.ndarray  # (q,)
+    features: np.ndarray  # (words,)
+    values: np.ndarray  # (words,)
+    constant: float
+
+
+@generic
+def n_rows(X: Any) -> int:
+    """Number of rows of a block."""
+    raise TypeError(f"{type(X).__name__} is not a block of rows")
+
+
+@generic
+def row(X: Any, i: int) -> Any:
+    """The i-th row of a block."""
+    raise TypeError(f"{type(X).__name__} is not a block of rows")
+
+
+@generic
+def size(x: Any) -> int:
+    """Number of entries of a row."""
+    raise TypeError(f"{type(x).__name__} is not a row")
+
+
+@generic
+def entry(x: Any, k: int) -> tuple[int, float]:
+    """The k-th entry of a row: (feature, value)."""
+    raise TypeError(f"{type(x).__name__} is not a row")
+
+
+@n_rows.register(Dense)
+def n_rows_dense(X):
+    return len(X.values)
+
+
+@row.register(Dense)
+def row_dense(X, i):
+    return DenseRow(X.values[i], X.constant)
+
+
+@size.register(DenseRow)
+def size_dense(x):
+    return len(x.values) + 1
+
+
+@entry.register(DenseRow)
+def entry_dense(x, k):
+    if k == 0:
+        return np.uint32(0), x.constant
+    return np.uint32(k), x.values[k - 1]
+
+
+@n_rows.register(Sparse)
+def n_rows_sparse(X):
+    return len(X.pointers) - 1
+
+
+@row.register(Sparse)
+def row_sparse(X, i):
+    start, stop = X.pointers[i], X.pointers[i + 1]
+    return SparseRow(X.features[start:stop], X.values[start:stop], X.constant)
+
+
+@size.register(SparseRow)
+def size_sparse(x):
+    return len(x.values) + 1
+
+
+@entry.register(SparseRow)
+def entry_sparse(x, k):
+    if k == 0:
+        return np.uint32(0), x.constant
+    return np.uint32(x.features[k - 1]), x.values[k - 1]
+
+
+@n_rows.register(Table)
+def n_rows_table(X):
+    return len(X.numbers)
+
+
+@row.register(Table)
+def row_table(X, i):
+    start, stop = X.pointers[i], X.pointers[i + 1]
+    return TableRow(X.numbers[i], X.columns, X.codes[i], X.features[start:stop], X.values[start:stop], X.constant)
+
+
+@size.register(TableRow)
+def size_table(x):
+    return 1 + len(x.numbers) + len(x.codes) + len(x.values)
+
+
+@entry.register(TableRow)
+def entry_table(x, k):
+    if k == 0:
+        return np.uint32(0), x.constant
+    k -= 1
+    if k < len(x.numbers):
+        return np.uint32(x.columns[k]), x.numbers[k]
+    k -= len(x.numbers)
+    if k < len(x.codes):
+        code = x.codes[k]
+        return np.uint32(code), 1.0 if code > 0 else 0.0
+    k -= len(x.codes)
+    return np.uint32(x.features[k]), x.values[k]
+
+
+def read_only(array: ArrayLike, dtype: Any) -> np.ndarray:
+    """A read-only, C-contiguous view (a copy only where the layout or type asks for one): the one kind of array that
+    enters compiled code, so that each entry point is compiled once and a user's data cannot be changed."""
+    view = np.ascontiguousarray(array, dtype).view()
+    view.flags.writeable = False
+    return view
+
+
+def dense(values: ArrayLike, intercept: bool = True) -> Dense:
+    """Rows of a two-dimensional array; column j becomes feature j + 1."""
+    return Dense(read_only(values, np.float64), float(intercept))
+
+
+def sparse(pointers: ArrayLike, features: ArrayLike, values: ArrayLike, intercept: bool = True) -> Sparse:
+    """Compressed sparse rows; ``features`` start at 1 and no row holds a feature twice."""
+    return Sparse(
+        read_only(pointers, np.int64), read_only(features, np.int32), read_only(values, np.float64), float(intercept)
+    )
+
+
+def table(numbers: ArrayLike, columns: ArrayLike, codes: ArrayLike, words: Sparse | None = None) -> Table:
+    """Rows of a table: ``numbers`` (n, p) of features ``columns``, one-hot ``codes`` (n, q), and sparse ``words``."""
+    numbers = read_only(numbers, np.float64)
+    if words is None:
+        words = sparse(np.zeros(len(numbers) + 1), [], [])
+    return Table(
+        numbers,
+        read_only(columns, np.int32),
+        read_only(codes, np.int32),
+        words.pointers,
+        words.features,
+        words.values,
+        1.0,
+    )
+
+
+def part(X: Any, start: int, stop: int) -> Any:
+    """Rows ``start`` to ``stop`` of a block, as a block of the same kind that shares its memory."""
+    rows = X._asdict()
+    for name in ("values", "numbers", "codes"):
+        if name in rows and rows[name].ndim == 2:
+            rows[name] = rows[name][start:stop]
+    if "pointers" in rows:
+        rows["pointers"] = rows["pointers"][start : stop + 1]
+    return type(X)(**rows)

@@ -1,0 +1,1 @@
+"""Sources of batches: from files, standard input and data frames to blocks of rows."""

@@ -1,0 +1,176 @@
+"""Dates, timestamps and times of day: one-hot calendar fields and elapsed time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tunefree.stream.columns import Array, Codes, Faults, Parts, blanked, cast, missing_codes, plain
+from tunefree.stream.keys import hash_name
+
+_MICROSECONDS_A_DAY = 86_400_000_000
+_MICROSECONDS_AN_HOUR = 3_600_000_000
+_DATE = r"^\s*\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?"
+_ZONE = r"(Z|[+-]\d\d(:?\d\d)?)"
+
+
+class Instants(NamedTuple):
+    """Microseconds since 1970."""
+
+    absolute: np.ndarray  # (n,) int64: UTC, or as written where no time zone is known
+    local: np.ndarray  # (n,) int64: as the clock on the wall showed it
+    missing: np.ndarray  # (n,) bool
+
+
+class Moment:
+    """Dates and timestamps: year, month, day of week and hour one-hot; days since the stream's first as a number.
+
+    Parameters
+    ----------
+    name : str
+    zone : str, optional
+        Time zone of the calendar fields; None where the timestamps carry none.
+    hours : bool
+        Whether there are hours (not for dates).
+    origin : int, optional
+        The stream's first timestamp, once it has been seen.
+    """
+
+    kind: ClassVar[str] = "moment"
+    families: ClassVar[frozenset[str]] = frozenset({"moment", "string", "null"})
+
+    def __init__(self, name: str, zone: str | None = None, hours: bool = True, origin: int | None = None) -> None:
+        self.name, self.zone, self.hours, self.origin = name, zone, hours, origin
+
+    def names(self) -> list[str]:
+        return [f"{self.name}[days]"]
+
+    def arrow_type(self) -> Any:
+        return pa.string()  # parsed here: texts may mix dates with and without a time
+
+    def options(self) -> dict[str, Any]:
+        return {"zone": self.zone, "hours": self.hours, "origin": self.origin}
+
+    def convert(self, array: Array, faults: Faults) -> Instants:
+        given = plain(array)
+        moments, failed = cast(*_as_moments(blanked(given), self.zone))
+        faults.add(failed, self.name, lambda row: f"{given[row]!s} is not a date or timestamp")
+        local = moments
+        if self.zone is not None:
+            local = pc.local_timestamp(moments.cast(pa.timestamp("us", self.zone)))
+        return Instants(_integers(moments), _integers(local), moments.is_null().to_numpy(zero_copy_only=False))
+
+    def parts(self, moments: Instants, learning: bool) -> Parts:
+        here = ~moments.missing
+        if learning and self.origin is None and here.any():
+            self.origin = int(moments.absolute[here.argmax()])
+        since = moments.absolute - (self.origin or 0)
+        days = np.where(here & (self.origin is not None), since / _MICROSECONDS_A_DAY, 0.0)
+        codes = [calendar_codes(self.name, part, values, here) for part, values in self._fields(moments.local)]
+        if moments.missing.any():
+            codes.append(missing_codes(self.name, moments.missing))
+        return Parts([days], codes, [])
+
+    def _fields(self, local: np.ndarray) -> list[tuple[str, np.ndarray]]:
+        months = local.view("M8[us]").astype("M8[M]").view(np.int64)  # since January 1970
+        fields = [
+            ("year", months // 12 + 1970),
+            ("month", months % 12 + 1),
+            ("weekday", (local // _MICROSECONDS_A_DAY + 3) % 7 + 1),  # 1 is Monday
+        ]
+        return [*fields, ("hour", hour_of(local))] if self.hours else fields
+
+
+class Clock:
+    """Times of day: the hour one-hot, and hours since midnight as a number."""
+
+    kind: ClassVar[str] = "time"
+    families: ClassVar[frozenset[str]] = frozenset({"time", "string", "null"})
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def names(self) -> list[str]:
+        return [f"{self.name}[hours]"]
+
+    def arrow_type(self) -> Any:
+        return pa.string()
+
+    def options(self) -> dict[str, Any]:
+        return {}
+
+    def convert(self, array: Array, faults: Faults) -> Instants:
+        given = plain(array)
+        times = blanked(given)
+        if pa.types.is_time(times.type):
+            microseconds = times.cast(pa.time64("us"), safe=False).cast(pa.int64())
+        else:
+            dated = pc.binary_join_element_wise("1970-01-01", times.cast(pa.string()), " ")
+            parsed, failed = cast(dated, pa.timestamp("us"))
+            faults.add(failed, self.name, lambda row: f"{given[row]!s} is not a time of day")
+            microseconds = parsed.cast(pa.int64())
+        values = _integers(microseconds)
+        return Instants(values, values, microseconds.is_null().to_numpy(zero_copy_only=False))
+
+    def parts(self, times: Instants, learning: bool) -> Parts:
+        here = ~times.missing
+        codes = [calendar_codes(self.name, "hour", hour_of(times.local), here)]
+        if times.missing.any():
+            codes.append(missing_codes(self.name, times.missing))
+        return Parts([np.where(here, times.local / _MICROSECONDS_AN_HOUR, 0.0)], codes, [])
+
+
+def hour_of(local: np.ndarray) -> np.ndarray:
+    return local % _MICROSECONDS_A_DAY // _MICROSECONDS_AN_HOUR
+
+
+def calendar_codes(column: str, part: str, values: np.ndarray, here: np.ndarray) -> Codes:
+    """One-hot codes of small integers, where there are any."""
+    distinct, index = _distinct(values[here])
+    seed = hash_name(part, hash_name(column))
+    keys = np.array([hash_name(str(value), seed) for value in distinct], np.uint64)
+    places = np.full(len(values), -1, np.int32)
+    places[here] = index
+    return Codes(places, keys, lambda k: f"{column}[{part}={distinct[k]}]")
+
+
+def looks_like_dates(strings: Array) -> bool:
+    """Whether all strings are dates or timestamps as ISO 8601 writes them, all with or all without a time zone."""
+    given = blanked(plain(strings)).drop_null()
+    return len(given) > 0 and zone_of(given) is not _MIXED and not cast(*_as_moments(given, zone_of(given)))[1]
+
+
+_MIXED = "mixed"
+
+
+def zone_of(strings: Array) -> str | None:
+    """The time zone in which to read ISO timestamps: UTC where they are written with an offset."""
+    patterns: dict[str | None, str] = {None: _DATE + "$", "UTC": _DATE + _ZONE + "$"}
+    fits: Callable[[str], bool] = lambda pattern: pc.all(pc.match_substring_regex(strings, pattern)).as_py()  # noqa: E731
+    return next((zone for zone, pattern in patterns.items() if fits(pattern)), _MIXED)
+
+
+def _as_moments(array: Array, zone: str | None) -> tuple[Array, Any, bool]:
+    """Arguments of :func:`cast`. Nanoseconds are cut off; all else must fit."""
+    finer = pa.types.is_timestamp(array.type) and array.type.unit == "ns"
+    aware = pa.types.is_timestamp(array.type) and array.type.tz is not None
+    if pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
+        return array.cast(pa.timestamp(array.type.unit, "UTC")) if aware else array, pa.timestamp("us"), not finer
+    return array, pa.timestamp("us", None if zone is None else "UTC"), True
+
+
+def _integers(array: Array) -> np.ndarray:
+    return array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+
+
+def _distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct values and the place of each among them; without a sort where they lie close together."""
+    if not len(values) or np.ptp(values) > 4096:
+        return np.unique(values, return_inverse=True)
+    least = values.min()
+    present = np.bincount(values - least) > 0
+    return np.flatnonzero(present) + least, (np.cumsum(present) - 1)[values - least]

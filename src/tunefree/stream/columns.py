@@ -1,0 +1,293 @@
+"""Columns of a table become parts of rows: numbers, one-hot codes and words.
+
+Each kind of column converts an Arrow array, whatever its type in this chunk, to the type it had when the encoder was
+made (``convert``: what does not fit is a fault of its row), and turns what was converted into parts (``parts``).
+A column that holds nothing in a row (null, NaN, ``?`` or blank) has a feature of its own for that, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tunefree.errors import DataError
+from tunefree.stream.keys import hash_name, hash_strings
+
+MISSING = ("", "?", "nan", "NaN")  # strings that hold nothing, once the white space around them is gone
+
+Array = Any  # pyarrow.Array: it ships no types
+
+
+class Codes(NamedTuple):
+    """One-hot codes of a chunk."""
+
+    index: np.ndarray  # (n,) int32: which key each row holds, -1 for none
+    keys: np.ndarray  # (k,) uint64: what the feature is known by
+    name: Callable[[int], str]  # name of the feature of a key
+
+
+class Words(NamedTuple):
+    """Words of a chunk's texts, no row holding one twice."""
+
+    counts: np.ndarray  # (n,) int64: how many there are in each row
+    keys: np.ndarray  # (words,) uint64
+    values: np.ndarray  # (words,) float64
+    name: Callable[[int], str]  # name of the feature of a key
+
+
+class Parts(NamedTuple):
+    """What a column adds to the rows of a chunk."""
+
+    numbers: list[np.ndarray]  # (n,) float64 each, 0 where nothing is known
+    codes: list[Codes]
+    words: list[Words]
+
+
+class Fault(NamedTuple):
+    """Why a row cannot be used."""
+
+    column: str
+    problem: str
+
+
+class Faults(dict[int, Fault]):
+    """The first fault of each row of a chunk, by the row's place in the chunk."""
+
+    def add(self, rows: np.ndarray | list[int], column: str, problem: Callable[[int], str]) -> None:
+        for row in rows:
+            self.setdefault(int(row), Fault(column, problem(int(row))))
+
+
+class Number:
+    """Integers, floats and decimals as they are; durations in days."""
+
+    kind: ClassVar[str] = "number"
+    families: ClassVar[frozenset[str]] = frozenset({"number", "boolean", "string", "duration", "null"})
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.missing_key = missing_key(name)
+
+    def names(self) -> list[str]:
+        """Names of the numbers that the column adds."""
+        return [self.name]
+
+    def arrow_type(self) -> Any:
+        """The type to read the column as from a text."""
+        return pa.float64()
+
+    def options(self) -> dict[str, Any]:
+        """What, besides kind and name, makes the column again."""
+        return {}
+
+    def convert(self, array: Array, faults: Faults) -> np.ndarray:
+        values = to_numbers(array, self.name, faults)
+        infinite = np.isinf(values)
+        if infinite.any():
+            faults.add(np.flatnonzero(infinite), self.name, lambda row: f"the number is infinite ({values[row]})")
+        return values
+
+    def parts(self, values: np.ndarray, learning: bool) -> Parts:
+        missing = np.isnan(values)
+        if not missing.any():
+            return Parts([values], [], [])
+        return Parts([np.where(missing, 0.0, values)], [missing_codes(self.name, missing)], [])
+
+
+class Category:
+    """Strings, categories: one-hot."""
+
+    kind: ClassVar[str] = "category"
+    families: ClassVar[frozenset[str]] = frozenset({"string", "category", "boolean", "null"})
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.seed = hash_name("=", hash_name(name))
+        self.missing_key = missing_key(name)
+
+    def names(self) -> list[str]:
+        return []
+
+    def arrow_type(self) -> Any:
+        return pa.string()
+
+    def options(self) -> dict[str, Any]:
+        return {}
+
+    def convert(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
+        """The place of each row's category in the list of the chunk's categories, and the list."""
+        encoded = to_dictionary(array)
+        values = pc.utf8_trim_whitespace(encoded.dictionary.cast(pa.string()))
+        index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        gone = missing_strings(values)
+        if gone.any():
+            index = np.where(gone, -1, np.arange(len(gone)))[index]  # -1 itself is mended by the next line
+            index[encoded.indices.is_null().to_numpy(zero_copy_only=False)] = -1
+        return index.astype(np.int32, copy=False), values
+
+    def parts(self, converted: tuple[np.ndarray, Array], learning: bool) -> Parts:
+        index, values = converted
+        keys = np.append(string_keys(values, self.seed), np.uint64(self.missing_key))
+        index = np.where(index < 0, np.int32(len(values)), index)
+        return Parts([], [Codes(index, keys, lambda k: self._feature(values, k))], [])
+
+    def _feature(self, values: Array, k: int) -> str:
+        return missing_name(self.name) if k == len(values) else f"{self.name}={values[k].as_py()}"
+
+
+class Flag(Category):
+    """Booleans: one-hot."""
+
+    kind: ClassVar[str] = "boolean"
+
+    def arrow_type(self) -> Any:
+        return pa.bool_()
+
+    def convert(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
+        truths, failed = cast(blanked(plain(array)), pa.bool_())
+        faults.add(failed, self.name, lambda row: f"{array[row].as_py()!r} is neither true nor false")
+        return truths.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False), pa.array(["false", "true"])
+
+
+def missing_key(column: str) -> int:
+    """The key of the feature "nothing known of this column"."""
+    return hash_name("missing", hash_name(column))
+
+
+def missing_name(column: str) -> str:
+    return f"{column}[missing]"
+
+
+def missing_codes(column: str, missing: np.ndarray) -> Codes:
+    """Codes of the rows in which a column holds nothing."""
+    keys = np.array([missing_key(column)], np.uint64)
+    return Codes(np.where(missing, np.int32(0), np.int32(-1)), keys, lambda k: missing_name(column))
+
+
+def missing_strings(values: Array) -> np.ndarray:
+    """Which strings hold nothing."""
+    found = pc.is_in(values, value_set=pa.array([*MISSING, None], pa.string()))
+    return found.to_numpy(zero_copy_only=False)
+
+
+def string_keys(values: Array, seed: int) -> np.ndarray:
+    """The keys of an array of strings; nulls have one too."""
+    _, offsets, data = values.buffers()
+    if data is None or not len(values):
+        return hash_strings(np.zeros(len(values) + 1, np.int64), np.zeros(0, np.uint8), seed)
+    places = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
+    return hash_strings(places, np.frombuffer(data, np.uint8), seed)
+
+
+def to_dictionary(array: Array) -> Array:
+    """Dictionary-encode; a dictionary with many more entries than the chunk has rows is cut to those in use."""
+    if not pa.types.is_dictionary(array.type):
+        return (array.cast(pa.string()) if family(array.type) != "string" else array).dictionary_encode()
+    if len(array.dictionary) > max(len(array), 1024):
+        return plain(array).dictionary_encode()
+    return array
+
+
+def plain(array: Array) -> Array:
+    """The array without a dictionary."""
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def blanked(array: Array) -> Array:
+    """Strings without white space around them, null where they hold nothing; other arrays as they are."""
+    if family(array.type) != "string":
+        return array
+    trimmed = pc.utf8_trim_whitespace(array.cast(pa.string()))
+    return pc.if_else(pa.array(missing_strings(trimmed)), None, trimmed)
+
+
+def to_numbers(array: Array, column: str, faults: Faults) -> np.ndarray:
+    """Float64, NaN where the array holds nothing; what is not a number becomes a fault of its row."""
+    array = plain(array)
+    if pa.types.is_duration(array.type):
+        units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[array.type.unit] * 86400.0
+        return to_numbers(array.cast(pa.int64()), column, faults) / units
+    if pa.types.is_float64(array.type) or pa.types.is_int64(array.type):
+        return np.asarray(array.to_numpy(zero_copy_only=False), np.float64)
+    numbers, failed = cast(blanked(array), pa.float64())
+    faults.add(failed, column, lambda row: f"{array[row].as_py()!r} is not a number")
+    return numbers.to_numpy(zero_copy_only=False)
+
+
+def cast(array: Array, to: Any, safe: bool = False) -> tuple[Array, list[int]]:
+    """Cast; elements that do not fit become null and their places are listed."""
+    try:
+        return array.cast(to, safe=safe), []
+    except pa.ArrowInvalid:
+        failed = _unfit(array, to, safe, 0)
+    mask = np.zeros(len(array), bool)
+    mask[failed] = True
+    return pc.if_else(pa.array(mask), pa.scalar(None, array.type), array).cast(to, safe=safe), failed
+
+
+def _unfit(array: Array, to: Any, safe: bool, start: int) -> list[int]:
+    """Places of the elements that cannot be cast, found by halving."""
+    try:
+        array.cast(to, safe=safe)
+        return []
+    except pa.ArrowInvalid:
+        if len(array) == 1:
+            return [start]
+        half = len(array) // 2
+        return _unfit(array[:half], to, safe, start) + _unfit(array[half:], to, safe, start + half)
+
+
+_FAMILIES: tuple[tuple[str, Callable[[Any], bool]], ...] = (
+    ("null", pa.types.is_null),
+    ("boolean", pa.types.is_boolean),
+    ("number", pa.types.is_integer),
+    ("number", pa.types.is_floating),
+    ("number", pa.types.is_decimal),
+    ("string", pa.types.is_string),
+    ("string", pa.types.is_large_string),
+    ("string", pa.types.is_string_view),
+    ("moment", pa.types.is_date),
+    ("moment", pa.types.is_timestamp),
+    ("time", pa.types.is_time),
+    ("duration", pa.types.is_duration),
+)
+
+
+def family(arrow_type: Any) -> str:
+    """The family of an Arrow type; a dictionary of anything but strings is a category.
+
+    Examples
+    --------
+    >>> family(pa.int8()), family(pa.large_string()), family(pa.list_(pa.int8()))
+    ('number', 'string', 'nested')
+    """
+    if pa.types.is_dictionary(arrow_type):
+        return "string" if family(arrow_type.value_type) == "string" else "category"
+    return next((name for name, test in _FAMILIES if test(arrow_type)), "nested")
+
+
+def row_numbers(chunk: Any) -> np.ndarray:
+    """Numbers of the rows of a chunk in its file; a chunk whose bad rows were left out carries them."""
+    carried = (chunk.table.schema.metadata or {}).get(_ROWS)
+    if carried is not None:
+        return np.frombuffer(carried, np.int64)
+    return np.arange(chunk.row, chunk.row + chunk.table.num_rows, dtype=np.int64)
+
+
+def with_row_numbers(table: Any, numbers: np.ndarray) -> Any:
+    """The record batch, carrying the numbers of its rows."""
+    return table.replace_schema_metadata({_ROWS: numbers.astype(np.int64).tobytes()})
+
+
+_ROWS = b"tunefree.rows"
+
+
+def unusable(name: str, arrow_type: Any, file: str) -> DataError:
+    """The error for a column that no rule turns into features."""
+    return DataError(
+        f"columns of type {arrow_type} cannot be used", file, column=name, remedy=f"pass --ignore {name!r}"
+    )

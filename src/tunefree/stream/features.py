@@ -1,0 +1,370 @@
+"""Tables become rows of features, by the type of each column.
+
+Numbers stay numbers; strings, categories and booleans become one-hot codes; dates and timestamps calendar codes and
+elapsed days; texts hashed words. Feature 0 is the constant, the numbers come next in the order of their columns, and
+codes and words get their ids in the order in which they first appear, row by row: nothing depends on where a stream
+is cut into chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tunefree import rows
+from tunefree.errors import DataError
+from tunefree.stream.batch import BadRows, Batch, Columns
+from tunefree.stream.calendar import Clock, Moment, looks_like_dates, zone_of
+from tunefree.stream.columns import (
+    Category,
+    Faults,
+    Flag,
+    Number,
+    blanked,
+    family,
+    plain,
+    row_numbers,
+    to_numbers,
+    unusable,
+    with_row_numbers,
+)
+from tunefree.stream.identify import Entries, Identifier
+from tunefree.stream.words import DEFAULT_BITS, Text, looks_like_text
+
+_KINDS: dict[str, Callable[..., Any]] = {kind.kind: kind for kind in (Number, Category, Flag, Moment, Clock, Text)}
+_TARGETS = {"number": pa.float64(), "string": pa.string(), "boolean": pa.bool_()}
+
+
+class TableEncoder:
+    """Turns chunks of a table into batches of rows; made by :meth:`infer` or :meth:`restore`.
+
+    Attributes
+    ----------
+    columns : list
+        The columns that become features, with ``name`` and ``kind``, in the order of the first chunk.
+    target, weight : str or None
+        Names of the columns that hold them.
+
+    Examples
+    --------
+    >>> from tunefree.stream.batch import Position
+    >>> table = pa.record_batch({"age": [39, None], "job": ["clerk", "cook"], "rich": ["no", "yes"]})
+    >>> chunk = Columns(table, "example", 1, Position())
+    >>> encoder = TableEncoder.infer(chunk, target="rich")
+    >>> batch = encoder.encode(chunk, True, BadRows())
+    >>> batch.rows.numbers.tolist(), batch.rows.codes.tolist(), batch.target.to_pylist()
+    ([[39.0], [0.0]], [[0, 2], [3, 4]], ['no', 'yes'])
+    >>> encoder.names()
+    ['(constant)', 'age', 'job=clerk', 'age[missing]', 'job=cook']
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[Any],
+        target: str | None = None,
+        target_family: str | None = None,
+        weight: str | None = None,
+        hash_bits: int = 0,
+    ) -> None:
+        self.columns = list(columns)
+        self.target, self.weight, self.hash_bits = target, weight, hash_bits
+        self._target_family = target_family
+        self._number_names = [name for column in self.columns for name in column.names()]
+        self._identifier = Identifier(1 + len(self._number_names), hash_bits)
+
+    @classmethod
+    def infer(
+        cls,
+        chunk: Columns,
+        target: str | None = None,
+        weight: str | None = None,
+        ignore: Iterable[str] = (),
+        text: Iterable[str] | None = None,
+        hash_bits: int = 0,
+    ) -> TableEncoder:
+        """An encoder for tables like a first chunk.
+
+        Parameters
+        ----------
+        chunk : Columns
+        target, weight : str, optional
+            Columns that are no features.
+        ignore : iterable of str
+            Columns to leave out.
+        text : iterable of str, optional
+            Columns of texts; if None, strings that are mostly different, long and with spaces are taken for texts
+            (:func:`tunefree.stream.words.looks_like_text`).
+        hash_bits : int, default=0
+            0 for an exact dictionary of categories; else codes and words are hashed to 2^hash_bits features.
+        """
+        names = _unique_names(chunk)
+        ignored, texts = list(ignore), None if text is None else list(text)
+        for role, name in [
+            *(("target", name) for name in [target] if name is not None),
+            *(("weight", name) for name in [weight] if name is not None),
+            *(("ignored", name) for name in ignored),
+            *(("text", name) for name in texts or []),
+        ]:
+            _check_name(role, name, names, chunk.file)
+        kept = [name for name in names if name not in {target, weight, *ignored}]
+        columns = [_infer_column(name, chunk, texts, hash_bits) for name in kept]
+        if not columns:
+            raise DataError("there is no column left to learn from", chunk.file, remedy="ignore fewer columns")
+        kind = None if target is None else _target_family(chunk, target)
+        return cls(columns, target, kind, weight, hash_bits)
+
+    @property
+    def n_features(self) -> int:
+        """The largest feature there may be so far, plus 1."""
+        return self._identifier.n_features
+
+    def names(self) -> list[str]:
+        """Names of the features by id; hashed features are ``#0``, ``#1``, ..."""
+        known = ["(constant)", *self._number_names]
+        if self.hash_bits:
+            return known + [f"#{k}" for k in range(self.n_features - len(known))]
+        return known + self._identifier.names.to_list()
+
+    def column_of(self) -> np.ndarray:
+        """For each feature the number of its column in ``columns``; -1 for the constant and for hashed features."""
+        numbers = [place for place, column in enumerate(self.columns) for _ in column.names()]
+        places = np.full(self.n_features, -1, np.int32)
+        places[1 : 1 + len(numbers)] = numbers
+        if not self.hash_bits:
+            places[1 + len(numbers) :] = self._identifier.names.columns()
+        return places
+
+    def types(self) -> dict[str, Any]:
+        """Arrow types as which a text source should read the columns, so that they are read as in training."""
+        types = {column.name: column.arrow_type() for column in self.columns}
+        if self.target is not None and self._target_family is not None:
+            types[self.target] = _TARGETS[self._target_family]
+        if self.weight is not None:
+            types[self.weight] = pa.float64()
+        return types
+
+    def encode(self, chunk: Columns, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
+        """Rows, target and weights of a chunk.
+
+        Parameters
+        ----------
+        chunk : Columns
+            Holds the encoder's columns, in any order; others are ignored.
+        learning : bool
+            Whether new categories and words become features; otherwise nothing is known of them.
+        bad : BadRows
+            What happens to rows that cannot be used.
+        labelled : bool, optional
+            Whether every row must have a target and a weight; as ``learning`` if None. If not, the target is None
+            where its column is absent and may hold nulls, and all weights are 1.
+
+        Returns
+        -------
+        Batch
+            A target of strings is dictionary-encoded; the dictionary may hold labels that no row has.
+        """
+        labelled = learning if labelled is None else labelled
+        n, faults = chunk.table.num_rows, Faults()
+        converted = [column.convert(array, faults) for column, array in zip(self.columns, self._take(chunk))]  # noqa: B905
+        target = self._convert_target(chunk, faults, labelled)
+        weight = self._convert_weight(chunk, faults, labelled)
+        if faults:
+            return self.encode(_without(chunk, faults, bad), learning, bad, labelled)
+        return Batch(
+            self._rows(converted, n, learning), target, weight, row_numbers(chunk), None, chunk.file, chunk.position
+        )
+
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and a header for JSON from which :meth:`restore` makes the same encoder."""
+        header = {
+            "columns": [{"name": column.name, "kind": column.kind, **column.options()} for column in self.columns],
+            "target": self.target,
+            "target_family": self._target_family,
+            "weight": self.weight,
+            "hash_bits": self.hash_bits,
+        }
+        return self._identifier.save(), header
+
+    @classmethod
+    def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> TableEncoder:
+        """The encoder whose :meth:`state` was taken."""
+        described = [dict(column) for column in header["columns"]]
+        columns = [_KINDS[column.pop("kind")](**column) for column in described]
+        encoder = cls(columns, header["target"], header["target_family"], header["weight"], header["hash_bits"])
+        encoder._identifier.load(arrays)
+        return encoder
+
+    def _take(self, chunk: Columns) -> list[Any]:
+        """The encoder's columns of a chunk, checked."""
+        names = _unique_names(chunk)
+        absent = [repr(column.name) for column in self.columns if column.name not in names]
+        if absent:
+            raise DataError(
+                f"{'column' if len(absent) == 1 else 'columns'} {', '.join(absent)} missing",
+                chunk.file,
+                remedy=f"add what the model was trained with; the file has {_listed(names)}",
+            )
+        arrays = [chunk.table.column(names.index(column.name)) for column in self.columns]
+        for column, array in zip(self.columns, arrays, strict=True):
+            if family(array.type) not in column.families:
+                raise DataError(
+                    f"{array.type} here, but the column was learned as {column.kind}",
+                    chunk.file,
+                    chunk.row,
+                    column.name,
+                    "give the column one type in all files",
+                )
+        return arrays
+
+    def _convert_target(self, chunk: Columns, faults: Faults, labelled: bool) -> Any:
+        if self.target is None or not _present(self.target, chunk, labelled):
+            return None
+        found = _target_family(chunk, self.target)
+        if labelled and found not in {self._target_family, None}:
+            self._target_family = self._target_family or found
+            if found != self._target_family:
+                problem = f"the target is a {found} here, but was a {self._target_family}"
+                remedy = "give the column one type in all files"
+                raise DataError(problem, chunk.file, chunk.row, self.target, remedy)
+        array = _column(chunk, self.target)
+        if found == "number":
+            return _numeric_target(plain(array), self.target, faults, labelled)
+        index, values = Category(self.target).convert(array, faults)
+        if labelled:
+            faults.add(np.flatnonzero(index < 0), self.target, lambda row: "the target is missing")
+        labels = pa.DictionaryArray.from_arrays(pa.array(index, mask=index < 0), values)
+        return labels.dictionary_decode().cast(pa.bool_()) if found == "boolean" else labels
+
+    def _convert_weight(self, chunk: Columns, faults: Faults, labelled: bool) -> np.ndarray:
+        if self.weight is None or not labelled:
+            return np.ones(chunk.table.num_rows)
+        _check_name("weight", self.weight, chunk.table.schema.names, chunk.file)
+        weights = to_numbers(_column(chunk, self.weight), self.weight, faults)
+        faults.add(np.flatnonzero(np.isnan(weights)), self.weight, lambda row: "the weight is missing")
+        wrong = np.flatnonzero((weights < 0) | np.isinf(weights))
+        faults.add(wrong, self.weight, lambda row: f"the weight is {weights[row]}, not a finite number from 0")
+        return weights
+
+    def _rows(self, converted: Sequence[Any], n: int, learning: bool) -> rows.Table:
+        parts = [column.parts(values, learning) for column, values in zip(self.columns, converted, strict=True)]
+        numbers = np.empty((n, len(self._number_names)))
+        for place, values in enumerate(values for part in parts for values in part.numbers):
+            numbers[:, place] = values
+        codes = [(place, codes) for place, part in enumerate(parts) for codes in part.codes]
+        words = [(place, words) for place, part in enumerate(parts) for words in part.words]
+        ids, entries = self._identifier.identify(n, codes, words, learning)
+        return rows.table(numbers, np.arange(1, numbers.shape[1] + 1), ids, _sparse(entries, n))
+
+
+def _sparse(words: Entries, n: int) -> rows.Sparse:
+    """Words as sparse rows, without those of which nothing is known."""
+    known = words.ids > 0
+    pointers = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(words.rows[known], minlength=n), out=pointers[1:])
+    return rows.sparse(pointers, words.ids[known], words.values[known])
+
+
+def _without(chunk: Columns, faults: Faults, bad: BadRows) -> Columns:
+    """Report bad rows in their order; the chunk without them."""
+    numbers = row_numbers(chunk)
+    for row in sorted(faults):
+        bad.report(faults[row].problem, chunk.file, int(numbers[row]), faults[row].column)
+    keep = np.ones(len(numbers), bool)
+    keep[list(faults)] = False
+    return chunk._replace(table=with_row_numbers(chunk.table.filter(pa.array(keep)), numbers[keep]))
+
+
+def _infer_column(name: str, chunk: Columns, texts: list[str] | None, hash_bits: int) -> Any:
+    array = _column(chunk, name)
+    kind = family(array.type)
+    if texts is not None and name in texts:
+        if kind not in Text.families:
+            problem, remedy = f"a text column must hold strings, not {array.type}", "leave it out of --text"
+            raise DataError(problem, chunk.file, column=name, remedy=remedy)
+        return Text(name, hash_bits or DEFAULT_BITS)
+    if kind == "string" and texts is None and looks_like_text(array):
+        return Text(name, hash_bits or DEFAULT_BITS)
+    if kind == "string" and looks_like_dates(array):
+        return _moment_of_strings(name, array)
+    if kind not in _BY_FAMILY:
+        raise unusable(name, array.type, chunk.file)
+    return _BY_FAMILY[kind](name, array.type)
+
+
+def _moment_of_strings(name: str, array: Any) -> Moment:
+    given = blanked(plain(array)).drop_null()
+    return Moment(name, zone_of(given), any(":" in text for text in given.to_pylist()))
+
+
+def _moment_of_type(name: str, arrow_type: Any) -> Moment:
+    is_timestamp = pa.types.is_timestamp(arrow_type)
+    return Moment(name, arrow_type.tz if is_timestamp else None, is_timestamp)
+
+
+_BY_FAMILY: dict[str, Callable[[str, Any], Any]] = {
+    "number": lambda name, _: Number(name),
+    "duration": lambda name, _: Number(name),
+    "string": lambda name, _: Category(name),
+    "category": lambda name, _: Category(name),
+    "null": lambda name, _: Category(name),
+    "boolean": lambda name, _: Flag(name),
+    "moment": _moment_of_type,
+    "time": lambda name, _: Clock(name),
+}
+
+
+def _target_family(chunk: Columns, target: str) -> str | None:
+    """number, string or boolean; None for a column that holds nothing at all in this chunk."""
+    arrow_type = _column(chunk, target).type
+    found = family(arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type)
+    if found == "null":
+        return None
+    if found not in _TARGETS:
+        remedy = "name a column of numbers, strings or booleans"
+        raise DataError(f"a target cannot be of type {arrow_type}", chunk.file, column=target, remedy=remedy)
+    return found
+
+
+def _numeric_target(array: Any, name: str, faults: Faults, labelled: bool) -> Any:
+    values = to_numbers(array, name, faults)
+    missing = np.isnan(values)
+    faults.add(np.flatnonzero(np.isinf(values)), name, lambda row: f"the target is infinite ({values[row]})")
+    if labelled:
+        faults.add(np.flatnonzero(missing), name, lambda row: "the target is missing")
+    exact = array if pa.types.is_integer(array.type) else pa.array(values, mask=missing)
+    return exact
+
+
+def _present(target: str, chunk: Columns, needed: bool) -> bool:
+    if needed:
+        _check_name("target", target, chunk.table.schema.names, chunk.file)
+    return target in chunk.table.schema.names
+
+
+def _column(chunk: Columns, name: str) -> Any:
+    return chunk.table.column(chunk.table.schema.names.index(name))
+
+
+def _unique_names(chunk: Columns) -> list[str]:
+    names = chunk.table.schema.names
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise DataError("two columns have this name", chunk.file, column=twice, remedy="rename one of them")
+    return names
+
+
+def _check_name(role: str, name: str, names: Sequence[str], file: str) -> None:
+    if name in names:
+        return
+    close = get_close_matches(name, names, 3, 0.5)
+    remedy = f"did you mean {' or '.join(map(repr, close))}?" if close else f"the columns are {_listed(names)}"
+    raise DataError(f"there is no {role} column {name!r}", file, remedy=remedy)
+
+
+def _listed(names: Sequence[str], most: int = 12) -> str:
+    shown = ", ".join(map(repr, names[:most]))
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -1,0 +1,222 @@
+"""Feature ids for the codes and words of a chunk, in the order in which a reader going row by row meets them."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tunefree.stream import keys as dictionary
+from tunefree.stream.columns import Codes, Words
+
+Located = tuple[int, Codes]  # the number of the column that the codes come from, and the codes
+LocatedWords = tuple[int, Words]
+
+
+class Names:
+    """Names of features in the order of their ids, and the columns they come from; as bytes, not as Python strings.
+
+    Examples
+    --------
+    >>> names = Names()
+    >>> names.add("colour=red", 0); names.add("colour=blue", 0)
+    >>> names.to_list(), len(names)
+    (['colour=red', 'colour=blue'], 2)
+    """
+
+    def __init__(self) -> None:
+        self._text = bytearray()
+        self._ends = array("q")
+        self._columns = array("i")
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def add(self, name: str, column: int) -> None:
+        self._text += name.encode()
+        self._ends.append(len(self._text))
+        self._columns.append(column)
+
+    def to_list(self) -> list[str]:
+        starts = [0, *self._ends[:-1]]
+        return [self._text[start:end].decode() for start, end in zip(starts, self._ends, strict=True)]
+
+    def columns(self) -> np.ndarray:
+        return np.array(self._columns, np.int32)
+
+    def save(self) -> dict[str, np.ndarray]:
+        return {
+            "names": np.frombuffer(bytes(self._text), np.uint8),
+            "name_ends": np.array(self._ends, np.int64),
+            "name_columns": self.columns(),
+        }
+
+    @classmethod
+    def restore(cls, arrays: dict[str, np.ndarray]) -> Names:
+        names = cls()
+        names._text += arrays["names"].astype(np.uint8).tobytes()
+        names._ends.frombytes(arrays["name_ends"].astype(np.int64).tobytes())
+        names._columns.frombytes(arrays["name_columns"].astype(np.intc).tobytes())
+        return names
+
+
+class Entries(NamedTuple):
+    """Words of all the text columns of a chunk, row by row."""
+
+    rows: np.ndarray  # (entries,) int64: the row of each, ascending
+    ids: np.ndarray  # (entries,) int32, 0 where nothing is known
+    values: np.ndarray  # (entries,) float64
+
+
+class _Unknown(NamedTuple):
+    """Keys without an id: where each is first met, and by what name."""
+
+    rows: np.ndarray
+    places: np.ndarray
+    keys: np.ndarray
+    sources: list[tuple[int, Codes | Words]]
+    members: np.ndarray  # (k, 2) int64: number of the source, place in it
+
+
+class Identifier:
+    """The dictionary of a table's one-hot codes and words, and the names of its features.
+
+    Parameters
+    ----------
+    first : int
+        The first id it gives.
+    hash_bits : int
+        0 for an exact dictionary; else ids are hashes and nothing grows.
+    """
+
+    def __init__(self, first: int, hash_bits: int = 0) -> None:
+        self.keys = dictionary.create(first, hash_bits)
+        self.names = Names()
+
+    @property
+    def n_features(self) -> int:
+        return dictionary.n_features(self.keys)
+
+    def identify(
+        self, n_rows: int, codes: Sequence[Located], words: Sequence[LocatedWords], learning: bool
+    ) -> tuple[np.ndarray, Entries]:
+        """The ids of codes, (n, q) int32, and of words; unknown ones are added when learning and 0 otherwise."""
+        rows, places, order = _by_row(words, n_rows, len(codes))
+        if learning and not self.keys.bits:
+            self._add(_unknown(self.keys, codes, words, rows, places))
+        ids = np.zeros((n_rows, len(codes)), np.int32)
+        for place, (_, column) in enumerate(codes):
+            known = np.append(self._lookup(column.keys), np.int32(0))  # the last is for index -1
+            ids[:, place] = known[column.index]
+        entries = Entries(
+            rows[order],
+            self._lookup(_join([part.keys for _, part in words], np.uint64))[order],
+            _join([part.values for _, part in words], np.float64)[order],
+        )
+        return merged(ids, entries) if self.keys.bits else (ids, entries)
+
+    def _lookup(self, keys: np.ndarray) -> np.ndarray:
+        self.keys, ids = dictionary.lookup(self.keys, keys, grow=False)
+        return ids
+
+    def _add(self, unknown: _Unknown) -> None:
+        order = np.lexsort((unknown.places, unknown.rows))
+        self.keys, ids = dictionary.lookup(self.keys, unknown.keys[order])
+        for place, (source, member) in zip(ids.tolist(), unknown.members[order].tolist(), strict=True):
+            if place == self.keys.first + len(self.names):  # met for the first time
+                column, part = unknown.sources[source]
+                self.names.add(part.name(member), column)
+
+    def save(self) -> dict[str, np.ndarray]:
+        return {"keys": dictionary.save(self.keys), **self.names.save()}
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        self.keys = dictionary.restore(arrays["keys"], self.keys.first, self.keys.bits)
+        self.names = Names.restore(arrays)
+
+
+def merged(codes: np.ndarray, words: Entries) -> tuple[np.ndarray, Entries]:
+    """Give each feature of a row one entry, where hashing has let several share an id: their values are added up.
+
+    Codes that share an id go over to the words. Words are sorted by id within a row, whatever the other rows hold, so
+    that sums over a row do not depend on where batches are cut.
+
+    Examples
+    --------
+    >>> nothing = Entries(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0))
+    >>> codes, words = merged(np.array([[3, 5, 3], [1, 2, 3]], np.int32), nothing)
+    >>> codes.tolist(), words.rows.tolist(), words.ids.tolist(), words.values.tolist()
+    ([[0, 5, 0], [1, 2, 3]], [0], [3], [2.0])
+    """
+    held_rows, held_places = np.nonzero(codes)
+    pairs = np.concatenate([_pairs(words.rows, words.ids), _pairs(held_rows, codes[held_rows, held_places])])
+    values = np.concatenate([words.values, np.ones(len(held_rows))])
+    from_words = np.arange(len(pairs)) < len(words.ids)
+    order = np.argsort(pairs, kind="stable")
+    starts = np.flatnonzero(np.diff(pairs[order], prepend=-1))
+    sizes = np.diff(starts, append=len(pairs))
+    moved = np.repeat(sizes > 1, sizes)  # shared; the entries of words stay where they are in any case
+    alone = ~from_words[order] & ~moved
+    leave = order[moved & ~from_words[order]] - len(words.ids)
+    codes = codes.copy()
+    codes[held_rows[leave], held_places[leave]] = 0
+    keep = ~alone[starts] if len(starts) else np.zeros(0, bool)
+    sums = np.add.reduceat(values[order], starts) if len(starts) else np.zeros(0)
+    kept = pairs[order][starts][keep]
+    return codes, Entries(kept >> 32, (kept & 0xFFFFFFFF).astype(np.int32), sums[keep])
+
+
+def _pairs(rows: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    return (rows.astype(np.int64) << 32) | ids.astype(np.int64)
+
+
+def _by_row(words: Sequence[LocatedWords], n_rows: int, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Row of each word, its place in the row (after ``first`` codes), and the order that puts words row by row."""
+    every = np.arange(n_rows, dtype=np.int64)
+    rows = _join([np.repeat(every, part.counts) for _, part in words], np.int64)
+    order = np.argsort(rows, kind="stable") if len(words) > 1 else np.arange(len(rows))
+    starts = np.searchsorted(rows[order], every)
+    places = np.empty(len(rows), np.int64)
+    places[order] = first + np.arange(len(rows)) - (starts[rows[order]] if len(rows) else 0)
+    return rows, places, order
+
+
+def _unknown(
+    keys: dictionary.Keys,
+    codes: Sequence[Located],
+    words: Sequence[LocatedWords],
+    rows: np.ndarray,
+    places: np.ndarray,
+) -> _Unknown:
+    """The keys without an id that rows hold, each with the place where its column first holds it."""
+    found = [_unknown_codes(keys, part, place) for place, (_, part) in enumerate(codes)]
+    start = 0
+    for _, part in words:
+        at = np.flatnonzero(dictionary.lookup(keys, part.keys, grow=False)[1] == 0)
+        found.append((rows[start + at], places[start + at], part.keys[at], at))
+        start += len(part.keys)
+    members = [np.column_stack([np.full(len(at), source), at]) for source, (_, _, _, at) in enumerate(found)]
+    return _Unknown(
+        _join([row for row, _, _, _ in found], np.int64),
+        _join([place for _, place, _, _ in found], np.int64),
+        _join([key for _, _, key, _ in found], np.uint64),
+        [*codes, *words],
+        np.concatenate([np.zeros((0, 2), np.int64), *members]),
+    )
+
+
+def _unknown_codes(
+    keys: dictionary.Keys, codes: Codes, place: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    new = np.append(dictionary.lookup(keys, codes.keys, grow=False)[1] == 0, False)  # the last is for index -1
+    rows = np.flatnonzero(new[codes.index]) if new.any() else np.zeros(0, np.int64)
+    first = np.full(len(codes.keys), -1, np.int64)
+    first[codes.index[rows[::-1]]] = rows[::-1]  # written from the last row to the first: the first stays
+    at = np.flatnonzero(first >= 0)
+    return first[at], np.full(len(at), place, np.int64), codes.keys[at], at
+
+
+def _join(arrays: Sequence[np.ndarray], dtype: type) -> np.ndarray:
+    return np.concatenate([np.zeros(0, dtype), *arrays])

@@ -1,0 +1,206 @@
+"""An exact, growing dictionary from 64-bit keys to feature ids, and the hash that turns names into keys.
+
+Ids are given in the order of first appearance, so they do not depend on where batches are cut. The table is open
+addressing with linear probing, at most half full; a slot holds a key and its id side by side, one cache line a look.
+Different names share a key with probability n^2 / 2^65 for n names: 3e-8 for a million.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tunefree import compiled
+from tunefree.errors import DataError
+from tunefree.rows import read_only
+
+LARGEST_ID = 2**31 - 2
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio, odd
+_FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)  # SplitMix64's
+_FIRST_SLOTS = 1024
+
+
+class Keys(NamedTuple):
+    """The dictionary; arrays change in place while they last, and are replaced when they are full."""
+
+    slots: np.ndarray  # (m, 2) uint64: key and id, id 0 where the slot is empty; m a power of two
+    known: np.ndarray  # (m / 2,) uint64: the keys in the order of their ids
+    count: int  # keys known
+    first: int  # the id of the first key
+    bits: int  # hashing: the ids are `bits` bits of the key and no key is kept; 0: exact
+
+
+def create(first: int = 1, bits: int = 0) -> Keys:
+    """An empty dictionary, or with ``bits`` > 0 a hashing to 2^bits ids in constant memory.
+
+    Examples
+    --------
+    >>> keys = create()
+    >>> keys, ids = lookup(keys, np.array([70, 50, 70], np.uint64))
+    >>> ids, n_features(keys)
+    (array([1, 2, 1], dtype=int32), 3)
+    >>> lookup(keys, np.array([50, 60], np.uint64), grow=False)[1]
+    array([2, 0], dtype=int32)
+    """
+    if not 0 <= bits <= 30:
+        raise ValueError(f"bits must lie between 0 and 30, not {bits}")
+    return Keys(np.zeros((_FIRST_SLOTS, 2), np.uint64), np.zeros(_FIRST_SLOTS // 2, np.uint64), 0, first, bits)
+
+
+def n_features(keys: Keys) -> int:
+    """The largest id there may be so far, plus 1."""
+    return keys.first + (1 << keys.bits if keys.bits else keys.count)
+
+
+def lookup(keys: Keys, array: np.ndarray, grow: bool = True) -> tuple[Keys, np.ndarray]:
+    """The ids of an array of keys, in the order of its elements.
+
+    Parameters
+    ----------
+    keys : Keys
+        Not to be used afterwards: the dictionary returned takes its place.
+    array : ndarray of uint64
+        Of any shape.
+    grow : bool, default=True
+        Whether new keys are given an id; otherwise theirs is 0.
+
+    Returns
+    -------
+    keys : Keys
+    ids : ndarray of int32
+        In the shape of ``array``.
+    """
+    flat = read_only(array.reshape(-1), np.uint64)
+    ids = np.empty(len(flat), np.int32)
+    done = 0
+    while True:
+        count, done = _look_up(keys.slots, keys.known, keys.count, keys.first, keys.bits, flat, ids, done, grow)
+        keys = keys._replace(count=int(count))
+        if done == len(flat):
+            return keys, ids.reshape(array.shape)
+        keys = _grown(keys)
+
+
+def save(keys: Keys) -> np.ndarray:
+    """The keys in the order of their ids."""
+    return keys.known[: keys.count].copy()
+
+
+def restore(known: np.ndarray, first: int = 1, bits: int = 0) -> Keys:
+    """The dictionary whose keys were saved."""
+    keys, _ = lookup(create(first), known)
+    return keys._replace(bits=bits)
+
+
+def hash_name(name: str, seed: int = 0) -> int:
+    """The key of one name; it can be the seed of the names below it (a column's or a namespace's).
+
+    Examples
+    --------
+    >>> hash_name("red", seed=hash_name("colour")) != hash_name("red", seed=hash_name("paint"))
+    True
+    """
+    data = np.frombuffer(name.encode(), np.uint8)
+    return int(hash_strings(np.array([0, len(data)]), data, seed)[0])
+
+
+def hash_strings(offsets: ArrayLike, data: ArrayLike, seed: int = 0) -> np.ndarray:
+    """The keys of strings that lie one after the other, as Arrow keeps them.
+
+    Parameters
+    ----------
+    offsets : array of (n + 1) integers
+        String i is ``data[offsets[i] : offsets[i + 1]]``.
+    data : array of uint8
+    seed : int, default=0
+
+    Returns
+    -------
+    ndarray of uint64, of length n
+    """
+    return _hash_strings(read_only(offsets, np.int64), read_only(data, np.uint8), np.uint64(seed))
+
+
+def _grown(keys: Keys) -> Keys:
+    """The same dictionary with twice the room."""
+    room = min(2 * len(keys.known), LARGEST_ID + 1 - keys.first)
+    if keys.count >= room:
+        remedy = "hash the features with --hash-bits, or ignore columns that are different in every row"
+        raise DataError(f"more than {room:,} different features", remedy=remedy)
+    slots, known = np.zeros((2 * len(keys.slots), 2), np.uint64), np.empty(room, np.uint64)
+    old = read_only(keys.known[: keys.count], np.uint64)
+    _look_up(slots, known, 0, keys.first, 0, old, np.empty(keys.count, np.int32), 0, True)
+    return keys._replace(slots=slots, known=known)
+
+
+@compiled.inline
+def mix(key):
+    """A bijection of 64 bits in which every bit of the key moves every bit of the result (SplitMix64's)."""
+    key = (key ^ (key >> np.uint64(30))) * _FIRST_FACTOR
+    key = (key ^ (key >> np.uint64(27))) * _SECOND_FACTOR
+    return key ^ (key >> np.uint64(31))
+
+
+@compiled.inline
+def hash_bytes(data, start, stop, seed):
+    """The key of ``data[start:stop]``: different for different strings of the same length up to 8 bytes."""
+    key = seed ^ (np.uint64(stop - start) * _MULTIPLIER)
+    place = start
+    while place < stop:
+        word = np.uint64(0)
+        for i in range(place, min(place + 8, stop)):
+            word = (word << np.uint64(8)) | np.uint64(data[i])
+        key = (key ^ word) * _FIRST_FACTOR
+        key ^= key >> np.uint64(32)
+        place += 8
+    return mix(key)
+
+
+@compiled.inline
+def _slot(slots, key):
+    """The slot of a key, or the empty one where it belongs."""
+    mask = np.uint64(len(slots) - 1)
+    slot = ((key * _MULTIPLIER) >> np.uint64(32)) & mask
+    while slots[slot, 1] != 0 and slots[slot, 0] != key:
+        slot = (slot + np.uint64(1)) & mask
+    return slot
+
+
+@compiled.entry
+def _look_up(sources: str) -> Any:
+    def look_up(slots, known, count, first, bits, array, ids, start, grow):
+        """Fill in ids from ``start`` on; returns the keys known, and the place where the dictionary was full."""
+        assert sources
+        buckets = np.uint64((1 << bits) - 1)
+        for i in range(start, len(array)):
+            key = array[i]
+            if bits > 0:
+                ids[i] = first + np.int64(mix(key) & buckets)
+                continue
+            slot = _slot(slots, key)
+            place = np.int64(slots[slot, 1])
+            if place == 0 and grow:
+                if count == len(known):
+                    return count, i
+                place = first + count
+                slots[slot, 0], slots[slot, 1] = key, np.uint64(place)
+                known[count] = key
+                count += 1
+            ids[i] = place
+        return count, len(array)
+
+    return look_up
+
+
+@compiled.entry
+def _hash_strings(sources: str) -> Any:
+    def hash_all(offsets, data, seed):
+        assert sources
+        hashes = np.empty(len(offsets) - 1, np.uint64)
+        for i in range(len(hashes)):
+            hashes[i] = hash_bytes(data, offsets[i], offsets[i + 1], seed)
+        return hashes
+
+    return hash_all

@@ -1,0 +1,322 @@
+"""Text as it comes from files and standard input: decompressed on the fly, cut into chunks of whole lines."""
+
+from __future__ import annotations
+
+import lzma
+import os
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tunefree.errors import DataError
+from tunefree.stream.batch import Lines, Position
+
+LONGEST_LINE = 1 << 30  # bytes; a longer line is refused rather than let it fill the memory
+_BLOCK_SIZE = 1 << 22  # large enough that a chunk's fixed costs vanish, small enough to stay in the last cache
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LINE_END, _QUOTE = 10, 34
+_PIECE = 1 << 16
+_MAGIC = {
+    "gzip": (b"\x1f\x8b",),
+    "bz2": tuple(b"BZh%d" % level + b"1AY&SY" for level in range(1, 10))
+    + tuple(b"BZh%d" % level + b"\x17\x72\x45\x38\x50\x90" for level in range(1, 10)),  # of no bytes
+    "zstd": (b"\x28\xb5\x2f\xfd",),
+    "lz4": (b"\x04\x22\x4d\x18",),
+    "xz": (b"\xfd7zXZ\x00",),
+}
+_EXTENSIONS = {
+    ".gz": "gzip",
+    ".bz2": "bz2",
+    ".zst": "zstd",
+    ".lz4": "lz4",
+    ".xz": "xz",
+    ".br": "brotli",  # the one format without a magic number: known by its extension alone
+}
+
+
+class Text:
+    """A stream of bytes that is read once and can be looked ahead in.
+
+    Parameters
+    ----------
+    stream : file
+        Has ``readinto``.
+    name : str
+        For messages.
+    size : int, optional
+        Bytes of a plain file, which can be entered anywhere.
+    below : Text, optional
+        What a decompressor reads from.
+
+    Examples
+    --------
+    >>> import io
+    >>> text = Text(io.BytesIO(b"one\\ntwo\\n"), "example")
+    >>> bytes(text.peek(3)), text.read(4), text.offset
+    (b'one', b'one\\n', 4)
+    """
+
+    closed = False
+
+    def __init__(self, stream: Any, name: str, size: int | None = None, below: Text | None = None) -> None:
+        self.stream, self.name, self.size, self.below = stream, name, size, below
+        self.offset = 0  # bytes taken so far
+        self._ahead = np.empty(0, np.uint8)  # bytes read but not taken
+
+    def peek(self, size: int) -> np.ndarray:
+        """The next ``size`` bytes, fewer only at the end of the stream; they stay to be taken."""
+        filled = len(self._ahead)
+        if filled < size:
+            block = np.empty(size, np.uint8)
+            block[:filled] = self._ahead
+            view = memoryview(block)
+            with _reading(self.name):
+                while filled < size and (count := self.stream.readinto(view[filled:])):
+                    filled += count
+            self._ahead = block[:filled]
+        return self._ahead[:size]
+
+    def take(self, size: int) -> np.ndarray:
+        """The next ``size`` bytes, which must have been looked at before."""
+        taken, self._ahead = self._ahead[:size], self._ahead[size:]
+        self.offset += len(taken)
+        return taken
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes, as a file gives them (a decompressor reads from here)."""
+        block = min(size, _BLOCK_SIZE) if size >= 0 else _BLOCK_SIZE
+        self.peek(block)
+        return self.take(block).tobytes()
+
+    def skip_to(self, offset: int) -> None:
+        """Go on from the byte ``offset``, by a jump where the stream is a plain file and else by reading."""
+        if offset < self.offset:
+            raise DataError("the stream has been read already", self.name, remedy="save it to a file to read it again")
+        if self.size is not None:
+            self.offset, self._ahead = min(offset, self.size), self._ahead[:0]
+            self.stream.seek(self.offset)
+        while self.offset < offset and len(self.peek(min(_BLOCK_SIZE, offset - self.offset))):
+            self.take(offset - self.offset)
+        if self.offset < offset:
+            problem = "the data end before the place to go on from"
+            raise DataError(problem, self.name, remedy="resume with the data of the first run")
+
+    def close(self) -> None:
+        """Close the stream and what it reads from, unless it is standard input, which others may go on reading."""
+        if self is not _standard_input.get(_standard_stream()):
+            self.stream.close()
+            if self.below:
+                self.below.close()
+
+
+class _Record(NamedTuple):
+    """Where lines end in a window of text."""
+
+    first: int  # bytes up to and with the first line end, or 0
+    last: int  # bytes up to and with the last line end, or 0
+    count: int  # line ends
+
+
+def read_lines(
+    files: Sequence[str],
+    start: Position = Position(),  # noqa: B008 - an immutable tuple
+    block_size: int = _BLOCK_SIZE,
+    quoted: bool = False,
+    header: bool = False,
+) -> Iterator[Lines]:
+    """Read texts as chunks of whole lines.
+
+    Parameters
+    ----------
+    files : sequence of str
+        Local paths, or ``"-"`` for standard input. Compressed texts (gzip, bzip2, Zstandard, LZ4, xz; Brotli by its
+        extension ``.br``) are decompressed as they are read.
+    start : Position, default=Position()
+        Where to begin: a chunk's ``position`` gives the chunks that follow it, and no others.
+    block_size : int, default=4 MiB
+        Bytes a chunk aims at; a line that is longer gets a chunk of its own, up to 1 GiB.
+    quoted : bool, default=False
+        Line ends between double quotes do not end a line (CSV).
+    header : bool, default=False
+        The first line of each file is not a row and is left out; :func:`read_header` returns it.
+
+    Yields
+    ------
+    Lines
+        Rows are lines counted from 1, blank ones included and the header excluded. A byte-order mark is left out.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "a.csv"
+    ...     _ = path.write_text("x,y\\n1,2\\n3,4\\n")
+    ...     for chunk in read_lines([str(path)], block_size=4, header=True):
+    ...         print(chunk.row, bytes(chunk.data), chunk.position)
+    1 b'1,2\\n' Position(file=0, offset=8, row=1)
+    2 b'3,4\\n' Position(file=0, offset=12, row=2)
+    """
+    for number in range(start.file, len(files)):
+        begin = start if number == start.file else Position(number)
+        text = open_text(files[number])
+        try:
+            yield from _chunks(text, begin, block_size, quoted, header)
+        finally:
+            text.close()
+
+
+def read_header(file: str, quoted: bool = False) -> bytes:
+    """The first line of a text without its line end; standard input can still be read from its start afterwards."""
+    text = open_text(file)
+    try:
+        window = text.peek(_header_size(text, quoted)) if text.offset == 0 else np.empty(0, np.uint8)
+        return window.tobytes().removeprefix(_BYTE_ORDER_MARK).rstrip(b"\r\n")
+    finally:
+        text.close()
+
+
+def open_text(file: str) -> Text:
+    """Open a file, or standard input for ``"-"``, and decompress it.
+
+    Standard input is opened once and shared, so that what was looked at is not lost.
+    """
+    if file == "-":
+        stream = _standard_stream()
+        if stream not in _standard_input:
+            _standard_input.clear()
+            _standard_input[stream] = _decompressed(Text(stream, "standard input"), file)
+        return _standard_input[stream]
+    with _reading(file):
+        status = os.stat(file)
+        if stat.S_ISDIR(status.st_mode):
+            raise DataError("is a directory", file, remedy="name the files in it")
+        size = status.st_size if stat.S_ISREG(status.st_mode) else None
+        raw = Text(open(file, "rb", buffering=0), file, size)  # noqa: SIM115 - closed by Text.close
+        try:
+            return _decompressed(raw, file)
+        except DataError:
+            raw.close()
+            raise
+
+
+_standard_input: dict[Any, Text] = {}  # standard input and its text, once it is opened
+
+
+def _standard_stream() -> Any:
+    return getattr(sys.stdin, "buffer", None)
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    """Turn the system's errors into ours."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise DataError("there is no such file", name, remedy="check the path") from None
+    except PermissionError:
+        raise DataError("reading it is not permitted", name, remedy="change its permissions") from None
+    except (EOFError, lzma.LZMAError, pa.ArrowException) as error:
+        raise DataError(f"the compressed data are damaged ({error})", name, remedy="get the file again") from None
+    except OSError as error:
+        if error.errno is None:  # from a decompressor, not from the system
+            raise DataError(f"the compressed data are damaged ({error})", name, remedy="get the file again") from None
+        raise DataError(f"it cannot be read ({error})", name, remedy="check the file") from None
+
+
+def _decompressed(raw: Text, file: str) -> Text:
+    start = raw.peek(10).tobytes()
+    claimed = _EXTENSIONS.get(os.path.splitext(file)[1].lower())
+    found = next((method for method, magic in _MAGIC.items() if start.startswith(magic)), None)
+    method = claimed if claimed == "brotli" else found
+    if claimed != method and start:
+        raise DataError(f"the name promises {claimed}, the bytes are not", raw.name, remedy="rename or mend the file")
+    if not method or not start:
+        return raw
+    if method == "xz":
+        return Text(lzma.LZMAFile(raw), raw.name, below=raw)  # type: ignore[arg-type]
+    return Text(pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), method), raw.name, below=raw)
+
+
+def _chunks(text: Text, begin: Position, block_size: int, quoted: bool, header: bool) -> Iterator[Lines]:
+    if begin.offset:
+        text.skip_to(begin.offset)
+    elif text.offset:
+        text.skip_to(0)  # refused: it has been read
+    else:
+        _drop_start(text, quoted, header)
+    rows = begin.row
+    while True:
+        ends = _line_ends(text, block_size, quoted)
+        data = text.take(ends.last)
+        if not len(data):
+            return
+        first, rows = rows + 1, rows + ends.count
+        data.flags.writeable = False
+        yield Lines(data, text.name, first, Position(begin.file, text.offset, rows))
+
+
+def _drop_start(text: Text, quoted: bool, header: bool) -> None:
+    size = _header_size(text, quoted) if header else len(_BYTE_ORDER_MARK)
+    if header or text.peek(size).tobytes() == _BYTE_ORDER_MARK:
+        text.take(size)
+
+
+def _header_size(text: Text, quoted: bool) -> int:
+    """Bytes of the first line with its line end (and the byte-order mark)."""
+    size = 1 << 13
+    while True:
+        window = text.peek(size)
+        first = _find_ends(window, quoted).first
+        if first or len(window) < size:
+            return first or len(window)
+        size = _grown(size, text)
+
+
+def _line_ends(text: Text, block_size: int, quoted: bool) -> _Record:
+    """The line ends in the next block, which grows until it holds one or is the rest of the text."""
+    size = block_size
+    while True:
+        window = text.peek(size)
+        ends = _find_ends(window, quoted)
+        if len(window) < size:  # the end: the last line may lack its line end
+            return _Record(ends.first, len(window), ends.count + (ends.last < len(window)))
+        if ends.last:
+            return ends
+        size = _grown(size, text)
+
+
+def _grown(size: int, text: Text) -> int:
+    """The size of the next window to look for a line end in; too long a line is refused."""
+    if size >= LONGEST_LINE:
+        raise DataError(
+            f"a line is longer than {LONGEST_LINE:,} bytes",
+            text.name,
+            remedy="check that it is text, with a line end after every row and every quote closed",
+        )
+    return min(2 * size, LONGEST_LINE)
+
+
+def _find_ends(window: np.ndarray, quoted: bool) -> _Record:
+    quotes = np.concatenate([i + np.flatnonzero(part) for i, part in _equal(window, _QUOTE)]) if quoted else ()
+    if len(quotes):
+        places = np.concatenate([i + np.flatnonzero(part) for i, part in _equal(window, _LINE_END)])
+        places = places[np.searchsorted(quotes, places) % 2 == 0]  # an even number of quotes before: outside
+        return _Record(int(places[0]) + 1, int(places[-1]) + 1, len(places)) if len(places) else _Record(0, 0, 0)
+    counts = [(i, int(np.count_nonzero(part))) for i, part in _equal(window, _LINE_END)]
+    full = [i for i, count in counts if count]
+    if not full:
+        return _Record(0, 0, 0)
+    first = window[full[0] : full[0] + _PIECE].tobytes().find(b"\n")
+    last = window[full[-1] : full[-1] + _PIECE].tobytes().rfind(b"\n")
+    return _Record(full[0] + first + 1, full[-1] + last + 1, sum(count for _, count in counts))
+
+
+def _equal(window: np.ndarray, byte: int) -> Iterator[tuple[int, np.ndarray]]:
+    """Where a window holds a byte, in pieces that stay in the first caches: (start, mask)."""
+    for i in range(0, max(len(window), 1), _PIECE):
+        yield i, window[i : i + _PIECE] == byte

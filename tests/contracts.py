@@ -1,0 +1,35 @@
+"""Running a learner over a stream, for the contract tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tunefree import passes
+from tunefree.rows import n_rows, part
+
+
+def run(state: Any, objective: Any, X: Any, y: Any, weight: Any, n_outputs: int, cuts: tuple[int, ...] = ()) -> Any:
+    """Learn a stream, cut into batches at ``cuts``; returns (state, objective, predictions, losses)."""
+    n = n_rows(X)
+    predictions, losses = np.empty((n, n_outputs)), np.empty(n)
+    edges = [0, *cuts, n]
+    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+        state, objective = passes.learn(
+            state,
+            objective,
+            part(X, start, stop),
+            y[start:stop],
+            weight[start:stop],
+            predictions[start:stop],
+            losses[start:stop],
+        )
+    return state, objective, predictions, losses
+
+
+def weights(state: Any, n_features: int, n_outputs: int) -> tuple[np.ndarray, np.ndarray]:
+    """A learner's weights and the units of its features; feature 0, the constant, left out."""
+    values, units = np.empty((n_features + 1, n_outputs)), np.empty(n_features + 1)
+    passes.read(state, values, units)
+    return values[1:], units[1:]

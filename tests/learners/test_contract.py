@@ -1,0 +1,220 @@
+"""What every learner in ``learners.ALL`` obeys."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import naive
+from tests.contracts import run, weights
+from tests.strategies import KINDS, as_dense, as_sparse, streams
+from tunefree import losses, objectives, passes, rows
+from tunefree.learners import ALL, Averaged
+from tunefree.learners.contract import Scale, grow, predict
+from tunefree.losses import slope
+
+LEARNERS = sorted(ALL)
+SCALE_INVARIANT = ("scinol1", "scinol2", "coordinate-pistol")
+
+by_learner = pytest.mark.parametrize("name", LEARNERS)
+quick = settings(max_examples=60, deadline=None)
+
+
+def naive_slope(stream):
+    """The slope function of a stream's objective, with sample weights, in NumPy."""
+    kind = type(stream.objective).__name__
+
+    def of_round(t, margins):
+        y = stream.y[t]
+        if kind == "Multinomial":
+            odds = np.exp(margins - margins.max())
+            return stream.weight[t] * (odds / odds.sum() - (np.arange(len(margins)) == y))
+        labels = [y] if kind == "Binary" else np.where(np.arange(len(margins)) == y, 1.0, -1.0)
+        pairs = zip(labels, margins, strict=True)
+        loss = stream.objective.loss
+        return stream.weight[t] * np.array([slope(loss, *pair) for pair in pairs]) / loss.lipschitz
+
+    return of_round
+
+
+@by_learner
+@quick
+@given(stream=streams())
+def test_agrees_with_the_paper(name, stream):
+    state = ALL[name].create(stream.X.shape[1] + 1, stream.n_outputs)
+    state, _, margins, _ = run(
+        state, stream.objective, as_dense(stream.X), stream.y, stream.weight, stream.n_outputs
+    )
+    expected, last = naive.ALL[name](stream.X, naive_slope(stream), stream.n_outputs, stream.weight)
+    np.testing.assert_allclose(margins, expected, rtol=1e-7, atol=1e-9)
+    values, units = weights(state, stream.X.shape[1], stream.n_outputs)
+    largest = np.abs(stream.X).max(0)[:, None]
+    np.testing.assert_allclose(
+        np.divide(values, units[:, None], out=np.zeros_like(values), where=units[:, None] > 0) * largest,
+        last * largest,
+        rtol=1e-7,
+        atol=1e-9,
+    )
+
+
+@by_learner
+@quick
+@given(stream=streams(kinds=("logistic", "multinomial")))
+def test_dense_sparse_and_tables_give_the_same_bits(name, stream):
+    results = {}
+    for kind, block in KINDS.items():
+        state = ALL[name].create(stream.X.shape[1] + 1, stream.n_outputs)
+        results[kind] = run(state, stream.objective, block(stream.X), stream.y, stream.weight, stream.n_outputs)[2]
+    np.testing.assert_array_equal(results["dense"], results["sparse"])
+    np.testing.assert_array_equal(results["dense"], results["table"])
+
+
+@by_learner
+def test_one_hot_codes_equal_columns_of_zeros_and_ones(name):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 5, (200, 3))
+    offset = np.array([1, 5, 9])
+    features = np.where(codes > 0, codes - 1 + offset, 0)
+    X = np.zeros((200, 12))
+    for i, j in zip(*np.nonzero(features), strict=True):
+        X[i, features[i, j] - 1] = 1.0
+    y, weight = rng.choice([-1.0, 1.0], 200), np.ones(200)
+    objective = objectives.Binary(losses.Logistic(), 0.0)
+    table = rows.table(np.zeros((200, 0)), [], features)
+    one = run(ALL[name].create(13), objective, table, y, weight, 1)[2]
+    other = run(ALL[name].create(13), objective, rows.dense(X), y, weight, 1)[2]
+    np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-15)
+
+
+@by_learner
+@quick
+@given(stream=streams(kinds=("logistic", "multinomial")), cut=st.integers(0, 40))
+def test_batch_cuts_do_not_matter(name, stream, cut):
+    blocks = as_sparse(stream.X)
+    whole, parts = (
+        run(
+            Averaged.create(ALL[name].create(stream.X.shape[1] + 1, stream.n_outputs)),
+            stream.objective,
+            blocks,
+            stream.y,
+            stream.weight,
+            stream.n_outputs,
+            cuts,
+        )
+        for cuts in ((), (min(cut, len(stream.X)),))
+    )
+    np.testing.assert_array_equal(whole[2], parts[2])
+    for left, right in zip(weights(whole[0], stream.X.shape[1], stream.n_outputs),
+                           weights(parts[0], stream.X.shape[1], stream.n_outputs), strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+@by_learner
+@quick
+@given(stream=streams(scales=0), data=st.data())
+def test_scaling_by_powers_of_two_changes_no_bit(name, stream, data):
+    d = stream.X.shape[1]
+    if name in SCALE_INVARIANT:
+        exponents = np.array(data.draw(st.lists(st.integers(-300, 300), min_size=d, max_size=d)))
+    else:  # linear PiSTOL: the data as a whole
+        exponents = np.full(d, data.draw(st.integers(-300, 300)))
+    both = [
+        run(ALL[name].create(d + 1, stream.n_outputs), stream.objective, as_dense(X), stream.y, stream.weight,
+            stream.n_outputs)[2]
+        for X in (stream.X, np.ldexp(stream.X, exponents))
+    ]
+    np.testing.assert_array_equal(*both)
+
+
+@by_learner
+@quick
+@given(stream=streams(scales=900, kinds=("logistic", "multinomial")), wrapped=st.booleans())
+def test_finite_on_any_finite_input(name, stream, wrapped):
+    X = np.clip(np.nan_to_num(stream.X), -1e307, 1e307)
+    state = ALL[name].create(X.shape[1] + 1, stream.n_outputs)
+    state = Averaged.create(state) if wrapped else state
+    state, _, margins, suffered = run(state, stream.objective, as_dense(X), stream.y, stream.weight, stream.n_outputs)
+    values, units = weights(state, X.shape[1], stream.n_outputs)
+    after = np.empty_like(margins)
+    passes.score(np.vstack([np.zeros(stream.n_outputs), values]), np.r_[0.0, units], as_dense(X), after)
+    for array in (margins, suffered, values, units, after):
+        assert np.isfinite(array).all()
+
+
+@by_learner
+@quick
+@given(stream=streams(scales=3, weighted=False, kinds=("logistic", "multinomial")))
+def test_average_is_the_mean_of_the_iterates(name, stream):
+    d = stream.X.shape[1]
+    state = Averaged.create(ALL[name].create(d + 1, stream.n_outputs))
+    X, objective, total = as_dense(stream.X), stream.objective, np.zeros((d, stream.n_outputs))
+    for i in range(len(stream.X)):
+        # The iterate of round i is the one that predicted: it knows row i but not its label.
+        copied = type(state.learner)(*(np.copy(f) if hasattr(f, "ndim") else f for f in state.learner))
+        shown = predict(copied, rows.row(X, i), Scale(1.0, 1.0, 1.0), np.empty(stream.n_outputs))
+        values, units = weights(shown, d, stream.n_outputs)
+        total += np.divide(values, units[:, None], out=np.zeros_like(values), where=units[:, None] > 0)
+        state, objective, _, _ = run(
+            state, objective, rows.part(X, i, i + 1), stream.y[i : i + 1], np.ones(1), stream.n_outputs
+        )
+    values, units = weights(state, d, stream.n_outputs)
+    largest = np.abs(stream.X).max(0)[:, None]
+    mean = np.divide(values, units[:, None], out=np.zeros_like(values), where=units[:, None] > 0)
+    np.testing.assert_allclose(mean * largest, total / len(stream.X) * largest, rtol=1e-8, atol=1e-10)
+
+
+@by_learner
+def test_growing_changes_nothing(name):
+    rng = np.random.default_rng(1)
+    X, y, weight = rng.normal(size=(60, 4)), rng.choice([-1.0, 1.0], 60), np.ones(60)
+    objective = objectives.Binary(losses.Logistic(), 0.0)
+    small, wide = as_sparse(np.c_[X[:, :2], np.zeros((60, 2))]), as_sparse(X)
+    start, *_ = run(ALL[name].create(3), objective, small, y, weight, 1)
+    reference, *_ = run(ALL[name].create(5), objective, small, y, weight, 1)
+    grown = run(grow(start, 5, 1), objective, wide, y, weight, 1)[2]
+    np.testing.assert_array_equal(grown, run(reference, objective, wide, y, weight, 1)[2])
+
+
+@by_learner
+def test_rows_of_weight_zero_are_predicted_not_learned(name):
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(50, 3)), rng.choice([-1.0, 1.0], 50)
+    weight = (rng.random(50) < 0.5).astype(float)
+    objective = objectives.Binary(losses.Logistic(), 0.0)
+    kept = weight > 0
+    with_zeros = run(ALL[name].create(4), objective, as_dense(X), y, weight, 1)[2]
+    without = run(ALL[name].create(4), objective, as_dense(X[kept]), y[kept], weight[kept], 1)[2]
+    np.testing.assert_array_equal(with_zeros[kept], without)
+
+
+@by_learner
+@pytest.mark.parametrize("scale", [1e-300, 1e-6, 1.0, 1e6, 1e300])
+@pytest.mark.parametrize("kind", ["square", "absolute", "huber", "power"])
+def test_regression_targets_of_any_scale(name, scale, kind):
+    loss = {
+        "square": losses.Square(),
+        "absolute": losses.Absolute(),
+        "huber": losses.huber(0.1 * scale),
+        "power": losses.power_loss(1.5),
+    }[kind]
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(3000, 3))
+    signal = X @ [1.0, -2.0, 0.5] + 10.0
+    objective = objectives.regression(loss)
+    predictions = run(ALL[name].create(4), objective, rows.dense(X), scale * signal, np.ones(3000), 1)[2][:, 0]
+    late = np.abs(predictions / scale - signal)[-500:].mean()
+    assert np.isfinite(predictions).all()
+    assert late < 0.8 * np.abs(signal - signal.mean()).mean()
+
+
+@by_learner
+def test_uncompiled_gives_the_same_bits(name):
+    rng = np.random.default_rng(4)
+    X, y, weight = rng.normal(size=(30, 3)), rng.choice([-1.0, 1.0], 30), np.ones(30)
+    objective = objectives.Binary(losses.Logistic(), 0.0)
+    compiled = run(ALL[name].create(4), objective, as_dense(X), y, weight, 1)[2]
+    state, predictions, suffered = ALL[name].create(4), np.empty((30, 1)), np.empty(30)
+    passes.learn.py_func(state, objective, as_dense(X), y, weight, predictions, suffered)
+    np.testing.assert_allclose(compiled, predictions, rtol=1e-13, atol=1e-300)

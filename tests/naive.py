@@ -1,0 +1,92 @@
+"""The papers' algorithms, each in about ten lines of NumPy, to hold the compiled learners against.
+
+Every function takes a stream of dense rows (n, d), a slope function ``slope(t, margins) -> (K,)``, the number of
+outputs, and a bound on the absolute slope of each round; it returns the margins (n, K) and the last weights (d, K).
+Where the paper assumes slopes of at most 1, it is run on slope / bound and bound * row.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def _over(numerator, denominator):
+    """0/0 = 0, as the papers have it."""
+    return np.divide(numerator, denominator, out=np.zeros(np.broadcast(numerator, denominator).shape), where=denominator != 0)
+
+
+def scinol1(rows, slope, n_outputs, bounds, epsilon=1.0):
+    """Kempka, Kotlowski, Warmuth 2019, Algorithm 1."""
+    n, d = rows.shape
+    G, S2, M, beta = np.zeros((d, n_outputs)), np.zeros((d, n_outputs)), np.zeros((d, 1)), np.full((d, n_outputs), epsilon)
+    margins, w = np.zeros((n, n_outputs)), np.zeros((d, n_outputs))
+    for t, (row, bound) in enumerate(zip(rows, bounds, strict=True)):
+        x = bound * row[:, None]
+        M = np.maximum(M, np.abs(x))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            beta = np.where(x != 0, np.minimum(beta, epsilon * (S2 + M**2) / (x**2 * (t + 1))), beta)
+        theta = _over(G, np.sqrt(S2 + M**2))
+        w = _over(beta * np.sign(theta) * (np.exp(np.abs(theta) / 2) - 1), 2 * np.sqrt(S2 + M**2))
+        margins[t] = (w * row[:, None]).sum(0)
+        g = slope(t, margins[t]) / bound
+        G, S2 = G - g * x, S2 + (g * x) ** 2
+    theta = _over(G, np.sqrt(S2 + M**2))
+    return margins, _over(beta * np.sign(theta) * (np.exp(np.abs(theta) / 2) - 1), 2 * np.sqrt(S2 + M**2))
+
+
+def scinol2(rows, slope, n_outputs, bounds, epsilon=1.0):
+    """Kempka, Kotlowski, Warmuth 2019, Algorithm 2."""
+    n, d = rows.shape
+    G, S2, M, eta = np.zeros((d, n_outputs)), np.zeros((d, n_outputs)), np.zeros((d, 1)), np.full((d, n_outputs), epsilon)
+    margins = np.zeros((n, n_outputs))
+    for t, (row, bound) in enumerate(zip(rows, bounds, strict=True)):
+        x = bound * row[:, None]
+        M = np.maximum(M, np.abs(x))
+        theta = _over(G, np.sqrt(S2 + M**2))
+        w = _over(np.sign(theta) * np.minimum(np.abs(theta), 1) * eta, 2 * np.sqrt(S2 + M**2))
+        margins[t] = (w * row[:, None]).sum(0)
+        g = slope(t, margins[t]) / bound
+        G, S2, eta = G - g * x, S2 + (g * x) ** 2, eta - g * x * w
+    theta = _over(G, np.sqrt(S2 + M**2))
+    return margins, _over(np.sign(theta) * np.minimum(np.abs(theta), 1) * eta, 2 * np.sqrt(S2 + M**2))
+
+
+def pistol(rows, slope, n_outputs, bounds, a=2.25, b=1.0):
+    """Orabona 2014, Algorithm 3 with the linear kernel, each output on its own; rows divided by the largest norm."""
+    n, d = rows.shape
+    g, A, M = np.zeros((d, n_outputs)), np.zeros(n_outputs), 0.0
+    margins, w = np.zeros((n, n_outputs)), np.zeros((d, n_outputs))
+    for t, (row, bound) in enumerate(zip(rows, bounds, strict=True)):
+        M = max(M, bound * np.linalg.norm(row))
+        w = _pistol_weights(g, A, M, a, b)
+        margins[t] = row @ w
+        s = slope(t, margins[t])
+        g, A = g - s * row[:, None], A + np.abs(s) * np.linalg.norm(row)
+    return margins, _pistol_weights(g, A, M, a, b)
+
+
+def _pistol_weights(g, A, M, a, b):
+    if M == 0:
+        return np.zeros_like(g)
+    alpha = a * (1 + A / M)
+    return g / M**2 * b / alpha * np.exp((g**2).sum(0) / M**2 / (2 * alpha))
+
+
+def coordinate_pistol(rows, slope, n_outputs, bounds, a=2.25, b=1.0):
+    """Orabona 2014, Appendix A: a copy of Algorithm 3 a coordinate."""
+    n, d = rows.shape
+    g, A, M = np.zeros((d, n_outputs)), np.zeros((d, n_outputs)), np.zeros((d, 1))
+    margins = np.zeros((n, n_outputs))
+    for t, (row, bound) in enumerate(zip(rows, bounds, strict=True)):
+        x = row[:, None]
+        M = np.maximum(M, bound * np.abs(x))
+        alpha = a * (1 + _over(A, M))
+        w = _over(g, M**2) * b / alpha * np.exp(_over(g**2, M**2) / (2 * alpha))
+        margins[t] = (w * x).sum(0)
+        s = slope(t, margins[t])
+        g, A = g - s * x, A + np.abs(s * x)
+    alpha = a * (1 + _over(A, M))
+    return margins, _over(g, M**2) * b / alpha * np.exp(_over(g**2, M**2) / (2 * alpha))
+
+
+ALL = {"scinol1": scinol1, "scinol2": scinol2, "pistol": pistol, "coordinate-pistol": coordinate_pistol}
