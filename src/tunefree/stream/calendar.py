@@ -15,6 +15,7 @@ from tunefree.stream.keys import hash_name
 _MICROSECONDS_A_DAY = 86_400_000_000
 _MICROSECONDS_AN_HOUR = 3_600_000_000
 _DATE = r"^\s*\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?"
+_TIME = r"^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?$"
 _ZONE = r"(Z|[+-]\d\d(:?\d\d)?)"
 
 
@@ -142,6 +143,12 @@ def looks_like_dates(strings: Array) -> bool:
     """Whether all strings are dates or timestamps as ISO 8601 writes them, all with or all without a time zone."""
     given = blanked(plain(strings)).drop_null()
     return len(given) > 0 and zone_of(given) is not _MIXED and not cast(*_as_moments(given, zone_of(given)))[1]
+
+
+def looks_like_times(strings: Array) -> bool:
+    """Whether all strings are times of day, HH:MM or HH:MM:SS with decimals or without."""
+    given = blanked(plain(strings)).drop_null()
+    return len(given) > 0 and pc.all(pc.match_substring_regex(given, _TIME)).as_py()
 
 
 _MIXED = "mixed"

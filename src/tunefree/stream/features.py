@@ -18,7 +18,7 @@ import pyarrow as pa
 from tunefree import rows
 from tunefree.errors import DataError
 from tunefree.stream.batch import BadRows, Batch, Columns
-from tunefree.stream.calendar import Clock, Moment, looks_like_dates, zone_of
+from tunefree.stream.calendar import Clock, Moment, looks_like_dates, looks_like_times, zone_of
 from tunefree.stream.columns import (
     Category,
     Faults,
@@ -290,6 +290,8 @@ def _infer_column(name: str, chunk: Columns, texts: list[str] | None, hash_bits:
         return Text(name, hash_bits or DEFAULT_BITS)
     if kind == "string" and looks_like_dates(array):
         return _moment_of_strings(name, array)
+    if kind == "string" and looks_like_times(array):
+        return Clock(name)
     if kind not in _BY_FAMILY:
         raise unusable(name, array.type, chunk.file)
     return _BY_FAMILY[kind](name, array.type)

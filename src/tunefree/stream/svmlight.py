@@ -11,13 +11,13 @@ from tunefree import compiled
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
 from tunefree.stream.batch import BadRows, Batch, Lines
-from tunefree.stream.tokens import ENTRIES, FINE, LINE_END, NOT_A_NUMBER, NOT_FINITE, ROWS, TOO_LARGE
+from tunefree.stream.tokens import FINE, LINE_END, LONG, NOT_A_NUMBER, NOT_FINITE, TOO_LARGE
 
 _COLON, _COMMA, _HASH = 58, 44, 35
 _LARGEST_INDEX = np.uint64(2**31 - 1)
 
 # Kinds of errors beside those of tokens.py.
-_LABEL, _LABEL_NOT_FINITE, _LABELS, _QUERY, _INDEX, _COLON_MISSING, _ZERO, _OVERFLOW, _REPEATED, _BINARY = range(10, 20)
+_LABEL, _LABEL_NOT_FINITE, _LABELS, _QUERY, _INDEX, _COLON_MISSING, _ZERO, _OVERFLOW, _REPEATED = range(10, 19)
 
 _MESSAGES = {
     NOT_A_NUMBER: ("the value of {} is not a number", "mend the row"),
@@ -32,7 +32,6 @@ _MESSAGES = {
     _ZERO: ("the index of {} is 0", "count features from 1, or allow indices from 0 (zero_based)"),
     _OVERFLOW: ("the index of {} is larger than 2147483647", "number the features anew"),
     _REPEATED: ("an index occurs twice in the row that starts with {}", "give each feature one value"),
-    _BINARY: ("{} is followed by a zero byte", "check that the file is text and not damaged"),
 }
 
 
@@ -66,12 +65,12 @@ class SvmlightEncoder:
     def encode(self, lines: Lines, learning: bool, bad: BadRows) -> Batch:
         """The rows of a chunk of text; new features are learned or, at prediction, left out."""
         data = tokens.closed(lines.data)
-        output = tokens.tokenize(_tokenize, data, tokens.count_bytes(data, _COLON), self.zero_based)
+        output = tokens.tokenize(_tokenize, data, tokens.count_bytes(data, _COLON), np.uint64(not self.zero_based))
         tokens.report(output, data, lines, bad, _MESSAGES)
         self.keys, rows, _ = tokens.to_sparse(self.keys, output, learning, merge=self.keys.bits > 0)
-        n = output.counts[ROWS]
-        target = pa.array(output.labels[:n])
-        return Batch(rows, target, np.ones(n), output.numbers[:n] + lines.row, None, lines.file, lines.position)
+        target = pa.array(np.ascontiguousarray(output.reals[:, 0]))
+        numbers = output.integers[:, 0] + lines.row
+        return Batch(rows, target, np.ones(len(numbers)), numbers, None, lines.file, lines.position)
 
     @property
     def n_features(self) -> int:
@@ -100,107 +99,102 @@ def _ends_token(byte):
 
 
 @compiled.inline
-def _read_label(data, place, output):
+def _read_label(data, place, longs, exact):
     """(label, place of what follows, kind of error)"""
-    label, place, kind = tokens.read_value(data, place, output)
-    if kind == FINE and _ends_token(data[place]):
-        return label, place, FINE
+    label, stop, kind = tokens.read_number(data, place)
+    if kind == LONG:
+        label, kind = tokens.recall(place, longs, exact)
     if kind == NOT_FINITE:
-        return label, place, _LABEL_NOT_FINITE
-    if kind == TOO_LARGE:
-        return label, place, TOO_LARGE
-    return label, place, _LABELS if kind == FINE and data[place] == _COMMA else _LABEL
+        kind = _LABEL_NOT_FINITE
+    elif kind != TOO_LARGE and (kind != FINE or not _ends_token(data[stop])):
+        kind = _LABELS if kind == FINE and data[stop] == _COMMA else _LABEL
+    return label, stop, kind
 
 
 @compiled.inline
 def _skip_query(data, place):
     """Skip ``qid:n``: (place of what follows, kind of error)."""
-    if not (data[place] == 113 and data[place + 1] == 105 and data[place + 2] == 100 and data[place + 3] == _COLON):
-        return place, FINE
-    _, stop = tokens.read_digits(data, place + 4, np.uint64(0))
-    return stop, FINE if stop > place + 4 and _ends_token(data[stop]) else _QUERY
+    kind = FINE
+    if data[place] == 113 and data[place + 1] == 105 and data[place + 2] == 100 and data[place + 3] == _COLON:
+        start = place + 4
+        _, place = tokens.read_digits(data, start, np.uint64(0))
+        kind = FINE if place > start and _ends_token(data[place]) else _QUERY
+    return place, kind
 
 
 @compiled.inline
-def _read_index(data, place, zero_based):
-    """``index:``: (index, place of what follows, kind of error)"""
-    index, stop = tokens.read_digits(data, place, np.uint64(0))
-    if data[stop] == _COLON and stop > place:
-        if stop - place > 10 or index > _LARGEST_INDEX:
-            return index, stop, _OVERFLOW
-        return index, stop + 1, FINE if index > 0 or zero_based else _ZERO
-    return index, stop, _COLON_MISSING if stop > place and _ends_token(data[stop]) else _INDEX
+def _index_error(index, digits, byte):
+    """The kind of error of an index, followed by a byte, that is not one from 1 followed by a colon."""
+    if byte != _COLON or digits == 0:
+        return _COLON_MISSING if digits > 0 and _ends_token(byte) else _INDEX
+    return _ZERO if index == 0 else _OVERFLOW
+
+
+@compiled.inline
+def _read_entries(data, place, k, keys, values, longs, exact, smallest):
+    """Read ``index:value`` to the end of a row: (entries after it, place reached, kind of error)."""
+    next_index, ascending, kind = smallest, True, FINE
+    while True:
+        place = tokens.skip_blanks(data, place)
+        if data[place] == LINE_END or data[place] == _HASH:
+            break
+        index, stop = tokens.read_digits(data, place, np.uint64(0))
+        if data[stop] != _COLON or stop == place or stop - place > 10 or index > _LARGEST_INDEX or index < smallest:
+            kind = _index_error(index, stop - place, data[stop])
+            break
+        start = stop + 1
+        value, stop, kind = tokens.read_number(data, start)
+        if kind == LONG:
+            value, kind = tokens.recall(start, longs, exact)
+        if kind != FINE or not _ends_token(data[stop]):
+            kind = NOT_A_NUMBER if kind == FINE else kind
+            break
+        ascending &= index >= next_index
+        next_index = index + np.uint64(1)
+        keys[k], values[k] = index, value
+        k += 1
+        place = stop
+    return k, place, kind if kind != FINE or ascending else _REPEATED
 
 
 @compiled.inline
 def _repeats(keys, start, stop, seen, stamp):
     """Whether a key occurs twice among those of a row."""
     mask = tokens.table_mask(stop - start)
+    repeated = False
     for k in range(start, stop):
         slot = tokens.seen_at(seen, mask, keys[k], stamp)
-        if seen[slot, 1] == stamp:
-            return True
+        repeated |= seen[slot, 1] == stamp
         seen[slot, 0], seen[slot, 1] = keys[k], stamp
-    return False
-
-
-@compiled.inline
-def _read_entries(data, place, start, output, zero_based):
-    """Read ``index:value`` to the end of a row: (entries after it, place reached, kind of error)."""
-    keys, values = output.keys, output.values
-    k, least, ascending = start, np.uint64(0), True
-    while True:
-        place = tokens.skip_blanks(data, place)
-        if data[place] == LINE_END or data[place] == _HASH:
-            return k, place, FINE if ascending else _REPEATED
-        index, stop, kind = _read_index(data, place, zero_based)
-        if kind == FINE:
-            value, stop, kind = tokens.read_value(data, stop, output)
-            if kind == FINE and not _ends_token(data[stop]):
-                kind = NOT_A_NUMBER
-        if kind != FINE:
-            return k, place, kind
-        ascending &= index >= least
-        least = index + np.uint64(1)
-        keys[k], values[k] = index, value
-        k += 1
-        place = stop
-
-
-@compiled.inline
-def _read_row(data, place, start, output, zero_based, line):
-    """Read one row: (entries after it, place reached, kind of error)."""
-    label, stop, kind = _read_label(data, place, output)
-    if kind != FINE:
-        return start, place, kind
-    output.labels[output.counts[ROWS]] = label
-    place = tokens.skip_blanks(data, stop)
-    stop, kind = _skip_query(data, place)
-    if kind != FINE:
-        return start, place, kind
-    k, place, kind = _read_entries(data, stop, start, output, zero_based)
-    if kind == _REPEATED and not _repeats(output.keys, start, k, output.seen, np.uint64(line + 1)):
-        kind = FINE
-    return k, place, kind
+    return repeated
 
 
 @compiled.entry
 def _tokenize(sources: str) -> Any:
-    def tokenize(data, output, zero_based):
-        """Tokenize whole lines; the last byte is a line end."""
+    def tokenize(data, reals, integers, keys, values, places, errors, longs, exact, seen, smallest):
+        """Tokenize whole lines, whose last byte is a line end: (rows, entries, errors)."""
         assert sources
-        place, line = 0, 0
+        place, line, n, entries, n_errors = 0, 0, 0, 0, 0
         while place < len(data):
-            first = tokens.skip_blanks(data, place)
-            if data[first] != LINE_END and data[first] != _HASH:
-                n, start = output.counts[ROWS], output.counts[ENTRIES]
-                k, place, kind = _read_row(data, first, start, output, zero_based, line)
-                if kind != FINE:
-                    tokens.fail(output, line, first if kind == _REPEATED else place, kind)
+            first = place = tokens.skip_blanks(data, place)
+            if data[place] != LINE_END and data[place] != _HASH:
+                label, stop, kind = _read_label(data, place, longs, exact)
+                k = entries
+                if kind == FINE:
+                    place, kind = _skip_query(data, tokens.skip_blanks(data, stop))
+                if kind == FINE:
+                    k, place, kind = _read_entries(data, place, k, keys, values, longs, exact, smallest)
+                if kind == _REPEATED and not _repeats(keys, entries, k, seen, np.uint64(line + 1)):
+                    kind = FINE
+                if kind == FINE:
+                    reals[n, 0], integers[n, 0], integers[n, 1] = label, line, k
+                    n, entries = n + 1, k
                 else:
-                    output.numbers[n], output.pointers[n + 1] = line, k
-                    output.counts[ROWS], output.counts[ENTRIES] = n + 1, k
-            place, _ = tokens.skip_line(data, place)
+                    errors[n_errors, 0], errors[n_errors, 2] = line, kind
+                    errors[n_errors, 1] = first if kind == _REPEATED else place
+                    n_errors += 1
+            place = tokens.skip_line(data, place)
             line += 1
+        return n, entries, n_errors
 
     return tokenize

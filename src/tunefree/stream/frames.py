@@ -1,0 +1,148 @@
+"""Tables in memory as chunks: pandas, polars, anything with Arrow's PyCapsule interface, arrays by name, NumPy arrays.
+
+Chunks are converted one at a time, so that a table is never copied as a whole.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tunefree.errors import DataError
+from tunefree.stream.arrow import rows_of_a_chunk
+from tunefree.stream.batch import Columns, Position
+
+
+def read_frame(
+    frame: Any,
+    start: Position = Position(),  # noqa: B008 - an immutable tuple
+    chunk_rows: int | None = None,
+    name: str = "the table",
+) -> Iterator[Columns]:
+    """Read a table in memory as chunks.
+
+    Parameters
+    ----------
+    frame : pandas or polars DataFrame, pyarrow Table, dict of arrays, two-dimensional ndarray, ...
+        Anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``. Columns of an array are named x0, x1, ...
+    start : Position, default=Position()
+        Where to begin: a chunk's ``position`` gives the rows that follow it.
+    chunk_rows : int, optional
+        By default 32768, fewer for wide tables.
+    name : str, default="the table"
+        For messages.
+
+    Yields
+    ------
+    Columns
+
+    Examples
+    --------
+    >>> for chunk in read_frame({"age": [39, 50, 38], "job": ["clerk", None, "cook"]}, chunk_rows=2):
+    ...     print(chunk.row, chunk.table.to_pydict())
+    1 {'age': [39, 50], 'job': ['clerk', None]}
+    3 {'age': [38], 'job': ['cook']}
+    """
+    convert = next((convert for test, convert in _KINDS if test(frame)), None)
+    if convert is None:
+        remedy = "pass a DataFrame, a dict of arrays, or a two-dimensional array"
+        raise DataError(f"{type(frame).__name__} is not a table", name, remedy=remedy)
+    row = start.row
+    for batch in convert(frame, row, chunk_rows, name):
+        row += batch.num_rows
+        yield Columns(batch, name, row - batch.num_rows + 1, Position(0, row, row))
+    if row == 0:
+        raise DataError("there are no rows", name, remedy="pass a table with rows")
+
+
+def _pandas(frame: Any, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
+    names = [str(column) for column in frame.columns]
+    for first, stop in _ranges(start, len(frame), len(names), chunk_rows):
+        part = frame.iloc[first:stop]
+        columns = [part.iloc[:, place] for place in range(len(names))]
+        arrays = [
+            _array(column, label, name, first, pa.Array.from_pandas)
+            for label, column in zip(names, columns, strict=True)
+        ]
+        yield pa.record_batch(arrays, names=names)
+
+
+def _capsule(frame: Any, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
+    reader = pa.RecordBatchReader.from_stream(frame)
+    size = chunk_rows or rows_of_a_chunk(len(reader.schema))
+    for batch in reader:
+        for first in range(min(start, batch.num_rows), batch.num_rows, size):
+            yield batch.slice(first, size)
+        start -= min(start, batch.num_rows)
+
+
+def _one_batch(frame: Any, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
+    batch = pa.record_batch(frame)
+    for first, stop in _ranges(start, batch.num_rows, batch.num_columns, chunk_rows):
+        yield batch.slice(first, stop - first)
+
+
+def _mapping(frame: Mapping[Any, Any], start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
+    names = [str(key) for key in frame]
+    columns = [column if hasattr(column, "__getitem__") else list(column) for column in frame.values()]
+    lengths = {len(column) for column in columns}
+    if len(lengths) > 1:
+        shown = ", ".join(f"{label!r} {len(column)}" for label, column in zip(names, columns, strict=True))
+        raise DataError(f"columns differ in length: {shown}", name, remedy="give all the same length")
+    for first, stop in _ranges(start, max(lengths, default=0), len(names), chunk_rows):
+        arrays = [
+            _array(column[first:stop], label, name, first, _as_array)
+            for label, column in zip(names, columns, strict=True)
+        ]
+        yield pa.record_batch(arrays, names=names)
+
+
+def _matrix(frame: np.ndarray, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
+    if frame.ndim != 2:
+        remedy = "reshape it to (rows, columns)"
+        raise DataError(f"an array of {frame.ndim} dimensions is not a table", name, remedy=remedy)
+    names = [f"x{place}" for place in range(frame.shape[1])]
+    for first, stop in _ranges(start, len(frame), len(names), chunk_rows):
+        part = np.asfortranarray(frame[first:stop])
+        arrays = [_array(part[:, place], label, name, first, pa.Array.from_pandas) for place, label in enumerate(names)]
+        yield pa.record_batch(arrays, names=names)
+
+
+def _ranges(start: int, n_rows: int, n_columns: int, chunk_rows: int | None) -> Iterator[tuple[int, int]]:
+    size = chunk_rows or rows_of_a_chunk(n_columns)
+    for first in range(start, n_rows, size):
+        yield first, min(first + size, n_rows)
+
+
+def _as_array(column: Any) -> Any:
+    """A chunk of a column; a pyarrow.ChunkedArray as one array."""
+    made = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else pa.array(column, from_pandas=True)
+    return made
+
+
+def _array(column: Any, label: str, name: str, first: int, make: Callable[[Any], Any]) -> Any:
+    try:
+        array = make(column)
+        return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        remedy = "give the column one type, for instance strings"
+        reason = str(error).splitlines()[0]
+        raise DataError(f"values of different types ({reason})", name, first + 1, label, remedy) from None
+
+
+def _is_pandas(frame: Any) -> bool:
+    pandas = sys.modules.get("pandas")  # whoever passes a DataFrame has imported it
+    return pandas is not None and isinstance(frame, pandas.DataFrame)
+
+
+_KINDS: tuple[tuple[Callable[[Any], bool], Callable[..., Iterator[Any]]], ...] = (
+    (_is_pandas, _pandas),
+    (lambda frame: hasattr(frame, "__arrow_c_stream__"), _capsule),
+    (lambda frame: hasattr(frame, "__arrow_c_array__"), _one_batch),
+    (lambda frame: isinstance(frame, Mapping), _mapping),
+    (lambda frame: isinstance(frame, np.ndarray), _matrix),
+)

@@ -1,0 +1,147 @@
+"""JSON lines as chunks of a table, parsed by Arrow block by block."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import json as arrow_json
+
+from tunefree.errors import DataError
+from tunefree.stream.batch import BadRows, Columns, Lines, Position
+from tunefree.stream.columns import family, with_row_numbers
+from tunefree.stream.delimited import Options, as_batch, check_text, sample, shown, whole_lines
+from tunefree.stream.lines import read_lines
+
+_KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "number": ("a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool)),
+    "boolean": ("true or false", lambda value: isinstance(value, bool)),
+    "string": ("a string", lambda value: isinstance(value, str)),
+    "nested": ("as in the rows before", lambda value: isinstance(value, list | dict)),
+}
+
+
+def json_schema(file: str, options: Options) -> Any:
+    """Names and types of the columns, from the first lines: numbers, booleans, strings, and nested ones as they are.
+
+    A column of nulls only is taken for strings; what is absent from the first lines is ignored later.
+    """
+    check_text(file)
+    window = sample(file).lstrip()
+    if not window:
+        raise DataError("the file is empty", shown(file), remedy="give it one JSON object a line")
+    if window.startswith(b"["):
+        remedy = "write one object a line (as `jq -c '.[]'` does)"
+        raise DataError("this is a JSON array, not JSON lines", shown(file), remedy=remedy)
+    try:
+        found = _parse(whole_lines(window), None).schema
+    except (pa.ArrowInvalid, UnicodeDecodeError):
+        found = _schema_of_good_lines(whole_lines(window), file)
+    return pa.schema([(field.name, options.types.get(field.name, _widened(field.type))) for field in found])
+
+
+def json_chunks(
+    file: str, number: int, begin: Position, schema: Any, options: Options, bad: BadRows
+) -> Iterator[Columns]:
+    """The chunks of one file."""
+    check_text(file)
+    row = begin.row + 1
+    for lines in read_lines([file], Position(0, begin.offset, begin.row), options.block_size):
+        batch, count = _columns(lines, row, schema, bad)
+        row += count
+        yield Columns(batch, lines.file, row - count, Position(number, lines.position.offset, row - 1))
+
+
+def _columns(lines: Lines, row: int, schema: Any, bad: BadRows) -> tuple[Any, int]:
+    try:
+        batch = _parse(lines.data, schema)
+        return batch.select(schema.names), batch.num_rows
+    except (pa.ArrowInvalid, UnicodeDecodeError):
+        return _examined(lines, row, schema, bad)
+
+
+def _parse(data: Any, schema: Any) -> Any:
+    table = arrow_json.read_json(
+        pa.BufferReader(pa.py_buffer(data)),
+        read_options=arrow_json.ReadOptions(block_size=len(data) + 1, use_threads=False),
+        parse_options=arrow_json.ParseOptions(
+            explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "ignore"
+        ),
+    )
+    return as_batch(table)
+
+
+def _widened(found: Any) -> Any:
+    kind = family(found)
+    if kind in {"boolean", "nested"}:
+        return found
+    return pa.float64() if kind == "number" else pa.string()
+
+
+def _examined(lines: Lines, row: int, schema: Any, bad: BadRows) -> tuple[Any, int]:
+    """Read a block line by line, report the bad ones, and keep the others."""
+    texts = [text for text in lines.data.tobytes().split(b"\n") if text.strip()]
+    good, numbers = [], []
+    for number, text in enumerate(texts, row):
+        record, column, problem = _read(text, schema)
+        if problem:
+            bad.report(problem, lines.file, number, column)
+        else:
+            good.append(record)
+            numbers.append(number)
+    arrays = [pa.array([record.get(field.name) for record in good], field.type) for field in schema]
+    batch = pa.record_batch(arrays, schema=schema)
+    return with_row_numbers(batch, np.array(numbers, np.int64)), len(texts)
+
+
+def _read(text: bytes, schema: Any) -> tuple[dict[str, Any], str | None, str]:
+    """The object on a line; or the column, if one is to blame, and what is wrong."""
+    try:
+        record = json.loads(text, object_pairs_hook=_once)
+    except UnicodeDecodeError:
+        return {}, None, "the line is not text in UTF-8"
+    except ValueError as error:
+        return {}, None, f"the line is not JSON ({error})"
+    if not isinstance(record, dict):
+        return {}, None, "the line is not a JSON object"
+    for field in schema:
+        value = record.get(field.name)
+        expected, fits = _KINDS[family(field.type)]
+        if value is not None and not fits(value):
+            return {}, field.name, f"{value!r} is not {expected}"
+    return _floats(record, schema), None, ""
+
+
+def _floats(record: dict[str, Any], schema: Any) -> dict[str, Any]:
+    numbers = {field.name for field in schema if family(field.type) == "number"} & record.keys()
+    return record | {name: None if record[name] is None else float(record[name]) for name in numbers}
+
+
+def _schema_of_good_lines(window: bytes, file: str) -> Any:
+    """The schema of those of the first lines that can be read; the bad ones are reported when their turn comes."""
+    lines = [line for line in window.split(b"\n") if _object(line)]
+    if not lines:
+        remedy = "give it one JSON object a line, or name its --format"
+        raise DataError("no line of this can be read as JSON", shown(file), remedy=remedy)
+    try:
+        return _parse(b"\n".join(lines), None).schema
+    except pa.ArrowInvalid:  # types that change: the first line's count
+        return _parse(lines[0], None).schema
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line, object_pairs_hook=_once)
+    except ValueError:
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise ValueError("a name appears twice")
+    return record
