@@ -1,1 +1,36 @@
-"""tunefree: linear and kernel predictors from streams and tables, with nothing to tune."""
+"""tunefree: linear and kernel predictors from streams and tables, with nothing to tune.
+
+The estimators are loaded when they are first asked for, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "ScInOLClassifier": "tunefree.estimators.linear",
+    "ScInOLRegressor": "tunefree.estimators.linear",
+    "PiSTOLClassifier": "tunefree.estimators.linear",
+    "PiSTOLRegressor": "tunefree.estimators.linear",
+    "Plan": "tunefree.training",
+    "train": "tunefree.training",
+    "open_source": "tunefree.stream.source",
+    "DataError": "tunefree.errors",
+    "ModelError": "tunefree.errors",
+    "TunefreeError": "tunefree.errors",
+}
+
+__all__ = [*_WHERE, "__version__"]  # noqa: PLE0604 - the names are strings
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'tunefree' has no attribute {name!r}")
+    return getattr(importlib.import_module(_WHERE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tunefree.stream.arrays import is_missing, to_numpy
 from tunefree.stream.columns import Array, Codes, Faults, Parts, blanked, cast, missing_codes, plain
 from tunefree.stream.keys import hash_name
 
@@ -59,11 +60,11 @@ class Moment:
     def convert(self, array: Array, faults: Faults) -> Instants:
         given = plain(array)
         moments, failed = cast(*_as_moments(blanked(given), self.zone))
-        faults.add(failed, self.name, lambda row: f"{given[row]!s} is not a date or timestamp")
+        faults.add(failed, self.name, lambda row: f"{_written(given, row)} is no date or timestamp")
         local = moments
         if self.zone is not None:
             local = pc.local_timestamp(moments.cast(pa.timestamp("us", self.zone)))
-        return Instants(_integers(moments), _integers(local), moments.is_null().to_numpy(zero_copy_only=False))
+        return Instants(_integers(moments), _integers(local), is_missing(moments))
 
     def parts(self, moments: Instants, learning: bool) -> Parts:
         here = ~moments.missing
@@ -110,12 +111,12 @@ class Clock:
         if pa.types.is_time(times.type):
             microseconds = times.cast(pa.time64("us"), safe=False).cast(pa.int64())
         else:
-            dated = pc.binary_join_element_wise("1970-01-01", times.cast(pa.string()), " ")
+            dated = pc.utf8_replace_slice(times.cast(pa.string()), 0, 0, "1970-01-01 ")
             parsed, failed = cast(dated, pa.timestamp("us"))
-            faults.add(failed, self.name, lambda row: f"{given[row]!s} is not a time of day")
+            faults.add(failed, self.name, lambda row: f"{_written(given, row)} is no time of day")
             microseconds = parsed.cast(pa.int64())
         values = _integers(microseconds)
-        return Instants(values, values, microseconds.is_null().to_numpy(zero_copy_only=False))
+        return Instants(values, values, is_missing(microseconds))
 
     def parts(self, times: Instants, learning: bool) -> Parts:
         here = ~times.missing
@@ -170,8 +171,13 @@ def _as_moments(array: Array, zone: str | None) -> tuple[Array, Any, bool]:
     return array, pa.timestamp("us", None if zone is None else "UTC"), True
 
 
+def _written(array: Array, row: int) -> str:
+    """An element as text, in whatever range it lies."""
+    return repr(array[row].as_py()) if pa.types.is_string(array.type) else str(array[row : row + 1].cast(pa.string())[0])
+
+
 def _integers(array: Array) -> np.ndarray:
-    return array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    return to_numpy(array.cast(pa.int64()), 0)
 
 
 def _distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.errors import DataError
+from tunefree.stream.arrays import is_missing, of_booleans, of_strings, to_booleans, to_numpy
 from tunefree.stream.keys import hash_name, hash_strings
 
 MISSING = ("", "?", "nan", "NaN")  # strings that hold nothing, once the white space around them is gone
@@ -25,7 +26,7 @@ Array = Any  # pyarrow.Array: it ships no types
 class Codes(NamedTuple):
     """One-hot codes of a chunk."""
 
-    index: np.ndarray  # (n,) int32: which key each row holds, -1 for none
+    places: np.ndarray  # (n,) int32: which key each row holds, -1 for none
     keys: np.ndarray  # (k,) uint64: what the feature is known by
     name: Callable[[int], str]  # name of the feature of a key
 
@@ -122,12 +123,11 @@ class Category:
         """The place of each row's category in the list of the chunk's categories, and the list."""
         encoded = to_dictionary(array)
         values = pc.utf8_trim_whitespace(encoded.dictionary.cast(pa.string()))
-        index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        index = to_numpy(encoded.indices.cast(pa.int32()), -1)
         gone = missing_strings(values)
         if gone.any():
-            index = np.where(gone, -1, np.arange(len(gone)))[index]  # -1 itself is mended by the next line
-            index[encoded.indices.is_null().to_numpy(zero_copy_only=False)] = -1
-        return index.astype(np.int32, copy=False), values
+            index = np.append(np.where(gone, -1, np.arange(len(gone))), -1)[index].astype(np.int32)
+        return index, values
 
     def parts(self, converted: tuple[np.ndarray, Array], learning: bool) -> Parts:
         index, values = converted
@@ -150,7 +150,7 @@ class Flag(Category):
     def convert(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
         truths, failed = cast(blanked(plain(array)), pa.bool_())
         faults.add(failed, self.name, lambda row: f"{array[row].as_py()!r} is neither true nor false")
-        return truths.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False), pa.array(["false", "true"])
+        return to_numpy(truths.cast(pa.int32()), -1), of_strings(["false", "true"])
 
 
 def missing_key(column: str) -> int:
@@ -170,8 +170,7 @@ def missing_codes(column: str, missing: np.ndarray) -> Codes:
 
 def missing_strings(values: Array) -> np.ndarray:
     """Which strings hold nothing."""
-    found = pc.is_in(values, value_set=pa.array([*MISSING, None], pa.string()))
-    return found.to_numpy(zero_copy_only=False)
+    return to_booleans(pc.is_in(values, value_set=of_strings(MISSING))) | is_missing(values)
 
 
 def string_keys(values: Array, seed: int) -> np.ndarray:
@@ -194,7 +193,10 @@ def to_dictionary(array: Array) -> Array:
 
 def plain(array: Array) -> Array:
     """The array without a dictionary."""
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+    if not pa.types.is_dictionary(array.type):
+        return array
+    values = array.dictionary
+    return (values.cast(pa.string()) if pa.types.is_string_view(values.type) else values).take(array.indices)
 
 
 def blanked(array: Array) -> Array:
@@ -202,7 +204,7 @@ def blanked(array: Array) -> Array:
     if family(array.type) != "string":
         return array
     trimmed = pc.utf8_trim_whitespace(array.cast(pa.string()))
-    return pc.if_else(pa.array(missing_strings(trimmed)), None, trimmed)
+    return pc.if_else(of_booleans(missing_strings(trimmed)), pa.nulls(len(trimmed), pa.string()), trimmed)
 
 
 def to_numbers(array: Array, column: str, faults: Faults) -> np.ndarray:
@@ -211,11 +213,22 @@ def to_numbers(array: Array, column: str, faults: Faults) -> np.ndarray:
     if pa.types.is_duration(array.type):
         units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[array.type.unit] * 86400.0
         return to_numbers(array.cast(pa.int64()), column, faults) / units
-    if pa.types.is_float64(array.type) or pa.types.is_int64(array.type):
-        return np.asarray(array.to_numpy(zero_copy_only=False), np.float64)
     numbers, failed = cast(blanked(array), pa.float64())
     faults.add(failed, column, lambda row: f"{array[row].as_py()!r} is not a number")
-    return numbers.to_numpy(zero_copy_only=False)
+    return to_numpy(numbers, np.nan)
+
+
+def sound(array: Array, column: str, faults: Faults) -> Array:
+    """The array; strings that are not UTF-8 become null and faults of their rows."""
+    if family(array.type) != "string":
+        return array
+    try:
+        array.validate(full=True)
+        return array
+    except pa.ArrowInvalid:
+        strings, failed = cast(plain(array).cast(pa.binary()), pa.string(), safe=True)
+    faults.add(failed, column, lambda row: "the text is not UTF-8")
+    return strings
 
 
 def cast(array: Array, to: Any, safe: bool = False) -> tuple[Array, list[int]]:
@@ -226,7 +239,7 @@ def cast(array: Array, to: Any, safe: bool = False) -> tuple[Array, list[int]]:
         failed = _unfit(array, to, safe, 0)
     mask = np.zeros(len(array), bool)
     mask[failed] = True
-    return pc.if_else(pa.array(mask), pa.scalar(None, array.type), array).cast(to, safe=safe), failed
+    return pc.if_else(of_booleans(mask), pa.nulls(len(array), array.type), array).cast(to, safe=safe), failed
 
 
 def _unfit(array: Array, to: Any, safe: bool, start: int) -> list[int]:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from tunefree.errors import DataError
+from tunefree.stream.arrays import of_booleans, of_strings
 from tunefree.stream.batch import BadRows, Columns, Lines, Position
 from tunefree.stream.columns import MISSING, Fault, Faults, cast, with_row_numbers
 from tunefree.stream.lines import open_text, read_header, read_lines
@@ -192,7 +193,8 @@ def _open_quote(data: np.ndarray, table: Any) -> bool:
     """Whether a quote that nobody closed has swallowed lines."""
     if np.count_nonzero(data == ord('"')) % 2 == 0 or not table.num_rows:
         return False
-    return any("\n" in str(value) for value in table.slice(table.num_rows - 1).to_pylist()[0].values())
+    last = table.slice(table.num_rows - 1).to_pylist()[0].values()
+    return any("\\n" in repr(value) for value in last)  # of strings and bytes alike
 
 
 def _examined(lines: Lines, row: int, header: Header, types: dict[str, Any], bad: BadRows) -> tuple[Any, int]:
@@ -211,14 +213,14 @@ def _examined(lines: Lines, row: int, header: Header, types: dict[str, Any], bad
         bad.report(problems[place].problem, lines.file, row + place, problems[place].column or None)
     good = np.ones(raw.num_rows, bool)
     good[list(faults)] = False
-    batch = pa.record_batch(arrays, names=header.names).filter(pa.array(good))
+    batch = pa.record_batch(arrays, names=header.names).filter(of_booleans(good))
     return with_row_numbers(batch, row + places[good]), count
 
 
 def _converted(raw: Any, name: str, to: Any, faults: Faults) -> Any:
     text, failed = cast(raw, pa.string(), safe=True)
     faults.add(failed, name, lambda row: f"{raw[row].as_py()!r} is not {_EXAMPLES[pa.string()]}")
-    text = pc.if_else(pc.is_in(text, value_set=pa.array(NULLS)), None, text)
+    text = pc.if_else(pc.is_in(text, value_set=of_strings(NULLS)), pa.nulls(len(text), pa.string()), text)
     if to == pa.string():
         return text
     values, failed = cast(pc.utf8_trim_whitespace(text), to)

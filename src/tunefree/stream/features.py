@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from tunefree import rows
 from tunefree.errors import DataError
+from tunefree.stream.arrays import of_booleans, of_numbers
 from tunefree.stream.batch import BadRows, Batch, Columns
 from tunefree.stream.calendar import Clock, Moment, looks_like_dates, looks_like_times, zone_of
 from tunefree.stream.columns import (
@@ -28,6 +29,7 @@ from tunefree.stream.columns import (
     family,
     plain,
     row_numbers,
+    sound,
     to_numbers,
     unusable,
     with_row_numbers,
@@ -169,7 +171,7 @@ class TableEncoder:
         """
         labelled = learning if labelled is None else labelled
         n, faults = chunk.table.num_rows, Faults()
-        converted = [column.convert(array, faults) for column, array in zip(self.columns, self._take(chunk))]  # noqa: B905
+        converted = [column.convert(array, faults) for column, array in self._take(chunk, faults)]
         target = self._convert_target(chunk, faults, labelled)
         weight = self._convert_weight(chunk, faults, labelled)
         if faults:
@@ -198,8 +200,8 @@ class TableEncoder:
         encoder._identifier.load(arrays)
         return encoder
 
-    def _take(self, chunk: Columns) -> list[Any]:
-        """The encoder's columns of a chunk, checked."""
+    def _take(self, chunk: Columns, faults: Faults) -> list[tuple[Any, Any]]:
+        """The encoder's columns with their arrays in a chunk, checked."""
         names = _unique_names(chunk)
         absent = [repr(column.name) for column in self.columns if column.name not in names]
         if absent:
@@ -208,8 +210,8 @@ class TableEncoder:
                 chunk.file,
                 remedy=f"add what the model was trained with; the file has {_listed(names)}",
             )
-        arrays = [chunk.table.column(names.index(column.name)) for column in self.columns]
-        for column, array in zip(self.columns, arrays, strict=True):
+        taken = [(column, _column(chunk, column.name, faults)) for column in self.columns]
+        for column, array in taken:
             if family(array.type) not in column.families:
                 raise DataError(
                     f"{array.type} here, but the column was learned as {column.kind}",
@@ -218,7 +220,7 @@ class TableEncoder:
                     column.name,
                     "give the column one type in all files",
                 )
-        return arrays
+        return taken
 
     def _convert_target(self, chunk: Columns, faults: Faults, labelled: bool) -> Any:
         if self.target is None or not _present(self.target, chunk, labelled):
@@ -230,20 +232,20 @@ class TableEncoder:
                 problem = f"the target is a {found} here, but was a {self._target_family}"
                 remedy = "give the column one type in all files"
                 raise DataError(problem, chunk.file, chunk.row, self.target, remedy)
-        array = _column(chunk, self.target)
+        array = _column(chunk, self.target, faults)
         if found == "number":
             return _numeric_target(plain(array), self.target, faults, labelled)
         index, values = Category(self.target).convert(array, faults)
         if labelled:
             faults.add(np.flatnonzero(index < 0), self.target, lambda row: "the target is missing")
-        labels = pa.DictionaryArray.from_arrays(pa.array(index, mask=index < 0), values)
+        labels = pa.DictionaryArray.from_arrays(of_numbers(index, index < 0), values)
         return labels.dictionary_decode().cast(pa.bool_()) if found == "boolean" else labels
 
     def _convert_weight(self, chunk: Columns, faults: Faults, labelled: bool) -> np.ndarray:
         if self.weight is None or not labelled:
             return np.ones(chunk.table.num_rows)
         _check_name("weight", self.weight, chunk.table.schema.names, chunk.file)
-        weights = to_numbers(_column(chunk, self.weight), self.weight, faults)
+        weights = to_numbers(_column(chunk, self.weight, faults), self.weight, faults)
         faults.add(np.flatnonzero(np.isnan(weights)), self.weight, lambda row: "the weight is missing")
         wrong = np.flatnonzero((weights < 0) | np.isinf(weights))
         faults.add(wrong, self.weight, lambda row: f"the weight is {weights[row]}, not a finite number from 0")
@@ -275,11 +277,11 @@ def _without(chunk: Columns, faults: Faults, bad: BadRows) -> Columns:
         bad.report(faults[row].problem, chunk.file, int(numbers[row]), faults[row].column)
     keep = np.ones(len(numbers), bool)
     keep[list(faults)] = False
-    return chunk._replace(table=with_row_numbers(chunk.table.filter(pa.array(keep)), numbers[keep]))
+    return chunk._replace(table=with_row_numbers(chunk.table.filter(of_booleans(keep)), numbers[keep]))
 
 
 def _infer_column(name: str, chunk: Columns, texts: list[str] | None, hash_bits: int) -> Any:
-    array = _column(chunk, name)
+    array = _column(chunk, name, Faults())
     kind = family(array.type)
     if texts is not None and name in texts:
         if kind not in Text.families:
@@ -321,7 +323,7 @@ _BY_FAMILY: dict[str, Callable[[str, Any], Any]] = {
 
 def _target_family(chunk: Columns, target: str) -> str | None:
     """number, string or boolean; None for a column that holds nothing at all in this chunk."""
-    arrow_type = _column(chunk, target).type
+    arrow_type = chunk.table.schema.field(target).type
     found = family(arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type)
     if found == "null":
         return None
@@ -337,7 +339,7 @@ def _numeric_target(array: Any, name: str, faults: Faults, labelled: bool) -> An
     faults.add(np.flatnonzero(np.isinf(values)), name, lambda row: f"the target is infinite ({values[row]})")
     if labelled:
         faults.add(np.flatnonzero(missing), name, lambda row: "the target is missing")
-    exact = array if pa.types.is_integer(array.type) else pa.array(values, mask=missing)
+    exact = array if pa.types.is_integer(array.type) else of_numbers(values, missing)
     return exact
 
 
@@ -347,8 +349,8 @@ def _present(target: str, chunk: Columns, needed: bool) -> bool:
     return target in chunk.table.schema.names
 
 
-def _column(chunk: Columns, name: str) -> Any:
-    return chunk.table.column(chunk.table.schema.names.index(name))
+def _column(chunk: Columns, name: str, faults: Faults) -> Any:
+    return sound(chunk.table.column(chunk.table.schema.names.index(name)), name, faults)
 
 
 def _unique_names(chunk: Columns) -> list[str]:

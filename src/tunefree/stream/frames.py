@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.errors import DataError
+from tunefree.stream.arrays import of_numbers
 from tunefree.stream.arrow import rows_of_a_chunk
 from tunefree.stream.batch import Columns, Position
 
@@ -108,7 +109,7 @@ def _matrix(frame: np.ndarray, start: int, chunk_rows: int | None, name: str) ->
     names = [f"x{place}" for place in range(frame.shape[1])]
     for first, stop in _ranges(start, len(frame), len(names), chunk_rows):
         part = np.asfortranarray(frame[first:stop])
-        arrays = [_array(part[:, place], label, name, first, pa.Array.from_pandas) for place, label in enumerate(names)]
+        arrays = [_array(part[:, place], label, name, first, _from_numpy) for place, label in enumerate(names)]
         yield pa.record_batch(arrays, names=names)
 
 
@@ -122,6 +123,10 @@ def _as_array(column: Any) -> Any:
     """A chunk of a column; a pyarrow.ChunkedArray as one array."""
     made = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else pa.array(column, from_pandas=True)
     return made
+
+
+def _from_numpy(column: np.ndarray) -> Any:
+    return of_numbers(column) if column.dtype == np.float64 else pa.array(column, from_pandas=True)
 
 
 def _array(column: Any, label: str, name: str, first: int, make: Callable[[Any], Any]) -> Any:

@@ -40,7 +40,7 @@ class Names:
         self._columns.append(column)
 
     def to_list(self) -> list[str]:
-        starts = [0, *self._ends[:-1]]
+        starts = [0, *self._ends][: len(self)]
         return [self._text[start:end].decode() for start, end in zip(starts, self._ends, strict=True)]
 
     def columns(self) -> np.ndarray:
@@ -108,8 +108,8 @@ class Identifier:
             self._add(_unknown(self.keys, codes, words, rows, places))
         ids = np.zeros((n_rows, len(codes)), np.int32)
         for place, (_, column) in enumerate(codes):
-            known = np.append(self._lookup(column.keys), np.int32(0))  # the last is for index -1
-            ids[:, place] = known[column.index]
+            known = np.append(self._lookup(column.keys), np.int32(0))  # the last is for place -1
+            ids[:, place] = known[column.places]
         entries = Entries(
             rows[order],
             self._lookup(_join([part.keys for _, part in words], np.uint64))[order],
@@ -210,10 +210,10 @@ def _unknown(
 def _unknown_codes(
     keys: dictionary.Keys, codes: Codes, place: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    new = np.append(dictionary.lookup(keys, codes.keys, grow=False)[1] == 0, False)  # the last is for index -1
-    rows = np.flatnonzero(new[codes.index]) if new.any() else np.zeros(0, np.int64)
+    new = np.append(dictionary.lookup(keys, codes.keys, grow=False)[1] == 0, False)  # the last is for place -1
+    rows = np.flatnonzero(new[codes.places]) if new.any() else np.zeros(0, np.int64)
     first = np.full(len(codes.keys), -1, np.int64)
-    first[codes.index[rows[::-1]]] = rows[::-1]  # written from the last row to the first: the first stays
+    first[codes.places[rows[::-1]]] = rows[::-1]  # written from the last row to the first: the first stays
     at = np.flatnonzero(first >= 0)
     return first[at], np.full(len(at), place, np.int64), codes.keys[at], at
 

@@ -71,7 +71,9 @@ def _parse(data: Any, schema: Any) -> Any:
             explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "ignore"
         ),
     )
-    return as_batch(table)
+    batch = as_batch(table)
+    batch.validate(full=True)  # the parser lets strings pass that are not UTF-8
+    return batch
 
 
 def _widened(found: Any) -> Any:

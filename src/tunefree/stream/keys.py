@@ -130,8 +130,8 @@ def _grown(keys: Keys) -> Keys:
         remedy = "hash the features with --hash-bits, or ignore columns that are different in every row"
         raise DataError(f"more than {room:,} different features", remedy=remedy)
     slots, known = np.zeros((2 * len(keys.slots), 2), np.uint64), np.empty(room, np.uint64)
-    old = read_only(keys.known[: keys.count], np.uint64)
-    _look_up(slots, known, 0, keys.first, 0, old, np.empty(keys.count, np.int32), 0, True)
+    known[: keys.count] = keys.known[: keys.count]
+    _move(keys.slots, slots)
     return keys._replace(slots=slots, known=known)
 
 
@@ -159,13 +159,37 @@ def hash_bytes(data, start, stop, seed):
 
 
 @compiled.inline
-def _slot(slots, key):
+def _shift(slots):
+    """The highest bits of a mixed key are its slot, so that a table of twice the size keeps the order of slots."""
+    shift = np.uint64(64)
+    size = len(slots)
+    while size > 1:
+        size >>= 1
+        shift -= np.uint64(1)
+    return shift
+
+
+@compiled.inline
+def _slot(slots, shift, key):
     """The slot of a key, or the empty one where it belongs."""
-    mask = np.uint64(len(slots) - 1)
-    slot = ((key * _MULTIPLIER) >> np.uint64(32)) & mask
+    slot = (key * _MULTIPLIER) >> shift
     while slots[slot, 1] != 0 and slots[slot, 0] != key:
-        slot = (slot + np.uint64(1)) & mask
+        slot = (slot + np.uint64(1)) & np.uint64(len(slots) - 1)
     return slot
+
+
+@compiled.entry
+def _move(sources: str) -> Any:
+    def move(slots, larger):
+        """Copy a table to a larger one: from one end to the other, so that no cache is missed."""
+        assert sources
+        shift = _shift(larger)
+        for i in range(len(slots)):
+            if slots[i, 1] != 0:
+                slot = _slot(larger, shift, slots[i, 0])
+                larger[slot, 0], larger[slot, 1] = slots[i, 0], slots[i, 1]
+
+    return move
 
 
 @compiled.entry
@@ -173,13 +197,14 @@ def _look_up(sources: str) -> Any:
     def look_up(slots, known, count, first, bits, array, ids, start, grow):
         """Fill in ids from ``start`` on; returns the keys known, and the place where the dictionary was full."""
         assert sources
+        shift = _shift(slots)
         buckets = np.uint64((1 << bits) - 1)
         for i in range(start, len(array)):
             key = array[i]
             if bits > 0:
                 ids[i] = first + np.int64(mix(key) & buckets)
                 continue
-            slot = _slot(slots, key)
+            slot = _slot(slots, shift, key)
             place = np.int64(slots[slot, 1])
             if place == 0 and grow:
                 if count == len(known):

@@ -65,7 +65,7 @@ class SvmlightEncoder:
     def encode(self, lines: Lines, learning: bool, bad: BadRows) -> Batch:
         """The rows of a chunk of text; new features are learned or, at prediction, left out."""
         data = tokens.closed(lines.data)
-        output = tokens.tokenize(_tokenize, data, tokens.count_bytes(data, _COLON), np.uint64(not self.zero_based))
+        output = tokens.tokenize(_tokenize, data, (_COLON,), np.uint64(not self.zero_based))
         tokens.report(output, data, lines, bad, _MESSAGES)
         self.keys, rows, _ = tokens.to_sparse(self.keys, output, learning, merge=self.keys.bits > 0)
         target = pa.array(np.ascontiguousarray(output.reals[:, 0]))
@@ -143,12 +143,14 @@ def _read_entries(data, place, k, keys, values, longs, exact, smallest):
             kind = _index_error(index, stop - place, data[stop])
             break
         start = stop + 1
-        value, stop, kind = tokens.read_number(data, start)
-        if kind == LONG:
-            value, kind = tokens.recall(start, longs, exact)
-        if kind != FINE or not _ends_token(data[stop]):
-            kind = NOT_A_NUMBER if kind == FINE else kind
-            break
+        value, stop = tokens.read_short(data, start)
+        if not _ends_token(data[stop]) or stop == start:
+            value, stop, kind = tokens.read_number(data, start)
+            if kind == LONG:
+                value, kind = tokens.recall(start, longs, exact)
+            if kind != FINE or not _ends_token(data[stop]):
+                kind = NOT_A_NUMBER if kind == FINE else kind
+                break
         ascending &= index >= next_index
         next_index = index + np.uint64(1)
         keys[k], values[k] = index, value
@@ -175,7 +177,7 @@ def _tokenize(sources: str) -> Any:
         """Tokenize whole lines, whose last byte is a line end: (rows, entries, errors)."""
         assert sources
         place, line, n, entries, n_errors = 0, 0, 0, 0, 0
-        while place < len(data):
+        while place < len(data) - tokens.PADDING:
             first = place = tokens.skip_blanks(data, place)
             if data[place] != LINE_END and data[place] != _HASH:
                 label, stop, kind = _read_label(data, place, longs, exact)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba.cpython.unsafe.numbers import trailing_zeros as count_trailing_zeros
+from numba.extending import overload
 
 from tunefree import compiled, rows
 from tunefree.errors import DataError
@@ -15,14 +17,17 @@ from tunefree.stream.batch import BadRows, Lines
 # What a look at a token finds.
 FINE, LONG, NOT_A_NUMBER, NOT_FINITE, TOO_LARGE = 0, 1, 2, 3, 4
 
+PADDING = 16
+_PIECE = 1 << 16
 TAB, LINE_END, RETURN, BLANK = 9, 10, 13, 32
 _PLUS, _MINUS, _POINT, _ZERO = 43, 45, 46, 48
 _SMALL_E, _SMALL_I, _SMALL_N, _SMALL_BIT = 101, 105, 110, 32
 _POWERS = np.array([float(10**i) for i in range(23)])  # the powers of ten that a double holds exactly
 _WHOLE_POWERS = np.array([10**i for i in range(8)], np.uint64)
-_NONE, _ONES, _EVERY_FOURTH = np.uint64(0), np.uint64(0x0101010101010101), np.uint64(0x000000FF000000FF)
+_NONE, _TOP = np.uint64(0), np.uint64(1 << 63)
+_ONES, _EVERY_FOURTH = np.uint64(0x0101010101010101), np.uint64(0x000000FF000000FF)
 _TEN, _CODE_OF_ZERO = np.uint64(10), np.uint64(_ZERO)
-_EXACT, _SIGNED = np.uint64(1 << 53), np.uint64(1 << 63)
+_EXACT = np.uint64(1 << 53)
 
 
 class Output(NamedTuple):
@@ -36,15 +41,15 @@ class Output(NamedTuple):
     errors: np.ndarray  # (errors, 3) int64: line, place of the token, kind
 
 
-def tokenize(tokenizer: Callable[..., tuple[int, int, int]], data: np.ndarray, entries: int, *options: Any) -> Output:
-    """Run a tokenizer over whole lines of at most so many entries.
+def tokenize(
+    tokenizer: Callable[..., tuple[int, int, int]], data: np.ndarray, separators: tuple[int, ...], *options: Any
+) -> Output:
+    """Run a tokenizer over whole lines, in which every entry has one of the separators.
 
     Numbers that need more than double arithmetic to be exact to the last bit (more than 19 digits, large exponents)
     are rare: the first run notes where they are, Python reads them, and a second run takes them from there.
     """
-    ends = np.flatnonzero(data == LINE_END)
-    n = len(ends)
-    longest = int(np.diff(ends, prepend=-1).max(initial=0))
+    n, longest, entries = _measure(data, separators)
     longs = np.empty(len(data) // 4 + 2, np.int32)  # such a number has at least 4 characters; the first is the count
     exact = np.empty(0)
     output = Output(
@@ -81,15 +86,21 @@ def _exact(data: np.ndarray, place: int) -> float:
 
 
 def closed(data: np.ndarray) -> np.ndarray:
-    """The text with a line end at its end, where every scan stops."""
-    if len(data) and data[-1] == LINE_END:
-        return rows.read_only(data, np.uint8)
-    return rows.read_only(np.append(data, np.uint8(LINE_END)), np.uint8)
+    """The text with a line end at its end, where every scan stops, and PADDING bytes more, so that words can be
+    loaded anywhere in it."""
+    end = [] if len(data) and data[-1] == LINE_END else [LINE_END]
+    return rows.read_only(np.concatenate([data, np.array(end + [0] * PADDING, np.uint8)]), np.uint8)
 
 
-def count_bytes(data: np.ndarray, byte: int) -> int:
-    """How often a byte occurs."""
-    return sum(int(np.count_nonzero(data[i : i + 65536] == byte)) for i in range(0, len(data), 65536))
+def _measure(data: np.ndarray, separators: tuple[int, ...]) -> tuple[int, int, int]:
+    """Lines, bytes of the longest line, and how many entries there are at most: (lines, longest, entries)."""
+    ends, entries = [np.array([-1])], 0
+    for i in range(0, len(data), _PIECE):
+        piece = data[i : i + _PIECE]
+        ends.append(i + np.flatnonzero(piece == LINE_END))
+        entries += sum(int(np.count_nonzero(piece == byte)) for byte in separators)
+    places = np.concatenate(ends)
+    return len(places) - 1, int(np.diff(places).max(initial=0)), entries
 
 
 def token(data: np.ndarray, place: int) -> str:
@@ -178,43 +189,65 @@ def load(data, place):
     return word
 
 
-@compiled.inline
-def bytes_before(marks):
-    """How many bytes lie below the lowest marked one; a byte is marked by its highest bit."""
-    below = ((marks & (~marks + np.uint64(1))) >> np.uint64(7)) - np.uint64(1)
-    return ((below & _ONES) * _ONES) >> np.uint64(56)
+def trailing_zeros(word):
+    """How many zero bits lie below the lowest one that is set."""
+    return (int(word) & -int(word)).bit_length() - 1
+
+
+@overload(trailing_zeros)
+def _trailing_zeros(word):
+    return lambda word: count_trailing_zeros(word)
 
 
 @compiled.inline
 def read_digits(data, place, number):
     """Append decimal digits to a number: (number, place of what follows them).
 
-    Up to seven digits are read at once, without a branch that depends on how many they are (Langdale, Lemire 2019).
+    Eight bytes at a time, without a branch that depends on how many are digits (Langdale, Lemire 2019).
     """
-    marks = _NONE
-    if place + 8 <= len(data):
+    while True:
         word = load(data, place) ^ (_ONES * _CODE_OF_ZERO)  # digits become 0 to 9, other bytes more
-        marks = ((word + _ONES * np.uint64(0x76)) | word) & (_ONES * np.uint64(0x80))
-    if marks != _NONE:
-        count = bytes_before(marks)
-        number = number * _WHOLE_POWERS[count] + _seven_digits(word, count)
-        place += np.int64(count)
-    else:
-        digit = np.uint64(data[place]) - _CODE_OF_ZERO
-        while digit < _TEN:
-            number = number * _TEN + digit
-            place += 1
-            digit = np.uint64(data[place]) - _CODE_OF_ZERO
-    return number, place
+        marks = _non_digits(word)
+        if marks != _NONE:
+            break
+        number = number * np.uint64(10**8) + _eight_digits(word)
+        place += 8
+    bits = np.uint64(trailing_zeros(marks)) - np.uint64(7)
+    number = number * _WHOLE_POWERS[bits >> np.uint64(3)] + _eight_digits(
+        (word << (np.uint64(56) - bits)) << np.uint64(8)  # zeros lead
+    )
+    return number, place + np.int64(bits >> np.uint64(3))
 
 
 @compiled.inline
-def _seven_digits(word, count):
-    """The number that the lowest bytes of a word spell, up to seven."""
-    word = (word << (np.uint64(56) - np.uint64(8) * count)) << np.uint64(8)  # zeros lead
+def _non_digits(word):
+    """Marks at the highest bits of the bytes above 9; right up to the first mark."""
+    return ((word + _ONES * np.uint64(0x76)) | word) & (_ONES * np.uint64(0x80))
+
+
+@compiled.inline
+def _eight_digits(word):
+    """The number whose digits are the bytes of a word."""
     word = word * _TEN + (word >> np.uint64(8))
     high, low = word & _EVERY_FOURTH, (word >> np.uint64(16)) & _EVERY_FOURTH
     return (high * np.uint64(0x000F424000000064) + low * np.uint64(0x0000271000000001)) >> np.uint64(32)
+
+
+@compiled.inline
+def read_short(data, place):
+    """The usual number, like 0.25: (value, place of what follows, the number's own where it is another kind of token).
+
+    Worth its lines: it has no branches, and where the fraction starts does not wait for the digits before it. Of a
+    longer fraction it reads seven digits, and a digit follows.
+    """
+    whole = np.uint64(data[place]) - _CODE_OF_ZERO
+    usual = (whole < _TEN) & (data[place + 1] == _POINT)
+    word = load(data, place + 2) ^ (_ONES * _CODE_OF_ZERO)
+    bits = np.uint64(trailing_zeros(_non_digits(word) | _TOP)) - np.uint64(7)
+    count = bits >> np.uint64(3)
+    fraction = _eight_digits((word << (np.uint64(56) - bits)) << np.uint64(8))  # zeros lead
+    value = float(np.int64(whole * _WHOLE_POWERS[count] + fraction)) / _POWERS[count]
+    return value, place + np.int64(count + np.uint64(2)) if usual else place
 
 
 @compiled.inline
@@ -259,9 +292,9 @@ def _scaled(mantissa, digits, exponent):
         return (0.0, FINE) if digits <= 19 and mantissa == 0 else (0.0, LONG)
     if mantissa <= _EXACT:
         if exponent < 0:
-            return float(mantissa) / _POWERS[-exponent], FINE
-        return float(mantissa) * _POWERS[exponent], FINE
-    if exponent > 0 or mantissa >= _SIGNED:
+            return float(np.int64(mantissa)) / _POWERS[-exponent], FINE
+        return float(np.int64(mantissa)) * _POWERS[exponent], FINE
+    if exponent > 0 or mantissa >= _TOP:
         return 0.0, LONG
     return _divided(np.int64(mantissa), _POWERS[-exponent])
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tunefree.stream.arrays import is_missing
 from tunefree.stream.columns import Array, Faults, Parts, Words, blanked, missing_codes, plain
 from tunefree.stream.keys import hash_name
 
@@ -47,9 +48,10 @@ class Text:
         return blanked(plain(array).cast(pa.string()))
 
     def parts(self, texts: Array, learning: bool) -> Parts:
-        missing = texts.is_null().to_numpy(zero_copy_only=False)
+        missing = is_missing(texts)
         codes = [missing_codes(self.name, missing)] if missing.any() else []
-        counts = self._vectorizer.transform(texts.fill_null("").to_pylist())
+        documents = [text or "" for text in texts.to_pylist()]
+        counts = self._vectorizer.transform(documents or [""])[: len(documents)]  # it refuses an empty list
         number = counts.indices
         keys = mixed(number.astype(np.uint64), self.seed)
         values = np.log1p(counts.data)

@@ -1,0 +1,47 @@
+# Everything a newcomer needs: `make demo` and `make test`. Each makes the virtual environment it runs in.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+USE_STAMP := $(VENV)/.use
+DEV_STAMP := $(VENV)/.dev
+
+.DEFAULT_GOAL := demo
+.PHONY: demo test test-all check bench lock clean
+
+demo: $(USE_STAMP)  ## train on real data, compare with tuned logistic regression, write a model and predictions
+	$(VENV)/bin/tunefree demo --output demo-output
+
+test: $(DEV_STAMP)  ## the tests and doctests, without the slow ones
+	$(RUN) -m pytest -q -n 2 -m "not slow"
+
+test-all: $(DEV_STAMP)  ## every test
+	$(RUN) -m pytest -q -n 2
+
+check: $(DEV_STAMP)  ## lint, format, types, tests
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/mypy
+	$(MAKE) test
+
+bench: $(DEV_STAMP)  ## the figures of the README
+	$(RUN) -m pip install --quiet --constraint requirements.lock --editable '.[bench]'
+	for claim in benchmarks/*.py; do echo "== $$claim"; $(RUN) $$claim || exit 1; done
+
+lock: $(DEV_STAMP)  ## pin the present versions of all dependencies
+	$(RUN) -m pip install --quiet uv
+	$(RUN) -m uv pip compile --universal --python-version 3.11 --extra dev --extra bench --no-header --no-emit-index-url --no-emit-find-links --no-annotate --output-file requirements.lock pyproject.toml
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(USE_STAMP): pyproject.toml requirements.lock | $(VENV)/bin/python
+	$(RUN) -m pip install --quiet --constraint requirements.lock --editable .
+	touch $@
+
+$(DEV_STAMP): pyproject.toml requirements.lock | $(VENV)/bin/python
+	$(RUN) -m pip install --quiet --constraint requirements.lock --editable '.[dev]'
+	touch $@ $(USE_STAMP)
+
+clean:
+	rm -rf $(VENV) demo-output build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

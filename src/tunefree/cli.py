@@ -1,0 +1,227 @@
+"""The command line: arguments to calls. Everything heavy is imported by the command that needs it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    name="tunefree",
+    help="Learn linear predictors from files and streams in one pass, with nothing to tune.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Data = Annotated[
+    list[str],
+    typer.Argument(
+        help="Files, patterns or directories: CSV, Parquet, Feather/Arrow, JSON lines, svmlight or Vowpal Wabbit text, "
+        "compressed or not; - for standard input.",
+        show_default=False,
+    ),
+]
+ModelFile = Annotated[Path, typer.Argument(help="A model that `tunefree train` wrote.", show_default=False)]
+Format = Annotated[
+    str | None, typer.Option(help="csv, json, parquet, arrow, svmlight or vw; by default known by the name or text.")
+]
+Delimiter = Annotated[str | None, typer.Option(help="Between the fields of a CSV line; guessed by default.")]
+OnBadRow = Annotated[str, typer.Option(help="What to do with a row that cannot be used: error, or skip and count it.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def _version(shown: bool) -> None:
+    if shown:
+        from importlib.metadata import version
+
+        typer.echo(f"tunefree {version('tunefree')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def train(
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write the model to.", show_default=False)],
+    target: Annotated[str | None, typer.Option("--target", "-t", help="Column to predict.", show_default=False)] = None,
+    task: Annotated[str | None, typer.Option(help="classification or regression; found from the target.")] = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            help="logistic, hinge, smoothed-hinge, squared-hinge, exponential, square; in regression square, absolute, "
+            "huber:DELTA, quantile:TAU, power:P, epsilon-insensitive:EPSILON."
+        ),
+    ] = None,
+    learner: Annotated[str, typer.Option(help="scinol2, scinol1, pistol or coordinate-pistol.")] = "scinol2",
+    average: Annotated[bool, typer.Option("--average", help="Predict with the average of all iterates.")] = False,
+    passes: Annotated[int, typer.Option(help="Passes over the data.")] = 1,
+    weight: Annotated[str | None, typer.Option(help="Column of sample weights.", show_default=False)] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given again.")] = None,
+    text: Annotated[list[str] | None, typer.Option(help="Column of texts; guessed by default.")] = None,
+    hash_bits: Annotated[int, typer.Option(help="Hash features to 2^BITS instead of an exact dictionary.")] = 0,
+    holdout: Annotated[float, typer.Option(help="Share of the rows to hold out: predicted, never learned.")] = 0.0,
+    format: Format = None,
+    delimiter: Delimiter = None,
+    on_bad_row: OnBadRow = "error",
+    checkpoint_every: Annotated[int, typer.Option(help="Rows between checkpoints in OUTPUT.checkpoint.")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from OUTPUT.checkpoint if it is there.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line at each power of two rows.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> None:
+    """Learn a model from data, in one pass.
+
+    Name the target; the task, the types of the columns and everything else are found. For instance:
+
+    tunefree train people.csv --target income -o people.model
+    """
+    from tunefree import display, training
+    from tunefree.stream.source import open_source
+
+    plan = training.Plan(
+        target=target,
+        task=task,
+        learner=learner,
+        loss=loss,
+        average=average,
+        passes=passes,
+        weight=weight,
+        ignore=tuple(ignore or ()),
+        text=tuple(text) if text else None,
+        hash_bits=hash_bits,
+        holdout=holdout,
+        skip_bad_rows=_skips(on_bad_row),
+    )
+    _check_folder(output)
+    checkpoint = output.with_name(output.name + ".checkpoint")
+    source = open_source(data if len(data) > 1 else data[0], format, delimiter)
+    watcher = training.Watcher() if quiet else display.TrainingDisplay(verbose)
+    trained = training.train(source, plan, watcher, checkpoint, checkpoint_every, resume)
+    trained.save(output)
+    checkpoint.unlink(missing_ok=True)
+    if not quiet:
+        display.show_trained(trained, output)
+
+
+@app.command()
+def predict(
+    model: ModelFile,
+    data: Data,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="CSV or Parquet file to write; - for CSV on standard output.")
+    ] = Path("-"),
+    format: Format = None,
+    delimiter: Delimiter = None,
+    on_bad_row: OnBadRow = "error",
+) -> None:
+    """Predict rows: labels and probabilities, or numbers."""
+    from tunefree import predictions
+    from tunefree.stream.batch import BadRows
+    from tunefree.training import Trained
+
+    bad = BadRows(_skips(on_bad_row))
+    trained = Trained.load(model)
+    written = predictions.write(trained, _opened(data, format, delimiter), str(output), bad)
+    _say_skipped(bad)
+    if str(output) != "-":
+        typer.echo(f"{written} predictions in {output}", err=True)
+
+
+@app.command()
+def evaluate(
+    model: ModelFile,
+    data: Data,
+    json: Json = False,
+    format: Format = None,
+    delimiter: Delimiter = None,
+    on_bad_row: OnBadRow = "error",
+) -> None:
+    """Loss and error of a model on data with known targets."""
+    from tunefree import display, training
+    from tunefree.stream.batch import BadRows
+
+    bad = BadRows(_skips(on_bad_row))
+    trained = training.Trained.load(model)
+    result = training.evaluate(trained, _opened(data, format, delimiter), bad)
+    _say_skipped(bad)
+    display.show_evaluation(trained, result, json)
+
+
+@app.command()
+def inspect(
+    model: ModelFile,
+    top: Annotated[int, typer.Option(help="How many features to list; 0 for all.")] = 20,
+    json: Json = False,
+) -> None:
+    """What a model has learned: its features by importance, which does not depend on their scale."""
+    from tunefree import display
+    from tunefree.training import Trained
+
+    display.show_model(Trained.load(model), top, json)
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files it writes.")] = Path("demo"),
+) -> None:
+    """Learn the Adult census data in one pass, beside logistic regression tuned by cross-validation."""
+    from tunefree import demonstration
+
+    demonstration.run(output)
+
+
+def _opened(data: list[str], format: str | None, delimiter: str | None) -> Any:
+    from tunefree.stream.source import open_source
+
+    return open_source(data if len(data) > 1 else data[0], format, delimiter)
+
+
+def _skips(on_bad_row: str) -> bool:
+    from tunefree.errors import TunefreeError
+
+    if on_bad_row not in ("error", "skip"):
+        raise TunefreeError(f"--on-bad-row is error or skip, not {on_bad_row}")
+    return on_bad_row == "skip"
+
+
+def _say_skipped(bad: Any) -> None:
+    if bad.count:
+        typer.echo(f"{bad.count} rows skipped, the first: {bad.first[0]}", err=True)
+
+
+def _check_folder(output: Path) -> None:
+    """Before hours of training, not after."""
+    from tunefree.errors import ModelError
+
+    if output.is_dir() or not output.parent.is_dir():
+        raise ModelError(f"{output}: {'is' if output.is_dir() else 'its parent is not'} a directory; name a file")
+
+
+def main() -> None:
+    """Run the command line: status 0, or 2 with a message for anything a user can mend."""
+    from tunefree.errors import TunefreeError
+
+    try:
+        app()
+    except TunefreeError as error:
+        typer.echo(f"tunefree: {error}", err=True)
+        sys.exit(2)
+    except BrokenPipeError:  # whoever read our output has gone
+        sys.stderr.close()
+        sys.exit(1)
+    except KeyboardInterrupt:
+        typer.echo("tunefree: interrupted; no model was written", err=True)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

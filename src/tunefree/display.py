@@ -1,0 +1,220 @@
+"""What the command line shows: progress on standard error, results on standard output."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from tunefree.model import Model, Tally, chosen
+from tunefree.rows import entry, row, size
+from tunefree.stream.source import Source
+from tunefree.training import Evaluation, Step, Trained, Watcher
+
+_LINE_SECONDS = 10.0  # between progress lines where there is no terminal to draw a bar on
+
+
+class TrainingDisplay(Watcher):
+    """A progress bar with rows, rows a second and progressive loss, and on demand Vowpal Wabbit's table."""
+
+    def __init__(self, verbose: bool = False) -> None:
+        self.console = Console(stderr=True, soft_wrap=True)
+        self.powers = PowersOfTwo() if verbose else None
+        self.began = self.told = time.monotonic()
+        self.rows = 0
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        self.bar = Progress(*columns, console=self.console, transient=True)
+        self.task: Any = None
+
+    def begin(self, trained: Trained, source: Source) -> None:
+        self.console.print(describe(trained), highlight=False)
+        self.share = source.progress()
+        if self.powers:
+            self.powers.header()
+        elif self.console.is_terminal:
+            self.task = self.bar.add_task("reading", total=trained.plan.passes)
+            self.bar.start()
+
+    def step(self, trained: Trained, step: Step) -> None:
+        self.rows += len(step.suffered)
+        progress = trained.progress
+        if self.powers:
+            self.powers.step(trained.model, step)
+            return
+        now = time.monotonic()
+        tally = progress.progressive[-1]
+        done = f"pass {progress.number + 1}, " if trained.plan.passes > 1 else ""
+        line = f"{done}{progress.rows:,} rows, {self.rows / max(now - self.began, 1e-3):,.0f} rows/s, "
+        line += f"progressive loss {tally.mean_loss():.4g}"
+        if self.task is not None:
+            share = self.share(progress.position)
+            total = None if share is None else trained.plan.passes
+            self.bar.update(self.task, description=line, total=total, completed=progress.number + (share or 0.0))
+        elif now - self.told > _LINE_SECONDS:
+            self.told = now
+            self.console.print(line, highlight=False)
+
+    def end(self, trained: Trained) -> None:
+        self.bar.stop()
+
+
+class PowersOfTwo:
+    """Vowpal Wabbit's habit: a line at each power of two rows, with the loss so far and since the last line."""
+
+    def __init__(self) -> None:
+        self.rows, self.next, self.weight = 0, 1, 0.0
+        self.loss, self.last_loss, self.last_weight = 0.0, 0.0, 0.0
+
+    def header(self) -> None:
+        for names in (
+            ("average", "since", "example", "example", "current", "current", "current"),
+            ("loss", "last", "counter", "weight", "label", "predict", "features"),
+        ):
+            self._print("{:<9}{:<9}{:>12}{:>15}{:>17}{:>17}{:>9}".format(*names))
+
+    def step(self, model: Model, step: Step) -> None:
+        start = 0
+        n = len(step.suffered)
+        while self.next <= self.rows + n:
+            stop = self.next - self.rows
+            self._add(step, start, stop)
+            self._line(model, step, stop - 1)
+            start, self.next = stop, 2 * self.next
+        self._add(step, start, n)
+        self.rows += n
+
+    def _add(self, step: Step, start: int, stop: int) -> None:
+        weight = step.batch.weight[start:stop]
+        self.weight += float(weight.sum())
+        self.loss += float((weight * step.suffered[start:stop]).sum())
+
+    def _line(self, model: Model, step: Step, i: int) -> None:
+        since = (self.loss - self.last_loss) / max(self.weight - self.last_weight, 1e-300)
+        average = self.loss / max(self.weight, 1e-300)
+        self.last_loss, self.last_weight = self.loss, self.weight
+        if model.task == "regression":
+            label, predicted = f"{step.y[i]:.6g}", f"{step.predictions[i, 0]:.6g}"
+        else:
+            label = str(step.y.values[step.y.codes[i]])
+            predicted = str(model.classes[int(chosen(step.predictions[i : i + 1])[0])])
+        x = row(step.batch.rows, i)
+        features = sum(entry(x, k)[1] != 0.0 for k in range(size(x)))
+        counter = f"{self.next:>12}{self.weight:>15.1f}{label[:15]:>17}{predicted[:15]:>17}{features:>9}"
+        self._print(f"{average:<9.6f}{since:<9.6f}{counter}")
+
+    def _print(self, line: str) -> None:
+        typer.echo(line, err=True)
+
+
+def describe(trained: Trained) -> str:
+    """One line: what is learned, from what, how."""
+    model, plan = trained.model, trained.plan
+    goal = f"'{plan.target}'" if plan.target else "the label"
+    if model.task == "regression":
+        what = f"regression of {goal}"
+    else:
+        names = ", ".join(map(str, model.classes[:4])) + (", ..." if len(model.classes) > 4 else "")
+        what = f"classification of {goal} ({len(model.classes)} classes so far: {names})"
+    default = "square" if model.task == "regression" else "logistic"
+    return f"{what}; loss {model.loss or default}, learner {model.learner}{', averaged' if model.average else ''}"
+
+
+def show_trained(trained: Trained, output: Path) -> None:
+    """The end of training: rows, losses and where the model is."""
+    model, progress = trained.model, trained.progress
+    table = _plain_table()
+    first = progress.progressive[0]
+    table.add_row("rows", f"{first.rows:,}")
+    if progress.skipped:
+        table.add_row("rows skipped", f"{progress.skipped:,}")
+    table.add_row("features", f"{model.n_features:,}")
+    if model.task == "classification":
+        table.add_row("classes", ", ".join(map(str, model.classes[:12])) + (", ..." if len(model.classes) > 12 else ""))
+    for title, value in _losses(model, first).items():
+        table.add_row(f"progressive {title}", value)
+    for number, tally in enumerate(progress.held_out):
+        if tally.rows:
+            passes = f" (pass {number + 1})" if trained.plan.passes > 1 else ""
+            for title, value in _losses(model, tally).items():
+                table.add_row(f"held-out {title}{passes}", value)
+    table.add_row("model", str(output))
+    Console(highlight=False, soft_wrap=True).print(table)
+
+
+def _losses(model: Model, tally: Tally) -> dict[str, str]:
+    if model.task == "classification":
+        default = "log-loss" if (model.loss or "logistic") == "logistic" else "loss"
+        return {default: f"{tally.mean_loss():.4f}", "error": f"{100 * tally.mean_error():.2f} %"}
+    return {"loss": f"{tally.mean_loss():.6g}", "absolute error": f"{tally.mean_error():.6g}"}
+
+
+def show_evaluation(trained: Trained, result: Evaluation, as_json: bool) -> None:
+    """Loss and error on known targets."""
+    model, tally = trained.model, result.tally
+    figures: dict[str, float] = {"rows": tally.rows}
+    if model.task == "classification":
+        known = tally.weight - result.unseen_weight
+        name = "log_loss" if (model.loss or "logistic") == "logistic" else "loss"
+        figures[name] = tally.loss / known if known else math.nan
+        figures["error"] = tally.mean_error()
+        if result.unseen:
+            figures["rows_of_unseen_classes"] = result.unseen
+    else:
+        figures["loss"] = tally.mean_loss()
+        figures["mean_absolute_error"] = tally.mean_error()
+        figures["root_mean_squared_error"] = math.sqrt(result.squares / tally.weight) if tally.weight else 0.0
+    if as_json:
+        typer.echo(json.dumps(figures))
+        return
+    table = _plain_table()
+    for key, value in figures.items():
+        shown = f"{100 * value:.2f} %" if key == "error" else f"{value:,}" if key.startswith("rows") else f"{value:.6g}"
+        table.add_row(key.replace("_", " ").replace("log loss", "log-loss"), shown)
+    Console(highlight=False, soft_wrap=True).print(table)
+
+
+def show_model(trained: Trained, top: int, as_json: bool) -> None:
+    """Rows, losses, and the features by importance: the weight times the largest value of the feature."""
+    model, progress = trained.model, trained.progress
+    weights, _ = model.linear()
+    names = trained.encoder.names()
+    importance = np.abs(weights[: len(names)]).max(axis=1)
+    order = np.argsort(-importance, kind="stable")
+    order = order[importance[order] > 0][: top or None]
+    if as_json:
+        features = [
+            {"feature": names[j], "importance": importance[j], "weights": weights[j].tolist()} for j in order.tolist()
+        ]
+        progressive = [{"loss": t.mean_loss(), "error": t.mean_error(), "rows": t.rows} for t in progress.progressive]
+        described = {"task": model.task, "learner": model.learner, "classes": model.classes, "progressive": progressive}
+        typer.echo(json.dumps(described | {"complete": progress.complete, "features": features}))
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(describe(trained) + ("" if progress.complete else "; a checkpoint, not trained to the end"))
+    seen = progress.progressive[0]
+    losses = ", ".join(f"{title} {value}" for title, value in _losses(model, seen).items())
+    console.print(f"{seen.rows:,} rows seen, {len(names):,} features; progressive {losses}")
+    table = Table("feature", box=None, header_style="bold", pad_edge=False)
+    table.add_column("importance", justify="right")
+    outputs = model.classes if model.n_outputs > 1 else [model.classes[-1] if model.classes else "prediction"]
+    for label in outputs[:8]:
+        table.add_column(str(label), justify="right")
+    for j in order.tolist():
+        table.add_row(names[j], f"{importance[j]:.4g}", *(f"{weight:+.4g}" for weight in weights[j][:8]))
+    console.print(table)
+    console.print("importance: |weight| x largest value seen, the most a feature has moved the margin; scale-free")
+
+
+def _plain_table() -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    return table

@@ -1,0 +1,446 @@
+"""From a source to a model: batches read ahead in a thread, learned in order, checkpointed on the way."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree import storage
+from tunefree.errors import DataError, ModelError
+from tunefree.model import Labels, Model, Tally
+from tunefree.stream.batch import BadRows, Batch, Position
+from tunefree.stream.source import ENCODERS, Source
+
+KIND = "linear"
+MOST_CLASSES_OF_INTEGERS = 100  # more distinct integers than this in a target are taken for numbers
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be learned, and how; all of it has a default but the target of a table.
+
+    Parameters
+    ----------
+    target : str, optional
+        Column to predict; None for text formats, whose lines carry their label.
+    task : {"classification", "regression"}, optional
+        Found from the target if None.
+    learner, loss, average, settings
+        As in :class:`tunefree.model.Model`.
+    passes : int, default 1
+        Passes over the data.
+    weight : str, optional
+        Column of sample weights.
+    ignore, text : sequences of str
+        Columns to leave out; columns of texts (guessed if None).
+    hash_bits : int, default 0
+        0 for an exact dictionary of features, else hashed to 2^hash_bits of them.
+    holdout : float, default 0
+        Share of the rows that is predicted but never learned.
+    skip_bad_rows : bool, default False
+        Count and skip rows that cannot be used instead of stopping at the first.
+    """
+
+    target: str | None = None
+    task: str | None = None
+    learner: str = "scinol2"
+    loss: str | None = None
+    average: bool = False
+    settings: dict[str, float] = field(default_factory=dict)
+    passes: int = 1
+    weight: str | None = None
+    ignore: tuple[str, ...] = ()
+    text: tuple[str, ...] | None = None
+    hash_bits: int = 0
+    holdout: float = 0.0
+    skip_bad_rows: bool = False
+
+    def __post_init__(self) -> None:
+        for wrong, message in (
+            (self.passes < 1, f"--passes must be at least 1, not {self.passes}"),
+            (not 0 <= self.holdout <= 0.5, f"--holdout must lie between 0 and 0.5, not {self.holdout}"),
+            (not 0 <= self.hash_bits <= 30, f"--hash-bits must lie between 0 and 30, not {self.hash_bits}"),
+            (self.task not in (None, "classification", "regression"), f"there is no task {self.task!r}"),
+        ):
+            if wrong:
+                raise ModelError(message)
+
+    @property
+    def every(self) -> int:
+        """One row of this many is held out; 0 for none."""
+        return round(1 / self.holdout) if self.holdout else 0
+
+
+@dataclass
+class Progress:
+    """How far training has come; saved with the model, so that it can go on from there."""
+
+    complete: bool = False
+    number: int = 0  # of the pass, from 0
+    position: Position = Position()
+    rows: int = 0  # usable rows of this pass so far
+    skipped: int = 0  # rows that could not be used, in this pass
+    progressive: list[Tally] = field(default_factory=list)  # of each pass: rows predicted before they were learned
+    held_out: list[Tally] = field(default_factory=list)  # of each pass: rows never learned
+
+
+@dataclass
+class Trained:
+    """A model, the encoder of its features, and how far it has been trained."""
+
+    model: Model
+    encoder: Any
+    kind: str  # of the encoder: table, svmlight or vw
+    plan: Plan
+    progress: Progress
+
+    def save(self, path: str | os.PathLike[str], encoder: Any = None) -> None:
+        """Write to a file; ``encoder`` is its state if that was taken earlier."""
+        arrays, header = self.model.save_state()
+        encoder_arrays, encoder_header = encoder or self.encoder.state()
+        named = {f"model.{name}": array for name, array in arrays.items()}
+        named |= {f"encoder.{name}": array for name, array in encoder_arrays.items()}
+        parts = {"model": header, "encoder": encoder_header, "plan": asdict(self.plan), "progress": asdict(self.progress)}
+        storage.save(path, named, {"kind": KIND, "source": self.kind, **parts})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Trained:
+        """Read what :meth:`save` wrote."""
+        arrays, header = storage.load(path)
+        if header.get("kind") != KIND:
+            raise ModelError(f"{path}: a model of kind {header.get('kind')!r}, which this command does not read")
+        parts: dict[str, dict[str, np.ndarray]] = {"model": {}, "encoder": {}}
+        for name, array in arrays.items():
+            part, _, rest = name.partition(".")
+            parts[part][rest] = array
+        plan = {name: tuple(v) if isinstance(v, list) else v for name, v in header["plan"].items()}
+        return cls(
+            Model.restore(parts["model"], header["model"]),
+            ENCODERS[header["source"]].restore(parts["encoder"], header["encoder"]),
+            header["source"],
+            Plan(**plan),
+            _progress(header["progress"]),
+        )
+
+
+def _progress(saved: dict[str, Any]) -> Progress:
+    tallies = {name: [Tally(**tally) for tally in saved[name]] for name in ("progressive", "held_out")}
+    return Progress(**{**saved, **tallies, "position": Position(*saved["position"])})
+
+
+class Step(NamedTuple):
+    """A batch that was learned, for whoever watches."""
+
+    batch: Batch
+    y: Any  # Labels, or numbers
+    predictions: np.ndarray  # (n, K), made before each row was learned
+    suffered: np.ndarray  # (n,) losses
+    held_out: np.ndarray  # (n,) bool
+
+
+class Watcher:
+    """Is told how training goes; the command line draws a progress bar with it. This one keeps silent."""
+
+    def begin(self, trained: Trained, source: Source) -> None:
+        """Training begins, or goes on, with this model."""
+
+    def step(self, trained: Trained, step: Step) -> None:
+        """A batch was learned."""
+
+    def end(self, trained: Trained) -> None:
+        """Training has ended."""
+
+
+class _Read(NamedTuple):
+    """A batch as the reading thread hands it over."""
+
+    batch: Batch
+    n_features: int  # known to the encoder after this batch
+    skipped: int  # bad rows so far
+    encoder: Any  # state of the encoder after this batch, where a checkpoint is due; else None
+
+
+def train(
+    source: Source,
+    plan: Plan,
+    watcher: Watcher | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: int = 0,
+    resume: bool = False,
+) -> Trained:
+    """Learn a model from a source.
+
+    Parameters
+    ----------
+    source : Source
+    plan : Plan
+    watcher : Watcher, optional
+    checkpoint : path, optional
+        File to which the model is saved on the way.
+    checkpoint_every : int, default 0
+        Rows between checkpoints; 0 for none.
+    resume : bool, default False
+        Go on from the checkpoint if there is one. The model ends as if it had never been interrupted, to the byte.
+
+    Raises
+    ------
+    DataError, ModelError
+        If a row cannot be used, the target has one class only, or the checkpoint is of another plan.
+
+    Examples
+    --------
+    >>> from tunefree.stream.source import open_source
+    >>> table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
+    >>> trained = train(open_source(table), Plan(target="rich"))
+    >>> trained.model.classes, trained.progress.progressive[0].rows
+    (['no', 'yes'], 200)
+    """
+    watcher = watcher or Watcher()
+    if plan.passes > 1 and not source.rewindable:
+        raise DataError("standard input can be read only once", remedy="save it to a file, or train with one pass")
+    if source.kind == "table" and plan.target is None:
+        raise DataError("no target is named", source.name, remedy="name the column to predict with --target")
+    due = checkpoint_every if checkpoint else 0
+    if resume and checkpoint and Path(checkpoint).exists():
+        trained = _resumed(Trained.load(checkpoint), source, plan, checkpoint)
+    else:
+        trained = _begun(source, plan)
+    watcher.begin(trained, source)
+    progress = trained.progress
+    while not progress.complete and progress.number < plan.passes:
+        _one_pass(trained, source, watcher, checkpoint, due)
+        progress.number, progress.position, progress.rows = progress.number + 1, Position(), 0
+    _check_learned(trained, source)
+    progress.complete = True
+    watcher.end(trained)
+    return trained
+
+
+def _begun(source: Source, plan: Plan) -> Trained:
+    """A model that has seen nothing; its encoder, its task and its first classes are found in the first chunk."""
+    bad = BadRows(plan.skip_bad_rows)
+    first = next(iter(source.chunks(bad=BadRows(plan.skip_bad_rows))), None)
+    if first is None:
+        raise DataError("there are no rows", source.name, remedy="check that it is the file you mean")
+    encoder = source.encoder(first, plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits)
+    looked_at = source.encoder(first, plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits)
+    target = looked_at.encode(first, True, bad, True).target
+    task = plan.task or task_of(target)
+    classes = sorted(labels_of(target).values) if task == "classification" else []
+    model = Model(task, plan.learner, plan.loss, plan.average, dict(plan.settings), classes, encoder.n_features)
+    return Trained(model, encoder, source.kind, plan, Progress())
+
+
+def task_of(target: Any) -> str:
+    """The task that a target's values suggest.
+
+    Strings and booleans are classes, and so are integers that take few values, each of them often; other numbers make
+    a regression.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> task_of(pa.array([1.0, 2.0] * 10)), task_of(pa.array([1.5, 2.0] * 10)), task_of(pa.array(["a", "b"]))
+    ('classification', 'regression', 'classification')
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if not (pa.types.is_floating(target.type) or pa.types.is_integer(target.type)):
+        return "classification"
+    values = np.asarray(compute.unique(target).to_numpy(zero_copy_only=False), np.float64)
+    if len(values) <= 2:
+        return "classification"
+    few = len(values) <= MOST_CLASSES_OF_INTEGERS and 5 * len(values) <= len(target)
+    return "classification" if few and (values == np.round(values)).all() else "regression"
+
+
+def labels_of(target: Any) -> Labels:
+    """Labels of an Arrow array, in the order of their first appearance; whole numbers lose their ``.0``."""
+    import pyarrow as pa
+
+    coded = target if pa.types.is_dictionary(target.type) else target.dictionary_encode()
+    codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    values = [_label(value) for value in coded.dictionary.to_pylist()]
+    used = np.unique(codes)
+    if len(used) < len(values):
+        renumbered = np.zeros(len(values), np.int64)
+        renumbered[used] = np.arange(len(used))
+        codes, values = renumbered[codes], [values[i] for i in used]
+    return Labels(values, codes)
+
+
+def _label(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _resumed(trained: Trained, source: Source, plan: Plan, checkpoint: Any) -> Trained:
+    if trained.plan != plan or trained.kind != source.kind:
+        raise ModelError(f"{checkpoint}: made with other options; give the options of the first run, or remove it")
+    return trained
+
+
+def _one_pass(trained: Trained, source: Source, watcher: Watcher, checkpoint: Any, due: int) -> None:
+    progress, model = trained.progress, trained.model
+    if len(progress.progressive) == progress.number:
+        progress.progressive.append(Tally())
+        progress.held_out.append(Tally())
+    for read in _ahead(_reads(trained, source, due)):
+        batch = read.batch
+        n, y = len(batch.weight), target_of(model, batch)
+        model.make_room(read.n_features)
+        held_out = _held_out(trained.plan.every, progress.rows, n)
+        predictions, suffered = model.learn(batch.rows, y, np.where(held_out, 0.0, batch.weight))
+        errors = model.errors(y, predictions)
+        for tally, rows in ((progress.progressive[-1], ~held_out), (progress.held_out[-1], held_out)):
+            tally.add(batch.weight[rows], suffered[rows], errors[rows])
+        progress.rows, progress.position, progress.skipped = progress.rows + n, batch.position, read.skipped
+        watcher.step(trained, Step(batch, y, predictions, suffered, held_out))
+        if read.encoder is not None:
+            trained.save(checkpoint, read.encoder)
+
+
+def target_of(model: Model, batch: Batch) -> Any:
+    """A batch's target as the model takes it: labels, or numbers."""
+    if model.task == "classification":
+        return labels_of(batch.target)
+    try:
+        return np.asarray(batch.target.cast("float64").to_numpy(zero_copy_only=False))
+    except (ValueError, NotImplementedError, AttributeError):
+        raise DataError(
+            f"the target holds {batch.target.type}, not numbers", batch.file, int(batch.numbers[0]),
+            remedy="pass --task classification",
+        ) from None
+
+
+def _held_out(every: int, start: int, n: int) -> np.ndarray:
+    """Which of the rows from ``start`` on are held out."""
+    return np.arange(start, start + n) % every == every - 1 if every else np.zeros(n, bool)
+
+
+def _reads(trained: Trained, source: Source, due: int) -> Iterator[_Read]:
+    """Encode chunks from where training stands; a state of the encoder goes with each batch that ends a stretch."""
+    encoder, progress = trained.encoder, trained.progress
+    bad = BadRows(trained.plan.skip_bad_rows, count=progress.skipped if progress.rows else 0)
+    types = encoder.types() if source.kind == "table" else None
+    rows = progress.rows
+    for chunk in source.chunks(progress.position, bad, types):
+        batch = encoder.encode(chunk, True, bad, True)
+        before, rows = rows, rows + len(batch.weight)
+        state = encoder.state() if due and before // due < rows // due else None
+        yield _Read(batch, encoder.n_features, bad.count, state)
+
+
+def _ahead(items: Iterator[Any], depth: int = 2) -> Iterator[Any]:
+    """The same items, made in a thread of their own up to ``depth`` ahead, so that reading and learning overlap."""
+    waiting: queue.Queue[tuple[bool, Any]] = queue.Queue(depth)
+    stop = threading.Event()
+
+    def put(kind: bool, item: Any) -> None:
+        while not stop.is_set():
+            try:
+                return waiting.put((kind, item), timeout=0.1)
+            except queue.Full:
+                continue
+
+    def work() -> None:
+        try:
+            for item in items:
+                put(True, item)
+                if stop.is_set():
+                    return
+            put(False, None)
+        except BaseException as error:
+            put(False, error)
+
+    thread = threading.Thread(target=work, name="tunefree-reader", daemon=True)
+    thread.start()
+    try:
+        while True:
+            more, item = waiting.get()
+            if more:
+                yield item
+            elif item is None:
+                return
+            else:
+                raise item
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _check_learned(trained: Trained, source: Source) -> None:
+    rows = trained.progress.progressive[0].rows if trained.progress.progressive else 0
+    if rows == 0:
+        raise DataError("no row could be used", source.name, remedy="see the messages about skipped rows")
+    if trained.model.task == "classification" and len(trained.model.classes) < 2:
+        raise DataError(
+            f"the target has one class only, {trained.model.classes[0]!r}", source.name,
+            remedy="give data with at least two classes, or pass --task regression",
+        )
+
+
+class Predicted(NamedTuple):
+    """Predictions of a batch."""
+
+    batch: Batch
+    predictions: np.ndarray  # (n, K) margins, or (n, 1) numbers
+
+
+def predict(trained: Trained, source: Source, bad: BadRows, labelled: bool = False) -> Iterator[Predicted]:
+    """Predict the rows of a source, batch by batch.
+
+    Parameters
+    ----------
+    trained : Trained
+    source : Source
+    bad : BadRows
+        What happens to rows that cannot be used.
+    labelled : bool, default False
+        Whether each row must have a target (to be evaluated).
+    """
+    if source.kind != trained.kind:
+        raise DataError(
+            f"the model was trained on {trained.kind} data, this is {source.kind}", source.name,
+            remedy="give data of the same kind, or pass --format",
+        )
+    types = trained.encoder.types() if source.kind == "table" else None
+    linear = trained.model.linear()
+
+    def batches() -> Iterator[Batch]:
+        for chunk in source.chunks(bad=bad, types=types):
+            yield trained.encoder.encode(chunk, False, bad, labelled)
+
+    for batch in _ahead(batches()):
+        yield Predicted(batch, trained.model.predict(batch.rows, linear))
+
+
+class Evaluation(NamedTuple):
+    """How a model does on data it has not seen."""
+
+    tally: Tally
+    squares: float  # weighted sum of squared errors (regression)
+    unseen: int  # rows whose label was never seen in training: errors, but without a loss
+    unseen_weight: float  # sum of their weights
+
+
+def evaluate(trained: Trained, source: Source, bad: BadRows) -> Evaluation:
+    """Loss and error of a model on a labelled source."""
+    tally, squares, unseen, unseen_weight = Tally(), 0.0, 0, 0.0
+    for batch, predictions in predict(trained, source, bad, labelled=True):
+        y = target_of(trained.model, batch)
+        suffered, errors = trained.model.losses(y, predictions), trained.model.errors(y, predictions)
+        strange = np.isnan(suffered)
+        unseen, unseen_weight = unseen + int(strange.sum()), unseen_weight + float(batch.weight[strange].sum())
+        tally.add(batch.weight, np.where(strange, 0.0, suffered), errors)
+        squares += float((batch.weight * np.minimum(errors, 1e150) ** 2).sum())
+    if tally.rows == 0:
+        raise DataError("there are no rows", source.name, remedy="check that it is the file you mean")
+    return Evaluation(tally, squares, unseen, unseen_weight)

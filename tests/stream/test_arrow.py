@@ -1,0 +1,505 @@
+"""Files of every tabular format: what is read, from where, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tunefree.errors import DataError
+from tunefree.stream.arrow import expand, format_of, read_tables
+from tunefree.stream.batch import BadRows, Position
+from tunefree.stream.columns import row_numbers
+from tunefree.stream.features import TableEncoder
+
+_HERE = Path(__file__).resolve().parents[2]
+DATA = Path(os.environ.get("TUNEFREE_DATA", _HERE.parent / "shared" / "data"))
+TABLE = pa.table(
+    {
+        "n": [1.5, None, 3.0, 4.0, -5.0, 6.0, 7.0],
+        "s": ["a", "b", None, "a", "c", "é, \"quoted\"", "two\nlines"],
+        "b": [True, False, None, True, True, False, True],
+    }
+)
+
+
+def write_csv(table, path):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        import csv
+
+        writer = csv.writer(file)
+        writer.writerow(table.column_names)
+        writer.writerows([["" if v is None else v for v in record.values()] for record in table.to_pylist()])
+
+
+def write_json(table, path):
+    import json
+
+    Path(path).write_text("".join(json.dumps(record) + "\n" for record in table.to_pylist()))
+
+
+def write_stream(table, path):
+    with pa.ipc.new_stream(path, table.schema) as writer:
+        writer.write_table(table, max_chunksize=2)
+
+
+WRITERS = {
+    "t.csv": write_csv,
+    "t.jsonl": write_json,
+    "t.parquet": lambda table, path: pa.parquet.write_table(table, path, row_group_size=3),
+    "t.feather": lambda table, path: pa.feather.write_feather(table, str(path), chunksize=4),
+    "t.arrows": write_stream,
+}
+
+
+def text(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(path)
+
+
+def records(chunks):
+    return [record for chunk in chunks for record in chunk.table.to_pylist()]
+
+
+def numbers(chunks):
+    return [int(number) for chunk in chunks for number in row_numbers(chunk)]
+
+
+def skipped(files, **options):
+    bad = BadRows(skip=True)
+    chunks = list(read_tables(files, bad=bad, **options))
+    return chunks, bad
+
+
+# -- what is read
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_format_gives_the_same_rows(tmp_path, name):
+    WRITERS[name](TABLE, tmp_path / name)
+    assert records(read_tables([str(tmp_path / name)])) == TABLE.to_pylist()
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_reading_goes_on_from_every_position(tmp_path, name, size):
+    files = [str(tmp_path / f"{k}-{name}") for k in range(3)]
+    for file in files:
+        WRITERS[name](TABLE, file)
+    sizes = {"chunk_rows": size, "block_size": 16 * size}
+    chunks = list(read_tables(files, **sizes))
+    assert records(chunks) == 3 * TABLE.to_pylist() and numbers(chunks) == 3 * list(range(1, 8))
+    assert len(chunks) > 3 or size == 100
+    for k, chunk in enumerate(chunks):
+        rest = list(read_tables(files, start=chunk.position, **sizes))
+        assert records(rest) == records(chunks[k + 1 :])
+        assert numbers(rest) == numbers(chunks[k + 1 :])
+        assert [c.position for c in rest][-1:] == [c.position for c in chunks[k + 1 :]][-1:]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_encoders_do_not_see_where_files_are_cut(tmp_path, name):
+    WRITERS[name](TABLE, tmp_path / name)
+    states = []
+    for size in (1, 2, 100):
+        first = next(iter(read_tables([str(tmp_path / name)])))
+        encoder = TableEncoder.infer(first, target="b")
+        for chunk in read_tables([str(tmp_path / name)], chunk_rows=size, block_size=20 * size):
+            encoder.encode(chunk, True, BadRows(skip=True))
+        states.append((encoder.names(), {k: v.tobytes() for k, v in encoder.state()[0].items()}))
+    assert states[0] == states[1] == states[2]
+
+
+CELL = st.text(st.sampled_from('ab ,"\n\r;é\t|'), max_size=6)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rows=st.lists(st.tuples(st.floats(-1e6, 1e6), CELL), min_size=1, max_size=30),
+    block=st.integers(1, 200),
+    end=st.sampled_from(["\n", "\r\n"]),
+)
+def test_csv_cut_anywhere_is_what_the_csv_module_wrote(tmp_path, rows, block, end):
+    import csv
+
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, lineterminator=end, quoting=csv.QUOTE_NONNUMERIC)
+    writer.writerow(["x", "y"])
+    writer.writerows(rows)
+    file = text(tmp_path / "t.csv", buffer.getvalue())
+    chunks = list(read_tables([file], block_size=block, types={"y": pa.string()}, delimiter=","))
+    found = [(record["x"], record["y"]) for record in records(chunks)]
+    blank = ("", "?", " ", "NaN", "nan")
+    assert found == [(x, None if y in blank else y) for x, y in rows]
+    assert numbers(chunks) == list(range(1, len(rows) + 1))
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_delimiter_is_guessed(tmp_path, delimiter):
+    file = text(tmp_path / "t.csv", f"a{delimiter}b{delimiter}c\n1{delimiter}x, y; z{delimiter}3\n".replace(", y; z", "")) 
+    assert records(read_tables([file])) == [{"a": 1.0, "b": "x", "c": 3.0}]
+
+
+def test_the_delimiter_may_be_given(tmp_path):
+    file = text(tmp_path / "t.csv", "a,b#c\n1#2\n")
+    assert records(read_tables([file], delimiter="#")) == [{"a,b": 1.0, "c": 2.0}]
+
+
+@pytest.mark.parametrize("null", ["", "?", " ?", "NA", "NaN", "nan", "null", "N/A", "NULL", "None", '""'])
+def test_null_spellings_in_columns_of_every_type(tmp_path, null):
+    file = text(tmp_path / "t.csv", f"n,s,b,e\n1,x,true,1\n{null},{null},{null},1\n")
+    assert records(read_tables([file]))[1] == {"n": None, "s": None, "b": None, "e": 1.0}
+
+
+def test_csv_oddities(tmp_path):
+    plain = "a,b\n1,x\n2,y\n"
+    expected = [{"a": 1.0, "b": "x"}, {"a": 2.0, "b": "y"}]
+    for content in (
+        plain,
+        "\ufeff" + plain,
+        plain.replace("\n", "\r\n"),
+        plain.rstrip("\n"),
+        plain.replace("\n", "\n\n"),
+        " a , b\n1,x\n 2 ,y\n",
+        '"a","b"\n"1","x"\n"2","y"\n',
+    ):
+        assert records(read_tables([text(tmp_path / "t.csv", content)])) == expected
+        assert records(read_tables([text(tmp_path / "t.csv", content)], block_size=5)) == expected
+    assert records(read_tables([text(tmp_path / "t.csv", ",b\n0,1\n")])) == [{"unnamed 1": 0.0, "b": 1.0}]
+    assert records(read_tables([text(tmp_path / "t.csv", 'a\n5" pipe\nx\n')]))[0] == {"a": '5" pipe'}
+    assert records(read_tables([text(tmp_path / "h.csv", '"a\nb",c\n1,2\n')])) == [{"a\nb": 1.0, "c": 2.0}]
+
+
+def test_types_come_from_the_first_mebibyte_and_integers_may_become_fractions(tmp_path):
+    file = text(tmp_path / "t.csv", "i,d,u\n1,2020-01-01,\n2.5,2020-01-01 10:00:00.123456,7\n")
+    found = list(read_tables([file], block_size=8))
+    assert {chunk.table.schema.field("i").type for chunk in found} == {pa.float64()}
+    first = text(tmp_path / "u.csv", "i,u\n" + "1,\n" * 600_000 + "2.5,7\n")
+    last = list(read_tables([first]))[-1].table
+    assert last.column("i")[-1].as_py() == 2.5 and last.column("u")[-1].as_py() == "7"
+
+
+def test_types_known_before_win(tmp_path):
+    file = text(tmp_path / "t.csv", "zip,b\n02139,true\n")
+    assert records(read_tables([file], types={"zip": pa.string()})) == [{"zip": "02139", "b": True}]
+
+
+@pytest.mark.parametrize("extension", ["gz", "bz2", "zst", "xz"])
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])
+def test_compressed_texts(tmp_path, name, extension):
+    WRITERS[name](TABLE, tmp_path / name)
+    content = (tmp_path / name).read_bytes()
+    methods = {"gz": gzip.compress, "zst": lambda data: pa.compress(data, "zstd", asbytes=True)}
+    import bz2
+    import lzma
+
+    methods |= {"bz2": bz2.compress, "xz": lzma.compress}
+    file = text(tmp_path / f"{name}.{extension}", methods[extension](content))
+    chunks = list(read_tables([file], block_size=40))
+    assert records(chunks) == TABLE.to_pylist()
+    assert records(read_tables([file], start=chunks[0].position, block_size=40)) == records(chunks[1:])
+
+
+@pytest.mark.parametrize(("format", "content"), [("csv", "a,b\n1,x\n"), ("json", '{"a": 1, "b": "x"}\n')])
+def test_standard_input(format, content):
+    program = (
+        "from tunefree.stream.arrow import read_tables;"
+        f"print([c.table.to_pylist() for c in read_tables(['-'], {format!r})])"
+    )
+    found = subprocess.run([sys.executable, "-c", program], input=content, capture_output=True, text=True)
+    assert found.stdout.strip() == "[[{'a': 1.0, 'b': 'x'}]]", found.stderr
+
+
+def test_wide_tables_come_in_shorter_chunks(tmp_path):
+    pa.parquet.write_table(pa.table(dict.fromkeys(map(str, range(600)), np.zeros(9000))), tmp_path / "w.parquet")
+    sizes = [chunk.table.num_rows for chunk in read_tables([str(tmp_path / "w.parquet")])]
+    assert sum(sizes) == 9000 and max(sizes) * 600 <= 1 << 21
+
+
+def test_strings_that_repeat_come_as_dictionaries_from_parquet(tmp_path):
+    columns = {"few": ["a", "b"] * 5000, "many": [f"{k} is a text of its own, and a long one" for k in range(10_000)]}
+    pa.parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+    found = next(read_tables([str(tmp_path / "t.parquet")])).table.schema
+    assert pa.types.is_dictionary(found.field("few").type) and found.field("many").type == pa.string()
+
+
+# -- which files
+
+
+def test_patterns_and_directories_are_expanded_in_order(tmp_path):
+    for name in ("b.csv", "a.csv", "c/d.csv", "c/_done", ".hidden"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x\n1\n")
+    names = [str(tmp_path / name) for name in ("a.csv", "b.csv", "c/d.csv")]
+    assert expand([str(tmp_path)]) == names
+    assert expand([str(tmp_path / "*.csv")]) == names[:2]
+    assert expand([str(tmp_path / "**" / "*.csv")]) == names
+    assert expand([names[1], names[0], "-"]) == [names[1], names[0], "-"]
+    odd = text(tmp_path / "[1].csv", "x\n1\n")
+    assert expand([odd]) == [odd]
+    with pytest.raises(DataError, match="no such file"):
+        expand([str(tmp_path / "*.parquet")])
+
+
+@pytest.mark.parametrize(
+    ("name", "format"),
+    [("a.csv", "csv"), ("A.TSV.GZ", "csv"), ("a.ndjson.zst", "json"), ("a.json", "json"), ("a.pq", "parquet")]
+    + [("a.feather", "arrow"), ("a.ipc", "arrow"), ("a.txt", None), ("csv", None)],
+)
+def test_formats_by_extension(name, format):
+    assert format_of(name) == format
+
+
+def test_files_of_one_source_may_differ_in_the_order_of_columns(tmp_path):
+    files = [text(tmp_path / "a.csv", "x,y\n1,a\n"), text(tmp_path / "b.csv", "y,x\nb,2\n")]
+    assert [(r["x"], r["y"]) for r in records(read_tables(files))] == [(1.0, "a"), (2.0, "b")]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather", "t.arrows"])
+@pytest.mark.parametrize(
+    ("columns", "problem"),
+    [(["n", "s"], "column 'b': the column is missing here"), (["n", "s", "b", "c"], "column 'c': the column is not in")],
+)
+def test_files_of_one_source_must_have_the_same_columns(tmp_path, name, columns, problem):
+    first, second = str(tmp_path / f"1-{name}"), str(tmp_path / f"2-{name}")
+    WRITERS[name](TABLE, first)
+    WRITERS[name](TABLE.append_column("c", TABLE["n"]).select(columns), second)
+    with pytest.raises(DataError, match=problem) as caught:
+        list(read_tables([first, second]))
+    assert caught.value.file == second
+
+
+def test_files_of_one_source_must_have_the_same_types(tmp_path):
+    files = [str(tmp_path / name) for name in ("a.parquet", "b.parquet", "c.parquet")]
+    for file, values in zip(files, (pa.array([1]), pa.array([1.5], pa.float32()), pa.array(["x"])), strict=True):
+        pa.parquet.write_table(pa.table({"x": values}), file)
+    assert records(read_tables(files[:2])) == [{"x": 1}, {"x": 1.5}]
+    with pytest.raises(DataError, match="column 'x': (string|dictionary).* here, but int64 in") as caught:
+        list(read_tables(files))
+    assert caught.value.file == files[2]
+
+
+# -- bad rows of CSV
+
+
+BAD = "x,y,b\n1,a,true\n2,b\n3,c,false\nfour,d,true\n5,e,true,1\n6,f,maybe\n7,g,true\n"
+
+
+def test_bad_rows_of_csv_are_left_out_and_counted(tmp_path):
+    file = text(tmp_path / "t.csv", BAD)
+    types = {"x": pa.float64(), "b": pa.bool_()}
+    for block in (8, 30, 1000):
+        chunks, bad = skipped([file], types=types, block_size=block)
+        assert [record["x"] for record in records(chunks)] == [1, 3, 7] and numbers(chunks) == [1, 3, 7]
+        assert bad.count == 4
+        assert [message.split(": ", 1)[1].split(";")[0] for message in bad.first] == [
+            "the row has 2 fields, the header 3",
+            "'four' is not a number",
+            "the row has 4 fields, the header 3",
+            "'maybe' is not true or false",
+        ]
+        for k, chunk in enumerate(chunks):
+            rest, _ = skipped([file], types=types, block_size=block, start=chunk.position)
+            assert numbers(rest) == numbers(chunks[k + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("content", "row", "column", "problem"),
+    [
+        ("x,y\n1,2\n3\n", 2, None, "the row has 1 field, the header 2"),
+        ("x,y\n1,2\n\n3,4,5\n", 2, None, "the row has 3 fields, the header 2"),
+        ("x,y\n1,2\n3,oh\n5\n", 2, "y", "'oh' is not a number"),
+        ('x,y\n1,"2\n3,4\n', 1, "y", "a double quote is never closed"),
+        ('x,y\n"1,2\n3,4\n', 1, None, "may be left open"),
+        (b"x,y\n1,2\n\xff,4\n", 2, "x", "is not text in UTF-8"),
+    ],
+)
+@pytest.mark.parametrize("block", [6, 1000])
+def test_the_first_bad_row_of_csv_is_named(tmp_path, content, row, column, problem, block):
+    file = text(tmp_path / "t.csv", content)
+    with pytest.raises(DataError, match=problem) as caught:
+        list(read_tables([file], types={"y": pa.float64()}, block_size=block))
+    assert (caught.value.file, caught.value.row, caught.value.column) == (file, row, column)
+    assert "--on-bad-row skip" in caught.value.remedy
+
+
+def test_a_column_that_changes_its_type_later_names_the_row(tmp_path):
+    file = text(tmp_path / "t.csv", "x\n" + "1\n" * 600_000 + "word\n")
+    with pytest.raises(DataError, match="'word' is not a number") as caught:
+        list(read_tables([file]))
+    assert (caught.value.row, caught.value.column) == (600_001, "x")
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(["1,a", "2", "x,b", "3,c,d", ",e", ""]), min_size=1, max_size=20), st.integers(1, 40))
+def test_bad_rows_are_the_same_however_blocks_are_cut(tmp_path, lines, block):
+    lines = [*lines, "1,a"]
+    file = text(tmp_path / "t.csv", "\n".join(["n,s", *lines]) + "\n")
+    chunks, bad = skipped([file], types={"n": pa.float64(), "s": pa.string()}, block_size=block)
+    held = [line for line in lines if line]
+    good = [place for place, line in enumerate(held, 1) if line in ("1,a", ",e")]
+    assert numbers(chunks) == good and bad.count == len(held) - len(good)
+
+
+def test_unreadable_rows_at_the_very_start_do_not_hide_the_types(tmp_path):
+    file = text(tmp_path / "t.csv", "x,y\nlost\n1,2\n3,4\n")
+    assert records(skipped([file])[0]) == [{"x": 1.0, "y": 2.0}, {"x": 3.0, "y": 4.0}]
+
+
+# -- JSON lines
+
+
+def test_json_values(tmp_path):
+    file = text(tmp_path / "t.json", '{"a": 1, "d": "2020-01-01"}\n\n{"d": null, "a": 2.5}\r\n{"later": 1}\n')
+    chunks = list(read_tables([file]))
+    assert records(chunks)[:2] == [{"a": 1.0, "d": "2020-01-01"} | records(chunks)[0], records(chunks)[1]]
+    assert chunks[0].table.schema.field("d").type == pa.string()
+    assert chunks[0].table.column("a").to_pylist() == [1.0, 2.5, None]
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "problem"),
+    [
+        ('{"a": "x", "s": "t"}', "a", "'x' is not a number"),
+        ('{"a": true}', "a", "True is not a number"),
+        ('{"s": 5}', "s", "5 is not a string"),
+        ('{"b": 1}', "b", "1 is not true or false"),
+        ('{"a": 1', None, "not JSON"),
+        ("[1]", None, "not a JSON object"),
+        ('{"a": 1, "a": 2}', None, "a name appears twice"),
+        (b'{"s": "\xff"}', None, "not text in UTF-8"),
+    ],
+)
+@pytest.mark.parametrize("block", [10, 1000])
+def test_bad_lines_of_json(tmp_path, line, column, problem, block):
+    good = b'{"a": 1, "s": "x", "b": true}\n'
+    line = line if isinstance(line, bytes) else line.encode()
+    file = text(tmp_path / "t.jsonl", good + b"\n" + good + line + b"\n" + good)
+    types = {"a": pa.float64(), "s": pa.string(), "b": pa.bool_()}
+    with pytest.raises(DataError, match=problem) as caught:
+        list(read_tables([file], types=types, block_size=block))
+    assert (caught.value.file, caught.value.row, caught.value.column) == (file, 3, column)
+    chunks, bad = skipped([file], types=types, block_size=block)
+    assert numbers(chunks) == [1, 2, 4] and bad.count == 1
+    assert records(chunks) == [{"a": 1.0, "s": "x", "b": True}] * 3
+
+
+def test_nested_values_of_json_are_named_by_the_encoder(tmp_path):
+    file = text(tmp_path / "t.jsonl", '{"a": 1, "deep": {"x": [1]}}\n')
+    chunk = next(read_tables([file]))
+    with pytest.raises(DataError, match="column 'deep'.*--ignore"):
+        TableEncoder.infer(chunk)
+    assert TableEncoder.infer(chunk, ignore=["deep"]).names() == ["(constant)", "a"]
+
+
+def test_json_files_may_lack_names_but_not_all(tmp_path):
+    files = [text(tmp_path / "a.jsonl", '{"a": 1, "b": 2}\n'), text(tmp_path / "b.jsonl", '{"a": 3}\n')]
+    assert records(read_tables(files)) == [{"a": 1.0, "b": 2.0}, {"a": 3.0, "b": None}]
+    files[1] = text(tmp_path / "c.jsonl", '{"z": 3}\n')
+    with pytest.raises(DataError, match="column 'a': the column is missing"):
+        list(read_tables(files))
+
+
+# -- what is refused
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("t.csv", "", "the file is empty"),
+        ("t.csv", "\n", "the file is empty"),
+        ("t.csv", "a,b\n", "there are no rows"),
+        ("t.csv", "a,b,a\n1,2,3\n", "column 'a': two columns have this name"),
+        ("t.csv", b"\x89PNG\r\n\0\0\0\1\2\3" * 50, "not text in UTF-8"),
+        ("t.csv", "a,b\n1,2\n".encode("utf-16"), "not text in UTF-8"),
+        ("t.csv", b"na\xefve,b\n1,2\n", "not text in UTF-8"),
+        ("t.csv", b"PAR1abc", "Parquet or Arrow file"),
+        ("t.csv.gz", b"a,b\n1,2\n", "promises gzip"),
+        ("t.jsonl", "", "the file is empty"),
+        ("t.jsonl", " \n\n", "the file is empty"),
+        ("t.jsonl", '[{"a": 1}]', "JSON array"),
+        ("t.jsonl", "a,b\n1,2\n", "no line of this can be read as JSON"),
+        ("t.jsonl", b"\0\1\2\3", "not text in UTF-8"),
+        ("t.parquet", b"", "not a whole Parquet file"),
+        ("t.parquet", b"garbage" * 100, "not a whole Parquet file"),
+        ("t.feather", b"", "not a whole Arrow file"),
+        ("t.feather", b"garbage" * 100, "not a whole Arrow file"),
+        ("t.xyz", "a\n1\n", "does not tell the format"),
+    ],
+)
+def test_what_is_no_table_is_an_error_with_a_remedy(tmp_path, name, content, problem):
+    file = text(tmp_path / name, content)
+    with pytest.raises(DataError, match=problem) as caught:
+        list(read_tables([file]))
+    assert caught.value.file == file and caught.value.remedy
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.feather", "t.arrows"])
+def test_binary_files_cut_short_or_changed(tmp_path, name):
+    WRITERS[name](TABLE, tmp_path / name)
+    whole = (tmp_path / name).read_bytes()
+    for cut in range(0, len(whole) - 8, 29):
+        with pytest.raises(DataError):
+            list(read_tables([text(tmp_path / f"cut-{name}", whole[:cut])]))
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.feather"])
+def test_empty_tables(tmp_path, name):
+    WRITERS[name](TABLE.slice(0, 0), tmp_path / f"0{name}")
+    with pytest.raises(DataError, match="there are no rows"):
+        list(read_tables([str(tmp_path / f"0{name}")]))
+    WRITERS[name](TABLE, tmp_path / f"1{name}")
+    assert len(records(read_tables(expand([str(tmp_path)])))) == TABLE.num_rows
+
+
+def test_formats_are_checked(tmp_path):
+    file = text(tmp_path / "a.csv", "a\n1\n")
+    with pytest.raises(DataError, match="give files of one format"):
+        list(read_tables([file, str(tmp_path / "b.parquet")]))
+    with pytest.raises(DataError, match="no format 'excel'"):
+        list(read_tables([file], "excel"))
+    with pytest.raises(DataError, match="standard input"):
+        list(read_tables(["-"], "parquet"))
+    with pytest.raises(DataError, match="no file is named"):
+        list(read_tables([]))
+    with pytest.raises(DataError, match="no such file"):
+        list(read_tables([str(tmp_path / "none.parquet")]))
+    with pytest.raises(DataError, match="no such file"):
+        list(read_tables([str(tmp_path / "none.csv")]))
+
+
+def test_positions_name_the_file():
+    assert Position(2, 10, 3) > Position(1, 99, 9)
+
+
+@pytest.mark.skipif(not (DATA / "adult.parquet").exists(), reason="set TUNEFREE_DATA to the folder of data sets")
+@pytest.mark.parametrize("name", WRITERS)
+def test_adult_gives_the_same_model_columns_in_every_format(tmp_path, name):
+    adult = pa.parquet.read_table(DATA / "adult.parquet").drop(["split"]).slice(0, 1500)
+    WRITERS[name](adult, tmp_path / name)
+    encoders = []
+    for file in (DATA / "adult.parquet", tmp_path / name):
+        left = 1500
+        encoder = None
+        for chunk in read_tables([str(file)], chunk_rows=500):
+            encoder = encoder or TableEncoder.infer(chunk, target="income", ignore=["split"] * ("/data/" in str(file)))
+            rows = chunk.table.slice(0, left)
+            left -= rows.num_rows
+            encoder.encode(chunk._replace(table=rows), True, BadRows())
+            if not left:
+                break
+        encoders.append(encoder)
+    assert encoders[0].names() == encoders[1].names()
+    assert all(map(np.array_equal, *(encoder.state()[0].values() for encoder in encoders)))
+    assert len(encoders[0].names()) == encoders[0].n_features
