@@ -13,6 +13,7 @@ import numpy as np
 
 from tunefree.stream.batch import BadRows, Lines, Position
 from tunefree.stream.svmlight import SvmlightEncoder
+from tunefree.stream.vw import VWEncoder
 
 CHUNK_ROWS, CHUNKS, RUNS = 12_000, 16, 7
 
@@ -29,6 +30,16 @@ def svmlight_text(rows: int, features: int, rng: np.random.Generator) -> bytes:
     """Rows of svmlight text."""
     lines = [
         ("+1 " if rng.random() < 0.5 else "-1 ") + " ".join(f"{n}:{v}" for n, v in zip(names.tolist(), values, strict=True))
+        for names, values in entries(rows, features, rng)
+    ]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def vw_text(rows: int, features: int, rng: np.random.Generator) -> bytes:
+    """Rows of Vowpal Wabbit text."""
+    lines = [
+        ("1 |f " if rng.random() < 0.5 else "-1 |f ")
+        + " ".join(f"{n}:{v}" for n, v in zip(names.tolist(), values, strict=True))
         for names, values in entries(rows, features, rng)
     ]
     return ("\n".join(lines) + "\n").encode()
@@ -56,6 +67,7 @@ def main() -> None:
     for features in (100_000, 1_000_000):
         rng = np.random.default_rng(0)
         chunks = [svmlight_text(CHUNK_ROWS, features, rng) for _ in range(CHUNKS)]
+        measure(f"VW, names to {features:,}", VWEncoder, [vw_text(CHUNK_ROWS, features, rng) for _ in range(CHUNKS)])
         measure(f"svmlight, indices to {features:,}", SvmlightEncoder, chunks)
 
 

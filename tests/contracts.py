@@ -16,7 +16,7 @@ def run(state: Any, objective: Any, X: Any, y: Any, weight: Any, n_outputs: int,
     predictions, losses = np.empty((n, n_outputs)), np.empty(n)
     edges = [0, *cuts, n]
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
-        state, objective = passes.learn(
+        objective = passes.learn(
             state,
             objective,
             part(X, start, stop),

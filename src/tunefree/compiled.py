@@ -56,6 +56,6 @@ def inline(function: Callable[..., Any]) -> Callable[..., Any]:
 def dispatch(function: Callable[..., Any], bodies: dict[type, Callable[..., Any]]) -> None:
     """Let compiled code call ``function``, with the body registered for the NamedTuple class of its first argument."""
 
-    @overload(function, strict=False, jit_options=_OPTIONS)
+    @overload(function, strict=False, jit_options=_OPTIONS | {"forceinline": True})
     def in_compiled_code(first: Any, *rest: Any) -> Callable[..., Any] | None:
         return bodies.get(getattr(first, "instance_class", None))  # type: ignore[arg-type]

@@ -211,14 +211,14 @@ class Model:
             if stop > start:
                 pieces.append(self._pass(part(X, start, stop), self._targets(codes[start:stop]), weight[start:stop]))
             if label is not None:
-                self._add_class(label)
+                self.add_class(label)
             start = stop
         suffered = [losses_of_piece for _, losses_of_piece in pieces]
         return _joined([margins for margins, _ in pieces], self.n_outputs), np.concatenate([np.empty(0), *suffered])
 
     def _pass(self, X: Any, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         predictions, suffered = np.empty((len(y), self.n_outputs)), np.empty(len(y))
-        self.state, self.objective = passes.learn(
+        self.objective = passes.learn(
             self.state, self.objective, X, np.ascontiguousarray(y), np.ascontiguousarray(weight), predictions, suffered
         )
         return predictions, suffered
@@ -235,7 +235,7 @@ class Model:
         """Classes as the objective takes them: -1 and +1 for one output."""
         return np.where(codes == 1, 1.0, -1.0) if self.n_outputs == 1 else codes.astype(np.float64)
 
-    def _add_class(self, label: Any) -> None:
+    def add_class(self, label: Any) -> None:
         """A class is new: a third one turns one margin into three, in which the old margin is that of class 1."""
         if len(self.classes) >= MANY_CLASSES:
             raise DataError(
@@ -331,7 +331,7 @@ def _flatten(prefix: str, state: Any, n_features: int) -> tuple[dict[str, np.nda
         elif name == "outputs":
             continue
         elif isinstance(value, np.ndarray):
-            arrays[key] = value if len(value) == 1 else value[:n_features]
+            arrays[key] = value[:n_features] if value.ndim and len(value) > 1 else value
         else:
             scalars[key] = float(value)
     return arrays, scalars
@@ -346,7 +346,7 @@ def _filled(prefix: str, blank: Any, arrays: dict[str, np.ndarray], scalars: dic
         if hasattr(value, "_asdict"):
             fields[name] = _filled(key, value, arrays, scalars)
         elif key in arrays:
-            value[: len(arrays[key])] = arrays[key]
+            value[slice(len(arrays[key])) if value.ndim else ()] = arrays[key]
         elif key in scalars:
             fields[name] = scalars[key]
     return type(blank)(**fields)

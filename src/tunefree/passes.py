@@ -17,14 +17,14 @@ def learn(sources):
         gradient = np.empty(predictions.shape[1])
         for i in range(n_rows(X)):
             x, margins = row(X, i), predictions[i]
-            state = predict(state, x, scale(objective, weight[i]), margins)
+            predict(state, x, scale(objective, weight[i]), margins)
             before = objective
             if weight[i] > 0.0:
                 objective = differentiate(objective, y[i], weight[i], margins, gradient)
-                state = update(state, x, gradient)
+                update(state, x, gradient)
             respond(before, margins)
             losses[i] = suffer(before, y[i], margins)
-        return state, objective
+        return objective
 
     return learn
 

@@ -153,8 +153,8 @@ def test_average_is_the_mean_of_the_iterates(name, stream):
     for i in range(len(stream.X)):
         # The iterate of round i is the one that predicted: it knows row i but not its label.
         copied = type(state.learner)(*(np.copy(f) if hasattr(f, "ndim") else f for f in state.learner))
-        shown = predict(copied, rows.row(X, i), Scale(1.0, 1.0, 1.0), np.empty(stream.n_outputs))
-        values, units = weights(shown, d, stream.n_outputs)
+        predict(copied, rows.row(X, i), Scale(1.0, 1.0, 1.0), np.empty(stream.n_outputs))
+        values, units = weights(copied, d, stream.n_outputs)
         total += np.divide(values, units[:, None], out=np.zeros_like(values), where=units[:, None] > 0)
         state, objective, _, _ = run(
             state, objective, rows.part(X, i, i + 1), stream.y[i : i + 1], np.ones(1), stream.n_outputs

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,15 +19,14 @@ from hypothesis import strategies as st
 from tunefree.errors import DataError
 from tunefree.stream.arrow import expand, format_of, read_tables
 from tunefree.stream.batch import BadRows, Position
-from tunefree.stream.columns import row_numbers
 from tunefree.stream.features import TableEncoder
 
-_HERE = Path(__file__).resolve().parents[2]
-DATA = Path(os.environ.get("TUNEFREE_DATA", _HERE.parent / "shared" / "data"))
+from .tabular import DATA, numbers, records, text
+
 TABLE = pa.table(
     {
         "n": [1.5, None, 3.0, 4.0, -5.0, 6.0, 7.0],
-        "s": ["a", "b", None, "a", "c", "é, \"quoted\"", "two\nlines"],
+        "s": ["a", "b", None, "a", "c", 'é, "quoted"', "two\nlines"],
         "b": [True, False, None, True, True, False, True],
     }
 )
@@ -61,25 +59,6 @@ WRITERS = {
     "t.feather": lambda table, path: pa.feather.write_feather(table, str(path), chunksize=4),
     "t.arrows": write_stream,
 }
-
-
-def text(path, content):
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return str(path)
-
-
-def records(chunks):
-    return [record for chunk in chunks for record in chunk.table.to_pylist()]
-
-
-def numbers(chunks):
-    return [int(number) for chunk in chunks for number in row_numbers(chunk)]
-
-
-def skipped(files, **options):
-    bad = BadRows(skip=True)
-    chunks = list(read_tables(files, bad=bad, **options))
-    return chunks, bad
 
 
 # -- what is read
@@ -147,7 +126,9 @@ def test_csv_cut_anywhere_is_what_the_csv_module_wrote(tmp_path, rows, block, en
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_the_delimiter_is_guessed(tmp_path, delimiter):
-    file = text(tmp_path / "t.csv", f"a{delimiter}b{delimiter}c\n1{delimiter}x, y; z{delimiter}3\n".replace(", y; z", "")) 
+    file = text(
+        tmp_path / "t.csv", f"a{delimiter}b{delimiter}c\n1{delimiter}x, y; z{delimiter}3\n".replace(", y; z", "")
+    )
     assert records(read_tables([file])) == [{"a": 1.0, "b": "x", "c": 3.0}]
 
 
@@ -269,7 +250,10 @@ def test_files_of_one_source_may_differ_in_the_order_of_columns(tmp_path):
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather", "t.arrows"])
 @pytest.mark.parametrize(
     ("columns", "problem"),
-    [(["n", "s"], "column 'b': the column is missing here"), (["n", "s", "b", "c"], "column 'c': the column is not in")],
+    [
+        (["n", "s"], "column 'b': the column is missing here"),
+        (["n", "s", "b", "c"], "column 'c': the column is not in"),
+    ],
 )
 def test_files_of_one_source_must_have_the_same_columns(tmp_path, name, columns, problem):
     first, second = str(tmp_path / f"1-{name}"), str(tmp_path / f"2-{name}")
@@ -288,127 +272,6 @@ def test_files_of_one_source_must_have_the_same_types(tmp_path):
     with pytest.raises(DataError, match="column 'x': (string|dictionary).* here, but int64 in") as caught:
         list(read_tables(files))
     assert caught.value.file == files[2]
-
-
-# -- bad rows of CSV
-
-
-BAD = "x,y,b\n1,a,true\n2,b\n3,c,false\nfour,d,true\n5,e,true,1\n6,f,maybe\n7,g,true\n"
-
-
-def test_bad_rows_of_csv_are_left_out_and_counted(tmp_path):
-    file = text(tmp_path / "t.csv", BAD)
-    types = {"x": pa.float64(), "b": pa.bool_()}
-    for block in (8, 30, 1000):
-        chunks, bad = skipped([file], types=types, block_size=block)
-        assert [record["x"] for record in records(chunks)] == [1, 3, 7] and numbers(chunks) == [1, 3, 7]
-        assert bad.count == 4
-        assert [message.split(": ", 1)[1].split(";")[0] for message in bad.first] == [
-            "the row has 2 fields, the header 3",
-            "'four' is not a number",
-            "the row has 4 fields, the header 3",
-            "'maybe' is not true or false",
-        ]
-        for k, chunk in enumerate(chunks):
-            rest, _ = skipped([file], types=types, block_size=block, start=chunk.position)
-            assert numbers(rest) == numbers(chunks[k + 1 :])
-
-
-@pytest.mark.parametrize(
-    ("content", "row", "column", "problem"),
-    [
-        ("x,y\n1,2\n3\n", 2, None, "the row has 1 field, the header 2"),
-        ("x,y\n1,2\n\n3,4,5\n", 2, None, "the row has 3 fields, the header 2"),
-        ("x,y\n1,2\n3,oh\n5\n", 2, "y", "'oh' is not a number"),
-        ('x,y\n1,"2\n3,4\n', 1, "y", "a double quote is never closed"),
-        ('x,y\n"1,2\n3,4\n', 1, None, "may be left open"),
-        (b"x,y\n1,2\n\xff,4\n", 2, "x", "is not text in UTF-8"),
-    ],
-)
-@pytest.mark.parametrize("block", [6, 1000])
-def test_the_first_bad_row_of_csv_is_named(tmp_path, content, row, column, problem, block):
-    file = text(tmp_path / "t.csv", content)
-    with pytest.raises(DataError, match=problem) as caught:
-        list(read_tables([file], types={"y": pa.float64()}, block_size=block))
-    assert (caught.value.file, caught.value.row, caught.value.column) == (file, row, column)
-    assert "--on-bad-row skip" in caught.value.remedy
-
-
-def test_a_column_that_changes_its_type_later_names_the_row(tmp_path):
-    file = text(tmp_path / "t.csv", "x\n" + "1\n" * 600_000 + "word\n")
-    with pytest.raises(DataError, match="'word' is not a number") as caught:
-        list(read_tables([file]))
-    assert (caught.value.row, caught.value.column) == (600_001, "x")
-
-
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.sampled_from(["1,a", "2", "x,b", "3,c,d", ",e", ""]), min_size=1, max_size=20), st.integers(1, 40))
-def test_bad_rows_are_the_same_however_blocks_are_cut(tmp_path, lines, block):
-    lines = [*lines, "1,a"]
-    file = text(tmp_path / "t.csv", "\n".join(["n,s", *lines]) + "\n")
-    chunks, bad = skipped([file], types={"n": pa.float64(), "s": pa.string()}, block_size=block)
-    held = [line for line in lines if line]
-    good = [place for place, line in enumerate(held, 1) if line in ("1,a", ",e")]
-    assert numbers(chunks) == good and bad.count == len(held) - len(good)
-
-
-def test_unreadable_rows_at_the_very_start_do_not_hide_the_types(tmp_path):
-    file = text(tmp_path / "t.csv", "x,y\nlost\n1,2\n3,4\n")
-    assert records(skipped([file])[0]) == [{"x": 1.0, "y": 2.0}, {"x": 3.0, "y": 4.0}]
-
-
-# -- JSON lines
-
-
-def test_json_values(tmp_path):
-    file = text(tmp_path / "t.json", '{"a": 1, "d": "2020-01-01"}\n\n{"d": null, "a": 2.5}\r\n{"later": 1}\n')
-    chunks = list(read_tables([file]))
-    assert records(chunks)[:2] == [{"a": 1.0, "d": "2020-01-01"} | records(chunks)[0], records(chunks)[1]]
-    assert chunks[0].table.schema.field("d").type == pa.string()
-    assert chunks[0].table.column("a").to_pylist() == [1.0, 2.5, None]
-
-
-@pytest.mark.parametrize(
-    ("line", "column", "problem"),
-    [
-        ('{"a": "x", "s": "t"}', "a", "'x' is not a number"),
-        ('{"a": true}', "a", "True is not a number"),
-        ('{"s": 5}', "s", "5 is not a string"),
-        ('{"b": 1}', "b", "1 is not true or false"),
-        ('{"a": 1', None, "not JSON"),
-        ("[1]", None, "not a JSON object"),
-        ('{"a": 1, "a": 2}', None, "a name appears twice"),
-        (b'{"s": "\xff"}', None, "not text in UTF-8"),
-    ],
-)
-@pytest.mark.parametrize("block", [10, 1000])
-def test_bad_lines_of_json(tmp_path, line, column, problem, block):
-    good = b'{"a": 1, "s": "x", "b": true}\n'
-    line = line if isinstance(line, bytes) else line.encode()
-    file = text(tmp_path / "t.jsonl", good + b"\n" + good + line + b"\n" + good)
-    types = {"a": pa.float64(), "s": pa.string(), "b": pa.bool_()}
-    with pytest.raises(DataError, match=problem) as caught:
-        list(read_tables([file], types=types, block_size=block))
-    assert (caught.value.file, caught.value.row, caught.value.column) == (file, 3, column)
-    chunks, bad = skipped([file], types=types, block_size=block)
-    assert numbers(chunks) == [1, 2, 4] and bad.count == 1
-    assert records(chunks) == [{"a": 1.0, "s": "x", "b": True}] * 3
-
-
-def test_nested_values_of_json_are_named_by_the_encoder(tmp_path):
-    file = text(tmp_path / "t.jsonl", '{"a": 1, "deep": {"x": [1]}}\n')
-    chunk = next(read_tables([file]))
-    with pytest.raises(DataError, match="column 'deep'.*--ignore"):
-        TableEncoder.infer(chunk)
-    assert TableEncoder.infer(chunk, ignore=["deep"]).names() == ["(constant)", "a"]
-
-
-def test_json_files_may_lack_names_but_not_all(tmp_path):
-    files = [text(tmp_path / "a.jsonl", '{"a": 1, "b": 2}\n'), text(tmp_path / "b.jsonl", '{"a": 3}\n')]
-    assert records(read_tables(files)) == [{"a": 1.0, "b": 2.0}, {"a": 3.0, "b": None}]
-    files[1] = text(tmp_path / "c.jsonl", '{"z": 3}\n')
-    with pytest.raises(DataError, match="column 'a': the column is missing"):
-        list(read_tables(files))
 
 
 # -- what is refused
@@ -488,7 +351,7 @@ def test_positions_name_the_file():
 def test_adult_gives_the_same_model_columns_in_every_format(tmp_path, name):
     adult = pa.parquet.read_table(DATA / "adult.parquet").drop(["split"]).slice(0, 1500)
     WRITERS[name](adult, tmp_path / name)
-    encoders = []
+    encoders: list = []
     for file in (DATA / "adult.parquet", tmp_path / name):
         left = 1500
         encoder = None

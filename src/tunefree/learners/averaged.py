@@ -25,14 +25,14 @@ class Averaged(NamedTuple):
     since: np.ndarray  # (d, K)  the clock when the coordinate was last counted, in place
     clocks: np.ndarray  # (1, K)  sum of the factors of all rounds, in place
     outputs: Any  # what to loop over, see contract.outputs
-    rounds: float  # sum of the rounds' weights, returned
+    rounds: np.ndarray  # ()      sum of the rounds' weights, in place
 
     @classmethod
     def create(cls, learner: Any) -> Averaged:
         """The learner, and the average of what its weights will be."""
         n_features, n_outputs = learner.gradients.shape
         arrays = together({"units": 0, "totals": n_outputs, "since": n_outputs}, n_features)
-        return cls(learner, **arrays, clocks=np.zeros((1, n_outputs)), outputs=learner.outputs, rounds=0.0)
+        return cls(learner, **arrays, clocks=np.zeros((1, n_outputs)), outputs=learner.outputs, rounds=np.zeros(()))
 
     def blank(self, n_features: int, n_outputs: int) -> Averaged:
         return self.create(self.learner.blank(n_features, n_outputs))
@@ -44,7 +44,8 @@ def predict_averaged(state, x, scale, margins):
         j, x_j = entry(x, e)
         if x_j != 0.0:
             settle(state, j)
-    learner = predict(state.learner, x, scale, margins)
+    learner = state.learner
+    predict(learner, x, scale, margins)
     for e in range(size(x)):
         j, x_j = entry(x, e)
         if x_j != 0.0:
@@ -56,15 +57,7 @@ def predict_averaged(state, x, scale, margins):
             state.units[j] = magnitude(learner, j)
     for k in range(len(state.outputs)):
         state.clocks[0, k] = bounded(state.clocks[0, k] + factor(learner, k) * scale.weight)
-    return Averaged(
-        learner,
-        state.units,
-        state.totals,
-        state.since,
-        state.clocks,
-        state.outputs,
-        state.rounds + scale.weight,
-    )
+    state.rounds[()] += scale.weight
 
 
 @compiled.inline
@@ -89,23 +82,15 @@ def bounded(number):
 
 @update.register(Averaged)
 def update_averaged(state, x, gradient):
-    return Averaged(
-        update(state.learner, x, gradient),
-        state.units,
-        state.totals,
-        state.since,
-        state.clocks,
-        state.outputs,
-        state.rounds,
-    )
+    update(state.learner, x, gradient)
 
 
 @coordinate.register(Averaged)
 def coordinate_averaged(state, j, k):
-    if state.rounds == 0.0:
+    if state.rounds[()] == 0.0:
         return 0.0
     still = coordinate(state.learner, j, k) * (state.clocks[0, k] - state.since[j, k])
-    return bounded(state.totals[j, k] + still) / state.rounds
+    return bounded(state.totals[j, k] + still) / state.rounds[()]
 
 
 @factor.register(Averaged)

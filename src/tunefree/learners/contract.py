@@ -1,8 +1,11 @@
 """What every learner obeys.
 
-A learner is an immutable NamedTuple of arrays (changed in place) and scalars (returned). It sees a row before it
-predicts, then the gradient of the round's loss in its K margins, and keeps the promise that its margins are linear in
-the row. Its weight for feature j and output k is ``coordinate(state, j, k) * factor(state, k) / magnitude(state, j)``:
+A learner is an immutable NamedTuple: arrays, changed in place, and parameters. Nothing is returned, so that compiled
+code need not count references to its arrays row by row. Arrays of a feature have shape (d,) or (d, K), of an output
+(1, K), and single numbers that change are arrays of shape (), read and written as ``array[()]``.
+
+A learner sees a row before it predicts, then the gradient of the round's loss in its K margins, and keeps the promise
+that its margins are linear in the row. Its weight for feature j and output k is ``coordinate(state, j, k) * factor(state, k) / magnitude(state, j)``:
 numbers near 1, whatever the scale of the feature, a factor shared by all features (so that shrinking costs nothing),
 and the feature's own unit.
 """
@@ -32,17 +35,14 @@ class Scale(NamedTuple):
 
 
 @generic
-def predict(state: Any, x: Any, scale: Scale, margins: np.ndarray) -> Any:
-    """Write the K margins of row ``x``; statistics of the features (never of the target) may be updated.
-
-    Returns the new state.
-    """
+def predict(state: Any, x: Any, scale: Scale, margins: np.ndarray) -> None:
+    """Write the K margins of row ``x``; statistics of the features (never of the target) may be updated."""
     raise TypeError(f"{type(state).__name__} is not a learner")
 
 
 @generic
-def update(state: Any, x: Any, gradient: np.ndarray) -> Any:
-    """Learn from the gradient (K,) of the loss in the margins just predicted for ``x``; returns the new state."""
+def update(state: Any, x: Any, gradient: np.ndarray) -> None:
+    """Learn from the gradient (K,) of the loss in the margins just predicted for ``x``."""
     raise TypeError(f"{type(state).__name__} is not a learner")
 
 
@@ -103,8 +103,6 @@ def together(shapes: dict[str, int], n_features: int) -> dict[str, np.ndarray]:
 def grow(state: Any, n_features: int, n_outputs: int, first: int = 0) -> Any:
     """The same learner with room for more features and outputs, which start as new.
 
-    A learner's one-dimensional arrays have an entry a feature; the last axis of its two-dimensional ones is the output.
-
     Parameters
     ----------
     state : learner
@@ -118,10 +116,8 @@ def grow(state: Any, n_features: int, n_outputs: int, first: int = 0) -> Any:
         if hasattr(old, "_fields"):
             fields[name] = grow(old, n_features, n_outputs, first)
         elif name != "outputs" and isinstance(old, np.ndarray):
-            corner = new[: len(old)]
-            if old.ndim == 2:
-                corner = corner[:, first : first + old.shape[1]]
-            corner[...] = old
+            axes = (slice(len(old)), slice(first, first + old.shape[-1]))[: old.ndim] if old.ndim else ()
+            new[axes] = old
             fields[name] = new
         else:
             fields[name] = new if name == "outputs" else old

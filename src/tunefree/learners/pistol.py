@@ -42,10 +42,10 @@ class PiSTOL(NamedTuple):
     norms: np.ndarray  # (1, K)  ||g / unit||^2, in place
     slopes: np.ndarray  # (1, K)  sum of |s| ||x|| / unit, in place
     outputs: Any  # what to loop over, see contract.outputs
-    unit: float  # power of two next to the norm of the first row that is not 0; 0 before it, returned
-    largest: float  # M / unit, returned
-    norm: float  # ||x_t|| / unit of the present row, returned
-    margin: float  # scale.margin of the latest round, returned
+    unit: np.ndarray  # ()      power of two next to the norm of the first row that is not 0; 0 before it, in place
+    largest: np.ndarray  # ()      M / unit, in place
+    norm: np.ndarray  # ()      ||x_t|| / unit of the latest row, in place
+    margin: np.ndarray  # ()      scale.margin of the latest round, in place
     a: float  # the theory asks for at least 2.25
     b: float  # in units of scale.margin
 
@@ -54,7 +54,8 @@ class PiSTOL(NamedTuple):
         """A learner that has seen nothing."""
         gradients = np.zeros((max(n_features, 2), n_outputs))
         norms, slopes = np.zeros((1, n_outputs)), np.zeros((1, n_outputs))
-        return cls(gradients, norms, slopes, outputs(n_outputs), 0.0, 0.0, 0.0, 1.0, a, b)
+        zeros = (np.zeros(()) for _ in range(3))
+        return cls(gradients, norms, slopes, outputs(n_outputs), *zeros, np.ones(()), a, b)
 
     def blank(self, n_features: int, n_outputs: int) -> PiSTOL:
         return self.create(n_features, n_outputs)
@@ -67,7 +68,7 @@ class CoordinatePiSTOL(NamedTuple):
     gradients: np.ndarray  # (d, K)  g_i / M_i: minus the sum of gradients, in place
     slopes: np.ndarray  # (d, K)  sum of |s x_i| / M_i, in place
     outputs: Any  # what to loop over, see contract.outputs
-    margin: float  # scale.margin of the latest round, returned
+    margin: np.ndarray  # ()      scale.margin of the latest round, in place
     a: float  # the theory asks for at least 2.25
     b: float  # in units of scale.margin; the paper's choice is 1 / d
 
@@ -75,7 +76,7 @@ class CoordinatePiSTOL(NamedTuple):
     def create(cls, n_features: int, n_outputs: int = 1, a: float = 2.25, b: float = 1.0) -> CoordinatePiSTOL:
         """A learner that has seen nothing."""
         arrays = together({"largest": 0, "gradients": n_outputs, "slopes": n_outputs}, n_features)
-        return cls(**arrays, outputs=outputs(n_outputs), margin=1.0, a=a, b=b)
+        return cls(**arrays, outputs=outputs(n_outputs), margin=np.ones(()), a=a, b=b)
 
     def blank(self, n_features: int, n_outputs: int) -> CoordinatePiSTOL:
         return self.create(n_features, n_outputs)
@@ -111,44 +112,31 @@ def unit_of(x):
 @predict.register(PiSTOL)
 def predict_pistol(state, x, scale, margins):
     margins[:] = 0.0
-    unit = state.unit if state.unit > 0.0 else unit_of(x)
+    unit = state.unit[()] if state.unit[()] > 0.0 else unit_of(x)
     norm = norm_of(x, unit) if unit > 0.0 else 0.0
-    largest = max(state.largest, min(scale.slope * norm, CEILING))
-    seen = PiSTOL(
-        state.gradients,
-        state.norms,
-        state.slopes,
-        state.outputs,
-        unit,
-        largest,
-        norm,
-        scale.margin,
-        state.a,
-        state.b,
-    )
-    if largest > 0.0:
+    state.unit[()], state.norm[()], state.margin[()] = unit, norm, scale.margin
+    state.largest[()] = max(state.largest[()], min(scale.slope * norm, CEILING))
+    if state.largest[()] > 0.0:
         for k in range(len(state.outputs)):
             total = 0.0
             for e in range(size(x)):
                 j, x_j = entry(x, e)
                 total += state.gradients[j, k] * relative(x_j, unit)
-            margins[k] = min(max(total * factor(seen, k), -CEILING), CEILING)
-    return seen
+            margins[k] = min(max(total * factor(state, k), -CEILING), CEILING)
 
 
 @update.register(PiSTOL)
 def update_pistol(state, x, gradient):
-    if state.unit > 0.0:
+    if state.unit[()] > 0.0:
         for k in range(len(state.outputs)):
-            state.slopes[0, k] = min(state.slopes[0, k] + abs(gradient[k]) * state.norm, CEILING)
+            state.slopes[0, k] = min(state.slopes[0, k] + abs(gradient[k]) * state.norm[()], CEILING)
             for e in range(size(x)):
                 j, x_j = entry(x, e)
-                step = gradient[k] * relative(x_j, state.unit)
+                step = gradient[k] * relative(x_j, state.unit[()])
                 before = state.gradients[j, k]
                 state.gradients[j, k] = min(max(before - step, -CEILING), CEILING)
                 # ||g - s x||^2 - ||g||^2, coordinate by coordinate
                 state.norms[0, k] = min(max(state.norms[0, k] + step * (step - 2.0 * before), 0.0), LARGEST)
-    return state
 
 
 @coordinate.register(PiSTOL)
@@ -158,17 +146,18 @@ def coordinate_pistol(state, j, k):
 
 @factor.register(PiSTOL)
 def factor_pistol(state, k):
-    if state.largest == 0.0:
+    largest = state.largest[()]
+    if largest == 0.0:
         return 0.0
     # log alpha = log a + log M + log(M + A): alpha itself could overflow
-    log_alpha = math.log(state.a) + math.log(state.largest) + math.log(state.largest + state.slopes[0, k])
+    log_alpha = math.log(state.a) + math.log(largest) + math.log(largest + state.slopes[0, k])
     exponent = state.norms[0, k] / 2.0 * math.exp(-log_alpha)
-    return state.b * state.margin * math.exp(min(exponent - log_alpha, LOG_CEILING))
+    return state.b * state.margin[()] * math.exp(min(exponent - log_alpha, LOG_CEILING))
 
 
 @magnitude.register(PiSTOL)
 def magnitude_pistol(state, j):
-    return state.unit
+    return state.unit[()]
 
 
 @compiled.inline
@@ -184,9 +173,7 @@ def see(state, j, size_of_x):
 @predict.register(CoordinatePiSTOL)
 def predict_coordinate_pistol(state, x, scale, margins):
     margins[:] = 0.0
-    seen = CoordinatePiSTOL(
-        state.largest, state.gradients, state.slopes, state.outputs, scale.margin, state.a, state.b
-    )
+    state.margin[()] = scale.margin
     for e in range(size(x)):
         j, x_j = entry(x, e)
         size_of_x = min(scale.slope * abs(x_j), LARGEST)
@@ -194,8 +181,7 @@ def predict_coordinate_pistol(state, x, scale, margins):
             see(state, j, size_of_x)
         if x_j != 0.0 and state.largest[j] > 0.0:
             for k in range(len(state.outputs)):
-                margins[k] += coordinate(seen, j, k) * seen.b * seen.margin * (x_j / state.largest[j])
-    return seen
+                margins[k] += coordinate(state, j, k) * factor(state, k) * (x_j / state.largest[j])
 
 
 @coordinate.register(CoordinatePiSTOL)
@@ -213,12 +199,11 @@ def update_coordinate_pistol(state, x, gradient):
                 step = gradient[k] * (x_j / state.largest[j])
                 state.gradients[j, k] -= step
                 state.slopes[j, k] += abs(step)
-    return state
 
 
 @factor.register(CoordinatePiSTOL)
 def factor_coordinate_pistol(state, k):
-    return state.b * state.margin
+    return state.b * state.margin[()]
 
 
 @magnitude.register(CoordinatePiSTOL)

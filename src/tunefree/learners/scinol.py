@@ -41,14 +41,14 @@ class ScInOL1(NamedTuple):
     squares: np.ndarray  # (d, K)  S_i^2 / M_i^2: sum of squared gradients, in place
     stakes: np.ndarray  # (d, K)  beta_i; 0 until the feature is first seen, in place
     outputs: Any  # what to loop over, see contract.outputs
-    rounds: float  # t, returned
+    rounds: np.ndarray  # ()      t, in place
     epsilon: float  # initial stake in units of scale.margin
 
     @classmethod
     def create(cls, n_features: int, n_outputs: int = 1, epsilon: float = 1.0) -> ScInOL1:
         """A learner that has seen nothing."""
         arrays = together({"largest": 0, "gradients": n_outputs, "squares": n_outputs, "stakes": n_outputs}, n_features)
-        return cls(**arrays, outputs=outputs(n_outputs), rounds=0.0, epsilon=epsilon)
+        return cls(**arrays, outputs=outputs(n_outputs), rounds=np.zeros(()), epsilon=epsilon)
 
     def blank(self, n_features: int, n_outputs: int) -> ScInOL1:
         return self.create(n_features, n_outputs)
@@ -89,7 +89,7 @@ def see(state, j, size_of_x):
 @predict.register(ScInOL1)
 def predict_scinol1(state, x, scale, margins):
     margins[:] = 0.0
-    rounds, epsilon = state.rounds + 1.0, state.epsilon * scale.margin
+    rounds, epsilon = state.rounds[()] + 1.0, state.epsilon * scale.margin
     for e in range(size(x)):
         j, x_j = entry(x, e)
         size_of_x = min(scale.slope * abs(x_j), LARGEST)
@@ -102,7 +102,6 @@ def predict_scinol1(state, x, scale, margins):
                 stake = state.stakes[j, k] if state.stakes[j, k] > 0.0 else epsilon
                 state.stakes[j, k] = min(stake, epsilon * (state.squares[j, k] + 1.0) / share)
                 margins[k] += coordinate(state, j, k) * ratio
-    return state
 
 
 @coordinate.register(ScInOL1)
@@ -123,15 +122,7 @@ def update_scinol1(state, x, gradient):
                 step = gradient[k] * ratio
                 state.gradients[j, k] -= step
                 state.squares[j, k] += step * step
-    return ScInOL1(
-        state.largest,
-        state.gradients,
-        state.squares,
-        state.stakes,
-        state.outputs,
-        state.rounds + 1.0,
-        state.epsilon,
-    )
+    state.rounds[()] += 1.0
 
 
 @predict.register(ScInOL2)
@@ -149,7 +140,6 @@ def predict_scinol2(state, x, scale, margins):
                     state.wealth[j, k] = state.epsilon * scale.margin
                 state.bets[j, k] = coordinate(state, j, k)
                 margins[k] += state.bets[j, k] * ratio
-    return state
 
 
 @coordinate.register(ScInOL2)
@@ -171,7 +161,6 @@ def update_scinol2(state, x, gradient):
                 state.gradients[j, k] -= step
                 state.squares[j, k] += step * step
                 state.wealth[j, k] = min(state.wealth[j, k] - step * state.bets[j, k], CEILING)
-    return state
 
 
 for learner in (ScInOL1, ScInOL2):

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 _TYPES = {np.dtype(np.float64): pa.float64(), np.dtype(np.int32): pa.int32(), np.dtype(np.int64): pa.int64()}
-_DTYPES = {arrow_type: dtype for dtype, arrow_type in _TYPES.items()}
+_DTYPES: dict[Any, Any] = {arrow_type: dtype for dtype, arrow_type in _TYPES.items()}
 
 
 def of_booleans(values: np.ndarray) -> Any:
@@ -89,8 +89,10 @@ def is_missing(array: Any) -> np.ndarray:
 
 def _unpacked(data: Any, array: Any) -> np.ndarray:
     start, stop = array.offset, array.offset + len(array)
-    bits = np.unpackbits(np.frombuffer(data or b"", np.uint8), count=stop, bitorder="little") if len(array) else []
-    return np.asarray(bits[start:stop], bool)
+    if start == stop:
+        return np.zeros(0, bool)
+    bits = np.unpackbits(np.frombuffer(data, np.uint8), count=stop, bitorder="little")
+    return bits[start:stop].view(bool)
 
 
 def _bits(values: np.ndarray) -> Any:

@@ -173,7 +173,9 @@ def _as_moments(array: Array, zone: str | None) -> tuple[Array, Any, bool]:
 
 def _written(array: Array, row: int) -> str:
     """An element as text, in whatever range it lies."""
-    return repr(array[row].as_py()) if pa.types.is_string(array.type) else str(array[row : row + 1].cast(pa.string())[0])
+    return (
+        repr(array[row].as_py()) if pa.types.is_string(array.type) else str(array[row : row + 1].cast(pa.string())[0])
+    )
 
 
 def _integers(array: Array) -> np.ndarray:

@@ -203,7 +203,8 @@ class TableEncoder:
     def _take(self, chunk: Columns, faults: Faults) -> list[tuple[Any, Any]]:
         """The encoder's columns with their arrays in a chunk, checked."""
         names = _unique_names(chunk)
-        absent = [repr(column.name) for column in self.columns if column.name not in names]
+        present = set(names)
+        absent = [repr(column.name) for column in self.columns if column.name not in present]
         if absent:
             raise DataError(
                 f"{'column' if len(absent) == 1 else 'columns'} {', '.join(absent)} missing",
@@ -350,12 +351,12 @@ def _present(target: str, chunk: Columns, needed: bool) -> bool:
 
 
 def _column(chunk: Columns, name: str, faults: Faults) -> Any:
-    return sound(chunk.table.column(chunk.table.schema.names.index(name)), name, faults)
+    return sound(chunk.table.column(name), name, faults)
 
 
 def _unique_names(chunk: Columns) -> list[str]:
     names = chunk.table.schema.names
-    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
     if twice is not None:
         raise DataError("two columns have this name", chunk.file, column=twice, remedy="rename one of them")
     return names

@@ -144,18 +144,45 @@ def mix(key):
 
 
 @compiled.inline
+def load(data, place):
+    """Eight bytes as one word, the first the lowest; compiled to a single instruction."""
+    i = np.uint64(place)
+    word = np.uint64(data[i])
+    word |= np.uint64(data[i + np.uint64(1)]) << np.uint64(8)
+    word |= np.uint64(data[i + np.uint64(2)]) << np.uint64(16)
+    word |= np.uint64(data[i + np.uint64(3)]) << np.uint64(24)
+    word |= np.uint64(data[i + np.uint64(4)]) << np.uint64(32)
+    word |= np.uint64(data[i + np.uint64(5)]) << np.uint64(40)
+    word |= np.uint64(data[i + np.uint64(6)]) << np.uint64(48)
+    word |= np.uint64(data[i + np.uint64(7)]) << np.uint64(56)
+    return word
+
+
+@compiled.inline
+def fold(key, word):
+    """Take eight more bytes into a hash: a bijection of the word, and of the key."""
+    key = (key ^ word) * _FIRST_FACTOR
+    return key ^ (key >> np.uint64(32))
+
+
+@compiled.inline
+def finish(key, size):
+    """The hash of a name of ``size`` bytes: its whole words are folded, then the rest with zeros, perhaps none."""
+    return mix(key ^ (np.uint64(size) * _MULTIPLIER))
+
+
+@compiled.inline
 def hash_bytes(data, start, stop, seed):
     """The key of ``data[start:stop]``: different for different strings of the same length up to 8 bytes."""
-    key = seed ^ (np.uint64(stop - start) * _MULTIPLIER)
-    place = start
-    while place < stop:
-        word = np.uint64(0)
-        for i in range(place, min(place + 8, stop)):
-            word = (word << np.uint64(8)) | np.uint64(data[i])
-        key = (key ^ word) * _FIRST_FACTOR
-        key ^= key >> np.uint64(32)
+    key, place = seed, start
+    while place + 8 <= stop:
+        key = fold(key, load(data, place))
         place += 8
-    return mix(key)
+    word, shift = np.uint64(0), np.uint64(0)
+    for i in range(place, stop):
+        word |= np.uint64(data[i]) << shift
+        shift += np.uint64(8)
+    return finish(fold(key, word), stop - start)
 
 
 @compiled.inline

@@ -65,7 +65,7 @@ class SvmlightEncoder:
     def encode(self, lines: Lines, learning: bool, bad: BadRows) -> Batch:
         """The rows of a chunk of text; new features are learned or, at prediction, left out."""
         data = tokens.closed(lines.data)
-        output = tokens.tokenize(_tokenize, data, (_COLON,), np.uint64(not self.zero_based))
+        output = tokens.tokenize(_tokenize, data, lambda text: text == _COLON, np.uint64(not self.zero_based))
         tokens.report(output, data, lines, bad, _MESSAGES)
         self.keys, rows, _ = tokens.to_sparse(self.keys, output, learning, merge=self.keys.bits > 0)
         target = pa.array(np.ascontiguousarray(output.reals[:, 0]))

@@ -10,7 +10,6 @@ from numba.cpython.unsafe.numbers import trailing_zeros as count_trailing_zeros
 from numba.extending import overload
 
 from tunefree import compiled, rows
-from tunefree.errors import DataError
 from tunefree.stream import keys as dictionary
 from tunefree.stream.batch import BadRows, Lines
 
@@ -27,7 +26,7 @@ _WHOLE_POWERS = np.array([10**i for i in range(8)], np.uint64)
 _NONE, _TOP = np.uint64(0), np.uint64(1 << 63)
 _ONES, _EVERY_FOURTH = np.uint64(0x0101010101010101), np.uint64(0x000000FF000000FF)
 _TEN, _CODE_OF_ZERO = np.uint64(10), np.uint64(_ZERO)
-_EXACT = np.uint64(1 << 53)
+_EXACT, _LARGEST = np.uint64(1 << 53), float(np.finfo(np.float64).max)
 
 
 class Output(NamedTuple):
@@ -42,14 +41,17 @@ class Output(NamedTuple):
 
 
 def tokenize(
-    tokenizer: Callable[..., tuple[int, int, int]], data: np.ndarray, separators: tuple[int, ...], *options: Any
+    tokenizer: Callable[..., tuple[int, int, int]],
+    data: np.ndarray,
+    separates: Callable[[np.ndarray], np.ndarray],
+    *options: Any,
 ) -> Output:
-    """Run a tokenizer over whole lines, in which every entry has one of the separators.
+    """Run a tokenizer over whole lines, in which every entry has a byte of its own that ``separates`` picks out.
 
     Numbers that need more than double arithmetic to be exact to the last bit (more than 19 digits, large exponents)
     are rare: the first run notes where they are, Python reads them, and a second run takes them from there.
     """
-    n, longest, entries = _measure(data, separators)
+    n, longest, entries = _measure(data, separates)
     longs = np.empty(len(data) // 4 + 2, np.int32)  # such a number has at least 4 characters; the first is the count
     exact = np.empty(0)
     output = Output(
@@ -62,7 +64,7 @@ def tokenize(
     )
     while True:
         longs[0] = 0
-        seen = np.zeros((2 << longest.bit_length(), 2), np.uint64)  # a table of one row's keys, less than half full
+        seen = np.zeros((2 << longest.bit_length(), 2), np.uint64)  # a table of one row's keys
         rows_read, entries_read, errors = tokenizer(data, *output, longs, exact, seen, *options)
         if not longs[0] or len(exact):
             break
@@ -92,13 +94,13 @@ def closed(data: np.ndarray) -> np.ndarray:
     return rows.read_only(np.concatenate([data, np.array(end + [0] * PADDING, np.uint8)]), np.uint8)
 
 
-def _measure(data: np.ndarray, separators: tuple[int, ...]) -> tuple[int, int, int]:
-    """Lines, bytes of the longest line, and how many entries there are at most: (lines, longest, entries)."""
+def _measure(data: np.ndarray, separates: Callable[[np.ndarray], np.ndarray]) -> tuple[int, int, int]:
+    """Lines, bytes of the longest line, and how many entries there are at most."""
     ends, entries = [np.array([-1])], 0
     for i in range(0, len(data), _PIECE):
         piece = data[i : i + _PIECE]
         ends.append(i + np.flatnonzero(piece == LINE_END))
-        entries += sum(int(np.count_nonzero(piece == byte)) for byte in separators)
+        entries += int(np.count_nonzero(separates(piece)))
     places = np.concatenate(ends)
     return len(places) - 1, int(np.diff(places).max(initial=0)), entries
 
@@ -149,7 +151,7 @@ def to_sparse(
     if merge:
         features = features.copy()
         longest = int(np.diff(pointers).max(initial=0))
-        kept = _merge(pointers, features, values, np.zeros((4 << longest.bit_length(), 2), np.uint64))
+        kept = _merge(pointers, features, values, np.zeros((8 << longest.bit_length(), 2), np.uint64))
         features, values = features[:kept], values[:kept]
     return keys, rows.sparse(pointers, features, values), ids
 
@@ -174,21 +176,6 @@ def skip_line(data, place):
     return place + 1
 
 
-@compiled.inline
-def load(data, place):
-    """Eight bytes as one word, the first the lowest; compiled to a single instruction."""
-    i = np.uint64(place)
-    word = np.uint64(data[i])
-    word |= np.uint64(data[i + np.uint64(1)]) << np.uint64(8)
-    word |= np.uint64(data[i + np.uint64(2)]) << np.uint64(16)
-    word |= np.uint64(data[i + np.uint64(3)]) << np.uint64(24)
-    word |= np.uint64(data[i + np.uint64(4)]) << np.uint64(32)
-    word |= np.uint64(data[i + np.uint64(5)]) << np.uint64(40)
-    word |= np.uint64(data[i + np.uint64(6)]) << np.uint64(48)
-    word |= np.uint64(data[i + np.uint64(7)]) << np.uint64(56)
-    return word
-
-
 def trailing_zeros(word):
     """How many zero bits lie below the lowest one that is set."""
     return (int(word) & -int(word)).bit_length() - 1
@@ -206,7 +193,7 @@ def read_digits(data, place, number):
     Eight bytes at a time, without a branch that depends on how many are digits (Langdale, Lemire 2019).
     """
     while True:
-        word = load(data, place) ^ (_ONES * _CODE_OF_ZERO)  # digits become 0 to 9, other bytes more
+        word = dictionary.load(data, place) ^ (_ONES * _CODE_OF_ZERO)  # digits become 0 to 9, other bytes more
         marks = _non_digits(word)
         if marks != _NONE:
             break
@@ -217,6 +204,18 @@ def read_digits(data, place, number):
         (word << (np.uint64(56) - bits)) << np.uint64(8)  # zeros lead
     )
     return number, place + np.int64(bits >> np.uint64(3))
+
+
+@compiled.inline
+def less(word, limit):
+    """Marks at the highest bits of the bytes below a limit of at most 128; right up to the first mark."""
+    return (word - _ONES * limit) & ~word & (_ONES * np.uint64(0x80))
+
+
+@compiled.inline
+def equal(word, byte):
+    """Marks at the highest bits of the bytes that are equal to one; right up to the first mark."""
+    return less(word ^ (_ONES * np.uint64(byte)), np.uint64(1))
 
 
 @compiled.inline
@@ -242,7 +241,7 @@ def read_short(data, place):
     """
     whole = np.uint64(data[place]) - _CODE_OF_ZERO
     usual = (whole < _TEN) & (data[place + 1] == _POINT)
-    word = load(data, place + 2) ^ (_ONES * _CODE_OF_ZERO)
+    word = dictionary.load(data, place + 2) ^ (_ONES * _CODE_OF_ZERO)
     bits = np.uint64(trailing_zeros(_non_digits(word) | _TOP)) - np.uint64(7)
     count = bits >> np.uint64(3)
     fraction = _eight_digits((word << (np.uint64(56) - bits)) << np.uint64(8))  # zeros lead
@@ -349,9 +348,9 @@ def seen_at(seen, mask, key, stamp):
 
 @compiled.inline
 def table_mask(size):
-    """The mask of a power of two of slots, at least twice the size of a row."""
+    """The mask of a power of two of slots, at least four times the size of a row."""
     slots = np.uint64(4)
-    while slots < np.uint64(2 * size):
+    while slots < np.uint64(4 * size):
         slots = slots << np.uint64(1)
     return slots - np.uint64(1)
 
@@ -370,7 +369,8 @@ def _merge(sources: str) -> Any:
             for k in range(start, stop):
                 slot = seen_at(seen, mask, np.uint64(features[k]), np.uint64(begin + 1))
                 if seen[slot, 1] > np.uint64(begin):
-                    values[np.int64(seen[slot, 1]) - 1] += values[k]
+                    j = np.int64(seen[slot, 1]) - 1
+                    values[j] = min(max(values[j] + values[k], -_LARGEST), _LARGEST)  # the sum stays finite
                 else:
                     seen[slot, 0], seen[slot, 1] = np.uint64(features[k]), np.uint64(kept + 1)
                     features[kept], values[kept] = features[k], values[k]
@@ -387,8 +387,3 @@ def hashed_or_known(keys: dictionary.Keys, known: Callable[[], list[str]]) -> li
     if keys.bits:
         return ["(constant)", *(f"(hash {i})" for i in range(1 << keys.bits))]
     return ["(constant)", *known()]
-
-
-def exceeded(error: DataError, lines: Lines) -> DataError:
-    """The error of a dictionary that is full, with its place."""
-    return DataError(error.problem, lines.file, lines.row, None, error.remedy)

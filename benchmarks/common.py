@@ -1,0 +1,91 @@
+"""What the benchmarks share: generated files, interleaved timings of whole processes, ratios."""
+
+from __future__ import annotations
+
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+FOLDER = Path(__file__).parent / "data"
+SHARED = Path(os.environ.get("TUNEFREE_DATA", Path(__file__).parents[2] / "shared" / "data"))
+TUNEFREE = [sys.executable, "-m", "tunefree.cli"]
+VOWPAL = [sys.executable, "-m", "vowpalwabbit"]
+
+
+def zipf_rows(n_rows: int, per_row: int, n_features: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Row numbers, features (from 1, no feature twice in a row) and values of sparse rows, and nothing learned yet."""
+    rng = np.random.default_rng(seed)
+    ranks = rng.random((n_rows, per_row))
+    features = np.floor(n_features**ranks).astype(np.int64)  # P(feature) is proportional to 1 / feature
+    features.sort(axis=1)
+    fresh = np.ones(features.shape, bool)
+    fresh[:, 1:] = features[:, 1:] != features[:, :-1]
+    rows = np.broadcast_to(np.arange(n_rows)[:, None], features.shape)[fresh]
+    return rows, features[fresh], np.round(rng.random(fresh.sum()) + 0.001, 4)
+
+
+def text_file(n_rows: int, per_row: int = 52, n_features: int = 200_000, bar: str = "|") -> Path:
+    """A file of labelled rows, about 40 features each, in Vowpal Wabbit's text (or svmlight's, without the bar)."""
+    FOLDER.mkdir(exist_ok=True)
+    path = FOLDER / f"zipf-{n_rows}-{n_features}.{'vw' if bar else 'svm'}"
+    if path.exists():
+        return path
+    weights = np.random.default_rng(0).normal(size=n_features + 1)
+    part = path.with_suffix(".part")
+    with open(part, "w") as file:
+        for start in range(0, n_rows, 20_000):
+            count = min(20_000, n_rows - start)
+            rows, features, values = zipf_rows(count, per_row, n_features, start + 1)
+            margins = np.bincount(rows, weights[features] * values, count)
+            positive = np.random.default_rng(start).random(count) < 1 / (1 + np.exp(-margins))
+            entries = [f"{j}:{v:.4g}" for j, v in zip(features.tolist(), values.tolist(), strict=True)]
+            edges = np.searchsorted(rows, np.arange(count + 1)).tolist()
+            for i, label in enumerate(np.where(positive, "1", "-1").tolist()):
+                file.write(" ".join([label, bar, *entries[edges[i] : edges[i + 1]]] if bar else
+                                    [label, *entries[edges[i] : edges[i + 1]]]) + "\n")
+    part.rename(path)
+    return path
+
+
+def process_seconds(command: Sequence[str]) -> float:
+    """Wall time of a whole process that must succeed."""
+    start = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, check=False)
+    seconds = time.perf_counter() - start
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)}\n{done.stderr.decode()}")
+    return seconds
+
+
+def interleaved(runs: dict[str, Callable[[], float]], repeats: int = 5) -> dict[str, list[float]]:
+    """Run each in turn, once to warm up and then ``repeats`` times; seconds of each."""
+    for run in runs.values():
+        run()
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(repeats):
+        for name, run in runs.items():
+            seconds[name].append(run())
+    return seconds
+
+
+def report(seconds: dict[str, list[float]]) -> None:
+    """A line for each: median, smallest and largest, and the ratio of medians to the first."""
+    first = statistics.median(next(iter(seconds.values())))
+    for name, values in seconds.items():
+        middle = statistics.median(values)
+        print(f"{name:<44}{middle:9.3f} s  ({min(values):.3f} .. {max(values):.3f})  ratio {middle / first:6.3f}")
+
+
+def peak_memory_mib(command: Sequence[str]) -> float:
+    """Largest resident size of a process, as the operating system counts it."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    process_seconds(command)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return max(before, after) / 1024

@@ -1,0 +1,7 @@
+"""The scikit-learn face: estimators that validate and delegate."""
+
+from __future__ import annotations
+
+from tunefree.estimators.linear import PiSTOLClassifier, PiSTOLRegressor, ScInOLClassifier, ScInOLRegressor
+
+__all__ = ["PiSTOLClassifier", "PiSTOLRegressor", "ScInOLClassifier", "ScInOLRegressor"]

@@ -1,0 +1,418 @@
+"""What the linear estimators share: they validate, and leave all learning to :class:`tunefree.model.Model`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from tunefree.estimators import validation
+from tunefree.model import Labels, Model, loss_of
+
+LARGEST = np.finfo(np.float64).max
+
+
+class _Learned:
+    """A model, and its weights once they have been read out, until it learns again."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._linear: tuple[np.ndarray, np.ndarray] | None = None
+
+    def learn(self, X: Any, y: Any, weight: np.ndarray, counts: np.ndarray | None) -> None:
+        """Learn a block; rows with ``counts`` enter the progressive loss."""
+        self._linear = None
+        predictions, suffered = self.model.learn(X, y, weight)
+        if counts is not None:
+            self.model.tally.add(counts, suffered, self.model.errors(y, predictions))
+
+    def linear(self) -> tuple[np.ndarray, np.ndarray]:
+        if self._linear is None:
+            self._linear = self.model.linear()
+        return self._linear
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self.model.predict(X, self.linear())
+
+    def coefficients(self) -> np.ndarray:
+        """Weights (d, K) in the features' own units, the constant first."""
+        weights, units = self.linear()
+        relative = np.zeros_like(weights)
+        with np.errstate(over="ignore"):
+            np.divide(weights, units[:, None], out=relative, where=units[:, None] > 0)
+        return np.clip(relative, -LARGEST, LARGEST)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"model": self.model, "_linear": None}
+
+
+class LinearEstimator(BaseEstimator):
+    """What the four estimators share.
+
+    :class:`LinearClassifier` and :class:`LinearRegressor` say what targets and predictions are; their subclasses name
+    a learner.
+    """
+
+    _task: str
+    _learned: _Learned
+    t_: int
+    n_iter_: int
+
+    def _learner(self) -> tuple[str, dict[str, float]]:
+        """The learner's name in ``learners.ALL`` and its settings, checked."""
+        raise NotImplementedError
+
+    def _model(self, n_features: int, classes: list[Any]) -> Model:
+        learner, settings = self._learner()
+        return Model(
+            self._task, learner, self.loss, bool(self.average), settings, classes=classes, n_features=n_features + 1
+        )
+
+    def _check_parameters(self) -> None:
+        validation.whole(epochs=self.epochs)
+        validation.switches(average=self.average, shuffle=self.shuffle, warm_start=self.warm_start)
+        loss_of(self._task, str(self.loss))
+        self._learner()
+
+    def _pass(self, X: Any, y: Any, rounds: validation.Rounds, first: bool) -> None:
+        """Learn the rounds' rows; in the first pass over them their losses are counted."""
+        for place, block in validation.blocks(X, rounds, getattr(self, "fit_intercept", True)):
+            targets = self._targets(y, rounds.row[place])
+            self._learned.learn(block, targets, rounds.weight[place], rounds.counts[place] if first else None)
+        self.t_ += len(rounds.row)
+
+    def _epochs(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
+        random = check_random_state(self.random_state)
+        for epoch in range(self.epochs):
+            rounds = validation.shuffled(X, y, weight, random) if self.shuffle else validation.as_given(weight)
+            self._pass(X, y, rounds, first=epoch == 0)
+        self.n_iter_ = int(self.epochs)
+
+    def _targets(self, y: Any, row: np.ndarray) -> Any:
+        """The targets of some rows, as the model takes them."""
+        raise NotImplementedError
+
+    def _started(self) -> bool:
+        return hasattr(self, "_learned")
+
+    def _predictions(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = validation.features(self, X)
+        return self._learned.predict(validation.block(X, getattr(self, "fit_intercept", True)))
+
+    @property
+    def progressive_loss_(self) -> float:
+        """Mean loss of the rows, each predicted before it was learned."""
+        check_is_fitted(self)
+        return self._learned.model.tally.mean_loss()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._started()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    if estimator.loss == "logistic":
+        return True
+    raise AttributeError(f"probabilities need loss='logistic'; this is loss={estimator.loss!r}")
+
+
+def _union(known: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The classes known and some labels, sorted."""
+    if not (len(known) and len(labels)):
+        return labels if len(labels) else known
+    if (known.dtype.kind in "OSU") != (labels.dtype.kind in "OSU"):
+        raise ValueError(f"the classes known are {known.tolist()}; labels like {labels[0]!r} are of another type")
+    return np.unique(np.concatenate([known, labels]))
+
+
+class LinearClassifier(ClassifierMixin, LinearEstimator):
+    """Targets are labels; margins are of the sorted classes."""
+
+    _task = "classification"
+    classes_: np.ndarray
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        validation.switches(fit_intercept=self.fit_intercept)
+        if self.class_weight != "balanced":
+            validation.class_weights(self.class_weight)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learn from scratch (from where it stands with ``warm_start``).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels of at least two classes.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        again = bool(self.warm_start) and self._started()
+        X, y = validation.labelled(self, X, y, not again)
+        check_classification_targets(y)
+        weight = validation.weights(sample_weight, len(y), may_vanish=False)
+        labels = np.unique(y)
+        classes = _union(self.classes_, labels) if again else labels
+        if len(classes) < 2:
+            raise ValueError(f"The number of classes has to be greater than one; got 1 class ({classes[0]!r})")
+        weight = weight * self._class_weight(y, weight, labels)
+        if not weight.any():
+            raise ValueError("sample_weight and class_weight together leave all rows a weight of zero")
+        if not again:
+            self._begin(X.shape[1], classes)
+        self._know(classes)
+        self._epochs(X, np.searchsorted(classes, y), weight)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """Learn some more rows, once, in the order given.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels; one not met before becomes a new class.
+        classes : array-like, optional
+            Labels to be known beforehand. With all of them in the first call, any batches give the model that ``fit``
+            gives with ``shuffle=False``.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        if isinstance(self.class_weight, str):
+            raise ValueError("class_weight='balanced' needs all rows, which partial_fit does not see; pass a dict")
+        again = self._started()
+        X, y = validation.labelled(self, X, y, not again)
+        check_classification_targets(y)
+        weight = validation.weights(sample_weight, len(y), may_vanish=True)
+        named = np.unique(column_or_1d(classes)) if classes is not None else y[:0]
+        known = _union(self.classes_, named) if again else named
+        if not again:
+            self._begin(X.shape[1], known)
+        self._know(known)
+        labels, codes = np.unique(y, return_inverse=True)
+        weight = weight * self._class_weight(y, weight, labels)
+        self.classes_ = _union(self.classes_, labels[np.unique(codes[weight > 0])])
+        self._pass(X, np.searchsorted(self.classes_, y), validation.as_given(weight), first=True)
+        self.n_iter_ = 1
+        return self
+
+    def _begin(self, n_features: int, classes: np.ndarray) -> None:
+        self._learned = _Learned(self._model(n_features, classes.tolist()))
+        self.classes_, self.t_ = classes, 0
+
+    def _know(self, classes: np.ndarray) -> None:
+        """Tell the model of classes that it does not know yet."""
+        self.classes_ = classes
+        model = self._learned.model
+        for label in [label for label in classes.tolist() if label not in model.classes]:
+            model.add_class(label)
+
+    def _class_weight(self, y: np.ndarray, weight: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """The weight of each row's class."""
+        if isinstance(self.class_weight, str):
+            kept = weight > 0
+            present = np.unique(y[kept])
+            balanced = compute_class_weight("balanced", classes=present, y=y[kept], sample_weight=weight[kept])
+            by_label = dict(zip(present.tolist(), balanced.tolist(), strict=True))
+        else:
+            by_label = validation.class_weights(self.class_weight)
+        each = np.array([by_label.get(label, 1.0) for label in labels.tolist()])
+        return each[np.searchsorted(labels, y)]
+
+    def _targets(self, y: np.ndarray, row: np.ndarray) -> Labels:
+        present, codes = np.unique(y[row], return_inverse=True)
+        return Labels(self.classes_[present].tolist(), codes)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._started() and len(self.classes_) > 0
+
+    def _margins(self, X: Any) -> np.ndarray:
+        return self._sorted(self._predictions(X))
+
+    def _sorted(self, columns: np.ndarray) -> np.ndarray:
+        """Columns of the model's classes, in the order of ``classes_``; one column is for the second class."""
+        model = self._learned.model
+        order = [model.classes.index(label) for label in self.classes_.tolist()]
+        if columns.shape[1] > 1:
+            return columns[:, order]
+        return -columns if order == [1, 0] else columns
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Margins: (n_samples,) of the second class with two classes, else (n_samples, n_classes).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray
+        """
+        margins = self._margins(X)
+        return margins[:, 0] if margins.shape[1] == 1 else margins
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of the largest margin of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        margins = self._margins(X)
+        chosen = (margins[:, 0] > 0).astype(np.int64) if margins.shape[1] == 1 else margins.argmax(axis=1)
+        return self.classes_[np.minimum(chosen, len(self.classes_) - 1)]
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities; with the logistic loss only.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        margins = self._predictions(X)
+        if len(self.classes_) == 1:
+            return np.ones((len(margins), 1))
+        return self._sorted(self._learned.model.probabilities(margins))
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of the class probabilities; with the logistic loss only.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the features, (1, n_features) with two classes, else (n_classes, n_features)."""
+        check_is_fitted(self)
+        return self._sorted(self._learned.coefficients()[1:]).T.copy()
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Weight of the constant, (1,) with two classes, else (n_classes,)."""
+        check_is_fitted(self)
+        return self._sorted(self._learned.coefficients()[:1])[0]
+
+
+class LinearRegressor(RegressorMixin, LinearEstimator):
+    """Targets are numbers."""
+
+    _task = "regression"
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learn from scratch (from where it stands with ``warm_start``).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        again = bool(self.warm_start) and self._started()
+        X, y = validation.labelled(self, X, y, not again, y_numeric=True)
+        weight = validation.weights(sample_weight, len(y), may_vanish=False)
+        if not again:
+            self._begin(X.shape[1])
+        self._epochs(X, y, weight)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learn some more rows, once, in the order given.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        again = self._started()
+        X, y = validation.labelled(self, X, y, not again, y_numeric=True)
+        weight = validation.weights(sample_weight, len(y), may_vanish=True)
+        if not again:
+            self._begin(X.shape[1])
+        self._pass(X, y, validation.as_given(weight), first=True)
+        self.n_iter_ = 1
+        return self
+
+    def _begin(self, n_features: int) -> None:
+        self._learned = _Learned(self._model(n_features, []))
+        self.t_ = 0
+
+    def _targets(self, y: np.ndarray, row: np.ndarray) -> np.ndarray:
+        return y[row].astype(np.float64)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The predicted target of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._predictions(X)[:, 0]
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the features, (n_features,)."""
+        check_is_fitted(self)
+        return self._in_target_units(self._learned.coefficients()[1:, 0])
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Prediction of a row of zeros, (1,)."""
+        check_is_fitted(self)
+        return self._in_target_units(self._learned.model.objective.centre + self._learned.coefficients()[:1, 0])
+
+    def _in_target_units(self, weights: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            return np.clip(weights * self._learned.model.objective.unit, -LARGEST, LARGEST)

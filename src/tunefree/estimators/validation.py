@@ -1,0 +1,175 @@
+"""From what users pass to what learners take: checked rows, weights and parameters, and the order of a pass."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import assert_all_finite, check_array, validate_data
+
+from tunefree import rows
+
+BLOCK = 16384  # rows that are copied at a time, so that an ordered pass needs no second table
+MOST_FEATURES = 2**31 - 2  # features are numbered from 1 by int32
+FEW_ROUNDS = 2**16  # below this many rounds in all, a row of weight k is always learned in k rounds
+
+
+_OPTIONS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
+
+
+def features(estimator: Any, X: Any) -> Any:
+    """A C-ordered float64 array or canonical CSR array of X, checked against what the estimator was fitted with."""
+    return canonical(validate_data(estimator, X, reset=False, **_OPTIONS))
+
+
+def labelled(estimator: Any, X: Any, y: Any, reset: bool, y_numeric: bool = False) -> tuple[Any, np.ndarray]:
+    """X as :func:`features` gives it, and a checked (n,) array of y.
+
+    With ``reset`` the estimator's ``n_features_in_`` and ``feature_names_in_`` are set, else they are compared with.
+    """
+    X, y = validate_data(estimator, X, y, reset=reset, y_numeric=y_numeric, **_OPTIONS)
+    return canonical(X), y
+
+
+def canonical(X: Any) -> Any:
+    """A CSR matrix with checked, sorted indices and no duplicates; an array as it is."""
+    if X.shape[1] > MOST_FEATURES:
+        raise ValueError(f"X has {X.shape[1]} features; at most {MOST_FEATURES} can be learned")
+    if not sparse.issparse(X):
+        return X
+    X = sparse.csr_array((X.data, X.indices, X.indptr), shape=X.shape)  # shares the data, not the flags
+    X.check_format(full_check=True)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+        assert_all_finite(X.data, input_name="X")
+    return X
+
+
+def weights(sample_weight: Any, n_rows: int, may_vanish: bool) -> np.ndarray:
+    """Sample weights (n,): float64, finite, none negative, and not all 0 unless they may vanish."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    if isinstance(sample_weight, numbers.Real):
+        sample_weight = np.full(n_rows, sample_weight, np.float64)
+    weight = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, ensure_min_samples=0, input_name="sample_weight"
+    )
+    if weight.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array or scalar, got {weight.ndim}D array")
+    if len(weight) != n_rows:
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}!")
+    if (weight < 0).any():
+        raise ValueError(f"Negative values in sample_weight: the smallest is {weight.min()}")
+    if not (may_vanish or weight.any()):
+        raise ValueError("Sample weights must contain at least one non-zero number: all are zero")
+    return weight
+
+
+def class_weights(class_weight: Any) -> dict[Any, float]:
+    """The weight of each class named in a dict; none for None."""
+    if class_weight is None:
+        return {}
+    if not isinstance(class_weight, dict):
+        raise ValueError(f"class_weight must be a dict, 'balanced' or None, not {class_weight!r}")
+    for label, weight in class_weight.items():
+        if not (isinstance(weight, numbers.Real) and math.isfinite(weight) and float(weight) >= 0):
+            raise ValueError(f"class_weight of {label!r} must be a number of at least 0, not {weight!r}")
+    return {label: float(weight) for label, weight in class_weight.items()}
+
+
+def positive(**parameters: Any) -> dict[str, float]:
+    """Parameters that must be numbers above 0."""
+    for name, value in parameters.items():
+        real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        if not (real and math.isfinite(value) and float(value) > 0):
+            raise ValueError(f"{name} must be a number above 0, not {value!r}")
+    return {name: float(value) for name, value in parameters.items()}
+
+
+def switches(**parameters: Any) -> None:
+    """Parameters that must be True or False."""
+    for name, value in parameters.items():
+        if not isinstance(value, (bool, np.bool_)):
+            raise ValueError(f"{name} must be True or False, not {value!r}")
+
+
+def whole(**parameters: Any) -> None:
+    """Parameters that must be whole numbers above 0."""
+    for name, value in parameters.items():
+        if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
+            raise ValueError(f"{name} must be a whole number above 0, not {value!r}")
+
+
+class Rounds(NamedTuple):
+    """Which row is learned in each round of a pass, with which weight."""
+
+    row: np.ndarray  # (rounds,) row of X
+    weight: np.ndarray  # (rounds,) weight with which it is learned
+    counts: np.ndarray  # (rounds,) sample weight of a row in the round that sees it first; 0 in its later ones
+
+
+def as_given(weight: np.ndarray) -> Rounds:
+    """One round a row, in the order given; rows of weight 0 left out."""
+    row = np.flatnonzero(weight)
+    return Rounds(row, weight[row], weight[row])
+
+
+def shuffled(X: Any, y: np.ndarray, weight: np.ndarray, random: np.random.RandomState) -> Rounds:
+    """Rounds in random order that depend on the weighted set of rows alone, not on how it is written down.
+
+    A row of weight 3 makes three rounds, as three copies of it do, and the order is drawn for rows sorted by a digest
+    of their contents, so any two tables of the same weighted rows give the same rounds. A row makes one round where
+    its weight is at most 1, and heavy rows make fewer rounds where there would be more than four a row and many in all.
+    """
+    row = np.flatnonzero(weight)
+    most = max(FEW_ROUNDS, 4 * len(row))
+    unit = max(1.0, weight.sum() / most)
+    copies = np.maximum(np.ceil(weight[row] / unit * (1.0 - 1e-12)), 1.0).astype(np.int64)
+    share = weight[row] / copies
+    order = np.lexsort((share, digests(X, y)[row]))
+    order = random.permutation(np.repeat(order, copies[order]))
+    counts = np.zeros(len(order))
+    seen, first = np.unique(order, return_index=True)
+    counts[first] = weight[row[seen]]
+    return Rounds(row[order], share[order], counts)
+
+
+def digests(X: Any, y: np.ndarray) -> np.ndarray:
+    """A 64-bit digest of each row and its target, the same for dense and sparse rows."""
+    if sparse.issparse(X):
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_mixed(X.data, X.indices))])
+        total = sums[X.indptr[1:]] - sums[X.indptr[:-1]]
+    else:
+        columns = np.arange(X.shape[1])
+        parts = [_mixed(X[i : i + BLOCK // 8], columns).sum(axis=1) for i in range(0, len(X), BLOCK // 8)]
+        total = np.concatenate(parts)
+    return total + _mixed(y.astype(np.float64), np.full(1, MOST_FEATURES))
+
+
+def _mixed(values: np.ndarray, columns: Any) -> np.ndarray:
+    """Well mixed 64 bits of each value and its column; 0 for a value of 0 (splitmix64's finaliser)."""
+    keys = (columns.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    bits = values.view(np.uint64) ^ keys
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    return np.where(values == 0.0, np.uint64(0), bits ^ (bits >> np.uint64(31)))
+
+
+def blocks(X: Any, rounds: Rounds, intercept: bool) -> Iterator[tuple[slice, Any]]:
+    """The rounds' rows as blocks for a learner, a few thousand at a time, and where they stand among the rounds."""
+    in_order = len(rounds.row) == X.shape[0] and bool((np.diff(rounds.row) == 1).all())
+    for start in range(0, len(rounds.row), BLOCK):
+        place = slice(start, min(start + BLOCK, len(rounds.row)))
+        yield place, block(X[place] if in_order else X[rounds.row[place]], intercept)
+
+
+def block(X: Any, intercept: bool) -> Any:
+    """Rows for a learner; column j becomes feature j + 1."""
+    if sparse.issparse(X):
+        return rows.sparse(X.indptr, X.indices + 1, X.data, intercept)
+    return rows.dense(X, intercept)

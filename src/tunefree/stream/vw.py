@@ -1,0 +1,334 @@
+"""Vowpal Wabbit text: ``[label [importance [base]]] ['tag]|namespace[:value] feature[:value] ... |namespace ...``.
+
+As Vowpal Wabbit reads it: a word that touches the first bar is the tag, with or without an apostrophe; a namespace's
+value multiplies its features; a feature without a value has the value 1; a bar followed by a blank opens the namespace
+without a name. Two things are refused that it accepts: features of no name (``:3``) and a base (initial prediction)
+other than 0. Names may hold any bytes but control characters, blanks, colons and bars.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tunefree import compiled
+from tunefree.rows import read_only
+from tunefree.stream import keys as dictionary
+from tunefree.stream import tokens
+from tunefree.stream.batch import BadRows, Batch, Lines
+from tunefree.stream.tokens import BLANK, FINE, LINE_END, LONG, NOT_A_NUMBER, NOT_FINITE, TOO_LARGE
+
+_COLON, _BAR, _APOSTROPHE, _CARET = 58, 124, 39, 94
+_NO_NAME = np.uint64(0)
+_CONTROL_LIMIT = np.uint64(33)
+
+# Kinds of errors beside those of tokens.py.
+_NUMBER, _LABEL_NOT_FINITE, _NO_LABEL, _WEIGHT, _BASE, _MANY, _NO_BAR, _NAME = range(10, 18)
+
+_MESSAGES = {
+    NOT_A_NUMBER: ("the value of {} is not a number", "mend the row"),
+    NOT_FINITE: ("the value of {} is not finite", "leave out features of unknown value"),
+    TOO_LARGE: ("a number of {} is too large", "mend the row"),
+    _NUMBER: ("{} before the first bar is not a number", "write [label [importance]] ['tag]| before the features"),
+    _LABEL_NOT_FINITE: ("the label or importance {} is not finite", "mend the row"),
+    _NO_LABEL: ("the row has no label, it starts with {}", "give it one, with a blank between label and bar"),
+    _WEIGHT: ("the importance of the row that starts with {} is negative", "give it one from 0"),
+    _BASE: ("the base (initial prediction) of the row that starts with {} is not 0", "leave it out"),
+    _MANY: ("{} is one word too many before the first bar", "write [label [importance]] ['tag]| before the features"),
+    _NO_BAR: ("the row that starts with {} has no bar", "put | before the features"),
+    _NAME: ("{} does not start with a feature's name", "write name:value"),
+}
+
+
+class VWEncoder:
+    """Turns lines of Vowpal Wabbit text into batches.
+
+    Features are known by namespace and name; the values of a feature that comes twice in a row are added up, so that
+    no row holds a feature twice.
+
+    Parameters
+    ----------
+    hash_bits : int, default=0
+        0 keeps an exact dictionary of names; otherwise they are hashed to 2^hash_bits features, the values of
+        features that meet are added up, and no names are kept.
+
+    Examples
+    --------
+    >>> from tunefree.stream.batch import BadRows, Lines, Position
+    >>> text = np.frombuffer(b"1 2.0 'first|size:2 height:1.5 width\\n-1 |size width:3\\n", np.uint8)
+    >>> encoder = VWEncoder()
+    >>> batch = encoder.encode(Lines(text, "example", 1, Position()), learning=True, bad=BadRows())
+    >>> batch.rows.features.tolist(), batch.rows.values.tolist(), batch.weight.tolist(), batch.tags
+    ([1, 2, 2], [3.0, 2.0, 3.0], [2.0, 1.0], ['first', ''])
+    >>> encoder.names()
+    ['(constant)', 'size^height', 'size^width']
+    """
+
+    def __init__(self, hash_bits: int = 0) -> None:
+        self.keys = dictionary.create(bits=hash_bits)
+        self._names: list[np.ndarray] = []  # the bytes of the names, in the order of their ids
+        self._sizes: list[np.ndarray] = []  # bytes of each name
+
+    def encode(self, lines: Lines, learning: bool, bad: BadRows) -> Batch:
+        """The rows of a chunk of text; new features are learned or, at prediction, left out.
+
+        Rows without a label are bad when learning; at prediction their target is null, and a batch in which no row
+        has a label has no target.
+        """
+        data = tokens.closed(lines.data)
+        output = tokens.tokenize(_tokenize, data, lambda text: text <= BLANK, learning, np.empty(3))
+        tokens.report(output, data, lines, bad, _MESSAGES)
+        known = self.keys.count
+        self.keys, rows, ids = tokens.to_sparse(self.keys, output, learning, merge=True)
+        if self.keys.count > known:
+            self._keep_names(data, ids, output.places, known)
+        labels, weight = output.reals.T.copy()
+        unknown = np.isnan(labels)
+        target = None if len(labels) and unknown.all() else pa.array(labels, mask=unknown)
+        numbers = output.integers[:, 0] + lines.row
+        return Batch(rows, target, weight, numbers, _tags(data, output), lines.file, lines.position)
+
+    def _keep_names(self, data: np.ndarray, ids: np.ndarray, places: np.ndarray, known: int) -> None:
+        sizes = np.empty(self.keys.count - known, np.int64)
+        ids, places = read_only(ids, np.int32), read_only(places, np.int32)
+        first = self.keys.first + known
+        names = np.empty(_copy_names(data, ids, places, first, sizes, np.empty(0, np.uint8)), np.uint8)
+        _copy_names(data, ids, places, first, sizes, names)
+        self._names.append(names)
+        self._sizes.append(sizes)
+
+    @property
+    def n_features(self) -> int:
+        """The largest feature id there may be so far, plus 1."""
+        return dictionary.n_features(self.keys)
+
+    def names(self) -> list[str]:
+        """Names by feature id: ``namespace^feature``, or ``feature`` in the namespace without a name."""
+        return tokens.hashed_or_known(self.keys, self._known_names)
+
+    def _known_names(self) -> list[str]:
+        arrays, _ = self.state()
+        data, stops = arrays["names"].tobytes(), np.cumsum(arrays["name_sizes"]).tolist()
+        return [
+            data[start:stop].decode("utf-8", "backslashreplace")
+            for start, stop in zip([0, *stops], stops, strict=False)
+        ]
+
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and header to be stored."""
+        arrays = {
+            "keys": dictionary.save(self.keys),
+            "names": np.concatenate([np.empty(0, np.uint8), *self._names]),
+            "name_sizes": np.concatenate([np.empty(0, np.int64), *self._sizes]),
+        }
+        return arrays, {"hash_bits": self.keys.bits}
+
+    @classmethod
+    def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> VWEncoder:
+        """The encoder that was stored."""
+        encoder = cls(header["hash_bits"])
+        encoder.keys = dictionary.restore(arrays["keys"], bits=header["hash_bits"])
+        encoder._names, encoder._sizes = [arrays["names"]], [arrays["name_sizes"]]
+        return encoder
+
+
+def _tags(data: np.ndarray, output: tokens.Output) -> list[str]:
+    starts, stops = output.integers[:, 2], output.integers[:, 3]
+    if not stops.any():
+        return [""] * len(stops)
+    spans = zip(starts.tolist(), stops.tolist(), strict=True)
+    return [data[start:stop].tobytes().decode("utf-8", "backslashreplace") for start, stop in spans]
+
+
+@compiled.inline
+def _ends_token(byte):
+    return tokens.is_blank(byte) or byte == LINE_END or byte == _BAR
+
+
+@compiled.inline
+def _read_name(data, place, seed):
+    """The key of a name that ends at a control character, blank, colon or bar: (key, place of what follows)."""
+    key, start = seed, place
+    while True:
+        word = dictionary.load(data, place)
+        marks = tokens.less(word, _CONTROL_LIMIT) | tokens.equal(word, _COLON) | tokens.equal(word, _BAR)
+        if marks != 0:
+            break
+        key = dictionary.fold(key, word)
+        place += 8
+    bits = np.uint64(tokens.trailing_zeros(marks)) - np.uint64(7)
+    key = dictionary.fold(key, word & ((np.uint64(1) << bits) - np.uint64(1)))
+    place += np.int64(bits >> np.uint64(3))
+    return dictionary.finish(key, place - start), place
+
+
+@compiled.inline
+def _read_long_value(data, start, longs, exact):
+    """Any number after a colon: (value, place of what follows, kind of error)."""
+    value, stop, kind = tokens.read_number(data, start)
+    if kind == LONG:
+        value, kind = tokens.recall(start, longs, exact)
+    if kind == FINE and not _ends_token(data[stop]):
+        kind = NOT_A_NUMBER
+    return value, stop, kind
+
+
+@compiled.inline
+def _find_bar(data, place):
+    while data[place] != _BAR and data[place] != LINE_END:
+        place += 1
+    return place
+
+
+@compiled.inline
+def _end_of_word(data, place):
+    while not _ends_token(data[place]):
+        place += 1
+    return place
+
+
+@compiled.inline
+def _read_head(data, place, bar, numbers, longs, exact):
+    """Label, importance, base into ``numbers``: (how many, start and stop of the tag, place reached, kind of error)."""
+    count, tag_start, tag_stop, kind = 0, 0, 0, FINE
+    while True:
+        place = tokens.skip_blanks(data, place)
+        if place >= bar or kind != FINE:
+            break
+        stop = _end_of_word(data, place)
+        if stop == bar or data[place] == _APOSTROPHE:
+            tag_start, tag_stop = place + (data[place] == _APOSTROPHE), stop
+        elif count == 3 or tag_stop > 0:
+            kind = _MANY
+        else:
+            value, end, kind = tokens.read_number(data, place)
+            if kind == LONG:
+                value, kind = tokens.recall(place, longs, exact)
+            if kind == NOT_A_NUMBER or (kind == FINE and end != stop):
+                kind = _NUMBER
+            numbers[count] = value
+            count += 1
+        place = place if kind != FINE else stop
+    return count, tag_start, tag_stop, place, kind
+
+
+@compiled.inline
+def _head_error(numbers, count, learning):
+    """What is wrong with the numbers before the bar."""
+    if count == 0 and learning:
+        return _NO_LABEL
+    if count > 1 and numbers[1] < 0:
+        return _WEIGHT
+    return _BASE if count > 2 and numbers[2] != 0 else FINE
+
+
+@compiled.inline
+def _read_features(data, place, k, keys, values, places, longs, exact):
+    """Read from the first bar to the end of a row: (entries after it, place reached, kind of error)."""
+    namespace, factor, kind = _NO_NAME, 1.0, FINE
+    while True:
+        place = tokens.skip_blanks(data, place)
+        if data[place] == LINE_END:
+            break
+        opens = data[place] == _BAR
+        start = place + 1 if opens else place
+        key, stop = _read_name(data, start, _NO_NAME if opens else namespace)
+        value = 1.0
+        if data[stop] == _COLON and stop > start:
+            begin = stop + 1
+            value, stop = tokens.read_short(data, begin)
+            if not _ends_token(data[stop]) or stop == begin:
+                value, stop, kind = _read_long_value(data, begin, longs, exact)
+        elif not _ends_token(data[stop]) or (stop == start and not opens):
+            kind = _NAME
+        if kind != FINE:
+            break
+        if opens:
+            namespace, factor = key, value
+        else:
+            keys[k], values[k], places[k] = key, value * factor, place
+            k += 1
+            if not np.isfinite(value * factor):
+                kind = TOO_LARGE
+                break
+        place = stop
+    return k, place, kind
+
+
+@compiled.entry
+def _tokenize(sources: str) -> Any:
+    def tokenize(data, reals, integers, keys, values, places, errors, longs, exact, seen, learning, numbers):
+        """Tokenize whole lines, whose last byte is a line end: (rows, entries, errors)."""
+        assert sources
+        place, line, n, entries, n_errors = 0, 0, 0, 0, 0
+        while place < len(data) - tokens.PADDING:
+            place = tokens.skip_blanks(data, place)
+            bar = _find_bar(data, place)
+            if data[place] != LINE_END:
+                k, kind, first = entries, _NO_BAR, place
+                if data[bar] == _BAR:
+                    numbers[0], numbers[1], numbers[2] = np.nan, 1.0, 0.0
+                    count, start, stop, place, kind = _read_head(data, place, bar, numbers, longs, exact)
+                    integers[n, 2], integers[n, 3] = start, stop
+                    if kind == FINE:
+                        place, kind = first, _head_error(numbers, count, learning)
+                    elif kind == NOT_FINITE:
+                        kind = _LABEL_NOT_FINITE
+                if kind == FINE:
+                    k, place, kind = _read_features(data, bar, k, keys, values, places, longs, exact)
+                if kind == FINE:
+                    reals[n, 0], reals[n, 1], integers[n, 0], integers[n, 1] = numbers[0], numbers[1], line, k
+                    n, entries = n + 1, k
+                else:
+                    errors[n_errors, 0], errors[n_errors, 1], errors[n_errors, 2] = line, place, kind
+                    n_errors += 1
+            place = tokens.skip_line(data, place)
+            line += 1
+        return n, entries, n_errors
+
+    return tokenize
+
+
+@compiled.inline
+def _end_of_name(data, place):
+    while data[place] > BLANK and data[place] != _COLON and data[place] != _BAR:
+        place += 1
+    return place
+
+
+@compiled.entry
+def _copy_names(sources: str) -> Any:
+    def copy_names(data, ids, places, first, sizes, names):
+        """Copy the names of the features from id ``first`` on, which appear in the order of their ids.
+
+        Fills in their sizes and returns the sum; copies the names where there is room for them.
+        """
+        assert sources
+        total, new, namespace, reached = 0, 0, 0, 0
+        for k in range(len(ids)):
+            if ids[k] == first + new:
+                begin = total
+                start = np.int64(places[k])
+                while start > reached and data[start - 1] != _BAR:
+                    start -= 1
+                namespace = start if start > reached else namespace
+                reached = np.int64(places[k])
+                for i in range(namespace, _end_of_name(data, namespace)):
+                    if len(names) > 0:
+                        names[total] = data[i]
+                    total += 1
+                if total > begin:
+                    if len(names) > 0:
+                        names[total] = _CARET
+                    total += 1
+                for i in range(places[k], _end_of_name(data, places[k])):
+                    if len(names) > 0:
+                        names[total] = data[i]
+                    total += 1
+                sizes[new] = total - begin
+                new += 1
+        return total
+
+    return copy_names

@@ -1,0 +1,12 @@
+"""Every check of scikit-learn, for the four estimators as they come and for their variants; none is expected to fail."""
+
+from __future__ import annotations
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from tunefree.estimators import PiSTOLClassifier, PiSTOLRegressor, ScInOLClassifier, ScInOLRegressor
+
+
+@parametrize_with_checks([ScInOLClassifier(), ScInOLRegressor(), PiSTOLClassifier(), PiSTOLRegressor()])
+def test_scikit_learn_check(estimator, check):
+    check(estimator)

@@ -1,0 +1,69 @@
+"""Helpers of the tests of tables."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+
+from tunefree.rows import entry, n_rows, row, size
+from tunefree.stream.arrow import read_tables
+from tunefree.stream.batch import BadRows, Columns, Position
+from tunefree.stream.columns import row_numbers
+from tunefree.stream.features import TableEncoder
+
+DATA = Path(os.environ.get("TUNEFREE_DATA", Path(__file__).resolve().parents[2].parent / "shared" / "data"))
+
+
+def chunk_of(columns, first=1, file="test"):
+    batch = columns if isinstance(columns, pa.RecordBatch) else pa.record_batch(columns)
+    return Columns(batch, file, first, Position(0, first + batch.num_rows - 1, first + batch.num_rows - 1))
+
+
+def encoded(columns, **options):
+    """An encoder made of a chunk, and the chunk's batch."""
+    chunk = chunk_of(columns)
+    encoder = TableEncoder.infer(chunk, **options)
+    return encoder, encoder.encode(chunk, True, BadRows())
+
+
+def named_rows(encoder, batch):
+    """Each row as a dictionary from names to values, the constant left out; a feature twice is an error."""
+    names, found = encoder.names(), []
+    for i in range(n_rows(batch.rows)):
+        x = row(batch.rows, i)
+        held = [(int(j), float(v)) for j, v in (entry(x, k) for k in range(size(x))) if v != 0]
+        assert len({j for j, _ in held}) == len(held)
+        found.append({names[j]: v for j, v in held if j > 0})
+    return found
+
+
+def raw_rows(batch):
+    """Each row's entries with a value, in their order."""
+    every = []
+    for i in range(n_rows(batch.rows)):
+        x = row(batch.rows, i)
+        every.append([(int(j), float(v)) for j, v in (entry(x, k) for k in range(size(x))) if v != 0])
+    return every
+
+
+def text(path, content):
+    """Write a file; its name."""
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(path)
+
+
+def records(chunks):
+    return [record for chunk in chunks for record in chunk.table.to_pylist()]
+
+
+def numbers(chunks):
+    return [int(number) for chunk in chunks for number in row_numbers(chunk)]
+
+
+def skipped(files, **options):
+    """The chunks without the bad rows, and what was reported of these."""
+    bad = BadRows(skip=True)
+    chunks = list(read_tables(files, bad=bad, **options))
+    return chunks, bad

@@ -1,0 +1,81 @@
+"""CSV: which rows are refused, wherever blocks are cut."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tunefree.errors import DataError
+from tunefree.stream.arrow import read_tables
+
+from .tabular import numbers, records, skipped, text
+
+# -- bad rows of CSV
+
+
+BAD = "x,y,b\n1,a,true\n2,b\n3,c,false\nfour,d,true\n5,e,true,1\n6,f,maybe\n7,g,true\n"
+
+
+def test_bad_rows_of_csv_are_left_out_and_counted(tmp_path):
+    file = text(tmp_path / "t.csv", BAD)
+    types = {"x": pa.float64(), "b": pa.bool_()}
+    for block in (8, 30, 1000):
+        chunks, bad = skipped([file], types=types, block_size=block)
+        assert [record["x"] for record in records(chunks)] == [1, 3, 7] and numbers(chunks) == [1, 3, 7]
+        assert bad.count == 4
+        assert [message.split(": ", 1)[1].split(";")[0] for message in bad.first] == [
+            "the row has 2 fields, the header 3",
+            "'four' is not a number",
+            "the row has 4 fields, the header 3",
+            "'maybe' is not true or false",
+        ]
+        for k, chunk in enumerate(chunks):
+            rest, _ = skipped([file], types=types, block_size=block, start=chunk.position)
+            assert numbers(rest) == numbers(chunks[k + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("content", "row", "column", "problem"),
+    [
+        ("x,y\n1,2\n3\n", 2, None, "the row has 1 field, the header 2"),
+        ("x,y\n1,2\n\n3,4,5\n", 2, None, "the row has 3 fields, the header 2"),
+        ("x,y\n1,2\n3,oh\n5\n", 2, "y", "'oh' is not a number"),
+        ('x,y\n1,"2\n3,4\n', 1, "y", "a double quote is never closed"),
+        ('x,y\n"1,2\n3,4\n', 1, None, "may be left open"),
+        (b"x,y\n1,2\n\xff,4\n", 2, "x", "is not text in UTF-8"),
+    ],
+)
+@pytest.mark.parametrize("block", [6, 1000])
+def test_the_first_bad_row_of_csv_is_named(tmp_path, content, row, column, problem, block):
+    file = text(tmp_path / "t.csv", content)
+    with pytest.raises(DataError, match=problem) as caught:
+        list(read_tables([file], types={"y": pa.float64()}, block_size=block))
+    assert (caught.value.file, caught.value.row, caught.value.column) == (file, row, column)
+    assert "--on-bad-row skip" in str(caught.value)
+
+
+def test_a_column_that_changes_its_type_later_names_the_row(tmp_path):
+    file = text(tmp_path / "t.csv", "x\n" + "1\n" * 600_000 + "word\n")
+    with pytest.raises(DataError, match="'word' is not a number") as caught:
+        list(read_tables([file]))
+    assert (caught.value.row, caught.value.column) == (600_001, "x")
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(["1,a", "2", "x,b", "3,c,d", ",e", ""]), min_size=1, max_size=20), st.integers(1, 40))
+def test_bad_rows_are_the_same_however_blocks_are_cut(tmp_path, lines, block):
+    lines = [*lines, "1,a"]
+    file = text(tmp_path / "t.csv", "\n".join(["n,s", *lines]) + "\n")
+    chunks, bad = skipped([file], types={"n": pa.float64(), "s": pa.string()}, block_size=block)
+    held = [line for line in lines if line]
+    good = [place for place, line in enumerate(held, 1) if line in ("1,a", ",e")]
+    assert numbers(chunks) == good and bad.count == len(held) - len(good)
+
+
+def test_unreadable_rows_at_the_very_start_do_not_hide_the_types(tmp_path):
+    file = text(tmp_path / "t.csv", "x,y\nlost\n1,2\n3,4\n")
+    assert records(skipped([file])[0]) == [{"x": 1.0, "y": 2.0}, {"x": 3.0, "y": 4.0}]

@@ -1,0 +1,157 @@
+"""Ids of features: hashing, storage, and independence of where a stream is cut."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tunefree.stream.batch import BadRows
+from tunefree.stream.features import TableEncoder
+from tunefree.stream.identify import Entries, merged
+
+from .tabular import chunk_of, encoded, raw_rows
+
+# -- hashing
+
+
+def test_hashing_takes_constant_memory_and_keeps_no_names():
+    columns = {"n": [1.0] * 500, "s": [f"v{i}" for i in range(500)]}
+    encoder, batch = encoded(columns, hash_bits=6)
+    assert encoder.n_features == 2 + 64 == len(encoder.names())
+    arrays, _ = encoder.state()
+    assert sum(array.nbytes for array in arrays.values()) == 0
+    assert batch.rows.codes[batch.rows.codes > 0].min() >= 2 and batch.rows.codes.max() < 66
+    assert encoder.column_of().tolist() == [-1, 0] + [-1] * 64
+
+
+def test_features_that_share_a_hash_are_added_up():
+    columns = {f"c{k}": [f"{k}{i}" for i in range(40)] for k in range(6)} | {"t": ["one two three two"] * 40}
+    encoder, batch = encoded(columns, hash_bits=3, text=["t"])
+    exact, precise = encoded(columns, text=["t"])
+    for shared, apart in zip(raw_rows(batch), raw_rows(precise), strict=True):
+        assert len({j for j, _ in shared}) == len(shared) < len(apart)
+        assert sum(v for j, v in shared if j) >= 6
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 6), min_size=3, max_size=3), min_size=1, max_size=8),
+    st.lists(st.tuples(st.integers(0, 7), st.integers(1, 6), st.floats(0.5, 2)), max_size=20),
+)
+def test_merging_keeps_the_sum_of_each_feature(codes, words):
+    codes = np.array(codes, np.int32)
+    words = sorted((place % len(codes), j, v) for place, j, v in words)
+    entries = Entries(*(np.array([w[k] for w in words], t) for k, t in enumerate((np.int64, np.int32, np.float64))))
+    expected = np.zeros((len(codes), 7))
+    for i, j, v in words:
+        expected[i, j] += v
+    for i, held in enumerate(codes):
+        for j in held[held > 0]:
+            expected[i, j] += 1
+    left, found = merged(codes, entries)
+    total, entries_of = np.zeros_like(expected), np.zeros(expected.shape, int)
+    np.add.at(total, (found.rows, found.ids), found.values)
+    np.add.at(entries_of, (found.rows, found.ids), 1)
+    for i, held in enumerate(left):
+        for j in held[held > 0]:
+            total[i, j] += 1
+            entries_of[i, j] += 1
+    assert np.allclose(total, expected) and entries_of.max(initial=0) <= 1
+    assert (np.diff(found.rows) >= 0).all()
+
+
+# -- independence of cuts, and storage
+
+TEXTS = st.sampled_from([None, "?", "red", "red green", "green blue red", "blue blue"])
+ROWS = st.fixed_dictionaries(
+    {
+        "n": st.one_of(st.none(), st.floats(-1e9, 1e9), st.just(float("nan")), st.just(float("inf"))),
+        "s": st.sampled_from([None, "", "a", "b", "c", "d", "é", " a"]),
+        "c": st.sampled_from([None, "x", "y"]),
+        "b": st.sampled_from([None, True, False]),
+        "d": st.one_of(st.none(), st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1))),
+        "t": TEXTS,
+        "u": TEXTS,
+        "y": st.sampled_from([None, "no", "yes"]),
+        "w": st.sampled_from([None, 1.0, 0.0, -1.0]),
+    }
+)
+SCHEMA = pa.schema(
+    [
+        ("n", pa.float64()),
+        ("s", pa.string()),
+        ("c", pa.dictionary(pa.int32(), pa.string())),
+        ("b", pa.bool_()),
+        ("d", pa.timestamp("us")),
+        ("t", pa.string()),
+        ("u", pa.string()),
+        ("y", pa.string()),
+        ("w", pa.float64()),
+    ]
+)
+
+
+def bytes_of(encoder):
+    arrays, header = encoder.state()
+    return {name: array.tobytes() for name, array in arrays.items()}, json.dumps(header)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(ROWS, min_size=1, max_size=25), st.lists(st.integers(0, 25)), st.sampled_from([0, 4]), st.data())
+def test_cuts_change_nothing(rows, cuts, hash_bits, data):
+    whole = pa.RecordBatch.from_pylist(rows, SCHEMA)
+    options = {"target": "y", "weight": "w", "text": ["t", "u"], "hash_bits": hash_bits}
+    one, many = (TableEncoder.infer(chunk_of(whole), **options) for _ in range(2))
+    restored_at = data.draw(st.integers(0, 25))
+    bad, bads = BadRows(skip=True), BadRows(skip=True)
+    expected = one.encode(chunk_of(whole), True, bad)
+    places = sorted({min(cut, len(rows)) for cut in cuts} | {0, len(rows)})
+    found, numbers, targets, weights = [], [], [], []
+    for start, stop in zip(places, places[1:], strict=False):
+        if start <= restored_at < stop:
+            arrays, header = many.state()
+            many = TableEncoder.restore(arrays, json.loads(json.dumps(header)))
+        batch = many.encode(chunk_of(whole.slice(start, stop - start), first=start + 1), True, bads)
+        found += raw_rows(batch)
+        numbers += batch.numbers.tolist()
+        targets += batch.target.to_pylist()
+        weights += batch.weight.tolist()
+    assert found == raw_rows(expected)
+    assert numbers == expected.numbers.tolist() and weights == expected.weight.tolist()
+    assert targets == expected.target.to_pylist()
+    assert bytes_of(many) == bytes_of(one) and many.names() == one.names()
+    assert (bads.count, bads.first) == (bad.count, bad.first)
+
+
+def test_a_restored_encoder_is_the_same():
+    columns = {
+        "n": [1.0, None],
+        "s": ["a", "ü=\n"],
+        "d": pa.array([None, dt.date(2020, 5, 5)]),
+        "z": pa.array([0, 1], pa.timestamp("s", "Asia/Tokyo")),
+        "k": pa.array([dt.time(1), None]),
+        "b": [True, None],
+        "t": ["one two", "two"],
+        "y": ["p", "q"],
+    }
+    encoder, _ = encoded(columns, target="y", text=["t"])
+    arrays, header = encoder.state()
+    again = TableEncoder.restore(arrays, json.loads(json.dumps(header)))
+    assert bytes_of(again) == bytes_of(encoder) and again.names() == encoder.names()
+    assert again.types() == encoder.types() and again.n_features == encoder.n_features
+    assert again.column_of().tolist() == encoder.column_of().tolist()
+    for learning in (False, True):
+        new = chunk_of(columns | {"s": ["c", "a"]})
+        batches = [e.encode(new, learning, BadRows()) for e in (encoder, again)]
+        assert raw_rows(batches[0]) == raw_rows(batches[1])
+    assert bytes_of(again) == bytes_of(encoder)
+
+
+def test_a_dictionary_much_larger_than_the_chunk_adds_only_what_is_used():
+    values = pa.DictionaryArray.from_arrays(pa.array([4999, 3], pa.int32()), pa.array([f"v{i}" for i in range(5000)]))
+    encoder, batch = encoded({"s": values})
+    assert encoder.names() == ["(constant)", "s=v4999", "s=v3"]

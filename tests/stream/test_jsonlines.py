@@ -1,0 +1,67 @@
+"""JSON lines: what is read, and which lines are refused."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+from tunefree.errors import DataError
+from tunefree.stream.arrow import read_tables
+from tunefree.stream.features import TableEncoder
+
+from .tabular import numbers, records, skipped, text
+
+# -- JSON lines
+
+
+def test_json_values(tmp_path):
+    file = text(tmp_path / "t.json", '{"a": 1, "d": "2020-01-01"}\n\n{"d": null, "a": 2.5}\r\n{"later": 1}\n')
+    chunks = list(read_tables([file]))
+    assert records(chunks)[:2] == [{"a": 1.0, "d": "2020-01-01"} | records(chunks)[0], records(chunks)[1]]
+    assert chunks[0].table.schema.field("d").type == pa.string()
+    assert chunks[0].table.column("a").to_pylist() == [1.0, 2.5, None]
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "problem"),
+    [
+        ('{"a": "x", "s": "t"}', "a", "'x' is not a number"),
+        ('{"a": true}', "a", "True is not a number"),
+        ('{"s": 5}', "s", "5 is not a string"),
+        ('{"b": 1}', "b", "1 is not true or false"),
+        ('{"a": 1', None, "not JSON"),
+        ("[1]", None, "not a JSON object"),
+        ('{"a": 1, "a": 2}', None, "a name appears twice"),
+        (b'{"s": "\xff"}', None, "not text in UTF-8"),
+    ],
+)
+@pytest.mark.parametrize("block", [10, 1000])
+def test_bad_lines_of_json(tmp_path, line, column, problem, block):
+    good = b'{"a": 1, "s": "x", "b": true}\n'
+    line = line if isinstance(line, bytes) else line.encode()
+    file = text(tmp_path / "t.jsonl", good + b"\n" + good + line + b"\n" + good)
+    types = {"a": pa.float64(), "s": pa.string(), "b": pa.bool_()}
+    with pytest.raises(DataError, match=problem) as caught:
+        list(read_tables([file], types=types, block_size=block))
+    assert (caught.value.file, caught.value.row, caught.value.column) == (file, 3, column)
+    chunks, bad = skipped([file], types=types, block_size=block)
+    assert numbers(chunks) == [1, 2, 4] and bad.count == 1
+    assert records(chunks) == [{"a": 1.0, "s": "x", "b": True}] * 3
+
+
+def test_nested_values_of_json_are_named_by_the_encoder(tmp_path):
+    file = text(tmp_path / "t.jsonl", '{"a": 1, "deep": {"x": [1]}}\n')
+    chunk = next(read_tables([file]))
+    with pytest.raises(DataError, match="column 'deep'.*--ignore"):
+        TableEncoder.infer(chunk)
+    assert TableEncoder.infer(chunk, ignore=["deep"]).names() == ["(constant)", "a"]
+
+
+def test_json_files_may_lack_names_but_not_all(tmp_path):
+    files = [text(tmp_path / "a.jsonl", '{"a": 1, "b": 2}\n'), text(tmp_path / "b.jsonl", '{"a": 3}\n')]
+    assert records(read_tables(files)) == [{"a": 1.0, "b": 2.0}, {"a": 3.0, "b": None}]
+    files[1] = text(tmp_path / "c.jsonl", '{"z": 3}\n')
+    with pytest.raises(DataError, match="column 'a': the column is missing"):
+        list(read_tables(files))
