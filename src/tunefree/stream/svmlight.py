@@ -62,8 +62,8 @@ class SvmlightEncoder:
         self.keys = dictionary.create(bits=hash_bits)
         self.zero_based = zero_based
 
-    def encode(self, lines: Lines, learning: bool, bad: BadRows) -> Batch:
-        """The rows of a chunk of text; new features are learned or, at prediction, left out."""
+    def encode(self, lines: Lines, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
+        """The rows of a chunk of text; new features are learned or, at prediction, left out. Every row has a label."""
         data = tokens.closed(lines.data)
         output = tokens.tokenize(_tokenize, data, lambda text: text == _COLON, np.uint64(not self.zero_based))
         tokens.report(output, data, lines, bad, _MESSAGES)

@@ -71,14 +71,14 @@ class VWEncoder:
         self._names: list[np.ndarray] = []  # the bytes of the names, in the order of their ids
         self._sizes: list[np.ndarray] = []  # bytes of each name
 
-    def encode(self, lines: Lines, learning: bool, bad: BadRows) -> Batch:
+    def encode(self, lines: Lines, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
         """The rows of a chunk of text; new features are learned or, at prediction, left out.
 
-        Rows without a label are bad when learning; at prediction their target is null, and a batch in which no row
-        has a label has no target.
+        Rows without a label are bad where they must be ``labelled`` (by default when learning); otherwise their target
+        is null, and a batch in which no row has a label has no target.
         """
-        data = tokens.closed(lines.data)
-        output = tokens.tokenize(_tokenize, data, lambda text: text <= BLANK, learning, np.empty(3))
+        data, labelled = tokens.closed(lines.data), learning if labelled is None else labelled
+        output = tokens.tokenize(_tokenize, data, lambda text: text <= BLANK, labelled, np.empty(3))
         tokens.report(output, data, lines, bad, _MESSAGES)
         known = self.keys.count
         self.keys, rows, ids = tokens.to_sparse(self.keys, output, learning, merge=True)
