@@ -29,7 +29,8 @@ def entries(rows: int, features: int, rng: np.random.Generator) -> Iterator[tupl
 def svmlight_text(rows: int, features: int, rng: np.random.Generator) -> bytes:
     """Rows of svmlight text."""
     lines = [
-        ("+1 " if rng.random() < 0.5 else "-1 ") + " ".join(f"{n}:{v}" for n, v in zip(names.tolist(), values, strict=True))
+        ("+1 " if rng.random() < 0.5 else "-1 ")
+        + " ".join(f"{n}:{v}" for n, v in zip(names.tolist(), values, strict=True))
         for names, values in entries(rows, features, rng)
     ]
     return ("\n".join(lines) + "\n").encode()

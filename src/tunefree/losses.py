@@ -148,6 +148,14 @@ def finite(number):
 
 
 @compiled.inline
+def raised(base, power):
+    """base ** power for a base of at least 0, or the largest finite number."""
+    if base > 1.0 and power * math.log(base) > _LARGEST_EXPONENT:
+        return _LARGEST
+    return base**power
+
+
+@compiled.inline
 def sign(number):
     """-1, 0 or 1."""
     if number == 0.0:
@@ -245,27 +253,27 @@ def slope_absolute(loss, y, prediction):
 
 @value.register(Power)
 def value_power(loss, y, prediction):
-    return finite(abs(prediction - y) ** loss.power)
+    return raised(finite(abs(prediction - y)), loss.power)
 
 
 @slope.register(Power)
 def slope_power(loss, y, prediction):
     side = sign(prediction - y)
-    return side * finite(loss.power * abs(prediction - y) ** (loss.power - 1.0))
+    return side * finite(loss.power * raised(finite(abs(prediction - y)), loss.power - 1.0))
 
 
 @value.register(EpsilonInsensitive)
 def value_epsilon_insensitive(loss, y, prediction):
-    return finite(max(abs(prediction - y) ** loss.power - loss.epsilon, 0.0))
+    return finite(max(raised(finite(abs(prediction - y)), loss.power) - loss.epsilon, 0.0))
 
 
 @slope.register(EpsilonInsensitive)
 def slope_epsilon_insensitive(loss, y, prediction):
-    error = abs(prediction - y)
-    if error**loss.power <= loss.epsilon:
+    error = finite(abs(prediction - y))
+    if raised(error, loss.power) <= loss.epsilon:
         return 0.0
     side = sign(prediction - y)
-    return side * finite(loss.power * error ** (loss.power - 1.0))
+    return side * finite(loss.power * raised(error, loss.power - 1.0))
 
 
 @value.register(Huber)

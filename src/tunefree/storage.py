@@ -50,7 +50,7 @@ def save(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], header: di
     from safetensors.numpy import save as to_bytes
 
     text = json.dumps({**header, "format": FORMAT, "digest": _BLANK}, sort_keys=True, allow_nan=False)
-    contiguous = {name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())}
+    contiguous = {name: np.asarray(array, order="C") for name, array in sorted(arrays.items())}
     blank = to_bytes(contiguous, {"tunefree": text})
     _replace(Path(path), blank.replace(_BLANK.encode(), _digest(blank), 1))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
 import queue
 import threading
@@ -11,10 +13,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from tunefree import storage
 from tunefree.errors import DataError, ModelError
 from tunefree.model import Labels, Model, Tally
+from tunefree.stream.arrays import to_numpy
 from tunefree.stream.batch import BadRows, Batch, Position
 from tunefree.stream.source import ENCODERS, Source
 
@@ -208,30 +212,34 @@ def train(
     if source.kind == "table" and plan.target is None:
         raise DataError("no target is named", source.name, remedy="name the column to predict with --target")
     due = checkpoint_every if checkpoint else 0
+    chunks, bad = None, BadRows(plan.skip_bad_rows)
     if resume and checkpoint and Path(checkpoint).exists():
         trained = _resumed(Trained.load(checkpoint), source, plan, checkpoint)
+        bad.count = trained.progress.skipped
     else:
-        trained = _begun(source, plan)
+        chunks = source.chunks(bad=bad)
+        first = next(chunks, None)
+        trained = _begun(source, plan, first)
+        chunks = itertools.chain([first], chunks)
     watcher.begin(trained, source)
     progress = trained.progress
     while not progress.complete and progress.number < plan.passes:
-        _one_pass(trained, source, watcher, checkpoint, due)
+        _one_pass(trained, _reads(trained, chunks or _rest(trained, source, bad), bad, due), watcher, checkpoint)
         progress.number, progress.position, progress.rows = progress.number + 1, Position(), 0
+        chunks, bad = None, BadRows(plan.skip_bad_rows)
     _check_learned(trained, source)
     progress.complete = True
     watcher.end(trained)
     return trained
 
 
-def _begun(source: Source, plan: Plan) -> Trained:
+def _begun(source: Source, plan: Plan, first: Any) -> Trained:
     """A model that has seen nothing; its encoder, its task and its first classes are found in the first chunk."""
-    bad = BadRows(plan.skip_bad_rows)
-    first = next(iter(source.chunks(bad=BadRows(plan.skip_bad_rows))), None)
     if first is None:
         raise DataError("there are no rows", source.name, remedy="check that it is the file you mean")
     encoder = source.encoder(first, plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits)
     looked_at = source.encoder(first, plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits)
-    target = looked_at.encode(first, True, bad, True).target
+    target = looked_at.encode(first, True, BadRows(plan.skip_bad_rows), True).target
     task = plan.task or task_of(target)
     classes = sorted(labels_of(target).values) if task == "classification" else []
     model = Model(task, plan.learner, plan.loss, plan.average, dict(plan.settings), classes, encoder.n_features)
@@ -241,8 +249,8 @@ def _begun(source: Source, plan: Plan) -> Trained:
 def task_of(target: Any) -> str:
     """The task that a target's values suggest.
 
-    Strings and booleans are classes, and so are integers that take few values, each of them often; other numbers make
-    a regression.
+    Strings and booleans are classes, and so are two numbers, or integers that take few values, close together and each
+    of them often; other numbers make a regression.
 
     Examples
     --------
@@ -250,24 +258,20 @@ def task_of(target: Any) -> str:
     >>> task_of(pa.array([1.0, 2.0] * 10)), task_of(pa.array([1.5, 2.0] * 10)), task_of(pa.array(["a", "b"]))
     ('classification', 'regression', 'classification')
     """
-    import pyarrow as pa
-    from pyarrow import compute
-
     if not (pa.types.is_floating(target.type) or pa.types.is_integer(target.type)):
         return "classification"
-    values = np.asarray(compute.unique(target).to_numpy(zero_copy_only=False), np.float64)
+    values = np.array(target.unique().to_pylist(), np.float64)
     if len(values) <= 2:
         return "classification"
     few = len(values) <= MOST_CLASSES_OF_INTEGERS and 5 * len(values) <= len(target)
-    return "classification" if few and (values == np.round(values)).all() else "regression"
+    close = np.ptp(values) <= 3 * len(values)  # codes are counted; prices and ages in round numbers are not
+    return "classification" if few and close and (values == np.round(values)).all() else "regression"
 
 
 def labels_of(target: Any) -> Labels:
     """Labels of an Arrow array, in the order of their first appearance; whole numbers lose their ``.0``."""
-    import pyarrow as pa
-
     coded = target if pa.types.is_dictionary(target.type) else target.dictionary_encode()
-    codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    codes = to_numpy(coded.indices, -1).astype(np.int64)
     values = [_label(value) for value in coded.dictionary.to_pylist()]
     used = np.unique(codes)
     if len(used) < len(values):
@@ -287,12 +291,12 @@ def _resumed(trained: Trained, source: Source, plan: Plan, checkpoint: Any) -> T
     return trained
 
 
-def _one_pass(trained: Trained, source: Source, watcher: Watcher, checkpoint: Any, due: int) -> None:
+def _one_pass(trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkpoint: Any) -> None:
     progress, model = trained.progress, trained.model
     if len(progress.progressive) == progress.number:
         progress.progressive.append(Tally())
         progress.held_out.append(Tally())
-    for read in _ahead(_reads(trained, source, due)):
+    for read in _ahead(reads):
         batch = read.batch
         n, y = len(batch.weight), target_of(model, batch)
         model.make_room(read.n_features)
@@ -312,8 +316,8 @@ def target_of(model: Model, batch: Batch) -> Any:
     if model.task == "classification":
         return labels_of(batch.target)
     try:
-        return np.asarray(batch.target.cast("float64").to_numpy(zero_copy_only=False))
-    except (ValueError, NotImplementedError, AttributeError):
+        return to_numpy(batch.target.cast("float64"), math.nan)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise DataError(
             f"the target holds {batch.target.type}, not numbers", batch.file, int(batch.numbers[0]),
             remedy="pass --task classification",
@@ -325,13 +329,15 @@ def _held_out(every: int, start: int, n: int) -> np.ndarray:
     return np.arange(start, start + n) % every == every - 1 if every else np.zeros(n, bool)
 
 
-def _reads(trained: Trained, source: Source, due: int) -> Iterator[_Read]:
-    """Encode chunks from where training stands; a state of the encoder goes with each batch that ends a stretch."""
-    encoder, progress = trained.encoder, trained.progress
-    bad = BadRows(trained.plan.skip_bad_rows, count=progress.skipped if progress.rows else 0)
-    types = encoder.types() if source.kind == "table" else None
-    rows = progress.rows
-    for chunk in source.chunks(progress.position, bad, types):
+def _rest(trained: Trained, source: Source, bad: BadRows) -> Iterator[Any]:
+    """The chunks from where training stands, read with the types of columns that are known."""
+    return source.chunks(trained.progress.position, bad, trained.encoder.types() if source.kind == "table" else None)
+
+
+def _reads(trained: Trained, chunks: Iterator[Any], bad: BadRows, due: int) -> Iterator[_Read]:
+    """Encode chunks; a state of the encoder goes with each batch that ends a stretch between checkpoints."""
+    encoder, rows = trained.encoder, trained.progress.rows
+    for chunk in chunks:
         batch = encoder.encode(chunk, True, bad, True)
         before, rows = rows, rows + len(batch.weight)
         state = encoder.state() if due and before // due < rows // due else None

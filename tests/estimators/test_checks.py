@@ -1,4 +1,4 @@
-"""Every check of scikit-learn, for the four estimators as they come and for their variants; none is expected to fail."""
+"""Every check of scikit-learn, for the four estimators as they come; none is expected to fail."""
 
 from __future__ import annotations
 

@@ -88,9 +88,10 @@ class LinearEstimator(BaseEstimator):
 
     def _epochs(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
         random = check_random_state(self.random_state)
+        rounds = validation.spread(X, y, weight) if self.shuffle else validation.as_given(weight)
         for epoch in range(self.epochs):
-            rounds = validation.shuffled(X, y, weight, random) if self.shuffle else validation.as_given(weight)
-            self._pass(X, y, rounds, first=epoch == 0)
+            drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
+            self._pass(X, y, drawn, first=epoch == 0)
         self.n_iter_ = int(self.epochs)
 
     def _targets(self, y: Any, row: np.ndarray) -> Any:

@@ -25,7 +25,7 @@ def _pistol(coordinate: Any, a: Any, b: Any) -> tuple[str, dict[str, float]]:
 class ScInOLClassifier(LinearClassifier):
     """A linear classifier with nothing to tune: the scale-invariant online learner ScInOL.
 
-    Learns in one pass, at the cost of a few multiplications a non-zero, with a guarantee against every fixed linear
+    Learns row by row, at the cost of a few multiplications a non-zero, with a guarantee against every fixed linear
     model that does not depend on how features are scaled [1]_: neither a learning rate nor a scaler is needed.
 
     Parameters
@@ -38,8 +38,8 @@ class ScInOLClassifier(LinearClassifier):
         gives probabilities.
     epsilon : float, default=1.0
         Initial wealth a weight, in units of the target's spread; results depend on it little.
-    epochs : int, default=1
-        Passes over the rows in ``fit``.
+    epochs : int, default=10
+        Passes over the rows in ``fit``. Few rows gain from several; of many, one learns nearly all there is to learn.
     average : bool, default=False
         Predict with the average of the weights over the rounds instead of the last ones.
     fit_intercept : bool, default=True
@@ -48,7 +48,7 @@ class ScInOLClassifier(LinearClassifier):
         Whether ``fit`` takes the rows in random order, new in each epoch. The model then depends on the weighted set
         of rows alone, and a row of weight 3 is learned three times, like three copies of it (in fewer, heavier
         rounds where there would be more than 65,536 rounds in all and four a row). With False the rows are learned in
-        the order given, once each, as ``partial_fit`` does; a weight multiplies the loss.
+        the order given, one round each, as ``partial_fit`` does; a weight multiplies the loss.
     random_state : int, RandomState instance or None, default=0
         For the order. The default gives the same model each time; None draws from NumPy's global generator.
     class_weight : dict, "balanced" or None, default=None
@@ -103,7 +103,7 @@ class ScInOLClassifier(LinearClassifier):
         variant: int = 2,
         loss: str = "logistic",
         epsilon: float = 1.0,
-        epochs: int = 1,
+        epochs: int = 10,
         average: bool = False,
         fit_intercept: bool = True,
         shuffle: bool = True,
@@ -129,7 +129,7 @@ class ScInOLClassifier(LinearClassifier):
 class ScInOLRegressor(LinearRegressor):
     """A linear regressor with nothing to tune: the scale-invariant online learner ScInOL.
 
-    Learns in one pass, at the cost of a few multiplications a non-zero, with a guarantee against every fixed linear
+    Learns row by row, at the cost of a few multiplications a non-zero, with a guarantee against every fixed linear
     model that does not depend on how features are scaled [1]_: neither a learning rate nor a scaler is needed.
 
     Parameters
@@ -141,15 +141,15 @@ class ScInOLRegressor(LinearRegressor):
         ``"quantile:0.5"``, with their parameters behind the colon.
     epsilon : float, default=1.0
         Initial wealth a weight, in units of the target's spread; results depend on it little.
-    epochs : int, default=1
-        Passes over the rows in ``fit``.
+    epochs : int, default=10
+        Passes over the rows in ``fit``. Few rows gain from several; of many, one learns nearly all there is to learn.
     average : bool, default=False
         Predict with the average of the weights over the rounds instead of the last ones.
     shuffle : bool, default=True
         Whether ``fit`` takes the rows in random order, new in each epoch. The model then depends on the weighted set
         of rows alone, and a row of weight 3 is learned three times, like three copies of it (in fewer, heavier
         rounds where there would be more than 65,536 rounds in all and four a row). With False the rows are learned in
-        the order given, once each, as ``partial_fit`` does; a weight multiplies the loss.
+        the order given, one round each, as ``partial_fit`` does; a weight multiplies the loss.
     random_state : int, RandomState instance or None, default=0
         For the order. The default gives the same model each time; None draws from NumPy's global generator.
     warm_start : bool, default=False
@@ -182,7 +182,7 @@ class ScInOLRegressor(LinearRegressor):
     >>> from sklearn.datasets import load_diabetes
     >>> from tunefree import ScInOLRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = ScInOLRegressor(epochs=10).fit(X[:300], y[:300])
+    >>> model = ScInOLRegressor().fit(X[:300], y[:300])
     >>> model.score(X[300:], y[300:]) > 0.4
     True
     """
@@ -193,7 +193,7 @@ class ScInOLRegressor(LinearRegressor):
         variant: int = 2,
         loss: str = "square",
         epsilon: float = 1.0,
-        epochs: int = 1,
+        epochs: int = 10,
         average: bool = False,
         shuffle: bool = True,
         random_state: Any = 0,
@@ -215,7 +215,7 @@ class ScInOLRegressor(LinearRegressor):
 class PiSTOLClassifier(LinearClassifier):
     """A linear classifier with nothing to tune: PiSTOL.
 
-    Learns in one pass, with a guarantee against every fixed linear model that adapts to its unknown norm [1]_, so
+    Learns row by row, with a guarantee against every fixed linear model that adapts to its unknown norm [1]_, so
     that no learning rate and no regularisation need tuning.
 
     Parameters
@@ -231,8 +231,8 @@ class PiSTOLClassifier(LinearClassifier):
         Caution; the theory asks for at least 2.25.
     b : float, default=1.0
         Initial stake, in units of the target's spread.
-    epochs : int, default=1
-        Passes over the rows in ``fit``.
+    epochs : int, default=10
+        Passes over the rows in ``fit``. Few rows gain from several; of many, one learns nearly all there is to learn.
     average : bool, default=False
         Predict with the average of the weights over the rounds instead of the last ones.
     fit_intercept : bool, default=True
@@ -241,7 +241,7 @@ class PiSTOLClassifier(LinearClassifier):
         Whether ``fit`` takes the rows in random order, new in each epoch. The model then depends on the weighted set
         of rows alone, and a row of weight 3 is learned three times, like three copies of it (in fewer, heavier
         rounds where there would be more than 65,536 rounds in all and four a row). With False the rows are learned in
-        the order given, once each, as ``partial_fit`` does; a weight multiplies the loss.
+        the order given, one round each, as ``partial_fit`` does; a weight multiplies the loss.
     random_state : int, RandomState instance or None, default=0
         For the order. The default gives the same model each time; None draws from NumPy's global generator.
     class_weight : dict, "balanced" or None, default=None
@@ -297,7 +297,7 @@ class PiSTOLClassifier(LinearClassifier):
         coordinate: bool = True,
         a: float = 2.25,
         b: float = 1.0,
-        epochs: int = 1,
+        epochs: int = 10,
         average: bool = False,
         fit_intercept: bool = True,
         shuffle: bool = True,
@@ -324,7 +324,7 @@ class PiSTOLClassifier(LinearClassifier):
 class PiSTOLRegressor(LinearRegressor):
     """A linear regressor with nothing to tune: PiSTOL.
 
-    Learns in one pass, with a guarantee against every fixed linear model that adapts to its unknown norm [1]_, so
+    Learns row by row, with a guarantee against every fixed linear model that adapts to its unknown norm [1]_, so
     that no learning rate and no regularisation need tuning.
 
     Parameters
@@ -339,15 +339,15 @@ class PiSTOLRegressor(LinearRegressor):
         Caution; the theory asks for at least 2.25.
     b : float, default=1.0
         Initial stake, in units of the target's spread.
-    epochs : int, default=1
-        Passes over the rows in ``fit``.
+    epochs : int, default=10
+        Passes over the rows in ``fit``. Few rows gain from several; of many, one learns nearly all there is to learn.
     average : bool, default=False
         Predict with the average of the weights over the rounds instead of the last ones.
     shuffle : bool, default=True
         Whether ``fit`` takes the rows in random order, new in each epoch. The model then depends on the weighted set
         of rows alone, and a row of weight 3 is learned three times, like three copies of it (in fewer, heavier
         rounds where there would be more than 65,536 rounds in all and four a row). With False the rows are learned in
-        the order given, once each, as ``partial_fit`` does; a weight multiplies the loss.
+        the order given, one round each, as ``partial_fit`` does; a weight multiplies the loss.
     random_state : int, RandomState instance or None, default=0
         For the order. The default gives the same model each time; None draws from NumPy's global generator.
     warm_start : bool, default=False
@@ -380,7 +380,7 @@ class PiSTOLRegressor(LinearRegressor):
     >>> from sklearn.datasets import load_diabetes
     >>> from tunefree import PiSTOLRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = PiSTOLRegressor(epochs=10).fit(X[:300], y[:300])
+    >>> model = PiSTOLRegressor().fit(X[:300], y[:300])
     >>> model.score(X[300:], y[300:]) > 0.4
     True
     """
@@ -392,7 +392,7 @@ class PiSTOLRegressor(LinearRegressor):
         coordinate: bool = True,
         a: float = 2.25,
         b: float = 1.0,
-        epochs: int = 1,
+        epochs: int = 10,
         average: bool = False,
         shuffle: bool = True,
         random_state: Any = 0,

@@ -119,24 +119,29 @@ def as_given(weight: np.ndarray) -> Rounds:
     return Rounds(row, weight[row], weight[row])
 
 
-def shuffled(X: Any, y: np.ndarray, weight: np.ndarray, random: np.random.RandomState) -> Rounds:
-    """Rounds in random order that depend on the weighted set of rows alone, not on how it is written down.
+def spread(X: Any, y: np.ndarray, weight: np.ndarray) -> Rounds:
+    """Rounds in an order that depends on the weighted set of rows alone, not on how it is written down.
 
-    A row of weight 3 makes three rounds, as three copies of it do, and the order is drawn for rows sorted by a digest
-    of their contents, so any two tables of the same weighted rows give the same rounds. A row makes one round where
-    its weight is at most 1, and heavy rows make fewer rounds where there would be more than four a row and many in all.
+    A row of weight 3 makes three rounds, as three copies of it do, and rows are sorted by a digest of their contents,
+    so that any two tables of the same weighted rows give the same rounds. A row makes one round where its weight is at
+    most 1, and heavy rows make fewer rounds where there would be more than four a row and many in all.
     """
     row = np.flatnonzero(weight)
-    most = max(FEW_ROUNDS, 4 * len(row))
-    unit = max(1.0, weight.sum() / most)
+    unit = max(1.0, weight.sum() / max(FEW_ROUNDS, 4 * len(row)))
     copies = np.maximum(np.ceil(weight[row] / unit * (1.0 - 1e-12)), 1.0).astype(np.int64)
     share = weight[row] / copies
     order = np.lexsort((share, digests(X, y)[row]))
-    order = random.permutation(np.repeat(order, copies[order]))
-    counts = np.zeros(len(order))
-    seen, first = np.unique(order, return_index=True)
-    counts[first] = weight[row[seen]]
-    return Rounds(row[order], share[order], counts)
+    order = np.repeat(order, copies[order])
+    return Rounds(row[order], share[order], np.zeros(len(order)))
+
+
+def shuffled(rounds: Rounds, weight: np.ndarray, random: np.random.RandomState) -> Rounds:
+    """The same rounds in random order."""
+    order = random.permutation(len(rounds.row))
+    row, counts = rounds.row[order], np.zeros(len(order))
+    seen, first = np.unique(row, return_index=True)
+    counts[first] = weight[seen]
+    return Rounds(row, rounds.weight[order], counts)
 
 
 def digests(X: Any, y: np.ndarray) -> np.ndarray:

@@ -233,7 +233,7 @@ def _decompressed(raw: Text, file: str) -> Text:
     claimed = _EXTENSIONS.get(os.path.splitext(file)[1].lower())
     found = next((method for method, magic in _MAGIC.items() if start.startswith(magic)), None)
     method = claimed if claimed == "brotli" else found
-    if claimed != method and start:
+    if claimed and claimed != method and start:
         raise DataError(f"the name promises {claimed}, the bytes are not", raw.name, remedy="rename or mend the file")
     if not method or not start:
         return raw

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from tunefree import compiled
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
+from tunefree.stream.arrays import of_numbers
 from tunefree.stream.batch import BadRows, Batch, Lines
 from tunefree.stream.tokens import FINE, LINE_END, LONG, NOT_A_NUMBER, NOT_FINITE, TOO_LARGE
 
@@ -61,14 +61,16 @@ class SvmlightEncoder:
     def __init__(self, hash_bits: int = 0, zero_based: bool = False) -> None:
         self.keys = dictionary.create(bits=hash_bits)
         self.zero_based = zero_based
+        self._scratch = tokens.Scratch()
 
     def encode(self, lines: Lines, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
         """The rows of a chunk of text; new features are learned or, at prediction, left out. Every row has a label."""
         data = tokens.closed(lines.data)
-        output = tokens.tokenize(_tokenize, data, lambda text: text == _COLON, np.uint64(not self.zero_based))
+        output = tokens.tokenize(_tokenize, data, _is_colon, self._scratch, np.uint64(not self.zero_based))
         tokens.report(output, data, lines, bad, _MESSAGES)
-        self.keys, rows, _ = tokens.to_sparse(self.keys, output, learning, merge=self.keys.bits > 0)
-        target = pa.array(np.ascontiguousarray(output.reals[:, 0]))
+        self.keys, ids = dictionary.lookup(self.keys, output.keys, learning)
+        rows = tokens.to_rows(output, ids, merge=self.keys.bits > 0)
+        target = of_numbers(np.ascontiguousarray(output.reals[:, 0]))
         numbers = output.integers[:, 0] + lines.row
         return Batch(rows, target, np.ones(len(numbers)), numbers, None, lines.file, lines.position)
 
@@ -93,9 +95,13 @@ class SvmlightEncoder:
         return encoder
 
 
+def _is_colon(text: np.ndarray) -> np.ndarray:
+    return text == _COLON
+
+
 @compiled.inline
 def _ends_token(byte):
-    return tokens.is_blank(byte) or byte == LINE_END or byte == _HASH
+    return tokens.is_blank(byte) or byte in (LINE_END, _HASH)
 
 
 @compiled.inline
@@ -116,9 +122,9 @@ def _skip_query(data, place):
     """Skip ``qid:n``: (place of what follows, kind of error)."""
     kind = FINE
     if data[place] == 113 and data[place + 1] == 105 and data[place + 2] == 100 and data[place + 3] == _COLON:
-        start = place + 4
-        _, place = tokens.read_digits(data, start, np.uint64(0))
-        kind = FINE if place > start and _ends_token(data[place]) else _QUERY
+        _, stop = tokens.read_digits(data, place + 4, np.uint64(0))
+        kind = FINE if stop > place + 4 and _ends_token(data[stop]) else _QUERY
+        place = stop if kind == FINE else place
     return place, kind
 
 
@@ -160,20 +166,24 @@ def _read_entries(data, place, k, keys, values, longs, exact, smallest):
 
 
 @compiled.inline
-def _repeats(keys, start, stop, seen, stamp):
+def _repeats(keys, start, stop):
     """Whether a key occurs twice among those of a row."""
     mask = tokens.table_mask(stop - start)
+    seen = np.zeros(np.int64(mask) + 1, np.uint64)
     repeated = False
     for k in range(start, stop):
-        slot = tokens.seen_at(seen, mask, keys[k], stamp)
-        repeated |= seen[slot, 1] == stamp
-        seen[slot, 0], seen[slot, 1] = keys[k], stamp
+        mark = keys[k] + np.uint64(1)
+        slot = tokens.first_slot(mark, mask)
+        while seen[slot] != 0 and seen[slot] != mark:
+            slot = (slot + np.uint64(1)) & mask
+        repeated |= seen[slot] == mark
+        seen[slot] = mark
     return repeated
 
 
 @compiled.entry
 def _tokenize(sources: str) -> Any:
-    def tokenize(data, reals, integers, keys, values, places, errors, longs, exact, seen, smallest):
+    def tokenize(data, reals, integers, keys, values, places, errors, longs, exact, smallest):
         """Tokenize whole lines, whose last byte is a line end: (rows, entries, errors)."""
         assert sources
         place, line, n, entries, n_errors = 0, 0, 0, 0, 0
@@ -186,7 +196,7 @@ def _tokenize(sources: str) -> Any:
                     place, kind = _skip_query(data, tokens.skip_blanks(data, stop))
                 if kind == FINE:
                     k, place, kind = _read_entries(data, place, k, keys, values, longs, exact, smallest)
-                if kind == _REPEATED and not _repeats(keys, entries, k, seen, np.uint64(line + 1)):
+                if kind == _REPEATED and not _repeats(keys, entries, k):
                     kind = FINE
                 if kind == FINE:
                     reals[n, 0], integers[n, 0], integers[n, 1] = label, line, k

@@ -25,6 +25,7 @@ _POWERS = np.array([float(10**i) for i in range(23)])  # the powers of ten that 
 _WHOLE_POWERS = np.array([10**i for i in range(8)], np.uint64)
 _NONE, _TOP = np.uint64(0), np.uint64(1 << 63)
 _ONES, _EVERY_FOURTH = np.uint64(0x0101010101010101), np.uint64(0x000000FF000000FF)
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio, odd
 _TEN, _CODE_OF_ZERO = np.uint64(10), np.uint64(_ZERO)
 _EXACT, _LARGEST = np.uint64(1 << 53), float(np.finfo(np.float64).max)
 
@@ -36,14 +37,29 @@ class Output(NamedTuple):
     integers: np.ndarray  # (rows, 4) int64: line, entries so far, start and stop of the tag
     keys: np.ndarray  # (entries,) uint64
     values: np.ndarray  # (entries,) float64
-    places: np.ndarray  # (entries,) int32: where each name starts, if the tokenizer tells
+    places: np.ndarray  # (entries, 2) int32: where each name and its namespace start, if the tokenizer tells
     errors: np.ndarray  # (errors, 3) int64: line, place of the token, kind
+
+
+class Scratch:
+    """Arrays that are used again for each chunk of text, because fresh memory costs as much as reading the text."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, np.ndarray] = {}
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        """An array of any content."""
+        old = self._arrays.get(name)
+        if old is None or len(old) < shape[0]:
+            self._arrays[name] = old = np.empty((shape[0] + shape[0] // 4, *shape[1:]), dtype)
+        return old[: shape[0]]
 
 
 def tokenize(
     tokenizer: Callable[..., tuple[int, int, int]],
     data: np.ndarray,
     separates: Callable[[np.ndarray], np.ndarray],
+    scratch: Scratch,
     *options: Any,
 ) -> Output:
     """Run a tokenizer over whole lines, in which every entry has a byte of its own that ``separates`` picks out.
@@ -51,21 +67,22 @@ def tokenize(
     Numbers that need more than double arithmetic to be exact to the last bit (more than 19 digits, large exponents)
     are rare: the first run notes where they are, Python reads them, and a second run takes them from there.
     """
-    n, longest, entries = _measure(data, separates)
-    longs = np.empty(len(data) // 4 + 2, np.int32)  # such a number has at least 4 characters; the first is the count
+    n, entries = _measure(data, separates)
+    longs = scratch.array(
+        "longs", (len(data) // 4 + 2,), np.int32
+    )  # such a number has at least 4 characters; the first is the count
     exact = np.empty(0)
     output = Output(
         reals=np.ones((n, 2)),
         integers=np.zeros((n, 4), np.int64),
-        keys=np.empty(entries, np.uint64),
+        keys=scratch.array("keys", (entries,), np.uint64),
         values=np.empty(entries),
-        places=np.empty(entries, np.int32),
+        places=scratch.array("places", (entries, 2), np.int32),
         errors=np.empty((n, 3), np.int64),
     )
     while True:
         longs[0] = 0
-        seen = np.zeros((2 << longest.bit_length(), 2), np.uint64)  # a table of one row's keys
-        rows_read, entries_read, errors = tokenizer(data, *output, longs, exact, seen, *options)
+        rows_read, entries_read, errors = tokenizer(data, *output, longs, exact, *options)
         if not longs[0] or len(exact):
             break
         exact = np.array([_exact(data, place) for place in longs[1 : longs[0] + 1].tolist()])
@@ -94,15 +111,11 @@ def closed(data: np.ndarray) -> np.ndarray:
     return rows.read_only(np.concatenate([data, np.array(end + [0] * PADDING, np.uint8)]), np.uint8)
 
 
-def _measure(data: np.ndarray, separates: Callable[[np.ndarray], np.ndarray]) -> tuple[int, int, int]:
-    """Lines, bytes of the longest line, and how many entries there are at most."""
-    ends, entries = [np.array([-1])], 0
-    for i in range(0, len(data), _PIECE):
-        piece = data[i : i + _PIECE]
-        ends.append(i + np.flatnonzero(piece == LINE_END))
-        entries += int(np.count_nonzero(separates(piece)))
-    places = np.concatenate(ends)
-    return len(places) - 1, int(np.diff(places).max(initial=0)), entries
+def _measure(data: np.ndarray, separates: Callable[[np.ndarray], np.ndarray]) -> tuple[int, int]:
+    """Lines, and how many entries there are at most."""
+    pieces = [data[i : i + _PIECE] for i in range(0, len(data), _PIECE)]  # that stay in the first caches
+    lines = sum(int(np.count_nonzero(piece == LINE_END)) for piece in pieces)
+    return lines, sum(int(np.count_nonzero(separates(piece))) for piece in pieces)
 
 
 def token(data: np.ndarray, place: int) -> str:
@@ -121,9 +134,7 @@ def is_binary(data: np.ndarray, place: int) -> bool:
     return any(byte < BLANK or byte == 127 for byte in word)
 
 
-def report(
-    output: Output, data: np.ndarray, lines: Lines, bad: BadRows, messages: dict[int, tuple[str, str]]
-) -> None:
+def report(output: Output, data: np.ndarray, lines: Lines, bad: BadRows, messages: dict[int, tuple[str, str]]) -> None:
     """Tell of the bad rows; ``messages`` holds for each kind the problem, with ``{}`` for the token, and a remedy."""
     for line, place, kind in output.errors.tolist():
         problem, remedy = messages[kind]
@@ -132,33 +143,28 @@ def report(
         bad.report(problem.format(token(data, place)), lines.file, lines.row + line, None, remedy)
 
 
-def to_sparse(
-    keys: dictionary.Keys, output: Output, learning: bool, merge: bool
-) -> tuple[dictionary.Keys, rows.Sparse, np.ndarray]:
-    """Give the keys of an output their ids.
+def to_rows(output: Output, ids: np.ndarray, merge: bool) -> rows.Sparse:
+    """The rows of an output, whose keys have the ids; entries of id 0 are dropped.
 
-    Returns the dictionary, the rows, and the ids of all entries as they came. New features are dropped unless
-    ``learning``. With ``merge`` entries of one row with the same id become one that is their sum; without it they
-    must be different already.
+    With ``merge`` entries of one row with the same id become one that is their sum; without it they must be different
+    already. The arrays given are used up.
     """
-    keys, ids = dictionary.lookup(keys, output.keys, learning)
     features, values = ids, output.values
     pointers = np.concatenate([[0], output.integers[:, 1]])
-    if not learning and not ids.all():
-        known = ids > 0
+    known = ids > 0
+    if not known.all():
         pointers = np.concatenate([[0], np.cumsum(known)])[pointers]
         features, values = features[known], values[known]
     if merge:
-        features = features.copy()
-        longest = int(np.diff(pointers).max(initial=0))
-        kept = _merge(pointers, features, values, np.zeros((8 << longest.bit_length(), 2), np.uint64))
+        slots = 8 << int(np.diff(pointers).max(initial=0)).bit_length()
+        kept = _merge(pointers, features, values, np.zeros(slots, np.uint64), np.zeros(slots, np.int64))
         features, values = features[:kept], values[:kept]
-    return keys, rows.sparse(pointers, features, values), ids
+    return rows.sparse(pointers, features, values)
 
 
 @compiled.inline
 def is_blank(byte):
-    return byte == BLANK or byte == TAB or byte == RETURN
+    return byte in (BLANK, TAB, RETURN)
 
 
 @compiled.inline
@@ -253,7 +259,7 @@ def read_short(data, place):
 def read_number(data, place):
     """A decimal number, exact to the last bit: (value, place of what follows, kind of the token)."""
     sign = data[place]
-    start = place + (sign == _MINUS or sign == _PLUS)
+    start = place + (sign in (_MINUS, _PLUS))
     mantissa, place = read_digits(data, start, np.uint64(0))
     digits, exponent = place - start, 0
     if data[place] == _POINT:
@@ -266,7 +272,7 @@ def read_number(data, place):
     if digits > 0:
         value, kind = _scaled(mantissa, digits, exponent)
     else:
-        value, kind = 0.0, NOT_FINITE if letter == _SMALL_N or letter == _SMALL_I else NOT_A_NUMBER
+        value, kind = 0.0, NOT_FINITE if letter in (_SMALL_N, _SMALL_I) else NOT_A_NUMBER
     return -value if sign == _MINUS else value, place, kind
 
 
@@ -274,7 +280,7 @@ def read_number(data, place):
 def _read_exponent(data, place, exponent, digits):
     """Add the integer after an "e": (exponent, place of what follows, digits, 0 where there is no integer)."""
     sign = data[place]
-    start = place + (sign == _MINUS or sign == _PLUS)
+    start = place + (sign in (_MINUS, _PLUS))
     power, place = read_digits(data, start, np.uint64(0))
     size = np.int64(power) if place - start < 6 else 99999  # as good as infinite either way
     return exponent - size if sign == _MINUS else exponent + size, place, digits if place > start else 0
@@ -338,15 +344,6 @@ def recall(place, longs, exact):
 
 
 @compiled.inline
-def seen_at(seen, mask, key, stamp):
-    """The slot of a key in the table of one row, whose slots hold a key and a stamp; older stamps are empty slots."""
-    slot = ((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
-    while seen[slot, 1] >= stamp and seen[slot, 0] != key:
-        slot = (slot + np.uint64(1)) & mask
-    return slot
-
-
-@compiled.inline
 def table_mask(size):
     """The mask of a power of two of slots, at least four times the size of a row."""
     slots = np.uint64(4)
@@ -355,24 +352,37 @@ def table_mask(size):
     return slots - np.uint64(1)
 
 
+@compiled.inline
+def first_slot(key, mask):
+    """Where the search for a key begins in the table of a row."""
+    return ((key * _MULTIPLIER) >> np.uint64(32)) & mask
+
+
 @compiled.entry
 def _merge(sources: str) -> Any:
-    def merge(pointers, features, values, seen):
-        """Add up entries of one row with the same feature, in place; returns how many entries are left."""
+    def merge(pointers, features, values, seen, places):
+        """Add up entries of one row with the same feature, in place; returns how many entries are left.
+
+        ``seen`` is a table of one row's features, each with the number of the row, so that older ones are empty slots;
+        ``places`` are their entries.
+        """
         assert sources
-        seen[:, 1] = 0
         kept = 0
         start = pointers[0]
         for i in range(len(pointers) - 1):
-            stop, begin = pointers[i + 1], kept
-            mask = table_mask(stop - start)
+            stop = pointers[i + 1]
+            mask, stamp = table_mask(stop - start), np.uint64(i + 1)
             for k in range(start, stop):
-                slot = seen_at(seen, mask, np.uint64(features[k]), np.uint64(begin + 1))
-                if seen[slot, 1] > np.uint64(begin):
-                    j = np.int64(seen[slot, 1]) - 1
+                feature = np.uint64(features[k])
+                slot = first_slot(feature, mask)
+                mark = stamp << np.uint64(32) | feature
+                while seen[slot] >> np.uint64(32) == stamp and seen[slot] != mark:
+                    slot = (slot + np.uint64(1)) & mask
+                if seen[slot] == mark:
+                    j = places[slot]
                     values[j] = min(max(values[j] + values[k], -_LARGEST), _LARGEST)  # the sum stays finite
                 else:
-                    seen[slot, 0], seen[slot, 1] = np.uint64(features[k]), np.uint64(kept + 1)
+                    seen[slot], places[slot] = mark, kept
                     features[kept], values[kept] = features[k], values[k]
                     kept += 1
             pointers[i + 1] = kept

@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from tunefree import compiled
 from tunefree.rows import read_only
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
+from tunefree.stream.arrays import of_numbers
 from tunefree.stream.batch import BadRows, Batch, Lines
 from tunefree.stream.tokens import BLANK, FINE, LINE_END, LONG, NOT_A_NUMBER, NOT_FINITE, TOO_LARGE
 
@@ -68,6 +68,7 @@ class VWEncoder:
 
     def __init__(self, hash_bits: int = 0) -> None:
         self.keys = dictionary.create(bits=hash_bits)
+        self._scratch = tokens.Scratch()
         self._names: list[np.ndarray] = []  # the bytes of the names, in the order of their ids
         self._sizes: list[np.ndarray] = []  # bytes of each name
 
@@ -78,15 +79,16 @@ class VWEncoder:
         is null, and a batch in which no row has a label has no target.
         """
         data, labelled = tokens.closed(lines.data), learning if labelled is None else labelled
-        output = tokens.tokenize(_tokenize, data, lambda text: text <= BLANK, labelled, np.empty(3))
+        output = tokens.tokenize(_tokenize, data, _is_blank, self._scratch, labelled, np.empty(3))
         tokens.report(output, data, lines, bad, _MESSAGES)
         known = self.keys.count
-        self.keys, rows, ids = tokens.to_sparse(self.keys, output, learning, merge=True)
+        self.keys, ids = dictionary.lookup(self.keys, output.keys, learning)
         if self.keys.count > known:
             self._keep_names(data, ids, output.places, known)
+        rows = tokens.to_rows(output, ids, merge=True)
         labels, weight = output.reals.T.copy()
         unknown = np.isnan(labels)
-        target = None if len(labels) and unknown.all() else pa.array(labels, mask=unknown)
+        target = None if len(labels) and unknown.all() else of_numbers(labels, unknown)
         numbers = output.integers[:, 0] + lines.row
         return Batch(rows, target, weight, numbers, _tags(data, output), lines.file, lines.position)
 
@@ -134,6 +136,10 @@ class VWEncoder:
         return encoder
 
 
+def _is_blank(text: np.ndarray) -> np.ndarray:
+    return text <= BLANK
+
+
 def _tags(data: np.ndarray, output: tokens.Output) -> list[str]:
     starts, stops = output.integers[:, 2], output.integers[:, 3]
     if not stops.any():
@@ -144,7 +150,7 @@ def _tags(data: np.ndarray, output: tokens.Output) -> list[str]:
 
 @compiled.inline
 def _ends_token(byte):
-    return tokens.is_blank(byte) or byte == LINE_END or byte == _BAR
+    return tokens.is_blank(byte) or byte in (LINE_END, _BAR)
 
 
 @compiled.inline
@@ -227,7 +233,7 @@ def _head_error(numbers, count, learning):
 @compiled.inline
 def _read_features(data, place, k, keys, values, places, longs, exact):
     """Read from the first bar to the end of a row: (entries after it, place reached, kind of error)."""
-    namespace, factor, kind = _NO_NAME, 1.0, FINE
+    namespace, factor, space, kind = _NO_NAME, 1.0, place, FINE
     while True:
         place = tokens.skip_blanks(data, place)
         if data[place] == LINE_END:
@@ -246,9 +252,9 @@ def _read_features(data, place, k, keys, values, places, longs, exact):
         if kind != FINE:
             break
         if opens:
-            namespace, factor = key, value
+            namespace, factor, space = key, value, start
         else:
-            keys[k], values[k], places[k] = key, value * factor, place
+            keys[k], values[k], places[k, 0], places[k, 1] = key, value * factor, place, space
             k += 1
             if not np.isfinite(value * factor):
                 kind = TOO_LARGE
@@ -259,7 +265,7 @@ def _read_features(data, place, k, keys, values, places, longs, exact):
 
 @compiled.entry
 def _tokenize(sources: str) -> Any:
-    def tokenize(data, reals, integers, keys, values, places, errors, longs, exact, seen, learning, numbers):
+    def tokenize(data, reals, integers, keys, values, places, errors, longs, exact, learning, numbers):
         """Tokenize whole lines, whose last byte is a line end: (rows, entries, errors)."""
         assert sources
         place, line, n, entries, n_errors = 0, 0, 0, 0, 0
@@ -306,16 +312,11 @@ def _copy_names(sources: str) -> Any:
         Fills in their sizes and returns the sum; copies the names where there is room for them.
         """
         assert sources
-        total, new, namespace, reached = 0, 0, 0, 0
+        total, new = 0, 0
         for k in range(len(ids)):
             if ids[k] == first + new:
                 begin = total
-                start = np.int64(places[k])
-                while start > reached and data[start - 1] != _BAR:
-                    start -= 1
-                namespace = start if start > reached else namespace
-                reached = np.int64(places[k])
-                for i in range(namespace, _end_of_name(data, namespace)):
+                for i in range(places[k, 1], _end_of_name(data, places[k, 1])):
                     if len(names) > 0:
                         names[total] = data[i]
                     total += 1
@@ -323,7 +324,7 @@ def _copy_names(sources: str) -> Any:
                     if len(names) > 0:
                         names[total] = _CARET
                     total += 1
-                for i in range(places[k], _end_of_name(data, places[k])):
+                for i in range(places[k, 0], _end_of_name(data, places[k, 0])):
                     if len(names) > 0:
                         names[total] = data[i]
                     total += 1

@@ -1,0 +1,403 @@
+"""The linear estimators beyond scikit-learn's own checks."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from itertools import pairwise
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import make_classification
+from sklearn.ensemble import VotingClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from tunefree.estimators import PiSTOLClassifier, PiSTOLRegressor, ScInOLClassifier, ScInOLRegressor, validation
+from tunefree.model import Labels, Model
+from tunefree.rows import dense
+
+CLASSIFIERS = (ScInOLClassifier, PiSTOLClassifier)
+REGRESSORS = (ScInOLRegressor, PiSTOLRegressor)
+STREAM = {"epochs": 1, "shuffle": False}
+every = pytest.mark.parametrize("cls", CLASSIFIERS + REGRESSORS)
+classifiers = pytest.mark.parametrize("cls", CLASSIFIERS)
+regressors = pytest.mark.parametrize("cls", REGRESSORS)
+quick = settings(max_examples=25, deadline=None)
+
+
+def table(n=120, d=5, n_classes=2, seed=0):
+    """Rows with zeros, features of very different scales, and labels that depend on them."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.6)
+    y = (X @ rng.normal(size=(d, n_classes))).argmax(axis=1)
+    y[:n_classes] = np.arange(n_classes)
+    return X * np.logspace(-3, 3, d), y
+
+
+def bits(model, X):
+    """All that a model says, to compare bit for bit."""
+    said = [model.predict(X), model.coef_, model.intercept_]
+    return [*said, model.decision_function(X)] if hasattr(model, "decision_function") else said
+
+
+def assert_same(one, other, X):
+    for a, b in zip(bits(one, X), bits(other, X), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@every
+@quick
+@given(
+    seed=st.integers(0, 2**16),
+    n_classes=st.integers(2, 4),
+    cuts=st.lists(st.integers(0, 40), max_size=5),
+    kind=st.sampled_from(["dense", "sparse", "averaged"]),
+    weighted=st.booleans(),
+)
+def test_partial_fit_in_any_batches_is_fit(cls, seed, n_classes, cuts, kind, weighted):
+    X, y = table(40, 3, n_classes, seed)
+    X, average = sparse.csr_array(X) if kind == "sparse" else X, kind == "averaged"
+    weight = np.random.default_rng(seed).choice([0.0, 0.5, 3.0], 40) if weighted else np.ones(40)
+    weight[0] = 1.0
+    whole = cls(average=average, **STREAM).fit(X, y, weight)
+    parts = cls(average=average)
+    known = {"classes": np.unique(y)} if cls in CLASSIFIERS else {}
+    edges = sorted({0, 40, *cuts})
+    for start, stop in pairwise(edges):
+        parts.partial_fit(X[start:stop], y[start:stop], sample_weight=weight[start:stop], **known)
+    assert_same(whole, parts, X)
+    assert whole.progressive_loss_ == parts.progressive_loss_
+    assert whole.t_ == parts.t_ == (weight > 0).sum()
+
+
+@classifiers
+@quick
+@given(seed=st.integers(0, 2**16), cut=st.integers(1, 39), labels=st.permutations(["b", "c", "a", "d"]))
+def test_classes_that_appear_later_do_so_at_their_row(cls, seed, cut, labels):
+    X, y = table(40, 3, 4, seed)
+    y = np.array(labels)[y]
+    once = cls().partial_fit(X, y)
+    twice = cls().partial_fit(X[:cut], y[:cut]).partial_fit(X[cut:], y[cut:])
+    assert once.classes_.tolist() == ["a", "b", "c", "d"]
+    assert_same(once, twice, X)
+    np.testing.assert_allclose(once.predict_proba(X).sum(axis=1), 1.0)
+    np.testing.assert_array_equal(once.classes_[once.predict_proba(X).argmax(axis=1)], once.predict(X))
+
+
+@every
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("options", [STREAM, {"epochs": 2, "random_state": 3}])
+def test_kinds_of_table_give_the_same_bits(cls, options):
+    X, y = table(n_classes=3)
+    names = list("abcde")
+    reference = cls(**options).fit(X, y)
+    kinds = [
+        np.asfortranarray(X), sparse.csr_matrix(X), sparse.csc_array(X), sparse.coo_array(X), sparse.lil_array(X),
+        pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names),
+    ]  # fmt: skip
+    for kind in kinds:
+        model = cls(**options).fit(kind, y)
+        assert_same(reference, model, X)
+        np.testing.assert_array_equal(reference.predict(X), model.predict(kind))
+    assert model.feature_names_in_.tolist() == names
+    assert model.n_features_in_ == 5
+
+
+@every
+@pytest.mark.parametrize("in_sparse", [False, True])
+def test_rows_are_learned_in_blocks_without_a_trace(cls, in_sparse, monkeypatch):
+    X, y = table(100, n_classes=3)
+    X, y = sparse.csr_array(X) if in_sparse else X, np.where(np.arange(100) < 60, y % 2, y)  # class 2 comes late
+    fitted, streamed = cls().fit(X, y), cls().partial_fit(X, y)
+    monkeypatch.setattr(validation, "BLOCK", 16)
+    assert_same(fitted, cls().fit(X, y), X)
+    assert_same(streamed, cls().partial_fit(X, y), X)
+
+
+@every
+def test_predicting_between_batches_changes_nothing(cls):
+    X, y = table()
+    watched = cls().partial_fit(X[:60], y[:60])
+    before = watched.predict(X), watched.coef_
+    watched.partial_fit(X[60:], y[60:])
+    assert (watched.coef_ != before[1]).any()
+    assert_same(watched, cls().partial_fit(X[:60], y[:60]).partial_fit(X[60:], y[60:]), X)
+
+
+@every
+def test_frames_with_other_columns_are_refused(cls):
+    X, y = table()
+    model = cls().fit(pd.DataFrame(X, columns=list("abcde")), y)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(pd.DataFrame(X, columns=list("abcdf")))
+
+
+@every
+def test_duplicate_entries_are_summed_and_nothing_is_changed(cls):
+    data, indices, pointers = np.array([1.0, 2.0, 4.0, 8.0]), np.array([1, 1, 0, 1]), np.array([0, 3, 4])
+    X = sparse.csr_array((data, indices, pointers), shape=(2, 2))
+    before = [part.copy() for part in (data, indices, pointers)]
+    assert_same(cls().fit(X, [0, 1]), cls().fit([[4.0, 3.0], [0.0, 8.0]], [0, 1]), X)
+    for part, old in zip((X.data, X.indices, X.indptr), before, strict=True):
+        np.testing.assert_array_equal(part, old)
+
+
+@every
+@pytest.mark.parametrize("indices", [[0, 7], [0, -1]])
+def test_indices_out_of_range_are_refused(cls, indices):
+    X = sparse.csr_array(np.eye(2))
+    X.indices = np.array(indices, np.int32)
+    with pytest.raises(ValueError, match="ind"):
+        cls().fit(X, [0, 1])
+
+
+@every
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_not_a_number_is_refused(cls, bad, kind):
+    X, y = table()
+    model = cls().fit(X, y)
+    X[3, 1] = bad
+    for use in (lambda: cls().fit(kind(X), y), lambda: model.partial_fit(kind(X), y), lambda: model.predict(kind(X))):
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
+            use()
+
+
+@every
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [([-1.0, 1.0], "Negative"), ([np.nan, 1.0], "NaN"), ([1.0], "shape"), ([[1.0, 1.0]], "1D"), ([0.0, 0.0], "zero")],
+)
+def test_bad_weights_are_refused(cls, weight, message):
+    with pytest.raises(ValueError, match=message):
+        cls().fit([[0.0], [1.0]], [0, 1], sample_weight=weight)
+
+
+@every
+@quick
+@given(seed=st.integers(0, 2**16), shuffle=st.booleans())
+def test_weight_zero_is_removal_and_weight_one_is_none(cls, seed, shuffle):
+    X, y = table(40, 3, 3, seed)
+    kept = np.random.default_rng(seed).random(40) < 0.6
+    kept[:3] = True
+    options = {"epochs": 2, "shuffle": shuffle}
+    assert_same(cls(**options).fit(X, y), cls(**options).fit(X, y, np.ones(40)), X)
+    assert_same(cls(**options).fit(X, y, kept), cls(**options).fit(X[kept], y[kept]), X)
+
+
+@every
+@quick
+@given(seed=st.integers(0, 2**16), in_sparse=st.booleans())
+def test_shuffled_weights_are_copies_in_any_order(cls, seed, in_sparse):
+    X, y = table(30, 3, 3, seed)
+    rng = np.random.default_rng(seed)
+    weight = rng.integers(0, 5, 30)
+    weight[:3] += 1
+    copies = rng.permutation(np.repeat(np.arange(30), weight))
+    rows = sparse.csr_array(X) if in_sparse else X
+    assert_same(cls().fit(rows, y, weight), cls().fit(X[copies], y[copies]), X)
+
+
+def test_heavy_weights_do_not_make_endless_rounds():
+    X, y = table(1000)
+    weight = np.full(1000, 1e9)
+    weight[0] = 1e-3
+    rounds = validation.shuffled(validation.spread(X, y, weight), weight, np.random.RandomState(0))
+    assert len(rounds.row) <= 1000 + validation.FEW_ROUNDS
+    np.testing.assert_allclose(np.bincount(rounds.row, rounds.weight), weight)
+    np.testing.assert_allclose(np.bincount(rounds.row, rounds.counts), weight)
+
+
+@every
+def test_random_state_decides_the_order(cls):
+    X, y = table()
+    same, other = cls(random_state=1).fit(X, y), cls(random_state=2).fit(X, y)
+    assert_same(cls(random_state=1).fit(X, y), same, X)
+    assert (same.coef_ != other.coef_).any()
+
+
+@classifiers
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_conventions_of_scikit_learn(cls, n_classes):
+    X, y = table(200, n_classes=n_classes)
+    model = cls().fit(X, y)
+    columns = n_classes if n_classes > 2 else 1
+    assert model.coef_.shape == (columns, 5)
+    assert model.intercept_.shape == (columns,)
+    margins = model.decision_function(X)
+    assert margins.shape == ((200, n_classes) if n_classes > 2 else (200,))
+    by_hand = X @ model.coef_.T + model.intercept_
+    np.testing.assert_allclose(margins.reshape(200, -1), by_hand, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
+    assert model.score(X, y) > 0.8
+
+
+@classifiers
+def test_the_second_class_is_the_positive_one_in_whatever_order_classes_came(cls):
+    X, y = table(200)
+    names = np.array(["no", "yes"])[y]
+    first = int(np.argmax(y == 1))
+    order = np.r_[first, np.delete(np.arange(200), first)]  # "yes" is met first
+    model = cls(**STREAM).partial_fit(X[order], names[order])
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert np.mean((model.decision_function(X) > 0) == (y == 1)) > 0.8
+    np.testing.assert_array_equal(model.predict_proba(X)[:, 1] > 0.5, model.decision_function(X) > 0)
+    np.testing.assert_allclose(model.decision_function(X), X @ model.coef_[0] + model.intercept_[0], atol=1e-9)
+
+
+@regressors
+def test_coefficients_of_a_regressor(cls):
+    X, _ = table(300)
+    y = 1e6 * (X @ [300.0, 30.0, 1.0, 0.1, 0.01] + 7.0)
+    model = cls().fit(X, y)
+    assert model.coef_.shape == (5,)
+    assert model.intercept_.shape == (1,)
+    np.testing.assert_allclose(model.predict(X), X @ model.coef_ + model.intercept_, rtol=1e-9)
+    assert model.score(X, y) > 0.9
+
+
+def test_progressive_loss_is_of_rows_not_yet_learned():
+    X, y = table(50)
+    model = ScInOLClassifier(**STREAM).fit(X, y)
+    losses = [np.log(2.0)]
+    for i in range(1, 50):
+        so_far = ScInOLClassifier().partial_fit(X[:i], y[:i], classes=[0, 1])
+        shown = so_far.partial_fit(X[i : i + 1], y[i : i + 1])
+        losses.append(shown.progressive_loss_ * (i + 1) - sum(losses))
+    np.testing.assert_allclose(model.progressive_loss_, np.mean(losses))
+    weight = np.linspace(0.0, 3.0, 50)
+    by_model = Model("classification", classes=[0, 1], n_features=6)
+    _, suffered = by_model.learn(dense(X[1:]), Labels.of(y[1:]), weight[1:])
+    weighted = ScInOLClassifier(epochs=2, shuffle=False).fit(X, y, weight)
+    np.testing.assert_allclose(weighted.progressive_loss_, np.average(suffered, weights=weight[1:]))
+
+
+@classifiers
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_class_weights_are_sample_weights(cls, shuffle):
+    X, y = table(90, n_classes=3)
+    X, y = X[y != 2], y[y != 2]
+    options = {"epochs": 2, "shuffle": shuffle}
+    by_dict = cls(class_weight={0: 2.0, 1: 0.5}, **options).fit(X, y)
+    assert_same(by_dict, cls(**options).fit(X, y, np.where(y == 0, 2.0, 0.5)), X)
+    share = len(y) / (2 * np.bincount(y))
+    balanced = cls(class_weight="balanced", **options)
+    assert_same(balanced.fit(X, y), cls(class_weight=dict(enumerate(share)), **options).fit(X, y), X)
+    with pytest.raises(ValueError, match="partial_fit does not see"):
+        balanced.partial_fit(X, y)
+
+
+@every
+@pytest.mark.parametrize("kind", ["pickle", "deepcopy", "joblib"])
+def test_copies_predict_and_learn_alike(cls, kind, tmp_path):
+    X, y = table(n_classes=3)
+    model = cls(average=True).partial_fit(X[:60], y[:60])
+    if kind == "pickle":
+        copied = pickle.loads(pickle.dumps(model))
+    elif kind == "deepcopy":
+        copied = copy.deepcopy(model)
+    else:
+        copied = joblib.load(joblib.dump(model, tmp_path / "model")[0])
+    assert_same(model, copied, X)
+    assert_same(model.partial_fit(X[60:], y[60:]), copied.partial_fit(X[60:], y[60:]), X)
+
+
+@every
+def test_refitting_forgets_and_warm_start_goes_on(cls):
+    X, y = table()
+    fresh = cls(**STREAM).fit(X, y)
+    again = cls(**STREAM, average=True).fit(X[:50], y[:50])
+    assert_same(again.set_params(average=False).fit(X, y), fresh, X)
+    wider = np.c_[X, X]
+    assert clone(fresh).fit(wider, y).n_features_in_ == fresh.fit(wider, y).n_features_in_ == 10
+    two = cls(epochs=2, shuffle=False).fit(X, y)
+    warm = cls(warm_start=True, **STREAM).fit(X, y).fit(X, y)
+    assert_same(two, warm, X)
+
+
+@every
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"epochs": 0}, {"epochs": 1.5}, {"epochs": True}, {"shuffle": 1}, {"average": "yes"}, {"loss": "logit"},
+        {"loss": None}, {"warm_start": None}, {"epsilon": 0}, {"epsilon": np.nan}, {"variant": 3}, {"variant": True},
+        {"a": -1.0}, {"b": "1"}, {"coordinate": 1}, {"fit_intercept": None}, {"class_weight": "even"},
+        {"class_weight": {0: -1.0}},
+    ],
+)  # fmt: skip
+def test_bad_parameters_are_named(cls, bad):
+    if set(bad) <= set(cls().get_params()):
+        with pytest.raises(ValueError, match=next(iter(bad)) if "loss" not in bad else "loss"):
+            cls(**bad).fit(*table())
+
+
+@classifiers
+def test_only_the_logistic_loss_gives_probabilities(cls):
+    X, y = table()
+    hinge = cls(loss="hinge").fit(X, y)
+    assert hinge.score(X, y) > 0.8
+    assert not hasattr(hinge, "predict_proba")
+    with pytest.raises(AttributeError) as raised:
+        hinge.predict_log_proba(X)
+    assert "loss='hinge'" in str(raised.value.__cause__)
+
+
+@classifiers
+def test_few_classes(cls):
+    X, y = table()
+    with pytest.raises(ValueError, match="number of classes has to be greater than one"):
+        cls().fit(X, np.ones(len(X)))
+    with pytest.raises(NotFittedError):
+        cls().predict(X)
+    with pytest.raises(NotFittedError):
+        cls().partial_fit(X, y, sample_weight=np.zeros(len(X))).predict(X)
+    model = cls().partial_fit(X, np.full(len(X), "only"))
+    assert set(model.predict(X)) == {"only"}
+    assert model.predict_proba(X).tolist() == [[1.0]] * len(X)
+    with pytest.raises(ValueError, match="another type"):
+        model.partial_fit(X, y)
+
+
+@every
+def test_intercept(cls):
+    X = np.zeros((50, 1))
+    y = np.r_[np.zeros(10), np.ones(40)]
+    assert cls().fit(X, y).intercept_[0] > 0.2
+    if cls in CLASSIFIERS:
+        assert cls(fit_intercept=False).fit(X, y).intercept_.tolist() == [0.0]
+
+
+@every
+def test_finite_whatever_the_scale(cls):
+    X, y = table(60, 3)
+    X = X * [1e-290, 1.0, 1e290]
+    model = cls().fit(X, y)
+    for said in bits(model, X)[1:]:
+        assert np.isfinite(said.astype(float)).all()
+
+
+def test_with_the_tools_of_scikit_learn():
+    X, y = make_classification(200, n_informative=4, n_classes=3, n_clusters_per_class=1, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), ScInOLClassifier())
+    assert np.mean(cross_val_predict(pipeline, X, y, cv=3) == y) > 0.6
+    grid = GridSearchCV(PiSTOLClassifier(), {"coordinate": [True, False]}, cv=2, scoring="neg_log_loss").fit(X, y)
+    assert grid.best_params_["coordinate"] in (True, False)
+    for model in (
+        CalibratedClassifierCV(ScInOLClassifier(loss="hinge"), cv=2),
+        OneVsRestClassifier(PiSTOLClassifier()),
+        VotingClassifier([("one", ScInOLClassifier()), ("two", PiSTOLClassifier())], voting="soft"),
+    ):
+        assert model.fit(X, y).score(X, y) > 0.6
+        np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)

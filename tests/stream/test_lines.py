@@ -1,0 +1,194 @@
+"""Texts are cut into whole lines, whatever the block size and the compression, and read on from any place."""
+
+import bz2
+import gzip
+import io
+import lzma
+import types
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tunefree.errors import DataError
+from tunefree.stream import lines
+from tunefree.stream.batch import Position
+from tunefree.stream.lines import read_header, read_lines
+
+TEXTS = st.text(st.sampled_from('a,"\r\n é'), max_size=60).map(str.encode)
+
+
+def write(folder: Path, name: str, content: bytes) -> str:
+    path = folder / name
+    path.write_bytes(content)
+    return str(path)
+
+
+def together(chunks) -> bytes:
+    return b"".join(chunk.data.tobytes() for chunk in chunks)
+
+
+def standard_input(monkeypatch, content: bytes) -> None:
+    monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(content)))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(TEXTS, max_size=3), st.integers(1, 40), st.booleans())
+def test_chunks_are_whole_lines_and_can_be_read_on_from_every_place(tmp_path_factory, texts, block_size, header):
+    folder = tmp_path_factory.mktemp("texts")
+    files = [write(folder, f"{i}.txt", text) for i, text in enumerate(texts)]
+    chunks = list(read_lines(files, block_size=block_size, header=header))
+    rest = [text.partition(b"\n")[2] if header else text for text in texts]
+    for file, expected in zip(files, rest, strict=True):
+        own = [chunk for chunk in chunks if chunk.file == file]
+        assert together(own) == expected
+        seen = 0
+        for chunk in own:
+            assert chunk.row == seen + 1
+            seen += chunk.data.tobytes().count(b"\n") + (chunk.data[-1] != 10)
+            assert chunk is own[-1] or chunk.data[-1] == 10
+    for i, chunk in enumerate(chunks):
+        again = list(read_lines(files, chunk.position, block_size, header=header))
+        assert [(c.data.tobytes(), *c[1:]) for c in again] == [(c.data.tobytes(), *c[1:]) for c in chunks[i + 1 :]]
+
+
+@settings(max_examples=200, deadline=None)
+@given(TEXTS, st.integers(1, 20))
+def test_quoted_line_ends_do_not_cut(tmp_path_factory, text, block_size):
+    file = write(tmp_path_factory.mktemp("texts"), "a.csv", text)
+    chunks = list(read_lines([file], block_size=block_size, quoted=True))
+    assert together(chunks) == text
+    for chunk in chunks[:-1]:
+        assert chunk.data.tobytes().count(b'"') % 2 == 0
+        assert chunk.data[-1] == 10
+    records, inside = 0, False
+    for byte in text:
+        inside ^= byte == 34
+        records += byte == 10 and not inside
+    if chunks:
+        left_open = not text.endswith(b"\n") or inside
+        assert chunks[-1].position.row == records + left_open
+
+
+def test_header_may_hold_quoted_line_ends_and_a_byte_order_mark(tmp_path):
+    file = write(tmp_path, "a.csv", b'\xef\xbb\xbf"x\ny",z\r\n1,2\n')
+    assert read_header(file, quoted=True) == b'"x\ny",z'
+    assert together(read_lines([file], quoted=True, header=True)) == b"1,2\n"
+    assert together(read_lines([file])) == b'"x\ny",z\r\n1,2\n'
+
+
+def test_header_longer_than_the_first_look(tmp_path):
+    header = b"x," * 20000
+    file = write(tmp_path, "a.csv", header + b"\n1\n")
+    assert read_header(file) == header
+    assert [(chunk.data.tobytes(), chunk.row) for chunk in read_lines([file], header=True)] == [(b"1\n", 1)]
+
+
+def compress(name: str, content: bytes) -> bytes:
+    by_library = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+    if name in by_library:
+        return by_library[name](content)
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, {".zst": "zstd", ".lz4": "lz4", ".br": "brotli"}[name]) as stream:
+        stream.write(content)
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.mark.parametrize("extension", [".gz", ".bz2", ".xz", ".zst", ".lz4", ".br"])
+def test_compressed(tmp_path, monkeypatch, extension):
+    text = b"".join(b"%d one\n" % i for i in range(3000))
+    packed = compress(extension, text)
+    file = write(tmp_path, "a.txt" + extension, packed)
+    chunks = list(read_lines([file], block_size=1000))
+    assert together(chunks) == text
+    assert together(read_lines([file], chunks[4].position, 1000)) == together(chunks[5:])
+    empty = write(tmp_path, "b.txt" + extension, compress(extension, b""))
+    assert list(read_lines([empty])) == []
+    cut = write(tmp_path, "c.txt" + extension, packed[:-9])
+    with pytest.raises(DataError, match="damaged.*get the file again"):
+        list(read_lines([cut]))
+    if extension != ".br":  # the one that cannot be told by its bytes
+        standard_input(monkeypatch, packed)
+        assert together(read_lines(["-"])) == text
+
+
+@pytest.mark.parametrize("extension", [".gz", ".bz2", ".xz"])
+def test_compressed_in_parts(tmp_path, extension):
+    file = write(tmp_path, "a" + extension, compress(extension, b"a\nb") + compress(extension, b"c\n"))
+    assert together(read_lines([file])) == b"a\nbc\n"
+
+
+def test_damaged_bytes(tmp_path):
+    packed = bytearray(gzip.compress(bytes(range(256)) * 50))
+    packed[40] ^= 255
+    with pytest.raises(DataError, match="damaged"):
+        list(read_lines([write(tmp_path, "a.gz", bytes(packed))]))
+
+
+def test_standard_input_is_looked_at_and_then_read(monkeypatch):
+    standard_input(monkeypatch, b"x,y\n1,2\n3,4\n")
+    assert read_header("-") == b"x,y"
+    assert [(c.data.tobytes(), c.row, c.file) for c in read_lines(["-"], block_size=4, header=True)] == [
+        (b"1,2\n", 1, "standard input"),
+        (b"3,4\n", 2, "standard input"),
+    ]
+    with pytest.raises(DataError, match="has been read already.*save it to a file"):
+        list(read_lines(["-"]))
+
+
+def test_standard_input_goes_on_from_a_place(monkeypatch):
+    standard_input(monkeypatch, b"one\ntwo\nthree\n")
+    stream = read_lines(["-"], block_size=4)
+    position = next(stream).position
+    stream.close()
+    assert together(read_lines(["-"], position)) == b"two\nthree\n"
+    standard_input(monkeypatch, b"one\ntwo\nthree\n")  # a new process
+    assert together(read_lines(["-"], position)) == b"two\nthree\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("absent.txt", None, "absent.txt: there is no such file; check the path"),
+        (".", None, "is a directory; name the files in it"),
+        ("a.gz", b"plain text", "the name promises gzip, the bytes are not; rename or mend the file"),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path, name, content, message):
+    if content is not None:
+        write(tmp_path, name, content)
+    with pytest.raises(DataError, match=message):
+        list(read_lines([str(tmp_path / name)]))
+
+
+def test_a_file_without_permission(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError
+
+    monkeypatch.setattr(lines.os, "stat", refuse)
+    with pytest.raises(DataError, match="not permitted; change its permissions"):
+        list(read_lines([str(tmp_path / "a")]))
+
+
+def test_a_line_too_long(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "LONGEST_LINE", 64)
+    exact = write(tmp_path, "a", b"x" * 63 + b"\nshort\n")
+    assert len(list(read_lines([exact], block_size=8))) == 2
+    with pytest.raises(DataError, match="a line is longer than 64 bytes"):
+        list(read_lines([write(tmp_path, "b", b"x" * 64 + b"\n")], block_size=8))
+    with pytest.raises(DataError, match="every quote closed"):
+        list(read_lines([write(tmp_path, "c", b'"' + b"x\n" * 64)], block_size=8, quoted=True))
+
+
+def test_a_place_past_the_end(tmp_path):
+    with pytest.raises(DataError, match="end before the place to go on from"):
+        list(read_lines([write(tmp_path, "a", b"one\n")], Position(0, 5, 1)))
+    with pytest.raises(DataError, match="end before the place to go on from"):
+        list(read_lines([write(tmp_path, "a.gz", gzip.compress(b"one\n"))], Position(0, 5, 1)))
+
+
+def test_chunks_are_read_only(tmp_path):
+    (chunk,) = read_lines([write(tmp_path, "a", b"one\n")])
+    assert not chunk.data.flags.writeable
