@@ -107,7 +107,7 @@ def test_compressed(tmp_path, monkeypatch, extension):
     empty = write(tmp_path, "b.txt" + extension, compress(extension, b""))
     assert list(read_lines([empty])) == []
     cut = write(tmp_path, "c.txt" + extension, packed[:-9])
-    with pytest.raises(DataError, match="damaged.*get the file again"):
+    with pytest.raises(DataError, match=r"damaged.*get the file again"):
         list(read_lines([cut]))
     if extension != ".br":  # the one that cannot be told by its bytes
         standard_input(monkeypatch, packed)
@@ -134,7 +134,7 @@ def test_standard_input_is_looked_at_and_then_read(monkeypatch):
         (b"1,2\n", 1, "standard input"),
         (b"3,4\n", 2, "standard input"),
     ]
-    with pytest.raises(DataError, match="has been read already.*save it to a file"):
+    with pytest.raises(DataError, match=r"has been read already.*save it to a file"):
         list(read_lines(["-"]))
 
 

@@ -27,7 +27,7 @@ class Keys(NamedTuple):
 
     slots: np.ndarray  # (m, 2) uint64: key and id, id 0 where the slot is empty; m a power of two
     known: np.ndarray  # (m / 2,) uint64: the keys in the order of their ids
-    count: int  # keys known
+    count: int  # type: ignore[assignment]  # keys known
     first: int  # the id of the first key
     bits: int  # hashing: the ids are `bits` bits of the key and no key is kept; 0: exact
 

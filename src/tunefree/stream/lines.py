@@ -74,7 +74,7 @@ class Text:
         if filled < size:
             block = np.empty(size, np.uint8)
             block[:filled] = self._ahead
-            view = memoryview(block)
+            view = block.data
             with _reading(self.name):
                 while filled < size and (count := self.stream.readinto(view[filled:])):
                     filled += count
@@ -119,7 +119,7 @@ class _Record(NamedTuple):
 
     first: int  # bytes up to and with the first line end, or 0
     last: int  # bytes up to and with the last line end, or 0
-    count: int  # line ends
+    lines: int  # line ends
 
 
 def read_lines(
@@ -255,7 +255,7 @@ def _chunks(text: Text, begin: Position, block_size: int, quoted: bool, header: 
         data = text.take(ends.last)
         if not len(data):
             return
-        first, rows = rows + 1, rows + ends.count
+        first, rows = rows + 1, rows + ends.lines
         data.flags.writeable = False
         yield Lines(data, text.name, first, Position(begin.file, text.offset, rows))
 
@@ -284,7 +284,7 @@ def _line_ends(text: Text, block_size: int, quoted: bool) -> _Record:
         window = text.peek(size)
         ends = _find_ends(window, quoted)
         if len(window) < size:  # the end: the last line may lack its line end
-            return _Record(ends.first, len(window), ends.count + (ends.last < len(window)))
+            return _Record(ends.first, len(window), ends.lines + (ends.last < len(window)))
         if ends.last:
             return ends
         size = _grown(size, text)

@@ -189,7 +189,7 @@ def trailing_zeros(word):
 
 @overload(trailing_zeros)
 def _trailing_zeros(word):
-    return lambda word: count_trailing_zeros(word)
+    return lambda word: count_trailing_zeros(word)  # type: ignore[call-arg]
 
 
 @compiled.inline

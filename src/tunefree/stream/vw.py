@@ -3,7 +3,8 @@
 As Vowpal Wabbit reads it: a word that touches the first bar is the tag, with or without an apostrophe; a namespace's
 value multiplies its features; a feature without a value has the value 1; a bar followed by a blank opens the namespace
 without a name. Two things are refused that it accepts: features of no name (``:3``) and a base (initial prediction)
-other than 0. Names may hold any bytes but control characters, blanks, colons and bars.
+other than 0. A tab is a blank everywhere (there, what stands before a tab in front of the first bar is ignored).
+Names may hold any bytes but control characters, blanks, colons and bars.
 """
 
 from __future__ import annotations
