@@ -6,6 +6,7 @@ import io
 import lzma
 import types
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -87,7 +88,7 @@ def test_header_longer_than_the_first_look(tmp_path):
 
 
 def compress(name: str, content: bytes) -> bytes:
-    by_library = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+    by_library: dict[str, Any] = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
     if name in by_library:
         return by_library[name](content)
     sink = pa.BufferOutputStream()
@@ -142,7 +143,7 @@ def test_standard_input_goes_on_from_a_place(monkeypatch):
     standard_input(monkeypatch, b"one\ntwo\nthree\n")
     stream = read_lines(["-"], block_size=4)
     position = next(stream).position
-    stream.close()
+    del stream
     assert together(read_lines(["-"], position)) == b"two\nthree\n"
     standard_input(monkeypatch, b"one\ntwo\nthree\n")  # a new process
     assert together(read_lines(["-"], position)) == b"two\nthree\n"

@@ -180,7 +180,10 @@ def test_cuts_change_nothing(tmp_path_factory, rows, block_size):
     path.write_text("".join(" ".join([label, *(f"{i}:{v}" for i, v in pairs)]) + "\n" for label, pairs in rows))
     results = []
     for size in (block_size, 1 << 20):
-        encoder, entries, labels, numbers = SvmlightEncoder(), [], [], []
+        encoder = SvmlightEncoder()
+        entries: list = []
+        labels: list = []
+        numbers: list = []
         for lines in read_lines([str(path)], block_size=size):
             batch = encoder.encode(lines, True, BadRows())
             entries += zip(batch.rows.features.tolist(), batch.rows.values.tolist(), strict=True)

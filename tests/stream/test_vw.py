@@ -190,12 +190,15 @@ def test_cuts_change_nothing(tmp_path_factory, lines, block_size):
     path.write_bytes("".join(line + "\n" for line in lines).encode())
     results = []
     for size in (block_size, 1 << 20):
-        encoder, entries, labels, tags = VWEncoder(), [], [], []
+        encoder = VWEncoder()
+        entries: list = []
+        labels: list = []
+        tags: list = []
         for chunk_read in read_lines([str(path)], block_size=size):
             batch = encoder.encode(chunk_read, True, BadRows(skip=True))
             entries += zip(batch.rows.features.tolist(), batch.rows.values.tolist(), strict=True)
             labels += batch.target.to_pylist() if batch.target else []
-            tags += batch.tags
+            tags += batch.tags or []
         arrays, header = encoder.state()
         results.append((entries, labels, tags, {name: array.tobytes() for name, array in arrays.items()}, header))
     assert results[0] == results[1]

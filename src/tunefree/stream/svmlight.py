@@ -66,7 +66,7 @@ class SvmlightEncoder:
     def encode(self, lines: Lines, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
         """The rows of a chunk of text; new features are learned or, at prediction, left out. Every row has a label."""
         data = tokens.closed(lines.data)
-        output = tokens.tokenize(_tokenize, data, _is_colon, self._scratch, np.uint64(not self.zero_based))
+        output = tokens.tokenize(_tokenize, data, 4, self._scratch, np.uint64(not self.zero_based))
         tokens.report(output, data, lines, bad, _MESSAGES)
         self.keys, ids = dictionary.lookup(self.keys, output.keys, learning)
         rows = tokens.to_rows(output, ids, merge=self.keys.bits > 0)
@@ -95,10 +95,6 @@ class SvmlightEncoder:
         return encoder
 
 
-def _is_colon(text: np.ndarray) -> np.ndarray:
-    return text == _COLON
-
-
 @compiled.inline
 def _ends_token(byte):
     return tokens.is_blank(byte) or byte in (LINE_END, _HASH)
@@ -122,7 +118,9 @@ def _skip_query(data, place):
     """Skip ``qid:n``: (place of what follows, kind of error)."""
     kind = FINE
     if data[place] == 113 and data[place + 1] == 105 and data[place + 2] == 100 and data[place + 3] == _COLON:
-        _, stop = tokens.read_digits(data, place + 4, np.uint64(0))
+        stop = place + 4
+        while data[stop] >= 48 and data[stop] < 58:
+            stop += 1
         kind = FINE if stop > place + 4 and _ends_token(data[stop]) else _QUERY
         place = stop if kind == FINE else place
     return place, kind

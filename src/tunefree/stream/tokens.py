@@ -17,7 +17,7 @@ from tunefree.stream.batch import BadRows, Lines
 FINE, LONG, NOT_A_NUMBER, NOT_FINITE, TOO_LARGE = 0, 1, 2, 3, 4
 
 PADDING = 16
-_PIECE = 1 << 16
+_PIECE = 1 << 16  # bytes that stay in the first caches
 TAB, LINE_END, RETURN, BLANK = 9, 10, 13, 32
 _PLUS, _MINUS, _POINT, _ZERO = 43, 45, 46, 48
 _SMALL_E, _SMALL_I, _SMALL_N, _SMALL_BIT = 101, 105, 110, 32
@@ -56,27 +56,22 @@ class Scratch:
 
 
 def tokenize(
-    tokenizer: Callable[..., tuple[int, int, int]],
-    data: np.ndarray,
-    separates: Callable[[np.ndarray], np.ndarray],
-    scratch: Scratch,
-    *options: Any,
+    tokenizer: Callable[..., tuple[int, int, int]], data: np.ndarray, shortest: int, scratch: Scratch, *options: Any
 ) -> Output:
-    """Run a tokenizer over whole lines, in which every entry has a byte of its own that ``separates`` picks out.
+    """Run a tokenizer over whole lines, whose entries have at least so many bytes; the output lasts until the next.
 
     Numbers that need more than double arithmetic to be exact to the last bit (more than 19 digits, large exponents)
     are rare: the first run notes where they are, Python reads them, and a second run takes them from there.
     """
-    n, entries = _measure(data, separates)
-    longs = scratch.array(
-        "longs", (len(data) // 4 + 2,), np.int32
-    )  # such a number has at least 4 characters; the first is the count
+    n = sum(int(np.count_nonzero(data[i : i + _PIECE] == LINE_END)) for i in range(0, len(data), _PIECE))
+    entries = len(data) // shortest
+    longs = scratch.array("longs", (len(data) // 4 + 2,), np.int32)  # such a number has at least 4 bytes; first a count
     exact = np.empty(0)
     output = Output(
         reals=np.ones((n, 2)),
         integers=np.zeros((n, 4), np.int64),
         keys=scratch.array("keys", (entries,), np.uint64),
-        values=np.empty(entries),
+        values=scratch.array("values", (entries,), np.float64),
         places=scratch.array("places", (entries, 2), np.int32),
         errors=np.empty((n, 3), np.int64),
     )
@@ -109,13 +104,6 @@ def closed(data: np.ndarray) -> np.ndarray:
     loaded anywhere in it."""
     end = [] if len(data) and data[-1] == LINE_END else [LINE_END]
     return rows.read_only(np.concatenate([data, np.array(end + [0] * PADDING, np.uint8)]), np.uint8)
-
-
-def _measure(data: np.ndarray, separates: Callable[[np.ndarray], np.ndarray]) -> tuple[int, int]:
-    """Lines, and how many entries there are at most."""
-    pieces = [data[i : i + _PIECE] for i in range(0, len(data), _PIECE)]  # that stay in the first caches
-    lines = sum(int(np.count_nonzero(piece == LINE_END)) for piece in pieces)
-    return lines, sum(int(np.count_nonzero(separates(piece))) for piece in pieces)
 
 
 def token(data: np.ndarray, place: int) -> str:
@@ -159,7 +147,7 @@ def to_rows(output: Output, ids: np.ndarray, merge: bool) -> rows.Sparse:
         slots = 8 << int(np.diff(pointers).max(initial=0)).bit_length()
         kept = _merge(pointers, features, values, np.zeros(slots, np.uint64), np.zeros(slots, np.int64))
         features, values = features[:kept], values[:kept]
-    return rows.sparse(pointers, features, values)
+    return rows.sparse(pointers, features, values.copy())
 
 
 @compiled.inline
@@ -281,8 +269,10 @@ def _read_exponent(data, place, exponent, digits):
     """Add the integer after an "e": (exponent, place of what follows, digits, 0 where there is no integer)."""
     sign = data[place]
     start = place + (sign in (_MINUS, _PLUS))
-    power, place = read_digits(data, start, np.uint64(0))
-    size = np.int64(power) if place - start < 6 else 99999  # as good as infinite either way
+    place, size = start, 0
+    while data[place] >= _ZERO and data[place] < _ZERO + 10:
+        size = min(10 * size + data[place] - _ZERO, 99999)  # as good as infinite either way
+        place += 1
     return exponent - size if sign == _MINUS else exponent + size, place, digits if place > start else 0
 
 

@@ -80,7 +80,7 @@ class VWEncoder:
         is null, and a batch in which no row has a label has no target.
         """
         data, labelled = tokens.closed(lines.data), learning if labelled is None else labelled
-        output = tokens.tokenize(_tokenize, data, _is_blank, self._scratch, labelled, np.empty(3))
+        output = tokens.tokenize(_tokenize, data, 2, self._scratch, labelled, np.empty(3))
         tokens.report(output, data, lines, bad, _MESSAGES)
         known = self.keys.count
         self.keys, ids = dictionary.lookup(self.keys, output.keys, learning)
@@ -135,10 +135,6 @@ class VWEncoder:
         encoder.keys = dictionary.restore(arrays["keys"], bits=header["hash_bits"])
         encoder._names, encoder._sizes = [arrays["names"]], [arrays["name_sizes"]]
         return encoder
-
-
-def _is_blank(text: np.ndarray) -> np.ndarray:
-    return text <= BLANK
 
 
 def _tags(data: np.ndarray, output: tokens.Output) -> list[str]:
