@@ -60,6 +60,8 @@ def loss_of(task: str, name: str | None) -> Any:
     kind, *parameters = (name or next(iter(known))).split(":")
     if kind not in known:
         raise ModelError(f"unknown loss {kind!r} for {task}; choose one of {', '.join(known)}")
+    if parameters and isinstance(known[kind], type):
+        raise ModelError(f"the {kind} loss has no parameter; write {kind}")
     try:
         return known[kind](*map(float, parameters))
     except (TypeError, ValueError) as error:

@@ -2,7 +2,7 @@
 
 An objective knows what the target is (a label, a class, a number) and divides slopes by the loss's Lipschitz constant.
 Where there is none, slopes are clipped at the steepest one seen before, which bounds them; this adds to the regret at
-most the largest slope times the range of the margins, once (Cutkosky 2019, Artificial constraints and hints). It for regression the running centre and spread of the target, so that targets of any scale and
+most the largest slope times the range of the margins, once (Cutkosky 2019, Artificial constraints and hints). It keeps for regression the running centre and spread of the target, so that targets of any scale and
 offset are learned alike.
 """
 
@@ -42,7 +42,8 @@ class Multinomial(NamedTuple):
 class Regression(NamedTuple):
     """One margin, real targets; the margin predicts the target minus its running mean, in units of the first target.
 
-    The unit is a power of two, so it costs no bit; a learner's initial wealth follows the mean absolute deviation.
+    The unit is a power of two, so it costs no bit. A learner's initial wealth follows the mean absolute deviation, which
+    is 0 at first and may grow for as long as targets are seen.
     """
 
     loss: Any  # loss of the prediction, in the target's own units
@@ -51,12 +52,13 @@ class Regression(NamedTuple):
     unit: float  # power of two next to the first target that is not 0; 0 before it, returned
     centre: float  # running mean of the targets, in units, returned
     spread: float  # running mean of |target - centre|, in units, returned
+    margin: float  # power of two that no spread so far has exceeded, returned
     mass: float  # sum of the sample weights, returned
 
 
 def regression(loss: Any) -> Regression:
     """An objective that has seen no target yet."""
-    return Regression(loss, steepest=0.0, grain=0.0, unit=0.0, centre=0.0, spread=0.0, mass=0.0)
+    return Regression(loss, steepest=0.0, grain=0.0, unit=0.0, centre=0.0, spread=0.0, margin=0.0, mass=0.0)
 
 
 @generic
@@ -183,7 +185,7 @@ def suffer_multinomial(objective, y, predictions):
 
 @scale.register(Regression)
 def scale_regression(objective, weight):
-    return known(slope_bound(objective), weight, objective.spread)
+    return known(slope_bound(objective), weight, objective.margin)
 
 
 @differentiate.register(Regression)
@@ -193,12 +195,13 @@ def differentiate_regression(objective, y, weight, margins, gradient):
     mass = objective.mass + weight
     centre = objective.centre + (target - objective.centre) * (weight / mass)
     spread = objective.spread + (abs(target - centre) - objective.spread) * (weight / mass)
+    margin = max(objective.margin, 2.0 ** math.ceil(math.log2(spread))) if spread > 0.0 else objective.margin
     # The target's own deviation counts with the mean that includes it: the first target is no surprise.
     steep = unit_slope(objective.loss, y, finite((centre + margins[0]) * unit))
     grain = 1.0 if objective.loss.lipschitz < math.inf else first_power(objective.grain, steep)
     steep = finite(steep / grain) if grain > 0.0 else 0.0
     gradient[0] = weight * clip(steep, slope_bound(objective))
-    return Regression(objective.loss, max(objective.steepest, abs(steep)), grain, unit, centre, spread, mass)
+    return Regression(objective.loss, max(objective.steepest, abs(steep)), grain, unit, centre, spread, margin, mass)
 
 
 @suffer.register(Regression)

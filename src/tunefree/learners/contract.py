@@ -30,7 +30,7 @@ class Scale(NamedTuple):
     """What is known of a round before its target."""
 
     slope: float  # bound on the absolute weighted slope of the round
-    margin: float  # natural size of a margin: 1 for classification, the spread of the target for regression
+    margin: float  # natural size of a margin, which never shrinks: 1, or for regression the spread of the target
     weight: float  # the sample's weight
 
 

@@ -37,9 +37,10 @@ class ScInOL1(NamedTuple):
     """Scale-invariant online learner 1 (Algorithm 1)."""
 
     largest: np.ndarray  # (d,)    M_i, in place
+    endowed: np.ndarray  # (d,)    scale.margin that the stakes are in units of, in place
     gradients: np.ndarray  # (d, K)  G_i / M_i: minus the sum of gradients, in place
     squares: np.ndarray  # (d, K)  S_i^2 / M_i^2: sum of squared gradients, in place
-    stakes: np.ndarray  # (d, K)  beta_i; 0 until the feature is first seen, in place
+    stakes: np.ndarray  # (d, K)  beta_i, in place
     outputs: Any  # what to loop over, see contract.outputs
     rounds: np.ndarray  # ()      t, in place
     epsilon: float  # initial stake in units of scale.margin
@@ -47,7 +48,8 @@ class ScInOL1(NamedTuple):
     @classmethod
     def create(cls, n_features: int, n_outputs: int = 1, epsilon: float = 1.0) -> ScInOL1:
         """A learner that has seen nothing."""
-        arrays = together({"largest": 0, "gradients": n_outputs, "squares": n_outputs, "stakes": n_outputs}, n_features)
+        names = ("gradients", "squares", "stakes")
+        arrays = together({"largest": 0, "endowed": 0} | dict.fromkeys(names, n_outputs), n_features)
         return cls(**arrays, outputs=outputs(n_outputs), rounds=np.zeros(()), epsilon=epsilon)
 
     def blank(self, n_features: int, n_outputs: int) -> ScInOL1:
@@ -58,9 +60,10 @@ class ScInOL2(NamedTuple):
     """Scale-invariant online learner 2 (Algorithm 2)."""
 
     largest: np.ndarray  # (d,)    M_i, in place
+    endowed: np.ndarray  # (d,)    scale.margin for which each eta_i was given epsilon, in place
     gradients: np.ndarray  # (d, K)  G_i / M_i: minus the sum of gradients, in place
     squares: np.ndarray  # (d, K)  S_i^2 / M_i^2: sum of squared gradients, in place
-    wealth: np.ndarray  # (d, K)  eta_i; 0 until the feature is first seen, in place
+    wealth: np.ndarray  # (d, K)  eta_i, in place
     bets: np.ndarray  # (d, K)  M_i w_i in the latest round with feature i, in place
     outputs: Any  # what to loop over, see contract.outputs
     epsilon: float  # initial wealth in units of scale.margin
@@ -69,7 +72,7 @@ class ScInOL2(NamedTuple):
     def create(cls, n_features: int, n_outputs: int = 1, epsilon: float = 1.0) -> ScInOL2:
         """A learner that has seen nothing."""
         names = ("gradients", "squares", "wealth", "bets")
-        arrays = together({"largest": 0} | dict.fromkeys(names, n_outputs), n_features)
+        arrays = together({"largest": 0, "endowed": 0} | dict.fromkeys(names, n_outputs), n_features)
         return cls(**arrays, outputs=outputs(n_outputs), epsilon=epsilon)
 
     def blank(self, n_features: int, n_outputs: int) -> ScInOL2:
@@ -86,6 +89,23 @@ def see(state, j, size_of_x):
         state.squares[j, k] *= shrink * shrink
 
 
+@compiled.inline
+def raise_stakes(state, j, margin):
+    """Give the stakes of a feature what they would have had, had the natural size of a margin been known before."""
+    for k in range(len(state.outputs)):
+        known = state.endowed[j] > 0.0
+        state.stakes[j, k] = state.stakes[j, k] * (margin / state.endowed[j]) if known else state.epsilon * margin
+    state.endowed[j] = margin
+
+
+@compiled.inline
+def endow(state, j, margin):
+    """Let a feature have epsilon for each unit of the natural size of a margin, which grows as targets are seen."""
+    for k in range(len(state.outputs)):
+        state.wealth[j, k] += state.epsilon * (margin - state.endowed[j])
+    state.endowed[j] = margin
+
+
 @predict.register(ScInOL1)
 def predict_scinol1(state, x, scale, margins):
     margins[:] = 0.0
@@ -98,9 +118,10 @@ def predict_scinol1(state, x, scale, margins):
         if x_j != 0.0 and state.largest[j] > 0.0:
             ratio = x_j / state.largest[j]
             share = (size_of_x / state.largest[j]) ** 2 * rounds
+            if scale.margin > state.endowed[j]:
+                raise_stakes(state, j, scale.margin)
             for k in range(len(state.outputs)):
-                stake = state.stakes[j, k] if state.stakes[j, k] > 0.0 else epsilon
-                state.stakes[j, k] = min(stake, epsilon * (state.squares[j, k] + 1.0) / share)
+                state.stakes[j, k] = min(state.stakes[j, k], epsilon * (state.squares[j, k] + 1.0) / share)
                 margins[k] += coordinate(state, j, k) * ratio
 
 
@@ -135,9 +156,9 @@ def predict_scinol2(state, x, scale, margins):
             see(state, j, size_of_x)
         if x_j != 0.0 and state.largest[j] > 0.0:
             ratio = x_j / state.largest[j]
+            if scale.margin > state.endowed[j]:
+                endow(state, j, scale.margin)
             for k in range(len(state.outputs)):
-                if state.wealth[j, k] == 0.0:
-                    state.wealth[j, k] = state.epsilon * scale.margin
                 state.bets[j, k] = coordinate(state, j, k)
                 margins[k] += state.bets[j, k] * ratio
 
