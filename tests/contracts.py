@@ -23,8 +23,8 @@ def run(state: Any, objective: Any, X: Any, y: Any, weight: Any, n_outputs: int,
             y[start:stop],
             weight[start:stop],
             predictions[start:stop],
-            losses[start:stop],
         )
+    passes.measure(objective, y, predictions, losses)
     return state, objective, predictions, losses
 
 

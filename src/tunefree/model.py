@@ -183,7 +183,7 @@ class Model:
     def make_room(self, n_features: int) -> None:
         """Know at least this many features; capacity doubles, so that growing costs little."""
         self.n_features = max(self.n_features, n_features)
-        room = len(self.state.gradients if not self.average else self.state.totals)
+        room = len(self.state.coordinates)
         if self.n_features > room:
             self.state = grow(self.state, max(self.n_features, 2 * room), self.n_outputs)
 
@@ -220,9 +220,9 @@ class Model:
 
     def _pass(self, X: Any, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         predictions, suffered = np.empty((len(y), self.n_outputs)), np.empty(len(y))
-        self.objective = passes.learn(
-            self.state, self.objective, X, np.ascontiguousarray(y), np.ascontiguousarray(weight), predictions, suffered
-        )
+        y, weight = np.ascontiguousarray(y), np.ascontiguousarray(weight)
+        self.objective = passes.learn(self.state, self.objective, X, y, weight, predictions)
+        passes.measure(self.objective, y, predictions, suffered)
         return predictions, suffered
 
     def _codes(self, y: Labels) -> tuple[np.ndarray, list[tuple[int, Any]]]:
@@ -247,8 +247,7 @@ class Model:
         before = self.n_outputs
         self.classes.append(label)
         if self.n_outputs > before:
-            room = len(self.state.gradients if not self.average else self.state.totals)
-            self.state = grow(self.state, room, self.n_outputs, first=1 if before == 1 else 0)
+            self.state = grow(self.state, len(self.state.coordinates), self.n_outputs, first=1 if before == 1 else 0)
             self.objective = self._objective()
 
     def errors(self, y: Any, predictions: np.ndarray) -> np.ndarray:
@@ -333,7 +332,10 @@ def _flatten(prefix: str, state: Any, n_features: int) -> tuple[dict[str, np.nda
         elif name == "outputs":
             continue
         elif isinstance(value, np.ndarray):
-            arrays[key] = value[:n_features] if value.ndim and len(value) > 1 else value
+            for field in value.dtype.names or ():
+                arrays[f"{key}.{field}"] = np.asarray(value[field][:n_features])
+            if value.dtype.names is None:
+                arrays[key] = value
         else:
             scalars[key] = float(value)
     return arrays, scalars
@@ -348,7 +350,10 @@ def _filled(prefix: str, blank: Any, arrays: dict[str, np.ndarray], scalars: dic
         if hasattr(value, "_asdict"):
             fields[name] = _filled(key, value, arrays, scalars)
         elif key in arrays:
-            value[slice(len(arrays[key])) if value.ndim else ()] = arrays[key]
+            value[...] = arrays[key]
+        elif isinstance(value, np.ndarray) and value.dtype.names:
+            for field in value.dtype.names:
+                value[field][: len(arrays[f"{key}.{field}"])] = arrays[f"{key}.{field}"]
         elif key in scalars:
             fields[name] = scalars[key]
     return type(blank)(**fields)

@@ -12,7 +12,7 @@ from tunefree.rows import entry, n_rows, row, size
 
 @compiled.entry
 def learn(sources):
-    def learn(state, objective, X, y, weight, predictions, losses):
+    def learn(state, objective, X, y, weight, predictions):
         assert sources
         gradient = np.empty(predictions.shape[1])
         for i in range(n_rows(X)):
@@ -23,7 +23,6 @@ def learn(sources):
                 objective = differentiate(objective, y[i], weight[i], margins, gradient)
                 update(state, x, gradient)
             respond(before, margins)
-            losses[i] = suffer(before, y[i], margins)
         return objective
 
     return learn

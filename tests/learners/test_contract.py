@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -152,7 +154,7 @@ def test_average_is_the_mean_of_the_iterates(name, stream):
     X, objective, total = as_dense(stream.X), stream.objective, np.zeros((d, stream.n_outputs))
     for i in range(len(stream.X)):
         # The iterate of round i is the one that predicted: it knows row i but not its label.
-        copied = type(state.learner)(*(np.copy(f) if hasattr(f, "ndim") else f for f in state.learner))
+        copied = copy.deepcopy(state.learner)
         predict(copied, rows.row(X, i), Scale(1.0, 1.0, 1.0), np.empty(stream.n_outputs))
         values, units = weights(copied, d, stream.n_outputs)
         total += np.divide(values, units[:, None], out=np.zeros_like(values), where=units[:, None] > 0)
@@ -215,6 +217,6 @@ def test_uncompiled_gives_the_same_bits(name):
     X, y, weight = rng.normal(size=(30, 3)), rng.choice([-1.0, 1.0], 30), np.ones(30)
     objective = objectives.Binary(losses.Logistic(), 0.0)
     compiled = run(ALL[name].create(4), objective, as_dense(X), y, weight, 1)[2]
-    state, predictions, suffered = ALL[name].create(4), np.empty((30, 1)), np.empty(30)
-    passes.learn.py_func(state, objective, as_dense(X), y, weight, predictions, suffered)
+    state, predictions = ALL[name].create(4), np.empty((30, 1))
+    passes.learn.py_func(state, objective, as_dense(X), y, weight, predictions)
     np.testing.assert_allclose(compiled, predictions, rtol=1e-13, atol=1e-300)

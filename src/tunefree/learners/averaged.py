@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree import compiled
-from tunefree.learners.contract import CEILING, coordinate, factor, magnitude, predict, together, update
+from tunefree.learners.contract import CEILING, coordinate, factor, magnitude, predict, records, update
 from tunefree.rows import entry, size
 
 
@@ -20,19 +20,21 @@ class Averaged(NamedTuple):
     """A learner and the sum of its weights over the rounds."""
 
     learner: Any
-    units: np.ndarray  # (d,)    the learner's magnitude of the feature when it was last seen, in place
-    totals: np.ndarray  # (d, K)  sum of coordinates times factors, up to since, in place
-    since: np.ndarray  # (d, K)  the clock when the coordinate was last counted, in place
-    clocks: np.ndarray  # (1, K)  sum of the factors of all rounds, in place
+    features: np.ndarray  # (d,) records, in place:
+    #   units      the learner's magnitude of the feature when it was last seen
+    coordinates: np.ndarray  # (d, K) records, in place:
+    #   totals     sum of coordinates times factors, up to since
+    #   since      the clock when the coordinate was last counted
+    clocks: np.ndarray  # (1, K) sum of the factors of all rounds, in place
     outputs: Any  # what to loop over, see contract.outputs
-    rounds: np.ndarray  # ()      sum of the rounds' weights, in place
+    rounds: np.ndarray  # () sum of the rounds' weights, in place
 
     @classmethod
     def create(cls, learner: Any) -> Averaged:
         """The learner, and the average of what its weights will be."""
-        n_features, n_outputs = learner.gradients.shape
-        arrays = together({"units": 0, "totals": n_outputs, "since": n_outputs}, n_features)
-        return cls(learner, **arrays, clocks=np.zeros((1, n_outputs)), outputs=learner.outputs, rounds=np.zeros(()))
+        n_features, n_outputs = learner.coordinates.shape
+        statistics = records(("units",), ("totals", "since"), n_features, n_outputs)
+        return cls(learner, *statistics, np.zeros((1, n_outputs)), learner.outputs, np.zeros(()))
 
     def blank(self, n_features: int, n_outputs: int) -> Averaged:
         return self.create(self.learner.blank(n_features, n_outputs))
@@ -51,10 +53,10 @@ def predict_averaged(state, x, scale, margins):
         if x_j != 0.0:
             for k in range(len(state.outputs)):
                 share = factor(learner, k) * scale.weight
-                state.totals[j, k] = bounded(state.totals[j, k] * exchange(state, learner, j))
-                state.totals[j, k] = bounded(state.totals[j, k] + coordinate(learner, j, k) * share)
-                state.since[j, k] = state.clocks[0, k] + share
-            state.units[j] = magnitude(learner, j)
+                state.coordinates[j, k].totals = bounded(state.coordinates[j, k].totals * exchange(state, learner, j))
+                state.coordinates[j, k].totals = bounded(state.coordinates[j, k].totals + coordinate(learner, j, k) * share)
+                state.coordinates[j, k].since = state.clocks[0, k] + share
+            state.features[j].units = magnitude(learner, j)
     for k in range(len(state.outputs)):
         state.clocks[0, k] = bounded(state.clocks[0, k] + factor(learner, k) * scale.weight)
     state.rounds[()] += scale.weight
@@ -64,15 +66,15 @@ def predict_averaged(state, x, scale, margins):
 def settle(state, j):
     """Count a coordinate for the rounds in which it stood still."""
     for k in range(len(state.outputs)):
-        still = coordinate(state.learner, j, k) * (state.clocks[0, k] - state.since[j, k])
-        state.totals[j, k] = bounded(state.totals[j, k] + still)
-        state.since[j, k] = state.clocks[0, k]
+        still = coordinate(state.learner, j, k) * (state.clocks[0, k] - state.coordinates[j, k].since)
+        state.coordinates[j, k].totals = bounded(state.coordinates[j, k].totals + still)
+        state.coordinates[j, k].since = state.clocks[0, k]
 
 
 @compiled.inline
 def exchange(state, learner, j):
     """From the unit of the total to the learner's present unit of the feature, which grows with its largest value."""
-    return magnitude(learner, j) / state.units[j] if state.units[j] > 0.0 else 1.0
+    return magnitude(learner, j) / state.features[j].units if state.features[j].units > 0.0 else 1.0
 
 
 @compiled.inline
@@ -89,8 +91,8 @@ def update_averaged(state, x, gradient):
 def coordinate_averaged(state, j, k):
     if state.rounds[()] == 0.0:
         return 0.0
-    still = coordinate(state.learner, j, k) * (state.clocks[0, k] - state.since[j, k])
-    return bounded(state.totals[j, k] + still) / state.rounds[()]
+    still = coordinate(state.learner, j, k) * (state.clocks[0, k] - state.coordinates[j, k].since)
+    return bounded(state.coordinates[j, k].totals + still) / state.rounds[()]
 
 
 @factor.register(Averaged)
@@ -100,4 +102,4 @@ def factor_averaged(state, k):
 
 @magnitude.register(Averaged)
 def magnitude_averaged(state, j):
-    return state.units[j]
+    return state.features[j].units

@@ -1,8 +1,9 @@
 """What every learner obeys.
 
 A learner is an immutable NamedTuple: arrays, changed in place, and parameters. Nothing is returned, so that compiled
-code need not count references to its arrays row by row. Arrays of a feature have shape (d,) or (d, K), of an output
-(1, K), and single numbers that change are arrays of shape (), read and written as ``array[()]``.
+code need not count references to its arrays row by row. What is known of a feature is a record in ``features`` (d,), and
+of a feature and an output a record in ``coordinates`` (d, K); arrays of an output have shape (1, K), and single numbers
+that change are arrays of shape (), read and written as ``array[()]``.
 
 A learner sees a row before it predicts, then the gradient of the round's loss in its K margins, and keeps the promise
 that its margins are linear in the row. Its weight for feature j and output k is ``coordinate(state, j, k) * factor(state, k) / magnitude(state, j)``:
@@ -24,6 +25,8 @@ State = TypeVar("State")
 CEILING = 1e150
 LOG_CEILING = 345.0
 LARGEST = 1e308
+_LINE = 8  # numbers in a cache line
+SMALLEST_EXPONENT = -1020  # of a unit, so that 1 / unit is finite
 
 
 class Scale(NamedTuple):
@@ -73,31 +76,42 @@ def outputs(n_outputs: int) -> tuple[int, ...] | np.ndarray:
     return (0,) if n_outputs == 1 else np.arange(n_outputs)
 
 
-def together(shapes: dict[str, int], n_features: int) -> dict[str, np.ndarray]:
-    """Zero arrays, one row a feature, that share one block of memory so that a feature's statistics lie side by side.
+def records(
+    of_feature: tuple[str, ...], of_coordinate: tuple[str, ...], n_features: int, n_outputs: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Statistics of each feature (d,) and of each of its coordinates (d, K), one for an output; all zero.
+
+    Both are views of one block in which a feature starts with a cache line, so that a sparse row touches one or two
+    lines a feature.
 
     Parameters
     ----------
-    shapes : dict
-        Name of each array and its number of columns; 0 for a one-dimensional array.
-    n_features : int
-        Number of rows.
+    of_feature, of_coordinate : tuples of str
+        Names of the statistics.
+    n_features, n_outputs : int
 
     Examples
     --------
-    >>> arrays = together({"largest": 0, "gradients": 2}, n_features=4)
-    >>> arrays["largest"].shape, arrays["gradients"].shape
-    ((4,), (4, 2))
+    >>> features, coordinates = records(("largest",), ("gradients", "squares"), n_features=4, n_outputs=2)
+    >>> coordinates[3, 1].squares += 2.0
+    >>> features.largest.shape, coordinates.squares.sum()
+    ((4,), np.float64(2.0))
     """
-    n_features = max(n_features, 2)  # one row would count as contiguous, another type to compile for
-    single = [name for name, columns in shapes.items() if columns == 0]
-    several = [name for name, columns in shapes.items() if columns]
-    outputs = shapes[several[0]] if several else 0
-    block = np.zeros((n_features, len(single) + len(several) * outputs))
-    arrays = {name: block[:, i] for i, name in enumerate(single)}
-    for i, name in enumerate(several):
-        arrays[name] = block[:, len(single) + i :: len(several)]
-    return arrays
+    n_features = max(n_features, 2)  # one record would count as contiguous, another type to compile for
+    used = len(of_feature) + len(of_coordinate) * n_outputs
+    width = -(-used // _LINE) * _LINE + (_LINE if used % _LINE == 0 and not of_feature else 0)
+    block = np.zeros((n_features + 1) * width)
+    start = -block.ctypes.data // block.itemsize % _LINE
+    line, cell = width * block.itemsize, len(of_coordinate) * block.itemsize
+    views = []
+    for names, shape, place, strides in (
+        (of_feature, (n_features,), start, (line,)),
+        (of_coordinate, (n_features, n_outputs), start + len(of_feature), (line, cell)),
+    ):
+        fields = np.dtype([(name, np.float64) for name in names])
+        view = np.ndarray(shape, fields, block.data, place * block.itemsize, strides)
+        views.append(view.view(np.recarray))
+    return views[0], views[1]
 
 
 def grow(state: Any, n_features: int, n_outputs: int, first: int = 0) -> Any:

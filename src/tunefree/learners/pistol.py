@@ -29,7 +29,7 @@ from tunefree.learners.contract import (
     magnitude,
     outputs,
     predict,
-    together,
+    records,
     update,
 )
 from tunefree.rows import entry, size
@@ -38,24 +38,26 @@ from tunefree.rows import entry, size
 class PiSTOL(NamedTuple):
     """PiSTOL with the linear kernel (Algorithm 3): invariant to the scale of the data as a whole."""
 
-    gradients: np.ndarray  # (d, K)  g / unit: minus the sum of gradients, in place
-    norms: np.ndarray  # (1, K)  ||g / unit||^2, in place
-    slopes: np.ndarray  # (1, K)  sum of |s| ||x|| / unit, in place
+    features: np.ndarray  # (d,) records, empty
+    coordinates: np.ndarray  # (d, K) records, in place:
+    #   gradients  g / unit: minus the sum of gradients
+    norms: np.ndarray  # (1, K) ||g / unit||^2, in place
+    slopes: np.ndarray  # (1, K) sum of |s| ||x|| / unit, in place
     outputs: Any  # what to loop over, see contract.outputs
-    unit: np.ndarray  # ()      power of two next to the norm of the first row that is not 0; 0 before it, in place
-    largest: np.ndarray  # ()      M / unit, in place
-    norm: np.ndarray  # ()      ||x_t|| / unit of the latest row, in place
-    margin: np.ndarray  # ()      scale.margin of the latest round, in place
+    unit: np.ndarray  # () power of two next to the norm of the first row that is not 0; 0 before it, in place
+    largest: np.ndarray  # () M / unit, in place
+    norm: np.ndarray  # () ||x_t|| / unit of the latest row, in place
+    margin: np.ndarray  # () scale.margin of the latest round, in place
     a: float  # the theory asks for at least 2.25
     b: float  # in units of scale.margin
 
     @classmethod
     def create(cls, n_features: int, n_outputs: int = 1, a: float = 2.25, b: float = 1.0) -> PiSTOL:
         """A learner that has seen nothing."""
-        gradients = np.zeros((max(n_features, 2), n_outputs))
+        statistics = records((), ("gradients",), n_features, n_outputs)
         norms, slopes = np.zeros((1, n_outputs)), np.zeros((1, n_outputs))
         zeros = (np.zeros(()) for _ in range(3))
-        return cls(gradients, norms, slopes, outputs(n_outputs), *zeros, np.ones(()), a, b)
+        return cls(*statistics, norms, slopes, outputs(n_outputs), *zeros, np.ones(()), a, b)
 
     def blank(self, n_features: int, n_outputs: int) -> PiSTOL:
         return self.create(n_features, n_outputs)
@@ -64,19 +66,21 @@ class PiSTOL(NamedTuple):
 class CoordinatePiSTOL(NamedTuple):
     """One copy of PiSTOL a coordinate (Appendix A): invariant to the scale of each feature."""
 
-    largest: np.ndarray  # (d,)    M_i, in place
-    gradients: np.ndarray  # (d, K)  g_i / M_i: minus the sum of gradients, in place
-    slopes: np.ndarray  # (d, K)  sum of |s x_i| / M_i, in place
+    features: np.ndarray  # (d,) records, in place:
+    #   largest    M_i
+    coordinates: np.ndarray  # (d, K) records, in place:
+    #   gradients  g_i / M_i: minus the sum of gradients
+    #   slopes     sum of |s x_i| / M_i
     outputs: Any  # what to loop over, see contract.outputs
-    margin: np.ndarray  # ()      scale.margin of the latest round, in place
+    margin: np.ndarray  # () scale.margin of the latest round, in place
     a: float  # the theory asks for at least 2.25
     b: float  # in units of scale.margin; the paper's choice is 1 / d
 
     @classmethod
     def create(cls, n_features: int, n_outputs: int = 1, a: float = 2.25, b: float = 1.0) -> CoordinatePiSTOL:
         """A learner that has seen nothing."""
-        arrays = together({"largest": 0, "gradients": n_outputs, "slopes": n_outputs}, n_features)
-        return cls(**arrays, outputs=outputs(n_outputs), margin=np.ones(()), a=a, b=b)
+        statistics = records(("largest",), ("gradients", "slopes"), n_features, n_outputs)
+        return cls(*statistics, outputs(n_outputs), np.ones(()), a, b)
 
     def blank(self, n_features: int, n_outputs: int) -> CoordinatePiSTOL:
         return self.create(n_features, n_outputs)
@@ -121,7 +125,7 @@ def predict_pistol(state, x, scale, margins):
             total = 0.0
             for e in range(size(x)):
                 j, x_j = entry(x, e)
-                total += state.gradients[j, k] * relative(x_j, unit)
+                total += state.coordinates[j, k].gradients * relative(x_j, unit)
             margins[k] = min(max(total * factor(state, k), -CEILING), CEILING)
 
 
@@ -133,15 +137,15 @@ def update_pistol(state, x, gradient):
             for e in range(size(x)):
                 j, x_j = entry(x, e)
                 step = gradient[k] * relative(x_j, state.unit[()])
-                before = state.gradients[j, k]
-                state.gradients[j, k] = min(max(before - step, -CEILING), CEILING)
+                before = state.coordinates[j, k].gradients
+                state.coordinates[j, k].gradients = min(max(before - step, -CEILING), CEILING)
                 # ||g - s x||^2 - ||g||^2, coordinate by coordinate
                 state.norms[0, k] = min(max(state.norms[0, k] + step * (step - 2.0 * before), 0.0), LARGEST)
 
 
 @coordinate.register(PiSTOL)
 def coordinate_pistol(state, j, k):
-    return state.gradients[j, k]
+    return state.coordinates[j, k].gradients
 
 
 @factor.register(PiSTOL)
@@ -163,11 +167,11 @@ def magnitude_pistol(state, j):
 @compiled.inline
 def see(state, j, size_of_x):
     """Let M_i grow to the size of the feature just seen; the statistics relative to it shrink."""
-    shrink = state.largest[j] / size_of_x
-    state.largest[j] = size_of_x
+    shrink = state.features[j].largest / size_of_x
+    state.features[j].largest = size_of_x
     for k in range(len(state.outputs)):
-        state.gradients[j, k] *= shrink
-        state.slopes[j, k] *= shrink
+        state.coordinates[j, k].gradients *= shrink
+        state.coordinates[j, k].slopes *= shrink
 
 
 @predict.register(CoordinatePiSTOL)
@@ -177,16 +181,16 @@ def predict_coordinate_pistol(state, x, scale, margins):
     for e in range(size(x)):
         j, x_j = entry(x, e)
         size_of_x = min(scale.slope * abs(x_j), LARGEST)
-        if size_of_x > state.largest[j]:
+        if size_of_x > state.features[j].largest:
             see(state, j, size_of_x)
-        if x_j != 0.0 and state.largest[j] > 0.0:
+        if x_j != 0.0 and state.features[j].largest > 0.0:
             for k in range(len(state.outputs)):
-                margins[k] += coordinate(state, j, k) * factor(state, k) * (x_j / state.largest[j])
+                margins[k] += coordinate(state, j, k) * factor(state, k) * (x_j / state.features[j].largest)
 
 
 @coordinate.register(CoordinatePiSTOL)
 def coordinate_coordinate_pistol(state, j, k):
-    gradient, alpha = state.gradients[j, k], state.a * (1.0 + state.slopes[j, k])
+    gradient, alpha = state.coordinates[j, k].gradients, state.a * (1.0 + state.coordinates[j, k].slopes)
     return gradient / alpha * math.exp(min(gradient * gradient / (2.0 * alpha), LOG_CEILING))
 
 
@@ -194,11 +198,11 @@ def coordinate_coordinate_pistol(state, j, k):
 def update_coordinate_pistol(state, x, gradient):
     for e in range(size(x)):
         j, x_j = entry(x, e)
-        if x_j != 0.0 and state.largest[j] > 0.0:
+        if x_j != 0.0 and state.features[j].largest > 0.0:
             for k in range(len(state.outputs)):
-                step = gradient[k] * (x_j / state.largest[j])
-                state.gradients[j, k] -= step
-                state.slopes[j, k] += abs(step)
+                step = gradient[k] * (x_j / state.features[j].largest)
+                state.coordinates[j, k].gradients -= step
+                state.coordinates[j, k].slopes += abs(step)
 
 
 @factor.register(CoordinatePiSTOL)
@@ -208,4 +212,4 @@ def factor_coordinate_pistol(state, k):
 
 @magnitude.register(CoordinatePiSTOL)
 def magnitude_coordinate_pistol(state, j):
-    return state.largest[j]
+    return state.features[j].largest

@@ -7,8 +7,9 @@ The paper assumes |g_t| <= 1. Here a round's slope is bounded by a number ``scal
 sample's weight, times the steepest slope so far where the loss has no Lipschitz constant): the paper's algorithm is run on
 g/bound and bound * x, whose product is the gradient as it is, so only M_i changes: M_i = max bound_t |x_{t,i}|.
 
-G_i and S_i are kept divided by M_i, and shrink when M_i grows. All arithmetic is then on x_i / M_i: whatever the scale
-of a feature nothing overflows, and multiplying it by a power of two changes no prediction by one bit.
+M_i, G_i and S_i are kept in units of the power of two next below M_i, and are rescaled, without rounding, when M_i
+reaches the next one. All arithmetic is on x_i / unit_i: whatever the scale of a feature nothing overflows, and
+multiplying it by a power of two changes no prediction by one bit.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from tunefree import compiled
 from tunefree.learners.contract import (
     CEILING,
     LARGEST,
+    SMALLEST_EXPONENT,
     coordinate,
     factor,
     magnitude,
     outputs,
     predict,
-    together,
+    records,
     update,
 )
 from tunefree.rows import entry, size
@@ -36,21 +38,24 @@ from tunefree.rows import entry, size
 class ScInOL1(NamedTuple):
     """Scale-invariant online learner 1 (Algorithm 1)."""
 
-    largest: np.ndarray  # (d,)    M_i, in place
-    endowed: np.ndarray  # (d,)    scale.margin that the stakes are in units of, in place
-    gradients: np.ndarray  # (d, K)  G_i / M_i: minus the sum of gradients, in place
-    squares: np.ndarray  # (d, K)  S_i^2 / M_i^2: sum of squared gradients, in place
-    stakes: np.ndarray  # (d, K)  beta_i, in place
+    features: np.ndarray  # (d,) records, in place:
+    #   inverse    1 / unit_i; 0 until the feature is first seen
+    #   largest    M_i / unit_i, from 1 to 2
+    #   endowed    scale.margin that the stakes are in units of
+    coordinates: np.ndarray  # (d, K) records, in place:
+    #   gradients  G_i / unit_i: minus the sum of gradients
+    #   squares    S_i^2 / unit_i^2: sum of squared gradients
+    #   stakes     beta_i
+    #   bets       unit_i w_i in the latest round with feature i
     outputs: Any  # what to loop over, see contract.outputs
-    rounds: np.ndarray  # ()      t, in place
+    rounds: np.ndarray  # () t, in place
     epsilon: float  # initial stake in units of scale.margin
 
     @classmethod
     def create(cls, n_features: int, n_outputs: int = 1, epsilon: float = 1.0) -> ScInOL1:
         """A learner that has seen nothing."""
-        names = ("gradients", "squares", "stakes")
-        arrays = together({"largest": 0, "endowed": 0} | dict.fromkeys(names, n_outputs), n_features)
-        return cls(**arrays, outputs=outputs(n_outputs), rounds=np.zeros(()), epsilon=epsilon)
+        names = ("inverse", "largest", "endowed"), ("gradients", "squares", "stakes", "bets")
+        return cls(*records(*names, n_features, n_outputs), outputs(n_outputs), np.zeros(()), epsilon)
 
     def blank(self, n_features: int, n_outputs: int) -> ScInOL1:
         return self.create(n_features, n_outputs)
@@ -59,21 +64,23 @@ class ScInOL1(NamedTuple):
 class ScInOL2(NamedTuple):
     """Scale-invariant online learner 2 (Algorithm 2)."""
 
-    largest: np.ndarray  # (d,)    M_i, in place
-    endowed: np.ndarray  # (d,)    scale.margin for which each eta_i was given epsilon, in place
-    gradients: np.ndarray  # (d, K)  G_i / M_i: minus the sum of gradients, in place
-    squares: np.ndarray  # (d, K)  S_i^2 / M_i^2: sum of squared gradients, in place
-    wealth: np.ndarray  # (d, K)  eta_i, in place
-    bets: np.ndarray  # (d, K)  M_i w_i in the latest round with feature i, in place
+    features: np.ndarray  # (d,) records, in place:
+    #   inverse    1 / unit_i; 0 until the feature is first seen
+    #   largest    M_i / unit_i, from 1 to 2
+    #   endowed    scale.margin for which each eta_i was given epsilon
+    coordinates: np.ndarray  # (d, K) records, in place:
+    #   gradients  G_i / unit_i: minus the sum of gradients
+    #   squares    S_i^2 / unit_i^2: sum of squared gradients
+    #   wealth     eta_i
+    #   bets       unit_i w_i in the latest round with feature i
     outputs: Any  # what to loop over, see contract.outputs
     epsilon: float  # initial wealth in units of scale.margin
 
     @classmethod
     def create(cls, n_features: int, n_outputs: int = 1, epsilon: float = 1.0) -> ScInOL2:
         """A learner that has seen nothing."""
-        names = ("gradients", "squares", "wealth", "bets")
-        arrays = together({"largest": 0, "endowed": 0} | dict.fromkeys(names, n_outputs), n_features)
-        return cls(**arrays, outputs=outputs(n_outputs), epsilon=epsilon)
+        names = ("inverse", "largest", "endowed"), ("gradients", "squares", "wealth", "bets")
+        return cls(*records(*names, n_features, n_outputs), outputs(n_outputs), epsilon)
 
     def blank(self, n_features: int, n_outputs: int) -> ScInOL2:
         return self.create(n_features, n_outputs)
@@ -81,107 +88,121 @@ class ScInOL2(NamedTuple):
 
 @compiled.inline
 def see(state, j, size_of_x):
-    """Let M_i grow to the size of the feature just seen; the statistics relative to it shrink."""
-    shrink = state.largest[j] / size_of_x
-    state.largest[j] = size_of_x
-    for k in range(len(state.outputs)):
-        state.gradients[j, k] *= shrink
-        state.squares[j, k] *= shrink * shrink
+    """Let M_i grow to the size of the feature just seen; a new unit rescales the statistics that are in units."""
+    feature = state.features[j]
+    inverse = math.ldexp(1.0, 1 - max(math.frexp(min(size_of_x, LARGEST))[1], SMALLEST_EXPONENT))
+    if inverse != feature.inverse:
+        shrink = inverse / feature.inverse if feature.inverse > 0.0 else 0.0
+        feature.inverse = inverse
+        for k in range(len(state.outputs)):
+            state.coordinates[j, k].gradients *= shrink
+            state.coordinates[j, k].squares *= shrink * shrink
+    feature.largest = min(size_of_x, LARGEST) * inverse
 
 
 @compiled.inline
-def raise_stakes(state, j, margin):
-    """Give the stakes of a feature what they would have had, had the natural size of a margin been known before."""
-    for k in range(len(state.outputs)):
-        known = state.endowed[j] > 0.0
-        state.stakes[j, k] = state.stakes[j, k] * (margin / state.endowed[j]) if known else state.epsilon * margin
-    state.endowed[j] = margin
+def is_larger(feature, size_of_x):
+    """Whether M_i has to grow."""
+    return size_of_x * feature.inverse > feature.largest or (feature.inverse == 0.0 and size_of_x > 0.0)
 
 
 @compiled.inline
-def endow(state, j, margin):
-    """Let a feature have epsilon for each unit of the natural size of a margin, which grows as targets are seen."""
+def combine(state, x, margins):
+    """The margins of bets that are placed. Bets lie apart from margins, so each sum stays in a register."""
     for k in range(len(state.outputs)):
-        state.wealth[j, k] += state.epsilon * (margin - state.endowed[j])
-    state.endowed[j] = margin
+        total = 0.0
+        for e in range(size(x)):
+            j, x_j = entry(x, e)
+            total += state.coordinates[j, k].bets * (x_j * state.features[j].inverse)
+        margins[k] = total
 
 
 @predict.register(ScInOL1)
 def predict_scinol1(state, x, scale, margins):
-    margins[:] = 0.0
     rounds, epsilon = state.rounds[()] + 1.0, state.epsilon * scale.margin
     for e in range(size(x)):
         j, x_j = entry(x, e)
-        size_of_x = min(scale.slope * abs(x_j), LARGEST)
-        if size_of_x > state.largest[j]:
+        feature, size_of_x = state.features[j], scale.slope * abs(x_j)
+        if is_larger(feature, size_of_x):
             see(state, j, size_of_x)
-        if x_j != 0.0 and state.largest[j] > 0.0:
-            ratio = x_j / state.largest[j]
-            share = (size_of_x / state.largest[j]) ** 2 * rounds
-            if scale.margin > state.endowed[j]:
-                raise_stakes(state, j, scale.margin)
+        share = (size_of_x * feature.inverse) ** 2 * rounds
+        if share > 0.0:
             for k in range(len(state.outputs)):
-                state.stakes[j, k] = min(state.stakes[j, k], epsilon * (state.squares[j, k] + 1.0) / share)
-                margins[k] += coordinate(state, j, k) * ratio
+                own = state.coordinates[j, k]
+                if scale.margin > feature.endowed:  # what the stake had been, had the natural margin been known before
+                    own.stakes = own.stakes / feature.endowed * scale.margin if feature.endowed > 0.0 else epsilon
+                own.stakes = min(own.stakes, epsilon * (own.squares + feature.largest**2) / share)
+                own.bets = bet_scinol1(feature, own)
+            feature.endowed = scale.margin
+    combine(state, x, margins)
 
 
-@coordinate.register(ScInOL1)
-def coordinate_scinol1(state, j, k):
-    spread = math.sqrt(state.squares[j, k] + 1.0)
-    theta = state.gradients[j, k] / spread
+@compiled.inline
+def bet_scinol1(feature, own):
+    spread = math.sqrt(own.squares + feature.largest**2)
+    if spread == 0.0:  # never seen
+        return 0.0
+    theta = own.gradients / spread
     growth = math.expm1(min(abs(theta) / 2.0, 300.0))
-    return math.copysign(min(state.stakes[j, k] * growth / (2.0 * spread), CEILING), theta)
+    return math.copysign(min(own.stakes * growth / (2.0 * spread), CEILING), theta)
 
 
 @update.register(ScInOL1)
 def update_scinol1(state, x, gradient):
     for e in range(size(x)):
         j, x_j = entry(x, e)
-        if x_j != 0.0 and state.largest[j] > 0.0:
-            ratio = x_j / state.largest[j]
-            for k in range(len(state.outputs)):
-                step = gradient[k] * ratio
-                state.gradients[j, k] -= step
-                state.squares[j, k] += step * step
+        ratio = x_j * state.features[j].inverse
+        for k in range(len(state.outputs)):
+            own, step = state.coordinates[j, k], gradient[k] * ratio
+            own.gradients -= step
+            own.squares += step * step
     state.rounds[()] += 1.0
+
+
+@coordinate.register(ScInOL1)
+def coordinate_scinol1(state, j, k):
+    return bet_scinol1(state.features[j], state.coordinates[j, k]) * state.features[j].largest
 
 
 @predict.register(ScInOL2)
 def predict_scinol2(state, x, scale, margins):
-    margins[:] = 0.0
     for e in range(size(x)):
         j, x_j = entry(x, e)
-        size_of_x = min(scale.slope * abs(x_j), LARGEST)
-        if size_of_x > state.largest[j]:
+        feature, size_of_x = state.features[j], scale.slope * abs(x_j)
+        if is_larger(feature, size_of_x):
             see(state, j, size_of_x)
-        if x_j != 0.0 and state.largest[j] > 0.0:
-            ratio = x_j / state.largest[j]
-            if scale.margin > state.endowed[j]:
-                endow(state, j, scale.margin)
-            for k in range(len(state.outputs)):
-                state.bets[j, k] = coordinate(state, j, k)
-                margins[k] += state.bets[j, k] * ratio
+        for k in range(len(state.outputs)):
+            own = state.coordinates[j, k]
+            if scale.margin > feature.endowed:
+                own.wealth += state.epsilon * (scale.margin - feature.endowed)
+            own.bets = bet_scinol2(feature, own)
+        feature.endowed = scale.margin
+    combine(state, x, margins)
 
 
-@coordinate.register(ScInOL2)
-def coordinate_scinol2(state, j, k):
-    gradients, variance = state.gradients[j, k], state.squares[j, k] + 1.0
-    if gradients * gradients <= variance:  # |theta| <= 1: no square root
-        return 0.5 * gradients * state.wealth[j, k] / variance
-    return math.copysign(0.5, gradients) * state.wealth[j, k] / math.sqrt(variance)
+@compiled.inline
+def bet_scinol2(feature, own):
+    variance = own.squares + feature.largest**2
+    # sgn(theta) min(|theta|, 1) / (2 S_hat), without a branch that would be mispredicted every other time
+    reach = max(variance, abs(own.gradients) * math.sqrt(variance))
+    return 0.5 * own.gradients * own.wealth / reach if reach > 0.0 else 0.0
 
 
 @update.register(ScInOL2)
 def update_scinol2(state, x, gradient):
     for e in range(size(x)):
         j, x_j = entry(x, e)
-        if x_j != 0.0 and state.largest[j] > 0.0:
-            ratio = x_j / state.largest[j]
-            for k in range(len(state.outputs)):
-                step = gradient[k] * ratio
-                state.gradients[j, k] -= step
-                state.squares[j, k] += step * step
-                state.wealth[j, k] = min(state.wealth[j, k] - step * state.bets[j, k], CEILING)
+        ratio = x_j * state.features[j].inverse
+        for k in range(len(state.outputs)):
+            own, step = state.coordinates[j, k], gradient[k] * ratio
+            own.gradients -= step
+            own.squares += step * step
+            own.wealth = min(own.wealth - step * own.bets, CEILING)
+
+
+@coordinate.register(ScInOL2)
+def coordinate_scinol2(state, j, k):
+    return bet_scinol2(state.features[j], state.coordinates[j, k]) * state.features[j].largest
 
 
 for learner in (ScInOL1, ScInOL2):
@@ -192,4 +213,5 @@ for learner in (ScInOL1, ScInOL2):
 
     @magnitude.register(learner)
     def magnitude_largest(state, j):
-        return state.largest[j]
+        feature = state.features[j]
+        return min(feature.largest / feature.inverse, LARGEST) if feature.inverse > 0.0 else 0.0
