@@ -48,8 +48,14 @@ def text_file(n_rows: int, per_row: int = 52, n_features: int = 200_000, bar: st
             entries = [f"{j}:{v:.4g}" for j, v in zip(features.tolist(), values.tolist(), strict=True)]
             edges = np.searchsorted(rows, np.arange(count + 1)).tolist()
             for i, label in enumerate(np.where(positive, "1", "-1").tolist()):
-                file.write(" ".join([label, bar, *entries[edges[i] : edges[i + 1]]] if bar else
-                                    [label, *entries[edges[i] : edges[i + 1]]]) + "\n")
+                file.write(
+                    " ".join(
+                        [label, bar, *entries[edges[i] : edges[i + 1]]]
+                        if bar
+                        else [label, *entries[edges[i] : edges[i + 1]]]
+                    )
+                    + "\n"
+                )
     part.rename(path)
     return path
 

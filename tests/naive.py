@@ -12,13 +12,20 @@ import numpy as np
 
 def _over(numerator, denominator):
     """0/0 = 0, as the papers have it."""
-    return np.divide(numerator, denominator, out=np.zeros(np.broadcast(numerator, denominator).shape), where=denominator != 0)
+    return np.divide(
+        numerator, denominator, out=np.zeros(np.broadcast(numerator, denominator).shape), where=denominator != 0
+    )
 
 
 def scinol1(rows, slope, n_outputs, bounds, epsilon=1.0):
     """Kempka, Kotlowski, Warmuth 2019, Algorithm 1."""
     n, d = rows.shape
-    G, S2, M, beta = np.zeros((d, n_outputs)), np.zeros((d, n_outputs)), np.zeros((d, 1)), np.full((d, n_outputs), epsilon)
+    G, S2, M, beta = (
+        np.zeros((d, n_outputs)),
+        np.zeros((d, n_outputs)),
+        np.zeros((d, 1)),
+        np.full((d, n_outputs), epsilon),
+    )
     margins, w = np.zeros((n, n_outputs)), np.zeros((d, n_outputs))
     for t, (row, bound) in enumerate(zip(rows, bounds, strict=True)):
         x = bound * row[:, None]
@@ -37,7 +44,12 @@ def scinol1(rows, slope, n_outputs, bounds, epsilon=1.0):
 def scinol2(rows, slope, n_outputs, bounds, epsilon=1.0):
     """Kempka, Kotlowski, Warmuth 2019, Algorithm 2."""
     n, d = rows.shape
-    G, S2, M, eta = np.zeros((d, n_outputs)), np.zeros((d, n_outputs)), np.zeros((d, 1)), np.full((d, n_outputs), epsilon)
+    G, S2, M, eta = (
+        np.zeros((d, n_outputs)),
+        np.zeros((d, n_outputs)),
+        np.zeros((d, 1)),
+        np.full((d, n_outputs), epsilon),
+    )
     margins = np.zeros((n, n_outputs))
     for t, (row, bound) in enumerate(zip(rows, bounds, strict=True)):
         x = bound * row[:, None]

@@ -138,13 +138,16 @@ def test_labels_of_every_kind_in_every_format(run, tmp_path, kind, suffix):
     status, out, err = run("predict", tmp_path / "m", path)
     assert status == 0, err
     labels = {line.split(",")[0].strip('"') for line in out.splitlines()[1:]}
-    assert labels <= {
-        "zero and one": {"0", "1"},
-        "minus one and one": {"-1", "1"},
-        "booleans": {"true", "false"},
-        "strings": {"ja", "nein"},
-        "floats": {"0", "1"},
-    }[kind]
+    assert (
+        labels
+        <= {
+            "zero and one": {"0", "1"},
+            "minus one and one": {"-1", "1"},
+            "booleans": {"true", "false"},
+            "strings": {"ja", "nein"},
+            "floats": {"0", "1"},
+        }[kind]
+    )
 
 
 def write_table(table, path):
@@ -202,7 +205,13 @@ def test_wrong_commands_end_with_status_2(run, arguments):
 
 
 def test_wrong_options(run, data, tmp_path):
-    for options in (["--on-bad-row", "x"], ["--learner", "x"], ["--loss", "huber"], ["--passes", "0"], ["--format", "x"]):
+    for options in (
+        ["--on-bad-row", "x"],
+        ["--learner", "x"],
+        ["--loss", "huber"],
+        ["--passes", "0"],
+        ["--format", "x"],
+    ):
         status, _, err = run("train", data, "-t", "rich", "-o", tmp_path / "m", *options)
         assert status == 2
         assert err

@@ -47,7 +47,9 @@ def layer(part: str) -> int:
     return next(i for i, parts in enumerate(LAYERS) if part in parts)
 
 
-@pytest.mark.parametrize("path", [p for p in FILES if part_of(p) != "__init__"], ids=lambda p: str(p.relative_to(SOURCE)))
+@pytest.mark.parametrize(
+    "path", [p for p in FILES if part_of(p) != "__init__"], ids=lambda p: str(p.relative_to(SOURCE))
+)
 def test_imports_point_one_way(path):
     here = part_of(path)
     for part in imported(path):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import time
-
 
 import numpy as np
 import pyarrow as pa
@@ -216,7 +214,8 @@ def test_bad_rows_are_skipped_and_counted_when_asked():
 
 
 @pytest.mark.parametrize(
-    "options", [{"passes": 0}, {"holdout": 0.9}, {"hash_bits": 99}, {"task": "ranking"}, {"learner": "x"}, {"loss": "x"}]
+    "options",
+    [{"passes": 0}, {"holdout": 0.9}, {"hash_bits": 99}, {"task": "ranking"}, {"learner": "x"}, {"loss": "x"}],
 )
 def test_impossible_plans(options):
     with pytest.raises(ModelError):

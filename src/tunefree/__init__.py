@@ -23,7 +23,7 @@ _WHERE = {
     "TunefreeError": "tunefree.errors",
 }
 
-__all__ = [*_WHERE, "__version__"]  # noqa: PLE0604 - the names are strings
+__all__ = [*_WHERE, "__version__"]
 
 
 def __getattr__(name: str) -> Any:

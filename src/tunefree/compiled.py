@@ -29,18 +29,12 @@ def source_key() -> str:
     return digest.hexdigest()
 
 
-def entry(factory: Callable[[str], Callable[..., Any]]) -> Callable[..., Any]:
+def entry(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile an entry point: a function called from Python, cached on disk.
 
-    Parameters
-    ----------
-    factory : function
-        Given :func:`source_key`, returns the function to compile, which must refer to the key: what a function closes
-        over is part of its cache key.
+    Numba names the files of its cache by the function's qualified name, and reads their index only if it knows all
+    classes in it. Here the name holds :func:`source_key`: code made from other sources is never looked at.
     """
-    function = factory(source_key())
-    # Numba names its cache files by the function's qualified name. A file of its own for each state of the sources
-    # is never read by another, whose classes it might not know.
     function.__qualname__ = f"{function.__name__}_{source_key()}"
     try:
         return numba.njit(cache=True, **_OPTIONS)(function)

@@ -110,7 +110,12 @@ def _cross_validated(train_file: Path, test_file: Path) -> tuple[float, float]:
         (OneHotEncoder(handle_unknown="ignore"), np.flatnonzero(~numeric)),
     )
     search = LogisticRegressionCV(
-        Cs=np.logspace(-2, 2, 5), cv=3, scoring="neg_log_loss", max_iter=300, use_legacy_attributes=False, l1_ratios=(0,)
+        Cs=np.logspace(-2, 2, 5),
+        cv=3,
+        scoring="neg_log_loss",
+        max_iter=300,
+        use_legacy_attributes=False,
+        l1_ratios=(0,),
     )
     model = make_pipeline(prepare, search).fit(X, y)
     probabilities = model.predict_proba(X_test)

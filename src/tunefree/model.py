@@ -292,7 +292,6 @@ class Model:
         odds = np.exp(margins - margins.max(axis=1, keepdims=True))
         return odds / odds.sum(axis=1, keepdims=True)
 
-
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same model, to the last bit."""
         arrays, scalars = _flatten("learner", self.state, self.n_features)

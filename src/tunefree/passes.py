@@ -11,60 +11,44 @@ from tunefree.rows import entry, n_rows, row, size
 
 
 @compiled.entry
-def learn(sources):
-    def learn(state, objective, X, y, weight, predictions):
-        assert sources
-        gradient = np.empty(predictions.shape[1])
-        for i in range(n_rows(X)):
-            x, margins = row(X, i), predictions[i]
-            predict(state, x, scale(objective, weight[i]), margins)
-            before = objective
-            if weight[i] > 0.0:
-                objective = differentiate(objective, y[i], weight[i], margins, gradient)
-                update(state, x, gradient)
-            respond(before, margins)
-        return objective
-
-    return learn
+def learn(state, objective, X, y, weight, predictions):
+    gradient = np.empty(predictions.shape[1])
+    for i in range(n_rows(X)):
+        x, margins = row(X, i), predictions[i]
+        predict(state, x, scale(objective, weight[i]), margins)
+        before = objective
+        if weight[i] > 0.0:
+            objective = differentiate(objective, y[i], weight[i], margins, gradient)
+            update(state, x, gradient)
+        respond(before, margins)
+    return objective
 
 
 @compiled.entry
-def read(sources):
-    def read(state, weights, units):
-        assert sources
-        for j in range(weights.shape[0]):
-            units[j] = magnitude(state, j)
-            for k in range(weights.shape[1]):
-                weights[j, k] = bounded(coordinate(state, j, k) * factor(state, k)) if units[j] > 0.0 else 0.0
-
-    return read
+def read(state, weights, units):
+    for j in range(weights.shape[0]):
+        units[j] = magnitude(state, j)
+        for k in range(weights.shape[1]):
+            weights[j, k] = bounded(coordinate(state, j, k) * factor(state, k)) if units[j] > 0.0 else 0.0
 
 
 @compiled.entry
-def score(sources):
-    def score(weights, units, X, margins):
-        assert sources
-        for i in range(n_rows(X)):
-            x = row(X, i)
-            margins[i] = 0.0
-            for e in range(size(x)):
-                j, x_j = entry(x, e)
-                if x_j != 0.0 and units[j] > 0.0:
-                    ratio = bounded(x_j / units[j])
-                    for k in range(margins.shape[1]):
-                        margins[i, k] += weights[j, k] * ratio
-
-    return score
+def score(weights, units, X, margins):
+    for i in range(n_rows(X)):
+        x = row(X, i)
+        margins[i] = 0.0
+        for e in range(size(x)):
+            j, x_j = entry(x, e)
+            if x_j != 0.0 and units[j] > 0.0:
+                ratio = bounded(x_j / units[j])
+                for k in range(margins.shape[1]):
+                    margins[i, k] += weights[j, k] * ratio
 
 
 @compiled.entry
-def measure(sources):
-    def measure(objective, y, predictions, losses):
-        assert sources
-        for i in range(len(y)):
-            losses[i] = suffer(objective, y[i], predictions[i])
-
-    return measure
+def measure(objective, y, predictions, losses):
+    for i in range(len(y)):
+        losses[i] = suffer(objective, y[i], predictions[i])
 
 
 @compiled.inline

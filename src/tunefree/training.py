@@ -7,7 +7,9 @@ import math
 import os
 import queue
 import threading
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -111,7 +113,12 @@ class Trained:
         encoder_arrays, encoder_header = encoder or self.encoder.state()
         named = {f"model.{name}": array for name, array in arrays.items()}
         named |= {f"encoder.{name}": array for name, array in encoder_arrays.items()}
-        parts = {"model": header, "encoder": encoder_header, "plan": asdict(self.plan), "progress": asdict(self.progress)}
+        parts = {
+            "model": header,
+            "encoder": encoder_header,
+            "plan": asdict(self.plan),
+            "progress": asdict(self.progress),
+        }
         storage.save(path, named, {"kind": KIND, "source": self.kind, **parts})
 
     @classmethod
@@ -319,7 +326,9 @@ def target_of(model: Model, batch: Batch) -> Any:
         return to_numpy(batch.target.cast("float64"), math.nan)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise DataError(
-            f"the target holds {batch.target.type}, not numbers", batch.file, int(batch.numbers[0]),
+            f"the target holds {batch.target.type}, not numbers",
+            batch.file,
+            int(batch.numbers[0]),
             remedy="pass --task classification",
         ) from None
 
@@ -337,11 +346,22 @@ def _rest(trained: Trained, source: Source, bad: BadRows) -> Iterator[Any]:
 def _reads(trained: Trained, chunks: Iterator[Any], bad: BadRows, due: int) -> Iterator[_Read]:
     """Encode chunks; a state of the encoder goes with each batch that ends a stretch between checkpoints."""
     encoder, rows = trained.encoder, trained.progress.rows
-    for chunk in chunks:
-        batch = encoder.encode(chunk, True, bad, True)
+    for batch in _encoded(encoder, chunks, bad, True, True):
         before, rows = rows, rows + len(batch.weight)
         state = encoder.state() if due and before // due < rows // due else None
         yield _Read(batch, encoder.n_features, bad.count, state)
+
+
+def _encoded(encoder: Any, chunks: Iterator[Any], bad: BadRows, learning: bool, labelled: bool) -> Iterator[Batch]:
+    """Batches in order; what can be done of a chunk apart from the others is done in a thread for each processor."""
+    with ThreadPoolExecutor(os.cpu_count(), "tunefree-prepare") as pool:
+        waiting: deque[Future[Any]] = deque()
+        for chunk in chunks:
+            waiting.append(pool.submit(encoder.prepare, chunk, labelled))
+            if len(waiting) > (os.cpu_count() or 1):
+                yield encoder.finish(waiting.popleft().result(), learning, bad)
+        while waiting:
+            yield encoder.finish(waiting.popleft().result(), learning, bad)
 
 
 def _ahead(items: Iterator[Any], depth: int = 2) -> Iterator[Any]:
@@ -388,7 +408,8 @@ def _check_learned(trained: Trained, source: Source) -> None:
         raise DataError("no row could be used", source.name, remedy="see the messages about skipped rows")
     if trained.model.task == "classification" and len(trained.model.classes) < 2:
         raise DataError(
-            f"the target has one class only, {trained.model.classes[0]!r}", source.name,
+            f"the target has one class only, {trained.model.classes[0]!r}",
+            source.name,
             remedy="give data with at least two classes, or pass --task regression",
         )
 
@@ -414,17 +435,14 @@ def predict(trained: Trained, source: Source, bad: BadRows, labelled: bool = Fal
     """
     if source.kind != trained.kind:
         raise DataError(
-            f"the model was trained on {trained.kind} data, this is {source.kind}", source.name,
+            f"the model was trained on {trained.kind} data, this is {source.kind}",
+            source.name,
             remedy="give data of the same kind, or pass --format",
         )
     types = trained.encoder.types() if source.kind == "table" else None
     linear = trained.model.linear()
 
-    def batches() -> Iterator[Batch]:
-        for chunk in source.chunks(bad=bad, types=types):
-            yield trained.encoder.encode(chunk, False, bad, labelled)
-
-    for batch in _ahead(batches()):
+    for batch in _ahead(_encoded(trained.encoder, source.chunks(bad=bad, types=types), bad, False, labelled)):
         yield Predicted(batch, trained.model.predict(batch.rows, linear))
 
 

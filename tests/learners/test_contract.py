@@ -46,9 +46,7 @@ def naive_slope(stream):
 @given(stream=streams())
 def test_agrees_with_the_paper(name, stream):
     state = ALL[name].create(stream.X.shape[1] + 1, stream.n_outputs)
-    state, _, margins, _ = run(
-        state, stream.objective, as_dense(stream.X), stream.y, stream.weight, stream.n_outputs
-    )
+    state, _, margins, _ = run(state, stream.objective, as_dense(stream.X), stream.y, stream.weight, stream.n_outputs)
     expected, last = naive.ALL[name](stream.X, naive_slope(stream), stream.n_outputs, stream.weight)
     np.testing.assert_allclose(margins, expected, rtol=1e-7, atol=1e-9)
     values, units = weights(state, stream.X.shape[1], stream.n_outputs)
@@ -108,8 +106,11 @@ def test_batch_cuts_do_not_matter(name, stream, cut):
         for cuts in ((), (min(cut, len(stream.X)),))
     )
     np.testing.assert_array_equal(whole[2], parts[2])
-    for left, right in zip(weights(whole[0], stream.X.shape[1], stream.n_outputs),
-                           weights(parts[0], stream.X.shape[1], stream.n_outputs), strict=True):
+    for left, right in zip(
+        weights(whole[0], stream.X.shape[1], stream.n_outputs),
+        weights(parts[0], stream.X.shape[1], stream.n_outputs),
+        strict=True,
+    ):
         np.testing.assert_array_equal(left, right)
 
 
@@ -123,8 +124,14 @@ def test_scaling_by_powers_of_two_changes_no_bit(name, stream, data):
     else:  # linear PiSTOL: the data as a whole
         exponents = np.full(d, data.draw(st.integers(-300, 300)))
     both = [
-        run(ALL[name].create(d + 1, stream.n_outputs), stream.objective, as_dense(X), stream.y, stream.weight,
-            stream.n_outputs)[2]
+        run(
+            ALL[name].create(d + 1, stream.n_outputs),
+            stream.objective,
+            as_dense(X),
+            stream.y,
+            stream.weight,
+            stream.n_outputs,
+        )[2]
         for X in (stream.X, np.ldexp(stream.X, exponents))
     ]
     np.testing.assert_array_equal(*both)

@@ -54,7 +54,9 @@ def predict_averaged(state, x, scale, margins):
             for k in range(len(state.outputs)):
                 share = factor(learner, k) * scale.weight
                 state.coordinates[j, k].totals = bounded(state.coordinates[j, k].totals * exchange(state, learner, j))
-                state.coordinates[j, k].totals = bounded(state.coordinates[j, k].totals + coordinate(learner, j, k) * share)
+                state.coordinates[j, k].totals = bounded(
+                    state.coordinates[j, k].totals + coordinate(learner, j, k) * share
+                )
                 state.coordinates[j, k].since = state.clocks[0, k] + share
             state.features[j].units = magnitude(learner, j)
     for k in range(len(state.outputs)):

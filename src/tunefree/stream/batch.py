@@ -56,7 +56,9 @@ class BadRows:
     count: int = 0
     first: list[str] = field(default_factory=list)  # the first few messages
 
-    def report(self, problem: str, file: str, row: int, column: str | None = None, remedy: str = "mend the row") -> None:
+    def report(
+        self, problem: str, file: str, row: int, column: str | None = None, remedy: str = "mend the row"
+    ) -> None:
         """Raise a DataError, or count the row when bad rows are skipped."""
         error = DataError(problem, file, row, column, f"{remedy}, or pass --on-bad-row skip")
         if not self.skip:

@@ -180,6 +180,15 @@ class TableEncoder:
             self._rows(converted, n, learning), target, weight, row_numbers(chunk), None, chunk.file, chunk.position
         )
 
+    def prepare(self, chunk: Columns, labelled: bool) -> tuple[Columns, bool]:
+        """The part of :meth:`encode` that knows nothing of other chunks: none."""
+        return chunk, labelled
+
+    def finish(self, prepared: tuple[Columns, bool], learning: bool, bad: BadRows) -> Batch:
+        """The rest of :meth:`encode`."""
+        chunk, labelled = prepared
+        return self.encode(chunk, learning, bad, labelled)
+
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header for JSON from which :meth:`restore` makes the same encoder."""
         header = {

@@ -7,7 +7,7 @@ Different names share a key with probability n^2 / 2^65 for n names: 3e-8 for a 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -206,53 +206,41 @@ def _slot(slots, shift, key):
 
 
 @compiled.entry
-def _move(sources: str) -> Any:
-    def move(slots, larger):
-        """Copy a table to a larger one: from one end to the other, so that no cache is missed."""
-        assert sources
-        shift = _shift(larger)
-        for i in range(len(slots)):
-            if slots[i, 1] != 0:
-                slot = _slot(larger, shift, slots[i, 0])
-                larger[slot, 0], larger[slot, 1] = slots[i, 0], slots[i, 1]
-
-    return move
+def _move(slots, larger):
+    """Copy a table to a larger one: from one end to the other, so that no cache is missed."""
+    shift = _shift(larger)
+    for i in range(len(slots)):
+        if slots[i, 1] != 0:
+            slot = _slot(larger, shift, slots[i, 0])
+            larger[slot, 0], larger[slot, 1] = slots[i, 0], slots[i, 1]
 
 
 @compiled.entry
-def _look_up(sources: str) -> Any:
-    def look_up(slots, known, count, first, bits, array, ids, start, grow):
-        """Fill in ids from ``start`` on; returns the keys known, and the place where the dictionary was full."""
-        assert sources
-        shift = _shift(slots)
-        buckets = np.uint64((1 << bits) - 1)
-        for i in range(start, len(array)):
-            key = array[i]
-            if bits > 0:
-                ids[i] = first + np.int64(mix(key) & buckets)
-                continue
-            slot = _slot(slots, shift, key)
-            place = np.int64(slots[slot, 1])
-            if place == 0 and grow:
-                if count == len(known):
-                    return count, i
-                place = first + count
-                slots[slot, 0], slots[slot, 1] = key, np.uint64(place)
-                known[count] = key
-                count += 1
-            ids[i] = place
-        return count, len(array)
-
-    return look_up
+def _look_up(slots, known, count, first, bits, array, ids, start, grow):
+    """Fill in ids from ``start`` on; returns the keys known, and the place where the dictionary was full."""
+    shift = _shift(slots)
+    buckets = np.uint64((1 << bits) - 1)
+    for i in range(start, len(array)):
+        key = array[i]
+        if bits > 0:
+            ids[i] = first + np.int64(mix(key) & buckets)
+            continue
+        slot = _slot(slots, shift, key)
+        place = np.int64(slots[slot, 1])
+        if place == 0 and grow:
+            if count == len(known):
+                return count, i
+            place = first + count
+            slots[slot, 0], slots[slot, 1] = key, np.uint64(place)
+            known[count] = key
+            count += 1
+        ids[i] = place
+    return count, len(array)
 
 
 @compiled.entry
-def _hash_strings(sources: str) -> Any:
-    def hash_all(offsets, data, seed):
-        assert sources
-        hashes = np.empty(len(offsets) - 1, np.uint64)
-        for i in range(len(hashes)):
-            hashes[i] = hash_bytes(data, offsets[i], offsets[i + 1], seed)
-        return hashes
-
-    return hash_all
+def _hash_strings(offsets, data, seed):
+    hashes = np.empty(len(offsets) - 1, np.uint64)
+    for i in range(len(hashes)):
+        hashes[i] = hash_bytes(data, offsets[i], offsets[i + 1], seed)
+    return hashes

@@ -61,17 +61,27 @@ class SvmlightEncoder:
     def __init__(self, hash_bits: int = 0, zero_based: bool = False) -> None:
         self.keys = dictionary.create(bits=hash_bits)
         self.zero_based = zero_based
-        self._scratch = tokens.Scratch()
+        self._scratch = tokens.Spares()
 
     def encode(self, lines: Lines, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
         """The rows of a chunk of text; new features are learned or, at prediction, left out. Every row has a label."""
-        data = tokens.closed(lines.data)
-        output = tokens.tokenize(_tokenize, data, 4, self._scratch, np.uint64(not self.zero_based))
+        return self.finish(self.prepare(lines, True), learning, bad)
+
+    def prepare(self, lines: Lines, labelled: bool) -> tokens.Prepared:
+        """The part of :meth:`encode` that knows nothing of other chunks; threads may do several chunks at once."""
+        data, scratch = tokens.closed(lines.data), self._scratch.take()
+        smallest = np.uint64(not self.zero_based)
+        return tokens.Prepared(lines, data, tokens.tokenize(_tokenize, data, 4, scratch, smallest), scratch)
+
+    def finish(self, prepared: tokens.Prepared, learning: bool, bad: BadRows) -> Batch:
+        """The rest of :meth:`encode`, chunk after chunk."""
+        lines, data, output, scratch = prepared
         tokens.report(output, data, lines, bad, _MESSAGES)
         self.keys, ids = dictionary.lookup(self.keys, output.keys, learning)
         rows = tokens.to_rows(output, ids, merge=self.keys.bits > 0)
         target = of_numbers(np.ascontiguousarray(output.reals[:, 0]))
         numbers = output.integers[:, 0] + lines.row
+        self._scratch.give_back(scratch)
         return Batch(rows, target, np.ones(len(numbers)), numbers, None, lines.file, lines.position)
 
     @property
@@ -180,31 +190,27 @@ def _repeats(keys, start, stop):
 
 
 @compiled.entry
-def _tokenize(sources: str) -> Any:
-    def tokenize(data, reals, integers, keys, values, places, errors, longs, exact, smallest):
-        """Tokenize whole lines, whose last byte is a line end: (rows, entries, errors)."""
-        assert sources
-        place, line, n, entries, n_errors = 0, 0, 0, 0, 0
-        while place < len(data) - tokens.PADDING:
-            first = place = tokens.skip_blanks(data, place)
-            if data[place] != LINE_END and data[place] != _HASH:
-                label, stop, kind = _read_label(data, place, longs, exact)
-                k = entries
-                if kind == FINE:
-                    place, kind = _skip_query(data, tokens.skip_blanks(data, stop))
-                if kind == FINE:
-                    k, place, kind = _read_entries(data, place, k, keys, values, longs, exact, smallest)
-                if kind == _REPEATED and not _repeats(keys, entries, k):
-                    kind = FINE
-                if kind == FINE:
-                    reals[n, 0], integers[n, 0], integers[n, 1] = label, line, k
-                    n, entries = n + 1, k
-                else:
-                    errors[n_errors, 0], errors[n_errors, 2] = line, kind
-                    errors[n_errors, 1] = first if kind == _REPEATED else place
-                    n_errors += 1
-            place = tokens.skip_line(data, place)
-            line += 1
-        return n, entries, n_errors
-
-    return tokenize
+def _tokenize(data, reals, integers, keys, values, places, errors, longs, exact, smallest):
+    """Tokenize whole lines, whose last byte is a line end: (rows, entries, errors)."""
+    place, line, n, entries, n_errors = 0, 0, 0, 0, 0
+    while place < len(data) - tokens.PADDING:
+        first = place = tokens.skip_blanks(data, place)
+        if data[place] != LINE_END and data[place] != _HASH:
+            label, stop, kind = _read_label(data, place, longs, exact)
+            k = entries
+            if kind == FINE:
+                place, kind = _skip_query(data, tokens.skip_blanks(data, stop))
+            if kind == FINE:
+                k, place, kind = _read_entries(data, place, k, keys, values, longs, exact, smallest)
+            if kind == _REPEATED and not _repeats(keys, entries, k):
+                kind = FINE
+            if kind == FINE:
+                reals[n, 0], integers[n, 0], integers[n, 1] = label, line, k
+                n, entries = n + 1, k
+            else:
+                errors[n_errors, 0], errors[n_errors, 2] = line, kind
+                errors[n_errors, 1] = first if kind == _REPEATED else place
+                n_errors += 1
+        place = tokens.skip_line(data, place)
+        line += 1
+    return n, entries, n_errors

@@ -55,6 +55,33 @@ class Scratch:
         return old[: shape[0]]
 
 
+class Spares:
+    """Scratch arrays of chunks that are done with, for the next ones; several may be in use at once."""
+
+    def __init__(self) -> None:
+        self._spare: list[Scratch] = []
+
+    def take(self) -> Scratch:
+        """One that nobody uses."""
+        try:
+            return self._spare.pop()
+        except IndexError:
+            return Scratch()
+
+    def give_back(self, scratch: Scratch) -> None:
+        """The output made with it is used up."""
+        self._spare.append(scratch)
+
+
+class Prepared(NamedTuple):
+    """A chunk that is tokenized; its features are not looked up yet."""
+
+    lines: Lines
+    data: np.ndarray  # (bytes,) the text, closed
+    output: Output
+    scratch: Scratch  # in use for as long as the output
+
+
 def tokenize(
     tokenizer: Callable[..., tuple[int, int, int]], data: np.ndarray, shortest: int, scratch: Scratch, *options: Any
 ) -> Output:
@@ -349,37 +376,33 @@ def first_slot(key, mask):
 
 
 @compiled.entry
-def _merge(sources: str) -> Any:
-    def merge(pointers, features, values, seen, places):
-        """Add up entries of one row with the same feature, in place; returns how many entries are left.
+def _merge(pointers, features, values, seen, places):
+    """Add up entries of one row with the same feature, in place; returns how many entries are left.
 
-        ``seen`` is a table of one row's features, each with the number of the row, so that older ones are empty slots;
-        ``places`` are their entries.
-        """
-        assert sources
-        kept = 0
-        start = pointers[0]
-        for i in range(len(pointers) - 1):
-            stop = pointers[i + 1]
-            mask, stamp = table_mask(stop - start), np.uint64(i + 1)
-            for k in range(start, stop):
-                feature = np.uint64(features[k])
-                slot = first_slot(feature, mask)
-                mark = stamp << np.uint64(32) | feature
-                while seen[slot] >> np.uint64(32) == stamp and seen[slot] != mark:
-                    slot = (slot + np.uint64(1)) & mask
-                if seen[slot] == mark:
-                    j = places[slot]
-                    values[j] = min(max(values[j] + values[k], -_LARGEST), _LARGEST)  # the sum stays finite
-                else:
-                    seen[slot], places[slot] = mark, kept
-                    features[kept], values[kept] = features[k], values[k]
-                    kept += 1
-            pointers[i + 1] = kept
-            start = stop
-        return kept
-
-    return merge
+    ``seen`` is a table of one row's features, each with the number of the row, so that older ones are empty slots;
+    ``places`` are their entries.
+    """
+    kept = 0
+    start = pointers[0]
+    for i in range(len(pointers) - 1):
+        stop = pointers[i + 1]
+        mask, stamp = table_mask(stop - start), np.uint64(i + 1)
+        for k in range(start, stop):
+            feature = np.uint64(features[k])
+            slot = first_slot(feature, mask)
+            mark = stamp << np.uint64(32) | feature
+            while seen[slot] >> np.uint64(32) == stamp and seen[slot] != mark:
+                slot = (slot + np.uint64(1)) & mask
+            if seen[slot] == mark:
+                j = places[slot]
+                values[j] = min(max(values[j] + values[k], -_LARGEST), _LARGEST)  # the sum stays finite
+            else:
+                seen[slot], places[slot] = mark, kept
+                features[kept], values[kept] = features[k], values[k]
+                kept += 1
+        pointers[i + 1] = kept
+        start = stop
+    return kept
 
 
 def hashed_or_known(keys: dictionary.Keys, known: Callable[[], list[str]]) -> list[str]:

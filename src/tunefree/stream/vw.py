@@ -69,7 +69,7 @@ class VWEncoder:
 
     def __init__(self, hash_bits: int = 0) -> None:
         self.keys = dictionary.create(bits=hash_bits)
-        self._scratch = tokens.Scratch()
+        self._scratch = tokens.Spares()
         self._names: list[np.ndarray] = []  # the bytes of the names, in the order of their ids
         self._sizes: list[np.ndarray] = []  # bytes of each name
 
@@ -79,8 +79,18 @@ class VWEncoder:
         Rows without a label are bad where they must be ``labelled`` (by default when learning); otherwise their target
         is null, and a batch in which no row has a label has no target.
         """
-        data, labelled = tokens.closed(lines.data), learning if labelled is None else labelled
-        output = tokens.tokenize(_tokenize, data, 2, self._scratch, labelled, np.empty(3))
+        return self.finish(self.prepare(lines, learning if labelled is None else labelled), learning, bad)
+
+    def prepare(self, lines: Lines, labelled: bool) -> tokens.Prepared:
+        """The part of :meth:`encode` that knows nothing of other chunks; threads may do several chunks at once."""
+        data, scratch = tokens.closed(lines.data), self._scratch.take()
+        return tokens.Prepared(
+            lines, data, tokens.tokenize(_tokenize, data, 2, scratch, labelled, np.empty(3)), scratch
+        )
+
+    def finish(self, prepared: tokens.Prepared, learning: bool, bad: BadRows) -> Batch:
+        """The rest of :meth:`encode`, chunk after chunk."""
+        lines, data, output, scratch = prepared
         tokens.report(output, data, lines, bad, _MESSAGES)
         known = self.keys.count
         self.keys, ids = dictionary.lookup(self.keys, output.keys, learning)
@@ -91,7 +101,9 @@ class VWEncoder:
         unknown = np.isnan(labels)
         target = None if len(labels) and unknown.all() else of_numbers(labels, unknown)
         numbers = output.integers[:, 0] + lines.row
-        return Batch(rows, target, weight, numbers, _tags(data, output), lines.file, lines.position)
+        tags = _tags(data, output)
+        self._scratch.give_back(scratch)
+        return Batch(rows, target, weight, numbers, tags, lines.file, lines.position)
 
     def _keep_names(self, data: np.ndarray, ids: np.ndarray, places: np.ndarray, known: int) -> None:
         sizes = np.empty(self.keys.count - known, np.int64)
@@ -261,37 +273,33 @@ def _read_features(data, place, k, keys, values, places, longs, exact):
 
 
 @compiled.entry
-def _tokenize(sources: str) -> Any:
-    def tokenize(data, reals, integers, keys, values, places, errors, longs, exact, learning, numbers):
-        """Tokenize whole lines, whose last byte is a line end: (rows, entries, errors)."""
-        assert sources
-        place, line, n, entries, n_errors = 0, 0, 0, 0, 0
-        while place < len(data) - tokens.PADDING:
-            place = tokens.skip_blanks(data, place)
-            bar = _find_bar(data, place)
-            if data[place] != LINE_END:
-                k, kind, first = entries, _NO_BAR, place
-                if data[bar] == _BAR:
-                    numbers[0], numbers[1], numbers[2] = np.nan, 1.0, 0.0
-                    count, start, stop, place, kind = _read_head(data, place, bar, numbers, longs, exact)
-                    integers[n, 2], integers[n, 3] = start, stop
-                    if kind == FINE:
-                        place, kind = first, _head_error(numbers, count, learning)
-                    elif kind == NOT_FINITE:
-                        kind = _LABEL_NOT_FINITE
+def _tokenize(data, reals, integers, keys, values, places, errors, longs, exact, learning, numbers):
+    """Tokenize whole lines, whose last byte is a line end: (rows, entries, errors)."""
+    place, line, n, entries, n_errors = 0, 0, 0, 0, 0
+    while place < len(data) - tokens.PADDING:
+        place = tokens.skip_blanks(data, place)
+        bar = _find_bar(data, place)
+        if data[place] != LINE_END:
+            k, kind, first = entries, _NO_BAR, place
+            if data[bar] == _BAR:
+                numbers[0], numbers[1], numbers[2] = np.nan, 1.0, 0.0
+                count, start, stop, place, kind = _read_head(data, place, bar, numbers, longs, exact)
+                integers[n, 2], integers[n, 3] = start, stop
                 if kind == FINE:
-                    k, place, kind = _read_features(data, bar, k, keys, values, places, longs, exact)
-                if kind == FINE:
-                    reals[n, 0], reals[n, 1], integers[n, 0], integers[n, 1] = numbers[0], numbers[1], line, k
-                    n, entries = n + 1, k
-                else:
-                    errors[n_errors, 0], errors[n_errors, 1], errors[n_errors, 2] = line, place, kind
-                    n_errors += 1
-            place = tokens.skip_line(data, place)
-            line += 1
-        return n, entries, n_errors
-
-    return tokenize
+                    place, kind = first, _head_error(numbers, count, learning)
+                elif kind == NOT_FINITE:
+                    kind = _LABEL_NOT_FINITE
+            if kind == FINE:
+                k, place, kind = _read_features(data, bar, k, keys, values, places, longs, exact)
+            if kind == FINE:
+                reals[n, 0], reals[n, 1], integers[n, 0], integers[n, 1] = numbers[0], numbers[1], line, k
+                n, entries = n + 1, k
+            else:
+                errors[n_errors, 0], errors[n_errors, 1], errors[n_errors, 2] = line, place, kind
+                n_errors += 1
+        place = tokens.skip_line(data, place)
+        line += 1
+    return n, entries, n_errors
 
 
 @compiled.inline
@@ -302,31 +310,27 @@ def _end_of_name(data, place):
 
 
 @compiled.entry
-def _copy_names(sources: str) -> Any:
-    def copy_names(data, ids, places, first, sizes, names):
-        """Copy the names of the features from id ``first`` on, which appear in the order of their ids.
+def _copy_names(data, ids, places, first, sizes, names):
+    """Copy the names of the features from id ``first`` on, which appear in the order of their ids.
 
-        Fills in their sizes and returns the sum; copies the names where there is room for them.
-        """
-        assert sources
-        total, new = 0, 0
-        for k in range(len(ids)):
-            if ids[k] == first + new:
-                begin = total
-                for i in range(places[k, 1], _end_of_name(data, places[k, 1])):
-                    if len(names) > 0:
-                        names[total] = data[i]
-                    total += 1
-                if total > begin:
-                    if len(names) > 0:
-                        names[total] = _CARET
-                    total += 1
-                for i in range(places[k, 0], _end_of_name(data, places[k, 0])):
-                    if len(names) > 0:
-                        names[total] = data[i]
-                    total += 1
-                sizes[new] = total - begin
-                new += 1
-        return total
-
-    return copy_names
+    Fills in their sizes and returns the sum; copies the names where there is room for them.
+    """
+    total, new = 0, 0
+    for k in range(len(ids)):
+        if ids[k] == first + new:
+            begin = total
+            for i in range(places[k, 1], _end_of_name(data, places[k, 1])):
+                if len(names) > 0:
+                    names[total] = data[i]
+                total += 1
+            if total > begin:
+                if len(names) > 0:
+                    names[total] = _CARET
+                total += 1
+            for i in range(places[k, 0], _end_of_name(data, places[k, 0])):
+                if len(names) > 0:
+                    names[total] = data[i]
+                total += 1
+            sizes[new] = total - begin
+            new += 1
+    return total
