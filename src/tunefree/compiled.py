@@ -12,7 +12,7 @@ import numba
 from numba.extending import overload
 
 # No fast-math: sums keep the order of the paper, so the same input gives the same bytes.
-_OPTIONS = {"nogil": True, "error_model": "numpy"}
+_OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
 
 
 @cache

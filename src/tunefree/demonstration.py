@@ -46,18 +46,16 @@ def run(folder: Path) -> list[Result]:
     train_file, test_file = write_data(folder)
     console.print(f"Adult census data: {train_file} and {test_file}\n")
     console.print(f"tunefree train {train_file} --target {TARGET} -o {folder / 'adult.model'}", style="bold")
-    ours, one_pass = _timed(lambda: _one_pass(folder, train_file, test_file))
+    (log_loss, error), seconds = _timed(lambda: _one_pass(folder, train_file, test_file))
     console.print("\nscikit-learn: scale, one-hot, logistic regression with C by 3-fold cross-validation", style="bold")
-    theirs, search = _timed(lambda: _cross_validated(train_file, test_file))
-    results = [
-        Result("tunefree, one pass", *ours, one_pass),
-        Result("logistic regression, 16 fits", *theirs, search),
-    ]
+    ours = Result("tunefree, one pass", log_loss, error, seconds)
+    (log_loss, error), seconds = _timed(lambda: _cross_validated(train_file, test_file))
+    results = [ours, Result("logistic regression, 16 fits", log_loss, error, seconds)]
     table = Table("on the test set", box=None, header_style="bold", pad_edge=False)
     for title in ("log-loss (nats)", "error", "seconds"):
         table.add_column(title, justify="right")
-    for name, log_loss, error, seconds in results:
-        table.add_row(name, f"{log_loss:.4f}", f"{100 * error:.2f} %", f"{seconds:.2f}")
+    for result in results:
+        table.add_row(result.name, f"{result.log_loss:.4f}", f"{100 * result.error:.2f} %", f"{result.seconds:.2f}")
     console.print(table)
     console.print(
         f"\nmodel: {folder / 'adult.model'}   predictions: {folder / 'predictions.csv'}\n"

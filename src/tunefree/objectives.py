@@ -2,8 +2,9 @@
 
 An objective knows what the target is (a label, a class, a number) and divides slopes by the loss's Lipschitz constant.
 Where there is none, slopes are clipped at the steepest one seen before, which bounds them; this adds to the regret at
-most the largest slope times the range of the margins, once (Cutkosky 2019, Artificial constraints and hints). It keeps for regression the running centre and spread of the target, so that targets of any scale and
-offset are learned alike.
+most the largest slope times the range of the margins, once (Cutkosky 2019, Artificial constraints and hints). For
+regression it keeps the running centre and spread of the target, so that targets of any scale and offset are learned
+alike.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ class Multinomial(NamedTuple):
 class Regression(NamedTuple):
     """One margin, real targets; the margin predicts the target minus its running mean, in units of the first target.
 
-    The unit is a power of two, so it costs no bit. A learner's initial wealth follows the mean absolute deviation, which
-    is 0 at first and may grow for as long as targets are seen.
+    The unit is a power of two, so it costs no bit. A learner's initial wealth follows the mean absolute deviation,
+    which is 0 at first and may grow for as long as targets are seen.
     """
 
     loss: Any  # loss of the prediction, in the target's own units

@@ -90,7 +90,7 @@ class Progress:
 
     complete: bool = False
     number: int = 0  # of the pass, from 0
-    position: Position = Position()
+    position: Position = field(default_factory=Position)
     rows: int = 0  # usable rows of this pass so far
     skipped: int = 0  # rows that could not be used, in this pass
     progressive: list[Tally] = field(default_factory=list)  # of each pass: rows predicted before they were learned
@@ -131,7 +131,7 @@ class Trained:
         for name, array in arrays.items():
             part, _, rest = name.partition(".")
             parts[part][rest] = array
-        plan = {name: tuple(v) if isinstance(v, list) else v for name, v in header["plan"].items()}
+        plan: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in header["plan"].items()}
         return cls(
             Model.restore(parts["model"], header["model"]),
             ENCODERS[header["source"]].restore(parts["encoder"], header["encoder"]),
@@ -372,7 +372,8 @@ def _ahead(items: Iterator[Any], depth: int = 2) -> Iterator[Any]:
     def put(kind: bool, item: Any) -> None:
         while not stop.is_set():
             try:
-                return waiting.put((kind, item), timeout=0.1)
+                waiting.put((kind, item), timeout=0.1)
+                return
             except queue.Full:
                 continue
 

@@ -235,8 +235,17 @@ def test_patterns_and_directories_are_expanded_in_order(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "format"),
-    [("a.csv", "csv"), ("A.TSV.GZ", "csv"), ("a.ndjson.zst", "json"), ("a.json", "json"), ("a.pq", "parquet")]
-    + [("a.feather", "arrow"), ("a.ipc", "arrow"), ("a.txt", None), ("csv", None)],
+    [
+        ("a.csv", "csv"),
+        ("A.TSV.GZ", "csv"),
+        ("a.ndjson.zst", "json"),
+        ("a.json", "json"),
+        ("a.pq", "parquet"),
+        ("a.feather", "arrow"),
+        ("a.ipc", "arrow"),
+        ("a.txt", None),
+        ("csv", None),
+    ],
 )
 def test_formats_by_extension(name, format):
     assert format_of(name) == format

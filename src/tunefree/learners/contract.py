@@ -1,14 +1,14 @@
 """What every learner obeys.
 
 A learner is an immutable NamedTuple: arrays, changed in place, and parameters. Nothing is returned, so that compiled
-code need not count references to its arrays row by row. What is known of a feature is a record in ``features`` (d,), and
-of a feature and an output a record in ``coordinates`` (d, K); arrays of an output have shape (1, K), and single numbers
-that change are arrays of shape (), read and written as ``array[()]``.
+code need not count references to its arrays row by row. What is known of a feature is a record in ``features`` (d,),
+and of a feature and an output a record in ``coordinates`` (d, K); arrays of an output have shape (1, K), and single
+numbers that change are arrays of shape (), read and written as ``array[()]``.
 
 A learner sees a row before it predicts, then the gradient of the round's loss in its K margins, and keeps the promise
-that its margins are linear in the row. Its weight for feature j and output k is ``coordinate(state, j, k) * factor(state, k) / magnitude(state, j)``:
-numbers near 1, whatever the scale of the feature, a factor shared by all features (so that shrinking costs nothing),
-and the feature's own unit.
+that its margins are linear in the row. Its weight for feature j and output k is
+``coordinate(state, j, k) * factor(state, k) / magnitude(state, j)``: a number near 1 whatever the scale of the feature,
+a factor shared by all features (so that shrinking costs nothing), and the feature's own unit.
 """
 
 from __future__ import annotations

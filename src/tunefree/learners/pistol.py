@@ -56,8 +56,8 @@ class PiSTOL(NamedTuple):
         """A learner that has seen nothing."""
         statistics = records((), ("gradients",), n_features, n_outputs)
         norms, slopes = np.zeros((1, n_outputs)), np.zeros((1, n_outputs))
-        zeros = (np.zeros(()) for _ in range(3))
-        return cls(*statistics, norms, slopes, outputs(n_outputs), *zeros, np.ones(()), a, b)
+        unit, largest, norm, margin = np.zeros(()), np.zeros(()), np.zeros(()), np.ones(())
+        return cls(*statistics, norms, slopes, outputs(n_outputs), unit, largest, norm, margin, a, b)
 
     def blank(self, n_features: int, n_outputs: int) -> PiSTOL:
         return self.create(n_features, n_outputs)
@@ -97,7 +97,7 @@ def norm_of(x, unit):
     """The norm of a row in units."""
     total = 0.0
     for e in range(size(x)):
-        j, x_j = entry(x, e)
+        x_j = entry(x, e)[1]
         ratio = relative(x_j, unit)
         total += ratio * ratio
     return math.sqrt(min(total, LARGEST))
@@ -108,7 +108,7 @@ def unit_of(x):
     """Power of two next to the largest value of a row; 0 for a row of zeros."""
     largest = 0.0
     for e in range(size(x)):
-        j, x_j = entry(x, e)
+        x_j = entry(x, e)[1]
         largest = max(largest, abs(x_j))
     return 2.0 ** math.floor(math.log2(largest)) if largest > 0.0 else 0.0
 

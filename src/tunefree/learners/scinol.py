@@ -4,8 +4,8 @@ Kempka, Kotlowski, Warmuth: Adaptive scale-invariant online algorithms for learn
 Algorithms 1 and 2.
 
 The paper assumes |g_t| <= 1. Here a round's slope is bounded by a number ``scale.slope`` known before the round (the
-sample's weight, times the steepest slope so far where the loss has no Lipschitz constant): the paper's algorithm is run on
-g/bound and bound * x, whose product is the gradient as it is, so only M_i changes: M_i = max bound_t |x_{t,i}|.
+sample's weight, times the steepest slope so far where the loss has no Lipschitz constant). The paper's algorithm is run
+on g/bound and bound * x, whose product is the gradient as it is, so only M_i changes: M_i = max bound_t |x_{t,i}|.
 
 M_i, G_i and S_i are kept in units of the power of two next below M_i, and are rescaled, without rounding, when M_i
 reaches the next one. All arithmetic is on x_i / unit_i: whatever the scale of a feature nothing overflows, and

@@ -40,7 +40,7 @@ class Batch(NamedTuple):
     """Rows ready to be learned or predicted."""
 
     rows: Any  # rows.Sparse or rows.Table
-    target: Any  # pyarrow.Array (n,) of any type without nulls, or None
+    target: Any  # pyarrow.Array (n,) of any type, or None; no nulls where rows must be labelled
     weight: np.ndarray  # (n,) float64: sample weights
     numbers: np.ndarray  # (n,) int64: number of each row in its file, counted from 1
     tags: list[str] | None  # Vowpal Wabbit's tags, or None

@@ -349,8 +349,7 @@ def _numeric_target(array: Any, name: str, faults: Faults, labelled: bool) -> An
     faults.add(np.flatnonzero(np.isinf(values)), name, lambda row: f"the target is infinite ({values[row]})")
     if labelled:
         faults.add(np.flatnonzero(missing), name, lambda row: "the target is missing")
-    exact = array if pa.types.is_integer(array.type) else of_numbers(values, missing)
-    return exact
+    return array if pa.types.is_integer(array.type) else of_numbers(values, missing)
 
 
 def _present(target: str, chunk: Columns, needed: bool) -> bool:

@@ -121,8 +121,7 @@ def _ranges(start: int, n_rows: int, n_columns: int, chunk_rows: int | None) -> 
 
 def _as_array(column: Any) -> Any:
     """A chunk of a column; a pyarrow.ChunkedArray as one array."""
-    made = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else pa.array(column, from_pandas=True)
-    return made
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else pa.array(column, from_pandas=True)
 
 
 def _from_numpy(column: np.ndarray) -> Any:
