@@ -262,7 +262,7 @@ def task_of(target: Any) -> str:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> task_of(pa.array([1.0, 2.0] * 10)), task_of(pa.array([1.5, 2.0] * 10)), task_of(pa.array(["a", "b"]))
+    >>> task_of(pa.array([1.0, 2.0] * 10)), task_of(pa.array([1.5, 2.0, 2.5] * 10)), task_of(pa.array(["a", "b"]))
     ('classification', 'regression', 'classification')
     """
     if not (pa.types.is_floating(target.type) or pa.types.is_integer(target.type)):

@@ -61,7 +61,7 @@ def records(chunks):
     found = []
     for chunk in chunks:
         for record in chunk.table.to_pylist():
-            found.append({name: None if value != value else value for name, value in record.items()})
+            found += [{name: None if value != value else value for name, value in record.items()}]
     return found
 
 

@@ -82,8 +82,8 @@ def records(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Statistics of each feature (d,) and of each of its coordinates (d, K), one for an output; all zero.
 
-    Both are views of one block in which a feature starts with a cache line, so that a sparse row touches one or two
-    lines a feature.
+    Both are views of one block in which the statistics of a feature share a cache line, or start with one, so that a
+    sparse row touches few.
 
     Parameters
     ----------
@@ -100,8 +100,8 @@ def records(
     """
     n_features = max(n_features, 2)  # one record would count as contiguous, another type to compile for
     used = len(of_feature) + len(of_coordinate) * n_outputs
-    width = -(-used // _LINE) * _LINE + (_LINE if used % _LINE == 0 and not of_feature else 0)
-    block = np.zeros((n_features + 1) * width)
+    width = 1 << (used - 1).bit_length() if used <= _LINE else -(-used // _LINE) * _LINE
+    block = np.zeros(n_features * width + _LINE)
     start = -block.ctypes.data // block.itemsize % _LINE
     line, cell = width * block.itemsize, len(of_coordinate) * block.itemsize
     views = []

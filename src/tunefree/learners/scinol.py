@@ -107,6 +107,17 @@ def is_larger(feature, size_of_x):
 
 
 @compiled.inline
+def look(state, x, scale):
+    """Let M_i of all features of a row grow. So little is done here for each that the processor fetches the
+    statistics of many at once; what follows finds them in its cache."""
+    for e in range(size(x)):
+        j, x_j = entry(x, e)
+        size_of_x = scale.slope * abs(x_j)
+        if is_larger(state.features[j], size_of_x):
+            see(state, j, size_of_x)
+
+
+@compiled.inline
 def combine(state, x, margins):
     """The margins of bets that are placed. Bets lie apart from margins, so each sum stays in a register."""
     for k in range(len(state.outputs)):
@@ -119,13 +130,12 @@ def combine(state, x, margins):
 
 @predict.register(ScInOL1)
 def predict_scinol1(state, x, scale, margins):
+    look(state, x, scale)
     rounds, epsilon = state.rounds[()] + 1.0, state.epsilon * scale.margin
     for e in range(size(x)):
         j, x_j = entry(x, e)
-        feature, size_of_x = state.features[j], scale.slope * abs(x_j)
-        if is_larger(feature, size_of_x):
-            see(state, j, size_of_x)
-        share = (size_of_x * feature.inverse) ** 2 * rounds
+        feature = state.features[j]
+        share = (scale.slope * x_j * feature.inverse) ** 2 * rounds
         if share > 0.0:
             for k in range(len(state.outputs)):
                 own = state.coordinates[j, k]
@@ -166,18 +176,22 @@ def coordinate_scinol1(state, j, k):
 
 @predict.register(ScInOL2)
 def predict_scinol2(state, x, scale, margins):
+    look(state, x, scale)
     for e in range(size(x)):
-        j, x_j = entry(x, e)
-        feature, size_of_x = state.features[j], scale.slope * abs(x_j)
-        if is_larger(feature, size_of_x):
-            see(state, j, size_of_x)
+        j = entry(x, e)[0]
+        if scale.margin > state.features[j].endowed:
+            endow(state, j, scale.margin)
         for k in range(len(state.outputs)):
-            own = state.coordinates[j, k]
-            if scale.margin > feature.endowed:
-                own.wealth += state.epsilon * (scale.margin - feature.endowed)
-            own.bets = bet_scinol2(feature, own)
-        feature.endowed = scale.margin
+            state.coordinates[j, k].bets = bet_scinol2(state.features[j], state.coordinates[j, k])
     combine(state, x, margins)
+
+
+@compiled.inline
+def endow(state, j, margin):
+    """Let a feature have epsilon for each unit of the natural size of a margin, which grows as targets are seen."""
+    for k in range(len(state.outputs)):
+        state.coordinates[j, k].wealth += state.epsilon * (margin - state.features[j].endowed)
+    state.features[j].endowed = margin
 
 
 @compiled.inline
