@@ -1,0 +1,88 @@
+"""The README's picture: what a learning rate does to one pass over the census data, and what having none does.
+
+Writes docs/figures/sweep.png and .svg; needs matplotlib and Vowpal Wabbit (``make bench`` installs both).
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from accuracy import our_loss, split, vw_lines
+from common import VOWPAL
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+FIGURES = Path(__file__).parents[1] / "docs" / "figures"
+RATES = np.logspace(-4, 2, 13)
+BLUE, ORANGE, BLACK = "#0072B2", "#D55E00", "#000000"
+
+
+def vowpal(train, test, rate: float, folder: Path) -> float:
+    """Test log-loss of one pass at a learning rate."""
+    classes = ["<=50K", ">50K"]
+    for name, table in (("train", train), ("test", test)):
+        if not (folder / f"{name}.vw").exists():
+            (folder / f"{name}.vw").write_text(vw_lines(table, "income", classes))
+    run = {"cwd": folder, "check": True}
+    command = [*VOWPAL, "--quiet", "--loss_function", "logistic", "-l", str(rate)]
+    subprocess.run([*command, "-d", "train.vw", "-f", "m.vw"], **run)
+    subprocess.run([*VOWPAL, "--quiet", "-t", "-d", "test.vw", "-i", "m.vw", "-r", "p.txt"], **run)
+    margins = np.array([float(line.split()[0]) for line in (folder / "p.txt").read_text().splitlines()])
+    return float(np.logaddexp(0, -signs(test) * margins).mean())
+
+
+def signs(table) -> np.ndarray:
+    """-1 and +1."""
+    return np.where(np.array(table["income"].to_pylist()) == ">50K", 1.0, -1.0)
+
+
+def gradient_descent(train, test, rate: float) -> float:
+    """Test log-loss of scikit-learn's SGD at a constant rate; columns one-hot, numbers standardised beforehand."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import SGDClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    frames = [table.drop_columns("income").to_pandas() for table in (train, test)]
+    numbers = frames[0].select_dtypes("number").columns.tolist()
+    others = [column for column in frames[0].columns if column not in numbers]
+    prepare = make_column_transformer((StandardScaler(), numbers), (OneHotEncoder(handle_unknown="ignore"), others))
+    sgd = SGDClassifier(
+        loss="log_loss", learning_rate="constant", eta0=rate, max_iter=1, tol=None, alpha=0, shuffle=False
+    )
+    model = make_pipeline(prepare, sgd).fit(frames[0], signs(train))
+    return float(np.logaddexp(0, -signs(test) * model.decision_function(frames[1])).mean())
+
+
+def main() -> None:
+    """Measure and draw."""
+    train, test = split("adult", ())
+    with tempfile.TemporaryDirectory() as name:
+        ours, _ = our_loss(train, test, "income", Path(name))
+        theirs = [vowpal(train, test, rate, Path(name)) for rate in RATES]
+    descent = [gradient_descent(train, test, rate) for rate in RATES]
+    for rate, one, other in zip(RATES, theirs, descent, strict=True):
+        print(f"rate {rate:10.4g}   Vowpal Wabbit {one:.4f}   SGD on scaled features {other:.4f}")
+    print(f"tunefree {ours:.4f}")
+    figure, axes = plt.subplots(figsize=(7, 3.8), layout="constrained")
+    axes.plot(RATES, theirs, "o-", color=BLUE)
+    axes.plot(RATES, descent, "s--", color=ORANGE)
+    axes.axhline(ours, color=BLACK, linewidth=2)
+    axes.set(xscale="log", ylim=(0.3, 0.7), xlabel="learning rate", ylabel="log-loss on the test set (nats)")
+    axes.set_title("Census data, one pass over 32,561 rows", loc="left")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.text(5e-3, 0.53, "Vowpal Wabbit", color=BLUE)
+    axes.text(0.5, 0.6, "scikit-learn SGD\non scaled features", color=ORANGE)
+    axes.text(RATES[-1], 0.312, f"tunefree, nothing to choose: {ours:.3f}", color=BLACK, ha="right")
+    FIGURES.mkdir(parents=True, exist_ok=True)
+    for suffix in ("png", "svg"):
+        figure.savefig(FIGURES / f"sweep.{suffix}", dpi=150, metadata={} if suffix == "png" else {"Date": None})
+
+
+if __name__ == "__main__":
+    main()
