@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import csv, parquet
 
 from tunefree.errors import DataError, ModelError
+from tunefree.stream.arrow import read_tables
 from tunefree.stream.batch import BadRows
+from tunefree.stream.lines import read_lines
 from tunefree.stream.source import open_source
 from tunefree.training import Plan, Trained, evaluate, labels_of, predict, task_of, train
 
@@ -123,10 +127,32 @@ def stream(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("passes", [1, 2])
-def test_a_resumed_model_is_the_same_to_the_byte(stream, tmp_path, monkeypatch, passes):
+def written(table, path):
+    """The table in the format of the path's name."""
+    if path.suffix == ".csv":
+        csv.write_csv(table, path)
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    elif path.suffix == ".parquet":
+        parquet.write_table(table, path, row_group_size=3000)
+    else:
+        bar = "|" if path.suffix == ".vw" else ""
+        rows = enumerate(zip(*table.select(["rich", "age", "pay"]).to_pydict().values(), strict=True))
+        lines = (f"{1 if rich == 'yes' else -1} {bar} {i % 999 + 9}:1 3:{age}\n" for i, (rich, age, _) in rows)
+        path.write_text("".join(lines))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("suffix", "passes"), [("parquet", 1), ("parquet", 2), ("csv", 1), ("jsonl", 1), ("vw", 2), ("svm", 1)]
+)
+def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix, passes):
     monkeypatch.setattr("tunefree.stream.arrow.CHUNK_ROWS", 1000)
-    plan = Plan(target="rich", ignore=("pay",), passes=passes, holdout=0.1, average=True)
+    for reader in (read_tables, read_lines):
+        monkeypatch.setattr(f"tunefree.stream.source.{reader.__name__}", partial(reader, block_size=20_000))
+    stream = written(pa.table(people(30_000)), tmp_path / f"people.{suffix}")
+    named = {"target": "rich", "ignore": ("pay",)} if suffix not in ("vw", "svm") else {}
+    plan = Plan(**named, passes=passes, holdout=0.1, average=True)
     whole = model_bytes(train(open_source(stream), plan), tmp_path / "whole")
     checkpoint = tmp_path / "model.checkpoint"
 

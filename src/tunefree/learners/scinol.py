@@ -41,10 +41,10 @@ class ScInOL1(NamedTuple):
     features: np.ndarray  # (d,) records, in place:
     #   inverse    1 / unit_i; 0 until the feature is first seen
     #   largest    M_i / unit_i, from 1 to 2
-    #   endowed    scale.margin that the stakes are in units of
     coordinates: np.ndarray  # (d, K) records, in place:
     #   gradients  G_i / unit_i: minus the sum of gradients
     #   squares    S_i^2 / unit_i^2: sum of squared gradients
+    #   endowed    scale.margin that beta_i is in units of
     #   stakes     beta_i
     #   bets       unit_i w_i in the latest round with feature i
     outputs: Any  # what to loop over, see contract.outputs
@@ -54,7 +54,7 @@ class ScInOL1(NamedTuple):
     @classmethod
     def create(cls, n_features: int, n_outputs: int = 1, epsilon: float = 1.0) -> ScInOL1:
         """A learner that has seen nothing."""
-        names = ("inverse", "largest", "endowed"), ("gradients", "squares", "stakes", "bets")
+        names = ("inverse", "largest"), ("gradients", "squares", "endowed", "stakes", "bets")
         return cls(*records(*names, n_features, n_outputs), outputs(n_outputs), np.zeros(()), epsilon)
 
     def blank(self, n_features: int, n_outputs: int) -> ScInOL1:
@@ -67,10 +67,10 @@ class ScInOL2(NamedTuple):
     features: np.ndarray  # (d,) records, in place:
     #   inverse    1 / unit_i; 0 until the feature is first seen
     #   largest    M_i / unit_i, from 1 to 2
-    #   endowed    scale.margin for which each eta_i was given epsilon
     coordinates: np.ndarray  # (d, K) records, in place:
     #   gradients  G_i / unit_i: minus the sum of gradients
     #   squares    S_i^2 / unit_i^2: sum of squared gradients
+    #   endowed    scale.margin for which eta_i was given epsilon
     #   wealth     eta_i
     #   bets       unit_i w_i in the latest round with feature i
     outputs: Any  # what to loop over, see contract.outputs
@@ -79,7 +79,7 @@ class ScInOL2(NamedTuple):
     @classmethod
     def create(cls, n_features: int, n_outputs: int = 1, epsilon: float = 1.0) -> ScInOL2:
         """A learner that has seen nothing."""
-        names = ("inverse", "largest", "endowed"), ("gradients", "squares", "wealth", "bets")
+        names = ("inverse", "largest"), ("gradients", "squares", "endowed", "wealth", "bets")
         return cls(*records(*names, n_features, n_outputs), outputs(n_outputs), epsilon)
 
     def blank(self, n_features: int, n_outputs: int) -> ScInOL2:
@@ -139,11 +139,11 @@ def predict_scinol1(state, x, scale, margins):
         if share > 0.0:
             for k in range(len(state.outputs)):
                 own = state.coordinates[j, k]
-                if scale.margin > feature.endowed:  # what the stake had been, had the natural margin been known before
-                    own.stakes = own.stakes / feature.endowed * scale.margin if feature.endowed > 0.0 else epsilon
+                if scale.margin > own.endowed:  # what the stake had been, had the natural margin been known before
+                    own.stakes = own.stakes / own.endowed * scale.margin if own.endowed > 0.0 else epsilon
+                    own.endowed = scale.margin
                 own.stakes = min(own.stakes, epsilon * (own.squares + feature.largest**2) / share)
                 own.bets = bet_scinol1(feature, own)
-            feature.endowed = scale.margin
     combine(state, x, margins)
 
 
@@ -179,19 +179,13 @@ def predict_scinol2(state, x, scale, margins):
     look(state, x, scale)
     for e in range(size(x)):
         j = entry(x, e)[0]
-        if scale.margin > state.features[j].endowed:
-            endow(state, j, scale.margin)
         for k in range(len(state.outputs)):
-            state.coordinates[j, k].bets = bet_scinol2(state.features[j], state.coordinates[j, k])
+            own = state.coordinates[j, k]
+            if scale.margin > own.endowed:  # epsilon for each unit of the natural margin, which may grow
+                own.wealth += state.epsilon * (scale.margin - own.endowed)
+                own.endowed = scale.margin
+            own.bets = bet_scinol2(state.features[j], own)
     combine(state, x, margins)
-
-
-@compiled.inline
-def endow(state, j, margin):
-    """Let a feature have epsilon for each unit of the natural size of a margin, which grows as targets are seen."""
-    for k in range(len(state.outputs)):
-        state.coordinates[j, k].wealth += state.epsilon * (margin - state.features[j].endowed)
-    state.features[j].endowed = margin
 
 
 @compiled.inline
