@@ -148,8 +148,8 @@ def written(table, path):
 )
 def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix, passes):
     monkeypatch.setattr("tunefree.stream.arrow.CHUNK_ROWS", 1000)
-    for reader in (read_tables, read_lines):
-        monkeypatch.setattr(f"tunefree.stream.source.{reader.__name__}", partial(reader, block_size=20_000))
+    monkeypatch.setattr("tunefree.stream.arrow.read_tables", partial(read_tables, block_size=20_000))
+    monkeypatch.setattr("tunefree.stream.source.read_lines", partial(read_lines, block_size=20_000))
     stream = written(pa.table(people(30_000)), tmp_path / f"people.{suffix}")
     named = {"target": "rich", "ignore": ("pay",)} if suffix not in ("vw", "svm") else {}
     plan = Plan(**named, passes=passes, holdout=0.1, average=True)

@@ -84,7 +84,7 @@ def train(
 
     tunefree train people.csv --target income -o people.model
     """
-    from tunefree import display, training
+    from tunefree import training
     from tunefree.stream.source import open_source
 
     plan = training.Plan(
@@ -104,7 +104,11 @@ def train(
     _check_folder(output)
     checkpoint = output.with_name(output.name + ".checkpoint")
     source = open_source(data if len(data) > 1 else data[0], format, delimiter)
-    watcher = training.Watcher() if quiet else display.TrainingDisplay(verbose)
+    watcher = training.Watcher()
+    if not quiet:
+        from tunefree import display
+
+        watcher = display.TrainingDisplay(verbose)
     trained = training.train(source, plan, watcher, checkpoint, checkpoint_every, resume)
     trained.save(output)
     checkpoint.unlink(missing_ok=True)

@@ -22,7 +22,7 @@ from tunefree.errors import DataError, ModelError
 from tunefree.model import Labels, Model, Tally
 from tunefree.stream.arrays import to_numpy
 from tunefree.stream.batch import BadRows, Batch, Position
-from tunefree.stream.source import ENCODERS, Source
+from tunefree.stream.source import Source, encoder_of
 
 KIND = "linear"
 MOST_CLASSES_OF_INTEGERS = 100  # more distinct integers than this in a target are taken for numbers
@@ -134,7 +134,7 @@ class Trained:
         plan: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in header["plan"].items()}
         return cls(
             Model.restore(parts["model"], header["model"]),
-            ENCODERS[header["source"]].restore(parts["encoder"], header["encoder"]),
+            encoder_of(header["source"]).restore(parts["encoder"], header["encoder"]),
             header["source"],
             Plan(**plan),
             _progress(header["progress"]),

@@ -17,9 +17,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tunefree.errors import DataError
-from tunefree.stream.arrow import expand, format_of, read_tables
+from tunefree.stream.arrow import read_tables
 from tunefree.stream.batch import BadRows, Position
 from tunefree.stream.features import TableEncoder
+from tunefree.stream.files import expand, format_of
 
 from .tabular import DATA, numbers, records, text
 

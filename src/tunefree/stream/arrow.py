@@ -5,8 +5,6 @@ A source is a list of files with the same columns. Reading from the position of 
 
 from __future__ import annotations
 
-import glob
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -19,25 +17,11 @@ from tunefree.errors import DataError
 from tunefree.stream.batch import BadRows, Columns, Position
 from tunefree.stream.columns import family
 from tunefree.stream.delimited import Options, csv_chunks, csv_header, csv_schema, shown
+from tunefree.stream.files import format_of
 from tunefree.stream.jsonlines import json_chunks, json_schema
 
 CHUNK_ROWS = 32768
 _CHUNK_CELLS = 1 << 21  # a wide table gets fewer rows a chunk: 16 MiB of float64
-_COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4", ".xz", ".br")
-_FORMATS = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".tab": "csv",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".json": "json",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".feather": "arrow",
-    ".arrow": "arrow",
-    ".arrows": "arrow",
-    ".ipc": "arrow",
-}
 _TEXTS = frozenset({"csv", "json"})
 
 
@@ -47,36 +31,6 @@ class Reader(NamedTuple):
     schema: Callable[[str, Options], Any]  # names and types of the columns, from the first file
     names: Callable[[str, Any, Options], dict[str, Any]]  # columns of any file, with the types that it fixes
     chunks: Callable[[str, int, Position, Any, Options, BadRows], Iterator[Columns]]
-
-
-def expand(paths: Sequence[str]) -> list[str]:
-    """Files named by paths, patterns (``*``, ``**``) and directories, those of each in sorted order; "-" stays.
-
-    Hidden files, and those that begin with an underscore (as cluster tools leave them), are not taken from a directory.
-    """
-    files: list[str] = []
-    for path in paths:
-        if path == "-" or os.path.isfile(path):
-            files.append(path)
-            continue
-        if os.path.isdir(path):
-            found = sorted(glob.glob(os.path.join(glob.escape(path), "**", "*"), recursive=True))
-            found = [file for file in found if not os.path.basename(file).startswith(("_", "."))]
-        else:
-            found = sorted(glob.glob(path, recursive=True))
-        found = [file for file in found if os.path.isfile(file)]
-        if not found:
-            raise DataError("there is no such file", path, remedy="check the path")
-        files += found
-    return files
-
-
-def format_of(file: str) -> str | None:
-    """The format that a name promises: csv, json, parquet, arrow, or None for another."""
-    name = file.lower()
-    for extension in _COMPRESSIONS:
-        name = name.removesuffix(extension)
-    return _FORMATS.get(os.path.splitext(name)[1])
 
 
 def read_tables(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,19 +10,21 @@ from pathlib import Path
 from typing import Any
 
 from tunefree.errors import DataError
-from tunefree.stream.arrow import expand, format_of, read_tables
 from tunefree.stream.batch import BadRows, Position
-from tunefree.stream.features import TableEncoder
-from tunefree.stream.frames import read_frame
+from tunefree.stream.files import expand, format_of
 from tunefree.stream.lines import open_text, read_lines
-from tunefree.stream.svmlight import SvmlightEncoder
-from tunefree.stream.vw import VWEncoder
 
-ENCODERS: dict[str, Any] = {"table": TableEncoder, "svmlight": SvmlightEncoder, "vw": VWEncoder}
+_ENCODERS = {"table": "features.TableEncoder", "svmlight": "svmlight.SvmlightEncoder", "vw": "vw.VWEncoder"}
 TABLES = ("csv", "json", "parquet", "arrow")
 FORMATS = (*TABLES, "svmlight", "vw")
 _EXTENSIONS = {".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".vw": "vw"}
 _COMPRESSIONS = {".gz", ".bz2", ".zst", ".lz4", ".xz", ".br"}
+
+
+def encoder_of(kind: str) -> Any:
+    """The encoder class of a kind of source. Only the one in use is loaded: the readers of tables take a while."""
+    module, name = _ENCODERS[kind].split(".")
+    return getattr(importlib.import_module(f"tunefree.stream.{module}"), name)
 
 
 @dataclass(frozen=True)
@@ -62,10 +65,12 @@ class Source:
         types: dict[str, Any] | None = None,
     ) -> Iterator[Any]:
         """Chunks from a position on; ``types`` are those of columns known before."""
+        if self.kind == "table":
+            from tunefree.stream import arrow, frames
         if self.format is None:
-            return read_frame(self.table, start)
+            return frames.read_frame(self.table, start)
         if self.format in TABLES:
-            return read_tables(self.files, self.format, start, bad, types, self.delimiter)
+            return arrow.read_tables(self.files, self.format, start, bad, types, self.delimiter)
         return read_lines(self.files, start)
 
     def encoder(
@@ -79,10 +84,10 @@ class Source:
     ) -> Any:
         """A new encoder, made to measure for the first chunk."""
         if self.kind == "table":
-            return TableEncoder.infer(first, target, weight, ignore, text, hash_bits)
+            return encoder_of(self.kind).infer(first, target, weight, ignore, text, hash_bits)
         if weight or text or list(ignore):
             raise DataError(f"{self.kind} text has no columns to name", self.name, remedy="leave such options out")
-        return ENCODERS[self.kind](hash_bits)
+        return encoder_of(self.kind)(hash_bits)
 
     def progress(self) -> Callable[[Position], float | None]:
         """A function from a position to the share of the source that lies before it; None where that is unknown."""
