@@ -17,17 +17,18 @@ ROWS = 1_000_000
 
 def main(rows: int = ROWS) -> None:
     """Generate the file if it is not there, time both, print the ratio."""
-    path = text_file(rows)
-    print(f"{path.name}: {path.stat().st_size / 1e6:.0f} MB")
+    path, plain = text_file(rows), text_file(rows, bar="")
+    print(f"{path.name}: {path.stat().st_size / 1e6:.0f} MB; {plain.name} holds the same rows as svmlight text")
     with tempfile.TemporaryDirectory() as folder:
         model = str(Path(folder) / "model")
-        ours = [*TUNEFREE, "train", str(path), "-o", model, "--quiet"]
+        ours, sparse = ([*TUNEFREE, "train", str(data), "-o", model, "--quiet"] for data in (path, plain))
         theirs = [*VOWPAL, "-d", str(path), "--loss_function", "logistic", "-f", model + ".vw", "--quiet"]
         report(
             interleaved(
                 {
                     "Vowpal Wabbit, one pass": lambda: process_seconds(theirs),
                     "tunefree, one pass": lambda: process_seconds(ours),
+                    "tunefree, one pass, svmlight text": lambda: process_seconds(sparse),
                 }
             )
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -273,3 +274,24 @@ def test_training_from_a_file_imports_neither_pandas_nor_scikit_learn(data, tmp_
         "print([m for m in ('pandas', 'sklearn', 'polars') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_uncompiled_code_writes_the_same_model(data, tmp_path):
+    """NUMBA_DISABLE_JIT=1, for debugging: every compiled function also runs as plain Python."""
+    few = tmp_path / "few.csv"
+    few.write_text("".join(data.read_text().splitlines(keepends=True)[:40]))
+    (tmp_path / "few.vw").write_text("".join(f"{1 - 2 * (i % 2)} |n a:{i % 7} b{i % 3}\n" for i in range(20)))
+    for arguments in ([str(few), "-t", "rich"], [str(tmp_path / "few.vw")]):
+        models = []
+        for disabled in ("0", "1"):
+            command = [sys.executable, "-m", "tunefree.cli", "train", *arguments, "-o", str(tmp_path / "m"), "-q"]
+            subprocess.run(command, env=os.environ | {"NUMBA_DISABLE_JIT": disabled}, check=True, capture_output=True)
+            models.append((tmp_path / "m").read_bytes())
+        assert models[0] == models[1]
+
+
+def test_a_pipe_by_name_is_explained(run, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    status, _, err = run("train", tmp_path / "pipe", "-t", "y", "-o", tmp_path / "m")
+    assert status == 2
+    assert "standard input" in err

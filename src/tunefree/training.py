@@ -400,7 +400,7 @@ def _ahead(items: Iterator[Any], depth: int = 2) -> Iterator[Any]:
                 raise item
     finally:
         stop.set()
-        thread.join()
+        thread.join(timeout=1.0)  # longer only if it waits for more input, which may never come
 
 
 def _check_learned(trained: Trained, source: Source) -> None:

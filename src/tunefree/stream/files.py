@@ -41,6 +41,8 @@ def expand(paths: Sequence[str]) -> list[str]:
         else:
             found = sorted(glob.glob(path, recursive=True))
         found = [file for file in found if os.path.isfile(file)]
+        if not found and os.path.exists(path):
+            raise DataError("is a pipe or device", path, remedy="redirect it to standard input and name -")
         if not found:
             raise DataError("there is no such file", path, remedy="check the path")
         files += found
