@@ -295,3 +295,12 @@ def test_a_pipe_by_name_is_explained(run, tmp_path):
     status, _, err = run("train", tmp_path / "pipe", "-t", "y", "-o", tmp_path / "m")
     assert status == 2
     assert "standard input" in err
+
+
+def test_a_column_that_names_the_rows_is_pointed_out(run, tmp_path):
+    table = people(300) | {"id": [f"row {i}" for i in range(300)]}
+    parquet.write_table(pa.table(table), tmp_path / "d.parquet")
+    status, out, _ = run("train", tmp_path / "d.parquet", "-t", "rich", "-o", tmp_path / "m")
+    assert status == 0
+    assert "--ignore id" in out
+    assert out.count("hint") == 1

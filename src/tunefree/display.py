@@ -146,7 +146,24 @@ def show_trained(trained: Trained, output: Path) -> None:
             for title, value in _losses(model, tally).items():
                 table.add_row(f"held-out {title}{passes}", value)
     table.add_row("model", str(output))
-    Console(highlight=False, soft_wrap=True).print(table)
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(table)
+    for name, count in naming_columns(trained):
+        console.print(
+            f"hint: column {name!r} has {count:,} different values; pass --ignore {name} if it names the rows"
+        )
+
+
+def naming_columns(trained: Trained) -> list[tuple[str, int]]:
+    """Categorical columns with a different value in more than half of the rows, and how many: they predict nothing."""
+    rows = trained.progress.progressive[0].rows
+    if trained.kind != "table" or rows < 100:
+        return []
+    columns = trained.encoder.columns
+    places = trained.encoder.column_of()
+    counts = np.bincount(places[places >= 0], minlength=len(columns)).tolist()
+    pairs = zip(columns, counts, strict=True)
+    return [(column.name, count) for column, count in pairs if column.kind == "category" and 2 * count > rows]
 
 
 def _losses(model: Model, tally: Tally) -> dict[str, str]:

@@ -17,7 +17,7 @@ from tunefree.errors import DataError
 from tunefree.stream.batch import Lines, Position
 
 LONGEST_LINE = 1 << 30  # bytes; a longer line is refused rather than let it fill the memory
-_BLOCK_SIZE = 1 << 22  # large enough that a chunk's fixed costs vanish, small enough to stay in the last cache
+_BLOCK_SIZE = 1 << 21  # large enough that a chunk's fixed costs vanish, small enough to stay in the last cache
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LINE_END, _QUOTE = 10, 34
 _PIECE = 1 << 16
@@ -138,7 +138,7 @@ def read_lines(
         extension ``.br``) are decompressed as they are read.
     start : Position, default=Position()
         Where to begin: a chunk's ``position`` gives the chunks that follow it, and no others.
-    block_size : int, default=4 MiB
+    block_size : int, default=2 MiB
         Bytes a chunk aims at; a line that is longer gets a chunk of its own, up to 1 GiB.
     quoted : bool, default=False
         Line ends between double quotes do not end a line (CSV).
