@@ -23,7 +23,8 @@ def logistic(y, margins):
 def stream(seed, n, d):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-3, 4, d) * (rng.random((n, d)) < 0.7)
-    u = rng.normal(size=d) * 10.0 ** rng.uniform(-3, 1) / np.maximum(np.abs(X).max(0), 1e-300)
+    largest = np.abs(X).max(0)
+    u = rng.normal(size=d) * 10.0 ** rng.uniform(-3, 1) / np.where(largest > 0, largest, 1.0)
     y = np.where(rng.random(n) < 1 / (1 + np.exp(-X @ u)), 1.0, -1.0)
     return X, y, u
 

@@ -51,6 +51,8 @@ def test_labels_keep_the_order_of_appearance_and_drop_what_no_row_has():
     assert [labels.values[code] for code in labels.codes] == ["c", "a", "c"]
     assert set(labels.values) == {"a", "c"}
     assert labels_of(pa.array([2.0, 1.0])).values == [2, 1]
+    twice = labels_of(pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), pa.array(["a", "b", "a"])))
+    assert (twice.values, twice.codes.tolist()) == (["a", "b"], [0, 1, 0])
 
 
 @pytest.mark.parametrize("learner", ["scinol2", "scinol1", "pistol", "coordinate-pistol"])

@@ -276,16 +276,15 @@ def task_of(target: Any) -> str:
 
 
 def labels_of(target: Any) -> Labels:
-    """Labels of an Arrow array, in the order of their first appearance; whole numbers lose their ``.0``."""
+    """Labels of an Arrow array, each once and only those that a row has; whole numbers lose their ``.0``."""
     coded = target if pa.types.is_dictionary(target.type) else target.dictionary_encode()
     codes = to_numpy(coded.indices, -1).astype(np.int64)
     values = [_label(value) for value in coded.dictionary.to_pylist()]
-    used = np.unique(codes)
-    if len(used) < len(values):
-        renumbered = np.zeros(len(values), np.int64)
-        renumbered[used] = np.arange(len(used))
-        codes, values = renumbered[codes], [values[i] for i in used]
-    return Labels(values, codes)
+    numbers: dict[Any, int] = {}
+    renumbered = np.zeros(len(values), np.int64)
+    for i in np.unique(codes).tolist():
+        renumbered[i] = numbers.setdefault(values[i], len(numbers))
+    return Labels(list(numbers), renumbered[codes])
 
 
 def _label(value: Any) -> Any:

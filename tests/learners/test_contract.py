@@ -219,6 +219,20 @@ def test_regression_targets_of_any_scale(name, scale, kind):
 
 
 @by_learner
+@quick
+@given(seed=st.integers(0, 2**32), span=st.integers(0, 300), kind=st.sampled_from(["square", "absolute"]))
+def test_regression_is_finite_on_any_finite_target(name, seed, span, kind):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(30, 3)) * 10.0 ** rng.integers(-span, span + 1, (30, 3))
+    y = rng.normal(size=30) * 10.0 ** rng.integers(-span, span + 1, 30).astype(float)
+    objective = objectives.regression({"square": losses.Square(), "absolute": losses.Absolute()}[kind])
+    weight = 10.0 ** rng.uniform(-3, 3, 30)
+    state, _, predictions, suffered = run(ALL[name].create(4), objective, rows.dense(X), y, weight, 1)
+    for array in (predictions, suffered, *weights(state, 3, 1)):
+        assert np.isfinite(array).all()
+
+
+@by_learner
 def test_uncompiled_gives_the_same_bits(name):
     rng = np.random.default_rng(4)
     X, y, weight = rng.normal(size=(30, 3)), rng.choice([-1.0, 1.0], 30), np.ones(30)

@@ -155,7 +155,8 @@ def factor_pistol(state, k):
         return 0.0
     # log alpha = log a + log M + log(M + A): alpha itself could overflow
     log_alpha = math.log(state.a) + math.log(largest) + math.log(largest + state.slopes[0, k])
-    exponent = state.norms[0, k] / 2.0 * math.exp(-log_alpha)
+    norm = state.norms[0, k]
+    exponent = math.exp(min(math.log(norm / 2.0) - log_alpha, LOG_CEILING)) if norm > 0.0 else 0.0
     return state.b * state.margin[()] * math.exp(min(exponent - log_alpha, LOG_CEILING))
 
 

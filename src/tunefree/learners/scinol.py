@@ -205,7 +205,7 @@ def update_scinol2(state, x, gradient):
             own, step = state.coordinates[j, k], gradient[k] * ratio
             own.gradients -= step
             own.squares += step * step
-            own.wealth = min(own.wealth - step * own.bets, CEILING)
+            own.wealth = min(max(own.wealth - step * own.bets, 0.0), CEILING)
 
 
 @coordinate.register(ScInOL2)
