@@ -22,6 +22,7 @@ SCALE_INVARIANT = ("scinol1", "scinol2", "coordinate-pistol")
 
 by_learner = pytest.mark.parametrize("name", LEARNERS)
 quick = settings(max_examples=60, deadline=None)
+thorough = settings(max_examples=400, deadline=None)
 
 
 def naive_slope(stream):
@@ -42,7 +43,7 @@ def naive_slope(stream):
 
 
 @by_learner
-@quick
+@thorough
 @given(stream=streams())
 def test_agrees_with_the_paper(name, stream):
     state = ALL[name].create(stream.X.shape[1] + 1, stream.n_outputs)
