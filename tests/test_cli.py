@@ -304,3 +304,30 @@ def test_a_column_that_names_the_rows_is_pointed_out(run, tmp_path):
     assert status == 0
     assert "--ignore id" in out
     assert out.count("hint") == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--hash-bits", "10"],
+        ["--text", "note"],
+        ["--weight", "h"],
+        ["--passes", "3", "--holdout", "0.1"],
+        ["--learner", "pistol", "--average"],
+        ["--checkpoint-every", "100", "--resume"],
+        ["--format", "parquet", "--quiet"],
+    ],
+)
+def test_every_option_of_train_makes_a_model_that_predicts(run, tmp_path, options):
+    words = ["a plain note", "rich and rich again", "nothing"]
+    table = people(300) | {"note": [words[i % 3] for i in range(300)], "h": [1.0 + i % 2 for i in range(300)]}
+    parquet.write_table(pa.table(table), tmp_path / "d.parquet")
+    status, _, err = run(
+        "train", tmp_path / "d.parquet", "-t", "rich", "--ignore", "pay", *options, "-o", tmp_path / "m"
+    )
+    assert status == 0, err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d.parquet", "m"]
+    status, out, err = run("evaluate", tmp_path / "m", tmp_path / "d.parquet", "--json")
+    assert status == 0, err
+    assert json.loads(out)["log_loss"] < 0.75
+    assert run("inspect", tmp_path / "m")[0] == 0
