@@ -219,38 +219,37 @@ def train(
     if source.kind == "table" and plan.target is None:
         raise DataError("no target is named", source.name, remedy="name the column to predict with --target")
     due = checkpoint_every if checkpoint else 0
-    chunks, bad = None, BadRows(plan.skip_bad_rows)
+    batches, bad = None, BadRows(plan.skip_bad_rows)
     if resume and checkpoint and Path(checkpoint).exists():
         trained = _resumed(Trained.load(checkpoint), source, plan, checkpoint)
         bad.count = trained.progress.skipped
     else:
-        chunks = source.chunks(bad=bad)
-        first = next(chunks, None)
-        trained = _begun(source, plan, first)
-        chunks = itertools.chain([first], chunks)
+        trained, batches = _begun(source, plan, bad)
     watcher.begin(trained, source)
     progress = trained.progress
     while not progress.complete and progress.number < plan.passes:
-        _one_pass(trained, _reads(trained, chunks or _rest(trained, source, bad), bad, due), watcher, checkpoint)
+        _one_pass(trained, _reads(trained, batches or _rest(trained, source, bad), bad, due), watcher, checkpoint)
         progress.number, progress.position, progress.rows = progress.number + 1, Position(), 0
-        chunks, bad = None, BadRows(plan.skip_bad_rows)
+        batches, bad = None, BadRows(plan.skip_bad_rows)
     _check_learned(trained, source)
     progress.complete = True
     watcher.end(trained)
     return trained
 
 
-def _begun(source: Source, plan: Plan, first: Any) -> Trained:
-    """A model that has seen nothing; its encoder, its task and its first classes are found in the first chunk."""
+def _begun(source: Source, plan: Plan, bad: BadRows) -> tuple[Trained, Iterator[Batch]]:
+    """A model that has seen nothing, and the batches to learn; its task and first classes are found in the first."""
+    chunks = source.chunks(bad=bad)
+    first = next(chunks, None)
     if first is None:
         raise DataError("there are no rows", source.name, remedy="check that it is the file you mean")
     encoder = source.encoder(first, plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits)
-    looked_at = source.encoder(first, plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits)
-    target = looked_at.encode(first, True, BadRows(plan.skip_bad_rows), True).target
-    task = plan.task or task_of(target)
-    classes = sorted(labels_of(target).values) if task == "classification" else []
+    batch = encoder.encode(first, True, bad, True)
+    task = plan.task or task_of(batch.target)
+    classes = sorted(labels_of(batch.target).values) if task == "classification" else []
     model = Model(task, plan.learner, plan.loss, plan.average, dict(plan.settings), classes, encoder.n_features)
-    return Trained(model, encoder, source.kind, plan, Progress())
+    rest = _encoded(encoder, chunks, bad, True, True)
+    return Trained(model, encoder, source.kind, plan, Progress()), itertools.chain([batch], rest)
 
 
 def task_of(target: Any) -> str:
@@ -337,15 +336,16 @@ def _held_out(every: int, start: int, n: int) -> np.ndarray:
     return np.arange(start, start + n) % every == every - 1 if every else np.zeros(n, bool)
 
 
-def _rest(trained: Trained, source: Source, bad: BadRows) -> Iterator[Any]:
-    """The chunks from where training stands, read with the types of columns that are known."""
-    return source.chunks(trained.progress.position, bad, trained.encoder.types() if source.kind == "table" else None)
+def _rest(trained: Trained, source: Source, bad: BadRows) -> Iterator[Batch]:
+    """The batches from where training stands, read with the types of columns that are known."""
+    types = trained.encoder.types() if source.kind == "table" else None
+    return _encoded(trained.encoder, source.chunks(trained.progress.position, bad, types), bad, True, True)
 
 
-def _reads(trained: Trained, chunks: Iterator[Any], bad: BadRows, due: int) -> Iterator[_Read]:
-    """Encode chunks; a state of the encoder goes with each batch that ends a stretch between checkpoints."""
+def _reads(trained: Trained, batches: Iterator[Batch], bad: BadRows, due: int) -> Iterator[_Read]:
+    """A state of the encoder goes with each batch that ends a stretch between checkpoints."""
     encoder, rows = trained.encoder, trained.progress.rows
-    for batch in _encoded(encoder, chunks, bad, True, True):
+    for batch in batches:
         before, rows = rows, rows + len(batch.weight)
         state = encoder.state() if due and before // due < rows // due else None
         yield _Read(batch, encoder.n_features, bad.count, state)
