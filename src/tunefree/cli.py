@@ -85,7 +85,6 @@ def train(
     tunefree train people.csv --target income -o people.model
     """
     from tunefree import training
-    from tunefree.stream.source import open_source
 
     plan = training.Plan(
         target=target,
@@ -103,7 +102,7 @@ def train(
     )
     _check_folder(output)
     checkpoint = output.with_name(output.name + ".checkpoint")
-    source = open_source(data if len(data) > 1 else data[0], format, delimiter)
+    source = _opened(data, format, delimiter)
     watcher = training.Watcher()
     if not quiet:
         from tunefree import display
@@ -186,7 +185,7 @@ def demo(
 def _opened(data: list[str], format: str | None, delimiter: str | None) -> Any:
     from tunefree.stream.source import open_source
 
-    return open_source(data if len(data) > 1 else data[0], format, delimiter)
+    return open_source(data, format, delimiter)
 
 
 def _skips(on_bad_row: str) -> bool:

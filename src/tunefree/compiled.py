@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.cpython.unsafe.numbers import trailing_zeros as count_trailing_zeros
 from numba.extending import overload
 
 # No fast-math: sums keep the order of the paper, so the same input gives the same bytes.
@@ -53,3 +54,13 @@ def dispatch(function: Callable[..., Any], bodies: dict[type, Callable[..., Any]
     @overload(function, strict=False, jit_options=_OPTIONS | {"forceinline": True})
     def in_compiled_code(first: Any, *rest: Any) -> Callable[..., Any] | None:
         return bodies.get(getattr(first, "instance_class", None))  # type: ignore[arg-type]
+
+
+def trailing_zeros(word: Any) -> Any:
+    """How many zero bits lie below the lowest one that is set; in compiled code one instruction."""
+    return (int(word) & -int(word)).bit_length() - 1
+
+
+@overload(trailing_zeros)
+def _trailing_zeros(word):
+    return lambda word: count_trailing_zeros(word)  # type: ignore[call-arg]

@@ -16,7 +16,7 @@ import numpy as np
 
 from tunefree import compiled
 from tunefree.generic import generic
-from tunefree.learners.contract import CEILING, Scale
+from tunefree.learners.contract import Scale, bounded, power_below
 from tunefree.losses import finite, slope, value
 
 
@@ -103,7 +103,7 @@ def slope_bound(objective):
 def first_power(power, number):
     """The power of two already found, or else the one next to a number that is not 0."""
     if power == 0.0 and number != 0.0:
-        return 2.0 ** math.floor(math.log2(abs(number)))
+        return power_below(number)
     return power
 
 
@@ -192,7 +192,7 @@ def scale_regression(objective, weight):
 @differentiate.register(Regression)
 def differentiate_regression(objective, y, weight, margins, gradient):
     unit = first_power(objective.unit, y)
-    target = clip(y / unit, CEILING) if unit > 0.0 else 0.0
+    target = bounded(y / unit) if unit > 0.0 else 0.0
     mass = objective.mass + weight
     centre = objective.centre + (target - objective.centre) * (weight / mass)
     spread = objective.spread + (abs(target - centre) - objective.spread) * (weight / mass)
@@ -200,7 +200,7 @@ def differentiate_regression(objective, y, weight, margins, gradient):
     # The target's own deviation counts with the mean that includes it: the first target is no surprise.
     steep = unit_slope(objective.loss, y, finite((centre + margins[0]) * unit))
     grain = 1.0 if objective.loss.lipschitz < math.inf else first_power(objective.grain, steep)
-    steep = clip(steep / grain, CEILING) if grain > 0.0 else 0.0
+    steep = bounded(steep / grain) if grain > 0.0 else 0.0
     gradient[0] = weight * clip(steep, slope_bound(objective))
     return Regression(objective.loss, max(objective.steepest, abs(steep)), grain, unit, centre, spread, margin, mass)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tunefree import compiled
-from tunefree.learners.contract import CEILING, coordinate, factor, magnitude, predict, update
+from tunefree.learners.contract import bounded, coordinate, factor, magnitude, predict, update
 from tunefree.objectives import differentiate, respond, scale, suffer
 from tunefree.rows import entry, n_rows, row, size
 
@@ -49,8 +49,3 @@ def score(weights, units, X, margins):
 def measure(objective, y, predictions, losses):
     for i in range(len(y)):
         losses[i] = suffer(objective, y[i], predictions[i])
-
-
-@compiled.inline
-def bounded(number):
-    return min(max(number, -CEILING), CEILING)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyarrow import csv, parquet
 
 from tunefree.errors import ModelError
 from tunefree.model import Model, chosen
+from tunefree.storage import whole_file
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import Source
 from tunefree.training import Predicted, Trained, predict
@@ -79,17 +77,8 @@ def _writer(output: str) -> Iterator[Callable[[Any], None]]:
     kinds = {".csv": csv.CSVWriter, ".parquet": parquet.ParquetWriter, ".pq": parquet.ParquetWriter}
     if path.suffix.lower() not in kinds:
         raise ModelError(f"{output}: predictions are written as .csv or .parquet; name the file so")
-    try:
-        handle, part = tempfile.mkstemp(dir=path.parent, prefix=path.name + ".", suffix=".part")
-    except OSError as error:
-        raise ModelError(f"{output}: cannot be written ({error.strerror}); choose another place") from None
-    try:
-        with os.fdopen(handle, "wb") as file, _batches(file, kinds[path.suffix.lower()]) as put:
-            yield put
-        os.chmod(part, 0o644)
-        os.replace(part, path)
-    finally:
-        Path(part).unlink(missing_ok=True)
+    with whole_file(path) as file, _batches(file, kinds[path.suffix.lower()]) as put:
+        yield put
 
 
 @contextmanager
@@ -105,9 +94,3 @@ def _batches(file: Any, kind: Callable[[Any, Any], Any]) -> Iterator[Callable[[A
     yield put
     for writer in writers:
         writer.close()
-
-
-def as_array(trained: Trained, source: Source) -> np.ndarray:
-    """All predictions of a source, (n, K): margins, or numbers."""
-    pieces = [predicted.predictions for predicted in predict(trained, source, BadRows())]
-    return np.concatenate(pieces)

@@ -10,8 +10,10 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -52,7 +54,8 @@ def save(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], header: di
     text = json.dumps({**header, "format": FORMAT, "digest": _BLANK}, sort_keys=True, allow_nan=False)
     contiguous = {name: np.asarray(array, order="C") for name, array in sorted(arrays.items())}
     blank = to_bytes(contiguous, {"tunefree": text})
-    _replace(Path(path), blank.replace(_BLANK.encode(), _digest(blank), 1))
+    with whole_file(Path(path)) as file:
+        file.write(blank.replace(_BLANK.encode(), _digest(blank), 1))
 
 
 def load(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -106,23 +109,31 @@ def _header(path: Any, data: bytes) -> dict[str, Any]:
         raise ModelError(f"{path}: not a tunefree model, or damaged; give the path of a trained model") from None
 
 
-def _replace(path: Path, data: bytes) -> None:
-    """Write beside the file, make sure it is on the disk, then take its name."""
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write beside ``path``; once it is written and on the disk it takes the name, and not before.
+
+    Raises
+    ------
+    ModelError
+        If it cannot be written; what was there before is untouched.
+    """
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name + ".", suffix=".part")
+        handle, part = tempfile.mkstemp(dir=path.parent, prefix=path.name + ".", suffix=".part")
     except OSError as error:
         raise ModelError(f"{path}: cannot be written ({error.strerror}); choose another place") from None
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
+        os.chmod(part, 0o666 & ~_umask())
+        os.replace(part, path)
     except OSError as error:
-        raise ModelError(f"{path}: cannot be written ({error.strerror}); make room or choose another place") from None
+        problem = error.strerror or error
+        raise ModelError(f"{path}: cannot be written ({problem}); make room or choose another place") from None
     finally:
-        Path(name).unlink(missing_ok=True)
+        Path(part).unlink(missing_ok=True)
 
 
 def _umask() -> int:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree import compiled
-from tunefree.learners.contract import CEILING, coordinate, factor, magnitude, predict, records, update
+from tunefree.learners.contract import bounded, coordinate, factor, magnitude, predict, records, update
 from tunefree.rows import entry, size
 
 
@@ -53,11 +53,10 @@ def predict_averaged(state, x, scale, margins):
         if x_j != 0.0:
             for k in range(len(state.outputs)):
                 share = factor(learner, k) * scale.weight
-                state.coordinates[j, k].totals = bounded(state.coordinates[j, k].totals * exchange(state, learner, j))
-                state.coordinates[j, k].totals = bounded(
-                    state.coordinates[j, k].totals + coordinate(learner, j, k) * share
-                )
-                state.coordinates[j, k].since = state.clocks[0, k] + share
+                own = state.coordinates[j, k]
+                own.totals = bounded(own.totals * exchange(state, learner, j))
+                own.totals = bounded(own.totals + coordinate(learner, j, k) * share)
+                own.since = state.clocks[0, k] + share
             state.features[j].units = magnitude(learner, j)
     for k in range(len(state.outputs)):
         state.clocks[0, k] = bounded(state.clocks[0, k] + factor(learner, k) * scale.weight)
@@ -77,11 +76,6 @@ def settle(state, j):
 def exchange(state, learner, j):
     """From the unit of the total to the learner's present unit of the feature, which grows with its largest value."""
     return magnitude(learner, j) / state.features[j].units if state.features[j].units > 0.0 else 1.0
-
-
-@compiled.inline
-def bounded(number):
-    return min(max(number, -CEILING), CEILING)
 
 
 @update.register(Averaged)

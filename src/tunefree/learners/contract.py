@@ -13,14 +13,14 @@ a factor shared by all features (so that shrinking costs nothing), and the featu
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.recfunctions import structured_to_unstructured
 
+from tunefree import compiled
 from tunefree.generic import generic
-
-State = TypeVar("State")
 
 # A margin or a wealth beyond this says nothing more, and its square is still finite.
 CEILING = 1e150
@@ -66,6 +66,18 @@ def factor(state: Any, k: int) -> float:
 def magnitude(state: Any, j: int) -> float:
     """The unit in which feature ``j`` is measured; 0 while it has not been seen."""
     raise TypeError(f"{type(state).__name__} is not a learner")
+
+
+@compiled.inline
+def bounded(number):
+    """The number, or the ceiling with its sign."""
+    return min(max(number, -CEILING), CEILING)
+
+
+@compiled.inline
+def power_below(number):
+    """The power of two next below the size of a number that is not 0."""
+    return 2.0 ** math.floor(math.log2(abs(number)))
 
 
 def outputs(n_outputs: int) -> tuple[int, ...] | np.ndarray:

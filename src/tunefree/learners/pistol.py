@@ -24,10 +24,12 @@ from tunefree.learners.contract import (
     CEILING,
     LARGEST,
     LOG_CEILING,
+    bounded,
     coordinate,
     factor,
     magnitude,
     outputs,
+    power_below,
     predict,
     records,
     update,
@@ -89,7 +91,7 @@ class CoordinatePiSTOL(NamedTuple):
 @compiled.inline
 def relative(x_j, unit):
     """A value in units of the first row, small enough to be squared."""
-    return min(max(x_j / unit, -CEILING), CEILING)
+    return bounded(x_j / unit)
 
 
 @compiled.inline
@@ -110,7 +112,7 @@ def unit_of(x):
     for e in range(size(x)):
         x_j = entry(x, e)[1]
         largest = max(largest, abs(x_j))
-    return 2.0 ** math.floor(math.log2(largest)) if largest > 0.0 else 0.0
+    return power_below(largest) if largest > 0.0 else 0.0
 
 
 @predict.register(PiSTOL)
@@ -126,7 +128,7 @@ def predict_pistol(state, x, scale, margins):
             for e in range(size(x)):
                 j, x_j = entry(x, e)
                 total += state.coordinates[j, k].gradients * relative(x_j, unit)
-            margins[k] = min(max(total * factor(state, k), -CEILING), CEILING)
+            margins[k] = bounded(total * factor(state, k))
 
 
 @update.register(PiSTOL)
@@ -138,7 +140,7 @@ def update_pistol(state, x, gradient):
                 j, x_j = entry(x, e)
                 step = gradient[k] * relative(x_j, state.unit[()])
                 before = state.coordinates[j, k].gradients
-                state.coordinates[j, k].gradients = min(max(before - step, -CEILING), CEILING)
+                state.coordinates[j, k].gradients = bounded(before - step)
                 # ||g - s x||^2 - ||g||^2, coordinate by coordinate
                 state.norms[0, k] = min(max(state.norms[0, k] + step * (step - 2.0 * before), 0.0), LARGEST)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from tunefree.errors import DataError
 
-_COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4", ".xz", ".br")
+COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4", ".xz", ".br")
 _FORMATS = {
     ".csv": "csv",
     ".tsv": "csv",
@@ -52,6 +52,6 @@ def expand(paths: Sequence[str]) -> list[str]:
 def format_of(file: str) -> str | None:
     """The format that a name promises: csv, json, parquet, arrow, or None for another."""
     name = file.lower()
-    for extension in _COMPRESSIONS:
+    for extension in COMPRESSIONS:
         name = name.removesuffix(extension)
     return _FORMATS.get(os.path.splitext(name)[1])

@@ -11,14 +11,13 @@ from typing import Any
 
 from tunefree.errors import DataError
 from tunefree.stream.batch import BadRows, Position
-from tunefree.stream.files import expand, format_of
+from tunefree.stream.files import COMPRESSIONS, expand, format_of
 from tunefree.stream.lines import open_text, read_lines
 
 _ENCODERS = {"table": "features.TableEncoder", "svmlight": "svmlight.SvmlightEncoder", "vw": "vw.VWEncoder"}
 TABLES = ("csv", "json", "parquet", "arrow")
 FORMATS = (*TABLES, "svmlight", "vw")
 _EXTENSIONS = {".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".vw": "vw"}
-_COMPRESSIONS = {".gz", ".bz2", ".zst", ".lz4", ".xz", ".br"}
 
 
 def encoder_of(kind: str) -> Any:
@@ -139,7 +138,7 @@ def _paths(data: Any) -> list[str] | None:
 
 
 def _format_of(file: str) -> str:
-    suffixes = [suffix for suffix in Path(file).suffixes if suffix.lower() not in _COMPRESSIONS]
+    suffixes = [suffix for suffix in Path(file).suffixes if suffix.lower() not in COMPRESSIONS]
     known = _EXTENSIONS.get(suffixes[-1].lower()) if suffixes else None
     if known or (file != "-" and format_of(file)):
         return known or str(format_of(file))
@@ -170,6 +169,6 @@ def _size(file: str, format: str | None) -> int:
         from pyarrow import parquet
 
         return int(parquet.read_metadata(file).num_rows)
-    if format == "arrow" or file == "-" or Path(file).suffix.lower() in _COMPRESSIONS:
+    if format == "arrow" or file == "-" or Path(file).suffix.lower() in COMPRESSIONS:
         return 0
     return os.stat(file).st_size

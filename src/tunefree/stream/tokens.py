@@ -6,8 +6,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.cpython.unsafe.numbers import trailing_zeros as count_trailing_zeros
-from numba.extending import overload
 
 from tunefree import compiled, rows
 from tunefree.stream import keys as dictionary
@@ -197,16 +195,6 @@ def skip_line(data, place):
     return place + 1
 
 
-def trailing_zeros(word):
-    """How many zero bits lie below the lowest one that is set."""
-    return (int(word) & -int(word)).bit_length() - 1
-
-
-@overload(trailing_zeros)
-def _trailing_zeros(word):
-    return lambda word: count_trailing_zeros(word)  # type: ignore[call-arg]
-
-
 @compiled.inline
 def read_digits(data, place, number):
     """Append decimal digits to a number: (number, place of what follows them).
@@ -220,7 +208,7 @@ def read_digits(data, place, number):
             break
         number = number * np.uint64(10**8) + _eight_digits(word)
         place += 8
-    bits = np.uint64(trailing_zeros(marks)) - np.uint64(7)
+    bits = np.uint64(compiled.trailing_zeros(marks)) - np.uint64(7)
     number = number * _WHOLE_POWERS[bits >> np.uint64(3)] + _eight_digits(
         (word << (np.uint64(56) - bits)) << np.uint64(8)  # zeros lead
     )
@@ -263,7 +251,7 @@ def read_short(data, place):
     whole = np.uint64(data[place]) - _CODE_OF_ZERO
     usual = (whole < _TEN) & (data[place + 1] == _POINT)
     word = dictionary.load(data, place + 2) ^ (_ONES * _CODE_OF_ZERO)
-    bits = np.uint64(trailing_zeros(_non_digits(word) | _TOP)) - np.uint64(7)
+    bits = np.uint64(compiled.trailing_zeros(_non_digits(word) | _TOP)) - np.uint64(7)
     count = bits >> np.uint64(3)
     fraction = _eight_digits((word << (np.uint64(56) - bits)) << np.uint64(8))  # zeros lead
     value = float(np.int64(whole * _WHOLE_POWERS[count] + fraction)) / _POWERS[count]

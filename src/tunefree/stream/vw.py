@@ -173,7 +173,7 @@ def _read_name(data, place, seed):
             break
         key = dictionary.fold(key, word)
         place += 8
-    bits = np.uint64(tokens.trailing_zeros(marks)) - np.uint64(7)
+    bits = np.uint64(compiled.trailing_zeros(marks)) - np.uint64(7)
     key = dictionary.fold(key, word & ((np.uint64(1) << bits) - np.uint64(1)))
     place += np.int64(bits >> np.uint64(3))
     return dictionary.finish(key, place - start), place
