@@ -1,7 +1,7 @@
 """Losses of one prediction: value, slope, and the constants that theory asks for.
 
-A loss is a NamedTuple of its parameters. ``value(loss, y, prediction)`` and ``slope(loss, y, prediction)`` take one
-target and one prediction; classification losses take targets -1 and +1. The slope is a subgradient in the prediction.
+A loss is a NamedTuple of its parameters. ``value(loss, y, prediction)``, ``slope`` and ``curvature`` take one target
+and one prediction; classification losses take targets -1 and +1. The slope is a subgradient in the prediction.
 Where the true number is not representable (an exponential, the square of 1e200) the largest finite one stands in.
 """
 
@@ -138,6 +138,12 @@ def value(loss: Any, y: float, prediction: float) -> float:
 @generic
 def slope(loss: Any, y: float, prediction: float) -> float:
     """A subgradient of the loss in the prediction."""
+    raise TypeError(f"{type(loss).__name__} is not a loss")
+
+
+@generic
+def curvature(loss: Any, y: float, prediction: float) -> float:
+    """The second derivative of the loss in the prediction; 0 where there is none (at kinks, on straight pieces)."""
     raise TypeError(f"{type(loss).__name__} is not a loss")
 
 
@@ -299,3 +305,60 @@ def slope_quantile(loss, y, prediction):
     if prediction == y:
         return 0.0
     return -loss.tau if prediction < y else 1.0 - loss.tau
+
+
+@curvature.register(Logistic)
+def curvature_logistic(loss, y, prediction):
+    odds = math.exp(-abs(prediction))
+    return odds / ((1.0 + odds) * (1.0 + odds))
+
+
+@curvature.register(SmoothedHinge)
+def curvature_smoothed_hinge(loss, y, prediction):
+    return 2.0 if 0.0 < y * prediction < 1.0 else 0.0
+
+
+@curvature.register(SquaredHinge)
+def curvature_squared_hinge(loss, y, prediction):
+    return 2.0 if y * prediction < 1.0 else 0.0
+
+
+@curvature.register(Exponential)
+def curvature_exponential(loss, y, prediction):
+    return math.exp(min(-y * prediction, _LARGEST_EXPONENT))
+
+
+@curvature.register(Square)
+def curvature_square(loss, y, prediction):
+    return 2.0
+
+
+@curvature.register(Power)
+def curvature_power(loss, y, prediction):
+    return bent(loss.power, finite(abs(prediction - y)))
+
+
+@curvature.register(EpsilonInsensitive)
+def curvature_epsilon_insensitive(loss, y, prediction):
+    error = finite(abs(prediction - y))
+    return bent(loss.power, error) if raised(error, loss.power) > loss.epsilon else 0.0
+
+
+@compiled.inline
+def bent(power, error):
+    """The second derivative of error^power."""
+    if power == 1.0 or (error == 0.0 and power < 2.0):
+        return 0.0
+    return finite(power * (power - 1.0) * (raised(error, power - 2.0) if power >= 2.0 else error ** (power - 2.0)))
+
+
+@curvature.register(Huber)
+def curvature_huber(loss, y, prediction):
+    return 1.0 if abs(prediction - y) < loss.delta else 0.0
+
+
+for straight in (Hinge, Absolute, Quantile):
+
+    @curvature.register(straight)
+    def curvature_of_straight_pieces(loss, y, prediction):
+        return 0.0

@@ -17,6 +17,7 @@ import numpy as np
 from tunefree import compiled
 from tunefree.generic import generic
 from tunefree.learners.contract import Scale, bounded, power_below
+from tunefree.losses import curvature as second_derivative
 from tunefree.losses import finite, slope, value
 
 
@@ -69,8 +70,11 @@ def scale(objective: Any, weight: float) -> Scale:
 
 
 @generic
-def differentiate(objective: Any, y: float, weight: float, margins: np.ndarray, gradient: np.ndarray) -> Any:
-    """Write the weighted gradient (K,) in the margins, each part at most ``scale.slope``; returns the new objective."""
+def differentiate(
+    objective: Any, y: float, weight: float, margins: np.ndarray, gradient: np.ndarray, curvature: np.ndarray
+) -> Any:
+    """Write the weighted gradient (K,) in the margins, each part at most ``scale.slope``, and how fast each part of it
+    grows with its margin (K,); returns the new objective."""
     raise TypeError(f"{type(objective).__name__} is not an objective")
 
 
@@ -91,6 +95,13 @@ def unit_slope(loss, y, prediction):
     """The slope of a loss, divided by its Lipschitz constant where it has one."""
     steep = slope(loss, y, prediction)
     return steep / loss.lipschitz if loss.lipschitz < math.inf else steep
+
+
+@compiled.inline
+def unit_curvature(loss, y, prediction):
+    """The second derivative of a loss, divided by its Lipschitz constant where it has one."""
+    bend = second_derivative(loss, y, prediction)
+    return bend / loss.lipschitz if loss.lipschitz < math.inf else bend
 
 
 @compiled.inline
@@ -124,9 +135,10 @@ def scale_binary(objective, weight):
 
 
 @differentiate.register(Binary)
-def differentiate_binary(objective, y, weight, margins, gradient):
+def differentiate_binary(objective, y, weight, margins, gradient, curvature):
     steep = unit_slope(objective.loss, y, margins[0])
     gradient[0] = weight * clip(steep, slope_bound(objective))
+    curvature[0] = weight * unit_curvature(objective.loss, y, margins[0])
     return Binary(objective.loss, max(objective.steepest, abs(steep)))
 
 
@@ -141,11 +153,13 @@ def scale_one_against_all(objective, weight):
 
 
 @differentiate.register(OneAgainstAll)
-def differentiate_one_against_all(objective, y, weight, margins, gradient):
+def differentiate_one_against_all(objective, y, weight, margins, gradient, curvature):
     steepest = objective.steepest
     for k in range(len(margins)):
-        steep = unit_slope(objective.loss, 1.0 if k == y else -1.0, margins[k])
+        label = 1.0 if k == y else -1.0
+        steep = unit_slope(objective.loss, label, margins[k])
         gradient[k] = weight * clip(steep, slope_bound(objective))
+        curvature[k] = weight * unit_curvature(objective.loss, label, margins[k])
         steepest = max(steepest, abs(steep))
     return OneAgainstAll(objective.loss, steepest)
 
@@ -164,14 +178,16 @@ def scale_multinomial(objective, weight):
 
 
 @differentiate.register(Multinomial)
-def differentiate_multinomial(objective, y, weight, margins, gradient):
+def differentiate_multinomial(objective, y, weight, margins, gradient, curvature):
     peak = np.max(margins)
     total = 0.0
     for k in range(len(margins)):
         gradient[k] = math.exp(margins[k] - peak)
         total += gradient[k]
     for k in range(len(margins)):
-        gradient[k] = weight * (gradient[k] / total - (1.0 if k == y else 0.0))
+        share = gradient[k] / total
+        gradient[k] = weight * (share - (1.0 if k == y else 0.0))
+        curvature[k] = weight * share * (1.0 - share)
     return objective
 
 
@@ -190,7 +206,7 @@ def scale_regression(objective, weight):
 
 
 @differentiate.register(Regression)
-def differentiate_regression(objective, y, weight, margins, gradient):
+def differentiate_regression(objective, y, weight, margins, gradient, curvature):
     unit = first_power(objective.unit, y)
     target = bounded(y / unit) if unit > 0.0 else 0.0
     mass = objective.mass + weight
@@ -202,6 +218,8 @@ def differentiate_regression(objective, y, weight, margins, gradient):
     grain = 1.0 if objective.loss.lipschitz < math.inf else first_power(objective.grain, steep)
     steep = bounded(steep / grain) if grain > 0.0 else 0.0
     gradient[0] = weight * clip(steep, slope_bound(objective))
+    bend = unit_curvature(objective.loss, y, finite((centre + margins[0]) * unit))
+    curvature[0] = weight * bounded(bend * unit / grain) if grain > 0.0 else 0.0
     return Regression(objective.loss, max(objective.steepest, abs(steep)), grain, unit, centre, spread, margin, mass)
 
 

@@ -12,14 +12,14 @@ from tunefree.rows import entry, n_rows, row, size
 
 @compiled.entry
 def learn(state, objective, X, y, weight, predictions):
-    gradient = np.empty(predictions.shape[1])
+    gradient, curvature = np.empty(predictions.shape[1]), np.empty(predictions.shape[1])
     for i in range(n_rows(X)):
         x, margins = row(X, i), predictions[i]
         predict(state, x, scale(objective, weight[i]), margins)
         before = objective
         if weight[i] > 0.0:
-            objective = differentiate(objective, y[i], weight[i], margins, gradient)
-            update(state, x, gradient)
+            objective = differentiate(objective, y[i], weight[i], margins, gradient, curvature)
+            update(state, x, gradient, curvature)
         respond(before, margins)
     return objective
 

@@ -79,8 +79,8 @@ def exchange(state, learner, j):
 
 
 @update.register(Averaged)
-def update_averaged(state, x, gradient):
-    update(state.learner, x, gradient)
+def update_averaged(state, x, gradient, curvature):
+    update(state.learner, x, gradient, curvature)
 
 
 @coordinate.register(Averaged)

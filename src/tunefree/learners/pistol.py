@@ -132,7 +132,7 @@ def predict_pistol(state, x, scale, margins):
 
 
 @update.register(PiSTOL)
-def update_pistol(state, x, gradient):
+def update_pistol(state, x, gradient, curvature):
     if state.unit[()] > 0.0:
         for k in range(len(state.outputs)):
             state.slopes[0, k] = min(state.slopes[0, k] + abs(gradient[k]) * state.norm[()], CEILING)
@@ -198,7 +198,7 @@ def coordinate_coordinate_pistol(state, j, k):
 
 
 @update.register(CoordinatePiSTOL)
-def update_coordinate_pistol(state, x, gradient):
+def update_coordinate_pistol(state, x, gradient, curvature):
     for e in range(size(x)):
         j, x_j = entry(x, e)
         if x_j != 0.0 and state.features[j].largest > 0.0:

@@ -158,7 +158,7 @@ def bet_scinol1(feature, own):
 
 
 @update.register(ScInOL1)
-def update_scinol1(state, x, gradient):
+def update_scinol1(state, x, gradient, curvature):
     for e in range(size(x)):
         j, x_j = entry(x, e)
         ratio = x_j * state.features[j].inverse
@@ -197,7 +197,7 @@ def bet_scinol2(feature, own):
 
 
 @update.register(ScInOL2)
-def update_scinol2(state, x, gradient):
+def update_scinol2(state, x, gradient, curvature):
     for e in range(size(x)):
         j, x_j = entry(x, e)
         ratio = x_j * state.features[j].inverse
