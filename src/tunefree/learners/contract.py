@@ -46,8 +46,8 @@ def predict(state: Any, x: Any, scale: Scale, margins: np.ndarray) -> None:
 
 @generic
 def update(state: Any, x: Any, gradient: np.ndarray, curvature: np.ndarray) -> None:
-    """Learn from the gradient (K,) of the loss in the margins just predicted for ``x``, and its second derivatives (K,),
-    which first-order learners ignore."""
+    """Learn from the gradient (K,) of the loss in the margins just predicted for ``x``; ``curvature`` (K,) holds its
+    second derivatives, which first-order learners ignore."""
     raise TypeError(f"{type(state).__name__} is not a learner")
 
 
