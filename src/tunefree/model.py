@@ -1,22 +1,30 @@
-"""A linear model while it is learned: a learner, an objective, the classes found so far, and what it suffered.
+"""A model while it is learned: its members, how they are mixed, the classes found so far, and what it suffered.
 
 This is what the command line, the streaming fit and the estimators share. It takes rows and raw targets, finds
-new classes at the very row where they first appear, and makes room for new features.
+new classes at the very row where they first appear, and makes room for new features. A learner that is named is a pool
+of one.
 """
 
 from __future__ import annotations
 
 import copy
+import math
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
+from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree import losses, objectives, passes
+from tunefree import losses, objectives, passes, views
 from tunefree.errors import DataError, ModelError
-from tunefree.learners import ALL, Averaged
-from tunefree.learners.contract import grow
-from tunefree.rows import n_rows, part
+from tunefree.learners import ALL
+from tunefree.members import Member, filled, flatten
+from tunefree.pool import MEMBERS, Mixture, Setting, without
+from tunefree.rows import n_rows, part, parts, with_parts
 
 CLASSIFICATION_LOSSES: dict[str, Any] = {
     "logistic": losses.Logistic,
@@ -35,6 +43,11 @@ REGRESSION_LOSSES: dict[str, Any] = {
     "quantile": losses.quantile,
 }
 MANY_CLASSES = 1000
+PIECE = 8192  # rows learned at a time by the members of a pool: what they predict is kept until it is mixed
+FEW = 256  # rows that do not pay for a thread
+FIRST_REVIEW = 64  # judged rows after which shares are first written down; then at each power of two
+FIRST_FAREWELL = 2**15  # judged rows after which members may be let go
+NEGLIGIBLE = 1e-4  # share below which one is
 
 
 def loss_of(task: str, name: str | None) -> Any:
@@ -110,19 +123,21 @@ def _running(start: float, terms: np.ndarray) -> float:
 
 @dataclass
 class Model:
-    """A linear model that learns.
+    """A model that learns.
 
     Parameters
     ----------
     task : {"classification", "regression"}
-    learner : str, default "scinol2"
-        A name in ``learners.ALL``.
+    learner : str, default "pool"
+        ``"pool"``, or a name in ``learners.ALL``.
     loss : str, optional
-        See :func:`loss_of`.
+        See :func:`loss_of`. The pool learns classes with the logistic loss only.
     average : bool, default False
-        Predict with the average of the iterates instead of the last one.
+        Predict with the average of the iterates instead of the last one; not for the pool.
     settings : dict
-        Parameters of the learner (its ``epsilon``, ``a`` or ``b``).
+        Parameters of the learner (its ``epsilon``, ``a`` or ``b``); none for the pool.
+    view : {"raw", "centred", "steady"}, default "raw"
+        How the learner sees rows, see :mod:`tunefree.views`; the pool's members have views of their own.
     classes : list
         Labels known beforehand, in the order of the outputs; others are appended as they appear.
     n_features : int
@@ -131,7 +146,7 @@ class Model:
     Examples
     --------
     >>> from tunefree.rows import dense
-    >>> model = Model("classification")
+    >>> model = Model("classification", "scinol2")
     >>> X = dense(np.array([[0.0], [1.0], [0.0], [1.0]] * 50))
     >>> _ = model.learn(X, Labels.of(["no", "yes", "no", "yes"] * 50), np.ones(200))
     >>> model.classes, model.predict(X)[:2, 0].round()
@@ -139,55 +154,62 @@ class Model:
     """
 
     task: str
-    learner: str = "scinol2"
+    learner: str = "pool"
     loss: str | None = None
     average: bool = False
     settings: dict[str, float] = field(default_factory=dict)
+    view: str = "raw"
     classes: list[Any] = field(default_factory=list)
     n_features: int = 2  # never less: the constant and one more
     tally: Tally = field(default_factory=Tally)
-    state: Any = None  # the learner's state, with room for at least n_features
-    objective: Any = None
+    roster: list[Setting] = field(default_factory=list)  # the members that are left
+    history: list[dict[str, Any]] = field(default_factory=list)  # rows judged, and each member's share after them
+    members: list[Member] = field(default_factory=list)
+    mixture: Any = None
+    views: dict[str, Any] = field(default_factory=dict)  # those that members look through, once they have seen rows
 
     def __post_init__(self) -> None:
-        if self.learner not in ALL:
-            raise ModelError(f"unknown learner {self.learner!r}; choose one of {', '.join(ALL)}")
-        loss_of(self.task, self.loss)
+        check_choice(self.task, self.learner, self.loss, self.average, self.settings, self.view)
         self.n_features = max(self.n_features, 2)
-        if self.state is None:
-            self.state = self._fresh(self.n_features)
-            self.objective = self._objective()
+        if not self.roster:
+            single = Setting(self.learner, self.settings, self.view)
+            self.roster = list(MEMBERS) if self.learner == "pool" else [single]
+        self.members = [
+            Member.create(setting, self.average, self.n_features, self.n_outputs, self._objective())
+            for setting in self.roster
+        ]
+        self.mixture = Mixture.create(len(self.members), 1.0 if self.task == "classification" else math.inf)
 
     @property
     def n_outputs(self) -> int:
         """Margins of a row: one for regression and up to two classes, else one a class."""
         return len(self.classes) if self.task == "classification" and len(self.classes) > 2 else 1
 
-    def _fresh(self, n_features: int) -> Any:
-        try:
-            state = ALL[self.learner].create(n_features, self.n_outputs, **self.settings)
-        except TypeError:
-            raise ModelError(f"{self.learner} has no setting among {', '.join(self.settings)}") from None
-        return Averaged.create(state) if self.average else state
+    @property
+    def objective(self) -> Any:
+        """From predictions to losses; members differ only in how steep a slope they have met."""
+        return self.members[0].objective
 
-    def _objective(self) -> Any:
+    def _objective(self, steepest: float = 0.0) -> Any:
         loss = loss_of(self.task, self.loss)
         if self.task == "regression":
             return objectives.regression(loss)
         if self.n_outputs == 1:
-            return objectives.Binary(loss, 0.0)
+            return objectives.Binary(loss, steepest)
         if (self.loss or "logistic") == "logistic":
             return objectives.Multinomial(1.0)
-        return objectives.OneAgainstAll(loss, getattr(self.objective, "steepest", 0.0))
+        return objectives.OneAgainstAll(loss, steepest)
 
     def make_room(self, n_features: int) -> None:
         """Know at least this many features; capacity doubles, so that growing costs little."""
         self.n_features = max(self.n_features, n_features)
-        room = len(self.state.coordinates)
-        if self.n_features > room:
-            self.state = grow(self.state, max(self.n_features, 2 * room), self.n_outputs)
+        for member in self.members:
+            if self.n_features > member.room:
+                member.grow(max(self.n_features, 2 * member.room), self.n_outputs)
 
-    def learn(self, X: Any, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def learn(
+        self, X: Any, y: Any, weight: np.ndarray, judged: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Learn a block of rows in order.
 
         Parameters
@@ -197,6 +219,8 @@ class Model:
         y : Labels, or (n,) array of numbers in regression
         weight : (n,) array
             Sample weights; a row of weight 0 is predicted but not learned.
+        judged : (n,) array, optional
+            Weights with which members are judged, ``weight`` if None; 0 for rows that they have learned before.
 
         Returns
         -------
@@ -205,25 +229,72 @@ class Model:
         suffered : (n,) array
             The loss of each.
         """
-        if self.task == "regression":
-            return self._pass(X, np.asarray(y, np.float64), weight)
-        codes, new = self._codes(y)
+        judged = weight if judged is None else judged
+        codes, new = (np.asarray(y, np.float64), []) if self.task == "regression" else self._codes(y)
         pieces, start = [], 0
         for stop, label in [*new, (n_rows(X), None)]:
-            if stop > start:
-                pieces.append(self._pass(part(X, start, stop), self._targets(codes[start:stop]), weight[start:stop]))
+            for first, last in self._pieces(judged, start, stop):
+                targets = codes[first:last] if self.task == "regression" else self._targets(codes[first:last])
+                pieces.append(self._piece(part(X, first, last), targets, weight[first:last], judged[first:last]))
             if label is not None:
                 self.add_class(label)
             start = stop
         suffered = [losses_of_piece for _, losses_of_piece in pieces]
         return _joined([margins for margins, _ in pieces], self.n_outputs), np.concatenate([np.empty(0), *suffered])
 
-    def _pass(self, X: Any, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        predictions, suffered = np.empty((len(y), self.n_outputs)), np.empty(len(y))
-        y, weight = np.ascontiguousarray(y), np.ascontiguousarray(weight)
-        self.objective = passes.learn(self.state, self.objective, X, y, weight, predictions)
-        passes.measure(self.objective, y, predictions, suffered)
-        return predictions, suffered
+    def _pieces(self, judged: np.ndarray, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Cut rows so that what members predict is never much at a time, and where shares are reviewed."""
+        cuts = set(range(start, stop, PIECE)) if len(self.members) > 1 else {start}
+        counts = int(self.mixture.rounds[()]) + np.cumsum(judged[:stop] > 0) - int((judged[:start] > 0).sum())
+        power = FIRST_REVIEW
+        while stop > start and len(self.members) > 1 and power <= counts[-1]:
+            cuts.add(max(start, int(np.searchsorted(counts, power)) + 1))
+            power *= 2
+        edges = [*sorted(cut for cut in cuts if cut < stop), stop] if stop > start else []
+        return pairwise(edges)
+
+    def _piece(self, X: Any, y: np.ndarray, weight: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        y, weight, judged = (np.ascontiguousarray(array) for array in (y, weight, judged))
+        seen = self._look(X, weight)
+        predictions = np.empty((len(self.members), len(y), self.n_outputs))
+        _each(
+            lambda member, written: member.learn(seen[member.setting.view], y, weight, written),
+            zip(self.members, predictions, strict=True),
+            len(y),
+        )
+        mixed, suffered = predictions[0], np.empty(len(y))
+        if len(self.members) > 1:
+            mixed = np.empty_like(predictions[0])
+            passes.mix(self.mixture, self.objective, y, judged, predictions, mixed)
+            self._review()
+        passes.measure(self.objective, y, mixed, suffered)
+        return mixed, suffered
+
+    def _look(self, X: Any, learns: np.ndarray) -> dict[str, Any]:
+        """The rows as each view shows them; the views learn from rows of weights above 0."""
+        seen = {"raw": X}
+        for name in {setting.view for setting in self.roster} - {"raw"}:
+            numbers, pointers, entries = parts(X)
+            if name not in self.views:
+                self.views[name] = views.ALL[name].create(numbers.shape[1])
+            shown = np.empty_like(numbers), np.empty_like(entries)
+            passes.look(self.views[name], learns, numbers, pointers, entries, *shown)
+            seen[name] = with_parts(X, *shown)
+        return seen
+
+    def _review(self) -> None:
+        """At each power of two rows: write shares down, and let members go that have not earned any for long."""
+        rounds = int(self.mixture.rounds[()])
+        if rounds < FIRST_REVIEW or rounds & (rounds - 1) or (self.history and self.history[-1]["rows"] == rounds):
+            return
+        means = self.mixture.means
+        shares = {member.name: float(share) for member, share in zip(self.members, means, strict=True)}
+        self.history.append({"rows": rounds, "shares": shares})
+        stays = means >= NEGLIGIBLE
+        if rounds >= FIRST_FAREWELL and not stays.all():
+            self.members = [member for member, kept in zip(self.members, stays, strict=True) if kept]
+            self.roster = [member.setting for member in self.members]
+            self.mixture = without(self.mixture, stays)
 
     def _codes(self, y: Labels) -> tuple[np.ndarray, list[tuple[int, Any]]]:
         """The class of each row, and (first row, label) of each class that is new, in order."""
@@ -247,8 +318,9 @@ class Model:
         before = self.n_outputs
         self.classes.append(label)
         if self.n_outputs > before:
-            self.state = grow(self.state, len(self.state.coordinates), self.n_outputs, first=1 if before == 1 else 0)
-            self.objective = self._objective()
+            for member in self.members:
+                member.grow(member.room, self.n_outputs, first=1 if before == 1 else 0)
+                member.objective = self._objective(getattr(member.objective, "steepest", 0.0))
 
     def errors(self, y: Any, predictions: np.ndarray) -> np.ndarray:
         """1 where a predicted class is wrong, else 0; in regression the absolute error."""
@@ -257,21 +329,30 @@ class Model:
         codes, _ = self._codes(y)
         return (codes != chosen(predictions)).astype(np.float64)
 
-    def linear(self) -> tuple[np.ndarray, np.ndarray]:
-        """Weights (d, K) relative to the units (d,) of the features: margin = sum of weight * x / unit."""
-        weights, units = np.empty((self.n_features, self.n_outputs)), np.empty(self.n_features)
-        passes.read(self.state, weights, units)
-        return weights, units
+    def linear(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each member its weights (d, K) relative to the units (d,) of the features as it sees them."""
+        return [member.linear(self.n_features, self.n_outputs) for member in self.members]
 
-    def predict(self, X: Any, linear: tuple[np.ndarray, np.ndarray] | None = None) -> np.ndarray:
+    def predict(self, X: Any, linear: list[tuple[np.ndarray, np.ndarray]] | None = None) -> np.ndarray:
         """Margins (n, K), or in regression the predicted targets (n, 1), of a block of rows."""
-        weights, units = linear or self.linear()
-        margins = np.empty((n_rows(X), weights.shape[1]))
-        passes.score(weights, units, X, margins)
-        if self.task == "regression":
-            with np.errstate(over="ignore"):
-                margins = np.clip((self.objective.centre + margins) * self.objective.unit, -1e308, 1e308)
-        return margins
+        linear = linear or self.linear()
+        edges = [*range(0, n_rows(X), PIECE), n_rows(X)]
+        pieces = [self._predict_piece(part(X, first, last), linear) for first, last in pairwise(edges)]
+        return np.concatenate([np.empty((0, self.n_outputs)), *pieces])
+
+    def _predict_piece(self, X: Any, linear: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+        seen = self._look(X, np.zeros(n_rows(X)))
+        predictions = np.empty((len(self.members), n_rows(X), self.n_outputs))
+
+        def of_member(member: Member, weights: Any, written: np.ndarray) -> None:
+            written[:] = member.predict(seen[member.setting.view], weights)
+
+        _each(of_member, zip(self.members, linear, predictions, strict=True), n_rows(X))
+        if len(self.members) == 1:
+            return predictions[0]
+        mixed = np.empty_like(predictions[0])
+        passes.combine(self.mixture, self.objective, predictions, mixed)
+        return mixed
 
     def losses(self, y: Any, predictions: np.ndarray) -> np.ndarray:
         """The loss of each prediction; NaN for a label that was never seen in training."""
@@ -294,22 +375,33 @@ class Model:
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same model, to the last bit."""
-        arrays, scalars = _flatten("learner", self.state, self.n_features)
-        objective = {name: value for name, value in self.objective._asdict().items() if name != "loss"}
-        header = {
-            name: getattr(self, name)
-            for name in ("task", "learner", "loss", "average", "settings", "classes", "n_features")
-        }
-        return arrays, header | {"scalars": scalars, "objective": objective, "tally": asdict(self.tally)}
+        arrays, scalars = flatten("mixture", self.mixture, self.n_features)
+        for name, view in self.views.items():
+            arrays |= flatten(f"views.{name}", view, self.n_features)[0]
+        headers = []
+        for m, member in enumerate(self.members):
+            member_arrays, header = member.save_state(self.n_features)
+            arrays |= {f"{m}.{name}": array for name, array in member_arrays.items()}
+            headers.append(header)
+        plain = {name: getattr(self, name) for name in _PLAIN}
+        roster = [setting._asdict() for setting in self.roster]
+        rest = {"roster": roster, "members": headers, "views": sorted(self.views), "scalars": scalars}
+        return arrays, plain | rest | {"tally": asdict(self.tally)}
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Model:
         """The model that :meth:`save_state` wrote down."""
-        header = dict(header)
-        scalars, objective = header.pop("scalars"), header.pop("objective")
-        model = cls(**{**header, "tally": Tally(**header["tally"])})
-        model.state = _filled("learner", model.state, arrays, scalars)
-        model.objective = model.objective._replace(**objective)
+        roster = [Setting(**setting) for setting in header["roster"]]
+        plain = {name: header[name] for name in _PLAIN}
+        model = cls(**plain, tally=Tally(**header["tally"]), roster=roster)
+        for m, (member, saved) in enumerate(zip(model.members, header["members"], strict=True)):
+            prefix = f"{m}."
+            own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+            member.restore(own, saved)
+        model.mixture = filled("mixture", model.mixture, arrays, header["scalars"])
+        for name in header["views"]:
+            blank = views.ALL[name].create(len(arrays[f"views.{name}.centres"]))
+            model.views[name] = filled(f"views.{name}", blank, arrays, {})
         return model
 
     def __getstate__(self) -> dict[str, Any]:
@@ -319,43 +411,43 @@ class Model:
         self.__dict__.update(Model.restore(**copy.deepcopy(saved)).__dict__)
 
 
-def _flatten(prefix: str, state: Any, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-    """The arrays (those of the features cut to the features known) and the scalars of a state, by dotted name."""
-    arrays: dict[str, np.ndarray] = {}
-    scalars: dict[str, float] = {}
-    for name, value in state._asdict().items():
-        key = f"{prefix}.{name}"
-        if hasattr(value, "_asdict"):
-            inner = _flatten(key, value, n_features)
-            arrays, scalars = arrays | inner[0], scalars | inner[1]
-        elif name == "outputs":
-            continue
-        elif isinstance(value, np.ndarray):
-            for field in value.dtype.names or ():
-                arrays[f"{key}.{field}"] = np.asarray(value[field][:n_features])
-            if value.dtype.names is None:
-                arrays[key] = value
-        else:
-            scalars[key] = float(value)
-    return arrays, scalars
+_PLAIN = ("task", "learner", "loss", "average", "settings", "view", "classes", "n_features", "history")
 
 
-def _filled(prefix: str, blank: Any, arrays: dict[str, np.ndarray], scalars: dict[str, float]) -> Any:
-    """A fresh state with the arrays and scalars that :func:`_flatten` gave."""
-    fields = {}
-    for name, value in blank._asdict().items():
-        key = f"{prefix}.{name}"
-        fields[name] = value
-        if hasattr(value, "_asdict"):
-            fields[name] = _filled(key, value, arrays, scalars)
-        elif key in arrays:
-            value[...] = arrays[key]
-        elif isinstance(value, np.ndarray) and value.dtype.names:
-            for field in value.dtype.names:
-                value[field][: len(arrays[f"{key}.{field}"])] = arrays[f"{key}.{field}"]
-        elif key in scalars:
-            fields[name] = scalars[key]
-    return type(blank)(**fields)
+def check_choice(task: str, learner: str, loss: str | None, average: bool, settings: Any, view: str) -> None:
+    """Whether these go together."""
+    loss_of(task, loss)
+    known = ["pool", *ALL]
+    if learner not in known:
+        raise ModelError(f"unknown learner {learner!r}; choose one of {', '.join(known)}")
+    if view not in ("raw", *views.ALL):
+        raise ModelError(f"unknown view {view!r}; choose one of {', '.join(('raw', *views.ALL))}")
+    if learner == "pool":
+        if task == "classification" and (loss or "logistic") != "logistic":
+            raise ModelError(f"the pool learns probabilities, with the logistic loss; name a learner for {loss}")
+        if average or settings or view != "raw":
+            raise ModelError("the pool chooses settings, views and averages by itself; name a learner to choose them")
+    if learner == "perceptron" and task == "regression":
+        raise ModelError("the perceptron learns classes only; name another learner for regression")
+
+
+def _each(function: Any, arguments: Iterable[tuple[Any, ...]], rows: int) -> None:
+    """Call a function for each member, in threads where there are rows enough to pay for them."""
+    if rows < FEW:
+        for argument in arguments:
+            function(*argument)
+    else:
+        for future in [_workers().submit(function, *argument) for argument in arguments]:
+            future.result()
+
+
+@cache
+def _workers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count(), "tunefree-member")
+
+
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_workers.cache_clear)
 
 
 def chosen(margins: np.ndarray) -> np.ndarray:

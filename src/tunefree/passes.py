@@ -1,4 +1,4 @@
-"""The only compiled entry points: learn from rows, read the weights, predict rows."""
+"""The only compiled entry points: view rows, learn from them, mix members, read the weights, predict rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,22 @@ import numpy as np
 from tunefree import compiled
 from tunefree.learners.contract import bounded, coordinate, factor, magnitude, predict, update
 from tunefree.objectives import differentiate, respond, scale, suffer
+from tunefree.pool import blend, confine, mix_row
 from tunefree.rows import entry, n_rows, row, size
+from tunefree.views import divisor, meet, number
+
+
+@compiled.entry
+def look(view, learns, numbers, pointers, entries, seen_numbers, seen_entries):
+    for i in range(len(numbers)):
+        start, stop = pointers[i], pointers[i + 1]
+        if learns[i] > 0.0:
+            meet(view, numbers[i], entries[start:stop])
+        for c in range(numbers.shape[1]):
+            seen_numbers[i, c] = number(view, c, numbers[i, c])
+        by = divisor(view, entries[start:stop])
+        for e in range(start, stop):
+            seen_entries[e] = entries[e] / by
 
 
 @compiled.entry
@@ -22,6 +37,20 @@ def learn(state, objective, X, y, weight, predictions):
             update(state, x, gradient, curvature)
         respond(before, margins)
     return objective
+
+
+@compiled.entry
+def mix(mixture, objective, y, weight, predictions, blended):
+    losses = np.empty(len(predictions))
+    for i in range(len(y)):
+        mix_row(mixture, objective, y[i], weight[i], predictions[:, i], losses, blended[i])
+
+
+@compiled.entry
+def combine(mixture, objective, predictions, blended):
+    for i in range(len(blended)):
+        confine(objective, mixture, predictions[:, i])
+        blend(objective, mixture.means, predictions[:, i], blended[i])
 
 
 @compiled.entry

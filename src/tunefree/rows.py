@@ -213,5 +213,58 @@ def part(X: Any, start: int, stop: int) -> Any:
         if name in rows and rows[name].ndim == 2:
             rows[name] = rows[name][start:stop]
     if "pointers" in rows:
-        rows["pointers"] = rows["pointers"][start : stop + 1]
+        pointers = rows["pointers"][start : stop + 1]
+        rows["pointers"] = read_only(pointers - pointers[0], np.int64)
+        for name in ("features", "values"):
+            rows[name] = rows[name][pointers[0] : pointers[-1]]
     return type(X)(**rows)
+
+
+class Parts(NamedTuple):
+    """The parts of a block whose scale is the user's: all but one-hot codes."""
+
+    numbers: np.ndarray  # (n, p) dense numbers
+    pointers: np.ndarray  # (n + 1,) into the entries
+    entries: np.ndarray  # (entries,) sparse values
+
+
+@generic
+def parts(X: Any) -> Parts:
+    """The dense numbers and the sparse entries of a block."""
+    raise TypeError(f"{type(X).__name__} is not a block of rows")
+
+
+@generic
+def with_parts(X: Any, numbers: np.ndarray, entries: np.ndarray) -> Any:
+    """The same rows with other numbers and entries."""
+    raise TypeError(f"{type(X).__name__} is not a block of rows")
+
+
+@parts.register(Dense)
+def parts_dense(X):
+    return Parts(X.values, read_only(np.zeros(len(X.values) + 1), np.int64), read_only([], np.float64))
+
+
+@parts.register(Sparse)
+def parts_sparse(X):
+    return Parts(read_only(np.zeros((n_rows(X), 0)), np.float64), X.pointers, X.values)
+
+
+@parts.register(Table)
+def parts_table(X):
+    return Parts(X.numbers, X.pointers, X.values)
+
+
+@with_parts.register(Dense)
+def with_parts_dense(X, numbers, entries):
+    return X._replace(values=read_only(numbers, np.float64))
+
+
+@with_parts.register(Sparse)
+def with_parts_sparse(X, numbers, entries):
+    return X._replace(values=read_only(entries, np.float64))
+
+
+@with_parts.register(Table)
+def with_parts_table(X, numbers, entries):
+    return X._replace(numbers=read_only(numbers, np.float64), values=read_only(entries, np.float64))

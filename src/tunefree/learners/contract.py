@@ -134,6 +134,19 @@ def _numbers(array: np.ndarray) -> np.ndarray:
     return array if names is None else structured_to_unstructured(array, copy=False) if names else array[..., None]
 
 
+def _places(old: tuple[int, ...], new: tuple[int, ...], first: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """What of an array of a learner, (d, K), (K, d, d), (d,) or (), goes where in one of another size.
+
+    A matrix of which more outputs can afford less is cut.
+    """
+    kept = [slice(min(pair)) for pair in zip(old, new, strict=True)]
+    placed = list(kept)
+    if len(old) > 1:
+        axis = 1 if len(old) == 2 else 0
+        placed[axis] = slice(first, first + old[axis])
+    return tuple(kept), tuple(placed)
+
+
 def grow(state: Any, n_features: int, n_outputs: int, first: int = 0) -> Any:
     """The same learner with room for more features and outputs, which start as new.
 
@@ -150,8 +163,8 @@ def grow(state: Any, n_features: int, n_outputs: int, first: int = 0) -> Any:
         if hasattr(old, "_fields"):
             fields[name] = grow(old, n_features, n_outputs, first)
         elif name != "outputs" and isinstance(old, np.ndarray):
-            axes = (slice(len(old)), slice(first, first + old.shape[-1]))[: old.ndim] if old.ndim else ()
-            _numbers(new)[axes] = _numbers(old)
+            kept, placed = _places(old.shape, new.shape, first)
+            _numbers(new)[placed] = _numbers(old)[kept]
             fields[name] = new
         else:
             fields[name] = new if name == "outputs" else old

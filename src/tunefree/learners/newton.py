@@ -1,0 +1,185 @@
+"""Online Newton steps: a second-order learner for few features.
+
+Hazan, Agarwal, Kale: Logarithmic regret algorithms for online convex optimization (Machine Learning 2007), Figure 2,
+with the curvature of the loss where they have the square of its slope; for the logistic loss this is the extended
+Kalman filter and the online natural gradient (Ollivier: Online natural gradient as a Kalman filter, EJS 2018). For
+each output, with C the inverse of the regularised sum of curvature * x x' so far,
+
+    C <- C - (C x)(C x)' s / (1 + s x'C x),    w <- w - C x g,    g the slope, s the curvature in the margin
+
+(for w with 1 + g^2 x'C x where s was smaller than g^2, over the natural loss of the round: a prediction that was wrong
+where the loss is straight moves the margin by no more than its natural size). Losses of straight pieces have g^2 for s.
+
+Features are relative to the power of two next below their largest value, and what is believed of their weights at
+first is relative to it too, so multiplying a feature by a power of two changes no prediction by one bit. The matrix C
+costs d^2 numbers and operations an output and row. A row with a feature beyond the d for which this is affordable
+makes the learner give up for good: it predicts 0 from there on, at no cost, and leaves the field to others.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree import compiled
+from tunefree.learners.contract import (
+    LARGEST,
+    SMALLEST_EXPONENT,
+    bounded,
+    coordinate,
+    factor,
+    magnitude,
+    outputs,
+    predict,
+    records,
+    update,
+)
+from tunefree.rows import entry, size
+
+MOST_NUMBERS = 2**18  # of all matrices together
+STEEPEST = 1e200
+FORGOTTEN = 2.0**32  # a feature that outgrows its unit by more starts anew
+
+
+class Newton(NamedTuple):
+    """Online Newton steps with one matrix an output."""
+
+    features: np.ndarray  # (d,) records, in place:
+    #   inverse    1 / unit_i; 0 until the feature is first seen
+    #   prior      variance believed of unit_i w_i at first
+    coordinates: np.ndarray  # (d, K) records, in place:
+    #   weights    unit_i w_i
+    covariance: np.ndarray  # (K, side, side) C in units of the features, in place
+    directions: np.ndarray  # (side,) C x of the output at hand, in place
+    outputs: Any  # what to loop over, see contract.outputs
+    used: np.ndarray  # () features below it may have been seen, in place
+    given_up: np.ndarray  # () 1 once a row had a feature beyond the matrices, in place
+    natural: np.ndarray  # () natural loss of the latest round, in place
+    variance: float  # believed of the effect of a feature's largest value on the margin, in units of scale.margin
+
+    @classmethod
+    def create(cls, n_features: int, n_outputs: int = 1, variance: float = 1.0) -> Newton:
+        """A learner that has seen nothing."""
+        statistics = records(("inverse", "prior"), ("weights",), n_features, n_outputs)
+        side = min(max(n_features, 2), math.isqrt(MOST_NUMBERS // n_outputs))
+        matrices = np.zeros((n_outputs, side, side)), np.zeros(side)
+        used, given_up, natural = np.zeros(()), np.zeros(()), np.zeros(())
+        return cls(*statistics, *matrices, outputs(n_outputs), used, given_up, natural, variance)
+
+    def blank(self, n_features: int, n_outputs: int) -> Newton:
+        return self.create(n_features, n_outputs)
+
+
+@compiled.inline
+def see(state, j, x_j, scale):
+    """Know feature ``j`` by a unit, which grows with its largest value."""
+    feature = state.features[j]
+    inverse = math.ldexp(1.0, 1 - max(math.frexp(min(abs(x_j), LARGEST))[1], SMALLEST_EXPONENT))
+    growth = feature.inverse / inverse if feature.inverse > 0.0 else math.inf
+    feature.inverse = inverse
+    state.used[()] = max(state.used[()], j + 1.0)
+    used = int(state.used[()])
+    if growth > FORGOTTEN:
+        # The natural size of a weight over that of a slope: a loss that is nothing special has curvature 1 / prior.
+        feature.prior = state.variance * min(max(scale.margin * scale.weight / scale.slope, 1e-30), 1e30)
+    for k in range(len(state.outputs)):
+        matrix = state.covariance[k]
+        if growth > FORGOTTEN:
+            matrix[j, :used] = 0.0
+            matrix[:used, j] = 0.0
+            matrix[j, j] = feature.prior
+            state.coordinates[j, k].weights = 0.0
+        else:
+            state.coordinates[j, k].weights = bounded(state.coordinates[j, k].weights * growth)
+            matrix[j, :used] *= growth
+            matrix[:used, j] *= growth
+            state.directions[:used] = matrix[j, :used]
+            shrink(state, k, (1.0 - 1.0 / growth**2) / feature.prior, state.directions[j], used)
+
+
+@compiled.inline
+def shrink(state, k, curvature, spread, used):
+    """C - (C x)(C x)' s / (1 + s x'C x), with C x in ``directions``."""
+    ratio = curvature / (1.0 + curvature * spread)
+    if ratio > 0.0:
+        along = state.directions
+        for i in range(used):
+            matrix, part = state.covariance[k, i], ratio * along[i]
+            if part != 0.0:
+                for m in range(used):
+                    matrix[m] -= part * along[m]
+
+
+@predict.register(Newton)
+def predict_newton(state, x, scale, margins):
+    margins[:] = 0.0
+    state.natural[()] = scale.slope * scale.margin
+    side = state.covariance.shape[1]
+    if state.used[()] > side:  # more outputs can afford fewer features
+        state.given_up[()] = 1.0
+    for e in range(size(x)):
+        j, x_j = entry(x, e)
+        if x_j != 0.0 and state.given_up[()] == 0.0:
+            if j >= side:
+                state.given_up[()] = 1.0
+            elif state.natural[()] > 0.0 and (
+                abs(x_j) * state.features[j].inverse >= 2.0 or state.features[j].inverse == 0.0
+            ):
+                see(state, j, x_j, scale)
+    if state.given_up[()] == 0.0:
+        for k in range(len(state.outputs)):
+            total = 0.0
+            for e in range(size(x)):
+                j, x_j = entry(x, e)
+                total += state.coordinates[j, k].weights * (x_j * state.features[j].inverse)
+            margins[k] = bounded(total)
+
+
+@update.register(Newton)
+def update_newton(state, x, gradient, curvature):
+    if state.given_up[()] == 0.0 and state.natural[()] > 0.0:
+        used = int(state.used[()])
+        for k in range(len(state.outputs)):
+            spread = project(state, x, k, used)
+            steepness = min(gradient[k] * gradient[k] / state.natural[()], STEEPEST)
+            step = gradient[k] / (1.0 + max(curvature[k], steepness) * spread)
+            for i in range(used):
+                own = state.coordinates[i, k]
+                own.weights = bounded(own.weights - step * state.directions[i])
+            shrink(state, k, curvature[k] if curvature[k] > 0.0 else steepness, spread, used)
+
+
+@compiled.inline
+def project(state, x, k, used):
+    """Write C x, return x'C x."""
+    along = state.directions
+    along[:used] = 0.0
+    for e in range(size(x)):
+        j, x_j = entry(x, e)
+        ratio = x_j * state.features[j].inverse
+        if ratio != 0.0:
+            matrix = state.covariance[k, j]
+            for i in range(used):
+                along[i] += ratio * matrix[i]
+    spread = 0.0
+    for e in range(size(x)):
+        j, x_j = entry(x, e)
+        spread += along[j] * (x_j * state.features[j].inverse)
+    return max(spread, 0.0)
+
+
+@coordinate.register(Newton)
+def coordinate_newton(state, j, k):
+    return state.coordinates[j, k].weights if state.given_up[()] == 0.0 else 0.0
+
+
+@factor.register(Newton)
+def factor_newton(state, k):
+    return 1.0
+
+
+@magnitude.register(Newton)
+def magnitude_newton(state, j):
+    return 1.0 / state.features[j].inverse if state.features[j].inverse > 0.0 else 0.0

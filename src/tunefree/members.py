@@ -1,0 +1,140 @@
+"""One learner within a model: its state, its objective, and the rows as it sees them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tunefree import passes
+from tunefree.errors import ModelError
+from tunefree.learners import ALL, Averaged
+from tunefree.learners.contract import grow
+from tunefree.pool import Setting
+from tunefree.rows import n_rows
+
+
+@dataclass
+class Member:
+    """A learner that learns.
+
+    Parameters
+    ----------
+    setting : Setting
+        Learner, its parameters, and its view of the rows.
+    average : bool
+        Whether its weights are the averages of its iterates.
+    state, objective
+        As :func:`tunefree.passes.learn` takes them.
+    """
+
+    setting: Setting
+    average: bool
+    state: Any
+    objective: Any
+
+    @classmethod
+    def create(cls, setting: Setting, average: bool, n_features: int, n_outputs: int, objective: Any) -> Member:
+        """A learner that has seen nothing."""
+        try:
+            state = ALL[setting.learner].create(n_features, n_outputs, **setting.settings)
+        except TypeError:
+            raise ModelError(f"{setting.learner} has no setting among {', '.join(setting.settings)}") from None
+        return cls(setting, average, Averaged.create(state) if average else state, objective)
+
+    @property
+    def name(self) -> str:
+        """Learner, parameters and view, in words."""
+        return name_of(self.setting)
+
+    @property
+    def room(self) -> int:
+        """Features there is room for."""
+        return len(self.state.coordinates)
+
+    def grow(self, n_features: int, n_outputs: int, first: int = 0) -> None:
+        """Have room for more features or outputs; ``first`` is what the first output becomes."""
+        self.state = grow(self.state, n_features, n_outputs, first)
+
+    def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray) -> None:
+        """Learn rows in order; writes the predictions (n, K) made before each."""
+        self.objective = passes.learn(self.state, self.objective, X, y, weight, predictions)
+
+    def linear(self, n_features: int, n_outputs: int) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (d, K) relative to the units (d,) of the features: margin = sum of weight * x / unit."""
+        weights, units = np.empty((n_features, n_outputs)), np.empty(n_features)
+        passes.read(self.state, weights, units)
+        return weights, units
+
+    def predict(self, X: Any, linear: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        """Margins (n, K), or predicted numbers (n, 1), of a block of rows as the member sees it."""
+        weights, units = linear
+        margins = np.empty((n_rows(X), weights.shape[1]))
+        passes.score(weights, units, X, margins)
+        if hasattr(self.objective, "centre"):
+            with np.errstate(over="ignore"):
+                margins = np.clip((self.objective.centre + margins) * self.objective.unit, -1e308, 1e308)
+        return margins
+
+    def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and a header from which :meth:`restore` fills a member of the same setting."""
+        arrays, scalars = flatten("learner", self.state, n_features)
+        objective = {name: value for name, value in self.objective._asdict().items() if name != "loss"}
+        return arrays, {"scalars": scalars, "objective": objective}
+
+    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        """Become the member that :meth:`save_state` wrote down."""
+        self.state = filled("learner", self.state, arrays, header["scalars"])
+        self.objective = self.objective._replace(**header["objective"])
+
+
+def name_of(setting: Setting) -> str:
+    """Learner, parameters and view, in words.
+
+    Examples
+    --------
+    >>> name_of(Setting("nag", {"eta": 2.0}, "steady")), name_of(Setting("scinol2", {}, "raw"))
+    ('nag eta=2 steady', 'scinol2')
+    """
+    parts = [setting.learner, *(f"{name}={value:g}" for name, value in setting.settings.items())]
+    return " ".join(parts if setting.view == "raw" else [*parts, setting.view])
+
+
+def flatten(prefix: str, state: Any, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, float]]:
+    """The arrays (those of the features cut to the features known) and the scalars of a state, by dotted name."""
+    arrays: dict[str, np.ndarray] = {}
+    scalars: dict[str, float] = {}
+    for name, value in state._asdict().items():
+        key = f"{prefix}.{name}"
+        if hasattr(value, "_asdict"):
+            inner = flatten(key, value, n_features)
+            arrays, scalars = arrays | inner[0], scalars | inner[1]
+        elif name == "outputs":
+            continue
+        elif isinstance(value, np.ndarray):
+            for field in value.dtype.names or ():
+                arrays[f"{key}.{field}"] = np.asarray(value[field][:n_features])
+            if value.dtype.names is None:  # matrices of features (K, d, d) are cut too
+                arrays[key] = value[:, :n_features, :n_features] if value.ndim == 3 else value
+        else:
+            scalars[key] = float(value)
+    return arrays, scalars
+
+
+def filled(prefix: str, blank: Any, arrays: dict[str, np.ndarray], scalars: dict[str, float]) -> Any:
+    """A fresh state with the arrays and scalars that :func:`flatten` gave."""
+    fields = {}
+    for name, value in blank._asdict().items():
+        key = f"{prefix}.{name}"
+        fields[name] = value
+        if hasattr(value, "_asdict"):
+            fields[name] = filled(key, value, arrays, scalars)
+        elif key in arrays:
+            value[tuple(map(slice, arrays[key].shape))] = arrays[key]
+        elif isinstance(value, np.ndarray) and value.dtype.names:
+            for field in value.dtype.names:
+                value[field][: len(arrays[f"{key}.{field}"])] = arrays[f"{key}.{field}"]
+        elif key in scalars:
+            fields[name] = scalars[key]
+    return type(blank)(**fields)

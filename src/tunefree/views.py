@@ -1,0 +1,148 @@
+"""How a learner sees rows: as they are, centred, or steadied against any single row.
+
+A view turns a block into a block of the same kind. Numbers in dense columns are changed one by one, the entries of a
+sparse row all by one divisor, one-hot codes never. What a view knows it learned from the rows themselves, each before
+it is predicted; it never sees a target.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree import compiled
+from tunefree.generic import generic
+from tunefree.losses import finite
+
+WIDEST = 8.0  # a steadied number is at most this many times the typical distance from the centre
+HASTE = 3.0  # round t moves what is typical by HASTE / (t + HASTE - 1): the influence of one row fades like 1 / t^3
+
+
+class Centred(NamedTuple):
+    """Dense numbers minus the running mean of their column."""
+
+    centres: np.ndarray  # (p,) mean of each dense column, in place
+    rounds: np.ndarray  # () rows learned, in place
+
+    @classmethod
+    def create(cls, n_columns: int) -> Centred:
+        """A view that has seen nothing of ``n_columns`` dense columns."""
+        return cls(np.zeros(n_columns), np.zeros(()))
+
+
+class Steady(NamedTuple):
+    """Dense numbers minus a running centre, in units of the typical distance from it, cut at WIDEST of them; the
+    entries of a sparse row in units of the size typical of entries, shrunk together where they are WIDEST times that.
+
+    Centre and typical distance are themselves running means of what was cut so, with weights that grow like the square
+    of time. A row a million times too large moves them little, and is forgotten soon if it is the first.
+    """
+
+    centres: np.ndarray  # (p,) in place
+    distances: np.ndarray  # (p,) typical distance of the non-zeros of a column from its centre, in place
+    size: np.ndarray  # () typical size of the entries of a sparse row, in place
+    rounds: np.ndarray  # () rows learned, in place
+    filled: np.ndarray  # () rows learned that had sparse entries, in place
+
+    @classmethod
+    def create(cls, n_columns: int) -> Steady:
+        """A view that has seen nothing of ``n_columns`` dense columns."""
+        return cls(np.zeros(n_columns), np.zeros(n_columns), np.zeros(()), np.zeros(()), np.zeros(()))
+
+
+ALL: dict[str, Any] = {"centred": Centred, "steady": Steady}
+
+
+@generic
+def meet(view: Any, numbers: np.ndarray, entries: np.ndarray) -> None:
+    """Learn from the dense numbers (p,) and the sparse entries of a row."""
+    raise TypeError(f"{type(view).__name__} is not a view")
+
+
+@generic
+def number(view: Any, column: int, value: float) -> float:
+    """What the view makes of a dense number."""
+    raise TypeError(f"{type(view).__name__} is not a view")
+
+
+@generic
+def divisor(view: Any, entries: np.ndarray) -> float:
+    """By what the view divides the sparse entries of a row."""
+    raise TypeError(f"{type(view).__name__} is not a view")
+
+
+@meet.register(Centred)
+def meet_centred(view, numbers, entries):
+    view.rounds[()] += 1.0
+    for c in range(len(numbers)):
+        view.centres[c] += numbers[c] / view.rounds[()] - view.centres[c] / view.rounds[()]
+
+
+@number.register(Centred)
+def number_centred(view, column, value):
+    return finite(value - view.centres[column])
+
+
+@divisor.register(Centred)
+def divisor_centred(view, entries):
+    return 1.0
+
+
+@compiled.inline
+def within(number, bound):
+    return min(max(number, -bound), bound)
+
+
+@compiled.inline
+def pace(rounds):
+    """By how much of its distance from the latest value a running mean moves."""
+    return HASTE / (rounds + HASTE - 1.0)
+
+
+@meet.register(Steady)
+def meet_steady(view, numbers, entries):
+    view.rounds[()] += 1.0
+    rate = pace(view.rounds[()])
+    for c in range(len(numbers)):
+        typical, away = view.distances[c], numbers[c] - view.centres[c]
+        widest = WIDEST * typical if typical > 0.0 else abs(away)
+        view.centres[c] = finite(view.centres[c] + rate * within(away, widest))
+        if numbers[c] != 0.0:  # a zero tells nothing of the size of what it stands among
+            distance = abs(numbers[c] - view.centres[c])
+            if view.rounds[()] == 1.0:
+                view.distances[c] = abs(numbers[c])
+            else:
+                view.distances[c] = approach(typical, finite(distance), rate)
+    if len(entries) > 0:
+        view.filled[()] += 1.0
+        view.size[()] = approach(view.size[()], mean_size(entries), pace(view.filled[()]))
+
+
+@compiled.inline
+def approach(typical, size, rate):
+    """A typical size after one more, which counts for at most WIDEST times what was typical."""
+    if typical == 0.0:
+        return size
+    return typical + rate * (min(size, WIDEST * typical) - typical)
+
+
+@compiled.inline
+def mean_size(entries):
+    total = 0.0
+    for e in range(len(entries)):
+        total += abs(entries[e]) / len(entries)
+    return finite(total)
+
+
+@number.register(Steady)
+def number_steady(view, column, value):
+    typical = view.distances[column]
+    return within((value - view.centres[column]) / typical, WIDEST) if typical > 0.0 else 0.0
+
+
+@divisor.register(Steady)
+def divisor_steady(view, entries):
+    if view.size[()] == 0.0:
+        return 1.0
+    return max(view.size[()], mean_size(entries) / WIDEST)
