@@ -101,4 +101,103 @@ def coordinate_pistol(rows, slope, n_outputs, bounds, a=2.25, b=1.0):
     return margins, _over(g, M**2) * b / alpha * np.exp(_over(g**2, M**2) / (2 * alpha))
 
 
-ALL = {"scinol1": scinol1, "scinol2": scinol2, "pistol": pistol, "coordinate-pistol": coordinate_pistol}
+def nag(rows, slope, n_outputs, bounds, eta=0.5):
+    """Ross, Mineiro, Langford 2013, NAG; a round counts as much as its weight."""
+    n, d = rows.shape
+    w, G, s, N, t = np.zeros((d, n_outputs)), np.zeros((d, n_outputs)), np.zeros((d, 1)), 0.0, 0.0
+    margins = np.zeros((n, n_outputs))
+    for i, (row, weight) in enumerate(zip(rows, bounds, strict=True)):
+        x = row[:, None]
+        larger = np.maximum(s, np.abs(x))
+        w, s = w * _over(s, larger), larger
+        margins[i] = (w * x).sum(0)
+        t, N = t + weight, N + weight * (_over(x, s) ** 2).sum()
+        g = slope(i, margins[i])
+        G = G + (g * x) ** 2
+        w = w - _over(eta * np.sqrt(_over(t, N)) * g * x, s * np.sqrt(G))
+    return margins, w
+
+
+def sfmd(rows, slope, n_outputs, bounds, eta=1.0):
+    """Orabona, Crammer, Cesa-Bianchi 2015; S starts at L^2, the bound on the slopes of a feature's rounds."""
+    n, d = rows.shape
+    G, S, M, L = np.zeros((d, n_outputs)), np.zeros((d, n_outputs)), np.zeros((d, 1)), np.zeros((d, 1))
+    margins, w = np.zeros((n, n_outputs)), np.zeros((d, n_outputs))
+
+    def weights():
+        return _over(eta * G, np.sqrt((M > 0).sum()) * M**2 * np.sqrt(L**2 + S))
+
+    for t, (row, bound) in enumerate(zip(rows, bounds, strict=True)):
+        x = row[:, None]
+        M, L = np.maximum(M, np.abs(x)), np.where(x != 0, np.maximum(L, bound), L)
+        w = weights()
+        margins[t] = (w * x).sum(0)
+        g = slope(t, margins[t])
+        G, S = G - g * x, S + _over((g * x) ** 2, M**2)
+    return margins, weights()
+
+
+def cocob(rows, slope, n_outputs, bounds, alpha=100.0):
+    """Orabona, Tommasi 2017, Algorithm 2 (COCOB-Backprop)."""
+    n, d = rows.shape
+    theta, A, R, w, L = *(np.zeros((d, n_outputs)) for _ in range(4)), np.full((d, n_outputs), 1e-8)
+    margins = np.zeros((n, n_outputs))
+    for t, row in enumerate(rows):
+        x = row[:, None]
+        margins[t] = (w * x).sum(0)
+        c = -slope(t, margins[t]) * x
+        L, A = np.maximum(L, np.abs(c)), A + np.abs(c)
+        R, theta = np.maximum(R + c * w, 0), theta + c
+        w = theta / (L * np.maximum(A + L, alpha * L)) * (L + R)
+    return margins, w
+
+
+def cocob_original(rows, slope, n_outputs, bounds):
+    """Orabona, Tommasi 2017, Algorithm 1 (COCOB), with L the largest bound * |x| so far."""
+    n, d = rows.shape
+    theta, A, R, L = *(np.zeros((d, n_outputs)) for _ in range(3)), np.zeros((d, 1))
+    margins = np.zeros((n, n_outputs))
+
+    def weights():
+        sigmoid = 1 / (1 + np.exp(-2 * _over(theta, A + L)))
+        return _over(L + R, L) * (2 * sigmoid - 1)
+
+    for t, (row, bound) in enumerate(zip(rows, bounds, strict=True)):
+        x = row[:, None]
+        L = np.maximum(L, bound * np.abs(x))
+        w = weights()
+        margins[t] = (w * x).sum(0)
+        c = -slope(t, margins[t]) * x
+        theta, A, R = theta + c, A + np.abs(c), R + c * w
+    return margins, weights()
+
+
+def kotlowski(rows, slope, n_outputs, bounds, alpha=9 / 8, epsilon=1.0):
+    """Kotlowski 2017, Algorithm 1; the last weights have no x in the exponent."""
+    n, d = rows.shape
+    h, S2 = np.zeros((d, n_outputs)), np.zeros((d, 1))
+    margins = np.zeros((n, n_outputs))
+
+    def weights(t, x):
+        seen = max((S2 > 0).sum(), 1)
+        return epsilon / (t * seen) * _over(h, alpha * S2) * np.exp(_over(h**2 + x**2, 2 * alpha * S2))
+
+    for t, (row, bound) in enumerate(zip(rows, bounds, strict=True)):
+        x = bound * row[:, None]
+        S2 = S2 + x**2
+        margins[t] = (weights(t + 1, x) * row[:, None]).sum(0)
+        h = h - slope(t, margins[t]) * row[:, None]
+    return margins, weights(n, 0.0)
+
+
+ALL = {
+    "scinol1": scinol1,
+    "scinol2": scinol2,
+    "pistol": pistol,
+    "coordinate-pistol": coordinate_pistol,
+    "nag": nag,
+    "sfmd": sfmd,
+    "cocob": cocob,
+    "cocob-original": cocob_original,
+    "kotlowski": kotlowski,
+}

@@ -7,9 +7,7 @@ The paper assumes |g_t| <= 1. Here a round's slope is bounded by a number ``scal
 sample's weight, times the steepest slope so far where the loss has no Lipschitz constant). The paper's algorithm is run
 on g/bound and bound * x, whose product is the gradient as it is, so only M_i changes: M_i = max bound_t |x_{t,i}|.
 
-M_i, G_i and S_i are kept in units of the power of two next below M_i, and are rescaled, without rounding, when M_i
-reaches the next one. All arithmetic is on x_i / unit_i: whatever the scale of a feature nothing overflows, and
-multiplying it by a power of two changes no prediction by one bit.
+M_i, G_i and S_i are kept in units of the power of two next below M_i, see :mod:`tunefree.learners.units`.
 """
 
 from __future__ import annotations
@@ -22,8 +20,6 @@ import numpy as np
 from tunefree import compiled
 from tunefree.learners.contract import (
     CEILING,
-    LARGEST,
-    SMALLEST_EXPONENT,
     coordinate,
     factor,
     magnitude,
@@ -32,6 +28,7 @@ from tunefree.learners.contract import (
     records,
     update,
 )
+from tunefree.learners.units import combine, largest_value, look, rescale
 from tunefree.rows import entry, size
 
 
@@ -86,51 +83,9 @@ class ScInOL2(NamedTuple):
         return self.create(n_features, n_outputs)
 
 
-@compiled.inline
-def see(state, j, size_of_x):
-    """Let M_i grow to the size of the feature just seen; a new unit rescales the statistics that are in units."""
-    feature = state.features[j]
-    inverse = math.ldexp(1.0, 1 - max(math.frexp(min(size_of_x, LARGEST))[1], SMALLEST_EXPONENT))
-    if inverse != feature.inverse:
-        shrink = inverse / feature.inverse if feature.inverse > 0.0 else 0.0
-        feature.inverse = inverse
-        for k in range(len(state.outputs)):
-            state.coordinates[j, k].gradients *= shrink
-            state.coordinates[j, k].squares *= shrink * shrink
-    feature.largest = min(size_of_x, LARGEST) * inverse
-
-
-@compiled.inline
-def is_larger(feature, size_of_x):
-    """Whether M_i has to grow."""
-    return size_of_x * feature.inverse > feature.largest or (feature.inverse == 0.0 and size_of_x > 0.0)
-
-
-@compiled.inline
-def look(state, x, scale):
-    """Let M_i of all features of a row grow. So little is done here for each that the processor fetches the
-    statistics of many at once; what follows finds them in its cache."""
-    for e in range(size(x)):
-        j, x_j = entry(x, e)
-        size_of_x = scale.slope * abs(x_j)
-        if is_larger(state.features[j], size_of_x):
-            see(state, j, size_of_x)
-
-
-@compiled.inline
-def combine(state, x, margins):
-    """The margins of bets that are placed. Bets lie apart from margins, so each sum stays in a register."""
-    for k in range(len(state.outputs)):
-        total = 0.0
-        for e in range(size(x)):
-            j, x_j = entry(x, e)
-            total += state.coordinates[j, k].bets * (x_j * state.features[j].inverse)
-        margins[k] = total
-
-
 @predict.register(ScInOL1)
 def predict_scinol1(state, x, scale, margins):
-    look(state, x, scale)
+    look(state, x, scale.slope)
     rounds, epsilon = state.rounds[()] + 1.0, state.epsilon * scale.margin
     for e in range(size(x)):
         j, x_j = entry(x, e)
@@ -176,7 +131,7 @@ def coordinate_scinol1(state, j, k):
 
 @predict.register(ScInOL2)
 def predict_scinol2(state, x, scale, margins):
-    look(state, x, scale)
+    look(state, x, scale.slope)
     for e in range(size(x)):
         j = entry(x, e)[0]
         for k in range(len(state.outputs)):
@@ -215,11 +170,16 @@ def coordinate_scinol2(state, j, k):
 
 for learner in (ScInOL1, ScInOL2):
 
+    @rescale.register(learner)
+    def rescale_gradients(state, j, shrink):
+        for k in range(len(state.outputs)):
+            state.coordinates[j, k].gradients *= shrink
+            state.coordinates[j, k].squares *= shrink * shrink
+
     @factor.register(learner)
     def factor_one(state, k):
         return 1.0
 
     @magnitude.register(learner)
     def magnitude_largest(state, j):
-        feature = state.features[j]
-        return min(feature.largest / feature.inverse, LARGEST) if feature.inverse > 0.0 else 0.0
+        return largest_value(state, j)
