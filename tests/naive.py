@@ -101,4 +101,78 @@ def coordinate_pistol(rows, slope, n_outputs, bounds, a=2.25, b=1.0):
     return margins, _over(g, M**2) * b / alpha * np.exp(_over(g**2, M**2) / (2 * alpha))
 
 
-ALL = {"scinol1": scinol1, "scinol2": scinol2, "pistol": pistol, "coordinate-pistol": coordinate_pistol}
+def _gradient_descent(rows, slope, n_outputs, step):
+    """Every learner below: margins w.x, then w changes by step(t, x, g); all iterates."""
+    n, d = rows.shape
+    margins, w, iterates = np.zeros((n, n_outputs)), np.zeros((d, n_outputs)), []
+    for t, row in enumerate(rows):
+        x = row[:, None]
+        iterates.append(w)
+        margins[t] = (w * x).sum(0)
+        w = w + step(t, x, slope(t, margins[t]))
+    return margins, w, iterates
+
+
+def ogd(rows, slope, n_outputs, bounds, eta=1.0):
+    """Zinkevich 2003, with rate eta / sqrt(t)."""
+    return _gradient_descent(rows, slope, n_outputs, lambda t, x, g: -eta / np.sqrt(t + 1) * g * x)[:2]
+
+
+def coordinate_ogd(rows, slope, n_outputs, bounds, eta=0.1):
+    """Kempka, Kotlowski, Warmuth 2019, Section 2: a fixed rate a coordinate, here (d, K) or one number."""
+    return _gradient_descent(rows, slope, n_outputs, lambda t, x, g: -eta * g * x)[:2]
+
+
+def averaged_sgd(rows, slope, n_outputs, bounds, eta=0.25):
+    """Orabona 2014, Algorithm 1; a round counts as much as its weight."""
+    margins, _, iterates = _gradient_descent(rows, slope, n_outputs, lambda t, x, g: -eta * g * x)
+    return margins, np.average(iterates, axis=0, weights=bounds)
+
+
+def adagrad(rows, slope, n_outputs, bounds, eta=0.5):
+    """Duchi, Hazan, Singer 2011."""
+    squares = np.zeros((rows.shape[1], n_outputs))
+
+    def step(t, x, g):
+        nonlocal squares
+        squares = squares + (g * x) ** 2
+        return -eta * _over(g * x, np.sqrt(squares))
+
+    return _gradient_descent(rows, slope, n_outputs, step)[:2]
+
+
+def adam(rows, slope, n_outputs, bounds, eta=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8):
+    """Kingma, Ba 2015, Algorithm 1."""
+    m, v = np.zeros((rows.shape[1], n_outputs)), np.zeros((rows.shape[1], n_outputs))
+
+    def step(t, x, g):
+        nonlocal m, v
+        m, v = beta1 * m + (1 - beta1) * g * x, beta2 * v + (1 - beta2) * (g * x) ** 2
+        return -eta * (m / (1 - beta1 ** (t + 1))) / (np.sqrt(v / (1 - beta2 ** (t + 1))) + epsilon)
+
+    return _gradient_descent(rows, slope, n_outputs, step)[:2]
+
+
+def perceptron(rows, slope, n_outputs, bounds):
+    """Orabona 2014, Algorithm 2 with the linear kernel; an output is told its label by the sign of the slope."""
+    w = np.zeros((rows.shape[1], n_outputs))
+    margins = np.zeros((len(rows), n_outputs))
+    for t, row in enumerate(rows):
+        margins[t] = (w * row[:, None]).sum(0)
+        label = -np.sign(slope(t, margins[t]))
+        w = w + bounds[t] * np.where(np.sign(margins[t]) != label, label, 0.0) * row[:, None]
+    return margins, w
+
+
+ALL = {
+    "scinol1": scinol1,
+    "scinol2": scinol2,
+    "pistol": pistol,
+    "coordinate-pistol": coordinate_pistol,
+    "ogd": ogd,
+    "coordinate-ogd": coordinate_ogd,
+    "averaged-sgd": averaged_sgd,
+    "adagrad": adagrad,
+    "adam": adam,
+    "perceptron": perceptron,
+}

@@ -13,14 +13,30 @@ from tests import naive
 from tests.contracts import run, weights
 from tests.strategies import KINDS, as_dense, as_sparse, streams
 from tunefree import losses, objectives, passes, rows
+from tunefree.errors import ModelError
 from tunefree.learners import ALL, Averaged
 from tunefree.learners.contract import Scale, grow, predict
 from tunefree.losses import slope
 
 LEARNERS = sorted(ALL)
-SCALE_INVARIANT = ("scinol1", "scinol2", "coordinate-pistol")
+# What may be multiplied by powers of two without changing a prediction.
+INVARIANT_TO_THE_SCALE_OF = {
+    "scinol1": "each feature",
+    "scinol2": "each feature",
+    "pistol": "all features alike",
+    "coordinate-pistol": "each feature",
+    "ogd": "nothing",
+    "coordinate-ogd": "nothing",
+    "averaged-sgd": "nothing",
+    "adagrad": "nothing",
+    "adam": "nothing",
+    "perceptron": "nothing",
+}
+CANNOT_BE_AVERAGED = ("adam",)
+CLASSIFIES_ONLY = ("perceptron",)
 
 by_learner = pytest.mark.parametrize("name", LEARNERS)
+by_averageable_learner = pytest.mark.parametrize("name", [n for n in LEARNERS if n not in CANNOT_BE_AVERAGED])
 quick = settings(max_examples=60, deadline=None)
 thorough = settings(max_examples=400, deadline=None)
 
@@ -40,6 +56,12 @@ def naive_slope(stream):
         return stream.weight[t] * np.array([slope(loss, *pair) for pair in pairs]) / loss.lipschitz
 
     return of_round
+
+
+def averaged_if_possible(name, n_features, n_outputs):
+    """A new learner, with the average of its iterates."""
+    state = ALL[name].create(n_features, n_outputs)
+    return state if name in CANNOT_BE_AVERAGED else Averaged.create(state)
 
 
 @by_learner
@@ -96,7 +118,7 @@ def test_batch_cuts_do_not_matter(name, stream, cut):
     blocks = as_sparse(stream.X)
     whole, parts = (
         run(
-            Averaged.create(ALL[name].create(stream.X.shape[1] + 1, stream.n_outputs)),
+            averaged_if_possible(name, stream.X.shape[1] + 1, stream.n_outputs),
             stream.objective,
             blocks,
             stream.y,
@@ -115,14 +137,14 @@ def test_batch_cuts_do_not_matter(name, stream, cut):
         np.testing.assert_array_equal(left, right)
 
 
-@by_learner
+@pytest.mark.parametrize("name", [n for n in LEARNERS if INVARIANT_TO_THE_SCALE_OF[n] != "nothing"])
 @quick
 @given(stream=streams(scales=0), data=st.data())
 def test_scaling_by_powers_of_two_changes_no_bit(name, stream, data):
     d = stream.X.shape[1]
-    if name in SCALE_INVARIANT:
+    if INVARIANT_TO_THE_SCALE_OF[name] == "each feature":
         exponents = np.array(data.draw(st.lists(st.integers(-300, 300), min_size=d, max_size=d)))
-    else:  # linear PiSTOL: the data as a whole
+    else:
         exponents = np.full(d, data.draw(st.integers(-300, 300)))
     both = [
         run(
@@ -143,8 +165,8 @@ def test_scaling_by_powers_of_two_changes_no_bit(name, stream, data):
 @given(stream=streams(scales=900, kinds=("logistic", "multinomial")), wrapped=st.booleans())
 def test_finite_on_any_finite_input(name, stream, wrapped):
     X = np.clip(np.nan_to_num(stream.X), -1e307, 1e307)
-    state = ALL[name].create(X.shape[1] + 1, stream.n_outputs)
-    state = Averaged.create(state) if wrapped else state
+    create = averaged_if_possible if wrapped else lambda name, *sizes: ALL[name].create(*sizes)
+    state = create(name, X.shape[1] + 1, stream.n_outputs)
     state, _, margins, suffered = run(state, stream.objective, as_dense(X), stream.y, stream.weight, stream.n_outputs)
     values, units = weights(state, X.shape[1], stream.n_outputs)
     after = np.empty_like(margins)
@@ -153,7 +175,7 @@ def test_finite_on_any_finite_input(name, stream, wrapped):
         assert np.isfinite(array).all()
 
 
-@by_learner
+@by_averageable_learner
 @quick
 @given(stream=streams(scales=3, weighted=False, kinds=("logistic", "multinomial")))
 def test_average_is_the_mean_of_the_iterates(name, stream):
@@ -173,6 +195,18 @@ def test_average_is_the_mean_of_the_iterates(name, stream):
     largest = np.abs(stream.X).max(0)[:, None]
     mean = np.divide(values, units[:, None], out=np.zeros_like(values), where=units[:, None] > 0)
     np.testing.assert_allclose(mean * largest, total / len(stream.X) * largest, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", CANNOT_BE_AVERAGED)
+def test_weights_that_never_rest_are_not_averaged(name):
+    with pytest.raises(ModelError, match="leave out the average"):
+        Averaged.create(ALL[name].create(3))
+
+
+@by_averageable_learner
+def test_the_average_of_an_average_is_the_average(name):
+    once = Averaged.create(ALL[name].create(3))
+    assert Averaged.create(once) is once
 
 
 @by_learner
@@ -199,7 +233,7 @@ def test_rows_of_weight_zero_are_predicted_not_learned(name):
     np.testing.assert_array_equal(with_zeros[kept], without)
 
 
-@by_learner
+@pytest.mark.parametrize("name", [n for n in LEARNERS if n not in CLASSIFIES_ONLY])
 @pytest.mark.parametrize("scale", [1e-300, 1e-6, 1.0, 1e6, 1e300])
 @pytest.mark.parametrize("kind", ["square", "absolute", "huber", "power"])
 def test_regression_targets_of_any_scale(name, scale, kind):
