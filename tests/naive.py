@@ -190,6 +190,100 @@ def kotlowski(rows, slope, n_outputs, bounds, alpha=9 / 8, epsilon=1.0):
     return margins, weights(n, 0.0)
 
 
+def newton(rows, slope, n_outputs, bounds, variance=1.0, curvature=None):
+    """Online Newton steps, one matrix an output; features in units of the power of two below their largest value.
+
+    As a function of what was believed of a weight at first: precision (unit / sigma)^2, raised when the unit grows.
+    """
+    n, d = rows.shape
+    unit, w, C = np.zeros(d), np.zeros((d, n_outputs)), np.zeros((n_outputs, d, d))
+    margins = np.zeros((n, n_outputs))
+    for t, (row, weight) in enumerate(zip(rows, bounds, strict=True)):
+        for j in np.flatnonzero(np.abs(row) >= 2 * unit * (unit > 0) + np.finfo(float).tiny):
+            larger = 2.0 ** np.floor(np.log2(abs(row[j])))
+            for k in range(n_outputs):
+                if unit[j] == 0 or larger > 2.0**32 * unit[j]:
+                    C[k, j], C[k, :, j], w[j, k] = 0.0, 0.0, 0.0
+                    C[k, j, j] = variance / larger**2
+                else:
+                    more = (larger**2 - unit[j] ** 2) / variance
+                    C[k] -= np.outer(C[k, j], C[k, j]) * more / (1 + more * C[k, j, j])
+            unit[j] = larger
+        margins[t] = row @ w
+        g, s = slope(t, margins[t]), curvature(t, margins[t])
+        for k in range(n_outputs):
+            steepness = g[k] ** 2 / weight
+            along = C[k] @ row
+            spread = row @ along
+            w[:, k] -= along * g[k] / (1 + max(s[k], steepness) * spread)
+            more = s[k] if s[k] > 0 else steepness
+            C[k] -= np.outer(along, along) * more / (1 + more * spread)
+    return margins, w
+
+
+def _gradient_descent(rows, slope, n_outputs, step):
+    """Every learner below: margins w.x, then w changes by step(t, x, g); all iterates."""
+    n, d = rows.shape
+    margins, w, iterates = np.zeros((n, n_outputs)), np.zeros((d, n_outputs)), []
+    for t, row in enumerate(rows):
+        x = row[:, None]
+        iterates.append(w)
+        margins[t] = (w * x).sum(0)
+        w = w + step(t, x, slope(t, margins[t]))
+    return margins, w, iterates
+
+
+def ogd(rows, slope, n_outputs, bounds, eta=1.0):
+    """Zinkevich 2003, with rate eta / sqrt(t)."""
+    return _gradient_descent(rows, slope, n_outputs, lambda t, x, g: -eta / np.sqrt(t + 1) * g * x)[:2]
+
+
+def coordinate_ogd(rows, slope, n_outputs, bounds, eta=0.1):
+    """Kempka, Kotlowski, Warmuth 2019, Section 2: a fixed rate a coordinate, here (d, K) or one number."""
+    return _gradient_descent(rows, slope, n_outputs, lambda t, x, g: -eta * g * x)[:2]
+
+
+def averaged_sgd(rows, slope, n_outputs, bounds, eta=0.25):
+    """Orabona 2014, Algorithm 1; a round counts as much as its weight."""
+    margins, _, iterates = _gradient_descent(rows, slope, n_outputs, lambda t, x, g: -eta * g * x)
+    return margins, np.average(iterates, axis=0, weights=bounds)
+
+
+def adagrad(rows, slope, n_outputs, bounds, eta=0.5):
+    """Duchi, Hazan, Singer 2011."""
+    squares = np.zeros((rows.shape[1], n_outputs))
+
+    def step(t, x, g):
+        nonlocal squares
+        squares = squares + (g * x) ** 2
+        return -eta * _over(g * x, np.sqrt(squares))
+
+    return _gradient_descent(rows, slope, n_outputs, step)[:2]
+
+
+def adam(rows, slope, n_outputs, bounds, eta=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8):
+    """Kingma, Ba 2015, Algorithm 1."""
+    m, v = np.zeros((rows.shape[1], n_outputs)), np.zeros((rows.shape[1], n_outputs))
+
+    def step(t, x, g):
+        nonlocal m, v
+        m, v = beta1 * m + (1 - beta1) * g * x, beta2 * v + (1 - beta2) * (g * x) ** 2
+        return -eta * (m / (1 - beta1 ** (t + 1))) / (np.sqrt(v / (1 - beta2 ** (t + 1))) + epsilon)
+
+    return _gradient_descent(rows, slope, n_outputs, step)[:2]
+
+
+def perceptron(rows, slope, n_outputs, bounds):
+    """Orabona 2014, Algorithm 2 with the linear kernel; an output is told its label by the sign of the slope."""
+    w = np.zeros((rows.shape[1], n_outputs))
+    margins = np.zeros((len(rows), n_outputs))
+    for t, row in enumerate(rows):
+        margins[t] = (w * row[:, None]).sum(0)
+        label = -np.sign(slope(t, margins[t]))
+        w = w + bounds[t] * np.where(np.sign(margins[t]) != label, label, 0.0) * row[:, None]
+    return margins, w
+
+
 ALL = {
     "scinol1": scinol1,
     "scinol2": scinol2,
@@ -200,4 +294,11 @@ ALL = {
     "cocob": cocob,
     "cocob-original": cocob_original,
     "kotlowski": kotlowski,
+    "newton": newton,
+    "ogd": ogd,
+    "coordinate-ogd": coordinate_ogd,
+    "averaged-sgd": averaged_sgd,
+    "adagrad": adagrad,
+    "adam": adam,
+    "perceptron": perceptron,
 }

@@ -13,25 +13,37 @@ from tests import naive
 from tests.contracts import run, weights
 from tests.strategies import KINDS, as_dense, as_sparse, streams
 from tunefree import losses, objectives, passes, rows
+from tunefree.errors import ModelError
 from tunefree.learners import ALL, Averaged
 from tunefree.learners.contract import Scale, grow, predict
-from tunefree.losses import slope
+from tunefree.losses import curvature, slope
 
 LEARNERS = sorted(ALL)
-# What may be multiplied by a power of two without changing a prediction.
-SCALE_INVARIANT = {
+# What may be multiplied by powers of two without changing a prediction.
+INVARIANT_TO_THE_SCALE_OF = {
     "scinol1": "each feature",
     "scinol2": "each feature",
-    "pistol": "the data as a whole",
+    "pistol": "all features alike",
     "coordinate-pistol": "each feature",
     "nag": "each feature",
     "sfmd": "each feature",
     "cocob": "nothing",
     "cocob-original": "nothing",
     "kotlowski": "each feature",
+    "newton": "each feature",
+    "ogd": "nothing",
+    "coordinate-ogd": "nothing",
+    "averaged-sgd": "nothing",
+    "adagrad": "nothing",
+    "adam": "nothing",
+    "perceptron": "nothing",
 }
+CANNOT_BE_AVERAGED = ("adam",)
+CLASSIFIES_ONLY = ("perceptron",)
+SECOND_ORDER = ("newton",)
 
 by_learner = pytest.mark.parametrize("name", LEARNERS)
+by_averageable_learner = pytest.mark.parametrize("name", [n for n in LEARNERS if n not in CANNOT_BE_AVERAGED])
 quick = settings(max_examples=60, deadline=None)
 thorough = settings(max_examples=400, deadline=None)
 
@@ -53,13 +65,37 @@ def naive_slope(stream):
     return of_round
 
 
+def averaged_if_possible(name, n_features, n_outputs):
+    """A new learner, with the average of its iterates."""
+    state = ALL[name].create(n_features, n_outputs)
+    return state if name in CANNOT_BE_AVERAGED else Averaged.create(state)
+
+
+def naive_curvature(stream):
+    """The second derivatives of a stream's objective in the margins, with sample weights, in NumPy."""
+    kind = type(stream.objective).__name__
+
+    def of_round(t, margins):
+        y = stream.y[t]
+        if kind == "Multinomial":
+            odds = np.exp(margins - margins.max()) / np.exp(margins - margins.max()).sum()
+            return stream.weight[t] * odds * (1 - odds)
+        labels = [y] if kind == "Binary" else np.where(np.arange(len(margins)) == y, 1.0, -1.0)
+        pairs = zip(labels, margins, strict=True)
+        loss = stream.objective.loss
+        return stream.weight[t] * np.array([curvature(loss, *pair) for pair in pairs]) / loss.lipschitz
+
+    return of_round
+
+
 @by_learner
 @thorough
 @given(stream=streams())
 def test_agrees_with_the_paper(name, stream):
     state = ALL[name].create(stream.X.shape[1] + 1, stream.n_outputs)
     state, _, margins, _ = run(state, stream.objective, as_dense(stream.X), stream.y, stream.weight, stream.n_outputs)
-    expected, last = naive.ALL[name](stream.X, naive_slope(stream), stream.n_outputs, stream.weight)
+    more = {"curvature": naive_curvature(stream)} if name in SECOND_ORDER else {}
+    expected, last = naive.ALL[name](stream.X, naive_slope(stream), stream.n_outputs, stream.weight, **more)
     np.testing.assert_allclose(margins, expected, rtol=1e-7, atol=1e-9)
     values, units = weights(state, stream.X.shape[1], stream.n_outputs)
     largest = np.abs(stream.X).max(0)[:, None]
@@ -107,7 +143,7 @@ def test_batch_cuts_do_not_matter(name, stream, cut):
     blocks = as_sparse(stream.X)
     whole, parts = (
         run(
-            Averaged.create(ALL[name].create(stream.X.shape[1] + 1, stream.n_outputs)),
+            averaged_if_possible(name, stream.X.shape[1] + 1, stream.n_outputs),
             stream.objective,
             blocks,
             stream.y,
@@ -127,15 +163,15 @@ def test_batch_cuts_do_not_matter(name, stream, cut):
 
 
 def test_every_learner_says_what_it_is_invariant_to():
-    assert set(SCALE_INVARIANT) == set(LEARNERS)
+    assert set(INVARIANT_TO_THE_SCALE_OF) == set(LEARNERS)
 
 
-@pytest.mark.parametrize("name", [name for name in LEARNERS if SCALE_INVARIANT.get(name) != "nothing"])
+@pytest.mark.parametrize("name", [n for n in LEARNERS if INVARIANT_TO_THE_SCALE_OF[n] != "nothing"])
 @quick
 @given(stream=streams(scales=0), data=st.data())
 def test_scaling_by_powers_of_two_changes_no_bit(name, stream, data):
     d = stream.X.shape[1]
-    if SCALE_INVARIANT[name] == "each feature":
+    if INVARIANT_TO_THE_SCALE_OF[name] == "each feature":
         exponents = np.array(data.draw(st.lists(st.integers(-300, 300), min_size=d, max_size=d)))
     else:
         exponents = np.full(d, data.draw(st.integers(-300, 300)))
@@ -158,8 +194,8 @@ def test_scaling_by_powers_of_two_changes_no_bit(name, stream, data):
 @given(stream=streams(scales=900, kinds=("logistic", "multinomial")), wrapped=st.booleans())
 def test_finite_on_any_finite_input(name, stream, wrapped):
     X = np.clip(np.nan_to_num(stream.X), -1e307, 1e307)
-    state = ALL[name].create(X.shape[1] + 1, stream.n_outputs)
-    state = Averaged.create(state) if wrapped else state
+    create = averaged_if_possible if wrapped else lambda name, *sizes: ALL[name].create(*sizes)
+    state = create(name, X.shape[1] + 1, stream.n_outputs)
     state, _, margins, suffered = run(state, stream.objective, as_dense(X), stream.y, stream.weight, stream.n_outputs)
     values, units = weights(state, X.shape[1], stream.n_outputs)
     after = np.empty_like(margins)
@@ -168,7 +204,7 @@ def test_finite_on_any_finite_input(name, stream, wrapped):
         assert np.isfinite(array).all()
 
 
-@by_learner
+@by_averageable_learner
 @quick
 @given(stream=streams(scales=3, weighted=False, kinds=("logistic", "multinomial")))
 def test_average_is_the_mean_of_the_iterates(name, stream):
@@ -188,6 +224,18 @@ def test_average_is_the_mean_of_the_iterates(name, stream):
     largest = np.abs(stream.X).max(0)[:, None]
     mean = np.divide(values, units[:, None], out=np.zeros_like(values), where=units[:, None] > 0)
     np.testing.assert_allclose(mean * largest, total / len(stream.X) * largest, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", CANNOT_BE_AVERAGED)
+def test_weights_that_never_rest_are_not_averaged(name):
+    with pytest.raises(ModelError, match="leave out the average"):
+        Averaged.create(ALL[name].create(3))
+
+
+@by_averageable_learner
+def test_the_average_of_an_average_is_the_average(name):
+    once = Averaged.create(ALL[name].create(3))
+    assert Averaged.create(once) is once
 
 
 @by_learner
@@ -214,7 +262,7 @@ def test_rows_of_weight_zero_are_predicted_not_learned(name):
     np.testing.assert_array_equal(with_zeros[kept], without)
 
 
-@by_learner
+@pytest.mark.parametrize("name", [n for n in LEARNERS if n not in CLASSIFIES_ONLY])
 @pytest.mark.parametrize("scale", [1e-300, 1e-6, 1.0, 1e6, 1e300])
 @pytest.mark.parametrize("kind", ["square", "absolute", "huber", "power"])
 def test_regression_targets_of_any_scale(name, scale, kind):

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree import compiled
-from tunefree.learners.contract import bounded, coordinate, factor, magnitude, predict, records, update
+from tunefree.errors import ModelError
+from tunefree.learners.contract import bounded, coordinate, factor, magnitude, predict, records, rests, update
 from tunefree.rows import entry, size
 
 
@@ -31,7 +32,14 @@ class Averaged(NamedTuple):
 
     @classmethod
     def create(cls, learner: Any) -> Averaged:
-        """The learner, and the average of what its weights will be."""
+        """The learner, and the average of what its weights will be; a learner that averages already stays as it is."""
+        if isinstance(learner, Averaged):
+            return learner
+        if not rests(learner):
+            raise ModelError(
+                f"{type(learner).__name__} moves all weights in every round, so no average of them is kept; "
+                "leave out the average or choose another learner"
+            )
         n_features, n_outputs = learner.coordinates.shape
         statistics = records(("units",), ("totals", "since"), n_features, n_outputs)
         return cls(learner, *statistics, np.zeros((1, n_outputs)), learner.outputs, np.zeros(()))

@@ -69,6 +69,12 @@ def magnitude(state: Any, j: int) -> float:
     raise TypeError(f"{type(state).__name__} is not a learner")
 
 
+@generic
+def rests(state: Any) -> bool:
+    """Whether a coordinate stands still in rounds without its feature: only then can an average be kept lazily."""
+    return True
+
+
 @compiled.inline
 def bounded(number):
     """The number, or the ceiling with its sign."""

@@ -1,0 +1,266 @@
+"""Gradient descent with rates that somebody has to choose: what the learners without rates are compared with.
+
+Online gradient descent, w <- w - eta_t g x with eta_t = eta / sqrt(t): Zinkevich: Online convex programming and
+generalized infinitesimal gradient ascent (ICML 2003).
+A fixed rate for each coordinate, w_i <- w_i - eta_i g x_i, and the rates that are best in hindsight: Kempka, Kotlowski,
+Warmuth: Adaptive scale-invariant online algorithms for learning linear models (ICML 2019), Section 2, bound (4).
+Averaged stochastic gradient descent, one fixed rate and the mean of the iterates: Orabona: Simultaneous model selection
+and optimization through parameter-free stochastic learning (NIPS 2014), Algorithm 1, which prints the step with the
+opposite sign: the direction of descent is minus the slope.
+AdaGrad, w_i <- w_i - eta g_i / sqrt(sum g_i^2) with g_i = g x_i: Duchi, Hazan, Singer: Adaptive subgradient methods for
+online learning and stochastic optimization (JMLR 2011), Figure 1 with diagonal matrices.
+
+Rates are in units of ``scale.margin``, and slopes relative to the bound on those of unweighted rows: for a Lipschitz
+loss and targets -1 and +1 both are 1. AdaGrad's steps are relative to its slopes already. None of these learners
+is invariant to the scale of the features. Weights and steps stop at the ceiling, where gradient descent diverges.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tunefree import compiled
+from tunefree.errors import ModelError
+from tunefree.learners.averaged import Averaged
+from tunefree.learners.contract import (
+    CEILING,
+    LARGEST,
+    bounded,
+    coordinate,
+    factor,
+    magnitude,
+    outputs,
+    predict,
+    records,
+    update,
+)
+from tunefree.rows import entry, size
+
+
+class GradientDescent(NamedTuple):
+    """Online gradient descent with the rate eta / sqrt(t) in round t.
+
+    Its setting is ``eta``, the first rate, by default 1.
+    """
+
+    features: np.ndarray  # (d,) records, in place:
+    #   seen       1 once the feature has been seen, else 0
+    coordinates: np.ndarray  # (d, K) records, in place:
+    #   weights    w_i
+    outputs: Any  # what to loop over, see contract.outputs
+    rounds: np.ndarray  # () t, in place
+    stride: np.ndarray  # () see stride_of, of the latest round, in place
+    eta: float  # in units of scale.margin
+
+    @classmethod
+    def create(cls, n_features: int, n_outputs: int = 1, eta: float = 1.0) -> GradientDescent:
+        """A learner that has seen nothing."""
+        statistics = records(("seen",), ("weights",), n_features, n_outputs)
+        return cls(*statistics, outputs(n_outputs), np.zeros(()), np.zeros(()), eta)
+
+    def blank(self, n_features: int, n_outputs: int) -> GradientDescent:
+        return self.create(n_features, n_outputs)
+
+
+class CoordinateGradientDescent(NamedTuple):
+    """Gradient descent with a fixed rate for each coordinate.
+
+    Its settings are ``rates``, an array (d,) or (d, K) of the rates that are known beforehand, the constant's first,
+    and ``eta``, the rate of all others, by default 0.1.
+    """
+
+    features: np.ndarray  # (d,) records, in place:
+    #   seen       1 once the feature has been seen, else 0
+    coordinates: np.ndarray  # (d, K) records, in place:
+    #   weights    w_i
+    #   rates      eta_i, in units of scale.margin, which nothing changes
+    outputs: Any  # what to loop over, see contract.outputs
+    stride: np.ndarray  # () see stride_of, of the latest round, in place
+    eta: float  # eta_i of features yet to come
+
+    @classmethod
+    def create(
+        cls, n_features: int, n_outputs: int = 1, eta: float = 0.1, rates: ArrayLike | None = None
+    ) -> CoordinateGradientDescent:
+        """A learner that has seen nothing, with room for at least the features that ``rates`` are given for."""
+        known = _checked_rates([] if rates is None else rates, n_outputs)
+        statistics = records(("seen",), ("weights", "rates"), max(n_features, len(known)), n_outputs)
+        statistics[1]["rates"] = eta
+        statistics[1]["rates"][: len(known)] = known
+        return cls(*statistics, outputs(n_outputs), np.zeros(()), eta)
+
+    def blank(self, n_features: int, n_outputs: int) -> CoordinateGradientDescent:
+        return self.create(n_features, n_outputs, self.eta)
+
+
+class AveragedSGD:
+    """Averaged stochastic gradient descent: the mean of the iterates of gradient descent with a fixed rate.
+
+    Its setting is ``eta``, the rate, by default 1/4: the largest for which the paper's (3) holds.
+    """
+
+    @staticmethod
+    def create(n_features: int, n_outputs: int = 1, eta: float = 0.25) -> Averaged:
+        """A learner that has seen nothing."""
+        return Averaged.create(CoordinateGradientDescent.create(n_features, n_outputs, eta))
+
+
+class AdaGrad(NamedTuple):
+    """Gradient descent whose rate for each coordinate is eta over the norm of its gradients so far.
+
+    Its setting is ``eta``, by default 0.5.
+    """
+
+    features: np.ndarray  # (d,) records, in place:
+    #   seen       1 once the feature has been seen, else 0
+    coordinates: np.ndarray  # (d, K) records, in place:
+    #   weights    w_i
+    #   norms      sqrt(sum g_i^2); of squares the range of numbers would hold half the exponents
+    outputs: Any  # what to loop over, see contract.outputs
+    margin: np.ndarray  # () scale.margin of the latest round, in place
+    eta: float  # in units of scale.margin
+
+    @classmethod
+    def create(cls, n_features: int, n_outputs: int = 1, eta: float = 0.5) -> AdaGrad:
+        """A learner that has seen nothing."""
+        statistics = records(("seen",), ("weights", "norms"), n_features, n_outputs)
+        return cls(*statistics, outputs(n_outputs), np.zeros(()), eta)
+
+    def blank(self, n_features: int, n_outputs: int) -> AdaGrad:
+        return self.create(n_features, n_outputs)
+
+
+def oracle_rates(weights: ArrayLike, gradient_norms: ArrayLike) -> np.ndarray:
+    """The rates with which gradient descent has the least bound on its regret, known in hindsight only.
+
+    Minimises sum_i u_i^2 / (2 eta_i) + eta_i S_i^2 / 2 and so gives bound (4) of Kempka, Kotlowski, Warmuth 2019,
+    sum_i |u_i| S_i.
+
+    Parameters
+    ----------
+    weights : array
+        The comparator u.
+    gradient_norms : array of the same shape
+        S_i = sqrt(sum_t (g_t x_{t,i})^2) after the last round.
+
+    Returns
+    -------
+    array
+        eta_i = |u_i| / S_i; 0 where S_i is 0, where no rate makes a difference.
+
+    Examples
+    --------
+    >>> oracle_rates([3.0, -1.0, 0.0], [2.0, 4.0, 0.0])
+    array([1.5 , 0.25, 0.  ])
+    """
+    sizes, norms = np.broadcast_arrays(np.abs(np.asarray(weights, np.float64)), np.asarray(gradient_norms, np.float64))
+    with np.errstate(over="ignore"):
+        rates = np.divide(sizes, norms, out=np.zeros(sizes.shape), where=norms > 0.0)
+    return np.minimum(rates, CEILING)
+
+
+def _checked_rates(rates: ArrayLike, n_outputs: int) -> np.ndarray:
+    """Rates (d, K) from rates (d,) or (d, K)."""
+    array = np.asarray(rates, np.float64)
+    columns = array[:, None] if array.ndim == 1 else array
+    if columns.ndim != 2 or columns.shape[1] not in (1, n_outputs):
+        raise ModelError(
+            f"rates have shape {array.shape}; give one a feature, the constant's first, or one a feature and output "
+            f"(of {n_outputs})"
+        )
+    if not (columns >= 0.0).all() or not np.isfinite(columns).all():
+        raise ModelError("a rate is negative or not a finite number; rates must be numbers of at least 0")
+    return np.minimum(columns, CEILING)
+
+
+@compiled.inline
+def stride_of(scale):
+    """The step, in units of the margin, that a slope of 1 stands for: over the bound on slopes of unweighted rows."""
+    return bounded(scale.weight / scale.slope) * scale.margin if scale.slope > 0.0 else 0.0
+
+
+@compiled.inline
+def weigh(state, x, margins):
+    """The margins of plain weights; notes what features have been seen."""
+    for e in range(size(x)):
+        j, x_j = entry(x, e)
+        if x_j != 0.0:
+            state.features[j].seen = 1.0
+    for k in range(len(state.outputs)):
+        total = 0.0
+        for e in range(size(x)):
+            j, x_j = entry(x, e)
+            total += bounded(state.coordinates[j, k].weights * x_j)
+        margins[k] = bounded(total)
+
+
+@predict.register(GradientDescent)
+def predict_gradient_descent(state, x, scale, margins):
+    state.stride[()] = stride_of(scale)
+    weigh(state, x, margins)
+
+
+@update.register(GradientDescent)
+def update_gradient_descent(state, x, gradient, curvature):
+    state.rounds[()] += 1.0
+    rate = state.eta / math.sqrt(state.rounds[()]) * state.stride[()]
+    for e in range(size(x)):
+        j, x_j = entry(x, e)
+        if x_j != 0.0:
+            for k in range(len(state.outputs)):
+                own = state.coordinates[j, k]
+                own.weights = bounded(own.weights - bounded(bounded(rate * gradient[k]) * x_j))
+
+
+@predict.register(CoordinateGradientDescent)
+def predict_coordinate_gradient_descent(state, x, scale, margins):
+    state.stride[()] = stride_of(scale)
+    weigh(state, x, margins)
+
+
+@update.register(CoordinateGradientDescent)
+def update_coordinate_gradient_descent(state, x, gradient, curvature):
+    for e in range(size(x)):
+        j, x_j = entry(x, e)
+        if x_j != 0.0:
+            for k in range(len(state.outputs)):
+                own = state.coordinates[j, k]
+                own.weights = bounded(own.weights - bounded(own.rates * bounded(state.stride[()] * gradient[k]) * x_j))
+
+
+@predict.register(AdaGrad)
+def predict_adagrad(state, x, scale, margins):
+    state.margin[()] = scale.margin
+    weigh(state, x, margins)
+
+
+@update.register(AdaGrad)
+def update_adagrad(state, x, gradient, curvature):
+    rate = state.eta * state.margin[()]
+    for e in range(size(x)):
+        j, x_j = entry(x, e)
+        for k in range(len(state.outputs)):
+            own = state.coordinates[j, k]
+            steep = min(max(gradient[k] * x_j, -LARGEST), LARGEST)
+            if steep != 0.0:
+                own.norms = min(math.hypot(own.norms, steep), LARGEST)
+                own.weights = bounded(own.weights - rate * (steep / own.norms))
+
+
+for learner in (GradientDescent, CoordinateGradientDescent, AdaGrad):
+
+    @coordinate.register(learner)
+    def coordinate_weight(state, j, k):
+        return state.coordinates[j, k].weights
+
+    @factor.register(learner)
+    def factor_one(state, k):
+        return 1.0
+
+    @magnitude.register(learner)
+    def magnitude_one(state, j):
+        return state.features[j].seen

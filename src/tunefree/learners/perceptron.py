@@ -1,0 +1,79 @@
+"""The perceptron: a step only after a mistake.
+
+Rosenblatt: The perceptron (Psychological Review 1958), as Orabona: Simultaneous model selection and optimization
+through parameter-free stochastic learning (NIPS 2014) has it, Algorithm 2 with the linear kernel.
+
+A learner is not told the label; it is the sign of minus the slope, for every loss that never asks for less of a margin
+of the right sign (all for classification but the square loss). A margin of 0 is a mistake. Several outputs are as many
+perceptrons, each for one class against all others. A round of weight h takes a step of h, for its loss is
+h max(0, -y w.x).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.learners.contract import bounded, coordinate, factor, magnitude, outputs, predict, records, update
+from tunefree.learners.gradient import weigh
+from tunefree.rows import entry, size
+
+
+class Perceptron(NamedTuple):
+    """The perceptron, for classification only; it has no settings.
+
+    The classes it predicts do not depend on the scale of the data as a whole.
+    """
+
+    features: np.ndarray  # (d,) records, in place:
+    #   seen       1 once the feature has been seen, else 0
+    coordinates: np.ndarray  # (d, K) records, in place:
+    #   weights    w_i
+    outputs: Any  # what to loop over, see contract.outputs
+    margins: np.ndarray  # (1, K) of the latest row, in place
+    weight: np.ndarray  # () of the latest row, in place
+
+    @classmethod
+    def create(cls, n_features: int, n_outputs: int = 1) -> Perceptron:
+        """A learner that has seen nothing."""
+        statistics = records(("seen",), ("weights",), n_features, n_outputs)
+        return cls(*statistics, outputs(n_outputs), np.zeros((1, n_outputs)), np.zeros(()))
+
+    def blank(self, n_features: int, n_outputs: int) -> Perceptron:
+        return self.create(n_features, n_outputs)
+
+
+@predict.register(Perceptron)
+def predict_perceptron(state, x, scale, margins):
+    weigh(state, x, margins)
+    state.weight[()] = scale.weight
+    for k in range(len(state.outputs)):
+        state.margins[0, k] = margins[k]
+
+
+@update.register(Perceptron)
+def update_perceptron(state, x, gradient, curvature):
+    for k in range(len(state.outputs)):
+        label = -math.copysign(1.0, gradient[k])
+        if gradient[k] != 0.0 and label * state.margins[0, k] <= 0.0:
+            for e in range(size(x)):
+                j, x_j = entry(x, e)
+                own = state.coordinates[j, k]
+                own.weights = bounded(own.weights + bounded(label * state.weight[()] * x_j))
+
+
+@coordinate.register(Perceptron)
+def coordinate_perceptron(state, j, k):
+    return state.coordinates[j, k].weights
+
+
+@factor.register(Perceptron)
+def factor_perceptron(state, k):
+    return 1.0
+
+
+@magnitude.register(Perceptron)
+def magnitude_perceptron(state, j):
+    return state.features[j].seen
