@@ -202,7 +202,7 @@ def newton(rows, slope, n_outputs, bounds, variance=1.0, curvature=None):
         for j in np.flatnonzero(np.abs(row) >= 2 * unit * (unit > 0) + np.finfo(float).tiny):
             larger = 2.0 ** np.floor(np.log2(abs(row[j])))
             for k in range(n_outputs):
-                if unit[j] == 0 or larger > 2.0**32 * unit[j]:
+                if unit[j] == 0 or larger > 2.0**10 * unit[j]:
                     C[k, j], C[k, :, j], w[j, k] = 0.0, 0.0, 0.0
                     C[k, j, j] = variance / larger**2
                 else:

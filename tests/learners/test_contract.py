@@ -38,7 +38,7 @@ INVARIANT_TO_THE_SCALE_OF = {
     "adam": "nothing",
     "perceptron": "nothing",
 }
-CANNOT_BE_AVERAGED = ("adam",)
+CANNOT_BE_AVERAGED = ("adam", "newton")
 CLASSIFIES_ONLY = ("perceptron",)
 SECOND_ORDER = ("newton",)
 

@@ -34,13 +34,14 @@ from tunefree.learners.contract import (
     outputs,
     predict,
     records,
+    rests,
     update,
 )
 from tunefree.rows import entry, size
 
 MOST_NUMBERS = 2**18  # of all matrices together
 STEEPEST = 1e200
-FORGOTTEN = 2.0**32  # a feature that outgrows its unit by more starts anew
+FORGOTTEN = 2.0**10  # a feature that outgrows its unit by more starts anew: more would cancel all digits of C
 
 
 class Newton(NamedTuple):
@@ -183,3 +184,8 @@ def factor_newton(state, k):
 @magnitude.register(Newton)
 def magnitude_newton(state, j):
     return 1.0 / state.features[j].inverse if state.features[j].inverse > 0.0 else 0.0
+
+
+@rests.register(Newton)
+def rests_newton(state):
+    return False
