@@ -123,7 +123,7 @@ def coordinate_ogd(rows, slope, n_outputs, bounds, eta=0.1):
     return _gradient_descent(rows, slope, n_outputs, lambda t, x, g: -eta * g * x)[:2]
 
 
-def averaged_sgd(rows, slope, n_outputs, bounds, eta=0.25):
+def averaged_sgd(rows, slope, n_outputs, bounds, eta=0.1):
     """Orabona 2014, Algorithm 1; a round counts as much as its weight."""
     margins, _, iterates = _gradient_descent(rows, slope, n_outputs, lambda t, x, g: -eta * g * x)
     return margins, np.average(iterates, axis=0, weights=bounds)
