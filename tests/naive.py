@@ -191,16 +191,13 @@ def kotlowski(rows, slope, n_outputs, bounds, alpha=9 / 8, epsilon=1.0):
 
 
 def newton(rows, slope, n_outputs, bounds, variance=1.0, curvature=None):
-    """Online Newton steps, one matrix an output; features in units of the power of two below their largest value.
-
-    As a function of what was believed of a weight at first: precision (unit / sigma)^2, raised when the unit grows.
-    """
+    """Online Newton steps, one matrix an output; weights have precision unit^2 / variance at first, the unit 1 or more."""
     n, d = rows.shape
     unit, w, C = np.zeros(d), np.zeros((d, n_outputs)), np.zeros((n_outputs, d, d))
     margins = np.zeros((n, n_outputs))
     for t, (row, weight) in enumerate(zip(rows, bounds, strict=True)):
-        for j in np.flatnonzero(np.abs(row) >= 2 * unit * (unit > 0) + np.finfo(float).tiny):
-            larger = 2.0 ** np.floor(np.log2(abs(row[j])))
+        for j in np.flatnonzero((np.abs(row) > 8 * unit) & (row != 0)):
+            larger = 2.0 ** max(np.frexp(abs(row[j]) / 8)[1], 0)
             for k in range(n_outputs):
                 if unit[j] == 0 or larger > 2.0**10 * unit[j]:
                     C[k, j], C[k, :, j], w[j, k] = 0.0, 0.0, 0.0
@@ -243,7 +240,7 @@ def coordinate_ogd(rows, slope, n_outputs, bounds, eta=0.1):
     return _gradient_descent(rows, slope, n_outputs, lambda t, x, g: -eta * g * x)[:2]
 
 
-def averaged_sgd(rows, slope, n_outputs, bounds, eta=0.25):
+def averaged_sgd(rows, slope, n_outputs, bounds, eta=0.1):
     """Orabona 2014, Algorithm 1; a round counts as much as its weight."""
     margins, _, iterates = _gradient_descent(rows, slope, n_outputs, lambda t, x, g: -eta * g * x)
     return margins, np.average(iterates, axis=0, weights=bounds)

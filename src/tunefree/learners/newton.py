@@ -10,8 +10,8 @@ each output, with C the inverse of the regularised sum of curvature * x x' so fa
 (for w with 1 + g^2 x'C x where s was smaller than g^2, over the natural loss of the round: a prediction that was wrong
 where the loss is straight moves the margin by no more than its natural size). Losses of straight pieces have g^2 for s.
 
-Features are relative to the power of two next below their largest value, and what is believed of their weights at
-first is relative to it too, so multiplying a feature by a power of two changes no prediction by one bit. The matrix C
+What is believed of weights at first makes this the one learner of ours that wants features of about size 1, as the
+steady view shows them. A feature that is larger than WIDE gets a unit of its own, a power of two. The matrix C
 costs d^2 numbers and operations an output and row. A row with a feature beyond the d for which this is affordable
 makes the learner give up for good: it predicts 0 from there on, at no cost, and leaves the field to others.
 """
@@ -26,7 +26,6 @@ import numpy as np
 from tunefree import compiled
 from tunefree.learners.contract import (
     LARGEST,
-    SMALLEST_EXPONENT,
     bounded,
     coordinate,
     factor,
@@ -41,6 +40,7 @@ from tunefree.rows import entry, size
 
 MOST_NUMBERS = 2**18  # of all matrices together
 STEEPEST = 1e200
+WIDE = 8.0  # what a feature may be in its unit
 FORGOTTEN = 2.0**10  # a feature that outgrows its unit by more starts anew: more would cancel all digits of C
 
 
@@ -58,7 +58,7 @@ class Newton(NamedTuple):
     used: np.ndarray  # () features below it may have been seen, in place
     given_up: np.ndarray  # () 1 once a row had a feature beyond the matrices, in place
     natural: np.ndarray  # () natural loss of the latest round, in place
-    variance: float  # believed of the effect of a feature's largest value on the margin, in units of scale.margin
+    variance: float  # believed of a feature's weight at first, in units of scale.margin and of the natural slope
 
     @classmethod
     def create(cls, n_features: int, n_outputs: int = 1, variance: float = 1.0) -> Newton:
@@ -75,9 +75,9 @@ class Newton(NamedTuple):
 
 @compiled.inline
 def see(state, j, x_j, scale):
-    """Know feature ``j`` by a unit, which grows with its largest value."""
+    """Know feature ``j`` by a unit: 1, or so large that it is at most WIDE of them."""
     feature = state.features[j]
-    inverse = math.ldexp(1.0, 1 - max(math.frexp(min(abs(x_j), LARGEST))[1], SMALLEST_EXPONENT))
+    inverse = math.ldexp(1.0, -max(math.frexp(min(abs(x_j), LARGEST) / WIDE)[1], 0))
     growth = feature.inverse / inverse if feature.inverse > 0.0 else math.inf
     feature.inverse = inverse
     state.used[()] = max(state.used[()], j + 1.0)
@@ -126,7 +126,7 @@ def predict_newton(state, x, scale, margins):
             if j >= side:
                 state.given_up[()] = 1.0
             elif state.natural[()] > 0.0 and (
-                abs(x_j) * state.features[j].inverse >= 2.0 or state.features[j].inverse == 0.0
+                abs(x_j) * state.features[j].inverse > WIDE or state.features[j].inverse == 0.0
             ):
                 see(state, j, x_j, scale)
     if state.given_up[()] == 0.0:

@@ -1,0 +1,186 @@
+"""What the learners with rates promise beyond the contract: the bounds of their papers, and Adam's missed steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit
+
+from tests import naive
+from tests.contracts import run, weights
+from tests.strategies import KINDS, as_dense
+from tunefree import losses, objectives, passes, storage
+from tunefree.errors import ModelError
+from tunefree.learners import Adam, AveragedSGD, CoordinateGradientDescent, GradientDescent, Perceptron, oracle_rates
+from tunefree.model import Labels, Model
+from tunefree.rows import dense, part
+
+LOGISTIC = objectives.Binary(losses.Logistic(), 0.0)
+seeds = given(seed=st.integers(0, 2**32))
+quick = settings(max_examples=60, deadline=None)
+
+
+def problem(seed, n=100, d=4):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * 2.0 ** rng.integers(-6, 7, d)
+    return rng, X, np.where(X @ rng.normal(size=d) + rng.normal(size=n) > 0, 1.0, -1.0)
+
+
+def logistic_losses(y, margins):
+    return np.logaddexp(0.0, -y * margins).sum()
+
+
+@quick
+@seeds
+def test_rates_of_coordinates_keep_the_bound_that_the_oracle_minimises(seed):
+    rng, X, y = problem(seed)
+    rates, u = 2.0 ** rng.integers(-12, 3, 4), rng.normal(size=4) / np.abs(X).max(0)
+    state = CoordinateGradientDescent.create(5, rates=np.r_[0.0, rates])
+    margins = run(state, LOGISTIC, as_dense(X), y, np.ones(100), 1)[2][:, 0]
+    norms = np.sqrt((X**2).T @ expit(-y * margins) ** 2)
+    regret = logistic_losses(y, margins) - logistic_losses(y, X @ u)
+
+    def bound(eta):
+        return (u**2 / (2 * eta) + eta * norms**2 / 2).sum()
+
+    assert regret <= bound(rates) + 1e-9 * abs(bound(rates))
+    best = oracle_rates(u, norms)
+    assert bound(best) == pytest.approx(np.abs(u) @ norms)
+    assert bound(best) <= min(bound(rates), bound(best * 1.1), bound(best * 0.9))
+
+
+def test_rates_that_are_given_are_used_stored_and_followed_by_eta(tmp_path):
+    _, X, y = problem(0)
+    rates = [[0.5], [0.0], [0.25]]
+    given_rates = {"rates": rates, "eta": 0.125}
+    model = Model("classification", "coordinate-ogd", settings=given_rates, classes=["no", "yes"], n_features=5)
+    block, labels = dense(X), np.where(y > 0, "yes", "no")
+    model.learn(part(block, 0, 60), Labels.of(labels[:60]), np.ones(60))
+    expected, _ = naive.coordinate_ogd(
+        np.c_[np.ones(100), X],
+        lambda t, m: -y[t] * expit(-y[t] * m),
+        1,
+        np.ones(100),
+        np.array([0.5, 0.0, 0.25, 0.125, 0.125])[:, None],
+    )
+    storage.save(tmp_path / "model", *model.save_state())
+    arrays, header = storage.load(tmp_path / "model")
+    header.pop("format")
+    restored = Model.restore(arrays, header)
+    late, _ = restored.learn(part(block, 60, 100), Labels.of(labels[60:]), np.ones(40))
+    np.testing.assert_allclose(late, expected[60:], rtol=1e-7, atol=1e-9)
+    np.testing.assert_array_equal(restored.state.coordinates["rates"][:5, 0], [0.5, 0.0, 0.25, 0.125, 0.125])
+
+
+def test_there_is_room_for_all_rates_that_are_given():
+    state = CoordinateGradientDescent.create(2, n_outputs=3, rates=np.arange(12.0).reshape(4, 3))
+    np.testing.assert_array_equal(state.coordinates["rates"], np.arange(12.0).reshape(4, 3))
+    state = CoordinateGradientDescent.create(4, n_outputs=2, eta=0.5, rates=[1.0, 2.0])
+    np.testing.assert_array_equal(state.coordinates["rates"], [[1.0, 1.0], [2.0, 2.0], [0.5, 0.5], [0.5, 0.5]])
+
+
+@pytest.mark.parametrize("rates", [[-1.0], [np.nan], [np.inf], [[1.0, 2.0]], 1.0, [[[1.0]]]])
+def test_rates_that_make_no_sense_are_refused(rates):
+    with pytest.raises(ModelError, match="rate"):
+        CoordinateGradientDescent.create(3, rates=rates)
+
+
+def test_oracle_rates_of_any_numbers_are_finite():
+    rates = oracle_rates([1e300, 1.0, 0.0, -1e-300], [1e-300, 0.0, 0.0, 1e-300])
+    np.testing.assert_array_equal(rates, [1e150, 0.0, 0.0, 1.0])
+
+
+@quick
+@seeds
+def test_the_rate_of_gradient_descent_follows_the_root_of_the_round(seed):
+    _, X, y = problem(seed, n=30)
+    slow, fast = (
+        run(GradientDescent.create(5, eta=eta), LOGISTIC, as_dense(X), y, np.ones(30), 1)[2] for eta in (0.1, 0.2)
+    )
+    expected, _ = naive.ogd(X, lambda t, m: -y[t] * expit(-y[t] * m), 1, np.ones(30), eta=0.1)
+    np.testing.assert_allclose(slow, expected, rtol=1e-7, atol=1e-9)
+    assert not np.array_equal(slow, fast)
+
+
+def test_averaged_sgd_predicts_with_the_last_iterate_and_returns_the_mean():
+    _, X, y = problem(1)
+    state = AveragedSGD.create(5, eta=0.25)
+    last = run(state, LOGISTIC, as_dense(X), y, np.ones(100), 1)[2]
+    plain = CoordinateGradientDescent.create(5, eta=0.25)
+    np.testing.assert_array_equal(last, run(plain, LOGISTIC, as_dense(X), y, np.ones(100), 1)[2])
+    assert not np.allclose(weights(state, 4, 1)[0], weights(plain, 4, 1)[0])
+
+
+@pytest.mark.parametrize("loss", [losses.Logistic(), losses.Hinge(), losses.SmoothedHinge(), losses.SquaredHinge()])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_perceptron_keeps_its_mistake_bound(loss, seed):
+    rng, X, y = problem(seed, n=400)
+    X /= np.linalg.norm(X, axis=1).max()
+    margins = run(Perceptron.create(5), objectives.Binary(loss, 0.0), as_dense(X), y, np.ones(400), 1)[2][:, 0]
+    mistakes = (y * margins <= 0).sum()
+    for _ in range(200):
+        u = rng.normal(size=4) * 10.0 ** rng.uniform(-2, 3)
+        hinge = np.maximum(0.0, 1.0 - y * (X @ u)).sum()
+        norm = np.linalg.norm(u)
+        assert mistakes <= hinge + norm**2 + norm * np.sqrt(hinge)
+
+
+def test_the_perceptron_separates_what_can_be_separated_and_then_rests():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    X = X[np.abs(X @ [1.0, -2.0, 0.5]) > 0.3]
+    y = np.sign(X @ [1.0, -2.0, 0.5])
+    state = Perceptron.create(4)
+    for _ in range(30):
+        margins = run(state, LOGISTIC, as_dense(X), y, np.ones(len(X)), 1)[2][:, 0]
+    assert (y * margins > 0).all()
+
+
+@pytest.mark.parametrize("settings_of_adam", [{}, {"eta": 0.3}, {"beta1": 0.99, "beta2": 0.9999}, {"beta1": 0.0}])
+def test_adam_makes_up_for_all_steps_that_a_weight_has_missed(settings_of_adam):
+    rng = np.random.default_rng(5)
+    X = np.zeros((3000, 4))
+    X[:, 0] = rng.normal(size=3000)
+    X[[0, 5, 6, 2500], 1] = [1.0, -2.0, 0.5, 3.0]
+    X[[40, 41, 1500, 2999], 2] = [1e-3, 1e3, 1.0, 1.0]
+    X[100, 3] = 1.0  # and never again: only reading brings it up to date
+    y = rng.choice([-1.0, 1.0], 3000)
+    weight = np.where(rng.random(3000) < 0.1, 0.0, 1.0)
+    weight[[0, 5, 6, 40, 41, 100, 1500, 2500]] = 1.0
+    kept = weight > 0
+    results = []
+    for block in KINDS.values():
+        state = Adam.create(5, **settings_of_adam)
+        margins = run(state, LOGISTIC, block(X), y, weight, 1)[2]
+        results.append((margins, weights(state, 4, 1)[0]))
+    for margins, last in results[1:]:
+        np.testing.assert_array_equal(margins, results[0][0])
+        np.testing.assert_array_equal(last, results[0][1])
+
+    def slope(t, m):
+        return -y[kept][t] * expit(-y[kept][t] * m)
+
+    expected, last = naive.adam(X[kept], slope, 1, weight[kept], **settings_of_adam)
+    np.testing.assert_allclose(results[0][0][kept], expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(results[0][1], last, rtol=1e-9, atol=1e-12)
+
+
+def test_reading_adams_weights_changes_nothing():
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(200, 4)) * (rng.random((200, 4)) < 0.1)
+    y, state, other = rng.choice([-1.0, 1.0], 200), Adam.create(5), Adam.create(5)
+    for i in range(200):
+        block = part(as_dense(X), i, i + 1)
+        one = run(state, LOGISTIC, block, y[i : i + 1], np.ones(1), 1)[2]
+        assert one == run(other, LOGISTIC, block, y[i : i + 1], np.ones(1), 1)[2]
+        passes.read(other, np.empty((5, 1)), np.empty(5))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"beta1": 1.0}, {"beta1": -0.1}, {"beta2": 1.0}, {"beta2": 0.5}, {"epsilon": 0.0}, {"beta1": np.nan}]
+)
+def test_adam_refuses_moments_that_do_not_decay(wrong):
+    with pytest.raises(ModelError, match="adam"):
+        Adam.create(3, **wrong)
