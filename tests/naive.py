@@ -191,7 +191,7 @@ def kotlowski(rows, slope, n_outputs, bounds, alpha=9 / 8, epsilon=1.0):
 
 
 def newton(rows, slope, n_outputs, bounds, variance=1.0, curvature=None):
-    """Online Newton steps, one matrix an output; weights have precision unit^2 / variance at first, the unit 1 or more."""
+    """Online Newton steps, one matrix an output; a weight has precision unit^2 / variance at first."""
     n, d = rows.shape
     unit, w, C = np.zeros(d), np.zeros((d, n_outputs)), np.zeros((n_outputs, d, d))
     margins = np.zeros((n, n_outputs))

@@ -62,9 +62,26 @@ def train(
             "huber:DELTA, quantile:TAU, power:P, epsilon-insensitive:EPSILON."
         ),
     ] = None,
-    learner: Annotated[str, typer.Option(help="scinol2, scinol1, pistol or coordinate-pistol.")] = "scinol2",
+    learner: Annotated[
+        str,
+        typer.Option(
+            help="pool (many learners mixed), or one of scinol1, scinol2, pistol, coordinate-pistol, nag, sfmd, cocob, "
+            "cocob-original, kotlowski, newton, ogd, coordinate-ogd, averaged-sgd, adagrad, adam, perceptron."
+        ),
+    ] = "pool",
+    set: Annotated[
+        list[str] | None, typer.Option(help="A parameter of the learner, such as eta=0.1; may be given again.")
+    ] = None,
+    view: Annotated[
+        str,
+        typer.Option(
+            help="How the learner sees numbers: raw, centred (minus their mean), or steady (robustly scaled)."
+        ),
+    ] = "raw",
     average: Annotated[bool, typer.Option("--average", help="Predict with the average of all iterates.")] = False,
-    passes: Annotated[int, typer.Option(help="Passes over the data.")] = 1,
+    passes: Annotated[
+        int, typer.Option(help="Passes over the data; the pool stops earlier once that pays no more.")
+    ] = 1,
     weight: Annotated[str | None, typer.Option(help="Column of sample weights.", show_default=False)] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given again.")] = None,
     text: Annotated[list[str] | None, typer.Option(help="Column of texts; guessed by default.")] = None,
@@ -92,6 +109,8 @@ def train(
         learner=learner,
         loss=loss,
         average=average,
+        settings=_settings(set or []),
+        view=view,
         passes=passes,
         weight=weight,
         ignore=tuple(ignore or ()),
@@ -186,6 +205,19 @@ def _opened(data: list[str], format: str | None, delimiter: str | None) -> Any:
     from tunefree.stream.source import open_source
 
     return open_source(data, format, delimiter)
+
+
+def _settings(given: list[str]) -> dict[str, float]:
+    from tunefree.errors import ModelError
+
+    settings = {}
+    for text in given:
+        name, _, value = text.partition("=")
+        try:
+            settings[name.strip()] = float(value)
+        except ValueError:
+            raise ModelError(f"--set {text}: write NAME=NUMBER, such as eta=0.1") from None
+    return settings
 
 
 def _skips(on_bad_row: str) -> bool:

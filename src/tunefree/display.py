@@ -201,7 +201,7 @@ def show_evaluation(trained: Trained, result: Evaluation, as_json: bool) -> None
 def show_model(trained: Trained, top: int, as_json: bool) -> None:
     """Rows, losses, and the features by importance: the weight times the largest value of the feature."""
     model, progress = trained.model, trained.progress
-    weights, _ = model.linear()
+    weights = model.mean_weights()
     names = trained.encoder.names()
     importance = np.abs(weights[: len(names)]).max(axis=1)
     order = np.argsort(-importance, kind="stable")
@@ -227,7 +227,7 @@ def show_model(trained: Trained, top: int, as_json: bool) -> None:
     for j in order.tolist():
         table.add_row(names[j], f"{importance[j]:.4g}", *(f"{weight:+.4g}" for weight in weights[j][:8]))
     console.print(table)
-    console.print("importance: |weight| x largest value seen, the most a feature has moved the margin; scale-free")
+    console.print("importance: |weight| x size of the feature in its own units, so that scales do not matter")
 
 
 def _plain_table() -> Table:

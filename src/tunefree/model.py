@@ -333,6 +333,11 @@ class Model:
         """For each member its weights (d, K) relative to the units (d,) of the features as it sees them."""
         return [member.linear(self.n_features, self.n_outputs) for member in self.members]
 
+    def mean_weights(self) -> np.ndarray:
+        """Weights (d, K) of features in units of their size, averaged over the members by their shares."""
+        weights = [weights for weights, _ in self.linear()]
+        return np.tensordot(self.mixture.means, np.array(weights), axes=1)
+
     def predict(self, X: Any, linear: list[tuple[np.ndarray, np.ndarray]] | None = None) -> np.ndarray:
         """Margins (n, K), or in regression the predicted targets (n, 1), of a block of rows."""
         linear = linear or self.linear()

@@ -57,21 +57,17 @@ class Mixture(NamedTuple):
     means: np.ndarray  # (N,) shares in a prediction of new rows, in place
     rounds: np.ndarray  # () t, in place
     rate: np.ndarray  # () of the exponential weights; infinite until members differ, in place
-    first_range: np.ndarray  # () difference between members' losses when they first differed, in place
     gaps: np.ndarray  # () sum of the losses of mixtures minus their mix losses, where positive, in place
     dealt: np.ndarray  # () cost of dealing shares out anew, in place
     lowest: np.ndarray  # () least target so far (regression), in place
     highest: np.ndarray  # () greatest target so far (regression), in place
-    mixable: float  # greatest rate at which an average of predictions is no worse than the mix loss
 
     @classmethod
     def create(cls, n_members: int, mixable: float) -> Mixture:
-        """Equal shares; ``mixable`` is 1 for log-loss, infinite where it is not known."""
+        """Equal shares; ``mixable``, the rate to begin with, is 1 for log-loss, infinite where no good one is known."""
         equal = np.full(n_members, 1.0 / n_members)
-        numbers = [np.zeros(()) for _ in range(7)]
-        numbers[1][()] = mixable
-        numbers[5][()], numbers[6][()] = math.inf, -math.inf
-        return cls(equal, equal.copy(), *numbers, mixable)
+        rounds, gaps, dealt, rate = np.zeros(()), np.zeros(()), np.zeros(()), np.array(mixable)
+        return cls(equal, equal.copy(), rounds, rate, gaps, dealt, np.array(math.inf), np.array(-math.inf))
 
 
 def excess(mixture: Mixture, members: int) -> float:
@@ -149,9 +145,9 @@ def blend_multinomial(objective, shares, predictions, blended):
         blended[k] = greatest + math.log(total)
 
 
-for kind in (OneAgainstAll, Regression):
+for mean_kind in (OneAgainstAll, Regression):
 
-    @blend.register(kind)
+    @blend.register(mean_kind)
     def blend_mean(objective, shares, predictions, blended):
         """The mean, which is no worse than the mean of the losses: they are convex."""
         for k in range(len(blended)):
@@ -205,7 +201,6 @@ def judge(mixture, losses, loss):
         losses[m] = min(losses[m], TOO_MUCH)
         best, worst = min(best, losses[m]), max(worst, losses[m])
     if mixture.rate[()] == math.inf and worst > best:
-        mixture.first_range[()] = worst - best
         mixture.rate[()] = min(math.log(len(losses)) / (worst - best), TOO_MUCH)
     if mixture.rate[()] < math.inf:
         reward(mixture, losses, loss, best)

@@ -25,6 +25,9 @@ from tunefree.stream.batch import BadRows, Batch, Position
 from tunefree.stream.source import Source, encoder_of
 
 KIND = "linear"
+SOME_HELD_OUT = 10  # one row of so many, where a number of passes is to be found
+PATIENCE = 2  # passes without an improvement that is worthwhile
+WORTHWHILE = 1e-3  # part of the held-out loss
 MOST_CLASSES_OF_INTEGERS = 100  # more distinct integers than this in a target are taken for numbers
 
 
@@ -38,10 +41,11 @@ class Plan:
         Column to predict; None for text formats, whose lines carry their label.
     task : {"classification", "regression"}, optional
         Found from the target if None.
-    learner, loss, average, settings
+    learner, loss, average, settings, view
         As in :class:`tunefree.model.Model`.
     passes : int, default 1
-        Passes over the data.
+        Passes over the data; the pool makes at most so many, and stops once rows that are held out are predicted no
+        better.
     weight : str, optional
         Column of sample weights.
     ignore, text : sequences of str
@@ -49,17 +53,18 @@ class Plan:
     hash_bits : int, default 0
         0 for an exact dictionary of features, else hashed to 2^hash_bits of them.
     holdout : float, default 0
-        Share of the rows that is predicted but never learned.
+        Share of the rows that is predicted but never learned; a tenth where the pool makes several passes.
     skip_bad_rows : bool, default False
         Count and skip rows that cannot be used instead of stopping at the first.
     """
 
     target: str | None = None
     task: str | None = None
-    learner: str = "scinol2"
+    learner: str = "pool"
     loss: str | None = None
     average: bool = False
     settings: dict[str, float] = field(default_factory=dict)
+    view: str = "raw"
     passes: int = 1
     weight: str | None = None
     ignore: tuple[str, ...] = ()
@@ -81,7 +86,18 @@ class Plan:
     @property
     def every(self) -> int:
         """One row of this many is held out; 0 for none."""
+        if self.learner == "pool" and self.passes > 1 and not self.holdout:
+            return SOME_HELD_OUT
         return round(1 / self.holdout) if self.holdout else 0
+
+    def is_over(self, progress: Progress) -> bool:
+        """Whether no further pass is to be made."""
+        if progress.number >= self.passes:
+            return True
+        losses = [tally.mean_loss() for tally in progress.held_out[: progress.number]]
+        if self.learner != "pool" or len(losses) <= PATIENCE:
+            return False
+        return min(losses[-PATIENCE:]) > (1.0 - WORTHWHILE) * min(losses[:-PATIENCE])
 
 
 @dataclass
@@ -227,7 +243,7 @@ def train(
         trained, batches = _begun(source, plan, bad)
     watcher.begin(trained, source)
     progress = trained.progress
-    while not progress.complete and progress.number < plan.passes:
+    while not (progress.complete or plan.is_over(progress)):
         _one_pass(trained, _reads(trained, batches or _rest(trained, source, bad), bad, due), watcher, checkpoint)
         progress.number, progress.position, progress.rows = progress.number + 1, Position(), 0
         batches, bad = None, BadRows(plan.skip_bad_rows)
@@ -247,7 +263,8 @@ def _begun(source: Source, plan: Plan, bad: BadRows) -> tuple[Trained, Iterator[
     batch = encoder.encode(first, True, bad, True)
     task = plan.task or task_of(batch.target)
     classes = sorted(labels_of(batch.target).values) if task == "classification" else []
-    model = Model(task, plan.learner, plan.loss, plan.average, dict(plan.settings), classes, encoder.n_features)
+    settings = dict(plan.settings)
+    model = Model(task, plan.learner, plan.loss, plan.average, settings, plan.view, classes, encoder.n_features)
     rest = _encoded(encoder, chunks, bad, True, True)
     return Trained(model, encoder, source.kind, plan, Progress()), itertools.chain([batch], rest)
 
@@ -306,7 +323,9 @@ def _one_pass(trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkp
         n, y = len(batch.weight), target_of(model, batch)
         model.make_room(read.n_features)
         held_out = _held_out(trained.plan.every, progress.rows, n)
-        predictions, suffered = model.learn(batch.rows, y, np.where(held_out, 0.0, batch.weight))
+        # Members are judged by rows that they have not learned: all in the first pass.
+        judged = batch.weight if progress.number == 0 else np.where(held_out, batch.weight, 0.0)
+        predictions, suffered = model.learn(batch.rows, y, np.where(held_out, 0.0, batch.weight), judged)
         errors = model.errors(y, predictions)
         for tally, rows in ((progress.progressive[-1], ~held_out), (progress.held_out[-1], held_out)):
             tally.add(batch.weight[rows], suffered[rows], errors[rows])

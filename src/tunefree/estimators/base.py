@@ -22,7 +22,7 @@ class _Learned:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._linear: tuple[np.ndarray, np.ndarray] | None = None
+        self._linear: list[tuple[np.ndarray, np.ndarray]] | None = None
 
     def learn(self, X: Any, y: Any, weight: np.ndarray, counts: np.ndarray | None) -> None:
         """Learn a block; rows with ``counts`` enter the progressive loss."""
@@ -31,7 +31,7 @@ class _Learned:
         if counts is not None:
             self.model.tally.add(counts, suffered, self.model.errors(y, predictions))
 
-    def linear(self) -> tuple[np.ndarray, np.ndarray]:
+    def linear(self) -> list[tuple[np.ndarray, np.ndarray]]:
         if self._linear is None:
             self._linear = self.model.linear()
         return self._linear
@@ -41,7 +41,7 @@ class _Learned:
 
     def coefficients(self) -> np.ndarray:
         """Weights (d, K) in the features' own units, the constant first."""
-        weights, units = self.linear()
+        ((weights, units),) = self.linear()
         relative = np.zeros_like(weights)
         with np.errstate(over="ignore"):
             np.divide(weights, units[:, None], out=relative, where=units[:, None] > 0)
@@ -69,9 +69,8 @@ class LinearEstimator(BaseEstimator):
 
     def _model(self, n_features: int, classes: list[Any]) -> Model:
         learner, settings = self._learner()
-        return Model(
-            self._task, learner, self.loss, bool(self.average), settings, classes=classes, n_features=n_features + 1
-        )
+        average, view = bool(getattr(self, "average", False)), getattr(self, "view", "raw")
+        return Model(self._task, learner, self.loss, average, settings, view, classes, n_features + 1)
 
     def _check_parameters(self) -> None:
         validation.whole(epochs=self.epochs)
