@@ -21,7 +21,7 @@ LAYERS = [
     {"passes"},
     {"members"},
     {"model"},
-    {"stream"},
+    {"selection", "stream"},
     {"training", "estimators"},
     {"predictions", "display"},
     {"demonstration"},

@@ -11,6 +11,8 @@ from typing import Any
 __version__ = "0.1.0"
 
 _WHERE = {
+    "TuneFreeClassifier": "tunefree.estimators.pool",
+    "TuneFreeRegressor": "tunefree.estimators.pool",
     "ScInOLClassifier": "tunefree.estimators.linear",
     "ScInOLRegressor": "tunefree.estimators.linear",
     "PiSTOLClassifier": "tunefree.estimators.linear",

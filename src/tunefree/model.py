@@ -255,7 +255,7 @@ class Model:
 
     def _piece(self, X: Any, y: np.ndarray, weight: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         y, weight, judged = (np.ascontiguousarray(array) for array in (y, weight, judged))
-        seen = self._look(X, weight)
+        seen = self._look(X, np.where(judged > 0.0, weight, 0.0))
         predictions = np.empty((len(self.members), len(y), self.n_outputs))
         _each(
             lambda member, written: member.learn(seen[member.setting.view], y, weight, written),
@@ -346,18 +346,38 @@ class Model:
         return np.concatenate([np.empty((0, self.n_outputs)), *pieces])
 
     def _predict_piece(self, X: Any, linear: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        seen = self._look(X, np.zeros(n_rows(X)))
+        predictions = self.member_predictions(X, linear)
+        if len(self.members) == 1:
+            return predictions[0]
+        mixed = np.empty_like(predictions[0])
+        passes.combine(self.mixture, self.objective, predictions, mixed)
+        return mixed
+
+    def member_predictions(self, X: Any, linear: list[tuple[np.ndarray, np.ndarray]] | None = None) -> np.ndarray:
+        """What each member predicts, (N, n, K)."""
+        linear, seen = linear or self.linear(), self._look(X, np.zeros(n_rows(X)))
         predictions = np.empty((len(self.members), n_rows(X), self.n_outputs))
 
         def of_member(member: Member, weights: Any, written: np.ndarray) -> None:
             written[:] = member.predict(seen[member.setting.view], weights)
 
         _each(of_member, zip(self.members, linear, predictions, strict=True), n_rows(X))
-        if len(self.members) == 1:
-            return predictions[0]
-        mixed = np.empty_like(predictions[0])
-        passes.combine(self.mixture, self.objective, predictions, mixed)
-        return mixed
+        return predictions
+
+    def teach(self, X: Any, y: Any, weight: np.ndarray, members: list[int]) -> None:
+        """Let some members learn rows again, by which they are not judged; views stay as they are."""
+        targets, seen = self.targets(y), self._look(X, np.zeros(n_rows(X)))
+        scratch = np.empty((len(members), len(targets), self.n_outputs))
+
+        def of_member(m: int, written: np.ndarray) -> None:
+            member = self.members[m]
+            member.learn(seen[member.setting.view], targets, weight, written)
+
+        _each(of_member, zip(members, scratch, strict=True), len(targets))
+
+    def targets(self, y: Any) -> np.ndarray:
+        """Labels that are all known, or numbers, as the objective takes them."""
+        return np.asarray(y, np.float64) if self.task == "regression" else self._targets(self._codes(y)[0])
 
     def losses(self, y: Any, predictions: np.ndarray) -> np.ndarray:
         """The loss of each prediction; NaN for a label that was never seen in training."""

@@ -3,5 +3,13 @@
 from __future__ import annotations
 
 from tunefree.estimators.linear import PiSTOLClassifier, PiSTOLRegressor, ScInOLClassifier, ScInOLRegressor
+from tunefree.estimators.pool import TuneFreeClassifier, TuneFreeRegressor
 
-__all__ = ["PiSTOLClassifier", "PiSTOLRegressor", "ScInOLClassifier", "ScInOLRegressor"]
+__all__ = [
+    "PiSTOLClassifier",
+    "PiSTOLRegressor",
+    "ScInOLClassifier",
+    "ScInOLRegressor",
+    "TuneFreeClassifier",
+    "TuneFreeRegressor",
+]

@@ -25,9 +25,10 @@ class _Learned:
         self._linear: list[tuple[np.ndarray, np.ndarray]] | None = None
 
     def learn(self, X: Any, y: Any, weight: np.ndarray, counts: np.ndarray | None) -> None:
-        """Learn a block; rows with ``counts`` enter the progressive loss."""
+        """Learn a block; rows with ``counts`` enter the progressive loss, and members are judged by them."""
         self._linear = None
-        predictions, suffered = self.model.learn(X, y, weight)
+        judged = weight if counts is not None else np.zeros(len(weight))
+        predictions, suffered = self.model.learn(X, y, weight, judged)
         if counts is not None:
             self.model.tally.add(counts, suffered, self.model.errors(y, predictions))
 
@@ -41,6 +42,8 @@ class _Learned:
 
     def coefficients(self) -> np.ndarray:
         """Weights (d, K) in the features' own units, the constant first."""
+        if len(self.model.members) > 1 or self.model.view != "raw":
+            raise AttributeError("a pool, or a learner with a view of its own, has no weights of the features as given")
         ((weights, units),) = self.linear()
         relative = np.zeros_like(weights)
         with np.errstate(over="ignore"):
@@ -78,6 +81,10 @@ class LinearEstimator(BaseEstimator):
         loss_of(self._task, str(self.loss))
         self._learner()
 
+    def _begin_again(self, model: Model) -> None:
+        """Start from a model that has seen nothing."""
+        self._learned, self.t_ = _Learned(model), 0
+
     def _pass(self, X: Any, y: Any, rounds: validation.Rounds, first: bool) -> None:
         """Learn the rounds' rows; in the first pass over them their losses are counted."""
         for place, block in validation.blocks(X, rounds, getattr(self, "fit_intercept", True)):
@@ -86,12 +93,15 @@ class LinearEstimator(BaseEstimator):
         self.t_ += len(rounds.row)
 
     def _epochs(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
+        self._fixed_epochs(X, y, weight, int(self.epochs))
+
+    def _fixed_epochs(self, X: Any, y: np.ndarray, weight: np.ndarray, epochs: int) -> None:
         random = check_random_state(self.random_state)
         rounds = validation.spread(X, y, weight) if self.shuffle else validation.as_given(weight)
-        for epoch in range(self.epochs):
+        for epoch in range(epochs):
             drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
             self._pass(X, y, drawn, first=epoch == 0)
-        self.n_iter_ = int(self.epochs)
+        self.n_iter_ = epochs
 
     def _targets(self, y: Any, row: np.ndarray) -> Any:
         """The targets of some rows, as the model takes them."""

@@ -1,0 +1,265 @@
+"""The pool as scikit-learn estimators: nothing to choose, not even the number of passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from tunefree.estimators import validation
+from tunefree.estimators.base import LinearClassifier, LinearEstimator, LinearRegressor
+from tunefree.model import Model, loss_of
+from tunefree.pool import without
+from tunefree.selection import Found, find_passes
+
+HELD_OUT = 10  # one round of so many is held out while the number of passes is found
+FEWEST = 40  # rounds that are too few to hold any out
+FEW_PASSES = 10  # of so few rounds
+MOST_ROUNDS = 4_000_000  # of all passes together, in search of their number
+MOST_PASSES = 32
+LEAST_PASSES = 3
+
+
+class Pooled(LinearEstimator):
+    """What the two estimators share: they find the number of passes of each member."""
+
+    epochs: Any
+    passes_: list[int]
+
+    def _learner(self) -> tuple[str, dict[str, float]]:
+        return "pool", {}
+
+    def _check_parameters(self) -> None:
+        if self.epochs != "auto":
+            validation.whole(epochs=self.epochs)
+        validation.switches(shuffle=self.shuffle, warm_start=self.warm_start)
+        loss_of(self._task, str(self.loss))
+
+    def _epochs(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
+        again = self.t_ > 0
+        few = np.count_nonzero(weight) < FEWEST
+        if self.epochs != "auto" or again or few:
+            passes = self.epochs if self.epochs != "auto" else 1 if again else FEW_PASSES
+            self._fixed_epochs(X, y, weight, passes)
+            self.passes_ = [self.n_iter_] * len(self._learned.model.members)
+            return
+        random = check_random_state(self.random_state)
+        rounds = validation.spread(X, y, weight) if self.shuffle else validation.as_given(weight)
+        drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
+        model = self._learned.model
+        found = self._search(X, y, drawn, model, random)
+        self._begin_again(Model(**_settings_of(model), roster=list(model.roster)))
+        self._pass(X, y, drawn, first=True)
+        kept = self._adopt(found, model)
+        for number in range(2, max(kept) + 1):
+            drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
+            self._teach(X, y, drawn, self._learned.model, [m for m, most in enumerate(kept) if most >= number])
+            self.t_ += len(drawn.row)
+        self.passes_, self.n_iter_ = kept, max(kept)
+
+    def _search(self, X: Any, y: np.ndarray, drawn: validation.Rounds, model: Model, random: Any) -> Found:
+        """Train a model on nine tenths of the rounds, looking at the others."""
+        is_held_out = np.arange(len(drawn.row)) % HELD_OUT == HELD_OUT - 1
+        held, rest = (validation.Rounds(*(part[mask] for part in drawn)) for mask in (is_held_out, ~is_held_out))
+
+        def learn_pass(number: int, members: list[int]) -> None:
+            if number == 1:
+                for place, block in validation.blocks(X, rest, self._intercept()):
+                    model.learn(block, self._targets(y, rest.row[place]), rest.weight[place])
+            else:
+                order = random.permutation(len(rest.row)) if self.shuffle else np.arange(len(rest.row))
+                self._teach(X, y, validation.Rounds(*(part[order] for part in rest)), model, members)
+
+        most = int(np.clip(MOST_ROUNDS // len(rest.row), LEAST_PASSES, MOST_PASSES))
+        rows = validation.block(X[held.row], self._intercept())
+        return find_passes(model, learn_pass, rows, self._targets(y, held.row), held.weight, most)
+
+    def _teach(self, X: Any, y: np.ndarray, rounds: validation.Rounds, model: Model, members: list[int]) -> None:
+        for place, block in validation.blocks(X, rounds, self._intercept()):
+            model.teach(block, self._targets(y, rounds.row[place]), rounds.weight[place], members)
+
+    def _adopt(self, found: Found, searched: Model) -> list[int]:
+        """Take shares over from the search; returns how many passes each member is to make."""
+        model = self._learned.model
+        model.mixture = found.mixture
+        stays = np.array([setting in model.roster for setting in searched.roster])
+        if not stays.all():
+            model.mixture = without(found.mixture, stays)
+        return [number for number, kept in zip(found.passes, stays, strict=True) if kept]
+
+    def _intercept(self) -> bool:
+        return getattr(self, "fit_intercept", True)
+
+    @property
+    def members_(self) -> list[dict[str, Any]]:
+        """The members of the pool: name, share in predictions, and passes made by the latest ``fit``."""
+        check_is_fitted(self)
+        model = self._learned.model
+        passes = getattr(self, "passes_", [1] * len(model.members))
+        rows = zip(model.members, model.mixture.means.tolist(), passes, strict=False)
+        return [{"member": member.name, "share": share, "passes": number} for member, share, number in rows]
+
+
+def _settings_of(model: Model) -> dict[str, Any]:
+    """What makes a model like this that has seen nothing."""
+    names = ("task", "learner", "loss", "n_features")
+    return {name: getattr(model, name) for name in names} | {"classes": list(model.classes)}
+
+
+class TuneFreeClassifier(Pooled, LinearClassifier):
+    """A classifier with nothing to tune: a pool of online learners, mixed.
+
+    Twelve learners (second-order and first-order, scale-invariant and adaptive, at several rates, on rows as they are
+    and on rows steadied against outliers) learn side by side; the probabilities they predict are averaged with shares
+    that follow Bayes' rule [1]_. On a stream (``partial_fit``) the total log-loss of the mixture exceeds that of its
+    best member by at most ln 12 + ln(rounds + 1). ``fit`` makes as many passes as pay, for each member its own number.
+
+    Parameters
+    ----------
+    loss : {"logistic"}, default="logistic"
+        What is minimised: minus the logarithm of the probability of the class.
+    epochs : "auto" or int, default="auto"
+        Passes over the rows in ``fit``. With ``"auto"`` a tenth of the rows is held out while the number is found,
+        then all rows are learned. Fewer than 40 rows are learned ten times; a ``fit`` that goes on (``warm_start``)
+        makes one pass.
+    fit_intercept : bool, default=True
+        Whether there is a constant.
+    shuffle : bool, default=True
+        Whether ``fit`` takes the rows in random order; the model then depends on the weighted set of rows alone. With
+        False the rows are learned in the order given, as ``partial_fit`` does.
+    random_state : int, RandomState instance or None, default=0
+        For the order. The default gives the same model each time; None draws from NumPy's global generator.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, by which its rows' sample weights are multiplied (1 for classes not named).
+        ``"balanced"``, in ``fit`` only: inversely proportional to the classes' total weights.
+    warm_start : bool, default=False
+        Whether ``fit`` goes on from where the model stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels known, sorted.
+    members_ : list of dict
+        The members of the pool: name, share in predictions, passes made.
+    progressive_loss_ : float
+        Mean loss of the rows, each predicted before it was learned: an honest estimate without a test set.
+    t_ : int
+        Rounds of learning so far.
+    n_iter_ : int
+        Most passes that a member made in the latest ``fit``.
+    n_features_in_ : int
+        Features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X has names that are all strings.
+
+    References
+    ----------
+    .. [1] V. Vovk. Aggregating strategies. COLT 1990.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from tunefree import TuneFreeClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = TuneFreeClassifier().fit(X[:400], y[:400])
+    >>> model.score(X[400:], y[400:]) > 0.95
+    True
+
+    A stream, with a class that appears late:
+
+    >>> model = TuneFreeClassifier().partial_fit([[0.0], [1.0]], ["no", "yes"])
+    >>> model.partial_fit([[2.0]], ["perhaps"]).classes_.tolist()
+    ['no', 'perhaps', 'yes']
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: str = "logistic",
+        epochs: Any = "auto",
+        fit_intercept: bool = True,
+        shuffle: bool = True,
+        random_state: Any = 0,
+        class_weight: Any = None,
+        warm_start: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.epochs = epochs
+        self.fit_intercept = fit_intercept
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+
+
+class TuneFreeRegressor(Pooled, LinearRegressor):
+    """A regressor with nothing to tune: a pool of online learners, mixed.
+
+    Twelve learners (second-order and first-order, scale-invariant and adaptive, at several rates, on rows as they are
+    and on rows steadied against outliers) learn side by side; what they predict is averaged with shares that follow
+    their losses, at a rate that is as high as the losses allow [1]_. ``fit`` makes as many passes as pay, for each
+    member its own number.
+
+    Parameters
+    ----------
+    loss : str, default="square"
+        ``"square"`` predicts the mean, ``"absolute"`` the median, ``"quantile:0.9"`` a quantile; also
+        ``"power:1.5"``, ``"epsilon-insensitive:0.1"`` and ``"huber:1"``, with their parameters behind the colon.
+    epochs : "auto" or int, default="auto"
+        Passes over the rows in ``fit``. With ``"auto"`` a tenth of the rows is held out while the number is found,
+        then all rows are learned. Fewer than 40 rows are learned ten times; a ``fit`` that goes on (``warm_start``)
+        makes one pass.
+    shuffle : bool, default=True
+        Whether ``fit`` takes the rows in random order; the model then depends on the weighted set of rows alone. With
+        False the rows are learned in the order given, as ``partial_fit`` does.
+    random_state : int, RandomState instance or None, default=0
+        For the order. The default gives the same model each time; None draws from NumPy's global generator.
+    warm_start : bool, default=False
+        Whether ``fit`` goes on from where the model stands.
+
+    Attributes
+    ----------
+    members_ : list of dict
+        The members of the pool: name, share in predictions, passes made.
+    progressive_loss_ : float
+        Mean loss of the rows, each predicted before it was learned: an honest estimate without a test set.
+    t_ : int
+        Rounds of learning so far.
+    n_iter_ : int
+        Most passes that a member made in the latest ``fit``.
+    n_features_in_ : int
+        Features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X has names that are all strings.
+
+    References
+    ----------
+    .. [1] S. de Rooij, T. van Erven, P. D. Grünwald, W. M. Koolen. Follow the leader if you can, hedge if you must.
+       JMLR 15, 2014.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from tunefree import TuneFreeRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = TuneFreeRegressor().fit(X[:300], y[:300])
+    >>> model.score(X[300:], y[300:]) > 0.45
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: str = "square",
+        epochs: Any = "auto",
+        shuffle: bool = True,
+        random_state: Any = 0,
+        warm_start: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.epochs = epochs
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.warm_start = warm_start
