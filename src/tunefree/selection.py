@@ -15,8 +15,9 @@ from tunefree import passes
 from tunefree.model import Model
 from tunefree.pool import Mixture
 
-PATIENCE = 3  # passes a member goes on without an improvement that is worthwhile
-WORTHWHILE = 1e-3  # part of the held-out loss
+PATIENCE = 4  # passes a member goes on without an improvement that is worthwhile
+HOPELESS = 1.1  # times the loss of the best, after these passes, is too much to go on
+WORTHWHILE = 5e-4  # part of the held-out loss
 
 
 class Found(NamedTuple):
@@ -54,7 +55,8 @@ def find_passes(
         for m, loss in enumerate(_losses(model, targets, weight, predictions)):
             if m in busy and loss < (1.0 - WORTHWHILE) * best[m]:
                 best[m], found[m], kept[m] = loss, number, predictions[m]
-        busy = [m for m in busy if number - found[m] < PATIENCE]
+        hopeless = HOPELESS * min(best) if number > PATIENCE else np.inf
+        busy = [m for m in busy if number - found[m] < PATIENCE and best[m] <= hopeless]
         if not busy:
             break
     mixture = Mixture.create(len(kept), 1.0 if model.task == "classification" else np.inf)
