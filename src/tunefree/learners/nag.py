@@ -109,7 +109,7 @@ def predict_nag(state, x, scale, margins):
 @update.register(NAG)
 def update_nag(state, x, gradient, curvature):
     if state.norms[()] > 0.0:
-        rate = bounded(state.eta * state.margin[()] * (math.sqrt(state.rounds[()]) / math.sqrt(state.norms[()])))
+        rate = state.eta * state.margin[()] * bounded(math.sqrt(state.rounds[()] / state.norms[()]))
         for e in range(size(x)):
             j, x_j = entry(x, e)
             feature = state.features[j]

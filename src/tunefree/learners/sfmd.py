@@ -93,7 +93,7 @@ def predict_sfmd(state, x, scale, margins):
 
 @compiled.inline
 def bet_sfmd(feature, own):
-    spread = feature.largest**2 * math.sqrt(feature.steepest**2 + own.squares)
+    spread = feature.largest * feature.largest * math.sqrt(feature.steepest * feature.steepest + own.squares)
     return own.gradients / spread if spread > 0.0 else 0.0
 
 
@@ -107,7 +107,8 @@ def update_sfmd(state, x, gradient, curvature):
             for k in range(len(state.outputs)):
                 own, step = state.coordinates[j, k], bounded(gradient[k] * ratio)
                 own.gradients = bounded(own.gradients - step)
-                own.squares = min(own.squares + (step / feature.largest) ** 2, LARGEST)
+                share = step / feature.largest
+                own.squares = min(own.squares + share * share, LARGEST)
 
 
 @coordinate.register(SFMD)
