@@ -1,12 +1,13 @@
-"""The only compiled entry points: learn from rows, read the weights, predict rows."""
+"""The only compiled entry points: learn from rows, read the weights, predict rows, measure losses, gather evidence."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tunefree import compiled
+from tunefree.certificate.evidence import gather
 from tunefree.learners.contract import bounded, coordinate, factor, magnitude, predict, update
-from tunefree.objectives import differentiate, respond, scale, suffer
+from tunefree.objectives import differentiate, respond, scale, suffer, true_slope
 from tunefree.rows import entry, n_rows, row, size
 
 
@@ -49,3 +50,12 @@ def score(weights, units, X, margins):
 def measure(objective, y, predictions, losses):
     for i in range(len(y)):
         losses[i] = suffer(objective, y[i], predictions[i])
+
+
+@compiled.entry
+def witness(evidence, objective, X, y, weight, predictions, losses):
+    slopes = np.empty(predictions.shape[1])
+    for i in range(n_rows(X)):
+        if weight[i] > 0.0:
+            true_slope(objective, y[i], predictions[i], slopes)
+            gather(evidence, row(X, i), weight[i], slopes, predictions[i], losses[i])
