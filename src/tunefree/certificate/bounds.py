@@ -1,6 +1,6 @@
 """The papers' regret bounds: how much better any fixed weights could have been, from what a learner kept.
 
-All assume slopes of at most 1 in absolute value; for a loss with Lipschitz constant L divide it by L first.
+Orabona 2014 (Theorem 1, Appendix A); Kempka, Kotlowski, Warmuth 2019 (Theorems 3.1 and 3.2). All assume slopes of at most 1 in absolute value; for a loss with Lipschitz constant L divide it by L first.
 """
 
 from __future__ import annotations
@@ -118,7 +118,8 @@ def paper_bound(state: Any, weights: ArrayLike, first: ArrayLike | None = None) 
     """The bound of a learner's own theorem on its regret against fixed weights, from what the learner has kept.
 
     It holds for classification with a Lipschitz loss, in units of the loss divided by its Lipschitz constant. In
-    regression the initial wealth follows the target, which the theorems do not cover: infinite. What is used:
+    regression the initial wealth follows the target, which the theorems do not cover: infinite. Nor do they cover a
+    third class that appears on the way, since the outputs then are others. What is used:
 
     ScInOL1
         Theorem 1, with 1 / beta_T,i instead of T / epsilon and the conjugate of Lemma C.1 instead of its bound; nothing
@@ -165,24 +166,31 @@ def _bound_of_iterates(state, u, first):
 @_own_bound.register(ScInOL1)
 def _bound_of_scinol1(state, u, first):
     seen, own = state.features.inverse > 0.0, state.coordinates[state.features.inverse > 0.0]
-    if (own.endowed != 1.0).any():
+    if not _as_in_the_paper(own):
         return math.inf
     reach, stakes = 2.0 * _scaled(state, u) * _spread(state)[seen], own.stakes
     conjugate = (reach + stakes) * np.log1p(reach / stakes) - reach
-    return float((conjugate + state.epsilon * (1.0 + math.log(max(state.rounds[()], 1.0)))).sum())
+    paid = conjugate + state.epsilon * (1.0 + math.log(max(state.rounds[()], 1.0)))
+    return float(paid[own.endowed > 0.0].sum())
 
 
 @_own_bound.register(ScInOL2)
 def _bound_of_scinol2(state, u, first):
     seen, own = state.features.inverse > 0.0, state.coordinates[state.features.inverse > 0.0]
-    if (own.endowed != 1.0).any():
+    if not _as_in_the_paper(own):
         return math.inf
     if first is None:
         linear = np.sign(u[seen]) * _scaled(state, u) * own.gradients
-        return float((state.epsilon - own.wealth + linear).sum())
+        return float((state.epsilon * own.endowed - own.wealth + linear).sum())
     scales = _spread(state)[seen] / state.features.inverse[seen, None]
     columns = range(u.shape[1])
     return sum(scinol2_bound(u[seen, k], scales[:, k], first[seen, 0], state.epsilon) for k in columns)
+
+
+def _as_in_the_paper(own):
+    """Whether each coordinate was given its wealth at once and for natural margins of 1, or is one of a class that
+    came after the last row with its feature."""
+    return bool(((own.endowed == 1.0) | ((own.endowed == 0.0) & (own.squares == 0.0))).all())
 
 
 def _spread(state):

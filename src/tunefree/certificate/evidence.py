@@ -169,7 +169,7 @@ class Certificate:
     >>> passes.witness(evidence, objective, X, y, np.ones(300), margins, suffered)
     >>> certificate = certify(evidence, objective)
     >>> round(certificate.loss / 300, 3), round(certificate.lower_bound(2.0), 3)
-    (0.153, 0.167)
+    (0.153, 0.132)
     """
 
     loss: float
