@@ -97,6 +97,12 @@ def suffer(objective: Any, y: float, predictions: np.ndarray) -> float:
     raise TypeError(f"{type(objective).__name__} is not an objective")
 
 
+@generic
+def smoothness(objective: Any) -> float:
+    """The Lipschitz constant, in the Euclidean norm, of the slopes of :func:`suffer`; infinite if they jump."""
+    raise TypeError(f"{type(objective).__name__} is not an objective")
+
+
 @compiled.inline
 def unit_slope(loss, y, prediction):
     """The slope of a loss, divided by its Lipschitz constant where it has one."""
@@ -272,3 +278,15 @@ for kind in (Binary, OneAgainstAll, Multinomial):
 @respond.register(Regression)
 def respond_regression(objective, margins):
     margins[0] = finite((objective.centre + margins[0]) * objective.unit)
+
+
+for kind_of_one_loss in (Binary, OneAgainstAll, Regression):
+
+    @smoothness.register(kind_of_one_loss)
+    def smoothness_of_loss(objective):
+        return objective.loss.smoothness
+
+
+@smoothness.register(Multinomial)
+def smoothness_multinomial(objective):
+    return 0.5

@@ -7,7 +7,7 @@ import numpy as np
 from tunefree import compiled
 from tunefree.certificate.evidence import gather
 from tunefree.learners.contract import bounded, coordinate, factor, magnitude, predict, update
-from tunefree.objectives import differentiate, respond, scale, suffer, true_slope
+from tunefree.objectives import differentiate, respond, scale, smoothness, suffer, true_slope
 from tunefree.rows import entry, n_rows, row, size
 
 
@@ -54,8 +54,8 @@ def measure(objective, y, predictions, losses):
 
 @compiled.entry
 def witness(evidence, objective, X, y, weight, predictions, losses):
-    slopes = np.empty(predictions.shape[1])
+    slopes, bend = np.empty(predictions.shape[1]), 0.5 / smoothness(objective)
     for i in range(n_rows(X)):
         if weight[i] > 0.0:
             true_slope(objective, y[i], predictions[i], slopes)
-            gather(evidence, row(X, i), weight[i], slopes, predictions[i], losses[i])
+            gather(evidence, row(X, i), weight[i], slopes, bend, predictions[i], losses[i])

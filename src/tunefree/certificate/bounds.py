@@ -1,6 +1,7 @@
 """The papers' regret bounds: how much better any fixed weights could have been, from what a learner kept.
 
-Orabona 2014 (Theorem 1, Appendix A); Kempka, Kotlowski, Warmuth 2019 (Theorems 3.1 and 3.2). All assume slopes of at most 1 in absolute value; for a loss with Lipschitz constant L divide it by L first.
+Orabona 2014 (Theorem 1, Appendix A); Kempka, Kotlowski, Warmuth 2019 (Theorems 3.1 and 3.2, here 1 and 2). All assume
+slopes of at most 1 in absolute value; for a loss with Lipschitz constant L divide it by L first.
 """
 
 from __future__ import annotations

@@ -9,6 +9,12 @@ where C = sum h s . p and G_jk = sum h s_k x_j: one number and one a weight. (Th
 2014 and of Kempka, Kotlowski, Warmuth 2019, equation (3), begin; what they bound next is here known.) In the box
 |u_jk| max_t |x_tj| <= U the right side is at most C + U sum_jk |G_jk| / max_t |x_tj|. It says nothing about other rows.
 
+With L = sum h loss(p) this says that u has a total loss of at least A = L - C + u G. For losses of at least 0 whose
+slopes are H-Lipschitz it has more. By Fenchel-Young loss(q) >= r s . q - loss*(r s) for any r in [0, 1]; loss* is
+1/H-strongly convex, loss*(0) <= 0 and loss*(s) = s . p - loss(p), so with Q = sum h |s|^2 / (2 H)
+
+    sum_t h_t loss_t(u x_t)  >=  max_r r A + r (1 - r) Q  =  A if A >= Q, (A + Q)^2 / (4 Q) if |A| < Q, else 0.
+
 A class may appear late. A model of all classes has at least the loss of its part for the classes known at the time, so
 what was gathered before still holds, with G = 0 for the new class (see :func:`widened`).
 """
@@ -30,6 +36,9 @@ from tunefree.learners.scinol import is_larger
 from tunefree.objectives import Multinomial, Regression
 from tunefree.rows import entry, size
 
+_ROUNDING = 2.0**-52
+_OPERATIONS = 16.0  # roundings of a row's own loss, slopes and product, generously counted
+
 
 class Evidence(NamedTuple):
     """What is needed to compare predictions with every linear model; :func:`tunefree.passes.witness` adds rows."""
@@ -43,6 +52,10 @@ class Evidence(NamedTuple):
     inner: np.ndarray  # () C: sum of h s . p; infinite, and nothing is known, once a sum has left the range, in place
     loss: np.ndarray  # () sum of h loss(p), in place
     slopes: np.ndarray  # () sum of h |s|, which bounds all G_jk / M_j, in place
+    sizes: (
+        np.ndarray
+    )  # () sum of h (loss(p) + |s . p|), to which the rounding of C and of the loss is relative, in place
+    bends: np.ndarray  # () Q: sum of h |s|^2 / (2 H), in place
     weight: np.ndarray  # () sum of h, in place
     rounds: np.ndarray  # () rows of positive weight, in place
 
@@ -50,26 +63,32 @@ class Evidence(NamedTuple):
     def create(cls, n_features: int, n_outputs: int = 1) -> Evidence:
         """Evidence of no row."""
         statistics = records(("inverse", "largest"), ("gradients",), n_features, n_outputs)
-        return cls(*statistics, outputs(n_outputs), *(np.zeros(()) for _ in range(5)))
+        return cls(*statistics, outputs(n_outputs), *(np.zeros(()) for _ in range(7)))
 
     def blank(self, n_features: int, n_outputs: int) -> Evidence:
         return self.create(n_features, n_outputs)
 
 
 @compiled.inline
-def gather(evidence, x, weight, slopes, prediction, loss):
-    """Add a row: its ``slopes`` (K,), which are weighted in place, in its ``prediction`` (K,), and its loss."""
-    inner, steep = 0.0, 0.0
+def gather(evidence, x, weight, slopes, bend, prediction, loss):
+    """Add a row: its ``slopes`` (K,), which are weighted in place, in its ``prediction`` (K,), and its loss; ``bend``
+    is 1 / (2 H)."""
+    inner, steep, bends = 0.0, 0.0, 0.0
     for k in range(len(evidence.outputs)):
-        slopes[k] *= weight
-        steep += abs(slopes[k])
+        weighted = weight * slopes[k]
+        bends += bend * (weighted * slopes[k]) if bend > 0.0 else 0.0
+        slopes[k] = weighted
+        steep += abs(weighted)
         if slopes[k] != 0.0:  # a class not yet known: its margin is -inf, and its slope 0
             inner += slopes[k] * prediction[k]
-    inner, loss, steep = evidence.inner[()] + inner, evidence.loss[()] + weight * loss, evidence.slopes[()] + steep
-    if not (abs(inner) <= LARGEST and loss <= LARGEST and steep <= LARGEST / 2.0):  # or not a number
+    sizes = evidence.sizes[()] + (weight * loss + abs(inner))
+    bends, steep = evidence.bends[()] + bends, evidence.slopes[()] + steep
+    if not (loss <= LARGEST and sizes <= LARGEST and bends <= LARGEST and steep <= LARGEST / 2.0):  # or not a number
         evidence.inner[()] = math.inf
         return
-    evidence.inner[()], evidence.loss[()], evidence.slopes[()] = inner, loss, steep
+    evidence.inner[()] += inner
+    evidence.loss[()] += weight * loss
+    evidence.slopes[()], evidence.sizes[()], evidence.bends[()] = steep, sizes, bends
     evidence.weight[()] += weight
     evidence.rounds[()] += 1.0
     for e in range(size(x)):
@@ -133,7 +152,7 @@ def frame_of_target(objective):
 
 @dataclass(frozen=True)
 class Certificate:
-    """How good any linear model can be on the rows of the evidence, up to the rounding of sums.
+    """How good any linear model can be on the rows of the evidence.
 
     The rows are those learned, each predicted before it was learned; other rows, and other kinds of models, may do
     better. A *radius* bounds what a single feature can add to a prediction: the weight of every feature times the
@@ -146,8 +165,8 @@ class Certificate:
     loss : float
         Weighted sum of the losses of the predictions.
     inner : float
-        C, with constant weights counted from ``centre``; infinite where the numbers were too large to be summed,
-        and then nothing is claimed.
+        C, with constant weights counted from ``centre``, and enlarged by what rounding may have taken from it and
+        from the loss; infinite where numbers were too large to be summed, and then nothing is claimed.
     weight : float
         Sum of the sample weights.
     rounds : int
@@ -156,6 +175,8 @@ class Certificate:
         G_jk / M_j: how fast the linearised total loss grows with a weight.
     largest : (d,) array
         M_j, the largest absolute value of each feature; 0 if it was never seen.
+    bends : float
+        Q, 0 for losses that are not smooth.
     centre, unit : float
         Of comparators, see above.
 
@@ -178,6 +199,7 @@ class Certificate:
     rounds: int
     pulls: np.ndarray
     largest: np.ndarray
+    bends: float = 0.0
     centre: float = 0.0
     unit: float = 1.0
 
@@ -200,8 +222,8 @@ class Certificate:
             reach = u * (self.largest / np.asarray(units, np.float64))[:, None]
             reach[0] -= self.centre * (self.largest[0] > 0.0)
             reach[self.pulls == 0.0] = 0.0
-            bound = self.inner - float((reach * self.pulls).sum())
-        return bound if math.isfinite(bound) else math.inf
+            linear = self.loss - self.inner + float((reach * self.pulls).sum())
+        return self.loss - self._least(linear) if math.isfinite(self.inner) else math.inf
 
     def lower_bound(self, radius: float, nonzeros: int | None = None) -> float:
         """No linear model of this radius has a mean loss below this on the rows learned.
@@ -221,8 +243,8 @@ class Certificate:
         """
         if not (self.weight > 0.0 and math.isfinite(self.inner)):
             return 0.0
-        total = self.loss - self.inner - radius * self.unit * self._pull(nonzeros)
-        return max(total / self.weight, 0.0)  # losses are never negative
+        linear = self.loss - self.inner - radius * self.unit * self._pull(nonzeros)
+        return min(self._least(linear) / self.weight, LARGEST)
 
     def largest_radius(self, gap: float, nonzeros: int | None = None) -> float | None:
         """No linear model of up to this radius has a mean loss lower by more than ``gap`` than that of the predictions.
@@ -238,8 +260,12 @@ class Certificate:
         >>> one.largest_radius(0.02), one.largest_radius(-0.1)
         (1.0, None)
         """
-        room = gap * self.weight - self.inner
-        if not (room >= 0.0 and math.isfinite(self.inner)):
+        total = self.loss - gap * self.weight
+        if total <= 0.0:
+            return math.inf
+        linear = total if total >= self.bends else 2.0 * math.sqrt(self.bends) * math.sqrt(total) - self.bends
+        room = self.loss - self.inner - linear
+        if not room >= 0.0:
             return None
         pull = self.unit * self._pull(nonzeros)
         return room / pull if pull > 0.0 else math.inf
@@ -247,6 +273,12 @@ class Certificate:
     def table(self, radii: Iterable[float] = (1.0, 3.0, 10.0, 30.0)) -> list[tuple[float, float]]:
         """(radius, lower bound of the mean loss) for each radius."""
         return [(float(radius), self.lower_bound(radius)) for radius in radii]
+
+    def _least(self, linear: float) -> float:
+        """The least total loss of a model for which the linearised one is ``linear``."""
+        if abs(linear) < self.bends:
+            return (linear + self.bends) / self.bends * (linear + self.bends) / 4.0
+        return linear if linear > 0.0 else 0.0
 
     def _pull(self, nonzeros: int | None) -> float:
         """Worst growth of the linearised loss with the radius: the largest pulls, summed."""
@@ -272,6 +304,8 @@ def certify(evidence: Evidence, objective: Any) -> Certificate:
         pulls = coordinates.gradients / relative[:, None]
         largest = np.where(seen, features.largest / np.where(seen, features.inverse, 1.0), 0.0)
         inner = float(evidence.inner[()]) - centre * float(pulls[0].sum())
+        sizes = float(evidence.sizes[()]) + abs(centre) * float(evidence.slopes[()])
+        inner += (float(evidence.rounds[()]) + _OPERATIONS) * _ROUNDING * sizes
     lost = not (abs(inner) <= LARGEST and abs(pulls).sum() * unit <= LARGEST)
     return Certificate(
         loss=float(evidence.loss[()]),
@@ -280,6 +314,7 @@ def certify(evidence: Evidence, objective: Any) -> Certificate:
         rounds=int(evidence.rounds[()]),
         pulls=pulls,
         largest=largest,
+        bends=float(evidence.bends[()]),
         centre=centre,
         unit=unit,
     )
