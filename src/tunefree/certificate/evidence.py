@@ -52,9 +52,7 @@ class Evidence(NamedTuple):
     inner: np.ndarray  # () C: sum of h s . p; infinite, and nothing is known, once a sum has left the range, in place
     loss: np.ndarray  # () sum of h loss(p), in place
     slopes: np.ndarray  # () sum of h |s|, which bounds all G_jk / M_j, in place
-    sizes: (
-        np.ndarray
-    )  # () sum of h (loss(p) + |s . p|), to which the rounding of C and of the loss is relative, in place
+    sizes: np.ndarray  # () sum of h (loss(p) + sum |s_k p_k|), of which rounding takes a part, in place
     bends: np.ndarray  # () Q: sum of h |s|^2 / (2 H), in place
     weight: np.ndarray  # () sum of h, in place
     rounds: np.ndarray  # () rows of positive weight, in place
@@ -73,7 +71,7 @@ class Evidence(NamedTuple):
 def gather(evidence, x, weight, slopes, bend, prediction, loss):
     """Add a row: its ``slopes`` (K,), which are weighted in place, in its ``prediction`` (K,), and its loss; ``bend``
     is 1 / (2 H)."""
-    inner, steep, bends = 0.0, 0.0, 0.0
+    inner, steep, bends, sizes = 0.0, 0.0, 0.0, weight * loss
     for k in range(len(evidence.outputs)):
         weighted = weight * slopes[k]
         bends += bend * (weighted * slopes[k]) if bend > 0.0 else 0.0
@@ -81,7 +79,8 @@ def gather(evidence, x, weight, slopes, bend, prediction, loss):
         steep += abs(weighted)
         if slopes[k] != 0.0:  # a class not yet known: its margin is -inf, and its slope 0
             inner += slopes[k] * prediction[k]
-    sizes = evidence.sizes[()] + (weight * loss + abs(inner))
+            sizes += abs(slopes[k] * prediction[k])
+    sizes += evidence.sizes[()]
     bends, steep = evidence.bends[()] + bends, evidence.slopes[()] + steep
     if not (loss <= LARGEST and sizes <= LARGEST and bends <= LARGEST and steep <= LARGEST / 2.0):  # or not a number
         evidence.inner[()] = math.inf
@@ -172,7 +171,7 @@ class Certificate:
     rounds : int
         Rows of positive weight.
     pulls : (d, K) array
-        G_jk / M_j: how fast the linearised total loss grows with a weight.
+        G_jk / M_j: how fast the linearised total loss grows with a weight; as exact as a sum of so many numbers.
     largest : (d,) array
         M_j, the largest absolute value of each feature; 0 if it was never seen.
     bends : float
