@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.contracts import run
 from tunefree import losses, objectives, rows
-from tunefree.certificate import log_phi, pistol_bound, scinol1_bound, scinol2_bound
-from tunefree.learners import CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2
+from tunefree.certificate import log_phi, paper_bound, pistol_bound, scinol1_bound, scinol2_bound
+from tunefree.learners import Averaged, CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2
 from tunefree.losses import slope
 
 LOSS = losses.Logistic()
@@ -118,6 +118,77 @@ def test_scinol_theorems_on_census_data(name):
     regret = loss - logistic(y, X @ best).sum()
     assert regret <= bound_of(name, X, slopes, best)
     assert loss < len(X) * np.log(2) * 0.9
+
+
+OWN = {
+    "scinol1": lambda d: ScInOL1.create(d + 1, epsilon=0.7),
+    "scinol2": lambda d: ScInOL2.create(d + 1, epsilon=0.7),
+    "averaged": lambda d: Averaged.create(ScInOL2.create(d + 1)),
+    "pistol": lambda d: PiSTOL.create(d + 1, a=4.0, b=0.5),
+    "coordinate-pistol": lambda d: CoordinatePiSTOL.create(d + 1, a=4.0, b=0.5),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 300), d=st.integers(1, 5), growth=st.floats(0, 0.5))
+def test_bounds_from_what_a_learner_kept(name, seed, n, d, growth):
+    """With sample weights, and features that grow along the stream."""
+    X, y, u = stream(seed, n, d)
+    rng = np.random.default_rng(seed)
+    X *= 2.0 ** np.floor(growth * np.minimum(np.arange(n), 100))[:, None]
+    weight = np.r_[1.0, 10.0 ** rng.uniform(-1, 1, n - 1)]
+    if np.abs(X[0]).max() == 0:
+        X[0] = 1.0
+    state = OWN[name](d)
+    margins = run(state, objectives.Binary(LOSS, 0.0), rows.dense(X, intercept=False), y, weight, 1)[2][:, 0]
+    first = np.r_[1.0, first_values(X * weight[:, None])]
+    for comparator in (u, 30.0 * u, -u, np.zeros(d)):
+        regret = (weight * (logistic(y, margins) - logistic(y, X @ comparator))).sum()
+        bound = paper_bound(state, np.r_[0.0, comparator], np.where(first > 0, first, 1.0))
+        assert regret <= bound + 1e-9 * (1 + abs(bound))
+        if name != "coordinate-pistol":
+            assert regret <= paper_bound(state, np.r_[0.0, comparator]) + 1e-9 * (1 + abs(bound))
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 300), d=st.integers(1, 5))
+def test_bounds_from_what_a_learner_kept_are_sharper(seed, n, d):
+    X, y, u = stream(seed, n, d)
+    one, two = ScInOL1.create(d + 1), ScInOL2.create(d + 1)
+    for name, state in (("scinol1", one), ("scinol2", two)):
+        margins = run(state, objectives.Binary(LOSS, 0.0), rows.dense(X, intercept=False), y, np.ones(n), 1)[2][:, 0]
+        slopes = np.array([slope(LOSS, *pair) for pair in zip(y, margins, strict=True)])
+        seen = (X != 0).any(0)
+        theorem = bound_of(name, X[:, seen], slopes, u[seen])
+        own = paper_bound(state, np.r_[0.0, u])
+        assert own <= theorem + 1e-9 * (1 + abs(theorem))
+    first = np.r_[1.0, np.where(seen, first_values(X), 1.0)]
+    assert paper_bound(two, np.r_[0.0, u], first) == pytest.approx(theorem)
+
+
+def test_bounds_of_several_outputs_add_up():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100, 2)), rng.integers(0, 3, 100).astype(float)
+    for name in ("scinol1", "scinol2", "pistol"):
+        state = {"scinol1": ScInOL1, "scinol2": ScInOL2, "pistol": PiSTOL}[name].create(3, 3)
+        state = state._replace(a=4.0) if name == "pistol" else state
+        objective = objectives.Multinomial(1.0)
+        *_, suffered = run(state, objective, rows.dense(X, intercept=False), y, np.ones(100), 3)
+        u = rng.normal(size=(3, 3))
+        margins = X @ u[1:]
+        best = (np.log(np.exp(margins).sum(1)) - margins[np.arange(100), y.astype(int)]).sum()
+        assert suffered.sum() - best <= paper_bound(state, u) < 1e4
+
+
+def test_nothing_is_claimed_where_no_theorem_holds():
+    X, y = np.array([[1.0], [2.0], [3.0]]), np.array([5.0, 7.0, -1.0])
+    for create in (ScInOL1.create, ScInOL2.create, lambda d: PiSTOL.create(d, a=4.0)):
+        state = create(2)
+        assert paper_bound(state, [0.0, 1.0]) < np.inf
+        run(state, objectives.regression(losses.Absolute()), rows.dense(X, intercept=False), y, np.ones(3), 1)
+        assert paper_bound(state, [0.0, 1.0]) == np.inf
+    assert paper_bound(CoordinatePiSTOL.create(2, a=4.0), [0.0, 1.0]) == np.inf
 
 
 def test_phi_of_the_proof():

@@ -85,8 +85,21 @@ def respond(objective: Any, margins: np.ndarray) -> None:
 
 
 @generic
+def true_slope(objective: Any, y: float, predictions: np.ndarray, slopes: np.ndarray) -> None:
+    """Write a subgradient (K,) of :func:`suffer` in the predictions: of the loss as it is, neither divided nor
+    clipped, and without the sample weight."""
+    raise TypeError(f"{type(objective).__name__} is not an objective")
+
+
+@generic
 def suffer(objective: Any, y: float, predictions: np.ndarray) -> float:
     """The loss of predictions (K,)."""
+    raise TypeError(f"{type(objective).__name__} is not an objective")
+
+
+@generic
+def smoothness(objective: Any) -> float:
+    """The Lipschitz constant, in the Euclidean norm, of the slopes of :func:`suffer`; infinite if they jump."""
     raise TypeError(f"{type(objective).__name__} is not an objective")
 
 
@@ -147,6 +160,11 @@ def suffer_binary(objective, y, predictions):
     return value(objective.loss, y, predictions[0])
 
 
+@true_slope.register(Binary)
+def true_slope_binary(objective, y, predictions, slopes):
+    slopes[0] = slope(objective.loss, y, predictions[0])
+
+
 @scale.register(OneAgainstAll)
 def scale_one_against_all(objective, weight):
     return known(slope_bound(objective), weight, 1.0)
@@ -170,6 +188,12 @@ def suffer_one_against_all(objective, y, predictions):
     for k in range(len(predictions)):
         total += value(objective.loss, 1.0 if k == y else -1.0, predictions[k])
     return finite(total)
+
+
+@true_slope.register(OneAgainstAll)
+def true_slope_one_against_all(objective, y, predictions, slopes):
+    for k in range(len(predictions)):
+        slopes[k] = slope(objective.loss, 1.0 if k == y else -1.0, predictions[k])
 
 
 @scale.register(Multinomial)
@@ -200,6 +224,17 @@ def suffer_multinomial(objective, y, predictions):
     return finite(math.log(total) + (peak - predictions[int(y)]))
 
 
+@true_slope.register(Multinomial)
+def true_slope_multinomial(objective, y, predictions, slopes):
+    peak = np.max(predictions)
+    total = 0.0
+    for k in range(len(predictions)):
+        slopes[k] = math.exp(predictions[k] - peak)
+        total += slopes[k]
+    for k in range(len(predictions)):
+        slopes[k] = slopes[k] / total - (1.0 if k == y else 0.0)
+
+
 @scale.register(Regression)
 def scale_regression(objective, weight):
     return known(slope_bound(objective), weight, objective.margin)
@@ -228,6 +263,11 @@ def suffer_regression(objective, y, predictions):
     return value(objective.loss, y, predictions[0])
 
 
+@true_slope.register(Regression)
+def true_slope_regression(objective, y, predictions, slopes):
+    slopes[0] = slope(objective.loss, y, predictions[0])
+
+
 for kind in (Binary, OneAgainstAll, Multinomial):
 
     @respond.register(kind)
@@ -238,3 +278,15 @@ for kind in (Binary, OneAgainstAll, Multinomial):
 @respond.register(Regression)
 def respond_regression(objective, margins):
     margins[0] = finite((objective.centre + margins[0]) * objective.unit)
+
+
+for kind_of_one_loss in (Binary, OneAgainstAll, Regression):
+
+    @smoothness.register(kind_of_one_loss)
+    def smoothness_of_loss(objective):
+        return objective.loss.smoothness
+
+
+@smoothness.register(Multinomial)
+def smoothness_multinomial(objective):
+    return 0.5

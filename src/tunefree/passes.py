@@ -1,12 +1,13 @@
-"""The only compiled entry points: view rows, learn from them, mix members, read the weights, predict rows."""
+"""The only compiled entry points: view rows, learn from them, mix members, read weights, predict, gather evidence."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tunefree import compiled
+from tunefree.certificate.evidence import gather
 from tunefree.learners.contract import bounded, coordinate, factor, magnitude, predict, update
-from tunefree.objectives import differentiate, respond, scale, suffer
+from tunefree.objectives import differentiate, respond, scale, smoothness, suffer, true_slope
 from tunefree.pool import blend, confine, mix_row
 from tunefree.rows import entry, n_rows, row, size
 from tunefree.views import divisor, meet, number
@@ -78,3 +79,12 @@ def score(weights, units, X, margins):
 def measure(objective, y, predictions, losses):
     for i in range(len(y)):
         losses[i] = suffer(objective, y[i], predictions[i])
+
+
+@compiled.entry
+def witness(evidence, objective, X, y, weight, predictions, losses):
+    slopes, bend = np.empty(predictions.shape[1]), 0.5 / smoothness(objective)
+    for i in range(n_rows(X)):
+        if weight[i] > 0.0:
+            true_slope(objective, y[i], predictions[i], slopes)
+            gather(evidence, row(X, i), weight[i], slopes, bend, predictions[i], losses[i])

@@ -1,0 +1,96 @@
+"""What one pass over independent rows says about the rows to come (online to batch).
+
+Each row is predicted before it is learned. If rows are independent and alike, its loss X_t, scaled to [0, 1], has the
+risk mu_t of the model of that moment as its conditional mean, so sum (mu_t - X_t) is a martingale. For every l > 0
+
+    prod_t exp(-l X_t) / (1 - c mu_t),  c = 1 - exp(-l),        (Hoeffding 1963, (4.1): E exp(-l X) <= 1 - c mu)
+    prod_t exp(l (mu_t - X_t) - psi(l) (X_t - m_t)^2),  psi(l) = -ln(1 - l) - l, l < 1, m_t known before X_t,
+                                                      (Fan, Grama, Liu 2015; Howard et al. 2021, Theorem 4)
+
+are supermartingales that start at 1, and so is every average of them. With S = sum X_t, V = sum (X_t - m_t)^2 and mu
+the mean of mu_1 .. mu_T, the first is at least exp(-l S - T ln(1 - c mu)) by Jensen, and the second is
+exp(l (T mu - S) - psi(l) V). By Ville's inequality their average ever exceeds 1 / delta with probability at most delta:
+with probability 1 - delta, for all T at once, mu is below the number where it reaches 1 / delta. The first kind is
+sharp for errors, the second where losses vary little.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+_CHERNOFF = 2.0 ** np.arange(3, -14, -1)  # values of l; each further one costs little, since they share one average
+_BERNSTEIN = 2.0 ** np.arange(-1, -14, -1)
+
+
+@dataclass
+class Progressive:
+    """Losses of rows, each predicted before it was learned, and the bound on the risk that they give.
+
+    Parameters
+    ----------
+    ceiling : float, default 1
+        Losses are cut there: 1 for errors. With B for log-losses in nats, the risk is that of min(log-loss, B); it
+        exceeds by at most -ln(1 - K exp(-B)) the log-loss of probabilities of K classes of which a share K exp(-B)
+        is spread evenly.
+    rows : int
+    total : float
+        S: sum of the losses, cut and divided by the ceiling.
+    spread : float
+        V: sum of squared differences from the mean of the losses before.
+    unweighted : bool
+        Whether all sample weights were 1.
+
+    Examples
+    --------
+    >>> errors = Progressive()
+    >>> errors.add(np.ones(1000), np.arange(1000) % 10 == 0)
+    >>> round(errors.total / errors.rows, 3), round(errors.bound(0.05), 3)
+    (0.1, 0.135)
+    """
+
+    ceiling: float = 1.0
+    rows: int = 0
+    total: float = 0.0
+    spread: float = 0.0
+    unweighted: bool = True
+
+    def add(self, weight: ArrayLike, losses: ArrayLike) -> None:
+        """Add rows in the order in which they were learned; sums do not depend on where batches are cut."""
+        cut = np.clip(np.asarray(losses, np.float64), 0.0, self.ceiling) / self.ceiling
+        before = np.cumsum(np.concatenate([[self.total], cut]))
+        means = (before[:-1] + 0.5) / (self.rows + np.arange(1.0, len(cut) + 1.0))
+        self.spread = float(np.cumsum(np.concatenate([[self.spread], (cut - means) ** 2]))[-1])
+        self.total, self.rows = float(before[-1]), self.rows + len(cut)
+        self.unweighted = self.unweighted and bool((np.asarray(weight) == 1.0).all())
+
+    def bound(self, delta: float = 0.05) -> float | None:
+        """With probability 1 - delta, the mean risk of the models of all rounds is at most this.
+
+        It holds for rows that are independent and alike, in one pass, at whatever row one stops. The mean risk is that
+        of the model of a round drawn at random. For probabilities (not margins) averaged over rounds the mean log-loss
+        is an upper bound as well; of the last model, and of averaged weights, nothing is said.
+
+        Returns
+        -------
+        float or None
+            None if a sample weight is not 1: the inequality is for plain means.
+        """
+        if not self.unweighted or self.rows == 0:
+            return None
+        low, high = self.total / self.rows, 1.0
+        for _ in range(60):
+            middle = (low + high) / 2.0
+            low, high = (low, middle) if self._log_evidence(middle) >= -math.log(delta) else (middle, high)
+        return high * self.ceiling
+
+    def _log_evidence(self, mean: float) -> float:
+        """Logarithm of the average supermartingale if the mean risk were ``mean``."""
+        chernoff = -_CHERNOFF * self.total - self.rows * np.log1p(np.expm1(-_CHERNOFF) * mean)
+        variance = -np.log1p(-_BERNSTEIN) - _BERNSTEIN
+        bernstein = _BERNSTEIN * (self.rows * mean - self.total) - variance * self.spread
+        logs = np.concatenate([chernoff, bernstein])
+        return float(logs.max() + math.log(np.exp(logs - logs.max()).mean()))
