@@ -23,6 +23,7 @@ LAYERS = [
     {"model"},
     {"stream"},
     {"training", "estimators"},
+    {"evaluation"},
     {"predictions", "display"},
     {"demonstration"},
     {"cli"},
