@@ -23,6 +23,7 @@ LAYERS = [
     {"model"},
     {"selection", "stream"},
     {"training", "estimators"},
+    {"evaluation"},
     {"predictions", "display"},
     {"demonstration"},
     {"cli"},

@@ -15,11 +15,12 @@ import pytest
 from pyarrow import csv, parquet
 
 from tunefree.errors import DataError, ModelError
+from tunefree.evaluation import evaluate, predict
 from tunefree.stream.arrow import read_tables
 from tunefree.stream.batch import BadRows
 from tunefree.stream.lines import read_lines
 from tunefree.stream.source import open_source
-from tunefree.training import Plan, Trained, evaluate, labels_of, predict, task_of, train
+from tunefree.training import Plan, Trained, labels_of, task_of, train
 
 
 def people(n=2000, seed=0):

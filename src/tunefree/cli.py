@@ -168,12 +168,13 @@ def evaluate(
     on_bad_row: OnBadRow = "error",
 ) -> None:
     """Loss and error of a model on data with known targets."""
-    from tunefree import display, training
+    from tunefree import display, evaluation
     from tunefree.stream.batch import BadRows
+    from tunefree.training import Trained
 
     bad = BadRows(_skips(on_bad_row))
-    trained = training.Trained.load(model)
-    result = training.evaluate(trained, _opened(data, format, delimiter), bad)
+    trained = Trained.load(model)
+    result = evaluation.evaluate(trained, _opened(data, format, delimiter), bad)
     _say_skipped(bad)
     display.show_evaluation(trained, result, json)
 

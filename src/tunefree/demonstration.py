@@ -13,7 +13,7 @@ from pyarrow import compute, parquet
 from rich.console import Console
 from rich.table import Table
 
-from tunefree import display, predictions, training
+from tunefree import display, evaluation, predictions, training
 from tunefree.errors import ModelError
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
@@ -88,7 +88,7 @@ def _one_pass(folder: Path, train_file: Path, test_file: Path) -> tuple[float, f
     trained = training.train(open_source(train_file), plan, display.TrainingDisplay())
     trained.save(folder / "adult.model")
     predictions.write(trained, open_source(test_file), str(folder / "predictions.csv"), BadRows())
-    tally = training.evaluate(trained, open_source(test_file), BadRows()).tally
+    tally = evaluation.evaluate(trained, open_source(test_file), BadRows()).tally
     display.show_trained(trained, folder / "adult.model")
     return tally.mean_loss(), tally.mean_error()
 

@@ -14,10 +14,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from tunefree.evaluation import Evaluation
 from tunefree.model import Model, Tally, chosen
 from tunefree.rows import entry, row, size
 from tunefree.stream.source import Source
-from tunefree.training import Evaluation, Step, Trained, Watcher
+from tunefree.training import Step, Trained, Watcher
 
 _LINE_SECONDS = 10.0  # between progress lines where there is no terminal to draw a bar on
 

@@ -12,11 +12,12 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from tunefree.errors import ModelError
+from tunefree.evaluation import Predicted, predict
 from tunefree.model import Model, chosen
 from tunefree.storage import whole_file
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import Source
-from tunefree.training import Predicted, Trained, predict
+from tunefree.training import Trained
 
 
 def columns(model: Model, predicted: Predicted, numbered: bool = False) -> Any:

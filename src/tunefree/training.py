@@ -265,7 +265,7 @@ def _begun(source: Source, plan: Plan, bad: BadRows) -> tuple[Trained, Iterator[
     classes = sorted(labels_of(batch.target).values) if task == "classification" else []
     settings = dict(plan.settings)
     model = Model(task, plan.learner, plan.loss, plan.average, settings, plan.view, classes, encoder.n_features)
-    rest = _encoded(encoder, chunks, bad, True, True)
+    rest = encoded(encoder, chunks, bad, True, True)
     return Trained(model, encoder, source.kind, plan, Progress()), itertools.chain([batch], rest)
 
 
@@ -318,7 +318,7 @@ def _one_pass(trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkp
     if len(progress.progressive) == progress.number:
         progress.progressive.append(Tally())
         progress.held_out.append(Tally())
-    for read in _ahead(reads):
+    for read in ahead(reads):
         batch = read.batch
         n, y = len(batch.weight), target_of(model, batch)
         model.make_room(read.n_features)
@@ -358,7 +358,7 @@ def _held_out(every: int, start: int, n: int) -> np.ndarray:
 def _rest(trained: Trained, source: Source, bad: BadRows) -> Iterator[Batch]:
     """The batches from where training stands, read with the types of columns that are known."""
     types = trained.encoder.types() if source.kind == "table" else None
-    return _encoded(trained.encoder, source.chunks(trained.progress.position, bad, types), bad, True, True)
+    return encoded(trained.encoder, source.chunks(trained.progress.position, bad, types), bad, True, True)
 
 
 def _reads(trained: Trained, batches: Iterator[Batch], bad: BadRows, due: int) -> Iterator[_Read]:
@@ -370,7 +370,7 @@ def _reads(trained: Trained, batches: Iterator[Batch], bad: BadRows, due: int) -
         yield _Read(batch, encoder.n_features, bad.count, state)
 
 
-def _encoded(encoder: Any, chunks: Iterator[Any], bad: BadRows, learning: bool, labelled: bool) -> Iterator[Batch]:
+def encoded(encoder: Any, chunks: Iterator[Any], bad: BadRows, learning: bool, labelled: bool) -> Iterator[Batch]:
     """Batches in order; what can be done of a chunk apart from the others is done in a thread for each processor."""
     with ThreadPoolExecutor(os.cpu_count(), "tunefree-prepare") as pool:
         waiting: deque[Future[Any]] = deque()
@@ -382,7 +382,7 @@ def _encoded(encoder: Any, chunks: Iterator[Any], bad: BadRows, learning: bool, 
             yield encoder.finish(waiting.popleft().result(), learning, bad)
 
 
-def _ahead(items: Iterator[Any], depth: int = 2) -> Iterator[Any]:
+def ahead(items: Iterator[Any], depth: int = 2) -> Iterator[Any]:
     """The same items, made in a thread of their own up to ``depth`` ahead, so that reading and learning overlap."""
     waiting: queue.Queue[tuple[bool, Any]] = queue.Queue(depth)
     stop = threading.Event()
@@ -431,59 +431,3 @@ def _check_learned(trained: Trained, source: Source) -> None:
             source.name,
             remedy="give data with at least two classes, or pass --task regression",
         )
-
-
-class Predicted(NamedTuple):
-    """Predictions of a batch."""
-
-    batch: Batch
-    predictions: np.ndarray  # (n, K) margins, or (n, 1) numbers
-
-
-def predict(trained: Trained, source: Source, bad: BadRows, labelled: bool = False) -> Iterator[Predicted]:
-    """Predict the rows of a source, batch by batch.
-
-    Parameters
-    ----------
-    trained : Trained
-    source : Source
-    bad : BadRows
-        What happens to rows that cannot be used.
-    labelled : bool, default False
-        Whether each row must have a target (to be evaluated).
-    """
-    if source.kind != trained.kind:
-        raise DataError(
-            f"the model was trained on {trained.kind} data, this is {source.kind}",
-            source.name,
-            remedy="give data of the same kind, or pass --format",
-        )
-    types = trained.encoder.types() if source.kind == "table" else None
-    linear = trained.model.linear()
-
-    for batch in _ahead(_encoded(trained.encoder, source.chunks(bad=bad, types=types), bad, False, labelled)):
-        yield Predicted(batch, trained.model.predict(batch.rows, linear))
-
-
-class Evaluation(NamedTuple):
-    """How a model does on data it has not seen."""
-
-    tally: Tally
-    squares: float  # weighted sum of squared errors (regression)
-    unseen: int  # rows whose label was never seen in training: errors, but without a loss
-    unseen_weight: float  # sum of their weights
-
-
-def evaluate(trained: Trained, source: Source, bad: BadRows) -> Evaluation:
-    """Loss and error of a model on a labelled source."""
-    tally, squares, unseen, unseen_weight = Tally(), 0.0, 0, 0.0
-    for batch, predictions in predict(trained, source, bad, labelled=True):
-        y = target_of(trained.model, batch)
-        suffered, errors = trained.model.losses(y, predictions), trained.model.errors(y, predictions)
-        strange = np.isnan(suffered)
-        unseen, unseen_weight = unseen + int(strange.sum()), unseen_weight + float(batch.weight[strange].sum())
-        tally.add(batch.weight, np.where(strange, 0.0, suffered), errors)
-        squares += float((batch.weight * np.minimum(errors, 1e150) ** 2).sum())
-    if tally.rows == 0:
-        raise DataError("there are no rows", source.name, remedy="check that it is the file you mean")
-    return Evaluation(tally, squares, unseen, unseen_weight)
