@@ -14,8 +14,9 @@ from sklearn import datasets
 from tests.strategies import KINDS, OBJECTIVES, streams
 from tunefree import losses, objectives, passes, rows
 from tunefree.certificate import Evidence, best_lower_bound, certify, widened
-from tunefree.model import Labels, Model
+from tunefree.model import Model
 from tunefree.objectives import true_slope
+from tunefree.targets import Labels
 
 LEARNERS = ["scinol1", "scinol2", "pistol"]
 

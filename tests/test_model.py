@@ -10,8 +10,9 @@ import pytest
 from tunefree import storage
 from tunefree.errors import DataError, ModelError
 from tunefree.learners import ALL
-from tunefree.model import Labels, Model, loss_of
+from tunefree.model import Model
 from tunefree.rows import dense, part
+from tunefree.targets import Labels, loss_of
 
 every = pytest.mark.parametrize(
     ("learner", "average"),

@@ -19,7 +19,7 @@ LAYERS = [
     {"objectives"},
     {"certificate", "pool"},
     {"passes"},
-    {"members"},
+    {"members", "targets"},
     {"model"},
     {"selection", "stream"},
     {"training", "estimators"},

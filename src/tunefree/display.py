@@ -15,9 +15,10 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from tunefree.evaluation import Evaluation
-from tunefree.model import Model, Tally, chosen
+from tunefree.model import Model
 from tunefree.rows import entry, row, size
 from tunefree.stream.source import Source
+from tunefree.targets import Tally, chosen
 from tunefree.training import Step, Trained, Watcher
 
 _LINE_SECONDS = 10.0  # between progress lines where there is no terminal to draw a bar on

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.errors import DataError
-from tunefree.model import Tally
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import Source
+from tunefree.targets import Tally
 from tunefree.training import Trained, ahead, encoded, target_of
 
 

@@ -15,110 +15,27 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from tunefree import losses, objectives, passes, views
+from tunefree import objectives, passes, views
+from tunefree.certificate.evidence import Certificate, Evidence, certify, widened
+from tunefree.certificate.risk import Progressive
 from tunefree.errors import DataError, ModelError
 from tunefree.learners import ALL
 from tunefree.members import Member, filled, flatten
 from tunefree.pool import MEMBERS, Mixture, Setting, without
 from tunefree.rows import n_rows, part, parts, with_parts
+from tunefree.targets import Labels, Tally, chosen, loss_of
 
-CLASSIFICATION_LOSSES: dict[str, Any] = {
-    "logistic": losses.Logistic,
-    "hinge": losses.Hinge,
-    "smoothed-hinge": losses.SmoothedHinge,
-    "squared-hinge": losses.SquaredHinge,
-    "exponential": losses.Exponential,
-    "square": losses.Square,
-}
-REGRESSION_LOSSES: dict[str, Any] = {
-    "square": losses.Square,
-    "absolute": losses.Absolute,
-    "power": losses.power_loss,
-    "epsilon-insensitive": losses.epsilon_insensitive,
-    "huber": losses.huber,
-    "quantile": losses.quantile,
-}
 MANY_CLASSES = 1000
 PIECE = 8192  # rows learned at a time by the members of a pool: what they predict is kept until it is mixed
 FEW = 256  # rows that do not pay for a thread
 FIRST_REVIEW = 64  # judged rows after which shares are first written down; then at each power of two
 FIRST_FAREWELL = 2**15  # judged rows after which members may be let go
+MOST_NATS = 10.0  # log-losses are cut there where the risk of predictions is bounded
 NEGLIGIBLE = 1e-4  # share below which one is
-
-
-def loss_of(task: str, name: str | None) -> Any:
-    """The loss called ``name``, its parameters behind colons: ``logistic``, ``huber:1.5``, ``quantile:0.9``.
-
-    Parameters
-    ----------
-    task : {"classification", "regression"}
-    name : str or None
-        None for the logistic loss, or the square loss in regression.
-
-    Raises
-    ------
-    ModelError
-        For a name or parameters that make no loss of this task.
-
-    Examples
-    --------
-    >>> loss_of("regression", "huber:2").delta
-    2.0
-    """
-    known = REGRESSION_LOSSES if task == "regression" else CLASSIFICATION_LOSSES
-    kind, *parameters = (name or next(iter(known))).split(":")
-    if kind not in known:
-        raise ModelError(f"unknown loss {kind!r} for {task}; choose one of {', '.join(known)}")
-    if parameters and isinstance(known[kind], type):
-        raise ModelError(f"the {kind} loss has no parameter; write {kind}")
-    try:
-        return known[kind](*map(float, parameters))
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"loss {name!r}: {error}") from None
-
-
-class Labels(NamedTuple):
-    """The labels of some rows: distinct values, and which of them each row has."""
-
-    values: list[Any]
-    codes: np.ndarray  # (n,) int64
-
-    @classmethod
-    def of(cls, y: Any) -> Labels:
-        """From an array of labels."""
-        values, codes = np.unique(np.asarray(y), return_inverse=True)
-        return cls(values.tolist(), codes.reshape(-1).astype(np.int64))
-
-
-@dataclass
-class Tally:
-    """Sums over the rows of a stream, each predicted before it was learned."""
-
-    rows: int = 0
-    weight: float = 0.0  # sum of sample weights
-    loss: float = 0.0  # weighted sum of losses
-    errors: float = 0.0  # weighted sum of wrong classes, or of absolute errors in regression
-
-    def add(self, weight: np.ndarray, suffered: np.ndarray, errors: np.ndarray) -> None:
-        """Add a batch; sums run row by row, so that they do not depend on where batches are cut."""
-        self.rows += len(weight)
-        self.weight = _running(self.weight, weight)
-        self.loss = _running(self.loss, weight * suffered)
-        self.errors = _running(self.errors, weight * errors)
-
-    def mean_loss(self) -> float:
-        return self.loss / self.weight if self.weight > 0 else 0.0
-
-    def mean_error(self) -> float:
-        return self.errors / self.weight if self.weight > 0 else 0.0
-
-
-def _running(start: float, terms: np.ndarray) -> float:
-    return float(np.minimum(np.cumsum(np.concatenate([[start], terms]))[-1], 1e308))
 
 
 @dataclass
@@ -167,6 +84,10 @@ class Model:
     members: list[Member] = field(default_factory=list)
     mixture: Any = None
     views: dict[str, Any] = field(default_factory=dict)  # those that members look through, once they have seen rows
+    evidence: Any = None  # of the first pass, for certificates
+    risks: dict[str, Progressive] = field(
+        default_factory=lambda: {"error": Progressive(), "log_loss": Progressive(10.0)}
+    )
 
     def __post_init__(self) -> None:
         check_choice(self.task, self.learner, self.loss, self.average, self.settings, self.view)
@@ -179,6 +100,8 @@ class Model:
             for setting in self.roster
         ]
         self.mixture = Mixture.create(len(self.members), 1.0 if self.task == "classification" else math.inf)
+        self.evidence = Evidence.create(self.n_features, self.n_outputs)
+        self.risks = self.risks or {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
 
     @property
     def n_outputs(self) -> int:
@@ -206,9 +129,12 @@ class Model:
         for member in self.members:
             if self.n_features > member.room:
                 member.grow(max(self.n_features, 2 * member.room), self.n_outputs)
+        if self.n_features > len(self.evidence.coordinates):
+            room = max(self.n_features, 2 * len(self.evidence.coordinates))
+            self.evidence = widened(self.evidence, room, self.n_outputs, self.objective)
 
     def learn(
-        self, X: Any, y: Any, weight: np.ndarray, judged: np.ndarray | None = None
+        self, X: Any, y: Any, weight: np.ndarray, judged: np.ndarray | None = None, again: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
         """Learn a block of rows in order.
 
@@ -221,6 +147,8 @@ class Model:
             Sample weights; a row of weight 0 is predicted but not learned.
         judged : (n,) array, optional
             Weights with which members are judged, ``weight`` if None; 0 for rows that they have learned before.
+        again : bool, default False
+            Whether the rows were learned before: they then tell nothing new to views and to certificates.
 
         Returns
         -------
@@ -235,7 +163,8 @@ class Model:
         for stop, label in [*new, (n_rows(X), None)]:
             for first, last in self._pieces(judged, start, stop):
                 targets = codes[first:last] if self.task == "regression" else self._targets(codes[first:last])
-                pieces.append(self._piece(part(X, first, last), targets, weight[first:last], judged[first:last]))
+                rows = part(X, first, last)
+                pieces.append(self._piece(rows, targets, weight[first:last], judged[first:last], again))
             if label is not None:
                 self.add_class(label)
             start = stop
@@ -253,9 +182,11 @@ class Model:
         edges = [*sorted(cut for cut in cuts if cut < stop), stop] if stop > start else []
         return pairwise(edges)
 
-    def _piece(self, X: Any, y: np.ndarray, weight: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _piece(
+        self, X: Any, y: np.ndarray, weight: np.ndarray, judged: np.ndarray, again: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
         y, weight, judged = (np.ascontiguousarray(array) for array in (y, weight, judged))
-        seen = self._look(X, np.where(judged > 0.0, weight, 0.0))
+        seen = self._look(X, np.zeros(len(y)) if again else weight)
         predictions = np.empty((len(self.members), len(y), self.n_outputs))
         _each(
             lambda member, written: member.learn(seen[member.setting.view], y, weight, written),
@@ -268,7 +199,27 @@ class Model:
             passes.mix(self.mixture, self.objective, y, judged, predictions, mixed)
             self._review()
         passes.measure(self.objective, y, mixed, suffered)
+        if not again:
+            self._witness(X, y, judged, mixed, suffered)
         return mixed, suffered
+
+    def _witness(
+        self, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, suffered: np.ndarray
+    ) -> None:
+        """Gather what certificates are made of."""
+        passes.witness(self.evidence, self.objective, X, y, weight, predictions, suffered)
+        if self.task == "classification":
+            codes = np.where(y > 0, 1, 0) if self.n_outputs == 1 else y
+            kept = weight > 0
+            self.risks["error"].add(weight[kept], (chosen(predictions) != codes)[kept])
+            self.risks["log_loss"].add(weight[kept], suffered[kept])
+
+    def certificate(self) -> Certificate:
+        """What is known of every linear model on the rows of the first pass."""
+        known = self.evidence._replace(
+            features=self.evidence.features[: self.n_features], coordinates=self.evidence.coordinates[: self.n_features]
+        )
+        return certify(known, self.objective)
 
     def _look(self, X: Any, learns: np.ndarray) -> dict[str, Any]:
         """The rows as each view shows them; the views learn from rows of weights above 0."""
@@ -321,6 +272,7 @@ class Model:
             for member in self.members:
                 member.grow(member.room, self.n_outputs, first=1 if before == 1 else 0)
                 member.objective = self._objective(getattr(member.objective, "steepest", 0.0))
+            self.evidence = widened(self.evidence, len(self.evidence.coordinates), self.n_outputs, self.objective)
 
     def errors(self, y: Any, predictions: np.ndarray) -> np.ndarray:
         """1 where a predicted class is wrong, else 0; in regression the absolute error."""
@@ -401,6 +353,7 @@ class Model:
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same model, to the last bit."""
         arrays, scalars = flatten("mixture", self.mixture, self.n_features)
+        arrays |= flatten("evidence", self.evidence, self.n_features)[0]
         for name, view in self.views.items():
             arrays |= flatten(f"views.{name}", view, self.n_features)[0]
         headers = []
@@ -411,19 +364,22 @@ class Model:
         plain = {name: getattr(self, name) for name in _PLAIN}
         roster = [setting._asdict() for setting in self.roster]
         rest = {"roster": roster, "members": headers, "views": sorted(self.views), "scalars": scalars}
-        return arrays, plain | rest | {"tally": asdict(self.tally)}
+        risks = {name: asdict(risk) for name, risk in self.risks.items()}
+        return arrays, plain | rest | {"tally": asdict(self.tally), "risks": risks}
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Model:
         """The model that :meth:`save_state` wrote down."""
         roster = [Setting(**setting) for setting in header["roster"]]
         plain = {name: header[name] for name in _PLAIN}
-        model = cls(**plain, tally=Tally(**header["tally"]), roster=roster)
+        risks = {name: Progressive(**risk) for name, risk in header["risks"].items()}
+        model = cls(**plain, tally=Tally(**header["tally"]), roster=roster, risks=risks)
         for m, (member, saved) in enumerate(zip(model.members, header["members"], strict=True)):
             prefix = f"{m}."
             own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
             member.restore(own, saved)
         model.mixture = filled("mixture", model.mixture, arrays, header["scalars"])
+        model.evidence = filled("evidence", model.evidence, arrays, {})
         for name in header["views"]:
             blank = views.ALL[name].create(len(arrays[f"views.{name}.centres"]))
             model.views[name] = filled(f"views.{name}", blank, arrays, {})
@@ -473,11 +429,6 @@ def _workers() -> ThreadPoolExecutor:
 
 if hasattr(os, "register_at_fork"):  # threads do not survive a fork
     os.register_at_fork(after_in_child=_workers.cache_clear)
-
-
-def chosen(margins: np.ndarray) -> np.ndarray:
-    """The class with the largest margin; with one margin, class 1 where it is positive."""
-    return (margins[:, 0] > 0).astype(np.int64) if margins.shape[1] == 1 else margins.argmax(axis=1)
 
 
 def _joined(pieces: list[np.ndarray], n_outputs: int) -> np.ndarray:

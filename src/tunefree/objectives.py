@@ -134,7 +134,8 @@ def first_power(power, number):
 @compiled.inline
 def known(bound, weight, margin):
     """The scale of a round; what is known of its slope is never so small that a feature over it would overflow."""
-    return Scale(max(bound * weight, 1e-150) if bound > 0.0 else 0.0, margin, weight)
+    steepest = bound * weight
+    return Scale(max(steepest, 1e-150) if steepest > 0.0 else 0.0, margin, weight)
 
 
 @compiled.inline

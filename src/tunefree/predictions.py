@@ -13,10 +13,11 @@ from pyarrow import csv, parquet
 
 from tunefree.errors import ModelError
 from tunefree.evaluation import Predicted, predict
-from tunefree.model import Model, chosen
+from tunefree.model import Model
 from tunefree.storage import whole_file
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import Source
+from tunefree.targets import chosen
 from tunefree.training import Trained
 
 

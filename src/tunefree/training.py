@@ -19,10 +19,11 @@ import pyarrow as pa
 
 from tunefree import storage
 from tunefree.errors import DataError, ModelError
-from tunefree.model import Labels, Model, Tally
+from tunefree.model import Model
 from tunefree.stream.arrays import to_numpy
 from tunefree.stream.batch import BadRows, Batch, Position
 from tunefree.stream.source import Source, encoder_of
+from tunefree.targets import Labels, Tally
 
 KIND = "linear"
 SOME_HELD_OUT = 10  # one row of so many, where a number of passes is to be found
@@ -325,7 +326,8 @@ def _one_pass(trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkp
         held_out = _held_out(trained.plan.every, progress.rows, n)
         # Members are judged by rows that they have not learned: all in the first pass.
         judged = batch.weight if progress.number == 0 else np.where(held_out, batch.weight, 0.0)
-        predictions, suffered = model.learn(batch.rows, y, np.where(held_out, 0.0, batch.weight), judged)
+        weight = np.where(held_out, 0.0, batch.weight)
+        predictions, suffered = model.learn(batch.rows, y, weight, judged, again=progress.number > 0)
         errors = model.errors(y, predictions)
         for tally, rows in ((progress.progressive[-1], ~held_out), (progress.held_out[-1], held_out)):
             tally.add(batch.weight[rows], suffered[rows], errors[rows])

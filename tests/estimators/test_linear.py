@@ -25,8 +25,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tunefree.estimators import PiSTOLClassifier, PiSTOLRegressor, ScInOLClassifier, ScInOLRegressor, validation
-from tunefree.model import Labels, Model
+from tunefree.model import Model
 from tunefree.rows import dense
+from tunefree.targets import Labels
 
 CLASSIFIERS = (ScInOLClassifier, PiSTOLClassifier)
 REGRESSORS = (ScInOLRegressor, PiSTOLRegressor)

@@ -14,8 +14,9 @@ from tests.strategies import KINDS, as_dense
 from tunefree import losses, objectives, passes, storage
 from tunefree.errors import ModelError
 from tunefree.learners import Adam, AveragedSGD, CoordinateGradientDescent, GradientDescent, Perceptron, oracle_rates
-from tunefree.model import Labels, Model
+from tunefree.model import Model
 from tunefree.rows import dense, part
+from tunefree.targets import Labels
 
 LOGISTIC = objectives.Binary(losses.Logistic(), 0.0)
 seeds = given(seed=st.integers(0, 2**32))

@@ -12,7 +12,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from tunefree.estimators import validation
-from tunefree.model import Labels, Model, loss_of
+from tunefree.model import Model
+from tunefree.targets import Labels, loss_of
 
 LARGEST = np.finfo(np.float64).max
 
@@ -28,7 +29,7 @@ class _Learned:
         """Learn a block; rows with ``counts`` enter the progressive loss, and members are judged by them."""
         self._linear = None
         judged = weight if counts is not None else np.zeros(len(weight))
-        predictions, suffered = self.model.learn(X, y, weight, judged)
+        predictions, suffered = self.model.learn(X, y, weight, judged, again=counts is None)
         if counts is not None:
             self.model.tally.add(counts, suffered, self.model.errors(y, predictions))
 

@@ -10,9 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from tunefree.estimators import validation
 from tunefree.estimators.base import LinearClassifier, LinearEstimator, LinearRegressor
-from tunefree.model import Model, loss_of
+from tunefree.model import Model
 from tunefree.pool import without
 from tunefree.selection import Found, find_passes
+from tunefree.targets import loss_of
 
 HELD_OUT = 10  # one round of so many is held out while the number of passes is found
 FEWEST = 40  # rounds that are too few to hold any out

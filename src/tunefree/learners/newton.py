@@ -134,7 +134,7 @@ def predict_newton(state, x, scale, margins):
             total = 0.0
             for e in range(size(x)):
                 j, x_j = entry(x, e)
-                total += state.coordinates[j, k].weights * (x_j * state.features[j].inverse)
+                total += state.coordinates[j, k].weights * bounded(x_j * state.features[j].inverse)
             margins[k] = bounded(total)
 
 

@@ -188,7 +188,8 @@ def predict_coordinate_pistol(state, x, scale, margins):
             see(state, j, size_of_x)
         if x_j != 0.0 and state.features[j].largest > 0.0:
             for k in range(len(state.outputs)):
-                margins[k] += coordinate(state, j, k) * factor(state, k) * (x_j / state.features[j].largest)
+                ratio = bounded(x_j / state.features[j].largest)  # large only in a row without weight
+                margins[k] = bounded(margins[k] + coordinate(state, j, k) * factor(state, k) * ratio)
 
 
 @coordinate.register(CoordinatePiSTOL)

@@ -91,13 +91,14 @@ def predict_scinol1(state, x, scale, margins):
         j, x_j = entry(x, e)
         feature = state.features[j]
         share = (scale.slope * x_j * feature.inverse) ** 2 * rounds
-        if share > 0.0:
+        if x_j != 0.0:
             for k in range(len(state.outputs)):
                 own = state.coordinates[j, k]
-                if scale.margin > own.endowed:  # what the stake had been, had the natural margin been known before
-                    own.stakes = own.stakes / own.endowed * scale.margin if own.endowed > 0.0 else epsilon
-                    own.endowed = scale.margin
-                own.stakes = min(own.stakes, epsilon * (own.squares + feature.largest**2) / share)
+                if share > 0.0:  # a row that will be learned
+                    if scale.margin > own.endowed:  # what the stake had been, had the natural margin been known before
+                        own.stakes = own.stakes / own.endowed * scale.margin if own.endowed > 0.0 else epsilon
+                        own.endowed = scale.margin
+                    own.stakes = min(own.stakes, epsilon * (own.squares + feature.largest**2) / share)
                 own.bets = bet_scinol1(feature, own)
     combine(state, x, margins)
 
