@@ -324,9 +324,9 @@ def _one_pass(trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkp
         n, y = len(batch.weight), target_of(model, batch)
         model.make_room(read.n_features)
         held_out = _held_out(trained.plan.every, progress.rows, n)
-        # Members are judged by rows that they have not learned: all in the first pass.
-        judged = batch.weight if progress.number == 0 else np.where(held_out, batch.weight, 0.0)
         weight = np.where(held_out, 0.0, batch.weight)
+        # Members are judged by rows that they have not learned: in further passes these are the ones held out.
+        judged = weight if progress.number == 0 else np.where(held_out, batch.weight, 0.0)
         predictions, suffered = model.learn(batch.rows, y, weight, judged, again=progress.number > 0)
         errors = model.errors(y, predictions)
         for tally, rows in ((progress.progressive[-1], ~held_out), (progress.held_out[-1], held_out)):
