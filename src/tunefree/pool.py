@@ -43,7 +43,7 @@ MEMBERS: tuple[Setting, ...] = (
     Setting("adagrad", {"eta": 0.5}, "steady"),
     Setting("nag", {"eta": 0.5}, "steady"),
     Setting("nag", {"eta": 2.0}, "steady"),
-    Setting("cocob", {"alpha": 100.0}, "steady"),
+    Setting("nag", {"eta": 10.0}, "steady"),
     Setting("cocob", {"alpha": 100.0}, "raw"),
     Setting("nag", {"eta": 10.0}, "raw"),
     Setting("scinol2", {"epsilon": 1.0}, "raw"),

@@ -41,6 +41,7 @@ class Steady(NamedTuple):
 
     centres: np.ndarray  # (p,) in place
     distances: np.ndarray  # (p,) typical distance of the non-zeros of a column from its centre, in place
+    counts: np.ndarray  # (p,) non-zeros learned of a column, in place
     size: np.ndarray  # () typical size of the entries of a sparse row, in place
     rounds: np.ndarray  # () rows learned, in place
     filled: np.ndarray  # () rows learned that had sparse entries, in place
@@ -48,7 +49,8 @@ class Steady(NamedTuple):
     @classmethod
     def create(cls, n_columns: int) -> Steady:
         """A view that has seen nothing of ``n_columns`` dense columns."""
-        return cls(np.zeros(n_columns), np.zeros(n_columns), np.zeros(()), np.zeros(()), np.zeros(()))
+        columns = np.zeros(n_columns), np.zeros(n_columns), np.zeros(n_columns)
+        return cls(*columns, np.zeros(()), np.zeros(()), np.zeros(()))
 
 
 ALL: dict[str, Any] = {"centred": Centred, "steady": Steady}
@@ -109,11 +111,9 @@ def meet_steady(view, numbers, entries):
         widest = WIDEST * typical if typical > 0.0 else abs(away)
         view.centres[c] = finite(view.centres[c] + rate * within(away, widest))
         if numbers[c] != 0.0:  # a zero tells nothing of the size of what it stands among
-            distance = abs(numbers[c] - view.centres[c])
-            if view.rounds[()] == 1.0:
-                view.distances[c] = abs(numbers[c])
-            else:
-                view.distances[c] = approach(typical, finite(distance), rate)
+            view.counts[c] += 1.0
+            distance = abs(numbers[c]) if view.rounds[()] == 1.0 else abs(numbers[c] - view.centres[c])
+            view.distances[c] = approach(typical, finite(distance), pace(view.counts[c]))
     if len(entries) > 0:
         view.filled[()] += 1.0
         view.size[()] = approach(view.size[()], mean_size(entries), pace(view.filled[()]))
