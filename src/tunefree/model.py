@@ -35,7 +35,8 @@ FEW = 256  # rows that do not pay for a thread
 FIRST_REVIEW = 64  # judged rows after which shares are first written down; then at each power of two
 FIRST_FAREWELL = 2**15  # judged rows after which members may be let go
 MOST_NATS = 10.0  # log-losses are cut there where the risk of predictions is bounded
-NEGLIGIBLE = 1e-4  # share below which one is
+NEGLIGIBLE = 0.01  # mean share below which one is
+FEWEST_MEMBERS = 2  # never let go: whatever comes, there is an alternative
 
 
 @dataclass
@@ -241,7 +242,7 @@ class Model:
         means = self.mixture.means
         shares = {member.name: float(share) for member, share in zip(self.members, means, strict=True)}
         self.history.append({"rows": rounds, "shares": shares})
-        stays = means >= NEGLIGIBLE
+        stays = (means >= NEGLIGIBLE) | (means >= np.sort(means)[-min(FEWEST_MEMBERS, len(means))])
         if rounds >= FIRST_FAREWELL and not stays.all():
             self.members = [member for member, kept in zip(self.members, stays, strict=True) if kept]
             self.roster = [member.setting for member in self.members]
