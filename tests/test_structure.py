@@ -19,7 +19,7 @@ LAYERS = [
     {"objectives"},
     {"pool"},
     {"passes"},
-    {"members"},
+    {"members", "calibration"},
     {"model"},
     {"stream"},
     {"training", "estimators"},
