@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import suppress
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from tunefree import calibration, storage
 from tunefree.calibration import Calibration
@@ -17,7 +20,7 @@ from tunefree.model import Labels, Model
 from tunefree.rows import dense, part
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.training import Plan, train
+from tunefree.training import Plan, Trained, Watcher, train
 
 
 def softmax(log_odds):
@@ -147,6 +150,33 @@ def test_saved_pickled_and_cut_models_go_on_alike(tmp_path, learner, loss, avera
     for other, probabilities in zip(models[1:], said[1:], strict=True):
         assert other.classes == model.classes
         np.testing.assert_array_equal(probabilities, said[0])
+
+
+def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch):
+    monkeypatch.setattr("tunefree.stream.arrow.CHUNK_ROWS", 1000)
+    X, y = stream(6000, ("a", "b", "c"))
+    columns = {f"x{j}": X.values[:, j] for j in range(4)}
+    parquet.write_table(pa.table(columns | {"y": y}), tmp_path / "data.parquet", row_group_size=1000)
+    source, plan = (tmp_path / "data.parquet"), Plan("y", learner="scinol2", loss="hinge", passes=2, holdout=0.1)
+    train(open_source(source), plan).save(tmp_path / "whole")
+
+    class Stop(Exception):
+        pass
+
+    class Stopping(Watcher):
+        steps = 0
+
+        def step(self, trained, step):
+            self.steps += 1
+            if self.steps > 4:
+                raise Stop
+
+    for _ in range(4):
+        with suppress(Stop):
+            train(open_source(source), plan, Stopping(), tmp_path / "checkpoint", 1500, resume=True)
+    assert Trained.load(tmp_path / "checkpoint").progress.number == 1
+    train(open_source(source), plan, Watcher(), tmp_path / "checkpoint", 1500, resume=True).save(tmp_path / "resumed")
+    assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
 def test_rows_that_are_not_judged_calibrate_nothing():

@@ -6,8 +6,7 @@ of one number, the margin. For several classes, Guo, Pleiss, Sun, Weinberger: On
 
     P(class k) = exp(a_k m_k + b_k) / sum_l exp(a_l m_l + b_l)
 
-Two classes with one margin are this with m_0 = 0. Probabilities of each class against the others, normalised
-afterwards, came out worse on all data tried.
+Two classes with one margin are this with m_0 = 0.
 
 Here a and b are learned along the stream, from margins predicted before their rows were learned: margins of rows that
 were learned are too good, and would make probabilities too bold. Nothing is to be tuned: the margins pass through the
