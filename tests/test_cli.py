@@ -103,11 +103,19 @@ def test_vowpal_wabbits_table(run, data, tmp_path):
 
 
 @pytest.mark.parametrize("loss", ["hinge", "smoothed-hinge", "squared-hinge", "exponential", "square"])
-def test_losses_without_probabilities(run, data, tmp_path, loss):
-    assert run("train", data, "-t", "rich", "-o", tmp_path / "m", "--loss", loss)[0] == 0
+def test_probabilities_of_other_losses(run, data, tmp_path, loss):
+    assert run("train", data, "-t", "rich", "-o", tmp_path / "m", "--loss", loss, "--learner", "scinol2")[0] == 0
     status, out, _ = run("predict", tmp_path / "m", data)
     assert status == 0
-    assert out.splitlines()[0] == '"prediction","margin[yes]"'
+    table = csv.read_csv(io.BytesIO(out.encode()))
+    assert table.column_names == ["prediction", "probability[no]", "probability[yes]"]
+    yes, rich = table["probability[yes]"].to_numpy(), np.array(people()["rich"]) == "yes"
+    figures = json.loads(run("evaluate", tmp_path / "m", data, "--json")[1])
+    assert figures["log_loss"] == pytest.approx(-np.log(np.where(rich, yes, 1 - yes)).mean())
+    assert figures["loss"] != pytest.approx(figures["log_loss"])
+    assert figures["log_loss"] < 0.95 * -np.log([rich.mean(), 1 - rich.mean()]) @ [rich.mean(), 1 - rich.mean()]
+    assert 0 < figures["calibration_error"] < 0.15
+    assert "calibration error" in run("evaluate", tmp_path / "m", data)[1]
 
 
 @pytest.mark.parametrize("loss", ["absolute", "huber:0.5", "quantile:0.9", "power:1.5", "epsilon-insensitive:0.1"])

@@ -19,7 +19,7 @@ LAYERS = [
     {"objectives"},
     {"certificate", "pool"},
     {"passes"},
-    {"members", "targets"},
+    {"members", "targets", "calibration"},
     {"model"},
     {"selection", "stream"},
     {"training", "estimators"},

@@ -167,7 +167,11 @@ def evaluate(
     delimiter: Delimiter = None,
     on_bad_row: OnBadRow = "error",
 ) -> None:
-    """Loss and error of a model on data with known targets."""
+    """Losses, error and calibration error of a model on data with known targets.
+
+    The calibration error compares the probability of each row's most probable class with how often it is right: the
+    mean distance, over 15 bins of equally many rows (by weight) in the order of that probability.
+    """
     from tunefree import display, evaluation
     from tunefree.stream.batch import BadRows
     from tunefree.training import Trained

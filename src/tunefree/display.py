@@ -170,20 +170,22 @@ def naming_columns(trained: Trained) -> list[tuple[str, int]]:
 
 def _losses(model: Model, tally: Tally) -> dict[str, str]:
     if model.task == "classification":
-        default = "log-loss" if (model.loss or "logistic") == "logistic" else "loss"
+        default = "log-loss" if model.calibration is None else "loss"
         return {default: f"{tally.mean_loss():.4f}", "error": f"{100 * tally.mean_error():.2f} %"}
     return {"loss": f"{tally.mean_loss():.6g}", "absolute error": f"{tally.mean_error():.6g}"}
 
 
 def show_evaluation(trained: Trained, result: Evaluation, as_json: bool) -> None:
-    """Loss and error on known targets."""
+    """Losses, errors and calibration on known targets."""
     model, tally = trained.model, result.tally
     figures: dict[str, float] = {"rows": tally.rows}
     if model.task == "classification":
         known = tally.weight - result.unseen_weight
-        name = "log_loss" if (model.loss or "logistic") == "logistic" else "loss"
-        figures[name] = tally.loss / known if known else math.nan
+        if model.calibration is not None:
+            figures["loss"] = tally.loss / known if known else math.nan
+        figures["log_loss"] = result.log_loss / known if known else math.nan
         figures["error"] = tally.mean_error()
+        figures["calibration_error"] = result.calibration_error
         if result.unseen:
             figures["rows_of_unseen_classes"] = result.unseen
     else:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree import objectives, passes, views
+from tunefree import calibration, objectives, passes, views
 from tunefree.certificate.evidence import Certificate, Evidence, certify, widened
 from tunefree.certificate.risk import Progressive
 from tunefree.errors import DataError, ModelError
@@ -86,9 +86,8 @@ class Model:
     mixture: Any = None
     views: dict[str, Any] = field(default_factory=dict)  # those that members look through, once they have seen rows
     evidence: Any = None  # of the first pass, for certificates
-    risks: dict[str, Progressive] = field(
-        default_factory=lambda: {"error": Progressive(), "log_loss": Progressive(10.0)}
-    )
+    risks: dict[str, Progressive] = field(default_factory=dict)  # of errors and log-losses in the first pass
+    calibration: Any = None  # for classes, where margins are no log-odds
 
     def __post_init__(self) -> None:
         check_choice(self.task, self.learner, self.loss, self.average, self.settings, self.view)
@@ -103,6 +102,8 @@ class Model:
         self.mixture = Mixture.create(len(self.members), 1.0 if self.task == "classification" else math.inf)
         self.evidence = Evidence.create(self.n_features, self.n_outputs)
         self.risks = self.risks or {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
+        if self.task == "classification" and not calibration.are_log_odds(self.learner, self.loss):
+            self.calibration = calibration.Calibration.create(len(self.classes))
 
     @property
     def n_outputs(self) -> int:
@@ -147,7 +148,8 @@ class Model:
         weight : (n,) array
             Sample weights; a row of weight 0 is predicted but not learned.
         judged : (n,) array, optional
-            Weights with which members are judged, ``weight`` if None; 0 for rows that they have learned before.
+            Weights with which members are judged and probabilities calibrated, ``weight`` if None; 0 for rows that
+            were learned before.
         again : bool, default False
             Whether the rows were learned before: they then tell nothing new to views and to certificates.
 
@@ -194,12 +196,14 @@ class Model:
             zip(self.members, predictions, strict=True),
             len(y),
         )
-        mixed, suffered = predictions[0], np.empty(len(y))
+        mixed = predictions[0]
         if len(self.members) > 1:
             mixed = np.empty_like(predictions[0])
             passes.mix(self.mixture, self.objective, y, judged, predictions, mixed)
             self._review()
-        passes.measure(self.objective, y, mixed, suffered)
+        if self.calibration is not None:
+            calibration.learn(self.calibration, mixed, y > 0 if self.n_outputs == 1 else y, judged)
+        suffered = _measured(self.objective, y, mixed)
         if not again:
             self._witness(X, y, judged, mixed, suffered)
         return mixed, suffered
@@ -213,7 +217,8 @@ class Model:
             codes = np.where(y > 0, 1, 0) if self.n_outputs == 1 else y
             kept = weight > 0
             self.risks["error"].add(weight[kept], (chosen(predictions) != codes)[kept])
-            self.risks["log_loss"].add(weight[kept], suffered[kept])
+            if self.calibration is None:
+                self.risks["log_loss"].add(weight[kept], suffered[kept])
 
     def certificate(self) -> Certificate:
         """What is known of every linear model on the rows of the first pass."""
@@ -269,6 +274,8 @@ class Model:
             )
         before = self.n_outputs
         self.classes.append(label)
+        if self.calibration is not None:
+            self.calibration = calibration.grown(self.calibration, len(self.classes))
         if self.n_outputs > before:
             for member in self.members:
                 member.grow(member.room, self.n_outputs, first=1 if before == 1 else 0)
@@ -334,21 +341,26 @@ class Model:
 
     def losses(self, y: Any, predictions: np.ndarray) -> np.ndarray:
         """The loss of each prediction; NaN for a label that was never seen in training."""
-        suffered = np.empty(len(predictions))
         if self.task == "regression":
-            passes.measure(self.objective, np.asarray(y, np.float64), np.ascontiguousarray(predictions), suffered)
-            return suffered
+            return _measured(self.objective, np.asarray(y, np.float64), predictions)
+        codes, known = self._known(y)
+        return np.where(known, _measured(self.objective, self._targets(codes), predictions), np.nan)
+
+    def log_losses(self, y: Labels, margins: np.ndarray) -> np.ndarray:
+        """Minus the logarithm of the probability of each class; NaN for a label that was never seen in training."""
+        codes, known = self._known(y)
+        log_odds = calibration.log_odds(self.calibration, margins)
+        return np.where(known, _measured(calibration.LOG_LOSS, codes.astype(np.float64), log_odds), np.nan)
+
+    def _known(self, y: Labels) -> tuple[np.ndarray, np.ndarray]:
+        """The class of each row, and whether it has one; 0 for one that has not."""
         codes, _ = self._codes(y)
-        known = codes < len(self.classes)
-        targets = self._targets(np.where(known, codes, 0))
-        passes.measure(self.objective, targets, np.ascontiguousarray(predictions), suffered)
-        return np.where(known, suffered, np.nan)
+        return np.where(codes < len(self.classes), codes, 0), codes < len(self.classes)
 
     def probabilities(self, margins: np.ndarray) -> np.ndarray:
-        """Class probabilities (n, classes) of margins under the logistic loss."""
-        if self.n_outputs == 1:
-            margins = np.column_stack([np.zeros(len(margins)), margins[:, 0]])
-        odds = np.exp(margins - margins.max(axis=1, keepdims=True))
+        """Class probabilities (n, classes) of margins, calibrated where margins are no log-odds."""
+        log_odds = calibration.log_odds(self.calibration, margins)
+        odds = np.exp(log_odds - log_odds.max(axis=1, keepdims=True))
         return odds / odds.sum(axis=1, keepdims=True)
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -357,6 +369,9 @@ class Model:
         arrays |= flatten("evidence", self.evidence, self.n_features)[0]
         for name, view in self.views.items():
             arrays |= flatten(f"views.{name}", view, self.n_features)[0]
+        if self.calibration is not None:
+            more = flatten("calibration", self.calibration, len(self.calibration.learner.features))
+            arrays, scalars = arrays | more[0], scalars | more[1]
         headers = []
         for m, member in enumerate(self.members):
             member_arrays, header = member.save_state(self.n_features)
@@ -381,6 +396,8 @@ class Model:
             member.restore(own, saved)
         model.mixture = filled("mixture", model.mixture, arrays, header["scalars"])
         model.evidence = filled("evidence", model.evidence, arrays, {})
+        if model.calibration is not None:
+            model.calibration = filled("calibration", model.calibration, arrays, header["scalars"])
         for name in header["views"]:
             blank = views.ALL[name].create(len(arrays[f"views.{name}.centres"]))
             model.views[name] = filled(f"views.{name}", blank, arrays, {})
@@ -430,6 +447,12 @@ def _workers() -> ThreadPoolExecutor:
 
 if hasattr(os, "register_at_fork"):  # threads do not survive a fork
     os.register_at_fork(after_in_child=_workers.cache_clear)
+
+
+def _measured(objective: Any, y: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+    suffered = np.empty(len(predictions))
+    passes.measure(objective, y, np.ascontiguousarray(predictions), suffered)
+    return suffered
 
 
 def _joined(pieces: list[np.ndarray], n_outputs: int) -> np.ndarray:

@@ -41,6 +41,21 @@ def learn(state, objective, X, y, weight, predictions):
 
 
 @compiled.entry
+def learn_apart(state, objective, X, y, weight, margins):
+    """Learn margins of which each has a row, and features, of its own: X holds K rows for each target."""
+    n_margins = margins.shape[1]
+    gradient, curvature = np.empty(n_margins), np.empty(n_margins)
+    for i in range(len(y)):
+        for k in range(n_margins):
+            predict(state, row(X, i * n_margins + k), scale(objective, weight[i]), margins[i, k : k + 1])
+        if weight[i] > 0.0:
+            objective = differentiate(objective, y[i], weight[i], margins[i], gradient, curvature)
+            for k in range(n_margins):
+                update(state, row(X, i * n_margins + k), gradient[k : k + 1], curvature[k : k + 1])
+    return objective
+
+
+@compiled.entry
 def mix(mixture, objective, y, weight, predictions, blended):
     losses = np.empty(len(predictions))
     for i in range(len(y)):

@@ -22,7 +22,7 @@ from tunefree.training import Trained
 
 
 def columns(model: Model, predicted: Predicted, numbered: bool = False) -> Any:
-    """A record batch: ``prediction``; for classes their probabilities (logistic loss) or else their margins.
+    """A record batch: ``prediction``; for classes their probabilities too.
 
     Parameters
     ----------
@@ -38,12 +38,8 @@ def columns(model: Model, predicted: Predicted, numbered: bool = False) -> Any:
         return pa.record_batch(table | {"prediction": predicted.predictions[:, 0]})
     classes = pa.array(model.classes)
     table["prediction"] = classes.take(pa.array(chosen(predicted.predictions)))
-    if (model.loss or "logistic") == "logistic":
-        name, values = "probability", model.probabilities(predicted.predictions)
-    else:
-        name, values = "margin", predicted.predictions
-    labels = model.classes[-values.shape[1] :]
-    return pa.record_batch(table | {f"{name}[{label}]": values[:, k] for k, label in enumerate(labels)})
+    values = model.probabilities(predicted.predictions)
+    return pa.record_batch(table | {f"probability[{label}]": values[:, k] for k, label in enumerate(model.classes)})
 
 
 def write(trained: Trained, source: Source, output: str, bad: BadRows) -> int:

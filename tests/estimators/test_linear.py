@@ -19,6 +19,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
 from sklearn.ensemble import VotingClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
@@ -345,14 +346,30 @@ def test_bad_parameters_are_named(cls, bad):
 
 
 @classifiers
-def test_only_the_logistic_loss_gives_probabilities(cls):
+@pytest.mark.parametrize("loss", ["hinge", "smoothed-hinge", "squared-hinge", "exponential", "square"])
+def test_every_loss_gives_probabilities(cls, loss):
+    X, y = table(1000)
+    model = cls(loss=loss).fit(X[:500], y[:500])
+    assert model.score(X, y) > 0.8
+    probabilities = model.predict_proba(X[500:])
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    np.testing.assert_allclose(model.predict_log_proba(X[500:]), np.log(probabilities))
+    _, counts = np.unique(y, return_counts=True)
+    blind = -np.log(counts / len(y)) @ (counts / len(y))
+    assert log_loss(y[500:], probabilities, labels=model.classes_) < 0.7 * blind
+
+
+@classifiers
+def test_probabilities_are_learned_of_rows_not_yet_learned(cls):
+    """More epochs move the margins, not what probabilities are made of them; a weight is worth as many copies."""
     X, y = table()
-    hinge = cls(loss="hinge").fit(X, y)
-    assert hinge.score(X, y) > 0.8
-    assert not hasattr(hinge, "predict_proba")
-    with pytest.raises(AttributeError) as raised:
-        hinge.predict_log_proba(X)
-    assert "loss='hinge'" in str(raised.value.__cause__)
+    heavy = cls(loss="hinge").fit(X, y, sample_weight=np.full(len(X), 2.0))
+    copies = cls(loss="hinge").fit(np.r_[X, X], np.r_[y, y])
+    np.testing.assert_array_equal(heavy.predict_proba(X), copies.predict_proba(X))
+    once, often = (cls(loss="hinge", epochs=epochs).fit(X, y)._learned.model for epochs in (1, 5))
+    margins = np.linspace(-3.0, 3.0, 12).reshape(-1, once.n_outputs)
+    assert not np.array_equal(once.mean_weights(), often.mean_weights())
+    np.testing.assert_array_equal(once.probabilities(margins), often.probabilities(margins))
 
 
 @classifiers

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state, compute_class_weight
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -129,12 +128,6 @@ class LinearEstimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _has_probabilities(estimator: Any) -> bool:
-    if estimator.loss == "logistic":
-        return True
-    raise AttributeError(f"probabilities need loss='logistic'; this is loss={estimator.loss!r}")
 
 
 def _union(known: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -296,9 +289,12 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         chosen = (margins[:, 0] > 0).astype(np.int64) if margins.shape[1] == 1 else margins.argmax(axis=1)
         return self.classes_[np.minimum(chosen, len(self.classes_) - 1)]
 
-    @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities; with the logistic loss only.
+        """Class probabilities.
+
+        With another loss than the logistic, probabilities are learned of the margins with which rows were predicted
+        before they were first learned. The most probable class may then differ from the one that is predicted, which
+        has the largest margin.
 
         Parameters
         ----------
@@ -314,9 +310,8 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
             return np.ones((len(margins), 1))
         return self._sorted(self._learned.model.probabilities(margins))
 
-    @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of the class probabilities; with the logistic loss only.
+        """Logarithms of the class probabilities.
 
         Parameters
         ----------

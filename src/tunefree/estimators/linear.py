@@ -34,8 +34,8 @@ class ScInOLClassifier(LinearClassifier):
         Algorithm 1 or 2 of the paper. The second bets a share of what it has won and is the better one on most data.
     loss : str, default="logistic"
         ``"logistic"`` (multinomial with more than two classes), ``"hinge"``, ``"smoothed-hinge"``,
-        ``"squared-hinge"``, ``"exponential"`` or ``"square"`` (each class against the others). Only the logistic loss
-        gives probabilities.
+        ``"squared-hinge"``, ``"exponential"`` or ``"square"`` (each class against the others). Probabilities are
+        those of the logistic loss, or with another one calibrated along the stream.
     epsilon : float, default=1.0
         Initial wealth a weight, in units of the target's spread; results depend on it little.
     epochs : int, default=10
@@ -222,8 +222,8 @@ class PiSTOLClassifier(LinearClassifier):
     ----------
     loss : str, default="logistic"
         ``"logistic"`` (multinomial with more than two classes), ``"hinge"``, ``"smoothed-hinge"``,
-        ``"squared-hinge"``, ``"exponential"`` or ``"square"`` (each class against the others). Only the logistic loss
-        gives probabilities.
+        ``"squared-hinge"``, ``"exponential"`` or ``"square"`` (each class against the others). Probabilities are
+        those of the logistic loss, or with another one calibrated along the stream.
     coordinate : bool, default=True
         One copy of the algorithm a feature, so that the scale of a feature does not matter. False: one for all
         features, invariant to the scale of the data as a whole only, and to rotation.

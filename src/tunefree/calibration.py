@@ -1,0 +1,128 @@
+"""Probabilities of margins that are no log-odds: those of hinges, of squares, of the perceptron.
+
+Platt: Probabilistic outputs for support vector machines (Advances in large margin classifiers, 2000): a logistic model
+of one number, the margin. For several classes, Guo, Pleiss, Sun, Weinberger: On calibration of modern neural networks
+(ICML 2017), section 4.2, vector scaling: an a and a b for each class k,
+
+    P(class k) = exp(a_k m_k + b_k) / sum_l exp(a_l m_l + b_l)
+
+Two classes with one margin are this with m_0 = 0.
+
+Here a and b are learned along the stream, from margins predicted before their rows were learned: margins of rows that
+were learned are too good, and would make probabilities too bold. Nothing is to be tuned: the margins pass through the
+steady view (they grow while a model learns, and a perceptron's may be of any size), and ScInOL2 learns log-loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from tunefree import passes
+from tunefree.learners import ScInOL2
+from tunefree.learners.contract import grow as with_room
+from tunefree.objectives import Multinomial
+from tunefree.rows import Sparse, n_rows, read_only, sparse
+from tunefree.views import Steady
+
+LOG_LOSS = Multinomial(1.0)
+MOST_PAIRS = 2**17  # of rows and classes, at a time
+
+
+def are_log_odds(learner: str, loss: str | None) -> bool:
+    """Whether margins are: the logistic loss makes them so where the learner heeds how steep it is."""
+    return (loss or "logistic") == "logistic" and learner != "perceptron"
+
+
+class Calibration(NamedTuple):
+    """From margins to log-odds, for K classes, at least two."""
+
+    view: Steady  # a column for each class
+    learner: ScInOL2  # feature 2k + 1 is the margin of class k, and feature 2k + 2 its constant
+
+    @classmethod
+    def create(cls, n_classes: int) -> Calibration:
+        """One that has seen nothing."""
+        n_classes = max(n_classes, 2)
+        return cls(Steady.create(n_classes), ScInOL2.create(2 * n_classes + 1))
+
+    @property
+    def n_classes(self) -> int:
+        """Classes there are an a and a b for."""
+        return len(self.view.centres)
+
+
+def grown(calibration: Calibration, n_classes: int) -> Calibration:
+    """The same for more classes, whose log-odds are 0 at first; those of the others do not move."""
+    new = max(n_classes - calibration.n_classes, 0)
+    view, n_features = calibration.view, 2 * (calibration.n_classes + new) + 1
+    view = view._replace(centres=np.pad(view.centres, (0, new)), distances=np.pad(view.distances, (0, new)))
+    return Calibration(view, with_room(calibration.learner, n_features, 1))
+
+
+def learn(calibration: Calibration, margins: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> None:
+    """Learn rows in order.
+
+    Parameters
+    ----------
+    calibration : Calibration
+    margins : (n, 1) or (n, K) array
+        Predicted before the rows were learned.
+    codes : (n,) array
+        The class of each row.
+    weight : (n,) array
+        Sample weights; rows of weight 0 are not learned.
+    """
+    codes = np.asarray(codes, np.float64)
+    for piece in _pieces(calibration, len(margins)):
+        rows = _rows(calibration, margins[piece], weight[piece])
+        predicted = np.empty((len(codes[piece]), calibration.n_classes))
+        passes.learn_apart(calibration.learner, LOG_LOSS, rows, codes[piece], weight[piece], predicted)
+
+
+def log_odds(calibration: Calibration | None, margins: np.ndarray) -> np.ndarray:
+    """Logarithms (n, K) of what is proportional to the probabilities; -inf where the margin is.
+
+    Parameters
+    ----------
+    calibration : Calibration or None
+        None where margins are log-odds themselves.
+    margins : (n, 1) or (n, K) array
+    """
+    if calibration is None:
+        return of_classes(margins)
+    n_features = len(calibration.learner.features)
+    weights, units = np.empty((n_features, 1)), np.empty(n_features)
+    passes.read(calibration.learner, weights, units)
+    scores = np.empty((len(margins) * calibration.n_classes, 1))
+    for piece in _pieces(calibration, len(margins)):
+        rows = _rows(calibration, margins[piece], np.zeros(len(margins[piece])))
+        first = piece.start * calibration.n_classes
+        passes.score(weights, units, rows, scores[first : first + n_rows(rows)])
+    return np.where(np.isneginf(of_classes(margins)), -np.inf, scores.reshape(-1, calibration.n_classes))
+
+
+def _pieces(calibration: Calibration, n: int) -> Iterator[slice]:
+    """Cut rows so that what is made of them is never much at a time."""
+    step = max(MOST_PAIRS // calibration.n_classes, 1)
+    return (slice(start, start + step) for start in range(0, n, step))
+
+
+def of_classes(margins: np.ndarray) -> np.ndarray:
+    """A margin for each class: the one margin of two classes is that of class 1."""
+    return np.column_stack([np.zeros(len(margins)), margins]) if margins.shape[1] == 1 else margins
+
+
+def _rows(calibration: Calibration, margins: np.ndarray, learns: np.ndarray) -> Sparse:
+    """A row for each row and class: the margin as the view shows it, and 1."""
+    numbers = of_classes(margins)
+    numbers = read_only(np.where(np.isneginf(numbers), 0.0, numbers), np.float64)
+    n, n_classes = numbers.shape
+    seen, nothing = np.empty((n, n_classes)), np.empty(0)
+    none = read_only(np.zeros(n + 1), np.int64)
+    passes.look(calibration.view, learns, numbers, none, read_only(nothing, np.float64), seen, nothing)
+    pairs = np.stack([seen, np.ones_like(seen)], axis=-1)
+    features = np.tile(np.arange(1, 2 * n_classes + 1), n)
+    return sparse(np.arange(0, pairs.size + 1, 2), features, pairs.reshape(-1), intercept=False)
