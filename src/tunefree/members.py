@@ -115,8 +115,9 @@ def flatten(prefix: str, state: Any, n_features: int) -> tuple[dict[str, np.ndar
         elif isinstance(value, np.ndarray):
             for field in value.dtype.names or ():
                 arrays[f"{key}.{field}"] = np.asarray(value[field][:n_features])
-            if value.dtype.names is None:  # matrices of features (K, d, d) are cut too
-                arrays[key] = value[:, :n_features, :n_features] if value.ndim == 3 else value
+            if value.dtype.names is None:  # what has features behind outputs is cut too: (K, d, d), (K, m, 1, d)
+                cut = (slice(None), slice(n_features), slice(n_features)) if value.ndim == 3 else ...
+                arrays[key] = value[..., :n_features] if value.ndim == 4 else value[cut]
         else:
             scalars[key] = float(value)
     return arrays, scalars
@@ -131,7 +132,8 @@ def filled(prefix: str, blank: Any, arrays: dict[str, np.ndarray], scalars: dict
         if hasattr(value, "_asdict"):
             fields[name] = filled(key, value, arrays, scalars)
         elif key in arrays:
-            value[tuple(map(slice, arrays[key].shape))] = arrays[key]
+            kept = tuple(slice(min(pair)) for pair in zip(value.shape, arrays[key].shape, strict=True))
+            value[kept] = arrays[key][kept]
         elif isinstance(value, np.ndarray) and value.dtype.names:
             for field in value.dtype.names:
                 value[field][: len(arrays[f"{key}.{field}"])] = arrays[f"{key}.{field}"]

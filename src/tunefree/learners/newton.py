@@ -11,9 +11,11 @@ each output, with C the inverse of the regularised sum of curvature * x x' so fa
 where the loss is straight moves the margin by no more than its natural size). Losses of straight pieces have g^2 for s.
 
 What is believed of weights at first makes this the one learner of ours that wants features of about size 1, as the
-steady view shows them. A feature that is larger than WIDE gets a unit of its own, a power of two. The matrix C
-costs d^2 numbers and operations an output and row. A row with a feature beyond the d for which this is affordable
-makes the learner give up for good: it predicts 0 from there on, at no cost, and leaves the field to others.
+steady view shows them. A feature that is larger than WIDE gets a unit of its own, a power of two.
+
+The matrix C costs d^2 numbers and operations an output and row. Corrections of it wait until there are DEPTH of them,
+so that it is read and written once for all; what waits is counted in. A row with a feature beyond the d for which this
+is affordable makes the learner give up for good: it predicts 0 from there on, at no cost, and leaves the field.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ from tunefree.learners.contract import (
 from tunefree.rows import entry, size
 
 MOST_NUMBERS = 2**18  # of all matrices together
+DEPTH = 4  # corrections that wait, as many as `take` takes at once
 STEEPEST = 1e200
 WIDE = 8.0  # what a feature may be in its unit
 FORGOTTEN = 2.0**10  # a feature that outgrows its unit by more starts anew: more would cancel all digits of C
@@ -52,9 +55,12 @@ class Newton(NamedTuple):
     #   prior      variance believed of unit_i w_i at first
     coordinates: np.ndarray  # (d, K) records, in place:
     #   weights    unit_i w_i
-    covariance: np.ndarray  # (K, side, side) C in units of the features, in place
+    covariance: np.ndarray  # (K, side, side) C in units of the features, without the corrections that wait, in place
+    corrections: np.ndarray  # (K, DEPTH, 1, side) C x of those that wait, in place
+    ratios: np.ndarray  # (DEPTH, K) s / (1 + s x'C x) of those that wait, in place
     directions: np.ndarray  # (side,) C x of the output at hand, in place
     outputs: Any  # what to loop over, see contract.outputs
+    waiting: np.ndarray  # () corrections that wait, in place
     used: np.ndarray  # () features below it may have been seen, in place
     given_up: np.ndarray  # () 1 once a row had a feature beyond the matrices, in place
     natural: np.ndarray  # () natural loss of the latest round, in place
@@ -65,9 +71,10 @@ class Newton(NamedTuple):
         """A learner that has seen nothing."""
         statistics = records(("inverse", "prior"), ("weights",), n_features, n_outputs)
         side = min(max(n_features, 2), math.isqrt(MOST_NUMBERS // n_outputs))
-        matrices = np.zeros((n_outputs, side, side)), np.zeros(side)
-        used, given_up, natural = np.zeros(()), np.zeros(()), np.zeros(())
-        return cls(*statistics, *matrices, outputs(n_outputs), used, given_up, natural, variance)
+        matrices = np.zeros((n_outputs, side, side)), np.zeros((n_outputs, DEPTH, 1, side))
+        vectors = np.zeros((DEPTH, n_outputs)), np.zeros(side)
+        waiting, used, given_up, natural = np.zeros(()), np.zeros(()), np.zeros(()), np.zeros(())
+        return cls(*statistics, *matrices, *vectors, outputs(n_outputs), waiting, used, given_up, natural, variance)
 
     def blank(self, n_features: int, n_outputs: int) -> Newton:
         return self.create(n_features, n_outputs)
@@ -81,36 +88,108 @@ def see(state, j, x_j, scale):
     growth = feature.inverse / inverse if feature.inverse > 0.0 else math.inf
     feature.inverse = inverse
     state.used[()] = max(state.used[()], j + 1.0)
-    used = int(state.used[()])
     if growth > FORGOTTEN:
         # The natural size of a weight over that of a slope: a loss that is nothing special has curvature 1 / prior.
         feature.prior = state.variance * min(max(scale.margin * scale.weight / scale.slope, 1e-30), 1e30)
-    for k in range(len(state.outputs)):
-        matrix = state.covariance[k]
-        if growth > FORGOTTEN:
-            matrix[j, :used] = 0.0
-            matrix[:used, j] = 0.0
-            matrix[j, j] = feature.prior
-            state.coordinates[j, k].weights = 0.0
-        else:
-            state.coordinates[j, k].weights = bounded(state.coordinates[j, k].weights * growth)
-            matrix[j, :used] *= growth
-            matrix[:used, j] *= growth
-            state.directions[:used] = matrix[j, :used]
-            shrink(state, k, (1.0 - 1.0 / growth**2) / feature.prior, state.directions[j], used)
+        rescale(state, j, 0.0)
+    else:
+        rescale(state, j, growth)
+        make_room(state)
+        for k in range(len(state.outputs)):  # what was believed at first is relative to the unit
+            project_feature(state, j, k)
+            correct(state, k, (1.0 - 1.0 / growth**2) / feature.prior, state.directions[j])
+        state.waiting[()] += 1.0
 
 
 @compiled.inline
-def shrink(state, k, curvature, spread, used):
-    """C - (C x)(C x)' s / (1 + s x'C x), with C x in ``directions``."""
-    ratio = curvature / (1.0 + curvature * spread)
-    if ratio > 0.0:
-        along = state.directions
+def rescale(state, j, growth):
+    """Express what is known of feature ``j`` in a unit ``growth`` times as large; 0 to know nothing of it."""
+    used, waiting = int(state.used[()]), int(state.waiting[()])
+    for k in range(len(state.outputs)):
+        state.coordinates[j, k].weights = bounded(state.coordinates[j, k].weights * growth)
         for i in range(used):
-            matrix, part = state.covariance[k, i], ratio * along[i]
-            if part != 0.0:
-                for m in range(used):
-                    matrix[m] -= part * along[m]
+            state.covariance[k, j, i] *= growth
+            state.covariance[k, i, j] *= growth
+        for w in range(waiting):
+            state.corrections[k, w, 0, j] *= growth
+        if growth == 0.0:
+            state.covariance[k, j, j] = state.features[j].prior
+
+
+@compiled.inline
+def take(state, k, i, used):
+    """Take all corrections from a row of the matrix at once."""
+    matrix, ratios = state.covariance[k, i], state.ratios
+    one, two = state.corrections[k, 0, 0], state.corrections[k, 1, 0]
+    three, four = state.corrections[k, 2, 0], state.corrections[k, 3, 0]
+    p, q, r, s = ratios[0, k] * one[i], ratios[1, k] * two[i], ratios[2, k] * three[i], ratios[3, k] * four[i]
+    for m in range(used):
+        matrix[m] -= (p * one[m] + q * two[m]) + (r * three[m] + s * four[m])
+
+
+@compiled.inline
+def make_room(state):
+    """Take the corrections that wait from the matrices, if there is no room for more."""
+    if state.waiting[()] == DEPTH:
+        used = int(state.used[()])
+        for k in range(len(state.outputs)):
+            for i in range(used):
+                take(state, k, i, used)
+        state.waiting[()] = 0.0
+
+
+@compiled.inline
+def correct(state, k, curvature, spread):
+    """Let C - (C x)(C x)' s / (1 + s x'C x) wait, with C x in ``directions``."""
+    used, place = int(state.used[()]), int(state.waiting[()])
+    for i in range(used):
+        state.corrections[k, place, 0, i] = state.directions[i]
+    state.ratios[place, k] = curvature / (1.0 + curvature * spread)
+
+
+@compiled.inline
+def count_waiting(state, k, w, part):
+    """Take a correction that waits from C x: ``part`` is its product with x."""
+    amount = state.ratios[w, k] * part
+    if amount != 0.0:
+        along, correction = state.directions, state.corrections[k, w, 0]
+        for i in range(int(state.used[()])):
+            along[i] -= amount * correction[i]
+
+
+@compiled.inline
+def project_feature(state, j, k):
+    """Write C e_j."""
+    for i in range(int(state.used[()])):
+        state.directions[i] = state.covariance[k, j, i]
+    for w in range(int(state.waiting[()])):
+        count_waiting(state, k, w, state.corrections[k, w, 0, j])
+
+
+@compiled.inline
+def project(state, x, k):
+    """Write C x, return x'C x."""
+    along, used = state.directions, int(state.used[()])
+    for i in range(used):
+        along[i] = 0.0
+    for e in range(size(x)):
+        j, x_j = entry(x, e)
+        ratio = x_j * state.features[j].inverse
+        if ratio != 0.0:
+            matrix = state.covariance[k, j]
+            for i in range(used):
+                along[i] += ratio * matrix[i]
+    for w in range(int(state.waiting[()])):
+        part = 0.0
+        for e in range(size(x)):
+            j, x_j = entry(x, e)
+            part += state.corrections[k, w, 0, j] * (x_j * state.features[j].inverse)
+        count_waiting(state, k, w, part)
+    spread = 0.0
+    for e in range(size(x)):
+        j, x_j = entry(x, e)
+        spread += along[j] * (x_j * state.features[j].inverse)
+    return max(spread, 0.0)
 
 
 @predict.register(Newton)
@@ -141,34 +220,16 @@ def predict_newton(state, x, scale, margins):
 @update.register(Newton)
 def update_newton(state, x, gradient, curvature):
     if state.given_up[()] == 0.0 and state.natural[()] > 0.0:
-        used = int(state.used[()])
+        make_room(state)
         for k in range(len(state.outputs)):
-            spread = project(state, x, k, used)
+            spread = project(state, x, k)
             steepness = min(gradient[k] * gradient[k] / state.natural[()], STEEPEST)
             step = gradient[k] / (1.0 + max(curvature[k], steepness) * spread)
-            for i in range(used):
+            for i in range(int(state.used[()])):
                 own = state.coordinates[i, k]
                 own.weights = bounded(own.weights - step * state.directions[i])
-            shrink(state, k, curvature[k] if curvature[k] > 0.0 else steepness, spread, used)
-
-
-@compiled.inline
-def project(state, x, k, used):
-    """Write C x, return x'C x."""
-    along = state.directions
-    along[:used] = 0.0
-    for e in range(size(x)):
-        j, x_j = entry(x, e)
-        ratio = x_j * state.features[j].inverse
-        if ratio != 0.0:
-            matrix = state.covariance[k, j]
-            for i in range(used):
-                along[i] += ratio * matrix[i]
-    spread = 0.0
-    for e in range(size(x)):
-        j, x_j = entry(x, e)
-        spread += along[j] * (x_j * state.features[j].inverse)
-    return max(spread, 0.0)
+            correct(state, k, curvature[k] if curvature[k] > 0.0 else steepness, spread)
+        state.waiting[()] += 1.0
 
 
 @coordinate.register(Newton)
