@@ -23,7 +23,8 @@ LAYERS = [
     {"model"},
     {"stream"},
     {"training", "estimators"},
-    {"predictions", "display"},
+    {"comparison"},
+    {"predictions", "display", "picture"},
     {"demonstration"},
     {"cli"},
 ]
