@@ -251,6 +251,16 @@ def test_progress_is_told_where_there_is_no_terminal(monkeypatch, capfd):
     assert "300 rows" in err
 
 
+def test_models_that_are_large_are_announced(monkeypatch, capfd):
+    plan = Plan(target="rich", hash_bits=10)
+    for limit, told in ((2**30, False), (2**10, True)):
+        monkeypatch.setattr(display, "_MUCH_MEMORY", limit)
+        compared = compare(open_source(people(50)), plan, FEW, display.ComparisonDisplay())
+        assert ("--hash-bits" in capfd.readouterr().err) == told
+    states = [member.state for contestant in compared.contestants for member in contestant.model.members]
+    assert compared.bytes > sum(state.coordinates.nbytes for state in states) > 14 * 2**10 * 8
+
+
 def test_the_command_has_an_example_in_its_help(run):  # noqa: F811
     assert "tunefree compare" in run("compare", "--help")[1]
     assert cli.compare.__doc__

@@ -22,6 +22,7 @@ from tunefree.stream.batch import Batch
 from tunefree.stream.source import Source
 from tunefree.training import Evaluation, Step, Trained, Watcher
 
+_MUCH_MEMORY = 2**30  # bytes of models together that are worth a word
 _LINE_SECONDS = 10.0  # between progress lines where there is no terminal to draw a bar on
 
 
@@ -254,6 +255,11 @@ class ComparisonDisplay(ComparisonWatcher):
         goal = f"'{comparison.plan.target}'" if comparison.plan.target else "the label"
         count = len(comparison.contestants)
         self.console.print(f"{comparison.task} of {goal}; loss {comparison.loss}; {count} learners on one pass")
+        if comparison.bytes > _MUCH_MEMORY:
+            self.console.print(
+                f"their models take {_memory(comparison)} at first; --learner names fewer of them, "
+                "--hash-bits makes them smaller"
+            )
         self.share = source.progress()
         self.bar.start()
 
@@ -324,8 +330,12 @@ def _costs(comparison: Comparison) -> list[str]:
 
 
 def _memory(comparison: Comparison) -> str:
-    kib = comparison.bytes / 2**10
-    return f"{kib:,.0f} KiB" if kib < 1000.0 else f"{kib / 2**10:,.1f} MiB"
+    size = float(comparison.bytes)
+    for unit in ("bytes", "KiB", "MiB"):
+        if size < 1000.0:
+            return f"{size:.3g} {unit}"
+        size /= 2**10
+    return f"{size:.3g} GiB"
 
 
 def _counted(count: int, noun: str) -> str:
