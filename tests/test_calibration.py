@@ -16,10 +16,11 @@ from tunefree import calibration, storage
 from tunefree.calibration import Calibration
 from tunefree.demonstration import TARGET, write_data
 from tunefree.evaluation import evaluate
-from tunefree.model import Labels, Model
+from tunefree.model import Model
 from tunefree.rows import dense, part
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
+from tunefree.targets import Labels
 from tunefree.training import Plan, Trained, Watcher, train
 
 

@@ -23,8 +23,8 @@ LAYERS = [
     {"model"},
     {"selection", "stream"},
     {"training", "estimators"},
-    {"evaluation"},
-    {"predictions", "display"},
+    {"evaluation", "comparison"},
+    {"predictions", "display", "picture"},
     {"demonstration"},
     {"cli"},
 ]

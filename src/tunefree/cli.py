@@ -25,6 +25,19 @@ Data = Annotated[
         show_default=False,
     ),
 ]
+Target = Annotated[str | None, typer.Option("--target", "-t", help="Column to predict.", show_default=False)]
+Task = Annotated[str | None, typer.Option(help="classification or regression; found from the target.")]
+Loss = Annotated[
+    str | None,
+    typer.Option(
+        help="logistic, hinge, smoothed-hinge, squared-hinge, exponential, square; in regression square, absolute, "
+        "huber:DELTA, quantile:TAU, power:P, epsilon-insensitive:EPSILON."
+    ),
+]
+Weight = Annotated[str | None, typer.Option(help="Column of sample weights.", show_default=False)]
+Ignore = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given again.")]
+Text = Annotated[list[str] | None, typer.Option(help="Column of texts; guessed by default.")]
+HashBits = Annotated[int, typer.Option(help="Hash features to 2^BITS instead of an exact dictionary.")]
 ModelFile = Annotated[Path, typer.Argument(help="A model that `tunefree train` wrote.", show_default=False)]
 Format = Annotated[
     str | None, typer.Option(help="csv, json, parquet, arrow, svmlight or vw; by default known by the name or text.")
@@ -53,15 +66,9 @@ def _common(
 def train(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="File to write the model to.", show_default=False)],
-    target: Annotated[str | None, typer.Option("--target", "-t", help="Column to predict.", show_default=False)] = None,
-    task: Annotated[str | None, typer.Option(help="classification or regression; found from the target.")] = None,
-    loss: Annotated[
-        str | None,
-        typer.Option(
-            help="logistic, hinge, smoothed-hinge, squared-hinge, exponential, square; in regression square, absolute, "
-            "huber:DELTA, quantile:TAU, power:P, epsilon-insensitive:EPSILON."
-        ),
-    ] = None,
+    target: Target = None,
+    task: Task = None,
+    loss: Loss = None,
     learner: Annotated[
         str,
         typer.Option(
@@ -82,10 +89,10 @@ def train(
     passes: Annotated[
         int, typer.Option(help="Passes over the data; the pool stops earlier once that pays no more.")
     ] = 1,
-    weight: Annotated[str | None, typer.Option(help="Column of sample weights.", show_default=False)] = None,
-    ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given again.")] = None,
-    text: Annotated[list[str] | None, typer.Option(help="Column of texts; guessed by default.")] = None,
-    hash_bits: Annotated[int, typer.Option(help="Hash features to 2^BITS instead of an exact dictionary.")] = 0,
+    weight: Weight = None,
+    ignore: Ignore = None,
+    text: Text = None,
+    hash_bits: HashBits = 0,
     holdout: Annotated[float, typer.Option(help="Share of the rows to hold out: predicted, never learned.")] = 0.0,
     format: Format = None,
     delimiter: Delimiter = None,
@@ -181,6 +188,56 @@ def evaluate(
     result = evaluation.evaluate(trained, _opened(data, format, delimiter), bad)
     _say_skipped(bad)
     display.show_evaluation(trained, result, json)
+
+
+@app.command()
+def compare(
+    data: Data,
+    target: Target = None,
+    task: Task = None,
+    loss: Loss = None,
+    learner: Annotated[
+        list[str] | None, typer.Option(help="A learner, or pool; may be given again. All of them by default.")
+    ] = None,
+    weight: Weight = None,
+    ignore: Ignore = None,
+    text: Text = None,
+    hash_bits: HashBits = 0,
+    format: Format = None,
+    delimiter: Delimiter = None,
+    on_bad_row: OnBadRow = "error",
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw progressive loss against rows: a .png, .svg or .pdf file.", show_default=False),
+    ] = None,
+    json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+) -> None:
+    """Teach every learner and the pool on one pass: who predicts best, and what a sweep would have cost.
+
+    Each row is predicted by all before any learns it. For instance:
+
+    tunefree compare people.csv --target income --plot people.png
+    """
+    from tunefree import comparison, display, picture, training
+
+    if plot:
+        picture.check(plot)
+    plan = training.Plan(
+        target=target,
+        task=task,
+        loss=loss,
+        weight=weight,
+        ignore=tuple(ignore or ()),
+        text=tuple(text) if text else None,
+        hash_bits=hash_bits,
+        skip_bad_rows=_skips(on_bad_row),
+    )
+    watcher = comparison.ComparisonWatcher() if quiet else display.ComparisonDisplay()
+    compared = comparison.compare(_opened(data, format, delimiter), plan, learner, watcher)
+    display.show_comparison(compared, json)
+    if plot:
+        picture.draw(compared, plot)
 
 
 @app.command()

@@ -233,8 +233,6 @@ def train(
     watcher = watcher or Watcher()
     if plan.passes > 1 and not source.rewindable:
         raise DataError("standard input can be read only once", remedy="save it to a file, or train with one pass")
-    if source.kind == "table" and plan.target is None:
-        raise DataError("no target is named", source.name, remedy="name the column to predict with --target")
     due = checkpoint_every if checkpoint else 0
     batches, bad = None, BadRows(plan.skip_bad_rows)
     if resume and checkpoint and Path(checkpoint).exists():
@@ -248,14 +246,16 @@ def train(
         _one_pass(trained, _reads(trained, batches or _rest(trained, source, bad), bad, due), watcher, checkpoint)
         progress.number, progress.position, progress.rows = progress.number + 1, Position(), 0
         batches, bad = None, BadRows(plan.skip_bad_rows)
-    _check_learned(trained, source)
+    check_learned(trained.model, progress.progressive[0].rows if progress.progressive else 0, source)
     progress.complete = True
     watcher.end(trained)
     return trained
 
 
-def _begun(source: Source, plan: Plan, bad: BadRows) -> tuple[Trained, Iterator[Batch]]:
-    """A model that has seen nothing, and the batches to learn; its task and first classes are found in the first."""
+def begin(source: Source, plan: Plan, bad: BadRows) -> tuple[str, list[Any], Any, Iterator[Batch]]:
+    """The task and the classes found in the first batch, the encoder, and all batches, the first included."""
+    if source.kind == "table" and plan.target is None:
+        raise DataError("no target is named", source.name, remedy="name the column to predict with --target")
     chunks = source.chunks(bad=bad)
     first = next(chunks, None)
     if first is None:
@@ -264,10 +264,15 @@ def _begun(source: Source, plan: Plan, bad: BadRows) -> tuple[Trained, Iterator[
     batch = encoder.encode(first, True, bad, True)
     task = plan.task or task_of(batch.target)
     classes = sorted(labels_of(batch.target).values) if task == "classification" else []
-    settings = dict(plan.settings)
-    model = Model(task, plan.learner, plan.loss, plan.average, settings, plan.view, classes, encoder.n_features)
-    rest = encoded(encoder, chunks, bad, True, True)
-    return Trained(model, encoder, source.kind, plan, Progress()), itertools.chain([batch], rest)
+    return task, classes, encoder, itertools.chain([batch], encoded(encoder, chunks, bad, True, True))
+
+
+def _begun(source: Source, plan: Plan, bad: BadRows) -> tuple[Trained, Iterator[Batch]]:
+    """A model that has seen nothing, and the batches to learn."""
+    task, classes, encoder, batches = begin(source, plan, bad)
+    settings, n_features = dict(plan.settings), encoder.n_features
+    model = Model(task, plan.learner, plan.loss, plan.average, settings, plan.view, classes, n_features)
+    return Trained(model, encoder, source.kind, plan, Progress()), batches
 
 
 def task_of(target: Any) -> str:
@@ -423,13 +428,13 @@ def ahead(items: Iterator[Any], depth: int = 2) -> Iterator[Any]:
         thread.join(timeout=1.0)  # longer only if it waits for more input, which may never come
 
 
-def _check_learned(trained: Trained, source: Source) -> None:
-    rows = trained.progress.progressive[0].rows if trained.progress.progressive else 0
+def check_learned(model: Model, rows: int, source: Source) -> None:
+    """Whether the rows of a source, so many of which could be used, were enough to learn from."""
     if rows == 0:
         raise DataError("no row could be used", source.name, remedy="see the messages about skipped rows")
-    if trained.model.task == "classification" and len(trained.model.classes) < 2:
+    if model.task == "classification" and len(model.classes) < 2:
         raise DataError(
-            f"the target has one class only, {trained.model.classes[0]!r}",
+            f"the target has one class only, {model.classes[0]!r}",
             source.name,
             remedy="give data with at least two classes, or pass --task regression",
         )
