@@ -10,18 +10,19 @@ from tunefree.learners.contract import bounded, coordinate, factor, magnitude, p
 from tunefree.objectives import differentiate, respond, scale, smoothness, suffer, true_slope
 from tunefree.pool import blend, confine, mix_row
 from tunefree.rows import entry, n_rows, row, size
-from tunefree.views import divisor, meet, number
+from tunefree.views import divisor, mean_size, meet, number
 
 
 @compiled.entry
 def look(view, learns, numbers, pointers, entries, seen_numbers, seen_entries):
     for i in range(len(numbers)):
         start, stop = pointers[i], pointers[i + 1]
+        size_of_entries = mean_size(entries[start:stop])
         if learns[i] > 0.0:
-            meet(view, numbers[i], entries[start:stop])
+            meet(view, numbers[i], size_of_entries)
         for c in range(numbers.shape[1]):
             seen_numbers[i, c] = number(view, c, numbers[i, c])
-        by = divisor(view, entries[start:stop])
+        by = divisor(view, size_of_entries)
         for e in range(start, stop):
             seen_entries[e] = entries[e] / by
 

@@ -23,6 +23,7 @@ from tunefree.objectives import Binary, Multinomial, OneAgainstAll, Regression, 
 
 HASTE = 3.0  # shares for predicting new rows are means over the stream in which round t counts like t^2
 TOO_MUCH = 1e300  # losses beyond are all the same
+LEAST = 1e-290  # probabilities below are computed by their logarithms
 
 
 class Setting(NamedTuple):
@@ -110,6 +111,19 @@ def blend(objective: Any, shares: np.ndarray, predictions: np.ndarray, blended: 
 @blend.register(Binary)
 def blend_binary(objective, shares, predictions, blended):
     """The log-odds of the mean probability."""
+    yes, no = 0.0, 0.0
+    for m in range(len(shares)):
+        margin = predictions[m, 0]
+        odds = math.exp(-abs(margin))
+        less, more = shares[m] * odds / (1.0 + odds), shares[m] / (1.0 + odds)
+        yes += more if margin > 0.0 else less
+        no += less if margin > 0.0 else more
+    blended[0] = math.log(yes / no) if min(yes, no) > LEAST else far_log_odds(shares, predictions)
+
+
+@compiled.inline
+def far_log_odds(shares, predictions):
+    """The log-odds of a mean probability so near 0 or 1 that one of them would underflow."""
     least_yes, least_no = math.inf, math.inf
     for m in range(len(shares)):
         if shares[m] > 0.0:
@@ -120,7 +134,7 @@ def blend_binary(objective, shares, predictions, blended):
         if shares[m] > 0.0:
             yes += shares[m] * math.exp(least_yes - softplus(-predictions[m, 0]))
             no += shares[m] * math.exp(least_no - softplus(predictions[m, 0]))
-    blended[0] = (math.log(yes) - least_yes) - (math.log(no) - least_no)
+    return (math.log(yes) - least_yes) - (math.log(no) - least_no)
 
 
 @blend.register(Multinomial)

@@ -57,8 +57,8 @@ ALL: dict[str, Any] = {"centred": Centred, "steady": Steady}
 
 
 @generic
-def meet(view: Any, numbers: np.ndarray, entries: np.ndarray) -> None:
-    """Learn from the dense numbers (p,) and the sparse entries of a row."""
+def meet(view: Any, numbers: np.ndarray, size: float) -> None:
+    """Learn from the dense numbers (p,) of a row and the mean size of its sparse entries, 0 if it has none."""
     raise TypeError(f"{type(view).__name__} is not a view")
 
 
@@ -69,13 +69,13 @@ def number(view: Any, column: int, value: float) -> float:
 
 
 @generic
-def divisor(view: Any, entries: np.ndarray) -> float:
-    """By what the view divides the sparse entries of a row."""
+def divisor(view: Any, size: float) -> float:
+    """By what the view divides the sparse entries of a row, given their mean size."""
     raise TypeError(f"{type(view).__name__} is not a view")
 
 
 @meet.register(Centred)
-def meet_centred(view, numbers, entries):
+def meet_centred(view, numbers, size):
     view.rounds[()] += 1.0
     for c in range(len(numbers)):
         view.centres[c] += numbers[c] / view.rounds[()] - view.centres[c] / view.rounds[()]
@@ -87,7 +87,7 @@ def number_centred(view, column, value):
 
 
 @divisor.register(Centred)
-def divisor_centred(view, entries):
+def divisor_centred(view, size):
     return 1.0
 
 
@@ -103,7 +103,7 @@ def pace(rounds):
 
 
 @meet.register(Steady)
-def meet_steady(view, numbers, entries):
+def meet_steady(view, numbers, size):
     view.rounds[()] += 1.0
     rate = pace(view.rounds[()])
     for c in range(len(numbers)):
@@ -114,9 +114,9 @@ def meet_steady(view, numbers, entries):
             view.counts[c] += 1.0
             distance = abs(numbers[c]) if view.rounds[()] == 1.0 else abs(numbers[c] - view.centres[c])
             view.distances[c] = approach(typical, finite(distance), pace(view.counts[c]))
-    if len(entries) > 0:
+    if size > 0.0:
         view.filled[()] += 1.0
-        view.size[()] = approach(view.size[()], mean_size(entries), pace(view.filled[()]))
+        view.size[()] = approach(view.size[()], size, pace(view.filled[()]))
 
 
 @compiled.inline
@@ -129,10 +129,13 @@ def approach(typical, size, rate):
 
 @compiled.inline
 def mean_size(entries):
+    """Mean absolute value of the sparse entries of a row, 0 if it has none."""
+    if len(entries) == 0:
+        return 0.0
     total = 0.0
     for e in range(len(entries)):
-        total += abs(entries[e]) / len(entries)
-    return finite(total)
+        total += abs(entries[e])
+    return finite(total) / len(entries)
 
 
 @number.register(Steady)
@@ -142,7 +145,5 @@ def number_steady(view, column, value):
 
 
 @divisor.register(Steady)
-def divisor_steady(view, entries):
-    if view.size[()] == 0.0:
-        return 1.0
-    return max(view.size[()], mean_size(entries) / WIDEST)
+def divisor_steady(view, size):
+    return max(view.size[()], size / WIDEST) if view.size[()] > 0.0 else 1.0
