@@ -23,7 +23,7 @@ LAYERS = [
     {"model"},
     {"selection", "stream"},
     {"training", "estimators"},
-    {"evaluation", "comparison"},
+    {"evaluation", "comparison", "certification"},
     {"predictions", "display", "picture"},
     {"demonstration"},
     {"cli"},

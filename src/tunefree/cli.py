@@ -254,6 +254,23 @@ def inspect(
 
 
 @app.command()
+def certify(
+    model: ModelFile,
+    weights: Annotated[
+        Path | None,
+        typer.Option(help="CSV of a linear model to compare with: columns feature and weight.", show_default=False),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """What the one pass proves: how much better any linear model could have been on the rows learned."""
+    from tunefree import certification, display
+    from tunefree.training import Trained
+
+    trained = Trained.load(model)
+    display.show_certificate(trained, certification.findings(trained, weights), json)
+
+
+@app.command()
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files it writes.")] = Path("demo"),
 ) -> None:

@@ -24,6 +24,7 @@ from tunefree.stream.source import Source
 from tunefree.targets import Tally, chosen
 from tunefree.training import Step, Trained, Watcher
 
+MOST_COLUMNS = 6  # of shares along the stream
 _MUCH_MEMORY = 2**30  # bytes of models together that are worth a word
 _LINE_SECONDS = 10.0  # between progress lines where there is no terminal to draw a bar on
 
@@ -219,7 +220,14 @@ def show_model(trained: Trained, top: int, as_json: bool) -> None:
             {"feature": names[j], "importance": importance[j], "weights": weights[j].tolist()} for j in order.tolist()
         ]
         progressive = [{"loss": t.mean_loss(), "error": t.mean_error(), "rows": t.rows} for t in progress.progressive]
-        described = {"task": model.task, "learner": model.learner, "classes": model.classes, "progressive": progressive}
+        described: dict[str, Any] = {
+            "task": model.task,
+            "learner": model.learner,
+            "classes": model.classes,
+            "progressive": progressive,
+        }
+        shares = {member.name: share for member, share in zip(model.members, model.mixture.means.tolist(), strict=True)}
+        described |= {"members": shares, "history": model.history}
         typer.echo(json.dumps(described | {"complete": progress.complete, "features": features}))
         return
     console = Console(highlight=False, soft_wrap=True)
@@ -227,6 +235,8 @@ def show_model(trained: Trained, top: int, as_json: bool) -> None:
     seen = progress.progressive[0]
     losses = ", ".join(f"{title} {value}" for title, value in _losses(model, seen).items())
     console.print(f"{seen.rows:,} rows seen, {len(names):,} features; progressive {losses}")
+    if len(model.members) > 1 or model.history:
+        console.print(_shares(model))
     table = Table("feature", box=None, header_style="bold", pad_edge=False)
     table.add_column("importance", justify="right")
     outputs = model.classes if model.n_outputs > 1 else [model.classes[-1] if model.classes else "prediction"]
@@ -236,6 +246,60 @@ def show_model(trained: Trained, top: int, as_json: bool) -> None:
         table.add_row(names[j], f"{importance[j]:.4g}", *(f"{weight:+.4g}" for weight in weights[j][:8]))
     console.print(table)
     console.print("importance: |weight| x size of the feature in its own units, so that scales do not matter")
+
+
+def show_certificate(trained: Trained, found: dict[str, Any], as_json: bool) -> None:
+    """What :func:`tunefree.certification.findings` found."""
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    classes = trained.model.task == "classification"
+    unit = "" if classes else " mean absolute deviations of the target"
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"{found['rows']:,} rows, each predicted before it was learned: mean loss {found['loss']:.6g}")
+    table = Table("radius", "no linear model has a mean loss below", box=None, header_style="bold", pad_edge=False)
+    for radius, bound in found["lower_bounds"].items():
+        table.add_row(f"{radius:g}{unit}", f"{bound:.6g}")
+    console.print(table)
+    for gap, radius in found["largest_radii"].items():
+        if radius is not None:
+            console.print(f"none of radius up to {radius:.3g}{unit} is better by more than {100 * gap:g} %")
+    if "weights" in found:
+        given = found["weights"]
+        console.print(f"the weights given have a mean loss of at least {given['loss_at_least']:.6g} on these rows")
+        if "theorem" in given:
+            console.print(f"the learner's theorem: they are better by at most {given['theorem']:.6g} a row")
+    if "pool" in found:
+        pool = found["pool"]
+        console.print(
+            f"mixing cost at most {pool['excess_per_row']:.3g} a row over the best of {pool['members']} members"
+        )
+    for name, bound in found.get("risk", {}).items():
+        if name != "confidence" and bound is not None:
+            shown = f"{100 * bound:.2f} %" if name == "error" else f"{bound:.4f}"
+            console.print(
+                f"with {100 * found['risk']['confidence']:g} % confidence: mean {name.replace('_', '-')} to come"
+            )
+            console.print(f"  at most {shown}, for the models of the pass, if rows are independent and alike")
+    console.print("radius: |weight| x largest value of the feature, the most a feature can move a prediction")
+
+
+def _shares(model: Model) -> Table:
+    """Each member's share in predictions along the stream; a dash once it was let go."""
+    last = {member.name: share for member, share in zip(model.members, model.mixture.means.tolist(), strict=True)}
+    kept = model.history[:: max(1, -(-len(model.history) // MOST_COLUMNS))]
+    table = Table("member", box=None, header_style="bold", pad_edge=False)
+    for moment in kept:
+        table.add_column(f"{moment['rows']:,}", justify="right")
+    table.add_column("now", justify="right")
+    names = {name: None for moment in model.history for name in moment["shares"]} | dict.fromkeys(last)
+    for name in sorted(names, key=lambda name: -last.get(name, -1.0)):
+        along = [moment["shares"].get(name) for moment in kept]
+        cells = ["-" if share is None else f"{100 * share:.1f}" for share in [*along, last.get(name)]]
+        table.add_row(name, *cells)
+    table.caption = "share of each member in predictions, per cent, after so many rows"
+    table.caption_justify = "left"
+    return table
 
 
 class ComparisonDisplay(ComparisonWatcher):

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from tunefree.certificate.evidence import Certificate
 from tunefree.estimators import validation
 from tunefree.model import Model
 from tunefree.targets import Labels, loss_of
@@ -120,6 +121,12 @@ class LinearEstimator(BaseEstimator):
         """Mean loss of the rows, each predicted before it was learned."""
         check_is_fitted(self)
         return self._learned.model.tally.mean_loss()
+
+    @property
+    def certificate_(self) -> Certificate:
+        """How good any linear model can be on the rows of the first pass; the constant is feature 0."""
+        check_is_fitted(self)
+        return self._learned.model.certificate()
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._started()
