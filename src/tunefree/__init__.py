@@ -17,6 +17,8 @@ _WHERE = {
     "ScInOLRegressor": "tunefree.estimators.linear",
     "PiSTOLClassifier": "tunefree.estimators.linear",
     "PiSTOLRegressor": "tunefree.estimators.linear",
+    "OnlineClassifier": "tunefree.estimators.online",
+    "OnlineRegressor": "tunefree.estimators.online",
     "Plan": "tunefree.training",
     "train": "tunefree.training",
     "open_source": "tunefree.stream.source",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from tunefree.estimators.linear import PiSTOLClassifier, PiSTOLRegressor, ScInOLClassifier, ScInOLRegressor
+from tunefree.estimators.online import OnlineClassifier, OnlineRegressor
 from tunefree.estimators.pool import TuneFreeClassifier, TuneFreeRegressor
 
 __all__ = [
+    "OnlineClassifier",
+    "OnlineRegressor",
     "PiSTOLClassifier",
     "PiSTOLRegressor",
     "ScInOLClassifier",

@@ -1,0 +1,100 @@
+"""Every learner as an estimator, by its name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from tunefree import OnlineClassifier, OnlineRegressor
+from tunefree.errors import ModelError
+from tunefree.learners import ALL, oracle_rates
+
+SLOW_RATES = {"adam": {"eta": 0.05}}  # as published it would need more passes
+EVERY = sorted(ALL)
+
+
+@parametrize_with_checks([OnlineClassifier(), OnlineRegressor()])
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("learner", EVERY)
+def test_every_learner_classifies(learner):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    model = OnlineClassifier(learner, settings=SLOW_RATES.get(learner)).fit(X[:400], y[:400])
+    assert model.score(X[400:], y[400:]) > 0.9
+    assert model.predict_proba(X[400:]).shape == (169, 2)
+
+
+@pytest.mark.parametrize("learner", EVERY)
+def test_every_learner_tells_three_classes_apart(learner):
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(150)
+    X, y = StandardScaler().fit_transform(X)[order], y[order]
+    model = OnlineClassifier(learner, settings=SLOW_RATES.get(learner), epochs=30).fit(X[:100], y[:100])
+    assert model.score(X[100:], y[100:]) > 0.75
+
+
+@pytest.mark.parametrize("learner", [name for name in EVERY if name != "perceptron"])
+def test_every_learner_regresses(learner):
+    X, y = load_diabetes(return_X_y=True)
+    settings = {"adam": {"eta": 0.05}, "kotlowski": {}}.get(learner)
+    model = OnlineRegressor(learner, settings=settings, epochs=50).fit(20 * X[:300], y[:300])
+    assert model.score(20 * X[300:], y[300:]) > 0.3
+
+
+@pytest.mark.parametrize("view", ["centred", "steady"])
+def test_views_make_a_column_far_from_zero_harmless(view):
+    rng = np.random.default_rng(1)
+    X = rng.normal(loc=[0.0, 1000.0, -50.0], size=(4000, 3))
+    y = (X @ [1.0, -2.0, 0.5] + 2025.0 + rng.normal(size=4000) > 0).astype(int)
+    scores = [
+        OnlineClassifier(view=v, epochs=1).fit(X[:3000], y[:3000]).score(X[3000:], y[3000:]) for v in ("raw", view)
+    ]
+    assert scores[1] > scores[0] + 0.1
+    assert scores[1] > 0.8
+
+
+def test_rates_given_for_each_feature():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    best = OnlineClassifier("scinol2", epochs=20).fit(X, y)
+    weights = np.concatenate([best.intercept_, best.coef_[0]])
+    norms = np.sqrt((np.column_stack([np.ones(len(X)), X]) ** 2).sum(axis=0))
+    rates = oracle_rates(weights, norms).tolist()
+    model = OnlineClassifier("coordinate-ogd", settings={"rates": rates}, epochs=1).fit(X, y)
+    assert model.score(X, y) > 0.9
+
+
+def test_choices_that_make_no_sense():
+    X, y = load_breast_cancer(return_X_y=True)
+    for wrong, message in (
+        (OnlineClassifier("pool"), "TuneFree"),
+        (OnlineClassifier("sgd"), "unknown learner"),
+        (OnlineClassifier(view="sideways"), "unknown view"),
+        (OnlineClassifier("adagrad", settings={"eta": -1.0}), "above 0"),
+        (OnlineClassifier("adagrad", settings={"epsilon": 1.0}), "no setting"),
+        (OnlineRegressor("perceptron"), "classes only"),
+        (OnlineClassifier("newton", average=True), "average"),
+    ):
+        with pytest.raises((ValueError, ModelError), match=message):
+            clone(wrong).fit(X, y)
+    with pytest.raises(AttributeError):
+        _ = OnlineClassifier(view="steady").fit(X, y).coef_
+
+
+def test_the_certificate_holds_for_the_learned_weights():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = OnlineClassifier(epochs=1, shuffle=False).fit(X, y)
+    certificate = model.certificate_
+    weights = np.concatenate([model.intercept_, model.coef_[0]])
+    margins = X @ model.coef_[0] + model.intercept_[0]
+    total = np.logaddexp(0.0, -(2 * y - 1) * margins).sum()
+    assert certificate.rounds == len(X)
+    assert certificate.loss / len(X) == pytest.approx(model.progressive_loss_, rel=1e-12)
+    assert certificate.loss - certificate.regret(weights) <= total
