@@ -12,7 +12,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 # Each layer may import those that come before it, and its own.
 LAYERS = [
-    {"errors", "compiled"},
+    {"errors", "compiled", "threads"},
     {"generic", "storage"},
     {"rows", "losses"},
     {"learners", "views"},

@@ -58,7 +58,8 @@ def grown(calibration: Calibration, n_classes: int) -> Calibration:
     """The same for more classes, whose log-odds are 0 at first; those of the others do not move."""
     new = max(n_classes - calibration.n_classes, 0)
     view, n_features = calibration.view, 2 * (calibration.n_classes + new) + 1
-    view = view._replace(centres=np.pad(view.centres, (0, new)), distances=np.pad(view.distances, (0, new)))
+    columns = {name: np.pad(array, (0, new)) for name, array in view._asdict().items() if array.ndim}
+    view = view._replace(**columns)
     return Calibration(view, with_room(calibration.learner, n_features, 1))
 
 

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import copy
 import math
-import os
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from tunefree import calibration, objectives, passes, views
+from tunefree import calibration, objectives, passes, threads, views
 from tunefree.certificate.evidence import Certificate, Evidence, certify, widened
 from tunefree.certificate.risk import Progressive
 from tunefree.errors import DataError, ModelError
@@ -30,8 +28,7 @@ from tunefree.rows import n_rows, part, parts, with_parts
 from tunefree.targets import Labels, Tally, chosen, loss_of
 
 MANY_CLASSES = 1000
-PIECE = 8192  # rows learned at a time by the members of a pool: what they predict is kept until it is mixed
-FEW = 256  # rows that do not pay for a thread
+PIECE = 2048  # rows learned at a time by the members of a pool: what they predict is kept until it is mixed
 FIRST_REVIEW = 64  # judged rows after which shares are first written down; then at each power of two
 FIRST_FAREWELL = 2**15  # judged rows after which members may be let go
 MOST_NATS = 10.0  # log-losses are cut there where the risk of predictions is bounded
@@ -162,57 +159,70 @@ class Model:
         """
         judged = weight if judged is None else judged
         codes, new = (np.asarray(y, np.float64), []) if self.task == "regression" else self._codes(y)
-        pieces, start = [], 0
+        later = threads.later if n_rows(X) >= threads.FEW else threads.now
+        pieces: list[Future[tuple[np.ndarray, np.ndarray]]] = []
+        start = 0
         for stop, label in [*new, (n_rows(X), None)]:
-            for first, last in self._pieces(judged, start, stop):
+            for first, last, review in self._pieces(judged, start, stop):
                 targets = codes[first:last] if self.task == "regression" else self._targets(codes[first:last])
-                rows = part(X, first, last)
-                pieces.append(self._piece(rows, targets, weight[first:last], judged[first:last], again))
+                targets = np.ascontiguousarray(targets)
+                own, judging = np.ascontiguousarray(weight[first:last]), np.ascontiguousarray(judged[first:last])
+                pieces.append(self._piece(part(X, first, last), targets, own, judging, again, later))
+                if review:
+                    pieces[-1].result()
+                    self._review()
             if label is not None:
+                wait(pieces)
                 self.add_class(label)
             start = stop
-        suffered = [losses_of_piece for _, losses_of_piece in pieces]
-        return _joined([margins for margins, _ in pieces], self.n_outputs), np.concatenate([np.empty(0), *suffered])
+        done = [piece.result() for piece in pieces]
+        suffered = [losses_of_piece for _, losses_of_piece in done]
+        return _joined([margins for margins, _ in done], self.n_outputs), np.concatenate([np.empty(0), *suffered])
 
-    def _pieces(self, judged: np.ndarray, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    def _pieces(self, judged: np.ndarray, start: int, stop: int) -> list[tuple[int, int, bool]]:
         """Cut rows so that what members predict is never much at a time, and where shares are reviewed."""
-        cuts = set(range(start, stop, PIECE)) if len(self.members) > 1 else {start}
-        counts = int(self.mixture.rounds[()]) + np.cumsum(judged[:stop] > 0) - int((judged[:start] > 0).sum())
-        power = FIRST_REVIEW
-        while stop > start and len(self.members) > 1 and power <= counts[-1]:
-            cuts.add(max(start, int(np.searchsorted(counts, power)) + 1))
-            power *= 2
-        edges = [*sorted(cut for cut in cuts if cut < stop), stop] if stop > start else []
-        return pairwise(edges)
+        if start == stop:
+            return []
+        before = int(self.mixture.rounds[()])
+        counts = before + np.cumsum(judged[start:stop] > 0)
+        powers = [2**k for k in range(64) if max(before + 1, FIRST_REVIEW) <= 2**k <= counts[-1]]
+        reviews = {start + int(np.searchsorted(counts, power)) + 1 for power in powers if len(self.members) > 1}
+        cuts = set(range(start, stop, PIECE)) | {stop} | reviews
+        return [(first, last, last in reviews) for first, last in pairwise(sorted(cuts))]
 
     def _piece(
-        self, X: Any, y: np.ndarray, weight: np.ndarray, judged: np.ndarray, again: bool
-    ) -> tuple[np.ndarray, np.ndarray]:
-        y, weight, judged = (np.ascontiguousarray(array) for array in (y, weight, judged))
+        self, X: Any, y: np.ndarray, weight: np.ndarray, judged: np.ndarray, again: bool, later: Callable[..., Any]
+    ) -> Future[tuple[np.ndarray, np.ndarray]]:
+        """Let the members learn rows; they are mixed and judged while they learn the next ones."""
         seen = self._look(X, np.zeros(len(y)) if again else weight)
         predictions = np.empty((len(self.members), len(y), self.n_outputs))
-        _each(
+        threads.each(
             lambda member, written: member.learn(seen[member.setting.view], y, weight, written),
             zip(self.members, predictions, strict=True),
             len(y),
         )
+        return later(self._judge, self.objective, X, y, judged, predictions, again)
+
+    def _judge(
+        self, objective: Any, X: Any, y: np.ndarray, judged: np.ndarray, predictions: np.ndarray, again: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mix what members predicted, judge them by the targets, and keep what certificates are made of."""
         mixed = predictions[0]
-        if len(self.members) > 1:
+        if len(predictions) > 1:
             mixed = np.empty_like(predictions[0])
-            passes.mix(self.mixture, self.objective, y, judged, predictions, mixed)
-            self._review()
+            passes.mix(self.mixture, objective, y, judged, predictions, mixed)
         if self.calibration is not None:
             calibration.learn(self.calibration, mixed, y > 0 if self.n_outputs == 1 else y, judged)
-        suffered = _measured(self.objective, y, mixed)
+        suffered = _measured(objective, y, mixed)
         if not again:
-            self._witness(X, y, judged, mixed, suffered)
+            self._witness(objective, X, y, judged, mixed, suffered)
         return mixed, suffered
 
     def _witness(
-        self, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, suffered: np.ndarray
+        self, objective: Any, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, suffered: np.ndarray
     ) -> None:
         """Gather what certificates are made of."""
-        passes.witness(self.evidence, self.objective, X, y, weight, predictions, suffered)
+        passes.witness(self.evidence, objective, X, y, weight, predictions, suffered)
         if self.task == "classification":
             codes = np.where(y > 0, 1, 0) if self.n_outputs == 1 else y
             kept = weight > 0
@@ -321,7 +331,7 @@ class Model:
         def of_member(member: Member, weights: Any, written: np.ndarray) -> None:
             written[:] = member.predict(seen[member.setting.view], weights)
 
-        _each(of_member, zip(self.members, linear, predictions, strict=True), n_rows(X))
+        threads.each(of_member, zip(self.members, linear, predictions, strict=True), n_rows(X))
         return predictions
 
     def teach(self, X: Any, y: Any, weight: np.ndarray, members: list[int]) -> None:
@@ -333,7 +343,7 @@ class Model:
             member = self.members[m]
             member.learn(seen[member.setting.view], targets, weight, written)
 
-        _each(of_member, zip(members, scratch, strict=True), len(targets))
+        threads.each(of_member, zip(members, scratch, strict=True), len(targets))
 
     def targets(self, y: Any) -> np.ndarray:
         """Labels that are all known, or numbers, as the objective takes them."""
@@ -428,25 +438,6 @@ def check_choice(task: str, learner: str, loss: str | None, average: bool, setti
             raise ModelError("the pool chooses settings, views and averages by itself; name a learner to choose them")
     if learner == "perceptron" and task == "regression":
         raise ModelError("the perceptron learns classes only; name another learner for regression")
-
-
-def _each(function: Any, arguments: Iterable[tuple[Any, ...]], rows: int) -> None:
-    """Call a function for each member, in threads where there are rows enough to pay for them."""
-    if rows < FEW:
-        for argument in arguments:
-            function(*argument)
-    else:
-        for future in [_workers().submit(function, *argument) for argument in arguments]:
-            future.result()
-
-
-@cache
-def _workers() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(os.cpu_count(), "tunefree-member")
-
-
-if hasattr(os, "register_at_fork"):  # threads do not survive a fork
-    os.register_at_fork(after_in_child=_workers.cache_clear)
 
 
 def _measured(objective: Any, y: np.ndarray, predictions: np.ndarray) -> np.ndarray:

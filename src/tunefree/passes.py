@@ -16,15 +16,15 @@ from tunefree.views import divisor, mean_size, meet, number
 @compiled.entry
 def look(view, learns, numbers, pointers, entries, seen_numbers, seen_entries):
     for i in range(len(numbers)):
-        start, stop = pointers[i], pointers[i + 1]
-        size_of_entries = mean_size(entries[start:stop])
+        of_row, seen = entries[pointers[i] : pointers[i + 1]], seen_entries[pointers[i] : pointers[i + 1]]
+        size_of_entries = mean_size(of_row)
         if learns[i] > 0.0:
             meet(view, numbers[i], size_of_entries)
         for c in range(numbers.shape[1]):
             seen_numbers[i, c] = number(view, c, numbers[i, c])
         by = divisor(view, size_of_entries)
-        for e in range(start, stop):
-            seen_entries[e] = entries[e] / by
+        for e in range(len(of_row)):
+            seen[e] = of_row[e] / by
 
 
 @compiled.entry
