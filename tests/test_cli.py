@@ -293,6 +293,7 @@ def test_uncompiled_code_writes_the_same_model(data, tmp_path):
         models = []
         for disabled in ("0", "1"):
             command = [sys.executable, "-m", "tunefree.cli", "train", *arguments, "-o", str(tmp_path / "m"), "-q"]
+            command += ["--learner", "scinol2"]
             subprocess.run(command, env=os.environ | {"NUMBA_DISABLE_JIT": disabled}, check=True, capture_output=True)
             models.append((tmp_path / "m").read_bytes())
         assert models[0] == models[1]

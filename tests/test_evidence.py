@@ -197,8 +197,8 @@ def test_a_models_own_weights(learner):
     X, y = data_set("breast_cancer")
     model, targets, certificate = learned("classification", learner, X, y)
     total = model.losses(Labels.of(y), model.predict(rows.dense(X))).sum()
-    assert certificate.loss - total <= certificate.regret(*model.linear()) + 1e-9
-    weights, units = model.linear()
+    ((weights, units),) = model.linear()
+    assert certificate.loss - total <= certificate.regret(weights, units) + 1e-9
     own = np.divide(weights, units[:, None], out=np.zeros_like(weights), where=units[:, None] > 0)
     assert certificate.regret(own) == pytest.approx(certificate.regret(weights, units))
 

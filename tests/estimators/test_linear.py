@@ -280,7 +280,7 @@ def test_progressive_loss_is_of_rows_not_yet_learned():
         losses.append(shown.progressive_loss_ * (i + 1) - sum(losses))
     np.testing.assert_allclose(model.progressive_loss_, np.mean(losses))
     weight = np.linspace(0.0, 3.0, 50)
-    by_model = Model("classification", classes=[0, 1], n_features=6)
+    by_model = Model("classification", "scinol2", classes=[0, 1], n_features=6)
     _, suffered = by_model.learn(dense(X[1:]), Labels.of(y[1:]), weight[1:])
     weighted = ScInOLClassifier(epochs=2, shuffle=False).fit(X, y, weight)
     np.testing.assert_allclose(weighted.progressive_loss_, np.average(suffered, weights=weight[1:]))
