@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.resources import as_file, files
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import naive
@@ -333,3 +334,204 @@ def test_a_member_that_becomes_the_best_is_the_best_soon(kind):
         kind, y[1100:], np.ones(900), predictions[0, 1100:]
     )
     assert mixture.shares[1] > 0.9
+
+
+@cache
+def census():
+    with as_file(files("tunefree") / "data" / "adult.parquet") as path:
+        return open_source(path)
+
+
+class Recorder(Watcher):
+    """Keeps what was predicted, before each row was learned, and what it cost."""
+
+    def __init__(self):
+        self.predictions, self.total, self.rows = [], 0.0, 0
+
+    def step(self, trained, step):
+        self.predictions.append(step.predictions)
+        self.total += float(step.suffered.sum())
+        self.rows += len(step.suffered)
+
+
+def recorded(**options):
+    recorder = Recorder()
+    train(census(), Plan(target="income", ignore=("split",), **options), recorder)
+    return recorder
+
+
+@cache
+def census_alone():
+    """Each member on its own."""
+    return [recorded(learner=one.learner, settings=one.settings, view=one.view) for one in MEMBERS]
+
+
+def recorded_inside(monkeypatch):
+    """What members of pools predict, (N, n, K) a piece, from here on."""
+    inside, mix = [], passes.mix
+
+    def recording(mixture, objective, y, weight, predictions, blended):
+        inside.append(predictions.copy())
+        mix(mixture, objective, y, weight, predictions, blended)
+
+    monkeypatch.setattr(passes, "mix", recording)
+    return inside
+
+
+@pytest.mark.parametrize("farewell", [None, 2**9])
+def test_on_census_data_the_pool_is_as_good_as_its_best_member(farewell, monkeypatch):
+    if farewell:
+        monkeypatch.setattr(model, "FIRST_FAREWELL", farewell)
+    pooled, alone = recorded(), census_alone()
+    assert pooled.rows == alone[0].rows == 48_842
+    best = min(one.total for one in alone)
+    assert pooled.total <= best + math.log(len(MEMBERS)) + math.log(pooled.rows + 1)
+    assert best < 0.33 * pooled.rows
+
+
+def test_on_census_data_members_of_the_pool_predict_as_they_do_alone(monkeypatch):
+    monkeypatch.setattr(model, "FIRST_FAREWELL", math.inf)
+    inside = recorded_inside(monkeypatch)
+    recorded()
+    for member, alone in zip(np.concatenate(inside, axis=1), census_alone(), strict=True):
+        np.testing.assert_array_equal(member, np.concatenate(alone.predictions))
+
+
+def rows_of(n, seed=0, n_classes=2, d=6):
+    """Rows whose features differ in scale, and labels that depend on them but for noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = (X @ rng.normal(size=(d, n_classes)) + rng.normal(size=(n, n_classes))).argmax(axis=1)
+    return X * np.logspace(-2, 2, d), y
+
+
+def learned(X, y, weight=None, task="classification", cuts=()):
+    """A pool after one pass, and what it predicted on the way."""
+    learner = Model(task, n_features=X.shape[1] + 1, classes=sorted(set(y.tolist())) if task[0] == "c" else [])
+    block, weight = dense(X), np.ones(len(X)) if weight is None else weight
+    shown, edges = [], [0, *cuts, len(X)]
+    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+        targets = Labels.of(y[start:stop]) if task == "classification" else y[start:stop]
+        shown.append(learner.learn(part(block, start, stop), targets, weight[start:stop])[0])
+    return learner, np.concatenate(shown)
+
+
+def model_bytes(learner, path):
+    storage.save(path, *learner.save_state())
+    return path.read_bytes()
+
+
+def log_loss(learner, X, y):
+    return learner.log_losses(Labels.of(y), learner.predict(dense(X))).mean()
+
+
+@pytest.mark.parametrize("at", [0, 1000])
+def test_one_row_a_million_times_too_large_is_forgiven(at):
+    X, y = rows_of(4000)
+    clean, _ = learned(X[:2000], y[:2000])
+    X[at] *= 1e6
+    spoilt, _ = learned(X[:2000], y[:2000])
+    assert log_loss(spoilt, X[2000:], y[2000:]) < 1.05 * log_loss(clean, X[2000:], y[2000:])
+
+
+def hard_rows(kind):
+    """Features (n, d), the scores on which targets depend, and sample weights."""
+    rng = np.random.default_rng(5)
+    X, weight = rng.normal(size=(1500, 6)), np.ones(1500)
+    if kind == "heavy tails":
+        X = rng.standard_t(1.2, X.shape)
+    elif kind == "correlated":
+        X = X[:, :1] + 0.1 * X
+    elif kind == "weighted":
+        weight = 10.0 ** rng.uniform(-3, 3, len(X))
+    scores = X @ [1.0, -1.0, 2.0, -2.0, 3.0, 3.0]
+    return X * np.logspace(0, 6, len(X))[:, None] if kind == "growing scale" else X, scores, weight
+
+
+@pytest.mark.parametrize("kind", ["heavy tails", "growing scale", "correlated", "weighted"])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_on_hard_streams_all_members_stay_finite_and_the_pool_learns(kind, task, monkeypatch):
+    X, scores, weight = hard_rows(kind)
+    inside = recorded_inside(monkeypatch)
+    y = (scores > 0).astype(int) if task == "classification" else 1e3 * scores + 1e6
+    learner, shown = learned(X, y, weight, task)
+    for array in (shown, *inside, learner.member_predictions(dense(X)), learner.predict(dense(X))):
+        assert np.isfinite(array).all()
+    assert learner.mixture.means.sum() == pytest.approx(1.0)
+    if task == "classification":
+        assert learner.errors(Labels.of(y), shown)[1000:].mean() < 0.2
+    elif kind != "growing scale":  # there numbers depend on directions alone
+        assert np.median(np.abs(shown[1000:, 0] - y[1000:])) < 0.5 * np.median(np.abs(y - np.median(y)))
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_threads_and_cuts_change_no_byte(task, tmp_path, monkeypatch):
+    X, y = rows_of(1200)
+    y = y if task == "classification" else X @ np.ones(6)
+    results = []
+    for workers in (1, 2, 7):
+        with ThreadPoolExecutor(workers) as threads:
+            monkeypatch.setattr(model, "_workers", lambda threads=threads: threads)
+            for cuts in ((), (1, 300, 301, 1000)):
+                learner, shown = learned(X, y, None, task, cuts)
+                said = learner.predict(dense(X)).tobytes()
+                results.append((model_bytes(learner, tmp_path / "model"), shown.tobytes(), said))
+    monkeypatch.setattr(model, "PIECE", 128)
+    learner, shown = learned(X, y, None, task)
+    results.append((model_bytes(learner, tmp_path / "model"), shown.tobytes(), learner.predict(dense(X)).tobytes()))
+    assert len({result[0] for result in results}) == 1
+    assert len(set(results)) == 1
+
+
+@pytest.mark.parametrize("cuts", [(), (63, 64, 65, 500), tuple(range(0, 1000, 37))])
+def test_shares_are_written_down_at_powers_of_two(cuts):
+    X, y = rows_of(1030)
+    weight = np.where(np.arange(1030) < 1025, 1.0, 0.0)
+    weight[:5] = 0.0
+    learner, _ = learned(X, y, weight, cuts=cuts)
+    assert [entry["rows"] for entry in learner.history] == [64, 128, 256, 512]
+    names = [member.name for member in learner.members]
+    for entry in learner.history:
+        assert list(entry["shares"]) == names
+        assert sum(entry["shares"].values()) == pytest.approx(1.0)
+    X, y = rows_of(1024)
+    learner, _ = learned(X, y, cuts=tuple(cut for cut in cuts if cut < 1024))
+    assert learner.history[-1]["rows"] == 1024
+    np.testing.assert_array_equal(list(learner.history[-1]["shares"].values()), learner.mixture.means)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_members_that_earn_no_share_are_let_go(n_classes, tmp_path, monkeypatch):
+    X, y = rows_of(3000, n_classes=n_classes)
+    everybody, _ = learned(X, y)
+    assert len(everybody.members) == len(MEMBERS)
+    monkeypatch.setattr(model, "FIRST_FAREWELL", 512)
+    learner, _ = learned(X[:1500], y[:1500])
+    assert model.FEWEST_MEMBERS <= len(learner.members) < len(MEMBERS)
+    assert [member.setting for member in learner.members] == learner.roster
+    for entry, later in zip(learner.history, learner.history[1:], strict=False):
+        kept = {name for name, share in entry["shares"].items() if share >= model.NEGLIGIBLE}
+        assert set(later["shares"]) <= set(entry["shares"])
+        if entry["rows"] < 512:
+            assert set(later["shares"]) == set(entry["shares"])
+        else:
+            assert kept <= set(later["shares"])
+    data = model_bytes(learner, tmp_path / "model")
+    arrays, header = storage.load(tmp_path / "model")
+    header.pop("format")
+    restored = Model.restore(arrays, header)
+    assert model_bytes(restored, tmp_path / "again") == data
+    rest = dense(X[1500:]), Labels.of(y[1500:]), np.ones(1500)
+    np.testing.assert_array_equal(learner.learn(*rest)[0], restored.learn(*rest)[0])
+    np.testing.assert_array_equal(learner.predict(dense(X)), restored.predict(dense(X)))
+    assert model_bytes(learner, tmp_path / "model") == model_bytes(restored, tmp_path / "again")
+    assert log_loss(learner, X, y) < 1.02 * log_loss(everybody, X, y)
+
+
+def test_two_members_always_stay(monkeypatch):
+    monkeypatch.setattr(model, "FIRST_FAREWELL", 64)
+    monkeypatch.setattr(model, "NEGLIGIBLE", 1.0)
+    X, y = rows_of(600)
+    learner, shown = learned(X, y)
+    assert len(learner.members) == len(learner.mixture.shares) == len(learner.mixture.means) == 2
+    assert np.isfinite(shown).all()
