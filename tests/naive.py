@@ -281,6 +281,69 @@ def perceptron(rows, slope, n_outputs, bounds):
     return margins, w
 
 
+def mixture(predictions, blend, loss, weight, rate):
+    """Vovk 1990 with de Rooij, van Erven, Grünwald, Koolen 2014's rate, and a share 1 / (t + 1) dealt out anew.
+
+    ``predictions`` (n, N, K), ``blend(shares, predictions of a round)``, ``loss(t, prediction)``; returns what is
+    blended (n, K), the shares after the last round, and their means in which round t counts like t^2.
+    """
+    n, N = predictions.shape[:2]
+    shares, means, gaps, blended = np.full(N, 1 / N), np.full(N, 1 / N), 0.0, []
+    for t in range(n):
+        blended.append(blend(shares, predictions[t]))
+        losses = weight[t] * np.array([loss(t, prediction) for prediction in predictions[t]])
+        if np.isinf(rate) and np.ptp(losses) > 0:
+            rate = np.log(N) / np.ptp(losses)
+        if np.isfinite(rate):
+            shares = shares * np.exp(-rate * (losses - losses.min()))
+            mix_loss = losses.min() - np.log(shares.sum()) / rate
+            gaps += max(weight[t] * loss(t, blended[t]) - mix_loss, 0.0)
+            shares = (1 - 1 / (t + 2)) * shares / shares.sum() + 1 / (t + 2) / N
+            slower = min(rate, np.log(N) / gaps) if gaps > 0 else rate
+            shares = shares ** (slower / rate) / (shares ** (slower / rate)).sum()
+            rate = slower
+        means = means + 3 / (t + 3) * (shares - means)
+    return np.array(blended), shares, means
+
+
+def centred(columns):
+    """Numbers minus the mean of their column so far, and that mean after the last row."""
+    means = np.cumsum(columns, axis=0) / np.arange(1, len(columns) + 1)[:, None]
+    return columns - means, means[-1]
+
+
+def steady(column, widest=8.0, haste=3.0):
+    """One dense column as the steady view shows it: (x - centre) / distance, both running means of what was cut at
+    ``widest`` distances, with weights like t^2; zeros tell nothing of the distance."""
+    centre, distance, count, shown = 0.0, 0.0, 0, []
+    for t, x in enumerate(column, start=1):
+        reach = widest * distance if distance > 0 else abs(x - centre)
+        centre += haste / (t + haste - 1) * float(np.clip(x - centre, -reach, reach))
+        if x != 0:
+            count += 1
+            away = abs(x) if t == 1 else abs(x - centre)
+            cut = min(away, widest * distance) if distance > 0 else away
+            distance = distance + haste / (count + haste - 1) * (cut - distance) if distance > 0 else away
+        shown.append(float(np.clip((x - centre) / distance, -widest, widest)) if distance > 0 else 0.0)
+    return np.array(shown), centre, distance
+
+
+def steady_entries(sparse_rows, widest=8.0, haste=3.0):
+    """The entries of sparse rows, none of which is 0, as the steady view shows them: in units of the running mean of
+    rows' mean sizes, or of an eighth of the row's own where that is larger."""
+    typical, count, shown = 0.0, 0, []
+    for entries in sparse_rows:
+        if len(entries):
+            count += 1
+            mean = np.abs(entries).mean()
+            cut = min(mean, widest * typical) if typical > 0 else mean
+            typical = typical + haste / (count + haste - 1) * (cut - typical) if typical > 0 else mean
+            shown.append(np.asarray(entries) / max(typical, mean / widest))
+        else:
+            shown.append(np.empty(0))
+    return shown, typical
+
+
 ALL = {
     "scinol1": scinol1,
     "scinol2": scinol2,

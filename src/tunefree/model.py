@@ -244,6 +244,7 @@ class Model:
             numbers, pointers, entries = parts(X)
             if name not in self.views:
                 self.views[name] = views.ALL[name].create(numbers.shape[1])
+            views.check_width(self.views[name], numbers.shape[1])
             shown = np.empty_like(numbers), np.empty_like(entries)
             passes.look(self.views[name], learns, numbers, pointers, entries, *shown)
             seen[name] = with_parts(X, *shown)

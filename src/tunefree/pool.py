@@ -18,7 +18,7 @@ import numpy as np
 
 from tunefree import compiled
 from tunefree.generic import generic
-from tunefree.losses import softplus
+from tunefree.losses import softplus, value
 from tunefree.objectives import Binary, Multinomial, OneAgainstAll, Regression, suffer
 
 HASTE = 3.0  # shares for predicting new rows are means over the stream in which round t counts like t^2
@@ -62,13 +62,14 @@ class Mixture(NamedTuple):
     dealt: np.ndarray  # () cost of dealing shares out anew, in place
     lowest: np.ndarray  # () least target so far (regression), in place
     highest: np.ndarray  # () greatest target so far (regression), in place
+    missed: np.ndarray  # () cost of ranges of targets that the next one was beyond (regression), in place
 
     @classmethod
     def create(cls, n_members: int, mixable: float) -> Mixture:
         """Equal shares; ``mixable``, the rate to begin with, is 1 for log-loss, infinite where no good one is known."""
         equal = np.full(n_members, 1.0 / n_members)
-        rounds, gaps, dealt, rate = np.zeros(()), np.zeros(()), np.zeros(()), np.array(mixable)
-        return cls(equal, equal.copy(), rounds, rate, gaps, dealt, np.array(math.inf), np.array(-math.inf))
+        rounds, gaps, dealt, missed, rate = *(np.zeros(()) for _ in range(4)), np.array(mixable)
+        return cls(equal, equal.copy(), rounds, rate, gaps, dealt, np.array(math.inf), np.array(-math.inf), missed)
 
 
 def excess(mixture: Mixture, members: int) -> float:
@@ -76,7 +77,7 @@ def excess(mixture: Mixture, members: int) -> float:
 
     For log-loss with sample weights up to 1 it is ln N + ln (T + 1), T the rounds: the price of not knowing the best
     member and that of a share for newcomers. Else it is known only after the pass: the gaps between mixtures and their
-    mix losses, and both prices over the rate that was reached.
+    mix losses, both prices over the rate that was reached, and what targets beyond the range of earlier ones cost.
 
     Parameters
     ----------
@@ -85,21 +86,18 @@ def excess(mixture: Mixture, members: int) -> float:
         With how many it began.
     """
     if mixture.rate[()] == math.inf:
-        return 0.0
-    return float(mixture.gaps[()] + math.log(members) / mixture.rate[()] + mixture.dealt[()])
+        return float(mixture.missed[()])
+    return float(mixture.missed[()] + mixture.gaps[()] + math.log(members) / mixture.rate[()] + mixture.dealt[()])
 
 
 def without(mixture: Mixture, stays: np.ndarray) -> Mixture:
     """The mixture of the members that stay; the others sleep from here on.
 
-    Towards those that stay the bound holds as before, with the price of their shares' growth. Towards one that was let
-    go it holds for the rounds before.
+    Towards those that stay the bound holds as before: their shares only grow. Towards one that was let go it holds for
+    the rounds before.
     """
-    left = float(mixture.shares[stays].sum())
-    if mixture.rate[()] < math.inf:
-        mixture.dealt[()] -= math.log(left) / mixture.rate[()]
-    shares, means = mixture.shares[stays] / left, mixture.means[stays]
-    return mixture._replace(shares=shares, means=means / means.sum())
+    shares, means = mixture.shares[stays], mixture.means[stays]
+    return mixture._replace(shares=shares / shares.sum(), means=means / means.sum())
 
 
 @generic
@@ -177,7 +175,7 @@ def confine(objective: Any, mixture: Mixture, predictions: np.ndarray) -> None:
 
 
 @generic
-def widen(objective: Any, mixture: Mixture, y: float) -> None:
+def widen(objective: Any, mixture: Mixture, y: float, weight: float) -> None:
     """Let the range of targets include one more."""
     raise TypeError(f"{type(objective).__name__} is not an objective")
 
@@ -189,7 +187,7 @@ for kind in (Binary, Multinomial, OneAgainstAll):
         pass
 
     @widen.register(kind)
-    def widen_nothing(objective, mixture, y):
+    def widen_nothing(objective, mixture, y, weight):
         pass
 
 
@@ -201,7 +199,11 @@ def confine_numbers(objective, mixture, predictions):
 
 
 @widen.register(Regression)
-def widen_numbers(objective, mixture, y):
+def widen_numbers(objective, mixture, y, weight):
+    if mixture.lowest[()] <= mixture.highest[()]:  # a prediction was moved away from the target to this end at most
+        end = min(max(y, mixture.lowest[()]), mixture.highest[()])
+        if end != y:
+            mixture.missed[()] += min(weight * value(objective.loss, y, end), TOO_MUCH)
     mixture.lowest[()] = min(mixture.lowest[()], y)
     mixture.highest[()] = max(mixture.highest[()], y)
 
@@ -268,7 +270,7 @@ def mix_row(mixture, objective, y, weight, predictions, losses, blended):
     confine(objective, mixture, predictions)
     blend(objective, mixture.shares, predictions, blended)
     if weight > 0.0:
-        widen(objective, mixture, y)
+        widen(objective, mixture, y, weight)
         for m in range(len(losses)):
             losses[m] = weight * suffer(objective, y, predictions[m])
         judge(mixture, losses, weight * suffer(objective, y, blended))

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree import passes
+from tunefree.learners.contract import LARGEST
 from tunefree.model import Model
 from tunefree.pool import Mixture
 
@@ -70,5 +71,6 @@ def _losses(model: Model, targets: np.ndarray, weight: np.ndarray, predictions: 
     means, suffered = [], np.empty(len(targets))
     for prediction in predictions:
         passes.measure(model.objective, targets, prediction, suffered)
-        means.append(float(np.average(suffered, weights=weight)))
+        with np.errstate(over="ignore"):
+            means.append(min(float(np.average(suffered, weights=weight)), LARGEST))
     return means

@@ -96,7 +96,8 @@ class Tally:
 
 
 def _running(start: float, terms: np.ndarray) -> float:
-    return float(np.minimum(np.cumsum(np.concatenate([[start], terms]))[-1], 1e308))
+    with np.errstate(over="ignore"):
+        return float(np.minimum(np.cumsum(np.concatenate([[start], terms]))[-1], 1e308))
 
 
 def chosen(margins: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree import compiled
+from tunefree.errors import ModelError
 from tunefree.generic import generic
 from tunefree.losses import finite
 
@@ -54,6 +55,12 @@ class Steady(NamedTuple):
 
 
 ALL: dict[str, Any] = {"centred": Centred, "steady": Steady}
+
+
+def check_width(view: Any, n_columns: int) -> None:
+    """Whether rows of so many dense columns are of the kind that the view has seen; compiled code does not ask."""
+    if len(view.centres) != n_columns:
+        raise ModelError(f"rows of {n_columns} dense columns, where the model has learned {len(view.centres)}")
 
 
 @generic

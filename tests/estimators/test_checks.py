@@ -1,12 +1,28 @@
-"""Every check of scikit-learn, for the four estimators as they come; none is expected to fail."""
+"""Every check of scikit-learn, for the estimators as they come; none is expected to fail."""
 
 from __future__ import annotations
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tunefree.estimators import PiSTOLClassifier, PiSTOLRegressor, ScInOLClassifier, ScInOLRegressor
+from tunefree.estimators import (
+    PiSTOLClassifier,
+    PiSTOLRegressor,
+    ScInOLClassifier,
+    ScInOLRegressor,
+    TuneFreeClassifier,
+    TuneFreeRegressor,
+)
 
 
-@parametrize_with_checks([ScInOLClassifier(), ScInOLRegressor(), PiSTOLClassifier(), PiSTOLRegressor()])
+@parametrize_with_checks(
+    [
+        ScInOLClassifier(),
+        ScInOLRegressor(),
+        PiSTOLClassifier(),
+        PiSTOLRegressor(),
+        TuneFreeClassifier(),
+        TuneFreeRegressor(),
+    ]
+)
 def test_scikit_learn_check(estimator, check):
     check(estimator)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -88,10 +89,16 @@ class LinearEstimator(BaseEstimator):
 
     def _pass(self, X: Any, y: Any, rounds: validation.Rounds, first: bool) -> None:
         """Learn the rounds' rows; in the first pass over them their losses are counted."""
-        for place, block in validation.blocks(X, rounds, getattr(self, "fit_intercept", True)):
+        for place, block in self._blocks(X, rounds):
             targets = self._targets(y, rounds.row[place])
             self._learned.learn(block, targets, rounds.weight[place], rounds.counts[place] if first else None)
         self.t_ += len(rounds.row)
+
+    def _blocks(self, X: Any, rounds: validation.Rounds) -> Iterator[tuple[slice, Any]]:
+        """The rounds' rows, where a view tells dense from sparse in the form in which it first saw rows."""
+        widths = [len(view.centres) for view in self._learned.model.views.values()]
+        in_sparse = widths[0] == 0 if widths else None
+        return validation.blocks(X, rounds, getattr(self, "fit_intercept", True), in_sparse)
 
     def _epochs(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
         self._fixed_epochs(X, y, weight, int(self.epochs))
@@ -114,7 +121,8 @@ class LinearEstimator(BaseEstimator):
     def _predictions(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = validation.features(self, X)
-        return self._learned.predict(validation.block(X, getattr(self, "fit_intercept", True)))
+        blocks = self._blocks(X, validation.as_given(np.ones(X.shape[0])))
+        return np.concatenate([self._learned.predict(block) for _, block in blocks])
 
     @property
     def progressive_loss_(self) -> float:

@@ -165,16 +165,18 @@ def _mixed(values: np.ndarray, columns: Any) -> np.ndarray:
     return np.where(values == 0.0, np.uint64(0), bits ^ (bits >> np.uint64(31)))
 
 
-def blocks(X: Any, rounds: Rounds, intercept: bool) -> Iterator[tuple[slice, Any]]:
+def blocks(X: Any, rounds: Rounds, intercept: bool, in_sparse: bool | None = None) -> Iterator[tuple[slice, Any]]:
     """The rounds' rows as blocks for a learner, a few thousand at a time, and where they stand among the rounds."""
     in_order = len(rounds.row) == X.shape[0] and bool((np.diff(rounds.row) == 1).all())
     for start in range(0, len(rounds.row), BLOCK):
         place = slice(start, min(start + BLOCK, len(rounds.row)))
-        yield place, block(X[place] if in_order else X[rounds.row[place]], intercept)
+        yield place, block(X[place] if in_order else X[rounds.row[place]], intercept, in_sparse)
 
 
-def block(X: Any, intercept: bool) -> Any:
-    """Rows for a learner; column j becomes feature j + 1."""
+def block(X: Any, intercept: bool, in_sparse: bool | None = None) -> Any:
+    """Rows for a learner, dense or sparse as asked for, else as they are given; column j becomes feature j + 1."""
+    if in_sparse is not None and in_sparse != sparse.issparse(X):
+        X = sparse.csr_array(X) if in_sparse else X.toarray()
     if sparse.issparse(X):
         return rows.sparse(X.indptr, X.indices + 1, X.data, intercept)
     return rows.dense(X, intercept)
