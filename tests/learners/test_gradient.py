@@ -72,7 +72,7 @@ def test_rates_that_are_given_are_used_stored_and_followed_by_eta(tmp_path):
     restored = Model.restore(arrays, header)
     late, _ = restored.learn(part(block, 60, 100), Labels.of(labels[60:]), np.ones(40))
     np.testing.assert_allclose(late, expected[60:], rtol=1e-7, atol=1e-9)
-    np.testing.assert_array_equal(restored.state.coordinates["rates"][:5, 0], [0.5, 0.0, 0.25, 0.125, 0.125])
+    np.testing.assert_array_equal(restored.members[0].state.coordinates["rates"][:5, 0], [0.5, 0.0, 0.25, 0.125, 0.125])
 
 
 def test_there_is_room_for_all_rates_that_are_given():
