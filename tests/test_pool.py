@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import naive
-from tunefree import losses, model, objectives, passes, storage
+from tunefree import losses, model, objectives, passes, storage, threads
 from tunefree.model import Model
 from tunefree.pool import MEMBERS, Mixture, blend, excess, without
 from tunefree.rows import dense, part
@@ -470,8 +470,8 @@ def test_threads_and_cuts_change_no_byte(task, tmp_path, monkeypatch):
     y = y if task == "classification" else X @ np.ones(6)
     results = []
     for workers in (1, 2, 7):
-        with ThreadPoolExecutor(workers) as threads:
-            monkeypatch.setattr(model, "_workers", lambda threads=threads: threads)
+        with ThreadPoolExecutor(workers) as pool:
+            monkeypatch.setattr(threads, "_workers", lambda pool=pool: pool)
             for cuts in ((), (1, 300, 301, 1000)):
                 learner, shown = learned(X, y, None, task, cuts)
                 said = learner.predict(dense(X)).tobytes()
