@@ -197,15 +197,8 @@ def newton(rows, slope, n_outputs, bounds, variance=1.0, curvature=None):
     margins = np.zeros((n, n_outputs))
     for t, (row, weight) in enumerate(zip(rows, bounds, strict=True)):
         for j in np.flatnonzero((np.abs(row) > 8 * unit) & (row != 0)):
-            larger = 2.0 ** max(np.frexp(abs(row[j]) / 8)[1], 0)
-            for k in range(n_outputs):
-                if unit[j] == 0 or larger > 2.0**10 * unit[j]:
-                    C[k, j], C[k, :, j], w[j, k] = 0.0, 0.0, 0.0
-                    C[k, j, j] = variance / larger**2
-                else:
-                    more = (larger**2 - unit[j] ** 2) / variance
-                    C[k] -= np.outer(C[k, j], C[k, j]) * more / (1 + more * C[k, j, j])
-            unit[j] = larger
+            unit[j], C[:, j], C[:, :, j], w[j] = 2.0 ** max(np.frexp(abs(row[j]) / 8)[1], 0), 0.0, 0.0, 0.0
+            C[:, j, j] = variance / unit[j] ** 2
         margins[t] = row @ w
         g, s = slope(t, margins[t]), curvature(t, margins[t])
         for k in range(n_outputs):

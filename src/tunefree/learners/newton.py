@@ -11,7 +11,7 @@ each output, with C the inverse of the regularised sum of curvature * x x' so fa
 where the loss is straight moves the margin by no more than its natural size). Losses of straight pieces have g^2 for s.
 
 What is believed of weights at first makes this the one learner of ours that wants features of about size 1, as the
-steady view shows them. A feature that is larger than WIDE gets a unit of its own, a power of two.
+steady view shows them. A feature that is larger than WIDE gets a unit of its own, a power of two, and starts anew.
 
 The matrix C costs d^2 numbers and operations an output and row. Corrections of it wait until there are DEPTH of them,
 so that it is read and written once for all; what waits is counted in. A row with a feature beyond the d for which this
@@ -44,7 +44,6 @@ MOST_NUMBERS = 2**18  # of all matrices together
 DEPTH = 4  # corrections that wait, as many as `take` takes at once
 STEEPEST = 1e200
 WIDE = 8.0  # what a feature may be in its unit
-FORGOTTEN = 2.0**10  # a feature that outgrows its unit by more starts anew: more would cancel all digits of C
 
 
 class Newton(NamedTuple):
@@ -52,7 +51,6 @@ class Newton(NamedTuple):
 
     features: np.ndarray  # (d,) records, in place:
     #   inverse    1 / unit_i; 0 until the feature is first seen
-    #   prior      variance believed of unit_i w_i at first
     coordinates: np.ndarray  # (d, K) records, in place:
     #   weights    unit_i w_i
     covariance: np.ndarray  # (K, side, side) C in units of the features, without the corrections that wait, in place
@@ -69,7 +67,7 @@ class Newton(NamedTuple):
     @classmethod
     def create(cls, n_features: int, n_outputs: int = 1, variance: float = 1.0) -> Newton:
         """A learner that has seen nothing."""
-        statistics = records(("inverse", "prior"), ("weights",), n_features, n_outputs)
+        statistics = records(("inverse",), ("weights",), n_features, n_outputs)
         side = min(max(n_features, 2), math.isqrt(MOST_NUMBERS // n_outputs))
         matrices = np.zeros((n_outputs, side, side)), np.zeros((n_outputs, DEPTH, 1, side))
         vectors = np.zeros((DEPTH, n_outputs)), np.zeros(side)
@@ -82,38 +80,20 @@ class Newton(NamedTuple):
 
 @compiled.inline
 def see(state, j, x_j, scale):
-    """Know feature ``j`` by a unit: 1, or so large that it is at most WIDE of them."""
-    feature = state.features[j]
-    inverse = math.ldexp(1.0, -max(math.frexp(min(abs(x_j), LARGEST) / WIDE)[1], 0))
-    growth = feature.inverse / inverse if feature.inverse > 0.0 else math.inf
-    feature.inverse = inverse
-    state.used[()] = max(state.used[()], j + 1.0)
-    if growth > FORGOTTEN:
-        # The natural size of a weight over that of a slope: a loss that is nothing special has curvature 1 / prior.
-        feature.prior = state.variance * min(max(scale.margin * scale.weight / scale.slope, 1e-30), 1e30)
-        rescale(state, j, 0.0)
-    else:
-        rescale(state, j, growth)
-        make_room(state)
-        for k in range(len(state.outputs)):  # what was believed at first is relative to the unit
-            project_feature(state, j, k)
-            correct(state, k, (1.0 - 1.0 / growth**2) / feature.prior, state.directions[j])
-        state.waiting[()] += 1.0
-
-
-@compiled.inline
-def rescale(state, j, growth):
-    """Express what is known of feature ``j`` in a unit ``growth`` times as large; 0 to know nothing of it."""
-    used, waiting = int(state.used[()]), int(state.waiting[()])
+    """Know feature ``j`` by a unit, 1 or so large that it is at most WIDE of them, and nothing else."""
+    feature, used = state.features[j], max(int(state.used[()]), j + 1)
+    feature.inverse = math.ldexp(1.0, -max(math.frexp(min(abs(x_j), LARGEST) / WIDE)[1], 0))
+    state.used[()] = used
+    # The natural size of a weight over that of a slope: a loss that is nothing special has curvature 1 / prior.
+    prior = state.variance * min(max(scale.margin * scale.weight / scale.slope, 1e-30), 1e30)
     for k in range(len(state.outputs)):
-        state.coordinates[j, k].weights = bounded(state.coordinates[j, k].weights * growth)
+        state.coordinates[j, k].weights = 0.0
         for i in range(used):
-            state.covariance[k, j, i] *= growth
-            state.covariance[k, i, j] *= growth
-        for w in range(waiting):
-            state.corrections[k, w, 0, j] *= growth
-        if growth == 0.0:
-            state.covariance[k, j, j] = state.features[j].prior
+            state.covariance[k, j, i] = 0.0
+            state.covariance[k, i, j] = 0.0
+        for w in range(DEPTH):
+            state.corrections[k, w, 0, j] = 0.0
+        state.covariance[k, j, j] = prior
 
 
 @compiled.inline
@@ -148,25 +128,6 @@ def correct(state, k, curvature, spread):
 
 
 @compiled.inline
-def count_waiting(state, k, w, part):
-    """Take a correction that waits from C x: ``part`` is its product with x."""
-    amount = state.ratios[w, k] * part
-    if amount != 0.0:
-        along, correction = state.directions, state.corrections[k, w, 0]
-        for i in range(int(state.used[()])):
-            along[i] -= amount * correction[i]
-
-
-@compiled.inline
-def project_feature(state, j, k):
-    """Write C e_j."""
-    for i in range(int(state.used[()])):
-        state.directions[i] = state.covariance[k, j, i]
-    for w in range(int(state.waiting[()])):
-        count_waiting(state, k, w, state.corrections[k, w, 0, j])
-
-
-@compiled.inline
 def project(state, x, k):
     """Write C x, return x'C x."""
     along, used = state.directions, int(state.used[()])
@@ -184,7 +145,10 @@ def project(state, x, k):
         for e in range(size(x)):
             j, x_j = entry(x, e)
             part += state.corrections[k, w, 0, j] * (x_j * state.features[j].inverse)
-        count_waiting(state, k, w, part)
+        part *= state.ratios[w, k]
+        correction = state.corrections[k, w, 0]
+        for i in range(used):
+            along[i] -= part * correction[i]
     spread = 0.0
     for e in range(size(x)):
         j, x_j = entry(x, e)
