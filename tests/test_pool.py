@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.resources import as_file, files
@@ -425,6 +426,25 @@ def log_loss(learner, X, y):
     return learner.log_losses(Labels.of(y), learner.predict(dense(X))).mean()
 
 
+@pytest.mark.parametrize("loss", ["square", "absolute"])
+def test_a_pool_of_regressors_is_as_good_as_its_best_member_alone(loss, monkeypatch):
+    """Targets whose range keeps growing, in whose range members are confined only inside the pool."""
+    X, _ = rows_of(1500)
+    y = (X @ [1e2, 10.0, 3.0, 1.0, 0.1, 0.01]) * np.linspace(0.1, 3.0, 1500) + 50.0
+    y[700] *= 30.0
+    inside = recorded_inside(monkeypatch)
+    pooled, alone = Model("regression", loss=loss, n_features=7), []
+    total = pooled.learn(dense(X), y, np.ones(1500))[1].sum()
+    for one in MEMBERS:
+        single = Model("regression", one.learner, loss, settings=dict(one.settings), view=one.view, n_features=7)
+        alone.append(single.learn(dense(X), y, np.ones(1500)))
+    for member, (shown, _) in zip(np.concatenate(inside, axis=1), alone, strict=True):
+        np.testing.assert_array_equal(member, shown)
+    best = min(suffered.sum() for _, suffered in alone)
+    assert total <= best + excess(pooled.mixture, len(MEMBERS))
+    assert total < 1.5 * best
+
+
 @pytest.mark.parametrize("at", [0, 1000])
 def test_one_row_a_million_times_too_large_is_forgiven(at):
     X, y = rows_of(4000)
@@ -469,16 +489,26 @@ def test_threads_and_cuts_change_no_byte(task, tmp_path, monkeypatch):
     X, y = rows_of(1200)
     y = y if task == "classification" else X @ np.ones(6)
     results = []
-    for workers in (1, 2, 7):
-        with ThreadPoolExecutor(workers) as pool:
-            monkeypatch.setattr(threads, "_workers", lambda pool=pool: pool)
+    for number in (1, 2, 7):
+        with ThreadPoolExecutor(number) as workers:
+            monkeypatch.setattr(threads, "_workers", lambda workers=workers: workers)
             for cuts in ((), (1, 300, 301, 1000)):
                 learner, shown = learned(X, y, None, task, cuts)
                 said = learner.predict(dense(X)).tobytes()
                 results.append((model_bytes(learner, tmp_path / "model"), shown.tobytes(), said))
-    monkeypatch.setattr(model, "PIECE", 128)
-    learner, shown = learned(X, y, None, task)
-    results.append((model_bytes(learner, tmp_path / "model"), shown.tobytes(), learner.predict(dense(X)).tobytes()))
+
+    def slowly(*arguments, mix=passes.mix):
+        time.sleep(0.01)
+        mix(*arguments)
+
+    for where, name, instead in (
+        (model, "PIECE", 128),
+        (passes, "mix", slowly),  # members learn on, far ahead of their judge
+        (threads, "FEW", 10**9),
+    ):
+        monkeypatch.setattr(where, name, instead)
+        learner, shown = learned(X, y, None, task)
+        results.append((model_bytes(learner, tmp_path / "model"), shown.tobytes(), learner.predict(dense(X)).tobytes()))
     assert len({result[0] for result in results}) == 1
     assert len(set(results)) == 1
 

@@ -21,7 +21,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tunefree import TuneFreeClassifier, TuneFreeRegressor, model
+from tunefree import OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor, model
 from tunefree.errors import ModelError
 from tunefree.estimators import pool, validation
 from tunefree.pool import MEMBERS
@@ -229,6 +229,15 @@ def test_rows_to_come_may_be_dense_or_sparse_whatever_the_first_were(cls, first_
     assert_same(one, other, X)
     copied = pickle.loads(pickle.dumps(other))
     np.testing.assert_array_equal(said(copied, kinds[1](X)), said(one, X))
+
+
+@pytest.mark.parametrize("view", ["centred", "steady"])
+def test_so_do_learners_with_a_view_of_their_own(view):
+    X, y = table(200)
+    fitted = OnlineClassifier("scinol2", view=view).fit(X, y)
+    np.testing.assert_array_equal(fitted.predict_proba(sparse.csr_array(X)), fitted.predict_proba(X))
+    words = OnlineClassifier("scinol2", view=view).fit(sparse.csr_array(X), y)
+    np.testing.assert_array_equal(words.predict_proba(sparse.csr_array(X)), words.predict_proba(X))
 
 
 def test_rows_with_other_dense_columns_than_a_view_has_seen_are_refused():

@@ -143,7 +143,7 @@ class TuneFreeClassifier(Pooled, LinearClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels known, sorted.
     members_ : list of dict
-        The members of the pool: name, share in predictions, passes made.
+        The members of the pool: ``member``, its ``share`` in predictions, and the ``passes`` it made.
     progressive_loss_ : float
         Mean loss of the rows, each predicted before it was learned: an honest estimate without a test set.
     t_ : int
@@ -223,7 +223,7 @@ class TuneFreeRegressor(Pooled, LinearRegressor):
     Attributes
     ----------
     members_ : list of dict
-        The members of the pool: name, share in predictions, passes made.
+        The members of the pool: ``member``, its ``share`` in predictions, and the ``passes`` it made.
     progressive_loss_ : float
         Mean loss of the rows, each predicted before it was learned: an honest estimate without a test set.
     t_ : int
