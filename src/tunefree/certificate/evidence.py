@@ -31,8 +31,8 @@ from numpy.typing import ArrayLike
 
 from tunefree import compiled
 from tunefree.generic import generic
-from tunefree.learners.contract import LARGEST, SMALLEST_EXPONENT, grow, outputs, records
-from tunefree.learners.units import is_larger
+from tunefree.learners.contract import LARGEST, grow, outputs, records
+from tunefree.learners.units import is_larger, rescale, see
 from tunefree.objectives import Multinomial, Regression
 from tunefree.rows import entry, size
 
@@ -99,17 +99,10 @@ def gather(evidence, x, weight, slopes, bend, prediction, loss):
             evidence.coordinates[j, k].gradients += slopes[k] * ratio
 
 
-@compiled.inline
-def see(evidence, j, size_of_x):
-    """Let M_j grow to the size of the feature just seen; a new unit rescales G_j, without rounding."""
-    feature = evidence.features[j]
-    inverse = math.ldexp(1.0, 1 - max(math.frexp(min(size_of_x, LARGEST))[1], SMALLEST_EXPONENT))
-    if inverse != feature.inverse:
-        shrink = inverse / feature.inverse if feature.inverse > 0.0 else 0.0
-        feature.inverse = inverse
-        for k in range(len(evidence.outputs)):
-            evidence.coordinates[j, k].gradients *= shrink
-    feature.largest = min(size_of_x, LARGEST) * inverse
+@rescale.register(Evidence)
+def rescale_evidence(evidence, j, shrink):
+    for k in range(len(evidence.outputs)):
+        evidence.coordinates[j, k].gradients *= shrink
 
 
 def widened(evidence: Evidence, n_features: int, n_outputs: int, objective: Any) -> Evidence:
