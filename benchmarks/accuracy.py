@@ -1,7 +1,7 @@
 """One pass, nothing chosen: losses on test rows of tunefree and of Vowpal Wabbit, rows in the same order.
 
 Beside Vowpal Wabbit's default stands the best of twelve of its settings, chosen on the test rows themselves. Texts it
-gets as words with their counts, and in a second line with log(1 + count). Runs on the data sets that are there (see
+gets as words, and in a second line as words with the value log(1 + count). Runs on the data sets that are there (see
 ``datasets.py``); ``--sets a,b`` names some of them, ``--default-only`` leaves the eleven other settings out. Figures
 are kept in benchmarks/data/accuracy.json.
 """

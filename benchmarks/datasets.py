@@ -8,6 +8,7 @@ time.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import starmap
 from pathlib import Path
@@ -133,7 +134,7 @@ SEPARATOR = re.compile(r"[ :|\n]")  # what the text gives a meaning
 
 
 def lines(split: Split, table: pa.Table, logarithms: bool = False) -> Iterator[str]:
-    """A table in Vowpal Wabbit's text: numbers as they are, other columns one-hot, texts as counts of words.
+    """A table in Vowpal Wabbit's text: numbers as they are, other columns one-hot, texts as their words.
 
     Parameters
     ----------
@@ -141,7 +142,7 @@ def lines(split: Split, table: pa.Table, logarithms: bool = False) -> Iterator[s
     table : Table
         One of its two.
     logarithms : bool, default False
-        Whether words have the value log(1 + count) instead of their count.
+        Whether a word stands there once, with the value log(1 + count), not as often as it occurs.
     """
     targets, n_classes = split.targets(table), len(split.classes)
     if n_classes:
@@ -166,11 +167,11 @@ def entry(column: int, value: Any, numeric: bool) -> str:
 
 
 def words(text: str, logarithms: bool) -> str:
-    """The words of a text with their counts."""
-    counts: dict[str, int] = {}
-    for word in WORD.findall(text.lower()):
-        counts[word] = counts.get(word, 0) + 1
-    return " ".join(f"{word}:{np.log1p(n):.5g}" if logarithms else f"{word}:{n}" for word, n in counts.items())
+    """The words of a text, each as often as it occurs, or once with log(1 + count)."""
+    found = WORD.findall(text.lower())
+    return (
+        " ".join(f"{word}:{np.log1p(n):.5g}" for word, n in Counter(found).items()) if logarithms else " ".join(found)
+    )
 
 
 class Matrices(NamedTuple):

@@ -5,6 +5,7 @@ The best of the twelve is chosen on the test rows themselves, which no user coul
 
 from __future__ import annotations
 
+import math
 import subprocess
 import time
 from collections.abc import Iterable
@@ -99,8 +100,9 @@ def _read(problem: Problem, name: str) -> np.ndarray:
 
 
 def log_loss(targets: np.ndarray, predictions: np.ndarray) -> float:
-    """Mean of minus the logarithm of the probability of what happened."""
-    return float(-predictions[np.arange(len(targets)), targets].mean())
+    """Mean of minus the logarithm of the probability of what happened; infinite where predictions are no numbers."""
+    mean = float(-predictions[np.arange(len(targets)), targets].mean())
+    return math.inf if math.isnan(mean) else mean
 
 
 def error(targets: np.ndarray, predictions: np.ndarray) -> float:
