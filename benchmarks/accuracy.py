@@ -21,7 +21,7 @@ from typing import Any
 import datasets
 import numpy as np
 import vowpal
-from common import TUNEFREE, kept, keep
+from common import TUNEFREE, keep, kept
 from pyarrow import parquet
 
 from tunefree.evaluation import Reliability

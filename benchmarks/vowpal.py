@@ -87,16 +87,20 @@ def _call(problem: Problem, arguments: list[str]) -> None:
 
 
 def _read(problem: Problem, name: str) -> np.ndarray:
-    """Numbers, or logarithms of probabilities: of margins, one-against-all's normalised as ``--probabilities`` does."""
+    """Numbers, or logarithms of probabilities: of margins, one-against-all's normalised as ``--probabilities`` does.
+
+    Some settings end in infinities or no numbers at all.
+    """
     text = (problem.folder / name).read_text()
-    if problem.n_classes <= 2:
-        margins = np.array(text.split(), np.float64)
-        if not problem.n_classes:
-            return margins
-        return -np.column_stack([np.logaddexp(0, margins), np.logaddexp(0, -margins)])
-    numbers = [part.partition(":")[2] for part in text.split()]
-    logs = -np.logaddexp(0, -np.array(numbers, np.float64).reshape(-1, problem.n_classes))
-    return logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)
+    if problem.n_classes == 0:
+        return np.array(text.split(), np.float64)
+    with np.errstate(invalid="ignore"):
+        if problem.n_classes == 2:
+            margins = np.array(text.split(), np.float64)
+            return -np.column_stack([np.logaddexp(0, margins), np.logaddexp(0, -margins)])
+        numbers = [part.partition(":")[2] for part in text.split()]
+        logs = -np.logaddexp(0, -np.array(numbers, np.float64).reshape(-1, problem.n_classes))
+        return logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)
 
 
 def log_loss(targets: np.ndarray, predictions: np.ndarray) -> float:
