@@ -69,7 +69,7 @@ def classes(split: datasets.Split, settings: Sequence[str], folder: Path) -> lis
 
 def figures_of(run: vowpal.Run, y: np.ndarray) -> dict[str, float]:
     """Losses of a run on test rows."""
-    reliability, odds = Reliability(), np.exp(run.predictions)
+    reliability, odds = Reliability(), np.nan_to_num(np.exp(run.predictions))
     reliability.add(odds.max(axis=1), odds.argmax(axis=1) == y, np.ones(len(y)))
     return {
         "log_loss": vowpal.log_loss(y, run.predictions),
@@ -171,7 +171,7 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="measure nothing, print what was kept")
     chosen = parser.parse_args()
     if chosen.show:
-        print(table(list(kept("accuracy").values())))
+        print(table(sorted(kept("accuracy").values(), key=lambda result: datasets.place(result["name"]))))
         return
     settings = [vowpal.DEFAULT] if chosen.default_only else list(vowpal.SETTINGS)
     results = []

@@ -94,6 +94,11 @@ def available(names: list[str] | None = None) -> Iterator[DataSet]:
             print(f"{data.name}: skipped, {data.path} is not there", flush=True)
 
 
+def place(result: str) -> int:
+    """Where the set of a result stands among all: its name is the set's, or goes on in brackets."""
+    return [data.name for data in ALL].index(result.partition(" [")[0])
+
+
 def load(data: DataSet) -> Split:
     """Read a set and split it."""
     table = parquet.read_table(data.path)

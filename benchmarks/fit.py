@@ -147,7 +147,7 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="measure nothing, print what was kept")
     arguments = parser.parse_args()
     if arguments.show:
-        print(table(list(kept("fit").values())))
+        print(table(sorted(kept("fit").values(), key=lambda result: datasets.place(result["name"]))))
         return
     results = []
     for data in datasets.available(arguments.sets.split(",") if arguments.sets else None):

@@ -83,7 +83,9 @@ def run(problem: Problem, setting: str = DEFAULT, loss: str | None = None, progr
 
 
 def _call(problem: Problem, arguments: list[str]) -> None:
-    subprocess.run([*VOWPAL, "--quiet", *arguments], cwd=problem.folder, check=True)
+    done = subprocess.run([*VOWPAL, "--quiet", *arguments], cwd=problem.folder, check=False, capture_output=True)
+    if done.returncode:
+        raise SystemExit(f"vw {' '.join(arguments)}\n{done.stderr.decode()}")
 
 
 def _read(problem: Problem, name: str) -> np.ndarray:
