@@ -182,7 +182,7 @@ def words(text: str, logarithms: bool) -> str:
 class Matrices(NamedTuple):
     """A split as scikit-learn takes it."""
 
-    X: Any  # (n, d) training rows: numbers first, as they are, then one-hot columns; or logarithms of word counts
+    X: Any  # (n, d) training rows: numbers first, as they are, then one-hot columns; or words
     y: np.ndarray  # (n,)
     X_test: Any
     y_test: np.ndarray
@@ -190,20 +190,22 @@ class Matrices(NamedTuple):
     classes: list[str]
 
 
-def matrices(split: Split) -> Matrices:
-    """Numbers as they are beside one-hot columns, dense; texts as sparse logarithms of word counts."""
-    prepared, n_numbers = (_words if split.data.kind == "text" else _columns)(split)
+def matrices(split: Split, tf_idf: bool = False) -> Matrices:
+    """Numbers as they are beside one-hot columns, dense; texts as sparse logarithms of word counts, or as TF-IDF."""
+    prepared, n_numbers = (_words(split, tf_idf), 0) if split.data.kind == "text" else _columns(split)
     y, y_test = split.targets(split.train), split.targets(split.test)
     return Matrices(prepared[0], y, prepared[1], y_test, n_numbers, split.classes)
 
 
-def _words(split: Split) -> tuple[list[Any], int]:
-    from sklearn.feature_extraction.text import CountVectorizer
+def _words(split: Split, tf_idf: bool) -> list[Any]:
+    from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
-    vectorizer = CountVectorizer(token_pattern=WORD.pattern)
     train, test = (table["text"].to_pylist() for table in (split.train, split.test))
-    counts = [vectorizer.fit_transform(train).astype(float), vectorizer.transform(test).astype(float)]
-    return [matrix.log1p() for matrix in counts], 0
+    if tf_idf:
+        weighted = TfidfVectorizer(token_pattern=WORD.pattern, sublinear_tf=True)
+        return [weighted.fit_transform(train), weighted.transform(test)]
+    counter = CountVectorizer(token_pattern=WORD.pattern, dtype=np.float64)
+    return [counter.fit_transform(train).log1p(), counter.transform(test).log1p()]
 
 
 def _columns(split: Split) -> tuple[list[Any], int]:

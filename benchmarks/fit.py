@@ -1,7 +1,8 @@
 """``fit`` with its defaults against logistic (or ridge) regression tuned by cross-validation: test losses and times.
 
 The other side standardises numbers, has one-hot columns beside them, chooses C (or alpha) among five values by 3-fold
-cross-validation, and learns with it from all training rows: 16 fits. Texts are logarithms of word counts for both.
+cross-validation, and learns with it from all training rows: 16 fits. Texts are the same for both: logarithms of word
+counts, then TF-IDF, as is customary before logistic regression.
 Times are of one run each, one after the other. Sets as in ``accuracy.py``; ``--sets a,b`` names some of them.
 """
 
@@ -20,12 +21,13 @@ from common import keep, kept
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
 
 STRENGTHS = np.logspace(-2, 2, 5)  # C; alpha is 1 / C
+OF_TF_IDF = np.logspace(0, 4, 5)  # C, for rows of length 1
 FOLDS = 3
 WARM = 300  # rows of a fit that compiles what is not compiled yet
 TOO_LONG = {"flights_3m"}  # 16 logistic regressions of two million rows
 
 
-def tuned(problem: datasets.Matrices) -> Any:
+def tuned(problem: datasets.Matrices, strengths: np.ndarray) -> Any:
     """A pipeline that scales and cross-validates."""
     from sklearn.compose import make_column_transformer
     from sklearn.linear_model import LogisticRegressionCV, RidgeCV
@@ -33,10 +35,10 @@ def tuned(problem: datasets.Matrices) -> Any:
     from sklearn.preprocessing import StandardScaler
 
     if not problem.classes:
-        model = RidgeCV(alphas=1 / STRENGTHS, cv=FOLDS)
+        model = RidgeCV(alphas=1 / strengths, cv=FOLDS)
     else:
         model = LogisticRegressionCV(
-            Cs=STRENGTHS,
+            Cs=strengths,
             cv=FOLDS,
             scoring="neg_log_loss",
             l1_ratios=(0,),
@@ -71,9 +73,17 @@ def figures_of(model: Any, problem: datasets.Matrices) -> dict[str, float]:
 
 
 def measure(data: datasets.DataSet) -> list[dict[str, Any]]:
-    """Results of a set: one, or for numbers one for each of two losses."""
-    problem = datasets.matrices(datasets.load(data))
-    theirs = tuned(problem)
+    """Results of a set: one, for numbers one for each of two losses, for texts one for each form of them."""
+    split = datasets.load(data)
+    results = compared(data.name, data.kind, datasets.matrices(split), STRENGTHS)
+    if data.kind == "text":
+        results += compared(f"{data.name} [tf-idf]", data.kind, datasets.matrices(split, tf_idf=True), OF_TF_IDF)
+    return results
+
+
+def compared(name: str, kind: str, problem: datasets.Matrices, strengths: np.ndarray) -> list[dict[str, Any]]:
+    """Results on matrices."""
+    theirs = tuned(problem, strengths)
     seconds = timed_fit(theirs, problem)
     other = figures_of(theirs, problem) | {"seconds": seconds, "chosen": chosen(theirs)}
     results = []
@@ -82,8 +92,8 @@ def measure(data: datasets.DataSet) -> list[dict[str, Any]]:
         new.fit(problem.X[:WARM], problem.y[:WARM])
         seconds = timed_fit(new, problem)
         mine = figures_of(new, problem) | {"seconds": seconds, "passes": max(new.passes_)}
-        name = data.name if problem.classes else f"{data.name} [{loss}]"
-        results.append({"name": name, "kind": data.kind, "ours": mine, "theirs": other})
+        title = name if problem.classes else f"{name} [{loss}]"
+        results.append({"name": title, "kind": kind, "ours": mine, "theirs": other})
     return results
 
 
