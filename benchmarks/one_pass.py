@@ -110,7 +110,7 @@ MARKS = {
         "marker": "s",
         "color": BLUE,
         "markersize": 6,
-        "markerfacecolor": "white",
+        "markerfacecolor": "none",
         "markeredgewidth": 1.6,
     },
     "Vowpal Wabbit, default": {"marker": "^", "color": ORANGE, "markersize": 7},
