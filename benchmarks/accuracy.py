@@ -1,111 +1,189 @@
-"""One pass, nothing chosen: test log-loss of tunefree and of Vowpal Wabbit's default, rows in the same order.
+"""One pass, nothing chosen: losses on test rows of tunefree and of Vowpal Wabbit, rows in the same order.
 
-Runs on the data sets found in TUNEFREE_DATA (or ../shared/data); numbers as they are, other columns one-hot.
+Beside Vowpal Wabbit's default stands the best of twelve of its settings, chosen on the test rows themselves. Texts it
+gets as words, and in a second line as words with the value log(1 + count). Runs on the data sets that are there (see
+``datasets.py``); ``--sets a,b`` names some of them, ``--default-only`` leaves the eleven other settings out. Figures
+are kept in benchmarks/data/accuracy.json.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import math
 import subprocess
 import tempfile
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import datasets
 import numpy as np
-import pyarrow as pa
-from common import SHARED, TUNEFREE, VOWPAL
-from pyarrow import compute, parquet
+import vowpal
+from common import TUNEFREE, keep, kept
+from pyarrow import parquet
 
-import tunefree
+from tunefree.evaluation import Reliability
+from tunefree.training import Trained
 
-SETS = {
-    "adult": ("income", ()),
-    "shuttle": ("Class", ()),
-    "letter_recognition": ("lettr", ()),
-    "satellite": ("classes", ()),
-    "spambase": ("type", ()),
-    "bank_additional_full": ("y", ("duration",)),
-    "census_income_kdd_test": ("income", ("instance weight",)),
-}
+WARM = 300  # rows of a run that compiles what is not compiled yet
+TEXT_OPTIONS = ("-b", "24")  # its default of 18 bits is too few for the words of the texts
 
 
-def place(name: str) -> Path:
-    """Where a data set is; the census data come with the package."""
-    return Path(tunefree.__file__).parent / "data" / "adult.parquet" if name == "adult" else SHARED / f"{name}.parquet"
-
-
-def split(name: str, drop: tuple[str, ...]) -> tuple[pa.Table, pa.Table]:
-    """Training rows in a fixed random order, and test rows."""
-    table = parquet.read_table(place(name))
-    table = table.drop_columns([column for column in drop if column in table.column_names])
-    if "split" in table.column_names:
-        parts = [table.filter(compute.equal(table["split"], part)).drop_columns("split") for part in ("train", "test")]
-        return parts[0].take(np.random.default_rng(0).permutation(len(parts[0]))), parts[1]
-    order = np.random.default_rng(0).permutation(len(table))
-    return table.take(order[: 2 * len(table) // 3]), table.take(order[2 * len(table) // 3 :])
-
-
-def vw_lines(table: pa.Table, target: str, classes: list[str]) -> str:
-    """The table in Vowpal Wabbit's text: numbers as they are, others one-hot."""
-    names = [name for name in table.column_names if name != target]
-    columns = [table[name].to_pylist() for name in names]
-    numeric = [pa.types.is_integer(t.type) or pa.types.is_floating(t.type) for t in map(table.schema.field, names)]
-    labels = [classes.index(str(label)) for label in table[target].to_pylist()]
-    codes = [str(2 * k - 1) if len(classes) == 2 else str(k + 1) for k in labels]
-    lines = []
-    for i, code in enumerate(codes):
-        parts = [
-            f"{j}:{column[i]}" if number and column[i] is not None else f"{j}={str(column[i]).replace(' ', '_')}"
-            for j, (column, number) in enumerate(zip(columns, numeric, strict=True))
-            if not number or column[i] != 0
-        ]
-        lines.append(f"{code} | {' '.join(parts)}".replace("=:", "="))
-    return "\n".join(lines) + "\n"
-
-
-def vowpal_loss(train: pa.Table, test: pa.Table, target: str, folder: Path) -> float:
-    """Test log-loss of its default settings after one pass."""
-    classes = sorted({str(label) for label in train[target].to_pylist()})
-    (folder / "train.vw").write_text(vw_lines(train, target, classes))
-    (folder / "test.vw").write_text(vw_lines(test, target, classes))
-    kind = ["--oaa", str(len(classes)), "--probabilities"] if len(classes) > 2 else []
-    base = [*VOWPAL, "--quiet", "--loss_function", "logistic"]
-    subprocess.run([*base, *kind, "-d", "train.vw", "-f", "m.vw"], cwd=folder, check=True)
-    out = ["-p", "p.txt"] if kind else ["-r", "p.txt"]
-    subprocess.run([*VOWPAL, "--quiet", "-t", "-d", "test.vw", "-i", "m.vw", *kind[2:], *out], cwd=folder, check=True)
-    labels = np.array([classes.index(str(label)) for label in test[target].to_pylist()])
-    lines = (folder / "p.txt").read_text().split("\n")[: len(labels)]
-    if kind:
-        odds = np.array([[float(part.split(":")[1]) for part in line.split()] for line in lines])
-        odds = np.maximum(odds, 1e-15)
-        return float(-np.log((odds / odds.sum(1, keepdims=True))[np.arange(len(labels)), labels]).mean())
-    return float(np.logaddexp(0, -(2 * labels - 1) * np.array([float(line.split()[0]) for line in lines])).mean())
-
-
-def our_loss(train: pa.Table, test: pa.Table, target: str, folder: Path) -> tuple[float, float]:
-    """Test log-loss and error after one pass."""
-    for name, table in (("train", train), ("test", test)):
-        labels = pa.array([str(label) for label in table[target].to_pylist()])
-        table = table.set_column(table.column_names.index(target), target, labels)
+def ours(split: datasets.Split, folder: Path, loss: str | None = None) -> dict[str, float]:
+    """``tunefree train``, then ``tunefree evaluate``; seconds of training are those of the whole process."""
+    tables = {"train": split.train, "test": split.test, "warm": split.train.slice(0, WARM)}
+    for name, table in tables.items():
         parquet.write_table(table, folder / f"{name}.parquet")
-    command = [*TUNEFREE, "train", "train.parquet", "-t", target, "-o", "model", "-q"]
-    subprocess.run(command, cwd=folder, check=True)
-    command = [*TUNEFREE, "evaluate", "model", "test.parquet", "--json"]
+    options = ["-t", split.data.target, "-o", "model.tf", "-q", *(["--loss", loss] if loss else [])]
+    options += ["--task", "classification" if split.classes else "regression"]
+    subprocess.run([*TUNEFREE, "train", "warm.parquet", *options], cwd=folder, check=True)
+    start = time.perf_counter()
+    subprocess.run([*TUNEFREE, "train", "train.parquet", *options], cwd=folder, check=True)
+    seconds = time.perf_counter() - start
+    command = [*TUNEFREE, "evaluate", "model.tf", "test.parquet", "--json"]
     figures = json.loads(subprocess.run(command, cwd=folder, check=True, capture_output=True).stdout)
-    return figures["log_loss"], figures["error"]
+    progressive = Trained.load(folder / "model.tf").progress.progressive[0].mean_loss()
+    return figures | {"seconds": seconds, "progressive_loss": progressive}
+
+
+def classes(split: datasets.Split, settings: Sequence[str], folder: Path) -> list[dict[str, Any]]:
+    """A result, or for texts two, of a set with classes."""
+    mine = ours(split, folder)
+    results = []
+    for logarithms in (False, True) if split.data.kind == "text" else (False,):
+        texts = (datasets.lines(split, table, logarithms) for table in (split.train, split.test))
+        options = TEXT_OPTIONS if split.data.kind == "text" else ()
+        y = split.targets(split.test)
+        problem = vowpal.Problem.write(folder, *texts, len(split.classes), y, options)
+        theirs = {setting: figures_of(vowpal.run(problem, setting), y) for setting in settings}
+        if split.data.kind == "drift":
+            for setting, figures in theirs.items():
+                known = vowpal.run(problem, setting, progressive=True).progressive
+                figures["progressive_loss"] = vowpal.log_loss(split.targets(split.train), known)
+        name = f"{split.data.name}{' [log counts]' if logarithms else ''}"
+        results.append({"name": name, "kind": split.data.kind, "ours": mine, "theirs": theirs})
+    return results
+
+
+def figures_of(run: vowpal.Run, y: np.ndarray) -> dict[str, float]:
+    """Losses of a run on test rows."""
+    reliability, odds = Reliability(), np.nan_to_num(np.exp(run.predictions))
+    reliability.add(odds.max(axis=1), odds.argmax(axis=1) == y, np.ones(len(y)))
+    return {
+        "log_loss": vowpal.log_loss(y, run.predictions),
+        "error": vowpal.error(y, run.predictions),
+        "calibration_error": reliability.error(),
+        "seconds": run.seconds,
+    }
+
+
+def numbers(split: datasets.Split, settings: Sequence[str], folder: Path) -> list[dict[str, Any]]:
+    """Two results of a regression: with the square and with the absolute loss."""
+    texts = (datasets.lines(split, table) for table in (split.train, split.test))
+    y = split.targets(split.test)
+    problem = vowpal.Problem.write(folder, *texts, 0, y)
+    results = []
+    for loss, name in (("square", "squared"), ("absolute", "quantile")):
+        theirs = {}
+        for setting in settings:
+            done = vowpal.run(problem, setting, name)
+            misses = done.predictions - y
+            theirs[setting] = {
+                "mean_absolute_error": float(np.abs(misses).mean()),
+                "root_mean_squared_error": float(np.sqrt((misses**2).mean())),
+                "seconds": done.seconds,
+            }
+        mine = ours(split, folder, loss)
+        results.append({"name": f"{split.data.name} [{loss}]", "kind": "regression", "ours": mine, "theirs": theirs})
+    return results
+
+
+def criterion(result: dict[str, Any]) -> str:
+    """By which figure settings are compared."""
+    if result["kind"] != "regression":
+        return "log_loss"
+    return "root_mean_squared_error" if "[square]" in result["name"] else "mean_absolute_error"
+
+
+def best(result: dict[str, Any], figure: str | None = None) -> str:
+    """The setting that is best on the test rows."""
+    figure = figure or criterion(result)
+    return min(result["theirs"], key=lambda setting: result["theirs"][setting][figure])
+
+
+def ratio(result: dict[str, Any], setting: str) -> float:
+    """Ours over theirs."""
+    return result["ours"][criterion(result)] / result["theirs"][setting][criterion(result)]
+
+
+def line(result: dict[str, Any]) -> str:
+    """A row of the table."""
+    mine, default, winner = result["ours"], result["theirs"][vowpal.DEFAULT], best(result)
+    other = result["theirs"][winner]
+    if result["kind"] == "regression":
+        pair = ("mean_absolute_error", "root_mean_squared_error")
+        three = [" / ".join(f"{figures[name]:.5g}" for name in pair) for figures in (mine, default, other)]
+        cells = [three[0], f"{mine['seconds']:.1f}", three[1], f"{default['seconds']:.1f}", three[2]]
+    else:
+        three = [f"{figures['log_loss']:.4f} / {100 * figures['error']:.2f}" for figures in (mine, default, other)]
+        gaps = [f" / {100 * figures['calibration_error']:.1f}" for figures in (mine, default)]
+        cells = [three[0] + gaps[0], f"{mine['seconds']:.1f}"]
+        cells += [three[1] + gaps[1], f"{default['seconds']:.1f}", three[2]]
+    ratios = [f"{ratio(result, setting):.3f}" for setting in (vowpal.DEFAULT, winner)]
+    return "| " + " | ".join([result["name"], *cells, f"`{winner}`", *ratios]) + " |"
+
+
+def table(results: Sequence[dict[str, Any]]) -> str:
+    """The table in Markdown, and what follows from it."""
+    figures = {"log-loss / error % / calibration error %": False, "MAE / RMSE": True}
+    lines = []
+    for title, regression in figures.items():
+        chosen = [result for result in results if (result["kind"] == "regression") == regression]
+        if chosen:
+            short = title.replace(" / calibration error %", "")
+            heads = ["data set", f"tunefree: {title}", "s", f"VW default: {title}", "s", f"VW best: {short}", "which"]
+            heads += ["ours / default", "ours / best"]
+            lines += ["", "| " + " | ".join(heads) + " |", "|---" * len(heads) + "|", *map(line, chosen)]
+    dense = [result for result in results if result["kind"] == "table"]
+    if dense:
+        means = [
+            math.exp(np.mean([math.log(ratio(result, setting(result))) for result in dense]))
+            for setting in (lambda result: vowpal.DEFAULT, best)
+        ]
+        lines += ["", f"geometric mean over the {len(dense)} tables: {means[0]:.3f} of the default's log-loss, "]
+        lines[-1] += f"{means[1]:.3f} of the best setting's"
+    for result in results:
+        if result["kind"] == "drift":
+            winner = best(result, "progressive_loss")
+            theirs = [f"{result['theirs'][s]['progressive_loss']:.4f}" for s in (vowpal.DEFAULT, winner)]
+            mine = f"{result['ours']['progressive_loss']:.4f}"
+            lines.append(f"{result['name']}, progressive log-loss: {mine}; VW {theirs[0]}, best {theirs[1]} ({winner})")
+    return "\n".join(lines)
 
 
 def main() -> None:
-    """A line for each data set."""
-    print(f"{'data set':<24}{'tunefree, one pass':>22}{'Vowpal Wabbit, one pass':>26}")
-    for name, (target, drop) in SETS.items():
-        if not place(name).exists():
-            print(f"{name:<24}not in {SHARED}")
-            continue
-        train, test = split(name, drop)
+    """Measure, keep, print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--sets", help="names of data sets, with commas between them")
+    parser.add_argument("--default-only", action="store_true", help="only Vowpal Wabbit's default")
+    parser.add_argument("--show", action="store_true", help="measure nothing, print what was kept")
+    chosen = parser.parse_args()
+    if chosen.show:
+        print(table(sorted(kept("accuracy").values(), key=lambda result: datasets.place(result["name"]))))
+        return
+    settings = [vowpal.DEFAULT] if chosen.default_only else list(vowpal.SETTINGS)
+    results = []
+    for data in datasets.available(chosen.sets.split(",") if chosen.sets else None):
+        split = datasets.load(data)
         with tempfile.TemporaryDirectory() as folder:
-            ours, error = our_loss(train, test, target, Path(folder))
-            theirs = vowpal_loss(train, test, target, Path(folder))
-        print(f"{name:<24}{ours:>12.4f} ({100 * error:5.2f} %){theirs:>22.4f}")
+            measured = (classes if split.classes else numbers)(split, settings, Path(folder))
+        for result in measured:
+            keep("accuracy", result["name"], result)
+            print(line(result), flush=True)
+        results += measured
+    print(table(results))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import statistics
@@ -10,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -58,6 +60,21 @@ def text_file(n_rows: int, per_row: int = 52, n_features: int = 200_000, bar: st
                 )
     part.rename(path)
     return path
+
+
+def kept(benchmark: str) -> dict[str, Any]:
+    """Figures that runs of a benchmark have left, by name."""
+    path = FOLDER / f"{benchmark}.json"
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def keep(benchmark: str, name: str, figures: Any) -> None:
+    """Leave figures for tables and pictures; those of the same name before are replaced."""
+    FOLDER.mkdir(exist_ok=True)
+    path = FOLDER / f"{benchmark}.json"
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(kept(benchmark) | {name: figures}, indent=1))
+    part.replace(path)
 
 
 def process_seconds(command: Sequence[str]) -> float:

@@ -1,0 +1,226 @@
+"""The data sets of the benchmarks, split into training and test rows, as tables and as matrices.
+
+They are Parquet files in TUNEFREE_DATA (or ../shared/data); a set that is not there is left out. The census data come
+with the package. Files without a column ``split`` are split two to one in a fixed random order, or in the order of
+time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import starmap
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from common import SHARED
+from pyarrow import compute, parquet
+
+import tunefree
+
+LATE = 15  # minutes after which a flight is late
+
+
+class DataSet(NamedTuple):
+    """Where a data set is and what is predicted."""
+
+    name: str
+    target: str
+    kind: str = "table"  # "table", "drift" (in the order of time), "text" or "regression"
+    drop: tuple[str, ...] = ()  # columns that tell the target, or nothing
+    file: str | None = None  # if it is not called like the set
+
+    @property
+    def path(self) -> Path:
+        """Where it is, if it is there."""
+        if self.name == "adult":
+            return Path(tunefree.__file__).parent / "data" / "adult.parquet"
+        return SHARED / f"{self.file or self.name}.parquet"
+
+
+ALL = (
+    DataSet("adult", "income"),
+    DataSet("shuttle", "Class"),
+    DataSet("covtype", "Cover_Type"),
+    DataSet("letter_recognition", "lettr"),
+    DataSet("mnist", "label"),
+    DataSet("bank_additional_full", "y", drop=("duration",)),
+    DataSet("spambase", "type"),
+    DataSet("census_income_kdd_test", "income", drop=("instance weight",)),
+    DataSet("madelon", "Class"),
+    DataSet("satellite", "classes"),
+    DataSet("elec2", "class", "drift"),
+    DataSet("flights_3m", "delay", "drift"),
+    DataSet("newsgroups20_binary", "news20_binary", "text", ("group", "article"), "newsgroups20_bydate"),
+    DataSet("newsgroups20", "group", "text", ("news20_binary", "article"), "newsgroups20_bydate"),
+    DataSet("spam_assassin", "label", "text", ("group", "id")),
+    DataSet("diamonds", "price", "regression"),
+    DataSet("california_housing", "MedHouseVal", "regression"),
+)
+
+
+class Split(NamedTuple):
+    """Training rows, in the order in which they are learned, and test rows; labels are strings."""
+
+    data: DataSet
+    train: pa.Table
+    test: pa.Table
+
+    @property
+    def classes(self) -> list[str]:
+        """The labels, sorted; none in regression."""
+        return [] if self.data.kind == "regression" else sorted(self.train[self.data.target].unique().to_pylist())
+
+    def targets(self, table: pa.Table) -> np.ndarray:
+        """Classes as their places among the sorted labels, or numbers."""
+        column = table[self.data.target]
+        if self.data.kind == "regression":
+            return column.to_numpy().astype(np.float64)
+        return compute.index_in(column, pa.array(self.classes)).to_numpy()
+
+
+def available(names: list[str] | None = None) -> Iterator[DataSet]:
+    """The sets named, or all; a line for each that is not there."""
+    known = {data.name: data for data in ALL}
+    if unknown := set(names or ()) - known.keys():
+        raise SystemExit(f"no data set is called {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    for data in (known[name] for name in names) if names else ALL:
+        if data.path.exists():
+            yield data
+        else:
+            print(f"{data.name}: skipped, {data.path} is not there", flush=True)
+
+
+def place(result: str) -> int:
+    """Where the set of a result stands among all: its name is the set's, or goes on in brackets."""
+    return [data.name for data in ALL].index(result.partition(" [")[0])
+
+
+def load(data: DataSet) -> Split:
+    """Read a set and split it."""
+    table = parquet.read_table(data.path)
+    table = table.drop_columns([column for column in data.drop if column in table.column_names])
+    if data.kind != "regression":
+        labels = table[data.target]
+        labels = compute.greater(labels, LATE) if data.name == "flights_3m" else labels
+        table = table.set_column(table.column_names.index(data.target), data.target, labels.cast(pa.string()))
+    n, random = len(table), np.random.default_rng(0)
+    if "split" in table.column_names:
+        is_train = compute.equal(table["split"], "train")
+        train, test = (table.filter(mask).drop_columns("split") for mask in (is_train, compute.invert(is_train)))
+        return Split(data, train.take(random.permutation(len(train))), test)
+    if data.kind != "drift":
+        table = table.take(random.permutation(n))
+    return Split(data, table.slice(0, 2 * n // 3), table.slice(2 * n // 3))
+
+
+def with_calendar(table: pa.Table) -> pa.Table:
+    """Timestamps as the fields that tunefree makes of them, for those who do not: the hour, the day, time elapsed."""
+    for name in [field.name for field in table.schema if pa.types.is_timestamp(field.type)]:
+        moment = table[name]
+        for part in ("year", "month", "day_of_week", "hour"):
+            table = table.append_column(f"{name} {part}", getattr(compute, part)(moment).cast(pa.string()))
+        days = moment.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() / 86_400_000_000
+        table = table.append_column(f"{name} days", pa.array(days)).drop_columns(name)
+    return table
+
+
+def is_number(table: pa.Table, name: str) -> bool:
+    """Whether a column is one of numbers."""
+    kind = table.schema.field(name).type
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind)
+
+
+WORD = re.compile(r"\w\w+")
+SEPARATOR = re.compile(r"[ :|\n]")  # what the text gives a meaning
+
+
+def lines(split: Split, table: pa.Table, logarithms: bool = False) -> Iterator[str]:
+    """A table in Vowpal Wabbit's text: numbers as they are, other columns one-hot, texts as their words.
+
+    Parameters
+    ----------
+    split : Split
+    table : Table
+        One of its two.
+    logarithms : bool, default False
+        Whether a word stands there once, with the value log(1 + count), not as often as it occurs.
+    """
+    targets, n_classes = split.targets(table), len(split.classes)
+    if n_classes:
+        targets = 2 * targets - 1 if n_classes == 2 else targets + 1
+    table = with_calendar(table.drop_columns(split.data.target))
+    columns = [table[name].to_pylist() for name in table.column_names]
+    numeric = [is_number(table, name) for name in table.column_names]
+    if split.data.kind == "text":
+        (texts,) = columns
+        for target, text in zip(targets.tolist(), texts, strict=True):
+            yield f"{target} | {words(text, logarithms)}\n"
+        return
+    for target, row in zip(targets.tolist(), zip(*columns, strict=True), strict=True):
+        yield f"{target} | {' '.join(starmap(entry, zip(range(len(row)), row, numeric, strict=True)))}\n"
+
+
+def entry(column: int, value: Any, numeric: bool) -> str:
+    """A cell: ``column:number``, nothing for 0, or ``column=value``."""
+    if numeric and value is not None:
+        return f"{column}:{value!r}" if value else ""
+    return f"{column}={SEPARATOR.sub('_', str(value))}"
+
+
+def words(text: str, logarithms: bool) -> str:
+    """The words of a text, each as often as it occurs, or once with log(1 + count)."""
+    found = WORD.findall(text.lower())
+    return (
+        " ".join(f"{word}:{np.log1p(n):.5g}" for word, n in Counter(found).items()) if logarithms else " ".join(found)
+    )
+
+
+class Matrices(NamedTuple):
+    """A split as scikit-learn takes it."""
+
+    X: Any  # (n, d) training rows: numbers first, as they are, then one-hot columns; or words
+    y: np.ndarray  # (n,)
+    X_test: Any
+    y_test: np.ndarray
+    n_numbers: int  # columns at the left that are numbers
+    classes: list[str]
+
+
+def matrices(split: Split, tf_idf: bool = False) -> Matrices:
+    """Numbers as they are beside one-hot columns, dense; texts as sparse logarithms of word counts, or as TF-IDF."""
+    prepared, n_numbers = (_words(split, tf_idf), 0) if split.data.kind == "text" else _columns(split)
+    y, y_test = split.targets(split.train), split.targets(split.test)
+    return Matrices(prepared[0], y, prepared[1], y_test, n_numbers, split.classes)
+
+
+def _words(split: Split, tf_idf: bool) -> list[Any]:
+    from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+
+    train, test = (table["text"].to_pylist() for table in (split.train, split.test))
+    if tf_idf:
+        weighted = TfidfVectorizer(token_pattern=WORD.pattern, sublinear_tf=True)
+        return [weighted.fit_transform(train), weighted.transform(test)]
+    counter = CountVectorizer(token_pattern=WORD.pattern, dtype=np.float64)
+    return [counter.fit_transform(train).log1p(), counter.transform(test).log1p()]
+
+
+def _columns(split: Split) -> tuple[list[Any], int]:
+    from sklearn.preprocessing import OneHotEncoder
+
+    tables = [with_calendar(table.drop_columns(split.data.target)) for table in (split.train, split.test)]
+    numbers = [name for name in tables[0].column_names if is_number(tables[0], name)]
+    others = [name for name in tables[0].column_names if name not in numbers]
+    parts = [
+        [table[name].to_numpy().astype(np.float64).reshape(-1, 1) for name in numbers if len(numbers)]
+        for table in tables
+    ]
+    if others:
+        cells = [np.array([table[name].to_pylist() for name in others], object).T for table in tables]
+        encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False).fit(cells[0])
+        for part, values in zip(parts, cells, strict=True):
+            part.append(encoder.transform(values))
+    return [np.ascontiguousarray(np.hstack(part)) for part in parts], len(numbers)

@@ -1,0 +1,176 @@
+"""``fit`` with its defaults against logistic (or ridge) regression tuned by cross-validation: test losses and times.
+
+The other side standardises numbers, has one-hot columns beside them, chooses C (or alpha) among five values by 3-fold
+cross-validation, and learns with it from all training rows: 16 fits. Texts are the same for both: logarithms of word
+counts, then TF-IDF, as is customary before logistic regression.
+Times are of one run each, one after the other. Sets as in ``accuracy.py``; ``--sets a,b`` names some of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import datasets
+import numpy as np
+from common import keep, kept
+
+from tunefree import TuneFreeClassifier, TuneFreeRegressor
+
+STRENGTHS = np.logspace(-2, 2, 5)  # C; alpha is 1 / C
+OF_TF_IDF = np.logspace(0, 4, 5)  # C, for rows of length 1
+FOLDS = 3
+WARM = 300  # rows of a fit that compiles what is not compiled yet
+TOO_LONG = {"flights_3m"}  # 16 logistic regressions of two million rows
+
+
+def tuned(problem: datasets.Matrices, strengths: np.ndarray) -> Any:
+    """A pipeline that scales and cross-validates."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LogisticRegressionCV, RidgeCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    if not problem.classes:
+        model = RidgeCV(alphas=1 / strengths, cv=FOLDS)
+    else:
+        model = LogisticRegressionCV(
+            Cs=strengths,
+            cv=FOLDS,
+            scoring="neg_log_loss",
+            l1_ratios=(0,),
+            max_iter=1000,
+            n_jobs=-1,
+            use_legacy_attributes=False,
+        )
+    scaled = make_column_transformer((StandardScaler(), slice(0, problem.n_numbers)), remainder="passthrough")
+    return make_pipeline(scaled, model) if problem.n_numbers else model
+
+
+def timed_fit(model: Any, problem: datasets.Matrices) -> float:
+    """Seconds of learning the training rows."""
+    start = time.perf_counter()
+    model.fit(problem.X, problem.y)
+    return time.perf_counter() - start
+
+
+def figures_of(model: Any, problem: datasets.Matrices) -> dict[str, float]:
+    """Losses on the test rows."""
+    if not problem.classes:
+        misses = model.predict(problem.X_test) - problem.y_test
+        return {
+            "mean_absolute_error": float(np.abs(misses).mean()),
+            "root_mean_squared_error": float(np.sqrt((misses**2).mean())),
+        }
+    odds = model.predict_proba(problem.X_test)
+    right = odds[np.arange(len(odds)), np.searchsorted(model.classes_, problem.y_test)]
+    tiny = np.finfo(np.float64).tiny
+    log_loss = -np.log(np.maximum(right, tiny)).mean()
+    return {"log_loss": float(log_loss), "error": float((odds.argmax(axis=1) != problem.y_test).mean())}
+
+
+def measure(data: datasets.DataSet) -> list[dict[str, Any]]:
+    """Results of a set: one, for numbers one for each of two losses, for texts one for each form of them."""
+    split = datasets.load(data)
+    results = compared(data.name, data.kind, datasets.matrices(split), STRENGTHS)
+    if data.kind == "text":
+        results += compared(f"{data.name} [tf-idf]", data.kind, datasets.matrices(split, tf_idf=True), OF_TF_IDF)
+    return results
+
+
+def compared(name: str, kind: str, problem: datasets.Matrices, strengths: np.ndarray) -> list[dict[str, Any]]:
+    """Results on matrices."""
+    theirs = tuned(problem, strengths)
+    seconds = timed_fit(theirs, problem)
+    other = figures_of(theirs, problem) | {"seconds": seconds, "chosen": chosen(theirs)}
+    results = []
+    for loss in ("logistic",) if problem.classes else ("square", "absolute"):
+        new = (TuneFreeClassifier if problem.classes else TuneFreeRegressor)(loss=loss)
+        new.fit(problem.X[:WARM], problem.y[:WARM])
+        seconds = timed_fit(new, problem)
+        mine = figures_of(new, problem) | {"seconds": seconds, "passes": max(new.passes_)}
+        title = name if problem.classes else f"{name} [{loss}]"
+        results.append({"name": title, "kind": kind, "ours": mine, "theirs": other})
+    return results
+
+
+def chosen(model: Any) -> float:
+    """The C or alpha that cross-validation chose."""
+    last = model[-1] if hasattr(model, "steps") else model
+    return float(np.ravel(last.C_ if hasattr(last, "C_") else last.alpha_)[0])
+
+
+def criterion(result: dict[str, Any]) -> str:
+    """By which figure both are compared."""
+    if result["kind"] != "regression":
+        return "log_loss"
+    return "root_mean_squared_error" if "[square]" in result["name"] else "mean_absolute_error"
+
+
+def ratio(result: dict[str, Any]) -> float:
+    """Ours over theirs."""
+    return result["ours"][criterion(result)] / result["theirs"][criterion(result)]
+
+
+def line(result: dict[str, Any]) -> str:
+    """A row of the table."""
+    sides = result["ours"], result["theirs"]
+    if result["kind"] == "regression":
+        cells = [f"{s['mean_absolute_error']:.5g} / {s['root_mean_squared_error']:.5g}" for s in sides]
+    else:
+        cells = [f"{side['log_loss']:.4f} / {100 * side['error']:.2f}" for side in sides]
+    times = [f"{side['seconds']:.1f}" for side in sides]
+    passes, strength = str(result["ours"]["passes"]), f"{result['theirs']['chosen']:.3g}"
+    return (
+        "| "
+        + " | ".join([result["name"], cells[0], passes, times[0], cells[1], strength, times[1], f"{ratio(result):.3f}"])
+        + " |"
+    )
+
+
+def table(results: Sequence[dict[str, Any]]) -> str:
+    """The table in Markdown, and geometric means of its ratios."""
+    lines = []
+    for figures, name, regression in (
+        ("log-loss / error %", "logistic regression", False),
+        ("MAE / RMSE", "ridge regression", True),
+    ):
+        rows = [result for result in results if (result["kind"] == "regression") == regression]
+        heads = ["data set", f"fit: {figures}", "passes", "s", f"{name}: {figures}"]
+        heads += ["alpha" if regression else "C", "s", "ratio"]
+        if rows:
+            lines += ["", "| " + " | ".join(heads) + " |", "|---" * len(heads) + "|", *map(line, rows)]
+    for kind, words in (("table", "tables"), ("text", "text sets"), ("regression", "regressions")):
+        ratios = [ratio(result) for result in results if result["kind"] == kind]
+        if ratios:
+            lines += ["", f"geometric mean over {len(ratios)} {words}: {math.exp(np.log(ratios).mean()):.3f}"]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure, keep, print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--sets", help="names of data sets, with commas between them")
+    parser.add_argument("--show", action="store_true", help="measure nothing, print what was kept")
+    arguments = parser.parse_args()
+    if arguments.show:
+        print(table(sorted(kept("fit").values(), key=lambda result: datasets.place(result["name"]))))
+        return
+    results = []
+    for data in datasets.available(arguments.sets.split(",") if arguments.sets else None):
+        if data.name in TOO_LONG and not arguments.sets:
+            print(f"{data.name}: left out, it takes long; --sets {data.name} measures it", flush=True)
+            continue
+        measured = measure(data)
+        for result in measured:
+            keep("fit", result["name"], result)
+            print(line(result), flush=True)
+        results += measured
+    print(table(results))
+
+
+if __name__ == "__main__":
+    main()
