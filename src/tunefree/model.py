@@ -30,7 +30,7 @@ from tunefree.targets import Labels, Tally, chosen, loss_of
 MANY_CLASSES = 1000
 PIECE = 2048  # rows learned at a time by the members of a pool: what they predict is kept until it is mixed
 FIRST_REVIEW = 64  # judged rows after which shares are first written down; then at each power of two
-FIRST_FAREWELL = 2**15  # judged rows after which members may be let go
+FIRST_FAREWELL = 2**17  # judged rows after which members may be let go
 MOST_NATS = 10.0  # log-losses are cut there where the risk of predictions is bounded
 NEGLIGIBLE = 0.01  # mean share below which one is
 FEWEST_MEMBERS = 2  # never let go: whatever comes, there is an alternative
