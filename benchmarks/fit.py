@@ -143,7 +143,7 @@ def table(results: Sequence[dict[str, Any]]) -> str:
         heads += ["alpha" if regression else "C", "s", "ratio"]
         if rows:
             lines += ["", "| " + " | ".join(heads) + " |", "|---" * len(heads) + "|", *map(line, rows)]
-    for kind, words in (("table", "tables"), ("text", "text sets"), ("regression", "regressions")):
+    for kind, words in (("table", "tables"), ("text", "rows of texts"), ("regression", "regressions")):
         ratios = [ratio(result) for result in results if result["kind"] == kind]
         if ratios:
             lines += ["", f"geometric mean over {len(ratios)} {words}: {math.exp(np.log(ratios).mean()):.3f}"]
