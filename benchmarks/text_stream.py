@@ -1,4 +1,4 @@
-"""Claim: training from text takes at most half of Vowpal Wabbit's time, whole process against whole process.
+"""How training from text compares with Vowpal Wabbit, whole process against whole process: the pool, and one learner.
 
 One pass, logistic loss, both from the same file of Vowpal Wabbit text (over 400 MB, zipf-distributed features, about
 40 a row), page cache warm, runs interleaved.
@@ -22,12 +22,14 @@ def main(rows: int = ROWS) -> None:
     with tempfile.TemporaryDirectory() as folder:
         model = str(Path(folder) / "model")
         ours, sparse = ([*TUNEFREE, "train", str(data), "-o", model, "--quiet"] for data in (path, plain))
+        alone = [*ours, "--learner", "scinol2"]
         theirs = [*VOWPAL, "-d", str(path), "--loss_function", "logistic", "-f", model + ".vw", "--quiet"]
         report(
             interleaved(
                 {
                     "Vowpal Wabbit, one pass": lambda: process_seconds(theirs),
                     "tunefree, one pass": lambda: process_seconds(ours),
+                    "tunefree, one pass of ScInOL2 alone": lambda: process_seconds(alone),
                     "tunefree, one pass, svmlight text": lambda: process_seconds(sparse),
                 }
             )
