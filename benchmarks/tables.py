@@ -1,5 +1,5 @@
-"""Claim: Parquet of Adult's shape trains at over 300,000 rows/s with the pool and 700,000 with one learner, whole process,
-in under 400 MB whatever its length.
+"""Claim: Parquet of Adult's shape trains at over 300,000 rows/s with the pool and 700,000 with one learner, as a whole
+process, in under 400 MB whatever its length.
 
 The census rows of the package are repeated to 5 million rows (and, for the memory alone, to 50 million).
 """
