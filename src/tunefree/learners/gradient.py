@@ -247,8 +247,16 @@ def update_adagrad(state, x, gradient, curvature):
             own = state.coordinates[j, k]
             steep = min(max(gradient[k] * x_j, -LARGEST), LARGEST)
             if steep != 0.0:
-                own.norms = min(math.hypot(own.norms, steep), LARGEST)
+                own.norms = hypotenuse(own.norms, steep)
                 own.weights = bounded(own.weights - rate * (steep / own.norms))
+
+
+@compiled.inline
+def hypotenuse(norm, steep):
+    """sqrt(norm^2 + steep^2), by the slow function only where a square that matters would leave the range."""
+    if 1e-140 < max(norm, abs(steep)) < 1e140:
+        return math.sqrt(norm * norm + steep * steep)
+    return min(math.hypot(norm, steep), LARGEST)
 
 
 for learner in (GradientDescent, CoordinateGradientDescent, AdaGrad):
