@@ -148,6 +148,12 @@ def curvature(loss: Any, y: float, prediction: float) -> float:
 
 
 @compiled.inline
+def clip(number, bound):
+    """The number, or the bound with its sign."""
+    return min(max(number, -bound), bound)
+
+
+@compiled.inline
 def finite(number):
     """The number, or the largest finite one of its sign."""
     return min(max(number, -_LARGEST), _LARGEST)

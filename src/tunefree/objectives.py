@@ -17,8 +17,8 @@ import numpy as np
 from tunefree import compiled
 from tunefree.generic import generic
 from tunefree.learners.contract import Scale, bounded, power_below
+from tunefree.losses import clip, finite, slope, value
 from tunefree.losses import curvature as second_derivative
-from tunefree.losses import finite, slope, value
 
 
 class Binary(NamedTuple):
@@ -136,11 +136,6 @@ def known(bound, weight, margin):
     """The scale of a round; what is known of its slope is never so small that a feature over it would overflow."""
     steepest = bound * weight
     return Scale(max(steepest, 1e-150) if steepest > 0.0 else 0.0, margin, weight)
-
-
-@compiled.inline
-def clip(number, bound):
-    return min(max(number, -bound), bound)
 
 
 @scale.register(Binary)

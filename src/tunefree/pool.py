@@ -20,8 +20,8 @@ from tunefree import compiled
 from tunefree.generic import generic
 from tunefree.losses import softplus, value
 from tunefree.objectives import Binary, Multinomial, OneAgainstAll, Regression, suffer
+from tunefree.views import pace
 
-HASTE = 3.0  # shares for predicting new rows are means over the stream in which round t counts like t^2
 TOO_MUCH = 1e300  # losses beyond are all the same
 LEAST = 1e-290  # probabilities below are computed by their logarithms
 
@@ -55,7 +55,7 @@ class Mixture(NamedTuple):
     """Shares of N members, and what mixing has cost so far."""
 
     shares: np.ndarray  # (N,) of each member in the next prediction, in place
-    means: np.ndarray  # (N,) shares in a prediction of new rows, in place
+    means: np.ndarray  # (N,) shares in a prediction of new rows: means over the stream, see views.pace, in place
     rounds: np.ndarray  # () t, in place
     rate: np.ndarray  # () of the exponential weights; infinite until members differ, in place
     gaps: np.ndarray  # () sum of the losses of mixtures minus their mix losses, where positive, in place
@@ -222,7 +222,7 @@ def judge(mixture, losses, loss):
         reward(mixture, losses, loss, best)
         deal(mixture)
         slow(mixture)
-    weight = HASTE / (mixture.rounds[()] + HASTE - 1.0)
+    weight = pace(mixture.rounds[()])
     for m in range(len(losses)):
         mixture.means[m] += weight * (mixture.shares[m] - mixture.means[m])
 

@@ -14,7 +14,7 @@ import numpy as np
 from tunefree import compiled
 from tunefree.errors import ModelError
 from tunefree.generic import generic
-from tunefree.losses import finite
+from tunefree.losses import clip, finite
 
 WIDEST = 8.0  # a steadied number is at most this many times the typical distance from the centre
 HASTE = 3.0  # round t moves what is typical by HASTE / (t + HASTE - 1): the influence of one row fades like 1 / t^3
@@ -99,11 +99,6 @@ def divisor_centred(view, size):
 
 
 @compiled.inline
-def within(number, bound):
-    return min(max(number, -bound), bound)
-
-
-@compiled.inline
 def pace(rounds):
     """By how much of its distance from the latest value a running mean moves."""
     return HASTE / (rounds + HASTE - 1.0)
@@ -116,7 +111,7 @@ def meet_steady(view, numbers, size):
     for c in range(len(numbers)):
         typical, away = view.distances[c], numbers[c] - view.centres[c]
         widest = WIDEST * typical if typical > 0.0 else abs(away)
-        view.centres[c] = finite(view.centres[c] + rate * within(away, widest))
+        view.centres[c] = finite(view.centres[c] + rate * clip(away, widest))
         if numbers[c] != 0.0:  # a zero tells nothing of the size of what it stands among
             view.counts[c] += 1.0
             distance = abs(numbers[c]) if view.rounds[()] == 1.0 else abs(numbers[c] - view.centres[c])
@@ -148,7 +143,7 @@ def mean_size(entries):
 @number.register(Steady)
 def number_steady(view, column, value):
     typical = view.distances[column]
-    return within((value - view.centres[column]) / typical, WIDEST) if typical > 0.0 else 0.0
+    return clip((value - view.centres[column]) / typical, WIDEST) if typical > 0.0 else 0.0
 
 
 @divisor.register(Steady)

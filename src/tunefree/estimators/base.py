@@ -98,7 +98,11 @@ class LinearEstimator(BaseEstimator):
         """The rounds' rows, where a view tells dense from sparse in the form in which it first saw rows."""
         widths = [len(view.centres) for view in self._learned.model.views.values()]
         in_sparse = widths[0] == 0 if widths else None
-        return validation.blocks(X, rounds, getattr(self, "fit_intercept", True), in_sparse)
+        return validation.blocks(X, rounds, self._intercept(), in_sparse)
+
+    def _intercept(self) -> bool:
+        """Whether there is a constant; in regression there always is."""
+        return getattr(self, "fit_intercept", True)
 
     def _epochs(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
         self._fixed_epochs(X, y, weight, int(self.epochs))

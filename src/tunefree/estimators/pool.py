@@ -67,7 +67,7 @@ class Pooled(LinearEstimator):
 
         def learn_pass(number: int, members: list[int]) -> None:
             if number == 1:
-                for place, block in validation.blocks(X, rest, self._intercept()):
+                for place, block in self._blocks(X, rest):
                     model.learn(block, self._targets(y, rest.row[place]), rest.weight[place])
             else:
                 order = random.permutation(len(rest.row)) if self.shuffle else np.arange(len(rest.row))
@@ -78,7 +78,7 @@ class Pooled(LinearEstimator):
         return find_passes(model, learn_pass, rows, self._targets(y, held.row), held.weight, most)
 
     def _teach(self, X: Any, y: np.ndarray, rounds: validation.Rounds, model: Model, members: list[int]) -> None:
-        for place, block in validation.blocks(X, rounds, self._intercept()):
+        for place, block in self._blocks(X, rounds):
             model.teach(block, self._targets(y, rounds.row[place]), rounds.weight[place], members)
 
     def _adopt(self, found: Found, searched: Model) -> list[int]:
@@ -89,9 +89,6 @@ class Pooled(LinearEstimator):
         if not stays.all():
             model.mixture = without(found.mixture, stays)
         return [number for number, kept in zip(found.passes, stays, strict=True) if kept]
-
-    def _intercept(self) -> bool:
-        return getattr(self, "fit_intercept", True)
 
     @property
     def members_(self) -> list[dict[str, Any]]:
