@@ -63,7 +63,7 @@ def grown(calibration: Calibration, n_classes: int) -> Calibration:
     return Calibration(view, with_room(calibration.learner, n_features, 1))
 
 
-def learn(calibration: Calibration, margins: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> None:
+def learn(calibration: Calibration, margins: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Learn rows in order.
 
     Parameters
@@ -75,12 +75,18 @@ def learn(calibration: Calibration, margins: np.ndarray, codes: np.ndarray, weig
         The class of each row.
     weight : (n,) array
         Sample weights; rows of weight 0 are not learned.
+
+    Returns
+    -------
+    (n, K) array
+        The logarithms of what is proportional to the probabilities, as they were before each row was learned.
     """
     codes = np.asarray(codes, np.float64)
+    predicted = np.empty((len(codes), calibration.n_classes))
     for piece in _pieces(calibration, len(margins)):
         rows = _rows(calibration, margins[piece], weight[piece])
-        predicted = np.empty((len(codes[piece]), calibration.n_classes))
-        passes.learn_apart(calibration.learner, LOG_LOSS, rows, codes[piece], weight[piece], predicted)
+        passes.learn_apart(calibration.learner, LOG_LOSS, rows, codes[piece], weight[piece], predicted[piece])
+    return predicted
 
 
 def log_odds(calibration: Calibration | None, margins: np.ndarray) -> np.ndarray:

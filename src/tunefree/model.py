@@ -12,19 +12,20 @@ import math
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import asdict, dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
-from tunefree import calibration, objectives, passes, threads, views
+from tunefree import calibration, looking, objectives, passes, threads, views
 from tunefree.certificate.evidence import Certificate, Evidence, certify, widened
 from tunefree.certificate.risk import Progressive
 from tunefree.errors import DataError, ModelError
-from tunefree.learners import ALL
+from tunefree.kernel.bank import Bank, Choice
 from tunefree.members import Member, filled, flatten
-from tunefree.pool import MEMBERS, Mixture, Setting, without
-from tunefree.rows import n_rows, part, parts, with_parts
+from tunefree.pool import Mixture, Setting, without
+from tunefree.roster import POOLS, check_choice, is_kernel, roster_of
+from tunefree.rows import n_rows, part
 from tunefree.targets import Labels, Tally, chosen, loss_of
 
 MANY_CLASSES = 1000
@@ -32,6 +33,7 @@ PIECE = 2048  # rows learned at a time by the members of a pool: what they predi
 FIRST_REVIEW = 64  # judged rows after which shares are first written down; then at each power of two
 FIRST_FAREWELL = 2**17  # judged rows after which members may be let go
 MOST_NATS = 10.0  # log-losses are cut there where the risk of predictions is bounded
+FIRST_FAREWELL_OF_KERNELS = 2**12  # their cost grows with the rows
 NEGLIGIBLE = 0.01  # mean share below which one is
 FEWEST_MEMBERS = 2  # never let go: whatever comes, there is an alternative
 
@@ -44,15 +46,18 @@ class Model:
     ----------
     task : {"classification", "regression"}
     learner : str, default "pool"
-        ``"pool"``, or a name in ``learners.ALL``.
+        ``"pool"``, ``"kernel-pool"`` (with kernels of many widths), or a name in ``learners.ALL`` or
+        ``kernel.learners.ALL``.
     loss : str, optional
         See :func:`loss_of`. The pool learns classes with the logistic loss only.
     average : bool, default False
         Predict with the average of the iterates instead of the last one; not for the pool.
     settings : dict
         Parameters of the learner (its ``epsilon``, ``a`` or ``b``); none for the pool.
-    view : {"raw", "centred", "steady"}, default "raw"
+    view : {"raw", "centred", "steady", "level"}, default "raw"
         How the learner sees rows, see :mod:`tunefree.views`; the pool's members have views of their own.
+    choice : Choice
+        The kernel, for learners that have one.
     classes : list
         Labels known beforehand, in the order of the outputs; others are appended as they appear.
     n_features : int
@@ -76,30 +81,36 @@ class Model:
     view: str = "raw"
     classes: list[Any] = field(default_factory=list)
     n_features: int = 2  # never less: the constant and one more
+    choice: Choice = field(default_factory=Choice)
     tally: Tally = field(default_factory=Tally)
     roster: list[Setting] = field(default_factory=list)  # the members that are left
     history: list[dict[str, Any]] = field(default_factory=list)  # rows judged, and each member's share after them
-    members: list[Member] = field(default_factory=list)
+    members: list[Any] = field(default_factory=list)  # linear ones, then those of the banks
+    banks: list[Bank] = field(default_factory=list)  # kernel learners, those that learn together in one
     mixture: Any = None
     views: dict[str, Any] = field(default_factory=dict)  # those that members look through, once they have seen rows
     evidence: Any = None  # of the first pass, for certificates
     risks: dict[str, Progressive] = field(default_factory=dict)  # of errors and log-losses in the first pass
     calibration: Any = None  # for classes, where margins are no log-odds
+    farewells: bool = True  # whether members may be let go
 
     def __post_init__(self) -> None:
         check_choice(self.task, self.learner, self.loss, self.average, self.settings, self.view)
         self.n_features = max(self.n_features, 2)
-        if not self.roster:
-            single = Setting(self.learner, self.settings, self.view)
-            self.roster = list(MEMBERS) if self.learner == "pool" else [single]
+        self.roster = self.roster or roster_of(self.learner, self.settings, self.view)
+        linear = [setting for setting in self.roster if not is_kernel(setting.learner)]
         self.members = [
-            Member.create(setting, self.average, self.n_features, self.n_outputs, self._objective())
-            for setting in self.roster
+            Member.create(setting, self.average, self.n_features, self.n_outputs, self._objective(self.loss))
+            for setting in linear
         ]
+        kernels = [setting for setting in self.roster if is_kernel(setting.learner)]
+        for view in dict.fromkeys(setting.view for setting in kernels):
+            self.banks.append(self._bank([setting for setting in kernels if setting.view == view]))
+            self.members += self.banks[-1].functions
         self.mixture = Mixture.create(len(self.members), 1.0 if self.task == "classification" else math.inf)
         self.evidence = Evidence.create(self.n_features, self.n_outputs)
         self.risks = self.risks or {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
-        if self.task == "classification" and not calibration.are_log_odds(self.learner, self.loss):
+        if self._is_calibrated():
             self.calibration = calibration.Calibration.create(len(self.classes))
 
     @property
@@ -107,25 +118,51 @@ class Model:
         """Margins of a row: one for regression and up to two classes, else one a class."""
         return len(self.classes) if self.task == "classification" and len(self.classes) > 2 else 1
 
+    def _bank(self, settings: list[Setting]) -> Bank:
+        n_classes = len(self.classes) if self._is_mixed() and self.task == "classification" else None
+        average = self.average or self._is_mixed()
+        objective = self._objective(self._kernel_loss())
+        return Bank(settings, self.choice, objective, self.n_outputs, n_classes, average)
+
+    def _is_mixed(self) -> bool:
+        """Whether predictions are those of a mixture; of classes its members then predict log-odds."""
+        return len(self.roster) > 1 or self.learner in POOLS
+
+    def _is_calibrated(self) -> bool:
+        """Whether predictions are margins that are no log-odds."""
+        log_odds = self._is_mixed() or calibration.are_log_odds(self.learner, self.loss)
+        return self.task == "classification" and not log_odds
+
+    def _kernel_loss(self) -> str | None:
+        """Of the kernel learners of a pool: the paper's own, for which few rows become support points."""
+        return "smoothed-hinge" if self.learner in POOLS and self.task == "classification" else self.loss
+
+    @property
+    def linears(self) -> list[Member]:
+        """The members that are linear."""
+        return [member for member in self.members if isinstance(member, Member)]
+
     @property
     def objective(self) -> Any:
         """From predictions to losses; members differ only in how steep a slope they have met."""
+        if self.task == "classification" and self._is_mixed():
+            return self._objective("logistic")
         return self.members[0].objective
 
-    def _objective(self, steepest: float = 0.0) -> Any:
-        loss = loss_of(self.task, self.loss)
+    def _objective(self, name: str | None, steepest: float = 0.0) -> Any:
+        loss = loss_of(self.task, name)
         if self.task == "regression":
             return objectives.regression(loss)
         if self.n_outputs == 1:
             return objectives.Binary(loss, steepest)
-        if (self.loss or "logistic") == "logistic":
+        if (name or "logistic") == "logistic":
             return objectives.Multinomial(1.0)
         return objectives.OneAgainstAll(loss, steepest)
 
     def make_room(self, n_features: int) -> None:
         """Know at least this many features; capacity doubles, so that growing costs little."""
         self.n_features = max(self.n_features, n_features)
-        for member in self.members:
+        for member in self.linears:
             if self.n_features > member.room:
                 member.grow(max(self.n_features, 2 * member.room), self.n_outputs)
         if self.n_features > len(self.evidence.coordinates):
@@ -198,16 +235,43 @@ class Model:
         predictions = np.empty((len(self.members), len(y), self.n_outputs))
         threads.each(
             lambda member, written: member.learn(seen[member.setting.view], y, weight, written),
-            zip(self.members, predictions, strict=True),
+            zip(self.linears, predictions, strict=False),
             len(y),
         )
+        counted = np.zeros(len(y)) if again else judged
+        for bank, span in self._spans():
+            bank.learn(X, y, weight, counted, predictions[span])
         return later(self._judge, self.objective, X, y, judged, predictions, again)
+
+    def calibrate_like(self, other: Model) -> None:
+        """Take over what another model with these members has found of the probabilities of kernel learners."""
+        known = {repr(member.setting): member for bank in other.banks for member in bank.functions}
+        for bank in self.banks:
+            for function in bank.functions:
+                function.calibration = known[repr(function.setting)].calibration
+
+    def _spans(self) -> list[tuple[Bank, slice]]:
+        """The banks, and where their learners stand among the members."""
+        edges = list(accumulate((len(bank.functions) for bank in self.banks), initial=len(self.linears)))
+        return [(bank, slice(*span)) for bank, span in zip(self.banks, pairwise(edges), strict=True)]
+
+    def begin_pass(self, members: list[int] | None = None) -> None:
+        """Rows that were learned come again, for some of the members or all."""
+        for bank, span in self._spans():
+            bank.begin_pass([m for m in range(len(bank.functions)) if members is None or m + span.start in members])
+
+    def recalibrate(self, X: Any, y: Any, weight: np.ndarray, rounds: int, members: list[int] | None = None) -> None:
+        """Let kernel learners find the probabilities of their margins anew, from rows that are never learned."""
+        for bank, span in self._spans():
+            chosen = [m for m in range(len(bank.functions)) if members is None or m + span.start in members]
+            if chosen and self.task == "classification":
+                bank.recalibrate(X, self._codes(y)[0], weight, rounds, chosen)
 
     def _judge(
         self, objective: Any, X: Any, y: np.ndarray, judged: np.ndarray, predictions: np.ndarray, again: bool
     ) -> tuple[np.ndarray, np.ndarray]:
         """Mix what members predicted, judge them by the targets, and keep what certificates are made of."""
-        mixed = predictions[0]
+        mixed = np.nan_to_num(predictions[0], copy=False) if self.banks else predictions[0]
         if len(predictions) > 1:
             mixed = np.empty_like(predictions[0])
             passes.mix(self.mixture, objective, y, judged, predictions, mixed)
@@ -240,14 +304,10 @@ class Model:
     def _look(self, X: Any, learns: np.ndarray) -> dict[str, Any]:
         """The rows as each view shows them; the views learn from rows of weights above 0."""
         seen = {"raw": X}
-        for name in {setting.view for setting in self.roster} - {"raw"}:
-            numbers, pointers, entries = parts(X)
+        for name in {member.setting.view for member in self.linears} - {"raw"}:
             if name not in self.views:
-                self.views[name] = views.ALL[name].create(numbers.shape[1])
-            views.check_width(self.views[name], numbers.shape[1])
-            shown = np.empty_like(numbers), np.empty_like(entries)
-            passes.look(self.views[name], learns, numbers, pointers, entries, *shown)
-            seen[name] = with_parts(X, *shown)
+                self.views[name] = looking.blank(name, X)
+            seen[name] = looking.look(self.views[name], X, learns)
         return seen
 
     def _review(self) -> None:
@@ -257,10 +317,24 @@ class Model:
         shares = {member.name: float(share) for member, share in zip(self.members, means, strict=True)}
         self.history.append({"rows": rounds, "shares": shares})
         stays = (means >= NEGLIGIBLE) | (means >= np.sort(means)[-min(FEWEST_MEMBERS, len(means))])
-        if rounds >= FIRST_FAREWELL and not stays.all():
-            self.members = [member for member, kept in zip(self.members, stays, strict=True) if kept]
-            self.roster = [member.setting for member in self.members]
-            self.mixture = without(self.mixture, stays)
+        first = np.where(
+            [is_kernel(setting.learner) for setting in self.roster], FIRST_FAREWELL_OF_KERNELS, FIRST_FAREWELL
+        )
+        if self.farewells:
+            self.let_go(~stays & (rounds >= first))
+
+    def let_go(self, leaves: np.ndarray) -> None:
+        """Go on without some of the members."""
+        if not leaves.any():
+            return
+        linear = [member for member, gone in zip(self.linears, leaves, strict=False) if not gone]
+        for bank, span in self._spans():
+            if leaves[span].any():
+                bank.keep(np.flatnonzero(~leaves[span]).tolist())
+        self.banks = [bank for bank in self.banks if bank.functions]
+        self.members = [*linear, *(function for bank in self.banks for function in bank.functions)]
+        self.roster = [member.setting for member in self.members]
+        self.mixture = without(self.mixture, ~leaves)
 
     def _codes(self, y: Labels) -> tuple[np.ndarray, list[tuple[int, Any]]]:
         """The class of each row, and (first row, label) of each class that is new, in order."""
@@ -283,12 +357,14 @@ class Model:
             )
         before = self.n_outputs
         self.classes.append(label)
+        for bank in self.banks:
+            bank.grow(self._objective(self._kernel_loss()), before, self.n_outputs, len(self.classes))
         if self.calibration is not None:
             self.calibration = calibration.grown(self.calibration, len(self.classes))
         if self.n_outputs > before:
-            for member in self.members:
+            for member in self.linears:
                 member.grow(member.room, self.n_outputs, first=1 if before == 1 else 0)
-                member.objective = self._objective(getattr(member.objective, "steepest", 0.0))
+                member.objective = self._objective(self.loss, getattr(member.objective, "steepest", 0.0))
             self.evidence = widened(self.evidence, len(self.evidence.coordinates), self.n_outputs, self.objective)
 
     def errors(self, y: Any, predictions: np.ndarray) -> np.ndarray:
@@ -300,16 +376,18 @@ class Model:
 
     def linear(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each member its weights (d, K) relative to the units (d,) of the features as it sees them."""
-        return [member.linear(self.n_features, self.n_outputs) for member in self.members]
+        return [member.linear(self.n_features, self.n_outputs) for member in self.linears]
 
     def mean_weights(self) -> np.ndarray:
-        """Weights (d, K) of features in units of their size, averaged over the members by their shares."""
+        """Weights (d, K) of features in units of their size, averaged over the linear members by their shares."""
         weights = [weights for weights, _ in self.linear()]
-        return np.tensordot(self.mixture.means, np.array(weights), axes=1)
+        if not weights:
+            raise ModelError("kernel learners have no weights of features")
+        return np.tensordot(self.mixture.means[: len(weights)], np.array(weights), axes=1)
 
     def predict(self, X: Any, linear: list[tuple[np.ndarray, np.ndarray]] | None = None) -> np.ndarray:
         """Margins (n, K), or in regression the predicted targets (n, 1), of a block of rows."""
-        linear = linear or self.linear()
+        linear = self.linear() if linear is None else linear
         edges = [*range(0, n_rows(X), PIECE), n_rows(X)]
         pieces = [self._predict_piece(part(X, first, last), linear) for first, last in pairwise(edges)]
         return np.concatenate([np.empty((0, self.n_outputs)), *pieces])
@@ -317,32 +395,38 @@ class Model:
     def _predict_piece(self, X: Any, linear: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
         predictions = self.member_predictions(X, linear)
         if len(self.members) == 1:
-            return predictions[0]
+            return np.nan_to_num(predictions[0], copy=False)
         mixed = np.empty_like(predictions[0])
         passes.combine(self.mixture, self.objective, predictions, mixed)
         return mixed
 
     def member_predictions(self, X: Any, linear: list[tuple[np.ndarray, np.ndarray]] | None = None) -> np.ndarray:
         """What each member predicts, (N, n, K)."""
-        linear, seen = linear or self.linear(), self._look(X, np.zeros(n_rows(X)))
+        linear, seen = self.linear() if linear is None else linear, self._look(X, np.zeros(n_rows(X)))
         predictions = np.empty((len(self.members), n_rows(X), self.n_outputs))
 
         def of_member(member: Member, weights: Any, written: np.ndarray) -> None:
             written[:] = member.predict(seen[member.setting.view], weights)
 
-        threads.each(of_member, zip(self.members, linear, predictions, strict=True), n_rows(X))
+        threads.each(of_member, zip(self.linears, linear, predictions, strict=False), n_rows(X))
+        for bank, span in self._spans():
+            predictions[span] = bank.predict(X)
         return predictions
 
     def teach(self, X: Any, y: Any, weight: np.ndarray, members: list[int]) -> None:
         """Let some members learn rows again, by which they are not judged; views stay as they are."""
         targets, seen = self.targets(y), self._look(X, np.zeros(n_rows(X)))
-        scratch = np.empty((len(members), len(targets), self.n_outputs))
-
-        def of_member(m: int, written: np.ndarray) -> None:
-            member = self.members[m]
-            member.learn(seen[member.setting.view], targets, weight, written)
-
-        threads.each(of_member, zip(members, scratch, strict=True), len(targets))
+        linear = [self.linears[m] for m in members if m < len(self.linears)]
+        scratch = np.empty((max(len(self.members), 1), len(targets), self.n_outputs))
+        threads.each(
+            lambda member, written: member.learn(seen[member.setting.view], targets, weight, written),
+            zip(linear, scratch, strict=False),
+            len(targets),
+        )
+        for bank, span in self._spans():
+            busy = [m - span.start for m in members if span.start <= m < span.stop]
+            if busy:
+                bank.learn(X, targets, weight, np.zeros(len(targets)), scratch[span], busy)
 
     def targets(self, y: Any) -> np.ndarray:
         """Labels that are all known, or numbers, as the objective takes them."""
@@ -381,14 +465,19 @@ class Model:
         if self.calibration is not None:
             more = flatten("calibration", self.calibration, len(self.calibration.learner.features))
             arrays, scalars = arrays | more[0], scalars | more[1]
-        headers = []
-        for m, member in enumerate(self.members):
+        headers, banks = [], []
+        for b, bank in enumerate(self.banks):
+            bank_arrays, header = bank.save_state(self.n_features)
+            arrays |= {f"bank{b}.{name}": array for name, array in bank_arrays.items()}
+            banks.append(header)
+        for m, member in enumerate(self.linears):
             member_arrays, header = member.save_state(self.n_features)
             arrays |= {f"{m}.{name}": array for name, array in member_arrays.items()}
             headers.append(header)
         plain = {name: getattr(self, name) for name in _PLAIN}
         roster = [setting._asdict() for setting in self.roster]
-        rest = {"roster": roster, "members": headers, "views": sorted(self.views), "scalars": scalars}
+        rest = {"roster": roster, "members": headers, "views": sorted(self.views), "scalars": scalars, "banks": banks}
+        rest["choice"] = self.choice.plain()
         risks = {name: asdict(risk) for name, risk in self.risks.items()}
         return arrays, plain | rest | {"tally": asdict(self.tally), "risks": risks}
 
@@ -398,11 +487,12 @@ class Model:
         roster = [Setting(**setting) for setting in header["roster"]]
         plain = {name: header[name] for name in _PLAIN}
         risks = {name: Progressive(**risk) for name, risk in header["risks"].items()}
-        model = cls(**plain, tally=Tally(**header["tally"]), roster=roster, risks=risks)
-        for m, (member, saved) in enumerate(zip(model.members, header["members"], strict=True)):
-            prefix = f"{m}."
-            own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-            member.restore(own, saved)
+        choice = Choice(**header["choice"])
+        model = cls(**plain, tally=Tally(**header["tally"]), roster=roster, risks=risks, choice=choice)
+        for m, (member, saved) in enumerate(zip(model.linears, header["members"], strict=True)):
+            member.restore(_named(arrays, f"{m}."), saved)
+        for b, (bank, saved) in enumerate(zip(model.banks, header["banks"], strict=True)):
+            bank.restore(_named(arrays, f"bank{b}."), saved)
         model.mixture = filled("mixture", model.mixture, arrays, header["scalars"])
         model.evidence = filled("evidence", model.evidence, arrays, {})
         if model.calibration is not None:
@@ -422,21 +512,9 @@ class Model:
 _PLAIN = ("task", "learner", "loss", "average", "settings", "view", "classes", "n_features", "history")
 
 
-def check_choice(task: str, learner: str, loss: str | None, average: bool, settings: Any, view: str) -> None:
-    """Whether these go together."""
-    loss_of(task, loss)
-    known = ["pool", *ALL]
-    if learner not in known:
-        raise ModelError(f"unknown learner {learner!r}; choose one of {', '.join(known)}")
-    if view not in ("raw", *views.ALL):
-        raise ModelError(f"unknown view {view!r}; choose one of {', '.join(('raw', *views.ALL))}")
-    if learner == "pool":
-        if task == "classification" and (loss or "logistic") != "logistic":
-            raise ModelError(f"the pool learns probabilities, with the logistic loss; name a learner for {loss}")
-        if average or settings or view != "raw":
-            raise ModelError("the pool chooses settings, views and averages by itself; name a learner to choose them")
-    if learner == "perceptron" and task == "regression":
-        raise ModelError("the perceptron learns classes only; name another learner for regression")
+def _named(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    """The arrays whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def _measured(objective: Any, y: np.ndarray, predictions: np.ndarray) -> np.ndarray:

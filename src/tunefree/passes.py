@@ -8,7 +8,7 @@ from tunefree import compiled
 from tunefree.certificate.evidence import gather
 from tunefree.learners.contract import bounded, coordinate, factor, magnitude, predict, update
 from tunefree.objectives import differentiate, respond, scale, smoothness, suffer, true_slope
-from tunefree.pool import blend, confine, mix_row
+from tunefree.pool import mix_row, unite
 from tunefree.rows import entry, n_rows, row, size
 from tunefree.views import divisor, mean_size, meet, number
 
@@ -66,8 +66,7 @@ def mix(mixture, objective, y, weight, predictions, blended):
 @compiled.entry
 def combine(mixture, objective, predictions, blended):
     for i in range(len(blended)):
-        confine(objective, mixture, predictions[:, i])
-        blend(objective, mixture.means, predictions[:, i], blended[i])
+        unite(objective, mixture, mixture.means, predictions[:, i], blended[i])
 
 
 @compiled.entry

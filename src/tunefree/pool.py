@@ -265,10 +265,43 @@ def slow(mixture):
 
 
 @compiled.inline
+def asleep(predictions):
+    """How many members predict nothing: what they wrote is not a number."""
+    count = 0
+    for m in range(len(predictions)):
+        count += 1 if math.isnan(predictions[m, 0]) else 0
+    return count
+
+
+@compiled.inline
+def unite(objective, mixture, shares, predictions, blended):
+    """Write the prediction of the mixture; who is asleep predicts what the others do together, and so neither gains
+    nor loses (Freund, Schapire, Singer, Warmuth: Using and combining predictors that specialize, STOC 1997)."""
+    sleeping = asleep(predictions)
+    if sleeping == 0:
+        confine(objective, mixture, predictions)
+        blend(objective, shares, predictions, blended)
+        return
+    awake, total = np.zeros(len(shares)), 0.0
+    for m in range(len(shares)):
+        if math.isnan(predictions[m, 0]):
+            predictions[m] = 0.0
+        else:
+            awake[m] = shares[m]
+            total += shares[m]
+    confine(objective, mixture, predictions)
+    for m in range(len(shares)):
+        awake[m] = awake[m] / total if total > 0.0 else 1.0 / len(shares)
+    blend(objective, awake, predictions, blended)
+    for m in range(len(shares)):
+        if awake[m] == 0.0:
+            predictions[m] = blended
+
+
+@compiled.inline
 def mix_row(mixture, objective, y, weight, predictions, losses, blended):
     """Predict a row from members' predictions (N, K), then judge them by its target."""
-    confine(objective, mixture, predictions)
-    blend(objective, mixture.shares, predictions, blended)
+    unite(objective, mixture, mixture.shares, predictions, blended)
     if weight > 0.0:
         widen(objective, mixture, y, weight)
         for m in range(len(losses)):

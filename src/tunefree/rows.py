@@ -220,6 +220,12 @@ def part(X: Any, start: int, stop: int) -> Any:
     return type(X)(**rows)
 
 
+def rebuilt(kind: str, fields: dict[str, Any]) -> Any:
+    """A block of the kind of that name from its fields, as they were saved."""
+    made = {"Dense": Dense, "Sparse": Sparse, "Table": Table}[kind]
+    return made(**{name: float(v) if v.ndim == 0 else read_only(v, v.dtype) for name, v in fields.items()})
+
+
 class Parts(NamedTuple):
     """The parts of a block whose scale is the user's: all but one-hot codes."""
 

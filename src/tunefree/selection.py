@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree import passes
+from tunefree import passes, roster
 from tunefree.learners.contract import LARGEST
 from tunefree.model import Model
 from tunefree.pool import Mixture
@@ -19,6 +19,10 @@ from tunefree.pool import Mixture
 PATIENCE = 4  # passes a member goes on without an improvement that is worthwhile
 HOPELESS = 1.1  # times the loss of the best, after these passes, is too much to go on
 WORTHWHILE = 5e-4  # part of the held-out loss
+# A pass of a kernel learner costs more, and does more.
+KERNEL_PATIENCE = 1
+KERNEL_WORTHWHILE = 5e-3
+ROUNDS_OF_CALIBRATION = 8192  # from the held-out rows, again and again
 
 
 class Found(NamedTuple):
@@ -46,24 +50,36 @@ def find_passes(
         Passes at most.
     """
     learn_pass(1, list(range(len(model.members))))
+    model.recalibrate(X, y, weight, ROUNDS_OF_CALIBRATION)
     targets = model.targets(y)
     kept = model.member_predictions(X)
     best, found = _losses(model, targets, weight, kept), [1] * len(model.members)
-    busy = list(range(len(model.members)))
+    is_kernel = [roster.is_kernel(setting.learner) for setting in model.roster]
+    patience = np.where(is_kernel, KERNEL_PATIENCE, PATIENCE)
+    worthwhile = np.where(is_kernel, KERNEL_WORTHWHILE, WORTHWHILE)
+    busy = _hopeful(best, list(range(len(best))), is_kernel, 1)
     for number in range(2, most + 1):
         learn_pass(number, busy)
+        model.recalibrate(X, y, weight, ROUNDS_OF_CALIBRATION, busy)
         predictions = model.member_predictions(X)
         for m, loss in enumerate(_losses(model, targets, weight, predictions)):
-            if m in busy and loss < (1.0 - WORTHWHILE) * best[m]:
+            if m in busy and loss < (1.0 - worthwhile[m]) * best[m]:
                 best[m], found[m], kept[m] = loss, number, predictions[m]
-        hopeless = HOPELESS * min(best) if number > PATIENCE else np.inf
-        busy = [m for m in busy if number - found[m] < PATIENCE and best[m] <= hopeless]
+        busy = [m for m in _hopeful(best, busy, is_kernel, number) if number - found[m] < patience[m]]
         if not busy:
             break
     mixture = Mixture.create(len(kept), 1.0 if model.task == "classification" else np.inf)
     mixed = np.empty_like(kept[0])
     passes.mix(mixture, model.objective, targets, weight, kept, mixed)
     return Found(found, mixture, _losses(model, targets, weight, mixed[None])[0])
+
+
+def _hopeful(best: list[float], busy: list[int], is_kernel: list[bool], number: int) -> list[int]:
+    """Who may still become good, after so many passes."""
+    least = min(best)
+    of_kernels = (1.0 + 0.5 / number) * least
+    of_others = HOPELESS * least if number >= PATIENCE else np.inf
+    return [m for m in busy if best[m] <= (of_kernels if is_kernel[m] else of_others)]
 
 
 def _losses(model: Model, targets: np.ndarray, weight: np.ndarray, predictions: np.ndarray) -> list[float]:

@@ -7,6 +7,7 @@ it is predicted; it never sees a target.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from tunefree.generic import generic
 from tunefree.losses import clip, finite
 
 WIDEST = 8.0  # a steadied number is at most this many times the typical distance from the centre
+WIDEST_LEVEL = 64.0  # of a number in the unit that all columns share
 HASTE = 3.0  # round t moves what is typical by HASTE / (t + HASTE - 1): the influence of one row fades like 1 / t^3
 
 
@@ -54,7 +56,25 @@ class Steady(NamedTuple):
         return cls(*columns, np.zeros(()), np.zeros(()), np.zeros(()))
 
 
-ALL: dict[str, Any] = {"centred": Centred, "steady": Steady}
+class Level(NamedTuple):
+    """Like steady, but all dense columns are in one unit, the root mean square of their typical distances: for columns
+    that are measured alike, such as pixels, of which those that vary little tell little."""
+
+    steady: Steady
+    unit: np.ndarray  # () in place
+
+    @classmethod
+    def create(cls, n_columns: int) -> Level:
+        """A view that has seen nothing of ``n_columns`` dense columns."""
+        return cls(Steady.create(n_columns), np.zeros(()))
+
+    @property
+    def centres(self) -> np.ndarray:
+        """(p,) of the dense columns."""
+        return self.steady.centres
+
+
+ALL: dict[str, Any] = {"centred": Centred, "steady": Steady, "level": Level}
 
 
 def check_width(view: Any, n_columns: int) -> None:
@@ -149,3 +169,26 @@ def number_steady(view, column, value):
 @divisor.register(Steady)
 def divisor_steady(view, size):
     return max(view.size[()], size / WIDEST) if view.size[()] > 0.0 else 1.0
+
+
+@meet.register(Level)
+def meet_level(view, numbers, size):
+    meet(view.steady, numbers, size)
+    largest, total = 0.0, 0.0
+    for c in range(len(numbers)):
+        largest = max(largest, view.steady.distances[c])
+    for c in range(len(numbers)):
+        ratio = view.steady.distances[c] / largest if largest > 0.0 else 0.0
+        total += ratio * ratio
+    view.unit[()] = finite(largest * math.sqrt(total / len(numbers))) if len(numbers) > 0 else 0.0
+
+
+@number.register(Level)
+def number_level(view, column, value):
+    away = clip(value - view.steady.centres[column], WIDEST * view.steady.distances[column])
+    return clip(away / view.unit[()], WIDEST_LEVEL) if view.unit[()] > 0.0 else 0.0
+
+
+@divisor.register(Level)
+def divisor_level(view, size):
+    return divisor(view.steady, size)

@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from tunefree.estimators import validation
 from tunefree.estimators.base import LinearClassifier, LinearEstimator, LinearRegressor
 from tunefree.model import Model
-from tunefree.pool import without
+from tunefree.pool import Setting, without
+from tunefree.roster import is_kernel
 from tunefree.selection import Found, find_passes
 from tunefree.targets import loss_of
 
@@ -21,6 +22,7 @@ FEW_PASSES = 10  # of so few rounds
 MOST_ROUNDS = 4_000_000  # of all passes together, in search of their number
 MOST_PASSES = 32
 LEAST_PASSES = 3
+LEAST_SHARE = 0.005  # of a kernel learner
 
 
 class Pooled(LinearEstimator):
@@ -28,14 +30,15 @@ class Pooled(LinearEstimator):
 
     epochs: Any
     passes_: list[int]
+    kernel: bool
 
     def _learner(self) -> tuple[str, dict[str, float]]:
-        return "pool", {}
+        return "kernel-pool" if self.kernel else "pool", {}
 
     def _check_parameters(self) -> None:
         if self.epochs != "auto":
             validation.whole(epochs=self.epochs)
-        validation.switches(shuffle=self.shuffle, warm_start=self.warm_start)
+        validation.switches(kernel=self.kernel, shuffle=self.shuffle, warm_start=self.warm_start)
         loss_of(self._task, str(self.loss))
 
     def _epochs(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
@@ -51,13 +54,17 @@ class Pooled(LinearEstimator):
         drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
         model = self._learned.model
         found = self._search(X, y, drawn, model, random)
-        self._begin_again(Model(**_settings_of(model), roster=list(model.roster)))
+        roster = [
+            setting for setting, share in zip(model.roster, found.mixture.means, strict=True) if _pays(setting, share)
+        ]
+        self._begin_again(Model(**_settings_of(model), roster=roster, farewells=not self.kernel))
         self._pass(X, y, drawn, first=True)
         kept = self._adopt(found, model)
         for number in range(2, max(kept) + 1):
             drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
             self._teach(X, y, drawn, self._learned.model, [m for m, most in enumerate(kept) if most >= number])
             self.t_ += len(drawn.row)
+        self._learned.model.calibrate_like(model)
         self.passes_, self.n_iter_ = kept, max(kept)
 
     def _search(self, X: Any, y: np.ndarray, drawn: validation.Rounds, model: Model, random: Any) -> Found:
@@ -78,6 +85,7 @@ class Pooled(LinearEstimator):
         return find_passes(model, learn_pass, rows, self._targets(y, held.row), held.weight, most)
 
     def _teach(self, X: Any, y: np.ndarray, rounds: validation.Rounds, model: Model, members: list[int]) -> None:
+        model.begin_pass(members)
         for place, block in self._blocks(X, rounds):
             model.teach(block, self._targets(y, rounds.row[place]), rounds.weight[place], members)
 
@@ -100,6 +108,11 @@ class Pooled(LinearEstimator):
         return [{"member": member.name, "share": share, "passes": number} for member, share, number in rows]
 
 
+def _pays(setting: Setting, share: float) -> bool:
+    """Whether a member is worth the time to learn all rows; linear ones take little."""
+    return share >= LEAST_SHARE or not is_kernel(setting.learner)
+
+
 def _settings_of(model: Model) -> dict[str, Any]:
     """What makes a model like this that has seen nothing."""
     names = ("task", "learner", "loss", "n_features")
@@ -118,6 +131,10 @@ class TuneFreeClassifier(Pooled, LinearClassifier):
     ----------
     loss : {"logistic"}, default="logistic"
         What is minimised: minus the logarithm of the probability of the class.
+    kernel : bool, default=False
+        Whether kernels of many widths (and two views of the rows) learn with the linear members, by PiSTOL [2]_. Then
+        the model is rarely worse than a support vector machine whose C and gamma were searched for; time and memory
+        grow with the number of rows that have little margin.
     epochs : "auto" or int, default="auto"
         Passes over the rows in ``fit``. With ``"auto"`` a tenth of the rows is held out while the number is found,
         then all rows are learned. Fewer than 40 rows are learned ten times; a ``fit`` that goes on (``warm_start``)
@@ -155,6 +172,8 @@ class TuneFreeClassifier(Pooled, LinearClassifier):
     References
     ----------
     .. [1] V. Vovk. Aggregating strategies. COLT 1990.
+    .. [2] F. Orabona. Simultaneous model selection and optimization through parameter-free stochastic learning.
+       NIPS 2014.
 
     Examples
     --------
@@ -176,6 +195,7 @@ class TuneFreeClassifier(Pooled, LinearClassifier):
         self,
         *,
         loss: str = "logistic",
+        kernel: bool = False,
         epochs: Any = "auto",
         fit_intercept: bool = True,
         shuffle: bool = True,
@@ -184,6 +204,7 @@ class TuneFreeClassifier(Pooled, LinearClassifier):
         warm_start: bool = False,
     ) -> None:
         self.loss = loss
+        self.kernel = kernel
         self.epochs = epochs
         self.fit_intercept = fit_intercept
         self.shuffle = shuffle
@@ -205,6 +226,10 @@ class TuneFreeRegressor(Pooled, LinearRegressor):
     loss : str, default="square"
         ``"square"`` predicts the mean, ``"absolute"`` the median, ``"quantile:0.9"`` a quantile; also
         ``"power:1.5"``, ``"epsilon-insensitive:0.1"`` and ``"huber:1"``, with their parameters behind the colon.
+    kernel : bool, default=False
+        Whether kernels of many widths (and two views of the rows) learn with the linear members, by PiSTOL [2]_. Then
+        the model is rarely worse than a support vector machine whose C and gamma were searched for; time and memory
+        grow with the number of rows that have little margin.
     epochs : "auto" or int, default="auto"
         Passes over the rows in ``fit``. With ``"auto"`` a tenth of the rows is held out while the number is found,
         then all rows are learned. Fewer than 40 rows are learned ten times; a ``fit`` that goes on (``warm_start``)
@@ -236,6 +261,8 @@ class TuneFreeRegressor(Pooled, LinearRegressor):
     ----------
     .. [1] S. de Rooij, T. van Erven, P. D. Grünwald, W. M. Koolen. Follow the leader if you can, hedge if you must.
        JMLR 15, 2014.
+    .. [2] F. Orabona. Simultaneous model selection and optimization through parameter-free stochastic learning.
+       NIPS 2014.
 
     Examples
     --------
@@ -251,12 +278,14 @@ class TuneFreeRegressor(Pooled, LinearRegressor):
         self,
         *,
         loss: str = "square",
+        kernel: bool = False,
         epochs: Any = "auto",
         shuffle: bool = True,
         random_state: Any = 0,
         warm_start: bool = False,
     ) -> None:
         self.loss = loss
+        self.kernel = kernel
         self.epochs = epochs
         self.shuffle = shuffle
         self.random_state = random_state

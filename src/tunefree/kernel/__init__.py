@@ -1,0 +1,1 @@
+"""Learning in reproducing kernel Hilbert spaces: kernels, blocks of their values, and the algorithms."""

@@ -1,0 +1,127 @@
+"""Sums of kernel values over a support, a tile at a time: no matrix of all pairs ever exists.
+
+For a block of rows x and functions f_m = sum_i c_im k_m(x_i, .), of several widths and outputs at once, a tile takes
+one product by BLAS, then one compiled sweep: the exponential, its squares for the wider ladder, and the dot products
+with the coefficients, while the numbers are still in the first cache.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tunefree import compiled, threads
+from tunefree.kernel.kernels import in_compiled_code, similarity
+from tunefree.kernel.points import BLOCK, TILE, cut, pairs
+
+CHUNK = 256  # kernel values kept in the first cache
+TINY = 1e-18  # kernel values below are 0: their squares would be denormal numbers, which are slow
+
+
+def evaluate(kernel: Any, steps: np.ndarray, block: Any, rows: tuple[int, int], store: Any, coefficients: np.ndarray):
+    """Values of functions at rows of a block.
+
+    Parameters
+    ----------
+    kernel : kernel
+        At the least gamma of the ladder.
+    steps : (S,) int array
+        For each step of the ladder the function with that width, or -1.
+    block : points
+        BLOCK of them, zeros where there are fewer.
+    rows : (int, int)
+        From which to which of them values are asked for.
+    store : points
+        The support, a whole number of tiles.
+    coefficients : (M, K, n) float64 array
+        Of M functions with K outputs; n at most the size of the store.
+
+    Returns
+    -------
+    (BLOCK, M, K) float64 array
+        0 for rows that are not asked for.
+    """
+    n_functions, n_outputs, n = coefficients.shape
+    n_tiles = -(-n // TILE)
+    found = np.zeros((n_tiles, BLOCK, n_functions, n_outputs))
+    compact = in_compiled_code(kernel, block.values.dtype.type)
+
+    def of_tiles(first: int, stride: int) -> None:
+        for t in range(first, n_tiles, stride):
+            start, stop = t * TILE, min((t + 1) * TILE, n)
+            tile = cut(store, start, start + TILE)
+            numbers = pairs(tile, block, kernel)
+            weigh(compact, steps, numbers, block.norms, tile.norms, coefficients[:, :, start:stop], *rows, found[t])
+
+    stride = min(os.cpu_count() or 1, n_tiles)
+    with _one_thread_each():
+        threads.each(of_tiles, [(first, stride) for first in range(stride)], (rows[1] - rows[0]) * n_tiles)
+    return found.sum(axis=0)
+
+
+@compiled.summing
+def weigh(kernel, steps, numbers, norms, store_norms, coefficients, first, stop, found):
+    """Add up kernel values of pairs (BLOCK, TILE) times coefficients (M, K, n), n <= TILE."""
+    n_functions, n_outputs, n = coefficients.shape
+    nothing = norms.dtype.type(0)
+    tiny = norms.dtype.type(TINY)
+    values = np.empty(CHUNK, norms.dtype)
+    scaled = np.empty((n_functions, n_outputs, CHUNK), norms.dtype)
+    for start in range(0, n, CHUNK):
+        width = min(CHUNK, n - start)
+        for m in range(n_functions):
+            for k in range(n_outputs):
+                for i in range(width):
+                    scaled[m, k, i] = coefficients[m, k, start + i]
+        others = store_norms[start : start + width]
+        for b in range(first, stop):
+            row, own = numbers[b, start : start + width], norms[b]
+            for i in range(width):
+                values[i] = similarity(kernel, row[i], own, others[i])
+            for step in range(len(steps)):
+                m = steps[step]
+                if m >= 0:
+                    for k in range(n_outputs):
+                        total = nothing
+                        for i in range(width):
+                            total += scaled[m, k, i] * values[i]
+                        found[b, m, k] += total
+                if step + 1 < len(steps):
+                    for i in range(width):
+                        values[i] = values[i] * values[i] if values[i] > tiny else nothing
+
+
+def ladder(kernel: Any, steps: np.ndarray, block: Any) -> np.ndarray:
+    """Kernel values (M, BLOCK, BLOCK) of a block's points among themselves, in double precision."""
+    compact = in_compiled_code(kernel, np.float64)
+    with _one_thread_each():
+        numbers = pairs(block, block, kernel).astype(np.float64)
+    values = np.empty((int(steps.max()) + 1, BLOCK, BLOCK))
+    climb(compact, steps, numbers, block.norms.astype(np.float64), values)
+    return values
+
+
+@compiled.entry
+def climb(kernel, steps, numbers, norms, values):
+    for b in range(len(norms)):
+        for i in range(b + 1):
+            value = similarity(kernel, numbers[b, i], norms[b], norms[i])
+            for step in range(len(steps)):
+                if steps[step] >= 0:
+                    values[steps[step], b, i] = value
+                value = value * value if value > TINY else 0.0
+
+
+@cache
+def _libraries() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def _one_thread_each() -> Any:
+    """Products are made in our own threads, each by one: how they are cut never depends on the number of threads."""
+    return _libraries().limit(limits=1, user_api="blas")

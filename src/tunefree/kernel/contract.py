@@ -1,0 +1,130 @@
+"""What every learner in a kernel's space obeys, and the loop over rows that teaches one.
+
+A learner's function is f_t = factor_t * sum_i c_i k(x_i, .), one for each output: in a round it sees the value of the
+sum at the row, and answers with the coefficient of the row itself. Shrinking, and PiSTOL's exponential, are the factor,
+so no round touches earlier coefficients. States are NamedTuples of arrays that change in place, as for linear learners
+(:mod:`tunefree.learners.contract`).
+
+The weighted average of f_1, f_2, .. costs a number a coefficient: with W_t the sum of the factors (times the rounds'
+weights) up to round t, coefficient c of round s contributes c (W_T - W_s), so that of x_i is c_i W_T less the sum of
+its c W_s, its lag.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree import compiled
+from tunefree.generic import generic
+from tunefree.learners.contract import Scale, bounded
+from tunefree.losses import finite
+from tunefree.objectives import differentiate, respond, scale, smoothness, suffer, true_slope
+
+
+@generic
+def begin_round(state: Any, own: float, scale: Scale) -> None:
+    """A row comes, of which ``own`` is the kernel value with itself; nothing is known yet of its target."""
+    raise TypeError(f"{type(state).__name__} is not a kernel learner")
+
+
+@generic
+def factor(state: Any, k: int) -> float:
+    """What the sum for output ``k`` is multiplied by."""
+    raise TypeError(f"{type(state).__name__} is not a kernel learner")
+
+
+@generic
+def share(state: Any) -> float:
+    """How much the present function counts in the average, a row's weight apart."""
+    raise TypeError(f"{type(state).__name__} is not a kernel learner")
+
+
+@generic
+def coefficient(state: Any, k: int, gradient: float, value: float, own: float) -> float:
+    """Learn from the gradient in margin ``k`` at a row where the sum has a value; returns the row's coefficient."""
+    raise TypeError(f"{type(state).__name__} is not a kernel learner")
+
+
+@generic
+def end_round(state: Any) -> None:
+    """All outputs have learned the row."""
+    raise TypeError(f"{type(state).__name__} is not a kernel learner")
+
+
+class Record(NamedTuple):
+    """What a learner's certificate is made of; all in place, over the rows counted."""
+
+    loss: np.ndarray  # () sum of h l
+    inner: np.ndarray  # () sum of h s f, s the slopes of the loss as it is
+    squares: np.ndarray  # () sum of h |s|^2 / (2 smoothness)
+    weight: np.ndarray  # () sum of h
+    rounds: np.ndarray  # ()
+
+    @classmethod
+    def create(cls) -> Record:
+        """Of no rows."""
+        return cls(*(np.zeros(()) for _ in range(5)))
+
+
+class Average(NamedTuple):
+    """The clocks of a learner's average."""
+
+    clocks: np.ndarray  # (K,) W: sum of factors times shares times weights, in place
+    shares: np.ndarray  # () sum of shares times weights, in place
+    rounds: np.ndarray  # () since the average began, in place
+    growth: float  # by how much a round counts more than the one before, in units of the first
+
+    @classmethod
+    def create(cls, n_outputs: int, growth: float = 0.0) -> Average:
+        """Of no rounds."""
+        return cls(np.zeros(n_outputs), np.zeros(()), np.zeros(()), growth)
+
+
+@compiled.entry
+def learn_rows(
+    state, average, record, objective, values, known, first, y, weight, counted, coefficients, lags, predictions
+):
+    """Learn the rows of a block from ``first`` on, whose sums over the support are known (BLOCK, K)."""
+    n_outputs = len(coefficients)
+    gradient, curvature, sums = np.empty(n_outputs), np.empty(n_outputs), np.empty(n_outputs)
+    for i in range(len(y)):
+        t, margins = first + i, predictions[i]
+        own = values[t, t]
+        begin_round(state, own, scale(objective, weight[i]))
+        for k in range(n_outputs):
+            sums[k] = known[t, k]
+            for u in range(t):
+                sums[k] += coefficients[k, u] * values[t, u]
+            margins[k] = bounded(sums[k] * factor(state, k))
+        before = objective
+        if weight[i] > 0.0:
+            objective = differentiate(objective, y[i], weight[i], margins, gradient, curvature)
+            part = share(state) * weight[i] * (1.0 + average.growth * average.rounds[()])
+            average.shares[()] += part
+            average.rounds[()] += 1.0
+            for k in range(n_outputs):
+                average.clocks[k] = bounded(average.clocks[k] + factor(state, k) * part)
+                coefficients[k, t] = coefficient(state, k, gradient[k], sums[k], own)
+                lags[k, t] = coefficients[k, t] * average.clocks[k]
+            end_round(state)
+        respond(before, margins)
+        if counted[i] > 0.0:
+            note(record, before, y[i], counted[i], margins, gradient)
+    return objective
+
+
+@compiled.inline
+def note(record, objective, y, weight, predictions, slopes):
+    """Gather what certificates are made of."""
+    true_slope(objective, y, predictions, slopes)
+    inner, squares = 0.0, 0.0
+    for k in range(len(predictions)):
+        inner += slopes[k] * predictions[k]
+        squares += slopes[k] * slopes[k]
+    record.loss[()] = finite(record.loss[()] + weight * suffer(objective, y, predictions))
+    record.inner[()] = finite(record.inner[()] + weight * inner)
+    record.squares[()] = finite(record.squares[()] + weight * squares / (2.0 * smoothness(objective)))
+    record.weight[()] += weight
+    record.rounds[()] += 1.0

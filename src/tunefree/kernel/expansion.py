@@ -1,0 +1,220 @@
+"""Functions as sums over support points that they share: f_m = factor_m * sum_i c_im k_m(x_i, .).
+
+The rows of the present block stand apart until it is full: their values among themselves are computed at once, and
+their coefficients are still being found. Then those with a coefficient join the support, each once: a row that is there
+already has its coefficient changed. So a second pass adds no points for rows of the first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tunefree.errors import ModelError
+from tunefree.kernel import blocks
+from tunefree.kernel.points import BLOCK, TILE, cut, joined, keys, like_those_of, nothing, packed, size, unpacked
+
+
+class Expansion:
+    """Support points, the open block, and the coefficients of M functions with K outputs.
+
+    Parameters
+    ----------
+    kernel : kernel
+        At the least gamma of the ladder.
+    steps : (S,) int array
+        For each step of the ladder the function with that width, or -1.
+    n_outputs : int
+    like : points
+        Of the kind that is to come.
+    """
+
+    def __init__(self, kernel: Any, steps: np.ndarray, n_outputs: int, like: Any) -> None:
+        self.kernel, self.steps = kernel, np.asarray(steps, np.int64)
+        n_functions = int(self.steps.max()) + 1
+        self.store, self.n = nothing(like, kernel), 0
+        self.coefficients = np.zeros((n_functions, n_outputs, 0))  # (M, K, capacity)
+        self.lags = np.zeros((n_functions, n_outputs, 0))  # (M, K, capacity): see contract
+        self.block, self.filled = joined(nothing(like, None), 0, like, np.arange(0)), 0
+        self.open_coefficients = np.zeros((n_functions, n_outputs, BLOCK))
+        self.open_lags = np.zeros((n_functions, n_outputs, BLOCK))
+        self._places: dict[int, int] | None = {}  # of the support points, by the hash of their keys
+
+    @property
+    def n_functions(self) -> int:
+        return self.coefficients.shape[0]
+
+    @property
+    def n_outputs(self) -> int:
+        return self.coefficients.shape[1]
+
+    def open(self, more: Any, which: np.ndarray, busy: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Put rows into the open block, which has room for them.
+
+        Parameters
+        ----------
+        more, which : points, array
+            Some points, and which of them.
+        busy : list of int
+            The functions that are to learn them.
+
+        Returns
+        -------
+        known : (BLOCK, M, K) array
+            The functions' sums over the support, at these rows.
+        values : (M, BLOCK, BLOCK) array
+            Kernel values within the block, of pairs of which the second is no later row.
+        """
+        first, self.filled = self.filled, self.filled + len(which)
+        self.block = joined(self.block, first, more, which)
+        block = cut(self.block, 0, BLOCK)
+        known = self.sums(block, (first, self.filled), self.coefficients, busy)
+        values = blocks.ladder(self.kernel, self.steps, block)
+        self._check(values[:, first : self.filled, : self.filled])
+        return known, values
+
+    def _check(self, values: np.ndarray) -> None:
+        if not np.isfinite(np.tril(values[0], values.shape[2] - values.shape[1])).all():
+            raise ModelError("a kernel value is not a finite number; scale the features, or choose another kernel")
+        own = np.diagonal(values, values.shape[2] - values.shape[1], axis1=1, axis2=2)
+        if (own < 0.0).any():
+            raise ModelError("k(x, x) is negative for some row: that is no kernel; check the matrix or function given")
+
+    def sums(
+        self, block: Any, rows: tuple[int, int], coefficients: np.ndarray, busy: list[int] | None = None
+    ) -> np.ndarray:
+        """Sums (BLOCK, M, K) over the support at rows of a block; those of functions that are not busy are 0."""
+        chosen = list(range(self.n_functions)) if busy is None else busy
+        place = {m: i for i, m in enumerate(chosen)}
+        steps = np.array([place.get(m, -1) for m in self.steps.tolist()], np.int64)
+        highest = int(np.flatnonzero(steps >= 0).max(initial=-1)) + 1
+        own = coefficients[chosen, :, : self.n]
+        found = np.zeros((BLOCK, self.n_functions, self.n_outputs))
+        found[:, chosen] = blocks.evaluate(self.kernel, steps[:highest], block, rows, self.store, own)
+        return found
+
+    def close(self) -> None:
+        """Let the rows of the open block that have a coefficient join the support."""
+        active = np.flatnonzero(self.open_coefficients.any(axis=(0, 1)))
+        names = keys(like_those_of(self.block, self.store), self.filled)
+        places = self._known_places()
+        new: list[int] = []
+        found: list[int] = []
+        for i in active.tolist():
+            place = places.get(hash(names[i]))
+            if place is None:
+                place = places[hash(names[i])] = self.n + len(new)
+                new.append(i)
+            found.append(place)
+        self._make_room(self.n + len(new))
+        self.store = joined(self.store, self.n, self.block, np.array(new, np.int64))
+        self.n += len(new)
+        for at, own in ((self.coefficients, self.open_coefficients), (self.lags, self.open_lags)):
+            np.add.at(at, (slice(None), slice(None), np.array(found, np.int64)), own[:, :, active])
+            own[:] = 0.0
+        self.block, self.filled = joined(nothing(self.block, None), 0, self.block, np.arange(0)), 0
+
+    def _known_places(self) -> dict[int, int]:
+        if self._places is None:
+            names = keys(self.store, self.n)
+            self._places = {hash(name): i for i, name in enumerate(names)}
+        return self._places
+
+    def _make_room(self, n: int) -> None:
+        if n > self.coefficients.shape[2]:
+            room = -(-max(n, 2 * self.coefficients.shape[2]) // TILE) * TILE
+            shape = (self.n_functions, self.n_outputs, room)
+            for name in ("coefficients", "lags"):
+                grown = np.zeros(shape)
+                grown[:, :, : self.n] = getattr(self, name)[:, :, : self.n]
+                setattr(self, name, grown)
+
+    def restart_averages(self, busy: list[int], clocks: np.ndarray) -> None:
+        """Let averages of some functions begin here: what lags then counts is what was learned before."""
+        if busy:
+            self.lags[busy, :, : self.n] = self.coefficients[busy, :, : self.n] * clocks[:, :, None]
+            self.open_lags[busy] = self.open_coefficients[busy] * clocks[:, :, None]
+
+    def averaged(self, clocks: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients (M, K, n) of the averages of the functions, and those of the open block (M, K, BLOCK).
+
+        Parameters
+        ----------
+        clocks : (M, K) array
+        shares : (M,) array
+            See :class:`tunefree.kernel.contract.Average`.
+        """
+        parts = []
+        for own, lags in self._both():
+            totals = own * clocks[:, :, None] - lags
+            parts.append(
+                np.divide(totals, shares[:, None, None], out=np.zeros_like(totals), where=shares[:, None, None] > 0)
+            )
+        return parts[0], parts[1]
+
+    def scaled(self, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients of the functions as they are, with their factors (M, K)."""
+        first, second = (own * factors[:, :, None] for own, _ in self._both())
+        return first, second
+
+    def _both(self) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+        n = self.n
+        return (self.coefficients[:, :, :n], self.lags[:, :, :n]), (self.open_coefficients, self.open_lags)
+
+    def values(self, rows: Any, coefficients: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        """Values (M, n, K) of functions at any rows."""
+        found = np.zeros((self.n_functions, size(rows), self.n_outputs))
+        tail = joined(nothing(self.store, None), 0, self.block, np.arange(self.filled))
+        for start in range(0, size(rows), BLOCK):
+            which = np.arange(start, min(start + BLOCK, size(rows)))
+            block = cut(joined(nothing(rows, None), 0, rows, which), 0, BLOCK)
+            sums = self.sums(block, (0, len(which)), coefficients[0])
+            sums += blocks.evaluate(
+                self.kernel, self.steps, block, (0, len(which)), tail, coefficients[1][:, :, : self.filled]
+            )
+            found[:, which] = sums[: len(which)].transpose(1, 0, 2)
+        return found
+
+    def keep(self, stays: list[int], kernel: Any, steps: np.ndarray) -> None:
+        """Let go of all functions but some; support points without a coefficient go too."""
+        self.kernel, self.steps = kernel, np.asarray(steps, np.int64)
+        for name in ("coefficients", "lags", "open_coefficients", "open_lags"):
+            setattr(self, name, np.ascontiguousarray(getattr(self, name)[stays]))
+        self.compact()
+
+    def compact(self) -> None:
+        """Drop the support points of which all coefficients are zero."""
+        kept = np.flatnonzero((self.coefficients[:, :, : self.n] != 0.0).any(axis=(0, 1)))
+        if len(kept) < self.n:
+            self.store = joined(nothing(self.store, self.kernel), 0, self.store, kept)
+            coefficients, lags = self.coefficients[:, :, kept], self.lags[:, :, kept]
+            self.coefficients, self.lags, self.n, self._places = coefficients, lags, len(kept), None
+
+    def grow(self, placed: np.ndarray) -> None:
+        """Have room for more outputs; ``placed`` (K_new, K) tells what the new ones are made of."""
+        for name in ("coefficients", "lags", "open_coefficients", "open_lags"):
+            setattr(self, name, np.einsum("lk,mkn->mln", placed, getattr(self, name)))
+
+    def save_state(self) -> dict[str, np.ndarray]:
+        """Arrays from which :meth:`restore` makes the same functions."""
+        arrays = {f"support.{name}": value for name, value in packed(self.store, self.n).items()}
+        arrays |= {f"open.{name}": value for name, value in packed(self.block, self.filled).items()}
+        for name in ("coefficients", "lags"):
+            arrays[name] = getattr(self, name)[:, :, : self.n]
+            arrays[f"open_{name}"] = getattr(self, f"open_{name}")[:, :, : self.filled]
+        return arrays
+
+    @classmethod
+    def restore(cls, kernel: Any, steps: np.ndarray, arrays: dict[str, np.ndarray]) -> Expansion:
+        """The functions that :meth:`save_state` wrote down."""
+        store, block = (unpacked(arrays, name) for name in ("support.", "open."))
+        made = cls(kernel, steps, arrays["coefficients"].shape[1], block)
+        made.n, made.filled, made._places = size(store), size(block), None
+        made.store = joined(made.store, 0, store, np.arange(made.n))
+        made.block = joined(made.block, 0, block, np.arange(made.filled))
+        made._make_room(made.n)
+        for name in ("coefficients", "lags"):
+            getattr(made, name)[:, :, : made.n] = arrays[name]
+            getattr(made, f"open_{name}")[:, :, : made.filled] = arrays[f"open_{name}"]
+        return made

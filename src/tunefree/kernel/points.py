@@ -1,0 +1,361 @@
+"""Rows as kernels take them, in single or double precision, and the numbers of pairs of them, a tile at a time.
+
+Every product has the same shape whatever rows it is made of, padded with zeros. So a row's numbers do not depend on
+the rows that it came with, and it does not matter where a stream is cut.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree import compiled
+from tunefree.errors import ModelError
+from tunefree.generic import generic
+from tunefree.kernel.kernels import Gaussian, Given, Laplacian, Polynomial, in_compiled_code
+from tunefree.rows import Dense, Sparse, Table, parts
+
+BLOCK = 128  # rows whose kernel values are computed together
+TILE = 1024  # points of the support whose kernel values are computed together
+
+
+class Full(NamedTuple):
+    """Rows of an array."""
+
+    values: np.ndarray  # (n, d)
+    norms: np.ndarray  # (n,) see :func:`size_of`
+
+
+class Scattered(NamedTuple):
+    """Rows of which few features are not zero."""
+
+    pointers: np.ndarray  # (n + 1,) int64: row i has the entries pointers[i] .. pointers[i + 1]
+    features: np.ndarray  # (entries,) int32
+    values: np.ndarray  # (entries,)
+    norms: np.ndarray  # (n,)
+
+
+@generic
+def points(X: Any, kernel: Any, dtype: Any) -> Full | Scattered:
+    """A block of rows without its constant, as points of a kernel."""
+    raise TypeError(f"{type(X).__name__} is not a block of rows")
+
+
+@points.register(Dense)
+def points_of_dense(X, kernel, dtype):
+    return full(X.values, kernel, dtype)
+
+
+@points.register(Sparse)
+def points_of_sparse(X, kernel, dtype):
+    return scattered(X.pointers, X.features, X.values, kernel, dtype)
+
+
+@points.register(Table)
+def points_of_table(X, kernel, dtype):
+    """Numbers alone are an array; beside codes and words they are entries like these."""
+    if X.codes.shape[1] == 0 and len(X.values) == 0:
+        return full(X.numbers, kernel, dtype)
+    n, given = len(X.numbers), parts(X)
+    counts = np.diff(given.pointers)
+    owners = [np.repeat(np.arange(n), width) for width in (X.numbers.shape[1], X.codes.shape[1])]
+    owner = np.concatenate([*owners, np.repeat(np.arange(n), counts)])
+    features = np.concatenate([np.tile(X.columns, n), X.codes.reshape(-1), X.features])
+    values = np.concatenate([X.numbers.reshape(-1), np.ones(X.codes.size), X.values])
+    kept = np.flatnonzero((values != 0.0) & (features > 0))
+    order = kept[np.argsort(owner[kept], kind="stable")]
+    pointers = np.concatenate([[0], np.cumsum(np.bincount(owner[kept], minlength=n))])
+    return scattered(pointers, features[order], values[order], kernel, dtype)
+
+
+def full(values: np.ndarray, kernel: Any, dtype: Any) -> Full:
+    """Rows of an array as points."""
+    values = np.ascontiguousarray(values, dtype)
+    return Full(values, size_of(kernel, values).sum(axis=1, dtype=np.float64).astype(dtype))
+
+
+def scattered(pointers: Any, features: Any, values: Any, kernel: Any, dtype: Any) -> Scattered:
+    """Compressed sparse rows as points."""
+    pointers, values = np.ascontiguousarray(pointers, np.int64), np.ascontiguousarray(values, dtype)
+    sums = np.concatenate([[0.0], np.cumsum(size_of(kernel, values), dtype=np.float64)])
+    return Scattered(pointers, np.ascontiguousarray(features, np.int32), values, np.diff(sums[pointers]).astype(dtype))
+
+
+@generic
+def size_of(kernel: Any, values: np.ndarray) -> np.ndarray:
+    """What each number contributes to the norm that its kernel asks for: its square, or its absolute value."""
+    raise TypeError(f"{type(kernel).__name__} is not a kernel")
+
+
+for of_squares in (Gaussian, Polynomial, Given):
+
+    @size_of.register(of_squares)
+    def size_of_square(kernel, values):
+        return values * values
+
+
+@size_of.register(Laplacian)
+def size_of_absolute(kernel, values):
+    return np.abs(values)
+
+
+@generic
+def nothing(like: Any, kernel: Any) -> Any:
+    """No points at all, of the kind of others."""
+    raise TypeError(f"{type(like).__name__} holds no points")
+
+
+@nothing.register(Full)
+def nothing_full(like, kernel):
+    width = 1 if kernel == Given(None) else like.values.shape[1]  # of a matrix made beforehand, its place in it
+    return Full(np.zeros((0, width), like.values.dtype), np.zeros(0, like.norms.dtype))
+
+
+@nothing.register(Scattered)
+def nothing_scattered(like, kernel):
+    blank = np.zeros(0, like.values.dtype)
+    return Scattered(np.zeros(1, np.int64), np.zeros(0, np.int32), blank, blank)
+
+
+@generic
+def joined(store: Any, n: int, more: Any, which: np.ndarray) -> Any:
+    """The first n points of a store and some of others behind them, with zeros up to a whole number of tiles."""
+    raise TypeError(f"{type(store).__name__} holds no points")
+
+
+@joined.register(Full)
+def joined_full(store, n, more, which):
+    values, norms = (_roomy(array, n, n + len(which), TILE) for array in store)
+    values[n : n + len(which)] = more.values[which, : values.shape[1]]
+    norms[n : n + len(which)] = more.norms[which]
+    return Full(values, norms)
+
+
+@joined.register(Scattered)
+def joined_scattered(store, n, more, which):
+    first, counts = store.pointers[n], np.diff(more.pointers)[which]
+    after = first + np.cumsum(counts)
+    last = int(after[-1]) if len(after) else int(first)
+    pointers = _roomy(store.pointers, n + 1, n + 1 + len(which), TILE)
+    pointers[n + 1 :] = last
+    pointers[n + 1 : n + 1 + len(which)] = after
+    starts = np.repeat(more.pointers[which] - (after - counts), counts)
+    entries = starts + np.arange(first, last)
+    features, values = (_roomy(array, first, last, TILE) for array in (store.features, store.values))
+    features[first:last], values[first:last] = more.features[entries], more.values[entries]
+    norms = _roomy(store.norms, n, n + len(which), TILE)
+    norms[n : n + len(which)] = more.norms[which]
+    return Scattered(pointers, features, values, norms)
+
+
+def _roomy(array: np.ndarray, used: int, needed: int, unit: int) -> np.ndarray:
+    """The array, or one of at least twice the size where it has no room."""
+    room = -(-needed // unit) * unit + (1 if array.ndim == 1 and array.dtype == np.int64 else 0)
+    if needed <= len(array) and len(array) >= room:
+        return array
+    grown = np.zeros((max(room, 2 * len(array)), *array.shape[1:]), array.dtype)
+    grown[:used] = array[:used]
+    return grown
+
+
+@generic
+def cut(store: Any, start: int, stop: int) -> Any:
+    """The points from start to stop, sharing memory."""
+    raise TypeError(f"{type(store).__name__} holds no points")
+
+
+@cut.register(Full)
+def cut_full(store, start, stop):
+    return Full(store.values[start:stop], store.norms[start:stop])
+
+
+@cut.register(Scattered)
+def cut_scattered(store, start, stop):
+    return Scattered(store.pointers[start : stop + 1], store.features, store.values, store.norms[start:stop])
+
+
+@generic
+def as_matrix(store: Any) -> Any:
+    """The points as an array, or as a SciPy sparse matrix."""
+    raise TypeError(f"{type(store).__name__} holds no points")
+
+
+@as_matrix.register(Full)
+def as_matrix_full(store):
+    return store.values
+
+
+@as_matrix.register(Scattered)
+def as_matrix_scattered(store):
+    from scipy.sparse import csr_array
+
+    return csr_array((store.values, store.features, store.pointers))
+
+
+def size(store: Any) -> int:
+    """How many points there are."""
+    return len(store.norms)
+
+
+@generic
+def packed(store: Any, n: int) -> dict[str, np.ndarray]:
+    """The arrays of the first n points, without room for more."""
+    raise TypeError(f"{type(store).__name__} holds no points")
+
+
+@packed.register(Full)
+def packed_full(store, n):
+    return {"values": store.values[:n], "norms": store.norms[:n]}
+
+
+@packed.register(Scattered)
+def packed_scattered(store, n):
+    last = int(store.pointers[n])
+    kept = {"pointers": store.pointers[: n + 1], "features": store.features[:last], "values": store.values[:last]}
+    return kept | {"norms": store.norms[:n]}
+
+
+def unpacked(arrays: dict[str, np.ndarray], prefix: str) -> Any:
+    """The points that :func:`packed` gave, from arrays named with a prefix."""
+    kind = Scattered if f"{prefix}pointers" in arrays else Full
+    return kind(*(np.array(arrays[prefix + name]) for name in kind._fields))
+
+
+@generic
+def like_those_of(block: Any, store: Any) -> Any:
+    """A block's points as a store keeps them: of a row of a matrix made beforehand, its place in it."""
+    raise TypeError(f"{type(block).__name__} holds no points")
+
+
+@like_those_of.register(Full)
+def like_those_of_full(block, store):
+    return Full(np.ascontiguousarray(block.values[:, : store.values.shape[1]]), block.norms)
+
+
+@like_those_of.register(Scattered)
+def like_those_of_scattered(block, store):
+    return block
+
+
+@generic
+def keys(store: Any, n: int) -> list[bytes]:
+    """For each of the first n points, bytes that only the same point has."""
+    raise TypeError(f"{type(store).__name__} holds no points")
+
+
+@keys.register(Full)
+def keys_full(store, n):
+    width = store.values.shape[1] * store.values.itemsize
+    data = store.values[:n].tobytes()
+    return [data[i * width : (i + 1) * width] for i in range(n)]
+
+
+@keys.register(Scattered)
+def keys_scattered(store, n):
+    edges = store.pointers[: n + 1].tolist()
+    spans = [slice(first, last) for first, last in pairwise(edges)]
+    return [store.features[span].tobytes() + store.values[span].tobytes() for span in spans]
+
+
+@generic
+def pairs(store: Any, block: Any, kernel: Any) -> np.ndarray:
+    """The number of each pair (BLOCK, n) of a block's points and a store's: their dot product, a distance less both
+    norms, or the kernel itself, as :func:`tunefree.kernel.kernels.similarity` takes it."""
+    raise TypeError(f"{type(store).__name__} holds no points")
+
+
+@pairs.register(Full)
+def pairs_full(store, block, kernel):
+    return numbers(kernel, block, store)
+
+
+@pairs.register(Scattered)
+def pairs_scattered(store, block, kernel):
+    if isinstance(kernel, Given):
+        raise ModelError("a kernel given as a matrix or a function takes dense rows; pass an array")
+    n_features = 1 + int(block.features[: block.pointers[-1]].max(initial=0))
+    found = np.zeros((size(store), BLOCK), block.values.dtype)
+    compact = in_compiled_code(kernel, block.values.dtype.type)
+    meet(compact, *block[:3], *store[:3], n_features, found)
+    return np.ascontiguousarray(found.T)
+
+
+@generic
+def numbers(kernel: Any, block: Full, store: Full) -> np.ndarray:
+    """:func:`pairs` of dense points."""
+    raise TypeError(f"{type(kernel).__name__} is not a kernel")
+
+
+for of_products in (Gaussian, Polynomial):
+
+    @numbers.register(of_products)
+    def numbers_by_products(kernel, block, store):
+        return block.values @ store.values.T
+
+
+@numbers.register(Laplacian)
+def numbers_by_differences(kernel, block, store):
+    found = np.empty((len(block.values), len(store.values)), block.values.dtype)
+    differ(block.values, store.values, block.norms, store.norms, found)
+    return found
+
+
+@numbers.register(Given)
+def numbers_given(kernel, block, store):
+    if kernel.function is None:
+        return block.values[:, 1 + store.values[:, 0].astype(np.int64)]
+    found = np.ascontiguousarray(kernel.function(block.values, store.values), block.values.dtype)
+    if found.shape != (len(block.values), len(store.values)):
+        raise ModelError(f"the kernel gave a matrix {found.shape} for {len(block.values)} x {len(store.values)} rows")
+    return found
+
+
+@generic
+def meeting(kernel: Any, one: float, other: float) -> float:
+    """What a feature of two rows adds to the number of the pair; 0 if it is 0 in one of them."""
+    raise TypeError(f"{type(kernel).__name__} is not a kernel")
+
+
+for by_products in (Gaussian, Polynomial):
+
+    @meeting.register(by_products)
+    def meeting_product(kernel, one, other):
+        return one * other
+
+
+@meeting.register(Laplacian)
+def meeting_difference(kernel, one, other):
+    return abs(one - other) - abs(one) - abs(other)
+
+
+@compiled.summing
+def meet(kernel, pointers, features, values, store_pointers, store_features, store_values, n_features, found):
+    """Pairs (n, BLOCK) of scattered points: the block is laid out with a row for each of its features."""
+    place, n_places = np.full(n_features, -1, np.int32), 0
+    for e in range(pointers[0], pointers[len(pointers) - 1]):
+        if place[features[e]] < 0:
+            place[features[e]] = n_places
+            n_places += 1
+    laid_out = np.zeros((n_places, found.shape[1]), values.dtype)
+    for b in range(len(pointers) - 1):
+        for e in range(pointers[b], pointers[b + 1]):
+            laid_out[place[features[e]], b] = values[e]
+    for i in range(len(store_pointers) - 1):
+        for e in range(store_pointers[i], store_pointers[i + 1]):
+            if store_features[e] < n_features and place[store_features[e]] >= 0:
+                row = laid_out[place[store_features[e]]]
+                for b in range(found.shape[1]):
+                    found[i, b] += meeting(kernel, row[b], store_values[e])
+
+
+@compiled.summing
+def differ(values, store_values, norms, store_norms, found):
+    """Sums of absolute differences, less both norms."""
+    for b in range(len(values)):
+        for i in range(len(store_values)):
+            total = found.dtype.type(0)
+            for j in range(values.shape[1]):
+                total += abs(values[b, j] - store_values[i, j])
+            found[b, i] = total - norms[b] - store_norms[i]
