@@ -20,8 +20,8 @@ PATIENCE = 4  # passes a member goes on without an improvement that is worthwhil
 HOPELESS = 1.1  # times the loss of the best, after these passes, is too much to go on
 WORTHWHILE = 5e-4  # part of the held-out loss
 # A pass of a kernel learner costs more, and does more.
-KERNEL_PATIENCE = 1
-KERNEL_WORTHWHILE = 5e-3
+KERNEL_PATIENCE = 2
+KERNEL_WORTHWHILE = 2e-3
 ROUNDS_OF_CALIBRATION = 8192  # from the held-out rows, again and again
 
 

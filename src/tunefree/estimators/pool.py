@@ -17,6 +17,8 @@ from tunefree.selection import Found, find_passes
 from tunefree.targets import loss_of
 
 HELD_OUT = 10  # one round of so many is held out while the number of passes is found
+HELD_OUT_OF_FEW = 5  # where there are fewer than MANY rounds, and kernels whose widths are to be told apart
+MANY = 10_000
 FEWEST = 40  # rounds that are too few to hold any out
 FEW_PASSES = 10  # of so few rounds
 MOST_ROUNDS = 4_000_000  # of all passes together, in search of their number
@@ -69,7 +71,8 @@ class Pooled(LinearEstimator):
 
     def _search(self, X: Any, y: np.ndarray, drawn: validation.Rounds, model: Model, random: Any) -> Found:
         """Train a model on nine tenths of the rounds, looking at the others."""
-        is_held_out = np.arange(len(drawn.row)) % HELD_OUT == HELD_OUT - 1
+        one_of = HELD_OUT_OF_FEW if self.kernel and len(drawn.row) < MANY else HELD_OUT
+        is_held_out = np.arange(len(drawn.row)) % one_of == one_of - 1
         held, rest = (validation.Rounds(*(part[mask] for part in drawn)) for mask in (is_held_out, ~is_held_out))
 
         def learn_pass(number: int, members: list[int]) -> None:

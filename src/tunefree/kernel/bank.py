@@ -297,13 +297,12 @@ class Bank:
         """Learn calibration from rows that are never learned, so often that it has seen so many rounds."""
         if self.expansion is None:
             self.settle()
-        margins = self.margins(X)
+        margins, order = self.margins(X), np.arange(max(rounds, len(codes))) % max(len(codes), 1)
         for m in chosen:
             own = self.functions[m]
             if own.calibration is not None:
                 own.calibration = calibration.Calibration.create(own.calibration.n_classes)
-                for _ in range(-(-rounds // max(len(codes), 1))):
-                    calibration.learn(own.calibration, margins[m], codes, weight)
+                calibration.learn(own.calibration, margins[m][order], codes[order], weight[order])
 
     def keep(self, stays: list[int]) -> None:
         """Let go of all learners but some."""

@@ -18,6 +18,7 @@ from tunefree.kernel.kernels import in_compiled_code, similarity
 from tunefree.kernel.points import BLOCK, TILE, cut, pairs
 
 CHUNK = 256  # kernel values kept in the first cache
+PAIRS_A_ROW = 2048  # so many kernel values take as long as a row of a linear learner, which is what threads go by
 TINY = 1e-18  # kernel values below are 0: their squares would be denormal numbers, which are slow
 
 
@@ -58,7 +59,7 @@ def evaluate(kernel: Any, steps: np.ndarray, block: Any, rows: tuple[int, int], 
 
     stride = min(os.cpu_count() or 1, n_tiles)
     with _one_thread_each():
-        threads.each(of_tiles, [(first, stride) for first in range(stride)], (rows[1] - rows[0]) * n_tiles)
+        threads.each(of_tiles, [(first, stride) for first in range(stride)], (rows[1] - rows[0]) * n // PAIRS_A_ROW)
     return found.sum(axis=0)
 
 

@@ -111,7 +111,8 @@ class Expansion:
         self.store = joined(self.store, self.n, self.block, np.array(new, np.int64))
         self.n += len(new)
         for at, own in ((self.coefficients, self.open_coefficients), (self.lags, self.open_lags)):
-            np.add.at(at, (slice(None), slice(None), np.array(found, np.int64)), own[:, :, active])
+            for place, i in zip(found, active.tolist(), strict=True):  # a place may come twice
+                at[:, :, place] += own[:, :, i]
             own[:] = 0.0
         self.block, self.filled = joined(nothing(self.block, None), 0, self.block, np.arange(0)), 0
 

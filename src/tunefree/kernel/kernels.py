@@ -18,7 +18,7 @@ from tunefree import compiled
 from tunefree.errors import ModelError
 from tunefree.generic import generic
 
-MOST_SAMPLED = 2048  # rows of which the median distance is taken
+MOST_SAMPLED = 512  # rows of which the median distance is taken
 
 
 class Gaussian(NamedTuple):
@@ -153,11 +153,8 @@ def median_gamma(rows: Any, labels: np.ndarray) -> float:
     0.125
     """
     rows, labels = rows[:MOST_SAMPLED].astype(np.float64), np.asarray(labels[:MOST_SAMPLED])
-    norms = np.asarray((rows * rows).sum(axis=1))
-    products = rows @ rows.T
-    squares = np.maximum(
-        norms[:, None] + norms - 2.0 * (products if isinstance(products, np.ndarray) else products.toarray()), 0.0
-    )
+    norms, products = np.asarray((rows * rows).sum(axis=1)), rows @ rows.T
+    squares = norms[:, None] + norms - 2.0 * (products if isinstance(products, np.ndarray) else products.toarray())
     for chosen in (labels[:, None] != labels, ~np.eye(len(rows), dtype=bool)):
         distances = squares[chosen]
         if len(distances) and (median := float(np.median(distances))) > 0.0:
