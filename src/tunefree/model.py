@@ -328,10 +328,11 @@ class Model:
         if not leaves.any():
             return
         linear = [member for member, gone in zip(self.linears, leaves, strict=False) if not gone]
-        for bank, span in self._spans():
-            if leaves[span].any():
+        spans, self.banks = self._spans(), []
+        for bank, span in spans:
+            if not leaves[span].all():
                 bank.keep(np.flatnonzero(~leaves[span]).tolist())
-        self.banks = [bank for bank in self.banks if bank.functions]
+                self.banks.append(bank)
         self.members = [*linear, *(function for bank in self.banks for function in bank.functions)]
         self.roster = [member.setting for member in self.members]
         self.mixture = without(self.mixture, ~leaves)
