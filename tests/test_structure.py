@@ -21,7 +21,7 @@ LAYERS = [
     {"passes"},
     {"members", "targets", "calibration", "looking"},
     {"kernel"},
-    {"roster"},
+    {"roster", "saving"},
     {"model"},
     {"selection", "stream"},
     {"training", "estimators"},

@@ -11,18 +11,18 @@ import copy
 import math
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
-from tunefree import calibration, looking, objectives, passes, threads, views
+from tunefree import calibration, looking, objectives, passes, saving, threads
 from tunefree.certificate.evidence import Certificate, Evidence, certify, widened
 from tunefree.certificate.risk import Progressive
 from tunefree.errors import DataError, ModelError
 from tunefree.kernel.bank import Bank, Choice
-from tunefree.members import Member, filled, flatten
+from tunefree.members import Member
 from tunefree.pool import Mixture, Setting, without
 from tunefree.roster import POOLS, check_choice, is_kernel, roster_of
 from tunefree.rows import n_rows, part
@@ -459,49 +459,12 @@ class Model:
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same model, to the last bit."""
-        arrays, scalars = flatten("mixture", self.mixture, self.n_features)
-        arrays |= flatten("evidence", self.evidence, self.n_features)[0]
-        for name, view in self.views.items():
-            arrays |= flatten(f"views.{name}", view, self.n_features)[0]
-        if self.calibration is not None:
-            more = flatten("calibration", self.calibration, len(self.calibration.learner.features))
-            arrays, scalars = arrays | more[0], scalars | more[1]
-        headers, banks = [], []
-        for b, bank in enumerate(self.banks):
-            bank_arrays, header = bank.save_state(self.n_features)
-            arrays |= {f"bank{b}.{name}": array for name, array in bank_arrays.items()}
-            banks.append(header)
-        for m, member in enumerate(self.linears):
-            member_arrays, header = member.save_state(self.n_features)
-            arrays |= {f"{m}.{name}": array for name, array in member_arrays.items()}
-            headers.append(header)
-        plain = {name: getattr(self, name) for name in _PLAIN}
-        roster = [setting._asdict() for setting in self.roster]
-        rest = {"roster": roster, "members": headers, "views": sorted(self.views), "scalars": scalars, "banks": banks}
-        rest["choice"] = self.choice.plain()
-        risks = {name: asdict(risk) for name, risk in self.risks.items()}
-        return arrays, plain | rest | {"tally": asdict(self.tally), "risks": risks}
+        return saving.flat(self, _PLAIN)
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Model:
         """The model that :meth:`save_state` wrote down."""
-        roster = [Setting(**setting) for setting in header["roster"]]
-        plain = {name: header[name] for name in _PLAIN}
-        risks = {name: Progressive(**risk) for name, risk in header["risks"].items()}
-        choice = Choice(**header["choice"])
-        model = cls(**plain, tally=Tally(**header["tally"]), roster=roster, risks=risks, choice=choice)
-        for m, (member, saved) in enumerate(zip(model.linears, header["members"], strict=True)):
-            member.restore(_named(arrays, f"{m}."), saved)
-        for b, (bank, saved) in enumerate(zip(model.banks, header["banks"], strict=True)):
-            bank.restore(_named(arrays, f"bank{b}."), saved)
-        model.mixture = filled("mixture", model.mixture, arrays, header["scalars"])
-        model.evidence = filled("evidence", model.evidence, arrays, {})
-        if model.calibration is not None:
-            model.calibration = filled("calibration", model.calibration, arrays, header["scalars"])
-        for name in header["views"]:
-            blank = views.ALL[name].create(len(arrays[f"views.{name}.centres"]))
-            model.views[name] = filled(f"views.{name}", blank, arrays, {})
-        return model
+        return saving.fill(cls(**saving.choices(header, _PLAIN)), arrays, header)
 
     def __getstate__(self) -> dict[str, Any]:
         return dict(zip(("arrays", "header"), self.save_state(), strict=True))
@@ -510,12 +473,7 @@ class Model:
         self.__dict__.update(Model.restore(**copy.deepcopy(saved)).__dict__)
 
 
-_PLAIN = ("task", "learner", "loss", "average", "settings", "view", "classes", "n_features", "history")
-
-
-def _named(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
-    """The arrays whose names begin so, by the rest of their names."""
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+_PLAIN = ("task", "learner", "loss", "average", "settings", "view", "classes", "n_features", "history", "farewells")
 
 
 def _measured(objective: Any, y: np.ndarray, predictions: np.ndarray) -> np.ndarray:

@@ -37,12 +37,6 @@ class Choice(NamedTuple):
     constant: float = 1.0
     double: bool = False  # compute in double precision
 
-    def plain(self) -> dict[str, Any]:
-        """As JSON can hold it."""
-        if callable(self.name):
-            raise ModelError("a model with a kernel given as a function cannot be saved; name a kernel, or predict now")
-        return self._asdict()
-
 
 @dataclass
 class Function:
