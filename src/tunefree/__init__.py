@@ -19,6 +19,8 @@ _WHERE = {
     "PiSTOLRegressor": "tunefree.estimators.linear",
     "OnlineClassifier": "tunefree.estimators.online",
     "OnlineRegressor": "tunefree.estimators.online",
+    "KernelPiSTOLClassifier": "tunefree.estimators.kernel",
+    "KernelPiSTOLRegressor": "tunefree.estimators.kernel",
     "Plan": "tunefree.training",
     "train": "tunefree.training",
     "open_source": "tunefree.stream.source",

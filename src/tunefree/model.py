@@ -22,7 +22,7 @@ from tunefree.certificate.evidence import Certificate, Evidence, certify, widene
 from tunefree.certificate.risk import Progressive
 from tunefree.errors import DataError, ModelError
 from tunefree.kernel.bank import Bank, Choice
-from tunefree.members import Member
+from tunefree.members import Member, joined, measured
 from tunefree.pool import Mixture, Setting, without
 from tunefree.roster import POOLS, check_choice, is_kernel, roster_of
 from tunefree.rows import n_rows, part
@@ -214,7 +214,7 @@ class Model:
             start = stop
         done = [piece.result() for piece in pieces]
         suffered = [losses_of_piece for _, losses_of_piece in done]
-        return _joined([margins for margins, _ in done], self.n_outputs), np.concatenate([np.empty(0), *suffered])
+        return joined([margins for margins, _ in done], self.n_outputs), np.concatenate([np.empty(0), *suffered])
 
     def _pieces(self, judged: np.ndarray, start: int, stop: int) -> list[tuple[int, int, bool]]:
         """Cut rows so that what members predict is never much at a time, and where shares are reviewed."""
@@ -255,6 +255,17 @@ class Model:
         edges = list(accumulate((len(bank.functions) for bank in self.banks), initial=len(self.linears)))
         return [(bank, slice(*span)) for bank, span in zip(self.banks, pairwise(edges), strict=True)]
 
+    def settle(self) -> None:
+        """No more rows are to be waited for: banks that wait for more learn those they have."""
+        for bank in self.banks:
+            bank.settle()
+
+    @property
+    def is_sparse(self) -> bool | None:
+        """Whether the rows seen were sparse, for views tell; None where none has seen any."""
+        seen = [*self.views.values(), *(bank.view for bank in self.banks if bank.view is not None)]
+        return len(seen[0].centres) == 0 if seen else None
+
     def begin_pass(self, members: list[int] | None = None) -> None:
         """Rows that were learned come again, for some of the members or all."""
         for bank, span in self._spans():
@@ -277,7 +288,7 @@ class Model:
             passes.mix(self.mixture, objective, y, judged, predictions, mixed)
         if self.calibration is not None:
             calibration.learn(self.calibration, mixed, y > 0 if self.n_outputs == 1 else y, judged)
-        suffered = _measured(objective, y, mixed)
+        suffered = measured(objective, y, mixed)
         if not again:
             self._witness(objective, X, y, judged, mixed, suffered)
         return mixed, suffered
@@ -436,15 +447,15 @@ class Model:
     def losses(self, y: Any, predictions: np.ndarray) -> np.ndarray:
         """The loss of each prediction; NaN for a label that was never seen in training."""
         if self.task == "regression":
-            return _measured(self.objective, np.asarray(y, np.float64), predictions)
+            return measured(self.objective, np.asarray(y, np.float64), predictions)
         codes, known = self._known(y)
-        return np.where(known, _measured(self.objective, self._targets(codes), predictions), np.nan)
+        return np.where(known, measured(self.objective, self._targets(codes), predictions), np.nan)
 
     def log_losses(self, y: Labels, margins: np.ndarray) -> np.ndarray:
         """Minus the logarithm of the probability of each class; NaN for a label that was never seen in training."""
         codes, known = self._known(y)
         log_odds = calibration.log_odds(self.calibration, margins)
-        return np.where(known, _measured(calibration.LOG_LOSS, codes.astype(np.float64), log_odds), np.nan)
+        return np.where(known, measured(calibration.LOG_LOSS, codes.astype(np.float64), log_odds), np.nan)
 
     def _known(self, y: Labels) -> tuple[np.ndarray, np.ndarray]:
         """The class of each row, and whether it has one; 0 for one that has not."""
@@ -474,22 +485,3 @@ class Model:
 
 
 _PLAIN = ("task", "learner", "loss", "average", "settings", "view", "classes", "n_features", "history", "farewells")
-
-
-def _measured(objective: Any, y: np.ndarray, predictions: np.ndarray) -> np.ndarray:
-    suffered = np.empty(len(predictions))
-    passes.measure(objective, y, np.ascontiguousarray(predictions), suffered)
-    return suffered
-
-
-def _joined(pieces: list[np.ndarray], n_outputs: int) -> np.ndarray:
-    """Margins of pieces with ever more outputs; a class not yet known has the margin of a class never chosen."""
-    joined = [np.full((len(piece), n_outputs), -np.inf) for piece in pieces]
-    for wide, piece in zip(joined, pieces, strict=True):
-        if piece.shape[1] == n_outputs:
-            wide[:] = piece
-        elif piece.shape[1] == 1:
-            wide[:, 0], wide[:, 1] = 0.0, piece[:, 0]
-        else:
-            wide[:, : piece.shape[1]] = piece
-    return np.concatenate(joined) if joined else np.empty((0, n_outputs))

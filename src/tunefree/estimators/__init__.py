@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from tunefree.estimators.kernel import KernelPiSTOLClassifier, KernelPiSTOLRegressor
 from tunefree.estimators.linear import PiSTOLClassifier, PiSTOLRegressor, ScInOLClassifier, ScInOLRegressor
 from tunefree.estimators.online import OnlineClassifier, OnlineRegressor
 from tunefree.estimators.pool import TuneFreeClassifier, TuneFreeRegressor
 
 __all__ = [
+    "KernelPiSTOLClassifier",
+    "KernelPiSTOLRegressor",
     "OnlineClassifier",
     "OnlineRegressor",
     "PiSTOLClassifier",

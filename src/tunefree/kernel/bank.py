@@ -126,6 +126,11 @@ class Bank:
         return self.functions[0].setting.view
 
     @property
+    def n_support(self) -> int:
+        """Rows that the functions are made of."""
+        return 0 if self.expansion is None else self.expansion.n + self.expansion.filled
+
+    @property
     def n_waiting(self) -> int:
         return sum(len(y) for _, y, _ in self.waiting)
 
@@ -204,6 +209,8 @@ class Bank:
 
     def settle(self) -> None:
         """Fix the view and the widths, and learn the rows that wait."""
+        if not self.waiting:
+            return
         waiting, self.waiting = self.waiting, []
         if self.view_name != "raw":
             self.view = looking.blank(self.view_name, waiting[0][0])
@@ -280,8 +287,7 @@ class Bank:
     def begin_pass(self, busy: list[int]) -> None:
         """Let averages of some learners begin anew: those of a later pass are of better functions."""
         self._read = None
-        if self.expansion is None:
-            self.settle()
+        self.settle()
         own = [self.functions[m] for m in busy]
         self.expansion.restart_averages(busy, np.array([function.average.clocks for function in own]))
         for function in own:
@@ -289,8 +295,7 @@ class Bank:
 
     def recalibrate(self, X: Any, codes: np.ndarray, weight: np.ndarray, rounds: int, chosen: list[int]) -> None:
         """Learn calibration from rows that are never learned, so often that it has seen so many rounds."""
-        if self.expansion is None:
-            self.settle()
+        self.settle()
         margins, order = self.margins(X), np.arange(max(rounds, len(codes))) % max(len(codes), 1)
         for m in chosen:
             own = self.functions[m]
