@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from tunefree.estimators.linear import PiSTOLClassifier, PiSTOLRegressor, ScInOLClassifier, ScInOLRegressor
 from tunefree.estimators.online import OnlineClassifier, OnlineRegressor
+from tunefree.estimators.path import IterativeRegularizationClassifier, IterativeRegularizationRegressor
+from tunefree.estimators.path_display import PathDisplay
 from tunefree.estimators.pool import TuneFreeClassifier, TuneFreeRegressor
 
 __all__ = [
+    "IterativeRegularizationClassifier",
+    "IterativeRegularizationRegressor",
     "OnlineClassifier",
     "OnlineRegressor",
+    "PathDisplay",
     "PiSTOLClassifier",
     "PiSTOLRegressor",
     "ScInOLClassifier",
