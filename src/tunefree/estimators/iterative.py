@@ -329,12 +329,12 @@ class IterativeRegularization(BaseEstimator):
         )
 
     def _by_lemmas(self, radius: float) -> float:
-        """The lemmas' bound; nan where they do not hold: with other steps, or for averages of smooth losses."""
+        """The lemmas' bound; nan where they do not hold: with other steps, or where iterates have larger norms."""
         loss, path = self._targets.loss, self._descent.path[: self.n_iter_]
         if self.n_iter_ < 3 or self._targets.n_outputs > 1:
             return math.nan
         if loss.smoothness < math.inf:
-            holds = self.output != "average" and descends(path)
+            holds = descends(path) and (self.output != "average" or path["norm"].max() <= radius)
         else:
             q = growth(loss, self._targets.bound).power
             small = self.output != "last" or path["norm"].max() <= radius

@@ -217,7 +217,8 @@ def optimisation_bound(
 
     Known before anything is learned: Lemma 20 for smooth losses, Lemma 19 for the average and best iterate, Lemma 17
     for the last one, without its last term, which is at most 0 for the best predictor of norm ``radius`` as long as no
-    iterate has a larger norm.
+    iterate has a larger norm. For the average of a smooth loss, which the paper leaves out, the sum behind Lemma 20 is
+    taken, as long as no iterate has a larger norm.
 
     Parameters
     ----------
@@ -248,7 +249,11 @@ def optimisation_bound(
         raise ValueError(f"there must be at least 3 iterations, and output one of {', '.join(OUTPUTS)}")
     T = float(iterations)
     if loss.smoothness < math.inf:
-        return radius**2 / (2.0 * step * sum(t**-theta for t in range(1, iterations)))
+        mass = step * sum(t**-theta for t in range(1, iterations))
+        if output != "average":
+            return radius**2 / (2.0 * mass)
+        # Lemma 20 bounds the sum of eta_t (error of f_{t+1}), the average has errors of f_t: f_1 = 0 comes on top.
+        return (0.5 * radius**2 + step * at_zero(loss, bound)) / (mass + step * T**-theta)
     slopes = _growth(loss, bound)
     q, decay = slopes.power, (2.0 + slopes.power) * theta - slopes.power  # q* in the proof of Lemma 17
     scale = step * gradient_bound(slopes, kappa) ** 2
