@@ -98,7 +98,7 @@ for by_length in (losses.Absolute, losses.Quantile):
 
 @rescaled.register(losses.Square)
 def rescaled_square(loss, unit):
-    return loss, losses.finite(unit * unit)
+    return loss, losses.raised(unit, 2.0)
 
 
 @rescaled.register(losses.Power)
@@ -117,4 +117,4 @@ def rescaled_epsilon_insensitive(loss, unit):
 @rescaled.register(losses.Huber)
 def rescaled_huber(loss, unit):
     delta = losses.finite(loss.delta / unit)
-    return loss._replace(delta=delta, lipschitz=delta), losses.finite(unit * unit)
+    return loss._replace(delta=delta, lipschitz=delta), losses.raised(unit, 2.0)

@@ -49,14 +49,11 @@ class Standards(NamedTuple):
 
 def standards(X: Any, weight: np.ndarray) -> Standards:
     """Standards of rows with weights of sum 1; columns that never change keep the size they have."""
+    unit = units(X).unit
     if sparse.issparse(X):
-        largest = np.zeros(X.shape[1])
-        np.maximum.at(largest, X.indices, np.abs(X.data))
-        unit = _powers(largest)
         rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         squares = np.bincount(X.indices, weight[rows] * (X.data / unit[X.indices]) ** 2, minlength=X.shape[1])
         return Standards(unit, np.zeros(X.shape[1]), np.where(squares > 0, np.sqrt(squares), 1.0))
-    unit = _powers(np.abs(X).max(axis=0, initial=0.0))
     scaled = X / unit
     centre = weight @ scaled
     scaled -= centre
@@ -79,9 +76,16 @@ def as_given(X: Any) -> Standards:
     return Standards(np.ones(d), np.zeros(d), np.ones(d))
 
 
-def _powers(largest: np.ndarray) -> np.ndarray:
+def units(X: Any) -> Standards:
+    """Standards that bring columns to sizes from 1 to 2, without any rounding."""
+    if sparse.issparse(X):
+        largest = np.zeros(X.shape[1])
+        np.maximum.at(largest, X.indices, np.abs(X.data))
+    else:
+        largest = np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0))
     _, exponents = np.frexp(largest)
-    return np.where(largest > 0, np.ldexp(1.0, np.maximum(exponents - 1, -1022)), 1.0)
+    unit = np.where(largest > 0, np.ldexp(1.0, np.maximum(exponents - 1, -1022)), 1.0)
+    return Standards(unit, np.zeros(X.shape[1]), np.ones(X.shape[1]))
 
 
 class Order(NamedTuple):
@@ -92,7 +96,11 @@ class Order(NamedTuple):
 
 
 def order(X: Any, y: np.ndarray, random: np.random.RandomState) -> Order:
-    """The order of rows with their targets, drawn anew for each state of the generator."""
+    """The order of rows with their targets, drawn anew for each state of the generator.
+
+    Columns are taken in units of a power of two below their largest value, so that units do not change the order.
+    """
+    X = units(X).apply(X)
     salt = np.uint64(random.randint(0, 2**31 - 1))
     keys = (digests(X, y) ^ salt) * np.uint64(0x9E3779B97F4A7C15)
     keys ^= keys >> np.uint64(29)
