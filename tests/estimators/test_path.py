@@ -382,3 +382,21 @@ def test_pictures(kind):
     axes = plt.figure().subplots(3)
     assert type(display).from_estimator(model, axes=axes).figure_ is axes[0].figure
     plt.close("all")
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf", "laplacian", "poly", "linear"])
+def test_nothing_is_too_large_or_too_small(kernel):
+    X, y, X_test, _ = halves(CANCER)
+    for weight in (1e-300, 1e300):
+        model = Classifier(kernel=kernel, max_iter=10).fit(X, y, sample_weight=np.full(len(y), weight))
+        even = Classifier(kernel=kernel, max_iter=10).fit(X, y)
+        np.testing.assert_allclose(model.decision_function(X_test), even.decision_function(X_test), rtol=1e-4)
+    far = np.concatenate([X_test[:3] * 1e300, -X_test[:3] * 1e300, X_test[:3] * 1e-300])
+    assert np.isfinite(even.decision_function(far)).all() and np.isfinite(even.predict_proba(far)).all()
+    values = np.random.default_rng(0).choice([-1e300, -1.0, -1e-300, 0.0, 1e-300, 1.0, 1e300], X.shape)
+    model = Classifier(kernel=kernel, max_iter=10).fit(values, y)
+    assert np.isfinite(model.decision_function(values)).all() and np.isfinite(list(model.path_[-1])).all()
+    model = Regressor(kernel=kernel, max_iter=10).fit(values, values[:, 0])
+    assert np.isfinite(model.predict(values)).all() and np.isfinite(list(model.path_[-1])).all()
+    sparsely = Classifier(kernel=kernel, max_iter=10).fit(sparse.csr_array(values), y)
+    assert np.isfinite(sparsely.decision_function(values)).all()

@@ -117,19 +117,20 @@ class IterativeRegularization(BaseEstimator):
         held = np.zeros(len(weight), bool)
         if self.validation_fraction and rows.n_different >= preparation.FEWEST:
             held = preparation.held_out(rows, targets.strata, weight, float(self.validation_fraction))
-        mass = float(weight[~held].sum())
+        share = preparation.shares(weight[~held])
         self._standards = (
-            preparation.standards(X[~held], weight[~held] / mass) if self.standardize else preparation.as_given(X)
+            preparation.standards(X[~held], share) if self.standardize else preparation.as_given(X, self._farthest())
         )
-        features = self._fit_features(self._standards.apply(X), ~held)
+        features = self._fit_features(self._standards.apply(X, self._farthest()), ~held)
         self._kernel = self._made_kernel(features, targets, rows)
         self._support = features[~held] if self._kernel else None
-        learned = Rows(targets.y[~held], weight[~held] / mass)
-        beside = Rows(targets.y[held], weight[held] / max(weight[held].sum(), 1e-300))
+        learned, beside = Rows(targets.y[~held], share), Rows(targets.y[held], preparation.shares(weight[held]))
         space = self._space(features[~held], features[held])
         problem = Problem(space, targets.objective, targets.n_outputs, targets.errors, learned, beside)
         self._targets = targets._replace(y=targets.y[:0], strata=targets.strata[:0])
-        self._mass, self._judges = mass, bool(held.any())
+        with np.errstate(over="ignore"):
+            self._mass = min(float(weight[~held].sum()), preparation.LARGEST)
+        self._judges = bool(held.any())
         self._kappa = math.sqrt(float(space.squared_sizes().max()))
         self._remember(features[held] if held.any() else features, beside if held.any() else learned)
         self._descent = Descent(problem, self._schedule(problem, random), int(self.memory_limit) // SHARE_OF_PATH)
@@ -157,6 +158,11 @@ class IterativeRegularization(BaseEstimator):
             X = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", input_name="transformed X")
         X = sparse.csr_array(X) if sparse.issparse(X) else X
         return X if self.kernel is None else X.astype(self._kernel_params()["precision"])
+
+    def _farthest(self) -> float:
+        """Where standardised numbers are cut."""
+        thin = self.kernel is not None and self._kernel_params()["precision"] == "float32"
+        return preparation.FARTHEST_THIN if thin else preparation.FARTHEST
 
     def _made_kernel(self, features: Any, targets: Targets, rows: preparation.Order) -> Kernel | None:
         if self.kernel is None:
@@ -265,7 +271,7 @@ class IterativeRegularization(BaseEstimator):
         check_is_fitted(self)
         X = validation.features(self, X)
         with one_thread_a_product():
-            return self._margins_of(self._dictionary(self._standards.apply(X)))
+            return self._margins_of(self._dictionary(self._standards.apply(X, self._farthest())))
 
     def _margins_of(self, features: Any) -> np.ndarray:
         if self._kernel is not None:

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from tunefree.calibration import of_classes
 from tunefree.estimators import validation
 from tunefree.estimators.iterative import IterativeRegularization, Targets
-from tunefree.estimators.preparation import LARGEST
+from tunefree.estimators.preparation import LARGEST, shares
 from tunefree.growth import rescaled
 from tunefree.kernel.subgradient import Rows, absolute_errors, wrong_classes
 from tunefree.links import has_inverse_link, inverse_link
@@ -178,7 +178,8 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         if len(np.unique(codes[weight > 0])) < 2:
             label = classes[codes[weight > 0][0]]
             raise ValueError(f"The number of classes has to be greater than one; got 1 class ({label!r})")
-        weight = weight * self._class_weights(classes, codes, weight)
+        with np.errstate(over="ignore"):
+            weight = np.minimum(weight * self._class_weights(classes, codes, weight), LARGEST)
         if not weight.any():
             raise ValueError("sample_weight and class_weight together leave all rows a weight of zero")
         self.classes_ = classes
@@ -265,9 +266,9 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
             return np.stack([1.0 - upper, upper], axis=1)
         if isinstance(loss, Logistic):
             return softmax(margins, axis=1)
-        shares = inverse_link(loss, margins)
-        shares[~shares.any(axis=1)] = 1.0
-        return shares / shares.sum(axis=1, keepdims=True)
+        each = inverse_link(loss, margins)
+        each[~each.any(axis=1)] = 1.0
+        return each / each.sum(axis=1, keepdims=True)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of the class probabilities.
@@ -447,7 +448,7 @@ def _scaled(loss: Any, y: np.ndarray, weight: np.ndarray) -> Targets:
     """Targets minus their mean, in units of the power of two below their standard deviation; the loss follows."""
     _, exponent = np.frexp(np.abs(y).max(initial=0.0))
     largest = np.ldexp(1.0, max(int(exponent) - 1, -1022))
-    relative, share = y / largest, weight / weight.sum()
+    relative, share = y / largest, shares(weight)
     centre = float(share @ relative)
     spread = float(np.sqrt(share @ np.square(relative - centre)))
     _, exponent = np.frexp(spread)

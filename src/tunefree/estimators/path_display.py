@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 TRAINING = {"color": "#0072B2", "linestyle": (0, (5, 2)), "linewidth": 1.6}
 VALIDATION = {"color": "#D55E00", "linestyle": "-", "linewidth": 1.9}
 NORM = {"color": "#333333", "linestyle": "-", "linewidth": 1.4}
-GAP = 0.11  # between two labels, of the height of the axes
+GAP = 0.24  # between two labels, of the height of the axes
 
 
 class PathDisplay:
@@ -100,7 +100,7 @@ class PathDisplay:
         self.figure_ = self.axes_[0].figure
         self._pair(self.axes_[0], "loss", self.loss_name)
         self._pair(self.axes_[1], "error", self.error_name)
-        self._lines(self.axes_[2], [("norm", np.asarray(self.path["norm"]), NORM)], "norm")
+        self._lines(self.axes_[2], [("norm", np.asarray(self.path["norm"]), NORM)], "norm of the iterate")
         self.axes_[2].set_xlabel("iteration")
         return self
 
@@ -140,7 +140,7 @@ class PathDisplay:
         for (kind, column, style), place in zip(lines, ends, strict=True):
             value = column[self.stop - 1]
             axes.plot([self.stop], [value], "o", color=style["color"], markersize=4.5, clip_on=False, zorder=3)
-            label = f" {kind} {value:.3g}"
+            label = f" {kind}\n at the stop: {value:.3g}"
             axes.text(1.0, place, label, transform=axes.transAxes, color=style["color"], va="center", size=9)
 
 

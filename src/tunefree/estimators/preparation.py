@@ -20,7 +20,15 @@ from tunefree.kernel.gram import Kernel
 FEWEST = 40  # different rows that are too few to hold any out
 PAIRS = 1000  # rows whose distances give the width of a kernel
 KERNEL_PARAMS: dict[str, Any] = {"degree": 3, "coef0": 1.0, "precision": "float32"}
+FARTHEST = 1e100  # standardised numbers are cut here: their squares are numbers
+FARTHEST_THIN = 1e15  # the same in float32
 LARGEST = np.finfo(np.float64).max
+
+
+def shares(weight: np.ndarray) -> np.ndarray:
+    """Weights in proportion, of sum 1, whatever their size; none for none."""
+    relative = weight / weight.max(initial=np.finfo(np.float64).tiny)
+    return relative / max(relative.sum(), np.finfo(np.float64).tiny)
 
 
 class Standards(NamedTuple):
@@ -30,15 +38,15 @@ class Standards(NamedTuple):
     centre: np.ndarray  # (d,) in units; 0 for sparse columns
     spread: np.ndarray  # (d,) in units
 
-    def apply(self, X: Any) -> Any:
-        """Standardised rows."""
+    def apply(self, X: Any, farthest: float = FARTHEST) -> Any:
+        """Standardised rows, cut at ``farthest``."""
         if sparse.issparse(X):
             scaled = X.copy()
             with np.errstate(over="ignore"):  # a new row may be larger than any that was learned
-                scaled.data = np.clip(scaled.data / self.unit[X.indices] / self.spread[X.indices], -1e100, 1e100)
+                scaled.data = np.clip(scaled.data / self.unit[X.indices] / self.spread[X.indices], -farthest, farthest)
             return scaled
         with np.errstate(over="ignore"):
-            return np.clip((X / self.unit - self.centre) / self.spread, -1e100, 1e100)
+            return np.clip((X / self.unit - self.centre) / self.spread, -farthest, farthest)
 
     def restore(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Weights (d, K) of the columns as given, and the constants (K,) that go with them."""
@@ -61,8 +69,14 @@ def standards(X: Any, weight: np.ndarray) -> Standards:
     return Standards(unit, centre, np.where(spread > 1e-12, spread, 1.0))
 
 
-def as_given(X: Any) -> Standards:
+def as_given(X: Any, farthest: float) -> Standards:
     """Standards that change nothing.
+
+    Parameters
+    ----------
+    X : (n, d) array or CSR matrix
+    farthest : float
+        Where rows are cut.
 
     Raises
     ------
@@ -70,8 +84,8 @@ def as_given(X: Any) -> Standards:
         Where sums of squares of such rows would leave the range of numbers.
     """
     values = X.data if sparse.issparse(X) else X
-    if values.size and np.abs(values).max() > 1e100:
-        raise ValueError("X has values beyond 1e100, whose squares are no numbers; pass standardize=True")
+    if values.size and np.abs(values).max() > farthest:
+        raise ValueError(f"X has values beyond {farthest:g}, whose squares are no numbers; pass standardize=True")
     d = X.shape[1]
     return Standards(np.ones(d), np.zeros(d), np.ones(d))
 

@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from tunefree.threads import FEW, each
 
+MOST = {np.dtype(np.float32): 1e30, np.dtype(np.float64): 1e250}  # of a polynomial: sums of such are numbers
 BLOCK = 1024  # rows of a tile: 4 MiB in float32
 
 
@@ -53,7 +54,9 @@ def tile(kernel: Kernel, left: Any, right: Any) -> np.ndarray:
     if kernel.name == "poly":
         inner *= kernel.gamma
         inner += kernel.coef0
-        return np.power(inner, kernel.degree, out=inner)
+        with np.errstate(over="ignore"):
+            np.power(inner, kernel.degree, out=inner)
+        return np.clip(inner, -MOST[inner.dtype], MOST[inner.dtype], out=inner)
     return inner
 
 
