@@ -41,6 +41,7 @@ class Targets(NamedTuple):
     """Targets as the method takes them, and how to read what it predicts."""
 
     y: np.ndarray  # (n,) float64
+    exact: np.ndarray  # (n,) float64, the same without any rounding: by them rows are told apart
     strata: np.ndarray  # (n,) rows held out are a share of each stratum
     objective: Any
     loss: Any  # of one output, in the method's units
@@ -94,26 +95,27 @@ class IterativeRegularization(BaseEstimator):
     def _learn(self, X: Any, targets: Targets, weight: np.ndarray) -> None:
         """Descend, or go on, and choose a stop."""
         signature = self._signature(X, targets, weight)
-        if self.warm_start and hasattr(self, "_descent"):
-            if signature != self._begun_with:
-                raise ValueError(
-                    "warm_start goes on with the same rows and parameters (but max_iter, stop and output); "
-                    "these differ: pass warm_start=False"
-                )
-        else:
-            self._begin(X, targets, weight)
-            self._begun_with = signature
-        self._descent.run(self._iterations())
-        self._descent.settle(self.warm_start)
-        self.path_ = self._path()
-        self._stop_at(self._chosen())
+        goes_on = self.warm_start and hasattr(self, "_descent")
+        if goes_on and signature != self._begun_with:
+            raise ValueError(
+                "warm_start goes on with the same rows and parameters (but max_iter, stop and output); "
+                "these differ: pass warm_start=False"
+            )
+        with one_thread_a_product():
+            if not goes_on:
+                self._begin(X, targets, weight)
+                self._begun_with = signature
+            self._descent.run(self._iterations())
+            self._descent.settle(self.warm_start)
+            self.path_ = self._path()
+            self._stop_at(self._chosen())
 
     def _begin(self, X: Any, targets: Targets, weight: np.ndarray) -> None:
         random = check_random_state(self.random_state)
         kept = np.flatnonzero(weight)
         if len(kept) < len(weight):
             X, weight, targets = X[kept], weight[kept], _some(targets, kept)
-        rows = preparation.order(X, targets.y, random)
+        rows = preparation.order(X, targets.exact, random)
         held = np.zeros(len(weight), bool)
         if self.validation_fraction and rows.n_different >= preparation.FEWEST:
             held = preparation.held_out(rows, targets.strata, weight, float(self.validation_fraction))
@@ -127,7 +129,7 @@ class IterativeRegularization(BaseEstimator):
         learned, beside = Rows(targets.y[~held], share), Rows(targets.y[held], preparation.shares(weight[held]))
         space = self._space(features[~held], features[held])
         problem = Problem(space, targets.objective, targets.n_outputs, targets.errors, learned, beside)
-        self._targets = targets._replace(y=targets.y[:0], strata=targets.strata[:0])
+        self._targets = _some(targets, kept[:0])
         with np.errstate(over="ignore"):
             self._mass = min(float(weight[~held].sum()), preparation.LARGEST)
         self._judges = bool(held.any())
@@ -138,7 +140,7 @@ class IterativeRegularization(BaseEstimator):
     def _signature(self, X: Any, targets: Targets, weight: np.ndarray) -> tuple[Any, ...]:
         """What must not change between fits that go on."""
         settings = {name: repr(value) for name, value in self.get_params(deep=False).items() if name not in MAY_CHANGE}
-        digest = validation.digests(X, targets.y + 0.0)
+        digest = validation.digests(X, targets.exact)
         return (
             settings,
             X.shape,
@@ -263,7 +265,8 @@ class IterativeRegularization(BaseEstimator):
         check_is_fitted(self)
         validation.whole(t=t)
         view = copy.copy(self)
-        view._stop_at(int(t))
+        with one_thread_a_product():
+            view._stop_at(int(t))
         return view
 
     def _margins(self, X: Any) -> np.ndarray:
@@ -382,4 +385,4 @@ class IterativeRegularization(BaseEstimator):
 
 
 def _some(targets: Targets, rows: np.ndarray) -> Targets:
-    return targets._replace(y=targets.y[rows], strata=targets.strata[rows])
+    return targets._replace(y=targets.y[rows], exact=targets.exact[rows], strata=targets.strata[rows])

@@ -188,9 +188,9 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
 
     def _encoded(self, loss: Any, codes: np.ndarray, n_classes: int) -> Targets:
         if n_classes == 2:
-            return Targets(2.0 * codes - 1.0, codes, Binary(loss, 0.0), loss, 1, wrong_classes, 1.0)
+            return Targets(2.0 * codes - 1.0, 1.0 * codes, codes, Binary(loss, 0.0), loss, 1, wrong_classes, 1.0)
         objective: Any = Multinomial(1.0) if isinstance(loss, Logistic) else OneAgainstAll(loss, 0.0)
-        return Targets(codes.astype(np.float64), codes, objective, loss, n_classes, wrong_classes, 1.0)
+        return Targets(1.0 * codes, 1.0 * codes, codes, objective, loss, n_classes, wrong_classes, 1.0)
 
     def _class_weights(self, classes: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
@@ -449,8 +449,8 @@ def _scaled(loss: Any, y: np.ndarray, weight: np.ndarray) -> Targets:
     _, exponent = np.frexp(np.abs(y).max(initial=0.0))
     largest = np.ldexp(1.0, max(int(exponent) - 1, -1022))
     relative, share = y / largest, shares(weight)
-    centre = float(share @ relative)
-    spread = float(np.sqrt(share @ np.square(relative - centre)))
+    centre = float((share * relative).sum())
+    spread = float(np.sqrt((share * np.square(relative - centre)).sum()))
     _, exponent = np.frexp(spread)
     power = float(np.ldexp(1.0, int(exponent) - 1)) if spread > 1e-12 else 1.0
     unit = max(power * largest, 2.0**-1022)
@@ -460,6 +460,7 @@ def _scaled(loss: Any, y: np.ndarray, weight: np.ndarray) -> Targets:
     bound = float(np.abs(targets).max(initial=0.0))
     return Targets(
         targets,
+        relative,
         np.zeros(len(y), np.int64),
         Binary(own, 0.0),
         own,

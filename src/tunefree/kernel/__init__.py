@@ -1,1 +1,1 @@
-"""Learners in spaces of functions: kernels, finite dictionaries, and the subgradient method in both."""
+"""Learning in reproducing kernel Hilbert spaces: kernels, blocks of their values, and the algorithms."""
