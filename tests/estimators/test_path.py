@@ -172,7 +172,9 @@ def test_warm_starts_go_on(kernel, stochastic):
     assert model.path_.tobytes() == whole.path_.tobytes()
     assert model.decision_function(X_test).tobytes() == whole.decision_function(X_test).tobytes()
     model.set_params(stop=3).fit(X, y)
-    assert model.n_iter_ == 3
+    assert model.n_iter_ == 3 and len(model.path_) == 12
+    closed = Classifier(max_iter=5, **settings).fit(X, y).set_params(warm_start=True, max_iter=12).fit(X, y)
+    assert closed.path_.tobytes() == whole.path_.tobytes()
     with pytest.raises(ValueError, match="warm_start=False"):
         model.fit(X + 1.0, y)
     with pytest.raises(ValueError, match="warm_start=False"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import math
 import numbers
 from typing import Any, NamedTuple
@@ -95,7 +96,7 @@ class IterativeRegularization(BaseEstimator):
     def _learn(self, X: Any, targets: Targets, weight: np.ndarray) -> None:
         """Descend, or go on, and choose a stop."""
         signature = self._signature(X, targets, weight)
-        goes_on = self.warm_start and hasattr(self, "_descent")
+        goes_on = self.warm_start and hasattr(self, "_descent") and not self._descent.is_over
         if goes_on and signature != self._begun_with:
             raise ValueError(
                 "warm_start goes on with the same rows and parameters (but max_iter, stop and output); "
@@ -140,13 +141,8 @@ class IterativeRegularization(BaseEstimator):
     def _signature(self, X: Any, targets: Targets, weight: np.ndarray) -> tuple[Any, ...]:
         """What must not change between fits that go on."""
         settings = {name: repr(value) for name, value in self.get_params(deep=False).items() if name not in MAY_CHANGE}
-        digest = validation.digests(X, targets.exact)
-        return (
-            settings,
-            X.shape,
-            int((digest * (2 * np.arange(len(digest), dtype=np.uint64) + 1)).sum()),
-            weight.tobytes(),
-        )
+        contents = validation.digests(X, targets.exact).tobytes() + weight.tobytes()
+        return settings, X.shape, hashlib.blake2b(contents).digest()
 
     def _fit_features(self, X: Any, learned: np.ndarray) -> Any:
         """Phi of standardised rows; a transformer is fitted on those that are learned."""

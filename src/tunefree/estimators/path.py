@@ -73,7 +73,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         For the rows held out, and the order with ``stochastic="shuffled"``.
     warm_start : bool, default=False
         Whether ``fit`` on the same rows goes on from the end of the path, to another ``max_iter`` or ``stop``. The rows
-        are then kept.
+        are then kept; a fit without it cannot be gone on with.
 
     Attributes
     ----------

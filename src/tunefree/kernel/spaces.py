@@ -63,7 +63,8 @@ class Dictionary:
         self.rows, self._held = rows, held
         self.n_rows, self.n_coefficients = rows.shape[0], rows.shape[1] + 1
         size = rows.data.nbytes + rows.indices.nbytes if sparse.issparse(rows) else rows.nbytes
-        n_panels = min(max(size // PANEL, 1), MOST_PANELS, max(self.n_rows, 1))
+        sums = 8 * self.n_coefficients  # bytes of a panel's part of the gradient: no more in all than rows
+        n_panels = max(min(size // PANEL, size // sums, MOST_PANELS, self.n_rows), 1)
         edges = np.linspace(0, self.n_rows, n_panels + 1).astype(int).tolist()
         self._places = [slice(a, b) for a, b in pairwise(edges)]
         self._panels = [rows[place] for place in self._places]

@@ -137,6 +137,7 @@ class Descent:
         self._look: Look | None = None
         self._kept: dict[int, Iterate] = {}
         self._stride = 1
+        self.is_over = False
         self._records: list[tuple[Any, ...]] = []
 
     @property
@@ -173,7 +174,7 @@ class Descent:
         """Let go of what only a continuation needs: tiles of a Gram matrix, and rows where all iterates are kept."""
         if going_on:
             return
-        self._look = None
+        self.is_over, self._look = True, None
         self.problem.space.release()
         if self._stride == 1:
             self.problem = self.problem._replace(space=None)
