@@ -15,6 +15,8 @@ LAYERS = [
     {"errors", "compiled", "threads"},
     {"generic", "storage"},
     {"rows", "losses"},
+    {"growth", "links"},
+    {"theory"},
     {"learners", "views"},
     {"objectives"},
     {"certificate", "pool"},

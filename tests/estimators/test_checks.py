@@ -5,6 +5,8 @@ from __future__ import annotations
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tunefree.estimators import (
+    IterativeRegularizationClassifier,
+    IterativeRegularizationRegressor,
     PiSTOLClassifier,
     PiSTOLRegressor,
     ScInOLClassifier,
@@ -22,6 +24,10 @@ from tunefree.estimators import (
         PiSTOLRegressor(),
         TuneFreeClassifier(),
         TuneFreeRegressor(),
+        IterativeRegularizationClassifier(),
+        IterativeRegularizationRegressor(),
+        IterativeRegularizationClassifier(loss="hinge", kernel="rbf", kernel_params={"precision": "float64"}),
+        IterativeRegularizationRegressor(kernel="rbf", kernel_params={"precision": "float64"}),
     ]
 )
 def test_scikit_learn_check(estimator, check):
