@@ -241,6 +241,7 @@ class Model:
         counted = np.zeros(len(y)) if again else judged
         for bank, span in self._spans():
             bank.learn(X, y, weight, counted, predictions[span])
+        self._judge_late(later)
         return later(self._judge, self.objective, X, y, judged, predictions, again)
 
     def calibrate_like(self, other: Model) -> None:
@@ -259,6 +260,17 @@ class Model:
         """No more rows are to be waited for: banks that wait for more learn those they have."""
         for bank in self.banks:
             bank.settle()
+        self._judge_late(threads.now)
+
+    def _judge_late(self, later: Callable[..., Any]) -> None:
+        """Judge the learners of banks by the rows that waited for these to settle, if there were no others."""
+        late = [bank.late for bank in self.banks if bank.late is not None]
+        if len(late) == len(self.banks) and len(self.members) > 1 and not self.linears:
+            predictions = np.concatenate([predicted for _, _, predicted in late])
+            y, judged, _ = late[0]
+            later(passes.mix, self.mixture, self.objective, y, judged, predictions, np.empty_like(predictions[0]))
+        for bank in self.banks:
+            bank.late = None
 
     @property
     def is_sparse(self) -> bool | None:

@@ -89,6 +89,15 @@ class Function:
         return round(np.log2(self.setting.settings.get("width", 1.0)))
 
 
+class Waiting(NamedTuple):
+    """Rows to be learned once the bank is settled."""
+
+    X: Any  # block of rows
+    y: np.ndarray  # (n,)
+    weight: np.ndarray  # (n,)
+    counted: np.ndarray  # (n,) see Bank.learn
+
+
 class Bank:
     """Learners on one view of the rows.
 
@@ -118,7 +127,8 @@ class Bank:
         self.view: Any = None
         self.gamma = 0.0  # of width 1, once it is settled
         self.expansion: Any = None  # once it is settled
-        self.waiting: list[tuple[Any, np.ndarray, np.ndarray]] = []  # rows, targets and weights
+        self.waiting: list[Waiting] = []
+        self.late: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # see :meth:`settle`
         self._read: Any = None  # coefficients for predicting, until the bank learns again
 
     @property
@@ -132,7 +142,7 @@ class Bank:
 
     @property
     def n_waiting(self) -> int:
-        return sum(len(y) for _, y, _ in self.waiting)
+        return sum(len(rows.y) for rows in self.waiting)
 
     def learn(
         self,
@@ -161,7 +171,8 @@ class Bank:
         start = 0
         if self.expansion is None:
             start = min(SETTLED - self.n_waiting, len(y))
-            self.waiting.append((part(X, 0, start), y[:start].copy(), weight[:start].copy()))
+            of_first = (array[:start].copy() for array in (y, weight, counted))
+            self.waiting.append(Waiting(part(X, 0, start), *of_first))
             if self.n_waiting == SETTLED:
                 self.settle()
         if self.expansion is not None and start < len(y):
@@ -208,22 +219,27 @@ class Bank:
         return like_margins(calibration.learn(own.calibration, margins, codes, counted), self.n_outputs)
 
     def settle(self) -> None:
-        """Fix the view and the widths, and learn the rows that wait."""
+        """Fix the view and the widths, and learn the rows that wait.
+
+        What is then predicted of them, before each is learned, is kept in ``late`` with their targets and the weights
+        with which they count: a mixture of no other learners is judged by it.
+        """
         if not self.waiting:
             return
         waiting, self.waiting = self.waiting, []
         if self.view_name != "raw":
-            self.view = looking.blank(self.view_name, waiting[0][0])
-            for X, _, weight in waiting:
-                looking.look(self.view, X, weight)
-        targets = np.concatenate([y for _, y, _ in waiting])
-        self.gamma = self.choice.gamma or self._median([X for X, _, _ in waiting], targets)
+            self.view = looking.blank(self.view_name, waiting[0].X)
+            for rows in waiting:
+                looking.look(self.view, rows.X, rows.weight)
+        y, counted = (np.concatenate([getattr(rows, name) for rows in waiting]) for name in ("y", "counted"))
+        self.gamma = self.choice.gamma or self._median([rows.X for rows in waiting], y)
         kernel, steps = self._ladder()
-        self.expansion = Expansion(kernel, steps, self.n_outputs, self._points(waiting[0][0]))
-        everyone = list(range(len(self.functions)))
-        for X, y, weight in waiting:
-            scratch = np.empty((len(everyone), len(y), self.n_outputs))
-            self._learn(self._points(X), y, weight, np.zeros(len(y)), scratch, everyone)
+        self.expansion = Expansion(kernel, steps, self.n_outputs, self._points(waiting[0].X))
+        everyone, predicted = list(range(len(self.functions))), []
+        for rows in waiting:
+            predicted.append(np.empty((len(everyone), len(rows.y), self.n_outputs)))
+            self._learn(self._points(rows.X), *rows[1:], predicted[-1], everyone)
+        self.late = y, counted, np.concatenate(predicted, axis=1)
 
     def _median(self, waiting: list[Any], targets: np.ndarray) -> float:
         """gamma of the median rule; numbers count as two labels, those up to their median and those above."""
@@ -320,7 +336,7 @@ class Bank:
         placed = np.eye(n_outputs, before)
         if before == 1 < n_outputs:
             placed[:2, 0] = -1.0 if isinstance(objective, OneAgainstAll) else 0.0, 1.0
-            self.waiting = [(X, np.where(y > 0, 1.0, 0.0), weight) for X, y, weight in self.waiting]
+            self.waiting = [rows._replace(y=np.where(rows.y > 0, 1.0, 0.0)) for rows in self.waiting]
         self.n_outputs = n_outputs
         for function in self.functions:
             function.state, function.average = (
@@ -345,10 +361,10 @@ class Bank:
             arrays |= flatten("view", self.view, n_features)[0]
         if self.expansion is not None:
             arrays |= {f"expansion.{name}": array for name, array in self.expansion.save_state().items()}
-        header["waiting"] = [type(X).__name__ for X, _, _ in self.waiting]
-        for i, (X, y, weight) in enumerate(self.waiting):
-            arrays |= {f"waiting{i}.y": y, f"waiting{i}.weight": weight}
-            arrays |= {f"waiting{i}.X.{name}": np.asarray(value) for name, value in X._asdict().items()}
+        header["waiting"] = [type(rows.X).__name__ for rows in self.waiting]
+        for i, rows in enumerate(self.waiting):
+            arrays |= {f"waiting{i}.{name}": getattr(rows, name) for name in ("y", "weight", "counted")}
+            arrays |= {f"waiting{i}.X.{name}": np.asarray(value) for name, value in rows.X._asdict().items()}
         return arrays, header
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
@@ -361,7 +377,8 @@ class Bank:
         for i, kind in enumerate(header["waiting"]):
             prefix = f"waiting{i}.X."
             fields = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
-            self.waiting.append((rebuilt(kind, fields), arrays[f"waiting{i}.y"], arrays[f"waiting{i}.weight"]))
+            others = (arrays[f"waiting{i}.{name}"] for name in ("y", "weight", "counted"))
+            self.waiting.append(Waiting(rebuilt(kind, fields), *others))
         if header["settled"]:
             if self.view_name != "raw":
                 n_columns = len(
