@@ -86,23 +86,27 @@ class Adam(NamedTuple):
 
 
 @compiled.inline
-def step(state, first, second, power1, power2):
-    """The step of the round t with these moments at its end; the powers are beta1^t and beta2^t."""
-    spread = math.sqrt(second / (1.0 - power2)) + state.epsilon
-    return state.eta * state.margin[()] * (first / (1.0 - power1) / spread)
+def step(state, first, root, power1, power2):
+    """The step of the round t with m and sqrt(v) at its end; the powers are beta1^t and beta2^t.
+
+    Numerator and denominator of the step are multiplied by the root of 1 - beta2^t: one division is left of three.
+    """
+    correction = math.sqrt(1.0 - power2)
+    spread = (1.0 - power1) * (root + state.epsilon * correction)
+    return state.eta * state.margin[()] * (first * correction / spread)
 
 
 @compiled.inline
-def settled(state, j, k):
-    """A weight after all rounds so far, those without its feature included."""
-    own, since = state.coordinates[j, k], state.features[j].since
-    weight, first, second = own.learned, own.first, own.second
-    power1, power2 = state.beta1**since, state.beta2**since
-    for _ in range(int(state.rounds[()] - since)):
-        first, second = first * state.beta1, second * state.beta2
-        power1, power2 = power1 * state.beta1, power2 * state.beta2
+def settled(state, j, k, power1, power2):
+    """A weight after all rounds so far, those without its feature included; powers of the round of ``since``."""
+    own, missed = state.coordinates[j, k], int(state.rounds[()] - state.features[j].since)
+    weight, first, root = own.learned, own.first, math.sqrt(own.second)
+    beta1, beta2, decay = state.beta1, state.beta2, math.sqrt(state.beta2)
+    for _ in range(missed):
+        first, root = first * beta1, root * decay
+        power1, power2 = power1 * beta1, power2 * beta2
         before = weight
-        weight = bounded(weight - step(state, first, second, power1, power2))
+        weight = bounded(weight - step(state, first, root, power1, power2))
         if weight == before:
             break
     return weight
@@ -114,8 +118,10 @@ def predict_adam(state, x, scale, margins):
     for e in range(size(x)):
         j, x_j = entry(x, e)
         if x_j != 0.0:
+            since = state.features[j].since
+            power1, power2 = state.beta1**since, state.beta2**since
             for k in range(len(state.outputs)):
-                state.coordinates[j, k].weights = settled(state, j, k)
+                state.coordinates[j, k].weights = settled(state, j, k, power1, power2)
     weigh(state, x, margins)
 
 
@@ -134,13 +140,14 @@ def update_adam(state, x, gradient, curvature):
                 own, steep = state.coordinates[j, k], bounded(gradient[k] * x_j)
                 own.first = decay1 * own.first + (1.0 - state.beta1) * steep
                 own.second = decay2 * own.second + (1.0 - state.beta2) * (steep * steep)
-                own.weights = bounded(own.weights - step(state, own.first, own.second, power1, power2))
+                own.weights = bounded(own.weights - step(state, own.first, math.sqrt(own.second), power1, power2))
                 own.learned = own.weights
 
 
 @coordinate.register(Adam)
 def coordinate_adam(state, j, k):
-    return settled(state, j, k)
+    since = state.features[j].since
+    return settled(state, j, k, state.beta1**since, state.beta2**since)
 
 
 @factor.register(Adam)
