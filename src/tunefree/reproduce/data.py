@@ -122,7 +122,8 @@ def prepare(name: str, path: Path, train_rows: int = 0, test_rows: int = 0) -> P
     train_rows, test_rows : int, default 0
         How many rows to use, drawn at random; 0 for all.
     """
-    rows, classes, labels, is_train = _read(ALL[name], path)
+    content, classes, labels, is_train = _read(ALL[name], path)
+    rows, n_features = _features(content, ALL[name])
     random = np.random.default_rng(SPLIT_SEED)
     if is_train is None:
         order = random.permutation(len(classes))
@@ -130,12 +131,11 @@ def prepare(name: str, path: Path, train_rows: int = 0, test_rows: int = 0) -> P
     else:
         train, test = (random.permutation(np.flatnonzero(mask)) for mask in (is_train, ~is_train))
     train, test = train[: train_rows or None], test[: test_rows or None]
-    highest = max(np.max(features, initial=0) for features in (rows.columns, rows.codes, rows.features))
-    return Prepared(take(rows, train), classes[train], take(rows, test), classes[test], int(highest) + 1, labels)
+    return Prepared(take(rows, train), classes[train], take(rows, test), classes[test], n_features, labels)
 
 
-def _read(data: DataSet, path: Path) -> tuple[Table, np.ndarray, list[str], np.ndarray | None]:
-    """All rows, their classes, the labels, and which rows are for training where the file says so."""
+def _read(data: DataSet, path: Path) -> tuple[pa.Table, np.ndarray, list[str], np.ndarray | None]:
+    """The columns that are features, the classes, the labels, and which rows are for training where the file says so."""
     content = parquet.read_table(path)
     absent = {data.target, *data.drop} - set(content.column_names)
     if absent:
@@ -149,20 +149,19 @@ def _read(data: DataSet, path: Path) -> tuple[Table, np.ndarray, list[str], np.n
     if "split" in content.column_names:
         is_train = compute.equal(content["split"], "train").to_numpy()
         content = content.drop_columns("split")
-    return _features(content.drop_columns([data.target, *data.drop]), data), classes, labels, is_train
+    return content.drop_columns([data.target, *data.drop]), classes, labels, is_train
 
 
-def _features(content: pa.Table, data: DataSet) -> Table:
-    """Columns as features, numbers first; mostly empty numbers are stored without their zeros."""
-    texts = [
-        name for name in content.column_names if not is_number(content, name) and not name.startswith(data.indicators)
-    ]
-    numeric = [
-        name for name in content.column_names if is_number(content, name) and not name.startswith(data.indicators)
-    ]
+def _features(content: pa.Table, data: DataSet) -> tuple[Table, int]:
+    """Columns as features, numbers first, and how many there are with the constant.
+
+    Numbers that are mostly 0 are stored without their zeros.
+    """
+    rest = [name for name in content.column_names if not name.startswith(data.indicators)]
+    numeric = [name for name in rest if is_number(content, name)]
     numbers = np.column_stack([content[name].to_numpy() for name in numeric]).astype(np.float64)
     codes, first = [], len(numeric) + 1
-    for name in texts:
+    for name in (name for name in rest if name not in numeric):
         values = content[name].cast(pa.string()).fill_null(MISSING)
         known = sorted(values.unique().to_pylist())
         codes.append(first + compute.index_in(values, pa.array(known)).to_numpy())
@@ -175,10 +174,10 @@ def _features(content: pa.Table, data: DataSet) -> Table:
     one_hot = np.column_stack(codes) if codes else np.empty((len(numbers), 0))
     columns = np.arange(1, len(numeric) + 1)
     if np.count_nonzero(numbers) >= DENSE_ENOUGH * numbers.size:
-        return table(numbers, columns, one_hot)
+        return table(numbers, columns, one_hot), first
     present = csr_array(numbers)
     words = sparse(present.indptr, present.indices + 1, present.data)
-    return table(np.empty((len(numbers), 0)), [], one_hot, words)
+    return table(np.empty((len(numbers), 0)), [], one_hot, words), first
 
 
 def is_number(content: pa.Table, name: str) -> bool:

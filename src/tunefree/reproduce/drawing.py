@@ -98,7 +98,7 @@ def frame(axes: Any, title: str, x: str = "", y: str = "") -> None:
 
 def plain_numbers(axis: Any) -> None:
     """Numbers on a logarithmic axis as people write them, powers of ten where they are far from 1."""
-    axis.set_major_formatter(lambda value, _: f"{value:,.10g}" if 1e-3 <= value < 1e6 else f"$10^{{{_power(value)}}}$")
+    axis.set_major_formatter(lambda value, _: f"{value:,.10g}" if 1e-3 <= value < 1e7 else f"$10^{{{_power(value)}}}$")
     axis.set_minor_formatter(lambda value, _: "")
 
 
@@ -106,7 +106,7 @@ def _power(value: float) -> int:
     return round(float(np.log10(value))) if value > 0 else 0
 
 
-def band(axes: Any, x: Sequence[float], mean: np.ndarray, deviation: np.ndarray, style: Style) -> None:
+def band(axes: Any, x: Any, mean: np.ndarray, deviation: np.ndarray, style: Style) -> None:
     """A line of means in a band of one standard deviation to each side."""
     axes.fill_between(x, mean - deviation, mean + deviation, color=style.color, alpha=0.18, linewidth=0)
     axes.plot(x, mean, **style.options)

@@ -32,8 +32,8 @@ class Settings(NamedTuple):
 class Regimes(NamedTuple):
     """What a curve shows."""
 
-    first_slope: float  # fitted to the logarithms, where T is a hundredth of the crossing and less; NaN if too short
-    second_slope: float  # where T is a hundred times the crossing and more
+    first_slope: float  # fitted to the logarithms, where T is a thirtieth of the crossing or less; NaN if too short
+    second_slope: float  # where T is thirty times the crossing or more
     crossing: float  # first T of the second regime; infinite without one
 
 
@@ -80,14 +80,26 @@ def work(
 
 def regimes(rounds: np.ndarray, values: np.ndarray, beta: float) -> Regimes:
     """Slopes and crossing of a curve, taken from its points."""
-    early = values <= rounds ** (-2.0 * beta / (beta + 1.0)) * (1.0 + 1e-12)
+    early = values <= rounds ** exponents(beta)[0] * (1.0 + 1e-12)
     # At T = 1 the risk adds to the 1 / T of the first term, which then is the largest for a moment.
     crossing = float(rounds[np.flatnonzero(early)[-1] + 1]) if early.any() and not early[-1] else np.inf
     log_rounds, log_values = np.log(rounds), np.log(values)
-    slopes = []
-    for where in ((rounds <= crossing / FAR) & early, rounds >= crossing * FAR):
-        slopes.append(float(np.polyfit(log_rounds[where], log_values[where], 1)[0]) if where.sum() > 2 else np.nan)
-    return Regimes(slopes[0], slopes[1], crossing)
+    first, second = (
+        float(np.polyfit(log_rounds[where], log_values[where], 1)[0]) if where.sum() > 2 else np.nan
+        for where in ((rounds <= crossing / FAR) & early, rounds >= crossing * FAR)
+    )
+    return Regimes(first, second, crossing)
+
+
+def exponents(beta: float) -> tuple[float, float]:
+    """Of T in the first and in the second regime.
+
+    Examples
+    --------
+    >>> exponents(0.5)
+    (-0.6666666666666666, -0.5)
+    """
+    return -2.0 * beta / (beta + 1.0), -2.0 * beta / (2.0 * beta + 1.0)
 
 
 def report(settings: Settings, results: Results) -> Report:
@@ -99,17 +111,19 @@ def report(settings: Settings, results: Results) -> Report:
         for t, value in zip(rounds, values, strict=True)
     ]
     beta = settings.beta
-    first, second = -2.0 * beta / (beta + 1.0), -2.0 * beta / (2.0 * beta + 1.0)
+    first, second = exponents(beta)
+    lines = zip(settings.optimal_risks, bounds, strict=True)
+    told = "; ".join(_line(settings, risk, rounds, values) for risk, values in lines)
     return Report(
         draw=lambda figure: _draw(figure, settings, rounds, bounds),
         inches=(7.4, 4.4),
         numbers=numbers,
         reported="A first regime of faster convergence, T^(-2 beta / (beta + 1)), lasts until T is of the order of "
         "E^(-(beta + 1) / (2 beta)), E the optimal risk; then the bound falls as T^(-2 beta / (2 beta + 1)).",
-        found=f"For beta = {beta:g} the exponents are {first:.4g} and {second:.4g}. Slopes fitted to the curves, before and "
-        f"after the crossing: {'; '.join(_line(settings, risk, rounds, values) for risk, values in zip(settings.optimal_risks, bounds, strict=True))}.",
-        differences="The paper names neither constants nor logarithms, nor the optimal risks it drew; here all constants are "
-        "1 and logarithms are left out, so slopes and crossings can be compared, heights cannot.",
+        found=f"For beta = {beta:g} the exponents are {first:.4g} and {second:.4g}. Slopes fitted to the curves, before "
+        f"and after the crossing: {told}.",
+        differences="The paper names neither constants nor logarithms, nor the optimal risks it drew; here all "
+        "constants are 1 and logarithms are left out, so slopes and crossings can be compared, heights cannot.",
     )
 
 
@@ -143,14 +157,14 @@ def _draw(figure: Any, settings: Settings, rounds: np.ndarray, bounds: np.ndarra
         crossing = regimes(rounds, values, beta).crossing
         if crossing < np.inf:
             axes.plot(crossing, np.interp(crossing, rounds, values), "o", color=style.color, markersize=4.5)
-    for place, height, above, below in ((3.0, 0.09, 2.0, 3.0), (1e6, 4e-3, 1.0, 2.0)):
-        power = -above * beta / (beta + 1.0) if below == 3.0 else -2.0 * beta / (2.0 * beta + 1.0)
-        run = np.array([place, 30.0 * place])
-        axes.plot(run, height * (run / place) ** power, color=drawing.GREY, linewidth=1.0)
-        label = (
-            f"$T^{{-2β/(β+1)}}$ = $T^{{{power:.3g}}}$" if below == 3.0 else f"$T^{{-2β/(2β+1)}}$ = $T^{{{power:.3g}}}$"
-        )
-        axes.annotate(label, (run[0], height), color=drawing.GREY, fontsize=9)
+    first, second = exponents(beta)
+    for start, height, power, place, label in (
+        (3.0, 0.02, first, (1.6, 1.3e-3), f"$T^{{-2β/(β+1)}} = T^{{{first:.2f}}}$"),
+        (1e6, 3e-3, second, (2e6, 4e-3), f"$T^{{-2β/(2β+1)}} = T^{{{second:.2f}}}$"),
+    ):
+        across = np.array([start, 30.0 * start])
+        axes.plot(across, height * (across / start) ** power, color=drawing.GREY, linewidth=1.2)
+        axes.text(*place, label, color=drawing.GREY, va="top" if place[1] < height else "bottom")
     axes.text(
         0.98,
         0.96,

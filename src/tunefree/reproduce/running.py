@@ -109,11 +109,13 @@ def _shown(value: Any) -> Any:
 def text_of(experiment: Experiment, settings: Any, quick: bool, report: Report) -> str:
     """What the paper reports, what came out, and where they differ, as Markdown."""
     given = ", ".join(f"{name.replace('_', ' ')} {_listed(value)}" for name, value in settings._asdict().items())
-    size = "quick, smaller than the paper's" if quick else "full"
+    size = f"{'quick, smaller than the paper' if quick else 'full'} ({given})"
+    if experiment.quick == experiment.full:
+        size = "the same, quick or not"
     return (
         f"# {experiment.name}\n\n{experiment.title}.\n\n![{experiment.name}]({experiment.name}.png)\n\n"
         f"**The paper.** {report.reported}\n\n**Here.** {report.found}\n\n**Differences.** {report.differences}\n\n"
-        f"Size: {size} ({given}). Numbers: `{experiment.name}.csv`.\n"
+        f"Size: {size}. Numbers: `{experiment.name}.csv`.\n"
     )
 
 

@@ -182,8 +182,8 @@ def report(settings: Settings, results: Results) -> Report:
         reported="SGD, AdaGrad and Adam reach no reasonable result at any rate and are mostly much worse than the zero "
         "vector. NAG and SFMD do best at their best rates but depend on them. ScInOL1 leaves zero only slowly; ScInOL2 "
         "comes close without any tuning.",
-        found=f"The true u has a test cross-entropy of {least:.4g} nats, the zero vector {zero:.4g}. SGD, AdaGrad and Adam "
-        f"end above the zero vector in {len(worse)} of {len(above)} settings. At their best rates, after "
+        found=f"The true u has a test cross-entropy of {least:.4g} nats, the zero vector {zero:.4g}. SGD, AdaGrad and "
+        f"Adam end above the zero vector in {len(worse)} of {len(above)} settings. At their best rates, after "
         f"{settings.training_rows:,} rounds (means over {sets}): {order}.",
         differences=_differences(lines, settings, zero),
     )
@@ -193,8 +193,8 @@ def _differences(lines: list[Line], settings: Settings, zero: float) -> str:
     """What is not as in the paper."""
     ends = {contestant.title: best_of(lines, contestant.title).end for contestant in PAPER}
     told = [
-        "The paper's digits cannot be read off its picture, so only orderings are compared. u and the test rows are the "
-        "same for all training sets; the paper leaves open whether they are. Ours are tested at every "
+        "The paper's digits cannot be read off its picture, so only orderings are compared. u and the test rows are "
+        "the same for all training sets; the paper leaves open whether they are. Ours are tested at every "
         f"{SELDOM * settings.rounds_between_tests} rounds."
     ]
     if not max(ends["NAG"], ends["SFMD"]) < min(ends["ScInOL1"], ends["ScInOL2"]):
@@ -218,27 +218,29 @@ def _numbers(lines: list[Line]) -> list[dict[str, Any]]:
 
 
 def _draw(figure: Any, lines: list[Line], least: float, zero: float) -> None:
-    whole, zoomed = figure.subplots(1, 2, gridspec_kw={"wspace": 0.48})
-    rounds = int(lines[0].rounds[-1])
+    whole, zoomed = figure.subplots(1, 2, gridspec_kw={"wspace": 0.56})
+    best = [best_of(lines, contestant.title) for contestant in (*PAPER, *OURS)]
     for axes, title in ((whole, "(a) all rates"), (zoomed, "(b) between the dashed lines")):
         drawing.frame(axes, title, "rounds", "test cross-entropy (nats)")
         for loss in (least, zero):
             axes.axhline(loss, color="black", dashes=(4, 3), linewidth=0.9)
-        axes.set_xlim(0, rounds)
+        axes.set_xlim(0, int(lines[0].rounds[-1]))
         for line in lines:
-            drawing.band(axes, line.rounds, line.losses.mean(axis=0), line.losses.std(axis=0), _thin(line))
+            axes.plot(line.rounds, line.losses.mean(axis=0), **_thin(line).options)
+    for line in best:  # one band a learner: more would hide the lines
+        drawing.band(zoomed, line.rounds, line.losses.mean(axis=0), line.losses.std(axis=0), line.contestant.style)
     highest = max(float(line.losses.mean(axis=0).max()) for line in lines)
     whole.set_yscale("log")
     whole.set_ylim(0.9 * least, 2.0 * highest)
     drawing.plain_numbers(whole.yaxis)
-    zoomed.set_ylim(least - 0.03 * (zero - least), zero + 0.03 * (zero - least))
-    best = [best_of(lines, contestant.title) for contestant in (*PAPER, *OURS)]
-    name_both(whole, zoomed, lines, best)
-    for loss, text in ((least, "the true u"), (zero, "zero vector")):
-        zoomed.text(0.985 * rounds, loss + 0.008 * (zero - least), text, ha="right", va="bottom", fontsize=8.5)
+    zoomed.set_ylim(least - 0.1 * (zero - least), zero + 0.08 * (zero - least))
+    _name_ends(whole, zoomed, lines, best)
+    for loss, text, above in ((least, "the true u", False), (zero, "zero vector", True)):
+        apart, side = (4, "bottom") if above else (-4, "top")
+        zoomed.annotate(text, (0.02 * zoomed.get_xlim()[1], loss), (0, apart), textcoords="offset points", va=side)
 
 
-def name_both(whole: Any, zoomed: Any, lines: list[Line], best: list[Line]) -> None:
+def _name_ends(whole: Any, zoomed: Any, lines: list[Line], best: list[Line]) -> None:
     """In (a) a learner's name stands at its middle rate; in (b) the best rate of those that are within."""
     middle = []
     for line in best:
@@ -246,19 +248,18 @@ def name_both(whole: Any, zoomed: Any, lines: list[Line], best: list[Line]) -> N
         contestant = line.contestant
         middle.append(drawing.End(own[len(own) // 2], contestant.title, contestant.style.color, contestant.is_ours))
     drawing.name_ends(whole, middle)
-    shown = [line for line in best if line.end <= zoomed.get_ylim()[1]]
-    titles = [contestants.with_rate(line.contestant, line.rate) for line in shown]
-    ends = [
-        drawing.End(line.end, f"{title}  {line.end:.3f}", line.contestant.style.color, line.contestant.is_ours)
-        for line, title in zip(shown, titles, strict=True)
-    ]
+    ends = []
+    for line in best:
+        if line.end <= zoomed.get_ylim()[1]:
+            title = f"{contestants.with_rate(line.contestant, line.rate)}  {line.end:.3f}"
+            ends.append(drawing.End(line.end, title, line.contestant.style.color, line.contestant.is_ours))
     drawing.name_ends(zoomed, ends)
 
 
 def _thin(line: Line) -> drawing.Style:
     """Lines of which there are nine are thinner."""
     style = line.contestant.style
-    return style._replace(width=0.9) if line.contestant.has_rate else style
+    return style._replace(width=0.8) if line.contestant.has_rate else style
 
 
 EXPERIMENT = Experiment(

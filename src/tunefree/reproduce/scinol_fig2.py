@@ -21,8 +21,8 @@ def report(settings: Settings, results: Results) -> Report:
         draw=lambda figure: draw(figure, sets, "cross_entropy"),
         inches=(12.5, 6.6),
         numbers=numbers_of(sets, "cross_entropy"),
-        reported="ScInOL2 is better than ScInOL1 on every set, and both vary little between runs. SGD, AdaGrad, Adam and "
-        "NAG vary much more although each has its best rate; the best is most often ScInOL2 or CoCoB. Alg1-K17 "
+        reported="ScInOL2 is better than ScInOL1 on every set, and both vary little between runs. SGD, AdaGrad, Adam "
+        "and NAG vary much more although each has its best rate; the best is most often ScInOL2 or CoCoB. Alg1-K17 "
         "converges slowly, most of all on MNIST.",
         found=f"{_leads(sets)} {_spreads(sets)} {_ours(sets)}",
         differences=differences(settings, sets),
@@ -75,7 +75,8 @@ def _spreads(sets: dict[str, list[Curve]]) -> str:
     for contestant in epochs.PAPER:
         relative = [learners[contestant.title].std() / learners[contestant.title].mean() for learners in ends.values()]
         told.append(f"{contestant.title} {100 * max(relative):.2g} %")
-    return f"Standard deviation between runs at the end, relative to the mean, on the set where it is largest: {', '.join(told)}."
+    shown = ", ".join(told)
+    return f"Standard deviation between runs at the end, relative to the mean, on the set where it is largest: {shown}."
 
 
 def _ours(sets: dict[str, list[Curve]]) -> str:
@@ -90,9 +91,9 @@ def _ours(sets: dict[str, list[Curve]]) -> str:
         f"{name} {ends_here[pool].mean():.4g}, {ends_here[steady].mean():.4g}" for name, ends_here in ends.items()
     )
     return (
-        f"Ours (the pool after one pass, ScInOL2 on the steady view at the end): {told}. One pass of the pool is below all "
-        f"of the paper's learners at their end on {len(ahead)} of {len(ends)} sets; the steady view improves ScInOL2 on "
-        f"{len(helped)}."
+        f"Ours (the pool after one pass, ScInOL2 on the steady view at the end): {told}. One pass of the pool is below "
+        f"all of the paper's learners at their end on {len(ahead)} of {len(ends)} sets; the steady view improves "
+        f"ScInOL2 on {len(helped)}."
     )
 
 
@@ -101,10 +102,10 @@ def differences(settings: Settings, sets: dict[str, list[Curve]]) -> str:
     worse = [n for n, e in ends_of(sets, "cross_entropy").items() if e["ScInOL2"].mean() >= e["ScInOL1"].mean()]
     told = [f"{name}: {data.ALL[name].stand_in}." for name in sets if data.ALL[name].stand_in]
     told.append(
-        "The split into training and test rows, where the file has none, is one for all runs; runs differ in the order of "
-        f"the rows (seeds 0 to {settings.runs - 1}). All rates are run {settings.runs_of_all_rates} times, the best of "
-        f"them {settings.runs} times. AdaGrad begins with sums of 0; TensorFlow's, which the paper may have used, begins "
-        "with 0.1. The paper's digits cannot be read off its picture, so only orderings are compared."
+        "The split into training and test rows, where the file has none, is one for all runs; runs differ in the order "
+        f"of the rows (seeds 0 to {settings.runs - 1}). All rates are run {settings.runs_of_all_rates} times, the best "
+        f"of them {settings.runs} times. AdaGrad begins with sums of 0; TensorFlow's, which the paper may have used, "
+        "begins with 0.1. The paper's digits cannot be read off its picture, so only orderings are compared."
     )
     if settings.training_rows:
         told.append(f"At most {settings.training_rows:,} training rows: this is not the paper's size.")

@@ -16,8 +16,8 @@ def report(settings: Settings, results: Results) -> Report:
         draw=lambda figure: scinol_fig2.draw(figure, sets, "accuracy"),
         inches=(12.5, 6.6),
         numbers=scinol_fig2.numbers_of(sets, "accuracy"),
-        reported="Accuracy leads to essentially the same conclusions as cross-entropy: ScInOL2 is better than ScInOL1, the "
-        "learners with a rate vary more between runs, and the best is most often ScInOL2 or CoCoB.",
+        reported="Accuracy leads to essentially the same conclusions as cross-entropy: ScInOL2 is better than ScInOL1, "
+        "the learners with a rate vary more between runs, and the best is most often ScInOL2 or CoCoB.",
         found=_found(sets),
         differences=f"Rates are those of the least cross-entropy, as in Figure 2. "
         f"{scinol_fig2.differences(settings, sets)}",
@@ -33,9 +33,10 @@ def _found(sets: dict[str, list[Curve]]) -> str:
         shown = f"{leader} {means[leader]:.2f}, ScInOL2 {means['ScInOL2']:.2f}, ScInOL1 {means['ScInOL1']:.2f}"
         told.append(f"{name}: {shown}, pool {means[contestants.POOL.title]:.2f}")
         better += [name] if means["ScInOL2"] > means["ScInOL1"] else []
+    count = f"{len(better)} of {len(ends)} sets"
     return (
-        "Mean test accuracy in per cent at the end (the best of the paper's learners, ScInOL2, ScInOL1, and of ours the pool "
-        f"after one pass): {'; '.join(told)}. ScInOL2 is better than ScInOL1 on {len(better)} of {len(ends)} sets."
+        "Mean test accuracy in per cent at the end (the best of the paper's learners, ScInOL2, ScInOL1, and of ours "
+        f"the pool after one pass): {'; '.join(told)}. ScInOL2 is better than ScInOL1 on {count}."
     )
 
 

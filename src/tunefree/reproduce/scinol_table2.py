@@ -97,7 +97,8 @@ def report(settings: Settings, results: Results) -> Report:
 
 
 def _line(line: dict[str, Any]) -> str:
-    return f"{line['features']} features, {line['records']:,} records, {line['classes']} classes, scale {line['scale']:.3g}"
+    counts = f"{line['features']} features, {line['records']:,} records, {line['classes']} classes"
+    return f"{counts}, scale {line['scale']:.3g}"
 
 
 def _differences(table: dict[str, dict[str, Any]]) -> str:

@@ -68,13 +68,13 @@ def report(settings: Settings, results: Results) -> Report:
         draw=lambda figure: _draw(figure, settings, x, y),
         inches=(7.2, 3.7),
         numbers=[{"x1": float(a), "x2": float(b), "y": int(label)} for (a, b), label in zip(x, y, strict=True)],
-        reported=f"A subsample of the data for delta = {settings.delta:g}: P(Y = 1) is {low:g} on the left part and {high:g} "
-        "on the right.",
-        found=f"Of {settings.rows:,} rows the share of Y = 1 is {left:.4f} on the left part and {right:.4f} on the right; the "
-        f"Bayes rule, the line x1 = {BORDER:g}, errs on {100 * wrong:.2f} % (1/2 - delta is {100 * low:g} %). "
+        reported=f"A subsample of the data for delta = {settings.delta:g}: P(Y = 1) is {low:g} on the left part and "
+        f"{high:g} on the right.",
+        found=f"Of {settings.rows:,} rows the share of Y = 1 is {left:.4f} on the left part and {right:.4f} on the "
+        f"right; the Bayes rule, the line x1 = {BORDER:g}, errs on {100 * wrong:.2f} % (1/2 - delta is {100 * low:g} %). "
         f"{settings.rows_drawn} rows are drawn.",
-        differences="The paper does not say how many points it drew, nor how often each part occurs; here each row is in "
-        "either part with probability 1/2. Seed 0.",
+        differences="The paper does not say how many points it drew, nor how often each part occurs; here each row is "
+        "in either part with probability 1/2. Seed 0.",
     )
 
 
@@ -87,21 +87,13 @@ def _draw(figure: Any, settings: Settings, x: np.ndarray, y: np.ndarray) -> None
 
     for start in (-1.0 + GAP, 1.0 + GAP):
         axes.add_patch(Rectangle((start, -1.0), 2.0 - 2.0 * GAP, 2.0, facecolor="#F4F4F4", edgecolor="none", zorder=0))
-    for label, marker, color in ((1.0, "+", drawing.VERMILLION), (-1.0, "o", drawing.BLUE)):
-        own = x[y == label]
-        filled = {"facecolors": "none"} if marker == "o" else {}
-        size = 26 if marker == "+" else 14
-        axes.scatter(
-            *own.T,
-            s=size,
-            marker=marker,
-            color=None if filled else color,
-            **({"edgecolors": color, **filled} if filled else {}),
-            linewidths=0.9,
-            label=f"y = {label:+.0f}",
-        )
+    for label, name, looks in (
+        (1.0, "y = +1", {"s": 26, "marker": "+", "color": drawing.VERMILLION}),
+        (-1.0, "y = -1", {"s": 14, "marker": "o", "facecolors": "none", "edgecolors": drawing.BLUE}),
+    ):
+        axes.scatter(*x[y == label].T, linewidths=0.9, label=name, **looks)
     axes.axvline(BORDER, color="black", dashes=(4, 3), linewidth=0.9)
-    axes.text(BORDER, 1.06, "Bayes rule", ha="center", fontsize=8.5)
+    axes.text(BORDER + 0.04, 1.07, "Bayes rule", fontsize=8.5)
     axes.text(-1.0 + GAP, -1.13, f"P(y = +1) = {low:g}", fontsize=8.5, va="top")
     axes.text(1.0 + GAP, -1.13, f"P(y = +1) = {high:g}", fontsize=8.5, va="top")
     axes.set(xlim=(-1.05, 3.05), ylim=(-1.3, 1.2), aspect="equal")
