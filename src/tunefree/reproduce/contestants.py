@@ -34,7 +34,7 @@ COCOB = Contestant("CoCoB", "cocob", Style(drawing.BROWN, (2, 1.5)))
 KOTLOWSKI = Contestant("Alg1-K17", "kotlowski", Style(drawing.GREY, (6, 2, 1.5, 2)))
 SCINOL1 = Contestant("ScInOL1", "scinol1", Style(drawing.PURPLE, (6, 2)))
 SCINOL2 = Contestant("ScInOL2", "scinol2", Style(drawing.VERMILLION, (), 2.0))
-STEADY = Contestant("ScInOL2, steady (ours)", "scinol2", Style(drawing.BLACK, (1.2, 1.2), 1.6), False, "steady", True)
+STEADY = Contestant("steady ScInOL2 (ours)", "scinol2", Style(drawing.BLACK, (1.2, 1.2), 1.6), False, "steady", True)
 POOL = Contestant("pool (ours)", "pool", Style(drawing.BLACK, (), 2.2), is_ours=True)
 
 

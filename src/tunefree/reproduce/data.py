@@ -135,7 +135,7 @@ def prepare(name: str, path: Path, train_rows: int = 0, test_rows: int = 0) -> P
 
 
 def _read(data: DataSet, path: Path) -> tuple[pa.Table, np.ndarray, list[str], np.ndarray | None]:
-    """The columns that are features, the classes, the labels, and which rows are for training where the file says so."""
+    """The columns that are features, classes, labels, and which rows are for training where the file says so."""
     content = parquet.read_table(path)
     absent = {data.target, *data.drop} - set(content.column_names)
     if absent:

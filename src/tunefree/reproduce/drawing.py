@@ -73,7 +73,7 @@ def write(draw: Callable[[Any], None], inches: tuple[float, float], base: Path) 
         for kind, metadata in (("png", None), ("svg", {"Date": None})):
             path = base.with_name(f"{base.name}.{kind}")
             with whole_file(path) as file:
-                figure.savefig(file, format=kind, dpi=160, metadata=metadata, bbox_inches="tight")
+                figure.savefig(file, format=kind, dpi=120, metadata=metadata, bbox_inches="tight")
             written.append(path)
     return written
 

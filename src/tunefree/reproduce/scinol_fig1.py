@@ -203,7 +203,9 @@ def _differences(lines: list[Line], settings: Settings, zero: float) -> str:
         {line.contestant.title for line in lines if line.contestant.title in NOT_INVARIANT and line.end < zero}
     )
     if below:
-        told.append(f"{' and '.join(below)} end below the zero vector at some rate.")
+        told.append(
+            f"Of the learners that feel the scale these end below the zero vector at some rate: {' and '.join(below)}."
+        )
     return " ".join(told)
 
 
@@ -227,8 +229,9 @@ def _draw(figure: Any, lines: list[Line], least: float, zero: float) -> None:
         axes.set_xlim(0, int(lines[0].rounds[-1]))
         for line in lines:
             axes.plot(line.rounds, line.losses.mean(axis=0), **_thin(line).options)
-    for line in best:  # one band a learner: more would hide the lines
-        drawing.band(zoomed, line.rounds, line.losses.mean(axis=0), line.losses.std(axis=0), line.contestant.style)
+    for line in best:  # one band a learner, and only where its line is seen: more would hide the lines
+        if line.end <= zero:
+            drawing.band(zoomed, line.rounds, line.losses.mean(axis=0), line.losses.std(axis=0), line.contestant.style)
     highest = max(float(line.losses.mean(axis=0).max()) for line in lines)
     whole.set_yscale("log")
     whole.set_ylim(0.9 * least, 2.0 * highest)

@@ -19,7 +19,7 @@ def report(settings: Settings, results: Results) -> Report:
     sets = {name: epochs.curves(settings, results, name) for name in data.ALL}
     return Report(
         draw=lambda figure: draw(figure, sets, "cross_entropy"),
-        inches=(12.5, 6.6),
+        inches=(13.5, 6.8),
         numbers=numbers_of(sets, "cross_entropy"),
         reported="ScInOL2 is better than ScInOL1 on every set, and both vary little between runs. SGD, AdaGrad, Adam "
         "and NAG vary much more although each has its best rate; the best is most often ScInOL2 or CoCoB. Alg1-K17 "
@@ -61,10 +61,10 @@ def _leads(sets: dict[str, list[Curve]]) -> str:
         curve = next(curve for curve in sets[name] if curve.contestant.title == leader)
         led = contestants.with_rate(curve.contestant, curve.rate)
         one, two = learners["ScInOL1"].mean(), learners["ScInOL2"].mean()
-        told.append(f"{name}: {led} {learners[leader].mean():.4g}, ScInOL2 {two:.4g}, ScInOL1 {one:.4g}")
+        told.append(f"{name} {two:.4g}, {one:.4g}, best {led} {learners[leader].mean():.4g}")
         better += [name] if two < one else []
     return (
-        f"Mean test cross-entropy at the end (the best of the paper's learners, ScInOL2, ScInOL1): {'; '.join(told)}. "
+        f"Mean test cross-entropy at the end (ScInOL2, ScInOL1, the best of the paper's learners): {'; '.join(told)}. "
         f"ScInOL2 is better than ScInOL1 on {len(better)} of {len(ends)} sets."
     )
 
@@ -116,10 +116,10 @@ def differences(settings: Settings, sets: dict[str, list[Curve]]) -> str:
 
 def draw(figure: Any, sets: dict[str, list[Curve]], kind: str) -> None:
     """A panel for each data set; names and rates at the ends of the lines."""
-    panels = figure.subplots(2, 3, gridspec_kw={"wspace": 0.78, "hspace": 0.34})
+    panels = figure.subplots(2, 3, gridspec_kw={"wspace": 0.92, "hspace": 0.34})
     unit = "test cross-entropy (nats)" if kind == "cross_entropy" else "test accuracy (%)"
-    for axes, (name, lines) in zip(panels.ravel(), sets.items(), strict=True):
-        drawing.frame(axes, name, "epochs", unit)
+    for number, (axes, (name, lines)) in enumerate(zip(panels.ravel(), sets.items(), strict=True)):
+        drawing.frame(axes, name, "epochs" if number >= 3 else "", unit if number % 3 == 0 else "")
         _panel(axes, lines, kind)
 
 
@@ -132,19 +132,19 @@ def _panel(axes: Any, lines: list[Curve], kind: str) -> None:
     axes.xaxis.get_major_locator().set_params(integer=True)
     ends = []
     for curve, shown in values:
-        style, (mean, deviation) = curve.contestant.style, (shown.mean(axis=0), shown.std(axis=0))
-        once = shown.shape[1] == 1  # one pass: a level to be seen beside all epochs
-        drawing.band(
-            axes,
-            [1, last] if once else range(1, last + 1),
-            mean.repeat(last if once else 1)[[0, -1]] if once else mean,
-            deviation.repeat(2) if once else deviation,
-            style,
+        style, title = curve.contestant.style, contestants.with_rate(curve.contestant, curve.rate)
+        mean, deviation = shown.mean(axis=0), shown.std(axis=0)
+        if len(mean) == 1:  # one epoch: a level to be seen beside all
+            mean, deviation = mean.repeat(last), deviation.repeat(last)
+            title = title.replace(" (", ", 1 epoch (")
+        within = low <= mean[-1] <= high
+        # Bands around lines that have left the panel would only hide the others.
+        drawing.band(axes, np.arange(1, last + 1), mean, deviation if within else np.zeros(last), style)
+        ends.append(
+            drawing.End(
+                float(mean[-1]), title if within else f"{title} ({mean[-1]:.3g})", style.color, curve.contestant.is_ours
+            )
         )
-        away = "" if low <= mean[-1] <= high else f" ({mean[-1]:.3g})"
-        title = contestants.with_rate(curve.contestant, curve.rate)
-        title = title.replace("(ours)", "after 1 epoch (ours)") if once else title
-        ends.append(drawing.End(float(mean[-1]), title + away, style.color, curve.contestant.is_ours))
     drawing.name_ends(axes, ends, 0.095)
 
 

@@ -71,7 +71,7 @@ def report(settings: Settings, results: Results) -> Report:
         reported=f"A subsample of the data for delta = {settings.delta:g}: P(Y = 1) is {low:g} on the left part and "
         f"{high:g} on the right.",
         found=f"Of {settings.rows:,} rows the share of Y = 1 is {left:.4f} on the left part and {right:.4f} on the "
-        f"right; the Bayes rule, the line x1 = {BORDER:g}, errs on {100 * wrong:.2f} % (1/2 - delta is {100 * low:g} %). "
+        f"right; the Bayes rule, the line x1 = {BORDER:g}, errs on {100 * wrong:.2f} % (1/2 - delta: {100 * low:g} %). "
         f"{settings.rows_drawn} rows are drawn.",
         differences="The paper does not say how many points it drew, nor how often each part occurs; here each row is "
         "in either part with probability 1/2. Seed 0.",
