@@ -301,7 +301,7 @@ def reproduce(
     """
     from tunefree.reproduce import running
 
-    running.from_command_line(names or [], everything, running.Request(output, data, quick, jobs, afresh), quiet)
+    running.from_command_line(names or [], everything, running.Request(output, data, quick, jobs), afresh, quiet)
 
 
 def _opened(data: list[str], format: str | None, delimiter: str | None) -> Any:

@@ -84,8 +84,9 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path):
     again = Counter()
     experiments.compute(EXAMPLE, Request(tmp_path), again)
     assert again.told == [(4, 4, 4), (5, 5, 5)]
+    experiments.store_of(EXAMPLE, Request(tmp_path)).clear()
     afresh = Counter()
-    experiments.compute(EXAMPLE, Request(tmp_path, afresh=True), afresh)
+    experiments.compute(EXAMPLE, Request(tmp_path), afresh)
     assert afresh.told[-1] == (5, 5, 0)
 
 
@@ -107,7 +108,8 @@ def test_what_is_written(tmp_path):
     assert "An example" in text and "last 1" in text and "quick" in text and "parts 2" in text
     assert (tmp_path / "example.csv").read_text().splitlines()[0] == "part,square"
     before = {path.name: path.read_bytes() for path in files}
-    running.run(EXAMPLE, Request(tmp_path, quick=True, afresh=True), Watcher())
+    experiments.store_of(EXAMPLE, Request(tmp_path, quick=True)).clear()
+    running.run(EXAMPLE, Request(tmp_path, quick=True), Watcher())
     assert before == {path.name: path.read_bytes() for path in files}
 
 
@@ -128,6 +130,8 @@ def test_missing_data_are_named_before_anything_is_computed(tmp_path, monkeypatc
     with pytest.raises(DataError, match="does not hold a file bank"):
         running.reproduce(["scinol-fig2"], Request(tmp_path, folder=tmp_path), Watcher())
     monkeypatch.setenv("TUNEFREE_DATA", str(tmp_path))
-    missing = running.reproduce(["sgd-fig1", "scinol-table2"], Request(tmp_path, quick=True), Watcher(), True)
+    missing = running.reproduce(
+        ["sgd-fig1", "scinol-table2"], Request(tmp_path, quick=True), Watcher(), without_missing=True
+    )
     assert len(missing) == 1 and missing[0].startswith("scinol-table2 was left out")
     assert (tmp_path / "sgd-fig1.png").exists()

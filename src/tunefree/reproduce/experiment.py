@@ -25,6 +25,7 @@ from tunefree.reproduce import data
 
 Arrays = dict[str, np.ndarray]
 Results = Mapping[str, Arrays]  # of parts, by their names
+ENDING = ".safetensors"  # of files that hold parts
 
 
 class Part(NamedTuple):
@@ -83,7 +84,6 @@ class Request(NamedTuple):
     folder: Path | None = None  # where data files are
     quick: bool = False
     jobs: int = 1  # processes
-    afresh: bool = False  # compute again what was kept
 
 
 def settings_of(experiment: Experiment, request: Request) -> Any:
@@ -96,17 +96,22 @@ def files_of(experiment: Experiment, request: Request) -> dict[str, Path]:
     return {name: data.locate(name, request.folder) for name in experiment.sets}
 
 
+def store_of(experiment: Experiment, request: Request) -> Store:
+    """Where the experiment's parts are kept."""
+    size = "-quick" if request.quick else ""
+    return Store(request.output / "parts" / f"{experiment.shares or experiment.name}{size}")
+
+
 def compute(experiment: Experiment, request: Request, watcher: Watcher) -> Results:
     """All parts of an experiment: those kept from an earlier run, the others now."""
     settings, files = settings_of(experiment, request), files_of(experiment, request)
-    size = "-quick" if request.quick else ""
-    store = Store(request.output / "parts" / f"{experiment.shares or experiment.name}{size}")
+    store = store_of(experiment, request)
     results: dict[str, Arrays] = {}
     kept = 0
     while waiting := [part for part in experiment.parts(settings, results) if part.name not in results]:
         missing = []
         for part in waiting:
-            arrays = None if request.afresh else store.load(part)
+            arrays = store.load(part)
             if arrays is None:
                 missing.append(part)
             else:
@@ -177,8 +182,13 @@ class Store(NamedTuple):
         self.folder.mkdir(parents=True, exist_ok=True)
         storage.save(self._path(part), arrays, _identity(part))
 
+    def clear(self) -> None:
+        """Forget what was kept."""
+        for path in self.folder.glob(f"*{ENDING}"):
+            path.unlink()
+
     def _path(self, part: Part) -> Path:
-        return self.folder / f"{part.name}.safetensors"
+        return self.folder / f"{part.name}{ENDING}"
 
 
 def _identity(part: Part) -> dict[str, Any]:

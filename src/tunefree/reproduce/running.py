@@ -17,12 +17,13 @@ from tunefree.reproduce.experiment import (
     compute,
     files_of,
     settings_of,
+    store_of,
 )
 from tunefree.reproduce.progress import Display
 from tunefree.storage import whole_file
 
 
-def from_command_line(names: list[str], everything: bool, request: Request, quiet: bool) -> None:
+def from_command_line(names: list[str], everything: bool, request: Request, afresh: bool, quiet: bool) -> None:
     """What ``tunefree reproduce`` does: a list of the experiments if none is named."""
     if not names and not everything:
         for experiment in experiments(list(MODULES)):
@@ -32,7 +33,7 @@ def from_command_line(names: list[str], everything: bool, request: Request, quie
         raise ModelError(f"--all and {names[0]} contradict each other; leave one of them out")
     watcher = Watcher() if quiet else Display()
     try:
-        missing = reproduce(names or list(MODULES), request, watcher, without_missing=everything)
+        missing = reproduce(names or list(MODULES), request, watcher, afresh, without_missing=everything)
     except KeyboardInterrupt:
         raise ModelError(
             f"interrupted; parts that were done are kept in {request.output}, and need not be computed again"
@@ -43,7 +44,9 @@ def from_command_line(names: list[str], everything: bool, request: Request, quie
         raise DataError("\n".join(missing))
 
 
-def reproduce(names: list[str], request: Request, watcher: Watcher, without_missing: bool = False) -> list[str]:
+def reproduce(
+    names: list[str], request: Request, watcher: Watcher, afresh: bool = False, without_missing: bool = False
+) -> list[str]:
     """Run experiments.
 
     Parameters
@@ -53,6 +56,8 @@ def reproduce(names: list[str], request: Request, watcher: Watcher, without_miss
         Where to, in which size, with how many processes.
     watcher : Watcher
         Told how it goes on.
+    afresh : bool, default False
+        Compute again what an earlier run has kept.
     without_missing : bool, default False
         Leave experiments out whose data files are not there, instead of running none.
 
@@ -72,6 +77,9 @@ def reproduce(names: list[str], request: Request, watcher: Watcher, without_miss
             if not without_missing:
                 raise
             missing.append(f"{experiment.name} was left out: {error}")
+    if afresh:
+        for experiment in ready:
+            store_of(experiment, request).clear()
     for experiment in ready:
         watcher.begin(experiment.name, experiment.title)
         watcher.end(experiment.name, run(experiment, request, watcher))
