@@ -195,7 +195,7 @@ def _differences(lines: list[Line], settings: Settings, zero: float) -> str:
     told = [
         "The paper's digits cannot be read off its picture, so only orderings are compared. u and the test rows are "
         "the same for all training sets; the paper leaves open whether they are. Ours are tested at every "
-        f"{SELDOM * settings.rounds_between_tests} rounds."
+        f"{SELDOM * settings.rounds_between_tests} rounds. Seeds: 0 for u and the test rows, (0, r) for training set r."
     ]
     if not max(ends["NAG"], ends["SFMD"]) < min(ends["ScInOL1"], ends["ScInOL2"]):
         told.append("NAG and SFMD do not both lead here.")
