@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
 import numpy as np
@@ -88,6 +89,16 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path):
     afresh = Counter()
     experiments.compute(EXAMPLE, Request(tmp_path), afresh)
     assert afresh.told[-1] == (5, 5, 0)
+
+
+def ends_its_process(files, number):
+    os._exit(1)
+
+
+def test_a_process_that_is_killed_is_no_riddle(tmp_path):
+    killed = Experiment("example", "", Settings(), Settings(), parts, ends_its_process, report)
+    with pytest.raises(ModelError, match="ended from outside, .* fewer --jobs"):
+        experiments.compute(killed, Request(tmp_path, jobs=2), Watcher())
 
 
 def test_parts_of_other_settings_or_damaged_ones_are_not_taken(tmp_path):

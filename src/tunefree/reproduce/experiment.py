@@ -8,9 +8,12 @@ asked again, with what is known by then, until it names no part that is not done
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -135,14 +138,20 @@ def _computed(
         futures: list[Future[tuple[str, Arrays]]] = [
             processes.submit(_finished, work, files, part, store) for part in parts
         ]
-        yield from (future.result() for future in as_completed(futures))
+        try:
+            yield from (future.result() for future in as_completed(futures))
+        except BrokenProcessPool:
+            raise ModelError(
+                "a process was ended from outside, most likely for want of memory; run the same command again with "
+                "fewer --jobs, which goes on where it was"
+            ) from None
 
 
 @contextmanager
 def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """Processes that end at once when anything goes wrong here, whatever they are at."""
     # Spawned: threads, which compiled code and matplotlib may have started, do not survive a fork.
-    executor = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _leave_interrupts_to_parent)
+    executor = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _follow_parent)
     try:
         yield executor
     except BaseException:
@@ -153,8 +162,17 @@ def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
     executor.shutdown()
 
 
-def _leave_interrupts_to_parent() -> None:
+def _follow_parent() -> None:
+    """In a process of ours: leave interrupts to the parent, and end when it has ended in whatever way."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _finished(work: Callable[..., Arrays], files: dict[str, Path], part: Part, store: Store) -> tuple[str, Arrays]:

@@ -106,13 +106,13 @@ def differences(settings: Settings, sets: dict[str, list[Curve]]) -> str:
         f"of the rows (seeds 0 to {settings.runs - 1}). All rates are run {settings.runs_of_all_rates} times, the best "
         f"of them {settings.runs} times. AdaGrad begins with sums of 0; TensorFlow's, which the paper may have used, "
         "begins with 0.1. Numbers are as the files have them, pixels from 0 to 255; should the paper have divided "
-        "them, learners that feel the scale would do better on MNIST. The paper's digits cannot be read off its picture, so only "
-        "orderings are compared."
+        "them, learners that feel the scale would do better on MNIST. The paper's digits cannot be read off its "
+        "picture, so only orderings are compared."
     )
     if settings.training_rows:
         told.append(f"At most {settings.training_rows:,} training rows: this is not the paper's size.")
     if behind := _behind(sets):
-        told.append(f"CoCoB, one of the two best in the paper, is among the worse half on {behind}.")
+        told.append(f"CoCoB, one of the two best in the paper, is in the worse half on {behind}.")
     if worse:
         told.append(f"ScInOL2 is not better than ScInOL1 on {', '.join(worse)}.")
     return " ".join(told)
