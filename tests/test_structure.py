@@ -29,7 +29,7 @@ LAYERS = [
     {"training", "estimators"},
     {"evaluation", "comparison", "certification"},
     {"predictions", "display", "picture"},
-    {"demonstration"},
+    {"demonstration", "reproduce"},
     {"cli"},
 ]
 ALLOWED_IN_STREAM = {"errors", "compiled", "rows", "storage", "stream"}
