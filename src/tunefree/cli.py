@@ -73,9 +73,14 @@ def train(
         str,
         typer.Option(
             help="pool (many learners mixed), or one of scinol1, scinol2, pistol, coordinate-pistol, nag, sfmd, cocob, "
-            "cocob-original, kotlowski, newton, ogd, coordinate-ogd, averaged-sgd, adagrad, adam, perceptron."
+            "cocob-original, kotlowski, newton, ogd, coordinate-ogd, averaged-sgd, adagrad, adam, perceptron; with a "
+            "kernel of every width kernel-pistol, kernel-sgd, kernel-regularized-sgd, kernel-perceptron."
         ),
     ] = "pool",
+    kernel: Annotated[
+        bool,
+        typer.Option("--kernel", help="Let kernels of many widths learn with the pool; for tables, not texts."),
+    ] = False,
     set: Annotated[
         list[str] | None, typer.Option(help="A parameter of the learner, such as eta=0.1; may be given again.")
     ] = None,
@@ -113,7 +118,7 @@ def train(
     plan = training.Plan(
         target=target,
         task=task,
-        learner=learner,
+        learner="kernel-pool" if kernel and learner == "pool" else learner,
         loss=loss,
         average=average,
         settings=_settings(set or []),

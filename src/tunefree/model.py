@@ -238,9 +238,8 @@ class Model:
             zip(self.linears, predictions, strict=False),
             len(y),
         )
-        counted = np.zeros(len(y)) if again else judged
         for bank, span in self._spans():
-            bank.learn(X, y, weight, counted, predictions[span])
+            bank.learn(X, y, weight, judged, predictions[span])
         self._judge_late(later)
         return later(self._judge, self.objective, X, y, judged, predictions, again)
 

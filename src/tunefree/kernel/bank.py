@@ -160,7 +160,8 @@ class Bank:
         X : block of rows
         y, weight : (n,) arrays
         counted : (n,) array
-            Weights with which rows enter calibration and certificates; 0 for rows learned before.
+            Weights with which rows teach calibration, and enter certificates if they are learned; 0 for rows learned
+            before.
         predictions : (M, n, K) array
             Is written: what each learner predicted before it learned the row; NaN while the bank sleeps.
         busy : list of int, optional

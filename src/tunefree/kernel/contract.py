@@ -110,7 +110,7 @@ def learn_rows(
                 lags[k, t] = coefficients[k, t] * average.clocks[k]
             end_round(state)
         respond(before, margins)
-        if counted[i] > 0.0:
+        if counted[i] > 0.0 and weight[i] > 0.0:
             note(record, before, y[i], counted[i], margins, gradient)
     return objective
 
