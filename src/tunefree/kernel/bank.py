@@ -59,7 +59,7 @@ class Function:
             raise ModelError(f"{setting.learner} has no setting among {', '.join(own)}") from None
         average = contract.Average.create(n_outputs, setting.settings.get("growth", 0.0))
         made = calibration.Calibration.create(n_classes) if n_classes is not None else None
-        return cls(setting, state, average, contract.Record.create(), objective, made)
+        return cls(setting, state, average, contract.Record.create(n_outputs), objective, made)
 
     @property
     def name(self) -> str:
@@ -308,6 +308,8 @@ class Bank:
         own = [self.functions[m] for m in busy]
         self.expansion.restart_averages(busy, np.array([function.average.clocks for function in own]))
         for function in own:
+            if hasattr(function.state, "norms") and np.isnan(function.record.norms).any():
+                function.record.norms[:] = function.state.norms
             function.average.shares[()] = function.average.rounds[()] = 0.0
 
     def recalibrate(self, X: Any, codes: np.ndarray, weight: np.ndarray, rounds: int, chosen: list[int]) -> None:
@@ -340,9 +342,8 @@ class Bank:
             self.waiting = [rows._replace(y=np.where(rows.y > 0, 1.0, 0.0)) for rows in self.waiting]
         self.n_outputs = n_outputs
         for function in self.functions:
-            function.state, function.average = (
-                spread(state, np.abs(placed)) for state in (function.state, function.average)
-            )
+            known = function.state, function.average, function.record
+            function.state, function.average, function.record = (spread(state, np.abs(placed)) for state in known)
             function.objective = objective
             if function.calibration is not None:
                 function.calibration = calibration.grown(function.calibration, n_classes)

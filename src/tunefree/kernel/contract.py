@@ -61,11 +61,13 @@ class Record(NamedTuple):
     squares: np.ndarray  # () sum of h |s|^2 / (2 smoothness)
     weight: np.ndarray  # () sum of h
     rounds: np.ndarray  # ()
+    norms: np.ndarray  # (K,) squared norms of the sums of slopes when the pass was over; not a number before
 
     @classmethod
-    def create(cls) -> Record:
+    def create(cls, n_outputs: int) -> Record:
         """Of no rows."""
-        return cls(*(np.zeros(()) for _ in range(5)))
+        loss, inner, squares, weight, rounds = (np.zeros(()) for _ in range(5))
+        return cls(loss, inner, squares, weight, rounds, np.full(n_outputs, np.nan))
 
 
 class Average(NamedTuple):
