@@ -67,7 +67,10 @@ class Pooled(LinearEstimator):
             self._teach(X, y, drawn, self._learned.model, [m for m, most in enumerate(kept) if most >= number])
             self.t_ += len(drawn.row)
         self._learned.settle()
-        self._learned.model.calibrate_like(model)
+        scalings = dict(zip(map(repr, model.roster), found.scalings, strict=True))
+        for bank in self._learned.model.banks:
+            for function in bank.functions:
+                function.calibration = scalings[repr(function.setting)]
         self.passes_, self.n_iter_ = kept, max(kept)
 
     def _search(self, X: Any, y: np.ndarray, drawn: validation.Rounds, model: Model, random: Any) -> Found:

@@ -81,6 +81,8 @@ class Function:
         for name in ("state", "average", "record", "calibration"):
             if getattr(self, name) is not None:
                 setattr(self, name, filled(name, getattr(self, name), arrays, saved["scalars"]))
+        if "calibration.slopes" in arrays:
+            self.calibration = calibration.Scaling(arrays["calibration.slopes"], arrays["calibration.offsets"])
         self.objective = self.objective._replace(**saved["objective"])
 
     @property
@@ -312,15 +314,14 @@ class Bank:
                 function.record.norms[:] = function.state.norms
             function.average.shares[()] = function.average.rounds[()] = 0.0
 
-    def recalibrate(self, X: Any, codes: np.ndarray, weight: np.ndarray, rounds: int, chosen: list[int]) -> None:
-        """Learn calibration from rows that are never learned, so often that it has seen so many rounds."""
+    def recalibrate(self, X: Any, codes: np.ndarray, weight: np.ndarray, chosen: list[int]) -> None:
+        """Find the log-odds of some learners' margins from rows that are never learned."""
         self.settle()
-        margins, order = self.margins(X), np.arange(max(rounds, len(codes))) % max(len(codes), 1)
+        margins = self.margins(X)
         for m in chosen:
             own = self.functions[m]
             if own.calibration is not None:
-                own.calibration = calibration.Calibration.create(own.calibration.n_classes)
-                calibration.learn(own.calibration, margins[m][order], codes[order], weight[order])
+                own.calibration = calibration.fitted(margins[m], codes, weight, own.calibration.n_classes)
 
     def keep(self, stays: list[int]) -> None:
         """Let go of all learners but some."""
