@@ -332,6 +332,8 @@ class Model:
         shares = {member.name: float(share) for member, share in zip(self.members, means, strict=True)}
         self.history.append({"rows": rounds, "shares": shares})
         stays = (means >= NEGLIGIBLE) | (means >= np.sort(means)[-min(FEWEST_MEMBERS, len(means))])
+        for bank, span in self._spans():
+            stays[span] |= bank.next_widths(means[span]) & stays[span].any()
         first = np.where(
             [is_kernel(setting.learner) for setting in self.roster], FIRST_FAREWELL_OF_KERNELS, FIRST_FAREWELL
         )

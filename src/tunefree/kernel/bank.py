@@ -323,6 +323,11 @@ class Bank:
             if own.calibration is not None:
                 own.calibration = calibration.fitted(margins[m], codes, weight, own.calibration.n_classes)
 
+    def next_widths(self, shares: np.ndarray) -> np.ndarray:
+        """Whether a learner's kernel is the next narrower one to that of the largest share, which more rows may need."""
+        exponents = np.array([function.exponent for function in self.functions])
+        return exponents == exponents[np.argmax(shares)] + 1
+
     def keep(self, stays: list[int]) -> None:
         """Let go of all learners but some."""
         self._read = None
