@@ -488,7 +488,7 @@ class Model:
         roster = [Setting(**setting) for setting in header["roster"]]
         plain = {name: header[name] for name in _PLAIN}
         risks = {name: Progressive(**risk) for name, risk in header["risks"].items()}
-        choice = Choice(**header["choice"])
+        choice = Choice.restored(header["choice"])
         model = cls(**plain, tally=Tally(**header["tally"]), roster=roster, risks=risks, choice=choice)
         for m, (member, saved) in enumerate(zip(model.linears, header["members"], strict=True)):
             member.restore(_named(arrays, f"{m}."), saved)

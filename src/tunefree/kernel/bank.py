@@ -16,6 +16,7 @@ import numpy as np
 from tunefree import calibration, looking, views
 from tunefree.errors import ModelError
 from tunefree.kernel import contract, kernels
+from tunefree.kernel.engine import at_hand, engine_of
 from tunefree.kernel.expansion import Expansion
 from tunefree.kernel.learners import ALL
 from tunefree.kernel.points import BLOCK, as_matrix, points
@@ -36,12 +37,18 @@ class Choice(NamedTuple):
     degree: int = 3
     constant: float = 1.0
     double: bool = False  # compute in double precision
+    device: str | None = None  # where PyTorch computes ("cuda", "cpu"); None for compiled code on the processor
 
     def plain(self) -> dict[str, Any]:
         """As JSON can hold it."""
         if callable(self.name):
             raise ModelError("a model with a kernel given as a function cannot be saved; name a kernel, or predict now")
         return self._asdict()
+
+    @classmethod
+    def restored(cls, saved: dict[str, Any]) -> Choice:
+        """The choice that :meth:`plain` wrote down, on a machine that may have other devices."""
+        return cls(**{**saved, "device": at_hand(saved.get("device"))})
 
 
 @dataclass
@@ -120,6 +127,7 @@ class Bank:
         average: bool,
     ) -> None:
         self.choice, self.average, self.n_outputs = choice, average, n_outputs
+        engine_of(choice.device)  # what is wrong with it shows now, not after the first rows
         self.functions = [Function.create(setting, n_outputs, objective, n_classes) for setting in settings]
         self.view: Any = None
         self.gamma = 0.0  # of width 1, once it is settled
@@ -218,7 +226,7 @@ class Bank:
         targets = np.concatenate([y for _, y, _ in waiting])
         self.gamma = self.choice.gamma or self._median([X for X, _, _ in waiting], targets)
         kernel, steps = self._ladder()
-        self.expansion = Expansion(kernel, steps, self.n_outputs, self._points(waiting[0][0]))
+        self.expansion = Expansion(kernel, steps, self.n_outputs, self._points(waiting[0][0]), self.choice.device)
         everyone = list(range(len(self.functions)))
         for X, y, weight in waiting:
             scratch = np.empty((len(everyone), len(y), self.n_outputs))
@@ -304,6 +312,12 @@ class Bank:
                 own.calibration = calibration.Calibration.create(own.calibration.n_classes)
                 calibration.learn(own.calibration, margins[m][order], codes[order], weight[order])
 
+    def move(self, device: str | None) -> None:
+        """Compute elsewhere from now on; functions stay what they are."""
+        self.choice = self.choice._replace(device=device)
+        if self.expansion is not None:
+            self.expansion.move(device)
+
     def keep(self, stays: list[int]) -> None:
         """Let go of all learners but some."""
         self._read = None
@@ -370,7 +384,7 @@ class Bank:
                 )
                 self.view = filled("view", views.ALL[self.view_name].create(n_columns), arrays, {})
             own = {name.removeprefix("expansion."): a for name, a in arrays.items() if name.startswith("expansion.")}
-            self.expansion = Expansion.restore(*self._ladder(), own)
+            self.expansion = Expansion.restore(*self._ladder(), own, self.choice.device)
 
 
 def spread(state: Any, placed: np.ndarray) -> Any:
