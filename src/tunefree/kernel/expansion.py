@@ -103,10 +103,11 @@ class Expansion:
         self._make_room(self.n + len(new))
         self.store = joined(self.store, self.n, self.block, np.array(new, np.int64))
         self.n += len(new)
+        places_of_active = np.array(found, np.int64)
+        columns: Any = np.s_[:, :, places_of_active]
         for at, own in ((self.coefficients, self.open_coefficients), (self.lags, self.open_lags)):
-            for place, i in zip(found, active.tolist(), strict=True):  # a place may come twice
-                at[:, :, place] += own[:, :, i]
-        self.engine.changed(self.block, active, np.array(found, np.int64), self.open_coefficients)
+            np.add.at(at, columns, own[:, :, active])  # a place may come twice
+        self.engine.changed(self.block, active, places_of_active, self.open_coefficients)
         self.open_coefficients[:] = self.open_lags[:] = 0.0
         self.block, self.filled = joined(nothing(self.block, None), 0, self.block, np.arange(0)), 0
 

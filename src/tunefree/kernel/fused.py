@@ -80,7 +80,7 @@ def absolute_distances(rows: Any, points: Any) -> Any:
     (n_rows, n_features), n = rows.shape, len(points)
     found = rows.new_empty((n_rows, n))
     with torch.cuda.device_of(rows):
-        _absolute_distances[(triton.cdiv(n_rows, ROWS_APART), triton.cdiv(n, POINTS_APART))](
+        _absolute_distances[(triton.cdiv(n, POINTS_APART), triton.cdiv(n_rows, ROWS_APART))](
             rows, points, found, n_rows, n, n_features, ROWS_APART, POINTS_APART
         )
     return found
@@ -90,8 +90,8 @@ def absolute_distances(rows: Any, points: Any) -> Any:
 def _absolute_distances(
     rows, points, found, n_rows, n, N_FEATURES: tl.constexpr, ROWS: tl.constexpr, POINTS: tl.constexpr
 ):
-    row = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
-    point = (tl.program_id(1) * POINTS + tl.arange(0, POINTS)).to(tl.int64)
+    row = (tl.program_id(1) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
+    point = (tl.program_id(0) * POINTS + tl.arange(0, POINTS)).to(tl.int64)
     in_rows, in_points = row < n_rows, point < n
     total = tl.zeros((ROWS, POINTS), dtype=tl.float32)
     for j in range(N_FEATURES):

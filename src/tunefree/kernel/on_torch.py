@@ -182,7 +182,7 @@ class OnTorch:
             since, busy = self._coming.since, self._coming.busy
             values, norms = laid_out(block, since.width)[active], block.norms[active]
             since.extend(Rows(self._tensor(values, since), self._tensor(norms, since)))
-            own = coefficients[np.ix_(busy, range(coefficients.shape[1]), active)]
+            own = coefficients[busy][:, :, active]
             since.coefficients[:, :, since.n - len(active) : since.n] = self._tensor(own, since)
 
     def values(self, functions: Functions, rows: Any) -> np.ndarray:
