@@ -37,7 +37,7 @@ class KernelEstimator(LinearEstimator):
 
     def _choice(self) -> Choice:
         gamma = 0.0 if self.gamma in GAMMAS else float(self.gamma)
-        return Choice(self.kernel, gamma, self.degree, float(self.coef0), self.precision == "double")
+        return Choice(self.kernel, gamma, self.degree, float(self.coef0), self.precision == "double", self.device)
 
     def _view(self) -> str:
         return "raw" if self.kernel == "precomputed" else self.view
@@ -139,6 +139,8 @@ class KernelPiSTOLClassifier(KernelEstimator, LinearClassifier):
         Predict with the average of the functions of the last pass instead of the last function.
     precision : {"single", "double"}, default="single"
         Of kernel values.
+    device : str, optional
+        Where PyTorch computes sums over the support, ``"cuda"`` or ``"cpu"``; by default compiled code does.
     shuffle : bool, default=True
         Whether ``fit`` takes the rows in random order, new in each epoch.
     random_state : int, RandomState instance or None, default=0
@@ -197,6 +199,7 @@ class KernelPiSTOLClassifier(KernelEstimator, LinearClassifier):
         epochs: int = 5,
         average: bool = True,
         precision: str = "single",
+        device: str | None = None,
         shuffle: bool = True,
         random_state: Any = 0,
         class_weight: Any = None,
@@ -213,6 +216,7 @@ class KernelPiSTOLClassifier(KernelEstimator, LinearClassifier):
         self.epochs = epochs
         self.average = average
         self.precision = precision
+        self.device = device
         self.shuffle = shuffle
         self.random_state = random_state
         self.class_weight = class_weight
@@ -252,6 +256,8 @@ class KernelPiSTOLRegressor(KernelEstimator, LinearRegressor):
         Predict with the average of the functions of the last pass instead of the last function.
     precision : {"single", "double"}, default="single"
         Of kernel values.
+    device : str, optional
+        Where PyTorch computes sums over the support, ``"cuda"`` or ``"cpu"``; by default compiled code does.
     shuffle : bool, default=True
         Whether ``fit`` takes the rows in random order, new in each epoch.
     random_state : int, RandomState instance or None, default=0
@@ -306,6 +312,7 @@ class KernelPiSTOLRegressor(KernelEstimator, LinearRegressor):
         epochs: int = 5,
         average: bool = True,
         precision: str = "single",
+        device: str | None = None,
         shuffle: bool = True,
         random_state: Any = 0,
         warm_start: bool = False,
@@ -321,6 +328,7 @@ class KernelPiSTOLRegressor(KernelEstimator, LinearRegressor):
         self.epochs = epochs
         self.average = average
         self.precision = precision
+        self.device = device
         self.shuffle = shuffle
         self.random_state = random_state
         self.warm_start = warm_start

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tunefree.estimators import validation
 from tunefree.estimators.base import LinearClassifier, LinearEstimator, LinearRegressor
+from tunefree.kernel.bank import Choice
 from tunefree.model import Model
 from tunefree.pool import Setting, without
 from tunefree.roster import is_kernel
@@ -33,9 +34,13 @@ class Pooled(LinearEstimator):
     epochs: Any
     passes_: list[int]
     kernel: bool
+    device: str | None
 
     def _learner(self) -> tuple[str, dict[str, float]]:
         return "kernel-pool" if self.kernel else "pool", {}
+
+    def _choice(self) -> Choice:
+        return Choice(device=self.device)
 
     def _check_parameters(self) -> None:
         if self.epochs != "auto":
@@ -122,7 +127,7 @@ def _pays(setting: Setting, share: float) -> bool:
 
 def _settings_of(model: Model) -> dict[str, Any]:
     """What makes a model like this that has seen nothing."""
-    names = ("task", "learner", "loss", "n_features")
+    names = ("task", "learner", "loss", "n_features", "choice")
     return {name: getattr(model, name) for name in names} | {"classes": list(model.classes)}
 
 
@@ -142,6 +147,8 @@ class TuneFreeClassifier(Pooled, LinearClassifier):
         Whether kernels of many widths (and two views of the rows) learn with the linear members, by PiSTOL [2]_. Then
         the model is rarely worse than a support vector machine whose C and gamma were searched for; time and memory
         grow with the number of rows that have little margin.
+    device : str, optional
+        Where PyTorch computes kernels, ``"cuda"`` or ``"cpu"``; by default compiled code does.
     epochs : "auto" or int, default="auto"
         Passes over the rows in ``fit``. With ``"auto"`` a tenth of the rows is held out while the number is found,
         then all rows are learned. Fewer than 40 rows are learned ten times; a ``fit`` that goes on (``warm_start``)
@@ -203,6 +210,7 @@ class TuneFreeClassifier(Pooled, LinearClassifier):
         *,
         loss: str = "logistic",
         kernel: bool = False,
+        device: str | None = None,
         epochs: Any = "auto",
         fit_intercept: bool = True,
         shuffle: bool = True,
@@ -212,6 +220,7 @@ class TuneFreeClassifier(Pooled, LinearClassifier):
     ) -> None:
         self.loss = loss
         self.kernel = kernel
+        self.device = device
         self.epochs = epochs
         self.fit_intercept = fit_intercept
         self.shuffle = shuffle
@@ -237,6 +246,8 @@ class TuneFreeRegressor(Pooled, LinearRegressor):
         Whether kernels of many widths (and two views of the rows) learn with the linear members, by PiSTOL [2]_. Then
         the model is rarely worse than a support vector machine whose C and gamma were searched for; time and memory
         grow with the number of rows that have little margin.
+    device : str, optional
+        Where PyTorch computes kernels, ``"cuda"`` or ``"cpu"``; by default compiled code does.
     epochs : "auto" or int, default="auto"
         Passes over the rows in ``fit``. With ``"auto"`` a tenth of the rows is held out while the number is found,
         then all rows are learned. Fewer than 40 rows are learned ten times; a ``fit`` that goes on (``warm_start``)
@@ -286,6 +297,7 @@ class TuneFreeRegressor(Pooled, LinearRegressor):
         *,
         loss: str = "square",
         kernel: bool = False,
+        device: str | None = None,
         epochs: Any = "auto",
         shuffle: bool = True,
         random_state: Any = 0,
@@ -293,6 +305,7 @@ class TuneFreeRegressor(Pooled, LinearRegressor):
     ) -> None:
         self.loss = loss
         self.kernel = kernel
+        self.device = device
         self.epochs = epochs
         self.shuffle = shuffle
         self.random_state = random_state

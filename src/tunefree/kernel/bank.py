@@ -16,6 +16,7 @@ import numpy as np
 from tunefree import calibration, looking, views
 from tunefree.errors import ModelError
 from tunefree.kernel import contract, kernels
+from tunefree.kernel.engine import at_hand, engine_of
 from tunefree.kernel.expansion import Expansion
 from tunefree.kernel.learners import ALL
 from tunefree.kernel.points import BLOCK, as_matrix, points
@@ -36,6 +37,12 @@ class Choice(NamedTuple):
     degree: int = 3
     constant: float = 1.0
     double: bool = False  # compute in double precision
+    device: str | None = None  # where PyTorch computes ("cuda", "cpu"); None for compiled code on the processor
+
+    @classmethod
+    def restored(cls, saved: dict[str, Any]) -> Choice:
+        """The choice that was saved, on a machine that may have other devices."""
+        return cls(**{**saved, "device": at_hand(saved.get("device"))})
 
 
 @dataclass
@@ -125,6 +132,7 @@ class Bank:
         average: bool,
     ) -> None:
         self.choice, self.average, self.n_outputs = choice, average, n_outputs
+        engine_of(choice.device)  # what is wrong with it shows now, not after the first rows
         self.functions = [Function.create(setting, n_outputs, objective, n_classes) for setting in settings]
         self.view: Any = None
         self.gamma = 0.0  # of width 1, once it is settled
@@ -237,7 +245,7 @@ class Bank:
         y, counted = (np.concatenate([getattr(rows, name) for rows in waiting]) for name in ("y", "counted"))
         self.gamma = self.choice.gamma or self._median([rows.X for rows in waiting], y)
         kernel, steps = self._ladder()
-        self.expansion = Expansion(kernel, steps, self.n_outputs, self._points(waiting[0].X))
+        self.expansion = Expansion(kernel, steps, self.n_outputs, self._points(waiting[0].X), self.choice.device)
         everyone, predicted = list(range(len(self.functions))), []
         for rows in waiting:
             predicted.append(np.empty((len(everyone), len(rows.y), self.n_outputs)))
@@ -324,9 +332,15 @@ class Bank:
                 own.calibration = calibration.fitted(margins[m], codes, weight, own.calibration.n_classes)
 
     def next_widths(self, shares: np.ndarray) -> np.ndarray:
-        """Whether a learner's kernel is the next narrower one to that of the largest share, which more rows may need."""
+        """Whether a learner's kernel is the next narrower one to the leader's, which more rows may need."""
         exponents = np.array([function.exponent for function in self.functions])
         return exponents == exponents[np.argmax(shares)] + 1
+
+    def move(self, device: str | None) -> None:
+        """Compute elsewhere from now on; functions stay what they are."""
+        self.choice = self.choice._replace(device=device)
+        if self.expansion is not None:
+            self.expansion.move(device)
 
     def keep(self, stays: list[int]) -> None:
         """Let go of all learners but some."""
@@ -394,7 +408,7 @@ class Bank:
                 )
                 self.view = filled("view", views.ALL[self.view_name].create(n_columns), arrays, {})
             own = {name.removeprefix("expansion."): a for name, a in arrays.items() if name.startswith("expansion.")}
-            self.expansion = Expansion.restore(*self._ladder(), own)
+            self.expansion = Expansion.restore(*self._ladder(), own, self.choice.device)
 
 
 def spread(state: Any, placed: np.ndarray) -> Any:
