@@ -21,6 +21,7 @@ _WHERE = {
     "OnlineRegressor": "tunefree.estimators.online",
     "KernelPiSTOLClassifier": "tunefree.estimators.kernel",
     "KernelPiSTOLRegressor": "tunefree.estimators.kernel",
+    "KernelSGDClassifier": "tunefree.estimators.kernel_sgd",
     "IterativeRegularizationClassifier": "tunefree.estimators.path",
     "IterativeRegularizationRegressor": "tunefree.estimators.path",
     "PathDisplay": "tunefree.estimators.path_display",

@@ -24,7 +24,7 @@ from tunefree.errors import DataError, ModelError
 from tunefree.kernel.bank import Bank, Choice
 from tunefree.members import Member, joined, measured
 from tunefree.pool import Mixture, Setting, without
-from tunefree.roster import POOLS, check_choice, is_kernel, roster_of
+from tunefree.roster import CHOOSING, POOLS, check_choice, is_kernel, roster_of
 from tunefree.rows import n_rows, part
 from tunefree.targets import Labels, Tally, chosen, loss_of
 
@@ -107,7 +107,9 @@ class Model:
         for view in dict.fromkeys(setting.view for setting in kernels):
             self.banks.append(self._bank([setting for setting in kernels if setting.view == view]))
             self.members += self.banks[-1].functions
-        self.mixture = Mixture.create(len(self.members), 1.0 if self.task == "classification" else math.inf)
+        mixable = 1.0 if self.task == "classification" else math.inf
+        self.mixture = Mixture.create(len(self.members), mixable, follows=self.learner == CHOOSING)
+        self.farewells = self.farewells and self.learner != CHOOSING
         self.evidence = Evidence.create(self.n_features, self.n_outputs)
         self.risks = self.risks or {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
         if self._is_calibrated():
@@ -126,7 +128,7 @@ class Model:
 
     def _is_mixed(self) -> bool:
         """Whether predictions are those of a mixture; of classes its members then predict log-odds."""
-        return len(self.roster) > 1 or self.learner in POOLS
+        return (len(self.roster) > 1 or self.learner in POOLS) and self.learner != CHOOSING
 
     def _is_calibrated(self) -> bool:
         """Whether predictions are margins that are no log-odds."""
@@ -257,10 +259,9 @@ class Model:
     def _judge_late(self, later: Callable[..., Any]) -> None:
         """Judge the learners of banks by the rows that waited for these to settle, if there were no others."""
         late = [bank.late for bank in self.banks if bank.late is not None]
-        if len(late) == len(self.banks) and len(self.members) > 1 and not self.linears:
+        if late and len(late) == len(self.banks) and not self.linears:
             predictions = np.concatenate([predicted for _, _, predicted in late])
-            y, judged, _ = late[0]
-            later(passes.mix, self.mixture, self.objective, y, judged, predictions, np.empty_like(predictions[0]))
+            later(self._mix, self.objective, *late[0][:2], predictions)
         for bank in self.banks:
             bank.late = None
 
@@ -286,16 +287,21 @@ class Model:
         self, objective: Any, X: Any, y: np.ndarray, judged: np.ndarray, predictions: np.ndarray, again: bool
     ) -> tuple[np.ndarray, np.ndarray]:
         """Mix what members predicted, judge them by the targets, and keep what certificates are made of."""
-        mixed = np.nan_to_num(predictions[0], copy=False) if self.banks else predictions[0]
-        if len(predictions) > 1:
-            mixed = np.empty_like(predictions[0])
-            passes.mix(self.mixture, objective, y, judged, predictions, mixed)
-        if self.calibration is not None:
-            calibration.learn(self.calibration, mixed, y > 0 if self.n_outputs == 1 else y, judged)
+        mixed = self._mix(objective, y, judged, predictions)
         suffered = measured(objective, y, mixed)
         if not again:
             self._witness(objective, X, y, judged, mixed, suffered)
         return mixed, suffered
+
+    def _mix(self, objective: Any, y: np.ndarray, judged: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+        """Mix what members predicted, and judge them; rows of which all slept teach calibration nothing."""
+        told = np.where(np.isnan(predictions).all(axis=(0, 2)), 0.0, judged) if self.banks else judged
+        mixed = np.nan_to_num(predictions[0], copy=False) if len(predictions) == 1 else np.empty_like(predictions[0])
+        if len(predictions) > 1:
+            passes.mix(self.mixture, objective, y, judged, predictions, mixed)
+        if self.calibration is not None:
+            calibration.learn(self.calibration, mixed, y > 0 if self.n_outputs == 1 else y, told)
+        return mixed
 
     def _witness(
         self, objective: Any, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, suffered: np.ndarray

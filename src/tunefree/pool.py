@@ -63,13 +63,17 @@ class Mixture(NamedTuple):
     lowest: np.ndarray  # () least target so far (regression), in place
     highest: np.ndarray  # () greatest target so far (regression), in place
     missed: np.ndarray  # () cost of ranges of targets that the next one was beyond (regression), in place
+    losses: np.ndarray  # (N,) total loss of each member, in place
+    follows: float  # 1 if all of the share is the leader's, the member with the least total loss; else 0
 
     @classmethod
-    def create(cls, n_members: int, mixable: float) -> Mixture:
+    def create(cls, n_members: int, mixable: float, follows: bool = False) -> Mixture:
         """Equal shares; ``mixable``, the rate to begin with, is 1 for log-loss, infinite where no good one is known."""
+        losses, follows_leader = np.zeros(n_members), float(follows)
         equal = np.full(n_members, 1.0 / n_members)
         rounds, gaps, dealt, missed, rate = *(np.zeros(()) for _ in range(4)), np.array(mixable)
-        return cls(equal, equal.copy(), rounds, rate, gaps, dealt, np.array(math.inf), np.array(-math.inf), missed)
+        lowest, highest = np.array(math.inf), np.array(-math.inf)
+        return cls(equal, equal.copy(), rounds, rate, gaps, dealt, lowest, highest, missed, losses, follows_leader)
 
 
 def excess(mixture: Mixture, members: int) -> float:
@@ -78,6 +82,7 @@ def excess(mixture: Mixture, members: int) -> float:
     For log-loss with sample weights up to 1 it is ln N + ln (T + 1), T the rounds: the price of not knowing the best
     member and that of a share for newcomers. Else it is known only after the pass: the gaps between mixtures and their
     mix losses, both prices over the rate that was reached, and what targets beyond the range of earlier ones cost.
+    Following the leader has no such bound.
 
     Parameters
     ----------
@@ -85,6 +90,8 @@ def excess(mixture: Mixture, members: int) -> float:
     members : int
         With how many it began.
     """
+    if mixture.follows > 0.0:
+        return math.inf
     if mixture.rate[()] == math.inf:
         return float(mixture.missed[()])
     return float(mixture.missed[()] + mixture.gaps[()] + math.log(members) / mixture.rate[()] + mixture.dealt[()])
@@ -97,7 +104,7 @@ def without(mixture: Mixture, stays: np.ndarray) -> Mixture:
     the rounds before.
     """
     shares, means = mixture.shares[stays], mixture.means[stays]
-    return mixture._replace(shares=shares / shares.sum(), means=means / means.sum())
+    return mixture._replace(shares=shares / shares.sum(), means=means / means.sum(), losses=mixture.losses[stays])
 
 
 @generic
@@ -216,6 +223,10 @@ def judge(mixture, losses, loss):
     for m in range(len(losses)):
         losses[m] = min(losses[m], TOO_MUCH)
         best, worst = min(best, losses[m]), max(worst, losses[m])
+        mixture.losses[m] = min(mixture.losses[m] + losses[m], TOO_MUCH)
+    if mixture.follows > 0.0:
+        follow(mixture)
+        return
     if mixture.rate[()] == math.inf and worst > best:
         mixture.rate[()] = min(math.log(len(losses)) / (worst - best), TOO_MUCH)
     if mixture.rate[()] < math.inf:
@@ -225,6 +236,14 @@ def judge(mixture, losses, loss):
     weight = pace(mixture.rounds[()])
     for m in range(len(losses)):
         mixture.means[m] += weight * (mixture.shares[m] - mixture.means[m])
+
+
+@compiled.inline
+def follow(mixture):
+    """Give the member with the least total loss, the first of several, all of the share."""
+    leader = np.argmin(mixture.losses)
+    for m in range(len(mixture.shares)):
+        mixture.shares[m] = mixture.means[m] = 1.0 if m == leader else 0.0
 
 
 @compiled.inline

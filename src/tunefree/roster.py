@@ -14,6 +14,8 @@ from tunefree.targets import loss_of
 POOLS = ("pool", "kernel-pool")
 WIDTHS = tuple(2.0**exponent for exponent in range(-2, 7))  # times the median rule's gamma
 KERNEL_VIEWS = ("steady", "level")
+CHOOSING = "kernel-regularized-sgd"  # of several, the one with the least progressive loss predicts alone
+PENALTIES = (0.1, 0.01, 0.001, 0.0001)  # lambda in the experiments of Nitanda, Suzuki 2019
 
 
 def is_kernel(learner: str) -> bool:
@@ -34,6 +36,11 @@ def roster_of(learner: str, settings: dict[str, float], view: str) -> list[Setti
     if learner == "kernel-pool":
         of_kernels = [ladder("kernel-pistol", {"growth": 1.0}, seen) for seen in KERNEL_VIEWS]
         return [*MEMBERS, *(setting for settings in of_kernels for setting in settings)]
+    if learner == CHOOSING:
+        widths = [settings["width"]] if "width" in settings else WIDTHS
+        penalties = [settings["penalty"]] if "penalty" in settings else PENALTIES
+        both = [{"width": width, "penalty": penalty} for width in widths for penalty in penalties]
+        return [Setting(learner, {**settings, **chosen}, view) for chosen in both]
     if is_kernel(learner) and "width" not in settings:
         return ladder(learner, settings, view)
     return [Setting(learner, settings, view)]

@@ -85,8 +85,9 @@ class Tally:
         """Add a batch; sums run row by row, so that they do not depend on where batches are cut."""
         self.rows += len(weight)
         self.weight = _running(self.weight, weight)
-        self.loss = _running(self.loss, weight * suffered)
-        self.errors = _running(self.errors, weight * errors)
+        with np.errstate(over="ignore"):
+            self.loss = _running(self.loss, weight * suffered)
+            self.errors = _running(self.errors, weight * errors)
 
     def mean_loss(self) -> float:
         return self.loss / self.weight if self.weight > 0 else 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tunefree.estimators.kernel import KernelPiSTOLClassifier, KernelPiSTOLRegressor
+from tunefree.estimators.kernel_sgd import KernelSGDClassifier
 from tunefree.estimators.linear import PiSTOLClassifier, PiSTOLRegressor, ScInOLClassifier, ScInOLRegressor
 from tunefree.estimators.online import OnlineClassifier, OnlineRegressor
 from tunefree.estimators.path import IterativeRegularizationClassifier, IterativeRegularizationRegressor
@@ -14,6 +15,7 @@ __all__ = [
     "IterativeRegularizationRegressor",
     "KernelPiSTOLClassifier",
     "KernelPiSTOLRegressor",
+    "KernelSGDClassifier",
     "OnlineClassifier",
     "OnlineRegressor",
     "PathDisplay",

@@ -26,6 +26,7 @@ class KernelEstimator(LinearEstimator):
     kernel: Any
     gamma: Any
     view: str
+    _gammas = GAMMAS  # those with a name
 
     def _learner(self) -> tuple[str, dict[str, float]]:
         loss = loss_of(self._task, str(self.loss))
@@ -36,7 +37,7 @@ class KernelEstimator(LinearEstimator):
         return "kernel-pistol", settings | ({} if is_ladder else {"width": 1.0})
 
     def _choice(self) -> Choice:
-        gamma = 0.0 if self.gamma in GAMMAS else float(self.gamma)
+        gamma = 0.0 if isinstance(self.gamma, str) else float(self.gamma)
         return Choice(self.kernel, gamma, self.degree, float(self.coef0), self.precision == "double", self.device)
 
     def _view(self) -> str:
@@ -46,8 +47,9 @@ class KernelEstimator(LinearEstimator):
         super()._check_parameters()
         if not isinstance(self.gamma, str):
             validation.positive(gamma=self.gamma)
-        elif self.gamma not in GAMMAS:
-            raise ValueError(f"gamma must be a number above 0, 'ladder' or 'median', not {self.gamma!r}")
+        elif self.gamma not in self._gammas:
+            names = " or ".join(repr(name) for name in self._gammas)
+            raise ValueError(f"gamma must be a number above 0, {names}, not {self.gamma!r}")
         if self.view not in VIEWS:
             raise ValueError(f"view must be one of {', '.join(VIEWS)}, not {self.view!r}")
         if self.precision not in ("single", "double"):

@@ -15,7 +15,7 @@ import numpy as np
 
 from tunefree import calibration, looking, views
 from tunefree.errors import ModelError
-from tunefree.kernel import contract, kernels
+from tunefree.kernel import contract, kernels, starting
 from tunefree.kernel.engine import at_hand, engine_of
 from tunefree.kernel.expansion import Expansion
 from tunefree.kernel.learners import ALL
@@ -66,7 +66,8 @@ class Function:
             raise ModelError(f"{setting.learner} has no setting among {', '.join(own)}") from None
         average = contract.Average.create(n_outputs, setting.settings.get("growth", 0.0))
         made = calibration.Calibration.create(n_classes) if n_classes is not None else None
-        return cls(setting, state, average, contract.Record.create(n_outputs), objective, made)
+        heeded = contract.heeded(state, objective)
+        return cls(setting, state, average, contract.Record.create(n_outputs), heeded, made)
 
     @property
     def name(self) -> str:
@@ -189,9 +190,9 @@ class Bank:
         if self.expansion is not None and start < len(y):
             rest = self._points(part(X, start, n_rows(X)))
             chosen = list(range(len(self.functions))) if busy is None else busy
-            self._learn(rest, y[start:], weight[start:], counted[start:], predictions[:, start:], chosen)
+            self.learn_points(rest, y[start:], weight[start:], counted[start:], predictions[:, start:], chosen)
 
-    def _learn(
+    def learn_points(
         self,
         rows: Any,
         y: np.ndarray,
@@ -200,7 +201,7 @@ class Bank:
         predictions: np.ndarray,
         busy: list[int],
     ) -> None:
-        """Learn points, block by block."""
+        """Learn points, block by block; see :meth:`learn`."""
         expansion = self.expansion
         margins = np.zeros((len(self.functions), len(y), self.n_outputs))
         start = 0
@@ -212,15 +213,25 @@ class Bank:
             for m in busy:
                 own = self.functions[m]
                 own.objective = contract.learn_rows(
-                    own.state, own.average, own.record, own.objective, values[m], known[:, m], first,
+                    own.state, own.average, own.record, own.objective, values[expansion.steps[m]], known[:, m], first,
                     y[here], weight[here], counted[here],
                     expansion.open_coefficients[m], expansion.open_lags[m], margins[m, here],
                 )  # fmt: skip
             if expansion.filled == BLOCK:
                 expansion.close()
+                self._take_factors(busy)
             start = stop
         for m in busy:
             predictions[m] = self._calibrated(self.functions[m], margins[m], y, counted)
+
+    def _take_factors(self, busy: list[int]) -> None:
+        """Take factors that have become small into the coefficients, before their numbers leave the range."""
+        for m in busy:
+            own = self.functions[m]
+            factors = contract.give_up(own.state)
+            if factors is not None:
+                self.expansion.fold(m, factors, own.average.clocks)
+                own.average.clocks[:] = 0.0
 
     def _calibrated(self, own: Function, margins: np.ndarray, y: np.ndarray, counted: np.ndarray) -> np.ndarray:
         """Margins as they are predicted, from which rows that count teach calibration."""
@@ -246,10 +257,11 @@ class Bank:
         self.gamma = self.choice.gamma or self._median([rows.X for rows in waiting], y)
         kernel, steps = self._ladder()
         self.expansion = Expansion(kernel, steps, self.n_outputs, self._points(waiting[0].X), self.choice.device)
+        starting.settle_learners(self, [(self._points(rows.X), rows.y, rows.weight) for rows in waiting])
         everyone, predicted = list(range(len(self.functions))), []
         for rows in waiting:
             predicted.append(np.empty((len(everyone), len(rows.y), self.n_outputs)))
-            self._learn(self._points(rows.X), *rows[1:], predicted[-1], everyone)
+            self.learn_points(self._points(rows.X), *rows[1:], predicted[-1], everyone)
         self.late = y, counted, np.concatenate(predicted, axis=1)
 
     def _median(self, waiting: list[Any], targets: np.ndarray) -> float:
@@ -264,11 +276,9 @@ class Bank:
         return kernels.kernel_of(self.choice.name, gamma, self.choice.degree, self.choice.constant)
 
     def _ladder(self) -> tuple[Any, np.ndarray]:
-        """The kernel of least gamma, and the learner at each step of the ladder of widths, or -1."""
-        exponents = [function.exponent for function in self.functions]
-        steps = np.full(max(exponents) - min(exponents) + 1, -1)
-        steps[np.array(exponents) - min(exponents)] = np.arange(len(exponents))
-        return self._kernel(self.gamma * 2.0 ** min(exponents)), steps
+        """The kernel of least gamma, and the step of each learner on the ladder of widths."""
+        exponents = np.array([function.exponent for function in self.functions])
+        return self._kernel(self.gamma * 2.0 ** float(exponents.min())), exponents - exponents.min()
 
     def _shown(self, X: Any) -> Any:
         return X if self.view is None else looking.look(self.view, X, np.zeros(n_rows(X)))
@@ -298,12 +308,13 @@ class Bank:
 
     def _coefficients(self) -> tuple[np.ndarray, np.ndarray]:
         outputs = range(self.n_outputs)
+        factors = np.array([[contract.factor(f.state, k) for k in outputs] for f in self.functions])
         if not self.average:
-            return self.expansion.scaled(
-                np.array([[contract.factor(f.state, k) for k in outputs] for f in self.functions])
-            )
-        clocks = np.array([function.average.clocks for function in self.functions])
-        return self.expansion.averaged(clocks, np.array([function.average.shares[()] for function in self.functions]))
+            return self.expansion.scaled(factors)
+        to_come = np.array([contract.share_to_come(function.state) for function in self.functions])
+        clocks = np.array([function.average.clocks for function in self.functions]) + factors * to_come[:, None]
+        shares = np.array([function.average.shares[()] for function in self.functions]) + to_come
+        return self.expansion.averaged(clocks, shares)
 
     def _answer(self, own: Function, margins: np.ndarray) -> np.ndarray:
         """Margins as they are predicted."""
@@ -364,7 +375,7 @@ class Bank:
         for function in self.functions:
             known = function.state, function.average, function.record
             function.state, function.average, function.record = (spread(state, np.abs(placed)) for state in known)
-            function.objective = objective
+            function.objective = contract.heeded(function.state, objective)
             if function.calibration is not None:
                 function.calibration = calibration.grown(function.calibration, n_classes)
         if self.expansion is not None:

@@ -29,8 +29,8 @@ def evaluate(kernel: Any, steps: np.ndarray, block: Any, rows: tuple[int, int], 
     ----------
     kernel : kernel
         At the least gamma of the ladder.
-    steps : (S,) int array
-        For each step of the ladder the function with that width, or -1.
+    steps : (M,) int array
+        For each function its step on the ladder of widths; several may share one.
     block : points
         BLOCK of them, zeros where there are fewer.
     rows : (int, int)
@@ -48,14 +48,14 @@ def evaluate(kernel: Any, steps: np.ndarray, block: Any, rows: tuple[int, int], 
     n_functions, n_outputs, n = coefficients.shape
     n_tiles = -(-n // TILE)
     found = np.zeros((n_tiles, BLOCK, n_functions, n_outputs))
-    compact = in_compiled_code(kernel, block.values.dtype.type)
+    compact, rungs = in_compiled_code(kernel, block.values.dtype.type), rungs_of(steps)
 
     def of_tiles(first: int, stride: int) -> None:
         for t in range(first, n_tiles, stride):
             start, stop = t * TILE, min((t + 1) * TILE, n)
             tile = cut(store, start, start + TILE)
             numbers = pairs(tile, block, kernel)
-            weigh(compact, steps, numbers, block.norms, tile.norms, coefficients[:, :, start:stop], *rows, found[t])
+            weigh(compact, *rungs, numbers, block.norms, tile.norms, coefficients[:, :, start:stop], *rows, found[t])
 
     stride = min(os.cpu_count() or 1, n_tiles)
     with _one_thread_each():
@@ -63,8 +63,20 @@ def evaluate(kernel: Any, steps: np.ndarray, block: Any, rows: tuple[int, int], 
     return found.sum(axis=0)
 
 
+def rungs_of(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The functions (M,) by their steps, and where (S + 1,) those of each step begin among them.
+
+    Examples
+    --------
+    >>> rungs_of(np.array([2, 0, 2]))
+    (array([1, 0, 2]), array([0, 1, 1, 3]))
+    """
+    order = np.argsort(steps, kind="stable")
+    return order, np.searchsorted(steps[order], np.arange(steps.max(initial=-1) + 2))
+
+
 @compiled.summing
-def weigh(kernel, steps, numbers, norms, store_norms, coefficients, first, stop, found):
+def weigh(kernel, order, starts, numbers, norms, store_norms, coefficients, first, stop, found):
     """Add up kernel values of pairs (BLOCK, TILE) times coefficients (M, K, n), n <= TILE."""
     n_functions, n_outputs, n = coefficients.shape
     nothing = norms.dtype.type(0)
@@ -82,37 +94,35 @@ def weigh(kernel, steps, numbers, norms, store_norms, coefficients, first, stop,
             row, own = numbers[b, start : start + width], norms[b]
             for i in range(width):
                 values[i] = similarity(kernel, row[i], own, others[i])
-            for step in range(len(steps)):
-                m = steps[step]
-                if m >= 0:
+            for step in range(len(starts) - 1):
+                for m in order[starts[step] : starts[step + 1]]:
                     for k in range(n_outputs):
                         total = nothing
                         for i in range(width):
                             total += scaled[m, k, i] * values[i]
                         found[b, m, k] += total
-                if step + 1 < len(steps):
+                if step + 2 < len(starts):
                     for i in range(width):
                         values[i] = values[i] * values[i] if values[i] > tiny else nothing
 
 
-def ladder(kernel: Any, steps: np.ndarray, block: Any) -> np.ndarray:
-    """Kernel values (M, BLOCK, BLOCK) of a block's points among themselves, in double precision."""
+def ladder(kernel: Any, n_steps: int, block: Any) -> np.ndarray:
+    """Kernel values (S, BLOCK, BLOCK) of a block's points among themselves at every step, in double precision."""
     compact = in_compiled_code(kernel, np.float64)
     with _one_thread_each():
         numbers = pairs(block, block, kernel).astype(np.float64)
-    values = np.empty((int(steps.max()) + 1, BLOCK, BLOCK))
-    climb(compact, steps, numbers, block.norms.astype(np.float64), values)
+    values = np.empty((n_steps, BLOCK, BLOCK))
+    climb(compact, numbers, block.norms.astype(np.float64), values)
     return values
 
 
 @compiled.entry
-def climb(kernel, steps, numbers, norms, values):
+def climb(kernel, numbers, norms, values):
     for b in range(len(norms)):
         for i in range(b + 1):
             value = similarity(kernel, numbers[b, i], norms[b], norms[i])
-            for step in range(len(steps)):
-                if steps[step] >= 0:
-                    values[steps[step], b, i] = value
+            for step in range(len(values)):
+                values[step, b, i] = value
                 value = value * value if value > TINY else 0.0
 
 

@@ -53,6 +53,30 @@ def end_round(state: Any) -> None:
     raise TypeError(f"{type(state).__name__} is not a kernel learner")
 
 
+@generic
+def heeded(state: Any, objective: Any) -> Any:
+    """The objective as the learner wants it: with slopes clipped at the steepest before, or not."""
+    raise TypeError(f"{type(state).__name__} is not a kernel learner")
+
+
+@generic
+def settled(state: Any, objective: Any, largest: float, average: bool) -> Any:
+    """The state once the largest k(x, x) of the first rows is known, and whether averages are asked for."""
+    raise TypeError(f"{type(state).__name__} is not a kernel learner")
+
+
+@generic
+def share_to_come(state: Any) -> float:
+    """How much the function after the last round counts in the average; 0 if it does not."""
+    raise TypeError(f"{type(state).__name__} is not a kernel learner")
+
+
+@generic
+def give_up(state: Any) -> np.ndarray | None:
+    """Factors (K,) so small that they are to be taken into the coefficients; the state then has them no more."""
+    raise TypeError(f"{type(state).__name__} is not a kernel learner")
+
+
 class Record(NamedTuple):
     """What a learner's certificate is made of; all in place, over the rows counted."""
 

@@ -17,19 +17,13 @@ from tunefree.kernel.points import BLOCK, cut, joined, nothing, size
 
 
 class Functions(NamedTuple):
-    """Functions f_m = sum_i c_im k_m(x_i, .), of M widths and K outputs."""
+    """Functions f_m = sum_i c_im k_m(x_i, .), M of them with K outputs."""
 
     kernel: Any  # at the least gamma of the ladder
-    steps: np.ndarray  # (S,) for each step of the ladder the function with that width, or -1
+    steps: np.ndarray  # (M,) for each function its step on the ladder of widths; several may share one
     store: Any  # the points x_i, with room for more
     n: int  # how many there are
     coefficients: np.ndarray  # (M, K, n or more)
-
-    def steps_of(self, chosen: list[int]) -> np.ndarray:
-        """The ladder up to the last of some functions; they are counted as they are chosen."""
-        place = {m: i for i, m in enumerate(chosen)}
-        steps = np.array([place.get(m, -1) for m in self.steps.tolist()], np.int64)
-        return steps[: int(np.flatnonzero(steps >= 0).max(initial=-1)) + 1]
 
 
 class Coming(NamedTuple):
@@ -63,7 +57,7 @@ class OnProcessor:
     def known(self, functions: Functions, busy: list[int], coming: Coming) -> np.ndarray:
         kernel, _, store, n, coefficients = functions
         own = coefficients[busy, :, :n]
-        return blocks.evaluate(kernel, functions.steps_of(busy), coming.block, coming.rows, store, own)
+        return blocks.evaluate(kernel, functions.steps[busy], coming.block, coming.rows, store, own)
 
     def changed(self, block: Any, active: np.ndarray, places: np.ndarray, coefficients: np.ndarray) -> None:
         pass

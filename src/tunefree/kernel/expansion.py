@@ -24,8 +24,8 @@ class Expansion:
     ----------
     kernel : kernel
         At the least gamma of the ladder.
-    steps : (S,) int array
-        For each step of the ladder the function with that width, or -1.
+    steps : (M,) int array
+        For each function its step on the ladder of widths; several may share one.
     n_outputs : int
     like : points
         Of the kind that is to come.
@@ -36,7 +36,7 @@ class Expansion:
     def __init__(self, kernel: Any, steps: np.ndarray, n_outputs: int, like: Any, device: str | None = None) -> None:
         self.engine = engine_of(device)
         self.kernel, self.steps = kernel, np.asarray(steps, np.int64)
-        n_functions = int(self.steps.max()) + 1
+        n_functions = len(self.steps)
         self.store, self.n = nothing(like, kernel), 0
         self.coefficients = np.zeros((n_functions, n_outputs, 0))  # (M, K, capacity)
         self.lags = np.zeros((n_functions, n_outputs, 0))  # (M, K, capacity): see contract
@@ -67,8 +67,8 @@ class Expansion:
         -------
         known : (BLOCK, M, K) array
             The functions' sums over the support, at these rows.
-        values : (M, BLOCK, BLOCK) array
-            Kernel values within the block, of pairs of which the second is no later row.
+        values : (S, BLOCK, BLOCK) array
+            At every step of the ladder, kernel values within the block, of pairs of which the second is no later row.
         """
         first, self.filled = self.filled, self.filled + len(which)
         self.block = joined(self.block, first, more, which)
@@ -76,7 +76,7 @@ class Expansion:
         known = np.zeros((BLOCK, self.n_functions, self.n_outputs))
         coming = Coming(block, (first, self.filled), more, int(which[0]))
         known[:, busy] = self.engine.known(self._functions(self.coefficients), busy, coming)
-        values = blocks.ladder(self.kernel, self.steps, block)
+        values = blocks.ladder(self.kernel, int(self.steps.max()) + 1, block)
         self._check(values[:, first : self.filled, : self.filled])
         return known, values
 
@@ -131,6 +131,16 @@ class Expansion:
         if busy:
             self.lags[busy, :, : self.n] = self.coefficients[busy, :, : self.n] * clocks[:, :, None]
             self.open_lags[busy] = self.open_coefficients[busy] * clocks[:, :, None]
+
+    def fold(self, m: int, factors: np.ndarray, clocks: np.ndarray) -> None:
+        """Multiply coefficients of a function by factors (K,), which the learner then has no more; no block is open.
+
+        What its average owes to the rounds so far becomes a matter of lags alone: its clocks (K,) begin at 0 again.
+        """
+        own, lags = self.coefficients[m, :, : self.n], self.lags[m, :, : self.n]
+        lags -= own * clocks[:, None]
+        own *= factors[:, None]
+        self.engine.forget()
 
     def averaged(self, clocks: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (M, K, n) of the averages of the functions, and those of the open block (M, K, BLOCK).

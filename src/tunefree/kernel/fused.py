@@ -17,13 +17,13 @@ ROWS, POINTS = 4, 2048  # of a program: coefficients are read once for all its r
 ROWS_APART, POINTS_APART = 32, 128  # of a program for distances
 
 
-def ladder_sums(steps: Any, numbers: Any, norms: Any, gamma: float, coefficients: Any) -> Any:
+def ladder_sums(rungs: Any, numbers: Any, norms: Any, gamma: float, coefficients: Any) -> Any:
     """Sums of exp(-gamma D), and of its squares, times coefficients.
 
     Parameters
     ----------
-    steps : (S,) int32 tensor
-        For each step of the ladder the function with that width, or -1.
+    rungs : pair of int32 tensors (M,) and (S + 1,)
+        See :func:`tunefree.kernel.blocks.rungs_of`.
     numbers : (R, n) float32 tensor
         Products of rows and points, or their distances D.
     norms : pair of tensors (R,) and (n,), or None
@@ -42,15 +42,16 @@ def ladder_sums(steps: Any, numbers: Any, norms: Any, gamma: float, coefficients
     own, other = (numbers, numbers) if norms is None else norms
     with torch.cuda.device_of(numbers):
         _ladder_sums[(triton.cdiv(n_rows, ROWS), n_parts)](
-            steps, numbers, own, other, coefficients, found, n_rows, n, coefficients.stride(1), gamma,
-            n_functions, n_outputs, len(steps), norms is not None, ROWS, POINTS,
+            *rungs, numbers, own, other, coefficients, found, n_rows, n, coefficients.stride(1), gamma,
+            n_functions, n_outputs, len(rungs[1]) - 1, norms is not None, ROWS, POINTS,
         )  # fmt: skip
     return found.sum(dim=0, dtype=torch.float64).permute(2, 0, 1)
 
 
 @triton.jit
 def _ladder_sums(
-    steps, numbers, own, other, coefficients, found, n_rows, n, stride, gamma, n_functions, N_OUTPUTS: tl.constexpr,
+    order, starts, numbers, own, other, coefficients, found, n_rows, n, stride, gamma, n_functions,
+    N_OUTPUTS: tl.constexpr,
     N_STEPS: tl.constexpr, ARE_PRODUCTS: tl.constexpr, ROWS: tl.constexpr, POINTS: tl.constexpr,
 ):  # fmt: skip
     row, part = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.program_id(1)
@@ -64,8 +65,8 @@ def _ladder_sums(
         distance = tl.abs((norm - distance) + (norm_of_other - distance))
     value = tl.exp(-gamma * distance)
     for step in tl.static_range(N_STEPS):
-        function = tl.load(steps + step)
-        if function >= 0:
+        for rung in range(tl.load(starts + step), tl.load(starts + step + 1)):
+            function = tl.load(order + rung)
             for k in range(N_OUTPUTS):
                 place = (function * N_OUTPUTS + k).to(tl.int64)
                 coefficient = tl.load(coefficients + place * stride + point, mask=in_points, other=0.0)

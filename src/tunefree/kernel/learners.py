@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tunefree.kernel.contract import end_round, share
+from tunefree.kernel.contract import end_round, give_up, heeded, settled, share, share_to_come
 from tunefree.kernel.perceptron import KernelPerceptron
 from tunefree.kernel.pistol import KernelPiSTOL
 from tunefree.kernel.sgd import KernelSGD, RegularizedKernelSGD
@@ -16,12 +16,28 @@ ALL: dict[str, Any] = {
     "kernel-perceptron": KernelPerceptron,
 }
 
-for plain in (KernelPiSTOL, KernelSGD, KernelPerceptron):
+for as_it_is in (KernelPiSTOL, KernelSGD, KernelPerceptron):
 
-    @share.register(plain)
+    @share.register(as_it_is)
     def share_equally(state):
         return 1.0
 
-    @end_round.register(plain)
+    @share_to_come.register(as_it_is)
+    def share_of_nothing(state):
+        return 0.0
+
+    @end_round.register(as_it_is)
     def end_round_as_it_is(state):
         pass
+
+    @heeded.register(as_it_is)
+    def heeded_as_it_is(state, objective):
+        return objective
+
+    @settled.register(as_it_is)
+    def settled_as_it_is(state, objective, largest, average):
+        return state
+
+    @give_up.register(as_it_is)
+    def give_up_nothing(state):
+        return None

@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ import torch
 
 from tunefree.errors import ModelError
 from tunefree.generic import generic
-from tunefree.kernel.blocks import TINY
+from tunefree.kernel.blocks import TINY, rungs_of
 from tunefree.kernel.engine import Coming, Functions
 from tunefree.kernel.kernels import Gaussian, Laplacian, Polynomial, is_ladder
 from tunefree.kernel.points import BLOCK, Full, Scattered, cut, size
@@ -153,7 +154,7 @@ class OnTorch:
             seen = self._coming = self._look_ahead(functions, busy, coming)
         here = slice(start - seen.start, stop - seen.start)
         rows = Rows(seen.rows.values[here], seen.rows.norms[here])
-        changes = seen.since.sums(functions.kernel, functions.steps_of(busy), rows, seen.since.coefficients)
+        changes = seen.since.sums(functions.kernel, functions.steps[busy], rows, seen.since.coefficients)
         found = np.zeros((BLOCK, *seen.sums.shape[1:]))
         found[first:last] = (seen.sums[here] + changes).cpu().numpy()
         return found
@@ -170,7 +171,7 @@ class OnTorch:
         rows = self._rows(more, support.width)
         all_learn = busy == list(range(len(functions.coefficients)))
         coefficients = support.coefficients if all_learn else support.coefficients[busy]
-        sums = support.sums(functions.kernel, functions.steps_of(busy), rows, coefficients)
+        sums = support.sums(functions.kernel, functions.steps[busy], rows, coefficients)
         since = Support(self.device, rows.norms.dtype, (len(busy), functions.coefficients.shape[1]))
         since.make_room(stop - coming.start + BLOCK, support.width)
         return Ahead(coming.more, busy, coming.start, rows, sums, since)
@@ -318,14 +319,15 @@ def sums_of_tile(kernel: Any, steps: np.ndarray, rows: Rows, tile: Rows, coeffic
         apart = not isinstance(kernel, Gaussian)
         numbers = fused.absolute_distances(*(own.values for own in (rows, tile))) if apart else products(rows, tile)
         norms = None if apart else (rows.norms, tile.norms)
-        return fused.ladder_sums(torch.tensor(steps.astype(np.int32), device=rows.values.device), numbers, norms,
-                                 kernel.gamma, coefficients)  # fmt: skip
+        rungs = [torch.tensor(part.astype(np.int32), device=rows.values.device) for part in rungs_of(steps)]
+        return fused.ladder_sums(rungs, numbers, norms, kernel.gamma, coefficients)
     values = similarities(kernel, rows, tile)
     found = values.new_zeros((len(values), *coefficients.shape[:2]))
-    for step, m in enumerate(steps.tolist()):
-        if m >= 0:
+    order, starts = (part.tolist() for part in rungs_of(steps))
+    for first, stop in pairwise(starts):
+        for m in order[first:stop]:
             found[:, m] = values @ coefficients[m].T
-        if step + 1 < len(steps):
+        if stop < len(order):
             values = torch.nn.functional.threshold_(values, TINY, 0.0).square_()
     return found
 
@@ -366,8 +368,8 @@ def fused_kernels(device: Any) -> Any:
         from tunefree.kernel import fused
 
         one = torch.ones((1, 1), device=device)
-        steps = torch.zeros(1, dtype=torch.int32, device=device)
-        found = fused.ladder_sums(steps, fused.absolute_distances(one, one), None, 1.0, one[None])
+        rungs = [torch.tensor(part, dtype=torch.int32, device=device) for part in ([0], [0, 1])]
+        found = fused.ladder_sums(rungs, fused.absolute_distances(one, one), None, 1.0, one[None])
         return fused if found.item() == 1.0 else None
     except Exception:  # no Triton, or none for this device, or no C compiler that it needs: each its own class
         return None
