@@ -27,7 +27,7 @@ LAYERS = [
     {"model"},
     {"selection", "stream"},
     {"training", "estimators"},
-    {"evaluation", "comparison", "certification"},
+    {"evaluation", "comparison", "certification", "descent"},
     {"predictions", "display", "picture"},
     {"demonstration", "reproduce"},
     {"cli"},

@@ -246,6 +246,55 @@ def compare(
 
 
 @app.command()
+def path(
+    data: Data,
+    target: Target = None,
+    task: Task = None,
+    loss: Loss = None,
+    kernel: Annotated[
+        str | None, typer.Option(help="linear, rbf, laplacian or poly; by default weights of the features.")
+    ] = None,
+    iterations: Annotated[int, typer.Option(help="Length of the path.")] = 500,
+    weight: Weight = None,
+    ignore: Ignore = None,
+    text: Text = None,
+    hash_bits: HashBits = 0,
+    format: Format = None,
+    delimiter: Delimiter = None,
+    on_bad_row: OnBadRow = "error",
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw losses, errors and norms: a .png, .svg or .pdf file.", show_default=False),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """The regularization path: iterations of the subgradient method, and where rows held out say to stop.
+
+    All rows are read into memory; a tenth of them is held out. For instance:
+
+    tunefree path people.csv --target income --plot path.png
+    """
+    from tunefree import descent, display, picture, training
+
+    if plot:
+        picture.check(plot)
+    plan = training.Plan(
+        target=target,
+        task=task,
+        loss=loss,
+        weight=weight,
+        ignore=tuple(ignore or ()),
+        text=tuple(text) if text else None,
+        hash_bits=hash_bits,
+        skip_bad_rows=_skips(on_bad_row),
+    )
+    found = descent.descend(_opened(data, format, delimiter), plan, kernel, iterations)
+    display.show_path(found, json)
+    if plot:
+        picture.draw_path(found.estimator, plot)
+
+
+@app.command()
 def inspect(
     model: ModelFile,
     top: Annotated[int, typer.Option(help="How many features to list; 0 for all.")] = 20,

@@ -273,7 +273,7 @@ def _one_pass(
     first = comparison.contestants[0].model
     for batch, seconds in _timed(batches):
         comparison.reading += seconds
-        y = target_of(first, batch)
+        y = target_of(first.task, batch)
         n_outputs = _n_outputs(first, y)
         if len(batch.weight) and n_outputs not in rehearsed:
             rehearsed.add(n_outputs)

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from tunefree.comparison import POOL, RATES, Comparison, ComparisonWatcher, Contestant, has_rate, in_figures
+from tunefree.descent import Descended
 from tunefree.evaluation import Evaluation
 from tunefree.model import Model
 from tunefree.rows import entry, row, size
@@ -211,8 +212,8 @@ def show_evaluation(trained: Trained, result: Evaluation, as_json: bool) -> None
 def show_model(trained: Trained, top: int, as_json: bool) -> None:
     """Rows, losses, and the features by importance: the weight times the largest value of the feature."""
     model, progress = trained.model, trained.progress
-    weights = model.mean_weights()
     names = trained.encoder.names()
+    weights = model.mean_weights() if model.linears else np.zeros((len(names), model.n_outputs))
     importance = np.abs(weights[: len(names)]).max(axis=1)
     order = np.argsort(-importance, kind="stable")
     order = order[importance[order] > 0][: top or None]
@@ -238,6 +239,17 @@ def show_model(trained: Trained, top: int, as_json: bool) -> None:
     console.print(f"{seen.rows:,} rows seen, {len(names):,} features; progressive {losses}")
     if len(model.members) > 1 or model.history:
         console.print(_shares(model))
+    if not model.linears:
+        console.print(
+            f"made of {sum(bank.n_support for bank in model.banks):,} rows; kernels have no weights of features"
+        )
+        return
+    console.print(_features(model, names, weights, importance, order))
+    console.print("importance: |weight| x size of the feature in its own units, so that scales do not matter")
+
+
+def _features(model: Model, names: list[str], weights: np.ndarray, importance: np.ndarray, order: np.ndarray) -> Table:
+    """Features in an order, with their weights."""
     table = Table("feature", box=None, header_style="bold", pad_edge=False)
     table.add_column("importance", justify="right")
     outputs = model.classes if model.n_outputs > 1 else [model.classes[-1] if model.classes else "prediction"]
@@ -245,8 +257,7 @@ def show_model(trained: Trained, top: int, as_json: bool) -> None:
         table.add_column(str(label), justify="right")
     for j in order.tolist():
         table.add_row(names[j], f"{importance[j]:.4g}", *(f"{weight:+.4g}" for weight in weights[j][:8]))
-    console.print(table)
-    console.print("importance: |weight| x size of the feature in its own units, so that scales do not matter")
+    return table
 
 
 def show_certificate(trained: Trained, found: dict[str, Any], as_json: bool) -> None:
@@ -374,6 +385,36 @@ def show_comparison(comparison: Comparison, as_json: bool) -> None:
     console.print(table)
     for line in _remarks(comparison):
         console.print(line)
+
+
+def show_path(found: Descended, as_json: bool) -> None:
+    """The regularization path: losses, errors and norms, with the chosen iteration marked."""
+    names = ("training_loss", "validation_loss", "training_error", "validation_error", "norm")
+    if as_json:
+        records = [
+            {"iteration": int(record["iteration"])} | {name: _number(record[name]) for name in names}
+            for record in found.path
+        ]
+        figures = {"task": found.task, "rows": found.rows, "skipped": found.skipped, "stop": found.stop}
+        typer.echo(json.dumps(figures | {"seconds": found.seconds, "path": records}))
+        return
+    table = Table("iteration", box=None, header_style="bold", pad_edge=False)
+    for title in ("loss learned", "held out", "error learned", "held out", "norm", ""):
+        table.add_column(title, justify="right")
+    for t in found.shown():
+        record, chosen_one = found.path[t - 1], t == found.stop
+        shown = ["" if math.isnan(record[name]) else in_figures(float(record[name])) for name in names]
+        table.add_row(f"{t:,}", *shown, "<- stop" if chosen_one else "", style="bold cyan" if chosen_one else None)
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(table)
+    skipped = f", {found.skipped:,} skipped" if found.skipped else ""
+    console.print(
+        f"{found.task}, {found.rows:,} rows{skipped}; {len(found.path):,} iterations in {found.seconds:.2f} s"
+    )
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
 
 
 def _remarks(comparison: Comparison) -> list[str]:

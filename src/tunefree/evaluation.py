@@ -110,7 +110,7 @@ def evaluate(trained: Trained, source: Source, bad: BadRows) -> Evaluation:
     model, reliability = trained.model, Reliability()
     tally, squares, unseen, unseen_weight, log_loss = Tally(), 0.0, 0, 0.0, 0.0
     for batch, predictions in predict(trained, source, bad, labelled=True):
-        y = target_of(model, batch)
+        y = target_of(model.task, batch)
         suffered, errors = model.losses(y, predictions), model.errors(y, predictions)
         strange = np.isnan(suffered)
         unseen, unseen_weight = unseen + int(strange.sum()), unseen_weight + float(batch.weight[strange].sum())

@@ -22,6 +22,7 @@ STYLES: tuple[dict[str, Any], ...] = (
 )
 GREY = "#A8A8A8"
 KINDS = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
+DATES: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # the same input, the same bytes
 WIDE = 8.0  # a range of losses beyond this ratio has a logarithmic axis
 DEEP = 1e-4  # least loss shown, of the highest
 FAR = 10.0  # times the best loss: not worth a name
@@ -58,7 +59,6 @@ def draw(comparison: Comparison, path: Path) -> None:
     from matplotlib.figure import Figure
 
     kind = KINDS[path.suffix.lower()]
-    dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)  # the same input, the same bytes
     style: dict[Any, Any] = {"font.size": 10, "svg.hashsalt": "tunefree", "svg.fonttype": "none", "axes.linewidth": 0.8}
     with mpl.rc_context(style):
         figure = Figure(figsize=(7.2, 4.2))
@@ -66,7 +66,21 @@ def draw(comparison: Comparison, path: Path) -> None:
         _frame(axes, comparison)
         _lines(axes, comparison)
         with whole_file(path) as file:
-            figure.savefig(file, format=kind, dpi=200, metadata=dates, bbox_inches="tight")
+            figure.savefig(file, format=kind, dpi=200, metadata=DATES.get(kind), bbox_inches="tight")
+
+
+def draw_path(estimator: Any, path: Path) -> None:
+    """Write the picture of a regularization path: .png, .svg or .pdf by the name."""
+    check(path)
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    kind = KINDS[path.suffix.lower()]
+    with mpl.rc_context({"svg.hashsalt": "tunefree", "svg.fonttype": "none"}):
+        figure = Figure(figsize=(7.2, 6.4), layout="constrained")
+        estimator.plot_path(axes=figure.subplots(3, 1, sharex=True, height_ratios=(3, 3, 2)))
+        with whole_file(path) as file:
+            figure.savefig(file, format=kind, dpi=200, metadata=DATES.get(kind))
 
 
 def _frame(axes: Any, comparison: Comparison) -> None:

@@ -330,7 +330,7 @@ def _one_pass(trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkp
             model.begin_pass()
     for read in ahead(reads):
         batch = read.batch
-        n, y = len(batch.weight), target_of(model, batch)
+        n, y = len(batch.weight), target_of(model.task, batch)
         model.make_room(read.n_features)
         held_out = _held_out(trained.plan.every, progress.rows, n)
         weight = np.where(held_out, 0.0, batch.weight)
@@ -346,9 +346,9 @@ def _one_pass(trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkp
             trained.save(checkpoint, read.encoder)
 
 
-def target_of(model: Model, batch: Batch) -> Any:
-    """A batch's target as the model takes it: labels, or numbers."""
-    if model.task == "classification":
+def target_of(task: str, batch: Batch) -> Any:
+    """A batch's target as models take it: labels, or numbers."""
+    if task == "classification":
         return labels_of(batch.target)
     try:
         return to_numpy(batch.target.cast("float64"), math.nan)
