@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree import passes
+from tunefree import passes, threads
 from tunefree.generic import generic
 from tunefree.learners import ScInOL2
 from tunefree.learners.contract import grow as with_room
@@ -101,7 +101,8 @@ def fitted(margins: np.ndarray, codes: np.ndarray, weight: np.ndarray, n_classes
         gradient = np.concatenate([(slopes * numbers / size).sum(axis=0), slopes.sum(axis=0)])
         return -float((wanted * logs).sum()), gradient
 
-    found = minimize(loss, np.repeat([1.0, 0.0], n_classes), jac=True, method="L-BFGS-B").x
+    with threads.one_for_products():
+        found = minimize(loss, np.repeat([1.0, 0.0], n_classes), jac=True, method="L-BFGS-B").x
     return Scaling(found[:n_classes] / size, found[n_classes:])
 
 

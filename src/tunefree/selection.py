@@ -20,7 +20,8 @@ PATIENCE = 4  # passes a member goes on without an improvement that is worthwhil
 HOPELESS = 1.1  # times the loss of the best, after these passes, is too much to go on
 WORTHWHILE = 5e-4  # part of the held-out loss
 # A pass of a kernel learner costs more, and does more.
-KERNEL_PATIENCE = 2
+KERNEL_PATIENCE = 2  # 1 where there are MANY rows, of which a pass takes long and leaves little to learn
+MANY = 8_000
 KERNEL_WORTHWHILE = 2e-3
 
 
@@ -55,7 +56,8 @@ def find_passes(
     kept = model.member_predictions(X)
     best, found = _losses(model, targets, weight, kept), [1] * len(model.members)
     is_kernel = [roster.is_kernel(setting.learner) for setting in model.roster]
-    patience = np.where(is_kernel, KERNEL_PATIENCE, PATIENCE)
+    rows = model.mixture.rounds[()]
+    patience = np.where(is_kernel, KERNEL_PATIENCE if rows < MANY else 1, PATIENCE)
     worthwhile = np.where(is_kernel, KERNEL_WORTHWHILE, WORTHWHILE)
     scalings = [member.calibration if kernel else None for member, kernel in zip(model.members, is_kernel, strict=True)]
     busy = _hopeful(best, list(range(len(best))), is_kernel, 1)
