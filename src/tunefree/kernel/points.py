@@ -248,7 +248,7 @@ def keys(store: Any, n: int) -> list[bytes]:
 @keys.register(Full)
 def keys_full(store, n):
     width = store.values.shape[1] * store.values.itemsize
-    data = store.values[:n].tobytes()
+    data = (store.values[:n] + 0).tobytes()  # -0.0 becomes 0.0
     return [data[i * width : (i + 1) * width] for i in range(n)]
 
 
