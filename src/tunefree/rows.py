@@ -220,6 +220,11 @@ def part(X: Any, start: int, stop: int) -> Any:
     return type(X)(**rows)
 
 
+def copied(X: Any) -> Any:
+    """The same rows in memory of their own."""
+    return type(X)(*(read_only(v.copy(), v.dtype) if isinstance(v, np.ndarray) else v for v in X))
+
+
 def rebuilt(kind: str, fields: dict[str, Any]) -> Any:
     """A block of the kind of that name from its fields, as they were saved."""
     made = {"Dense": Dense, "Sparse": Sparse, "Table": Table}[kind]

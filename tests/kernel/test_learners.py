@@ -94,7 +94,7 @@ def test_more_points_than_a_tile_agree_with_the_paper():
     bank, predictions = taught(data, choice=Choice("laplacian", 8.0), growth=1.0)
     assert bank.expansion.n > 1024
     assert_near(predictions[0], expected, TOLERANCE[False])
-    assert_near(by_row(bank, as_dense(data.X))[0], mean, TOLERANCE[False])
+    assert_near(by_row(bank, as_dense(data.X))[0], merged(data.X, mean), TOLERANCE[False])
 
 
 @pytest.mark.parametrize("double", [False, True])
@@ -216,6 +216,7 @@ def total_loss(data, margins):
 @given(seed=st.integers(0, 2**32), n=st.integers(2, 300), radius=st.sampled_from([0.1, 1.0, 10.0]))
 def test_no_function_of_the_span_beats_the_certificate(kind, seed, n, radius):
     data = drawn(seed, n, kind=kind)
+    assume(data.weight[1:].any())
     _, loss, inner, norm = certified(data)
     values, rng = gram(data.X, data.X, "rbf", 0.5), np.random.default_rng(seed)
     margins, weights = by_hand(data, values)
@@ -252,7 +253,7 @@ def test_the_certificate_holds_for_machines_fitted_to_the_rows():
             radius = np.sqrt(coefficients @ values @ coefficients)
             bound = loss - (inner + norm * radius)
             assert total_loss(data, (values @ coefficients)[:, None]) >= bound
-            print(penalty, radius, loss, inner, norm, bound, total_loss(data, (values @ coefficients)[:, None]))
+            assert penalty < 100.0 or bound > 0.5 * total_loss(data, (values @ coefficients)[:, None])
 
 
 def of_machine(machine, n):

@@ -23,7 +23,7 @@ from tunefree.learners.contract import CEILING
 from tunefree.members import filled, flatten, name_of, responded
 from tunefree.objectives import OneAgainstAll
 from tunefree.pool import Setting
-from tunefree.rows import n_rows, part, rebuilt
+from tunefree.rows import copied, n_rows, part, rebuilt
 
 SETTLED = 1024  # rows after which view and widths stand still
 
@@ -126,6 +126,18 @@ class Bank:
         self.expansion: Any = None  # once it is settled
         self.waiting: list[tuple[Any, np.ndarray, np.ndarray]] = []  # rows, targets and weights
         self._read: Any = None  # coefficients for predicting, until the bank learns again
+        self._check()
+
+    def _check(self) -> None:
+        widths = [function.setting.settings.get("width", 1.0) for function in self.functions]
+        if not all(width > 0.0 and np.frexp(width)[0] == 0.5 for width in widths):
+            raise ModelError(f"widths are powers of two, not {', '.join(map(str, widths))}")
+        if len(set(widths)) < len(widths):
+            raise ModelError(f"learners of one bank differ in width, but there are {', '.join(map(str, widths))}")
+        if self.choice.name == "precomputed" and self.view_name != "raw":
+            raise ModelError(f"a matrix of kernel values is seen as it is; choose the view raw, not {self.view_name}")
+        if len(widths) > 1 and not kernels.is_ladder(self._kernel(1.0)):
+            raise ModelError(f"the kernel {self.choice.name} has one width only; give one")
 
     @property
     def view_name(self) -> str:
@@ -162,7 +174,7 @@ class Bank:
         start = 0
         if self.expansion is None:
             start = min(SETTLED - self.n_waiting, len(y))
-            self.waiting.append((part(X, 0, start), y[:start].copy(), weight[:start].copy()))
+            self.waiting.append((copied(part(X, 0, start)), y[:start].copy(), weight[:start].copy()))
             if self.n_waiting == SETTLED:
                 self.settle()
         if self.expansion is not None and start < len(y):
@@ -327,7 +339,7 @@ class Bank:
             function.state, function.average = (
                 spread(state, np.abs(placed)) for state in (function.state, function.average)
             )
-            function.objective = objective
+            function.objective = objective._replace(steepest=max(objective.steepest, function.objective.steepest))
             if function.calibration is not None:
                 function.calibration = calibration.grown(function.calibration, n_classes)
         if self.expansion is not None:

@@ -15,6 +15,8 @@ from tunefree.errors import ModelError
 from tunefree.kernel import blocks
 from tunefree.kernel.points import BLOCK, TILE, cut, joined, keys, like_those_of, nothing, packed, size, unpacked
 
+NOT_FINITE = "a kernel value is not a finite number; scale the features, or choose another kernel"
+
 
 class Expansion:
     """Support points, the open block, and the coefficients of M functions with K outputs.
@@ -76,7 +78,7 @@ class Expansion:
 
     def _check(self, values: np.ndarray) -> None:
         if not np.isfinite(np.tril(values[0], values.shape[2] - values.shape[1])).all():
-            raise ModelError("a kernel value is not a finite number; scale the features, or choose another kernel")
+            raise ModelError(NOT_FINITE)
         own = np.diagonal(values, values.shape[2] - values.shape[1], axis1=1, axis2=2)
         if (own < 0.0).any():
             raise ModelError("k(x, x) is negative for some row: that is no kernel; check the matrix or function given")
@@ -92,6 +94,8 @@ class Expansion:
         own = coefficients[chosen, :, : self.n]
         found = np.zeros((BLOCK, self.n_functions, self.n_outputs))
         found[:, chosen] = blocks.evaluate(self.kernel, steps[:highest], block, rows, self.store, own)
+        if not np.isfinite(found).all():
+            raise ModelError(NOT_FINITE)
         return found
 
     def close(self) -> None:
@@ -211,10 +215,10 @@ class Expansion:
         """The functions that :meth:`save_state` wrote down."""
         store, block = (unpacked(arrays, name) for name in ("support.", "open."))
         made = cls(kernel, steps, arrays["coefficients"].shape[1], block)
+        made._make_room(size(store))
         made.n, made.filled, made._places = size(store), size(block), None
         made.store = joined(made.store, 0, store, np.arange(made.n))
         made.block = joined(made.block, 0, block, np.arange(made.filled))
-        made._make_room(made.n)
         for name in ("coefficients", "lags"):
             getattr(made, name)[:, :, : made.n] = arrays[name]
             getattr(made, f"open_{name}")[:, :, : made.filled] = arrays[f"open_{name}"]

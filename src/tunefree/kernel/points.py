@@ -79,8 +79,9 @@ def full(values: np.ndarray, kernel: Any, dtype: Any) -> Full:
 def scattered(pointers: Any, features: Any, values: Any, kernel: Any, dtype: Any) -> Scattered:
     """Compressed sparse rows as points."""
     pointers, values = np.ascontiguousarray(pointers, np.int64), np.ascontiguousarray(values, dtype)
-    sums = np.concatenate([[0.0], np.cumsum(size_of(kernel, values), dtype=np.float64)])
-    return Scattered(pointers, np.ascontiguousarray(features, np.int32), values, np.diff(sums[pointers]).astype(dtype))
+    owner, n = np.repeat(np.arange(len(pointers) - 1), np.diff(pointers)), len(pointers) - 1
+    norms = np.bincount(owner, size_of(kernel, values), n)  # row by row: a row's norm does not depend on the others
+    return Scattered(pointers, np.ascontiguousarray(features, np.int32), values, norms.astype(dtype))
 
 
 @generic
@@ -191,7 +192,8 @@ def as_matrix_full(store):
 def as_matrix_scattered(store):
     from scipy.sparse import csr_array
 
-    return csr_array((store.values, store.features, store.pointers))
+    shape = (size(store), 1 + int(store.features.max(initial=0)))
+    return csr_array((store.values, store.features, store.pointers), shape)
 
 
 def size(store: Any) -> int:
