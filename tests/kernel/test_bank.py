@@ -210,7 +210,7 @@ def test_one_class_only_in_the_first_rows():
     data.y[:250] = 1.0
     bank, shown, predictions = learned(data, as_dense(data.X), settled=200)
     assert np.isfinite(predictions).all()
-    assert (predictions[1, :250, 0].mean() > predictions[1, 250:, 0][data.y[250:] < 0].mean())
+    assert predictions[1, :250, 0].mean() > predictions[1, 250:, 0][data.y[250:] < 0].mean()
 
 
 def test_raw_rows_too_large_for_the_kernel_are_named():

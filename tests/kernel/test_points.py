@@ -63,11 +63,13 @@ def test_rows_are_points_with_their_norms(kind, name, dtype):
     np.testing.assert_allclose(found.norms, norms.sum(axis=1), rtol=1e-6)
 
 
-def test_a_table_of_numbers_is_an_array():
+def test_tables_are_alike_whether_they_have_codes_and_words_or_not():
+    """A number may be missing, which is a code, or a text hold a word, long after the first rows."""
     X = drawn(1, 10)
-    block = as_table(np.c_[X, np.zeros_like(X)])
-    assert isinstance(points(block, RBF, np.float32), Full)
-    np.testing.assert_array_equal(points(block, RBF, np.float64).values, X)
+    numbers = as_table(np.c_[X, np.zeros_like(X)])
+    found = points(numbers, RBF, np.float64)
+    assert type(found) is type(points(as_table(X), RBF, np.float64))
+    np.testing.assert_array_equal(values_of(found, 10, 5), X)
 
 
 @few

@@ -55,9 +55,7 @@ def points_of_sparse(X, kernel, dtype):
 
 @points.register(Table)
 def points_of_table(X, kernel, dtype):
-    """Numbers alone are an array; beside codes and words they are entries like these."""
-    if X.codes.shape[1] == 0 and len(X.values) == 0:
-        return full(X.numbers, kernel, dtype)
+    """Numbers are entries like codes and words, even without any: those may come with later rows."""
     n, given = len(X.numbers), parts(X)
     counts = np.diff(given.pointers)
     owners = [np.repeat(np.arange(n), width) for width in (X.numbers.shape[1], X.codes.shape[1])]
