@@ -23,8 +23,9 @@ from tunefree.learners.contract import CEILING
 from tunefree.members import filled, flatten, name_of, responded
 from tunefree.objectives import OneAgainstAll
 from tunefree.pool import Setting
-from tunefree.rows import copied, n_rows, part, rebuilt
+from tunefree.rows import n_rows, part, rebuilt, together
 
+UNLIKE = "rows are dense where they were sparse at first, or sparse where dense; give them alike"
 SETTLED = 1024  # rows after which view and widths stand still
 
 
@@ -174,13 +175,20 @@ class Bank:
         start = 0
         if self.expansion is None:
             start = min(SETTLED - self.n_waiting, len(y))
-            self.waiting.append((copied(part(X, 0, start)), y[:start].copy(), weight[:start].copy()))
+            self._wait(part(X, 0, start), y[:start], weight[:start])
             if self.n_waiting == SETTLED:
                 self.settle()
         if self.expansion is not None and start < len(y):
             rest = self._points(part(X, start, n_rows(X)))
             chosen = list(range(len(self.functions))) if busy is None else busy
             self._learn(rest, y[start:], weight[start:], counted[start:], predictions[:, start:], chosen)
+
+    def _wait(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
+        """Keep rows, in memory of their own, until there are enough; as one block, wherever they were cut."""
+        blocks, *rest = zip(*self.waiting, (X, y, weight), strict=True)
+        if type(blocks[0]) is not type(X):
+            raise ModelError(UNLIKE)
+        self.waiting = [(together(list(blocks)), *(np.concatenate(parts) for parts in rest))]
 
     def _learn(
         self,
@@ -260,7 +268,7 @@ class Bank:
     def _points(self, X: Any) -> Any:
         found = points(self._shown(X), self._kernel(1.0), np.float64 if self.choice.double else np.float32)
         if self.expansion is not None and type(found) is not type(self.expansion.store):
-            raise ModelError("rows are dense where they were sparse at first, or sparse where dense; give them alike")
+            raise ModelError(UNLIKE)
         return found
 
     def predict(self, X: Any) -> np.ndarray:
