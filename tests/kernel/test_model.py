@@ -92,16 +92,13 @@ def test_cuts_and_saving_change_no_byte(learner, n, tmp_path):
 
 @pytest.mark.parametrize("settled", [64, 400])
 @pytest.mark.parametrize("learner", ["kernel-pool", "kernel-pistol"])
-@pytest.mark.parametrize("loss", [None, "smoothed-hinge"])
-def test_classes_that_appear_late_change_no_prediction(learner, settled, loss):
-    if learner == "kernel-pool" and loss:
-        pytest.skip("the pool learns with the logistic loss")
+def test_classes_that_appear_late_change_no_prediction(learner, settled):
     X, y = rings(600, n_classes=4)
     order = np.argsort(y, kind="stable")[np.r_[0:300]]
     late = np.r_[np.sort(order), np.setdiff1d(np.arange(600), order)]
     X, y = X[late], y[late]
     first = int(np.argmax(y >= 2))
-    made, _ = learned(X[:first], y[:first], learner, settled=settled, classes=(), loss=loss)
+    made, _ = learned(X[:first], y[:first], learner, settled=settled, classes=())
     before = made.probabilities(made.predict(dense(X)))
     made.add_class(2)
     made.add_class(3)
