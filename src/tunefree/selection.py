@@ -78,7 +78,7 @@ def _hopeful(best: list[float], busy: list[int], is_kernel: list[bool], number: 
     """Who may still become good, after so many passes."""
     least = min(best)
     of_kernels = (1.0 + 0.5 / number) * least
-    of_others = HOPELESS * least if number >= PATIENCE else np.inf
+    of_others = HOPELESS * least if number > PATIENCE else np.inf
     return [m for m in busy if best[m] <= (of_kernels if is_kernel[m] else of_others)]
 
 

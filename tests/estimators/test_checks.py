@@ -22,6 +22,8 @@ from tunefree.estimators import (
         PiSTOLRegressor(),
         TuneFreeClassifier(),
         TuneFreeRegressor(),
+        TuneFreeClassifier(kernel=True),
+        TuneFreeRegressor(kernel=True),
     ]
 )
 def test_scikit_learn_check(estimator, check):
