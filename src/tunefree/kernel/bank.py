@@ -24,8 +24,9 @@ from tunefree.learners.contract import CEILING
 from tunefree.members import filled, flatten, name_of, responded
 from tunefree.objectives import OneAgainstAll
 from tunefree.pool import Setting
-from tunefree.rows import n_rows, part, rebuilt
+from tunefree.rows import n_rows, part, rebuilt, together
 
+UNLIKE = "rows are dense where they were sparse at first, or sparse where dense; give them alike"
 SETTLED = 1024  # rows after which view and widths stand still
 
 
@@ -140,6 +141,18 @@ class Bank:
         self.waiting: list[Waiting] = []
         self.late: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # see :meth:`settle`
         self._read: Any = None  # coefficients for predicting, until the bank learns again
+        self._check()
+
+    def _check(self) -> None:
+        widths = [function.setting.settings.get("width", 1.0) for function in self.functions]
+        if not all(width > 0.0 and np.frexp(width)[0] == 0.5 for width in widths):
+            raise ModelError(f"widths are powers of two, not {', '.join(map(str, widths))}")
+        if len(set(widths)) < len(widths):
+            raise ModelError(f"learners of one bank differ in width, but there are {', '.join(map(str, widths))}")
+        if self.choice.name == "precomputed" and self.view_name != "raw":
+            raise ModelError(f"a matrix of kernel values is seen as it is; choose the view raw, not {self.view_name}")
+        if len(widths) > 1 and not kernels.is_ladder(self._kernel(1.0)):
+            raise ModelError(f"the kernel {self.choice.name} has one width only; give one")
 
     @property
     def view_name(self) -> str:
@@ -182,14 +195,20 @@ class Bank:
         start = 0
         if self.expansion is None:
             start = min(SETTLED - self.n_waiting, len(y))
-            of_first = (array[:start].copy() for array in (y, weight, counted))
-            self.waiting.append(Waiting(part(X, 0, start), *of_first))
+            self._wait(Waiting(part(X, 0, start), y[:start], weight[:start], counted[:start]))
             if self.n_waiting == SETTLED:
                 self.settle()
         if self.expansion is not None and start < len(y):
             rest = self._points(part(X, start, n_rows(X)))
             chosen = list(range(len(self.functions))) if busy is None else busy
             self._learn(rest, y[start:], weight[start:], counted[start:], predictions[:, start:], chosen)
+
+    def _wait(self, rows: Waiting) -> None:
+        """Keep rows, in memory of their own, until there are enough; as one block, wherever they were cut."""
+        blocks, *rest = zip(*self.waiting, rows, strict=True)
+        if type(blocks[0]) is not type(rows.X):
+            raise ModelError(UNLIKE)
+        self.waiting = [Waiting(together(list(blocks)), *(np.concatenate(parts) for parts in rest))]
 
     def _learn(
         self,
@@ -276,7 +295,7 @@ class Bank:
     def _points(self, X: Any) -> Any:
         found = points(self._shown(X), self._kernel(1.0), np.float64 if self.choice.double else np.float32)
         if self.expansion is not None and type(found) is not type(self.expansion.store):
-            raise ModelError("rows are dense where they were sparse at first, or sparse where dense; give them alike")
+            raise ModelError(UNLIKE)
         return found
 
     def predict(self, X: Any) -> np.ndarray:
@@ -315,6 +334,8 @@ class Bank:
         """Let averages of some learners begin anew: those of a later pass are of better functions."""
         self._read = None
         self.settle()
+        if self.expansion is None:  # no rows at all
+            return
         own = [self.functions[m] for m in busy]
         self.expansion.restart_averages(busy, np.array([function.average.clocks for function in own]))
         for function in own:
@@ -364,7 +385,7 @@ class Bank:
         for function in self.functions:
             known = function.state, function.average, function.record
             function.state, function.average, function.record = (spread(state, np.abs(placed)) for state in known)
-            function.objective = objective
+            function.objective = objective._replace(steepest=max(objective.steepest, function.objective.steepest))
             if function.calibration is not None:
                 function.calibration = calibration.grown(function.calibration, n_classes)
         if self.expansion is not None:
