@@ -71,7 +71,7 @@ def _of_weights(trained: Trained, weights: np.ndarray) -> dict[str, Any]:
         "loss_at_least": (certificate.loss - regret) / certificate.weight,
     }
     lipschitz = getattr(getattr(model.objective, "loss", None), "lipschitz", 1.0)
-    if len(model.members) == 1 and model.view == "raw" and lipschitz < math.inf:
+    if len(model.members) == len(model.linears) == 1 and model.view == "raw" and lipschitz < math.inf:
         room = np.zeros((model.members[0].room, model.n_outputs))
         room[: len(weights)] = weights
         try:

@@ -21,10 +21,11 @@ from tunefree import calibration, looking, objectives, passes, saving, threads
 from tunefree.certificate.evidence import Certificate, Evidence, certify, widened
 from tunefree.certificate.risk import Progressive
 from tunefree.errors import DataError, ModelError
-from tunefree.kernel.bank import Bank, Choice
+from tunefree.kernel.bank import Choice
+from tunefree.kernel.waiting import Waiting
 from tunefree.members import Member
 from tunefree.pool import Mixture, Setting, without
-from tunefree.roster import POOLS, check_choice, is_kernel, roster_of
+from tunefree.roster import POOLS, banks_of, check_choice, is_kernel, roster_of, waits
 from tunefree.rows import n_rows, part
 from tunefree.targets import Labels, Tally, chosen, loss_of
 
@@ -54,8 +55,9 @@ class Model:
         Predict with the average of the iterates instead of the last one; not for the pool.
     settings : dict
         Parameters of the learner (its ``epsilon``, ``a`` or ``b``); none for the pool.
-    view : {"raw", "centred", "steady", "level"}, default "raw"
-        How the learner sees rows, see :mod:`tunefree.views`; the pool's members have views of their own.
+    view : str, default "raw"
+        How the learner sees rows: ``"raw"``, ``"centred"``, ``"steady"`` or ``"level"`` (:mod:`tunefree.views`), or as
+        features of a kernel (:mod:`tunefree.kernel.feature_bank`); the pool's members have views of their own.
     choice : Choice
         The kernel, for learners that have one.
     classes : list
@@ -86,7 +88,7 @@ class Model:
     roster: list[Setting] = field(default_factory=list)  # the members that are left
     history: list[dict[str, Any]] = field(default_factory=list)  # rows judged, and each member's share after them
     members: list[Any] = field(default_factory=list)  # linear ones, then those of the banks
-    banks: list[Bank] = field(default_factory=list)  # kernel learners, those that learn together in one
+    banks: list[Waiting] = field(default_factory=list)  # learners with a kernel, those that learn together in one
     mixture: Any = None
     views: dict[str, Any] = field(default_factory=dict)  # those that members look through, once they have seen rows
     evidence: Any = None  # of the first pass, for certificates
@@ -98,15 +100,14 @@ class Model:
         check_choice(self.task, self.learner, self.loss, self.average, self.settings, self.view)
         self.n_features = max(self.n_features, 2)
         self.roster = self.roster or roster_of(self.learner, self.settings, self.view)
-        linear = [setting for setting in self.roster if not is_kernel(setting.learner)]
+        linear = [setting for setting in self.roster if not waits(setting)]
         self.members = [
             Member.create(setting, self.average, self.n_features, self.n_outputs, self._objective(self.loss))
             for setting in linear
         ]
-        kernels = [setting for setting in self.roster if is_kernel(setting.learner)]
-        for view in dict.fromkeys(setting.view for setting in kernels):
-            self.banks.append(self._bank([setting for setting in kernels if setting.view == view]))
-            self.members += self.banks[-1].functions
+        self.banks = self._banks([setting for setting in self.roster if waits(setting)])
+        self.members += [function for bank in self.banks for function in bank.functions]
+        self.roster = [member.setting for member in self.members]
         self.mixture = Mixture.create(len(self.members), 1.0 if self.task == "classification" else math.inf)
         self.evidence = Evidence.create(self.n_features, self.n_outputs)
         self.risks = self.risks or {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
@@ -118,11 +119,10 @@ class Model:
         """Margins of a row: one for regression and up to two classes, else one a class."""
         return len(self.classes) if self.task == "classification" and len(self.classes) > 2 else 1
 
-    def _bank(self, settings: list[Setting]) -> Bank:
+    def _banks(self, settings: list[Setting]) -> list[Waiting]:
         n_classes = len(self.classes) if self._is_mixed() and self.task == "classification" else None
-        average = self.average or self._is_mixed()
-        objective = self._objective(self._kernel_loss())
-        return Bank(settings, self.choice, objective, self.n_outputs, n_classes, average)
+        is_mixed, outputs = self._is_mixed(), (self.n_outputs, n_classes)
+        return banks_of(settings, self.choice, self._objective_of, outputs, self.average, is_mixed)
 
     def _is_mixed(self) -> bool:
         """Whether predictions are those of a mixture; of classes its members then predict log-odds."""
@@ -133,14 +133,21 @@ class Model:
         log_odds = self._is_mixed() or calibration.are_log_odds(self.learner, self.loss)
         return self.task == "classification" and not log_odds
 
-    def _kernel_loss(self) -> str | None:
-        """Of the kernel learners of a pool: the paper's own, for which few rows become support points."""
-        return "smoothed-hinge" if self.learner in POOLS and self.task == "classification" else self.loss
+    def _objective_of(self, setting: Setting) -> Any:
+        """Kernel learners of a pool have the loss of their paper, for which few rows become support points."""
+        own = is_kernel(setting.learner) and self.learner in POOLS and self.task == "classification"
+        return self._objective("smoothed-hinge" if own else self.loss)
 
     @property
     def linears(self) -> list[Member]:
-        """The members that are linear."""
-        return [member for member in self.members if isinstance(member, Member)]
+        """The members that are linear in the features as they are given; they come first."""
+        return self.members[: len(self.members) - sum(len(bank.functions) for bank in self.banks)]
+
+    @property
+    def n_columns(self) -> int | None:
+        """Dense columns of the rows that views and banks have seen; None before."""
+        known = [len(view.centres) for view in self.views.values()] + [bank.n_columns for bank in self.banks]
+        return next((n for n in known if n is not None), None)
 
     @property
     def objective(self) -> Any:
@@ -245,12 +252,10 @@ class Model:
 
     def calibrate_like(self, other: Model) -> None:
         """Take over what another model with these members has found of the probabilities of kernel learners."""
-        known = {repr(member.setting): member for bank in other.banks for member in bank.functions}
         for bank in self.banks:
-            for function in bank.functions:
-                function.calibration = known[repr(function.setting)].calibration
+            bank.calibrate_like({repr(member.setting): member for member in other.members})
 
-    def _spans(self) -> list[tuple[Bank, slice]]:
+    def _spans(self) -> list[tuple[Waiting, slice]]:
         """The banks, and where their learners stand among the members."""
         edges = list(accumulate((len(bank.functions) for bank in self.banks), initial=len(self.linears)))
         return [(bank, slice(*span)) for bank, span in zip(self.banks, pairwise(edges), strict=True)]
@@ -359,7 +364,7 @@ class Model:
         before = self.n_outputs
         self.classes.append(label)
         for bank in self.banks:
-            bank.grow(self._objective(self._kernel_loss()), before, self.n_outputs, len(self.classes))
+            bank.grow(self._objective_of(bank.functions[0].setting), before, self.n_outputs, len(self.classes))
         if self.calibration is not None:
             self.calibration = calibration.grown(self.calibration, len(self.classes))
         if self.n_outputs > before:
@@ -383,7 +388,7 @@ class Model:
         """Weights (d, K) of features in units of their size, averaged over the linear members by their shares."""
         weights = [weights for weights, _ in self.linear()]
         if not weights:
-            raise ModelError("kernel learners have no weights of features")
+            raise ModelError("learners with a kernel have no weights of features")
         return np.tensordot(self.mixture.means[: len(weights)], np.array(weights), axes=1)
 
     def predict(self, X: Any, linear: list[tuple[np.ndarray, np.ndarray]] | None = None) -> np.ndarray:

@@ -8,6 +8,7 @@ allowed and mean that nothing is known of that feature.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -218,6 +219,40 @@ def part(X: Any, start: int, stop: int) -> Any:
         for name in ("features", "values"):
             rows[name] = rows[name][pointers[0] : pointers[-1]]
     return type(X)(**rows)
+
+
+def joined(blocks: Sequence[Any]) -> Any:
+    """Blocks of the same kind and columns as one, in memory of its own: what :func:`part` would cut into them."""
+    rows = blocks[0]._asdict()
+    for name, first in rows.items():
+        if name == "pointers":
+            starts = np.cumsum([0, *(block.pointers[-1] for block in blocks)])
+            pointers = [block.pointers[:-1] + start for block, start in zip(blocks, starts, strict=False)]
+            rows[name] = read_only(np.concatenate([*pointers, starts[-1:]]), np.int64)
+        elif name not in ("columns", "constant"):
+            rows[name] = read_only(np.concatenate([getattr(block, name) for block in blocks]), first.dtype)
+    return type(blocks[0])(**rows)
+
+
+@generic
+def reach(X: Any) -> int:
+    """One more than the highest feature of a block."""
+    raise TypeError(f"{type(X).__name__} is not a block of rows")
+
+
+@reach.register(Dense)
+def reach_dense(X):
+    return 1 + X.values.shape[1]
+
+
+@reach.register(Sparse)
+def reach_sparse(X):
+    return 1 + int(X.features.max(initial=0))
+
+
+@reach.register(Table)
+def reach_table(X):
+    return 1 + max(int(features.max(initial=0)) for features in (X.columns, X.codes, X.features))
 
 
 def rebuilt(kind: str, fields: dict[str, Any]) -> Any:

@@ -44,8 +44,10 @@ class _Learned:
 
     def coefficients(self) -> np.ndarray:
         """Weights (d, K) in the features' own units, the constant first."""
-        if len(self.model.members) > 1 or self.model.view != "raw":
-            raise AttributeError("a pool, or a learner with a view of its own, has no weights of the features as given")
+        if len(self.model.members) > 1 or self.model.view != "raw" or self.model.banks:
+            raise AttributeError(
+                "a pool, or a learner with a kernel or a view of its own, has no weights of the features as given"
+            )
         ((weights, units),) = self.linear()
         relative = np.zeros_like(weights)
         with np.errstate(over="ignore"):
@@ -96,8 +98,8 @@ class LinearEstimator(BaseEstimator):
 
     def _blocks(self, X: Any, rounds: validation.Rounds) -> Iterator[tuple[slice, Any]]:
         """The rounds' rows, where a view tells dense from sparse in the form in which it first saw rows."""
-        widths = [len(view.centres) for view in self._learned.model.views.values()]
-        in_sparse = widths[0] == 0 if widths else None
+        n_columns = self._learned.model.n_columns
+        in_sparse = None if n_columns is None else n_columns == 0
         return validation.blocks(X, rounds, self._intercept(), in_sparse)
 
     def _intercept(self) -> bool:
