@@ -247,7 +247,7 @@ class Model:
         )
         counted = np.zeros(len(y)) if again else judged
         for bank, span in self._spans():
-            bank.learn(X, y, weight, counted, predictions[span])
+            bank.learn(X, y, weight, counted, predictions[span], again=again)
         return later(self._judge, self.objective, X, y, judged, predictions, again)
 
     def calibrate_like(self, other: Model) -> None:
@@ -432,7 +432,7 @@ class Model:
         for bank, span in self._spans():
             busy = [m - span.start for m in members if span.start <= m < span.stop]
             if busy:
-                bank.learn(X, targets, weight, np.zeros(len(targets)), scratch[span], busy)
+                bank.learn(X, targets, weight, np.zeros(len(targets)), scratch[span], busy, again=True)
 
     def targets(self, y: Any) -> np.ndarray:
         """Labels that are all known, or numbers, as the objective takes them."""

@@ -64,6 +64,7 @@ class Waiting:
         counted: np.ndarray,
         predictions: np.ndarray,
         busy: list[int] | None = None,
+        again: bool = False,
     ) -> None:
         """Learn rows in order.
 
@@ -77,7 +78,11 @@ class Waiting:
             Is written: what each learner predicted before it learned the row; NaN while the bank sleeps.
         busy : list of int, optional
             The learners that learn; the others predict nothing.
+        again : bool, default False
+            Whether the rows were learned before; those that wait then have to do.
         """
+        if again:
+            self.settle()
         predictions[:] = np.nan
         self._read = None
         start = 0 if self.settled else self._wait(X, y, weight)
