@@ -82,7 +82,8 @@ def train(
     view: Annotated[
         str,
         typer.Option(
-            help="How the learner sees numbers: raw, centred (minus their mean), or steady (robustly scaled)."
+            help="How the learner sees numbers: raw, centred (minus their mean), steady (robustly scaled), or as "
+            "features of a Gaussian kernel: fourier or nystroem, fourier+4 with a width parameter 2^4 times as large."
         ),
     ] = "raw",
     average: Annotated[bool, typer.Option("--average", help="Predict with the average of all iterates.")] = False,

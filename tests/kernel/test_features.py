@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
 
@@ -13,9 +14,11 @@ from scipy.sparse import csr_matrix
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_moons
 from threadpoolctl import threadpool_limits
+from typer.testing import CliRunner
 
 from tests.strategies import KINDS
 from tunefree import OnlineClassifier, losses, objectives, rows, storage
+from tunefree.cli import app
 from tunefree.errors import ModelError
 from tunefree.kernel import fourier, nystroem, projection
 from tunefree.kernel.feature_bank import BANKS, VIEWS
@@ -25,7 +28,9 @@ from tunefree.kernel.waiting import SETTLED
 from tunefree.model import Model
 from tunefree.pool import Setting
 from tunefree.rows import joined, part
+from tunefree.stream.source import open_source
 from tunefree.targets import Labels
+from tunefree.training import Plan, Watcher, train
 
 quick = settings(max_examples=40, deadline=None)
 by_view = pytest.mark.parametrize("view", ["fourier+1", "nystroem+1"])
@@ -430,6 +435,43 @@ def test_a_kernel_learner_has_a_kernel_already():
 def test_newton_steps_are_refused_on_thousands_of_features():
     with pytest.raises(ModelError, match="newton cannot afford"):
         Model("classification", "newton", view="nystroem")
+
+
+def written(tmp_path, n=1300):
+    """A file of two classes, inside and outside of a circle."""
+    X, y = rings(n)
+    path = tmp_path / "rings.csv"
+    path.write_text(
+        "\n".join(["a,b,goal", *(f"{a!r},{b!r},{goal}" for (a, b), goal in zip(X.tolist(), y, strict=True))])
+    )
+    return path
+
+
+@pytest.mark.parametrize("learner", ["adagrad", "kernel-pistol"])
+def test_inspect_tells_that_features_as_given_have_no_weights(learner, tmp_path):
+    view, model = "nystroem+1" if learner == "adagrad" else "raw", str(tmp_path / "model")
+    arguments = ["train", str(written(tmp_path)), "-t", "goal", "-o", model, "--learner", learner, "--view", view, "-q"]
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    shown = CliRunner().invoke(app, ["inspect", model])
+    assert shown.exit_code == 0
+    assert "have no weights" in shown.output
+    assert json.loads(CliRunner().invoke(app, ["inspect", model, "--json"]).output)["features"] == []
+    assert CliRunner().invoke(app, ["certify", model]).exit_code == 0
+
+
+def test_interrupted_training_goes_on_to_the_same_bytes(tmp_path):
+    class Stop(Watcher):
+        def step(self, trained, step):
+            if trained.progress.rows >= 1100:
+                raise KeyboardInterrupt
+
+    path, checkpoint = written(tmp_path, 40000), tmp_path / "checkpoint"
+    plan = Plan(target="goal", learner="adagrad", view="nystroem+1")
+    train(open_source([str(path)]), plan).save(tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        train(open_source([str(path)]), plan, Stop(), checkpoint, 500)
+    train(open_source([str(path)]), plan, None, checkpoint, 500, True).save(tmp_path / "resumed")
+    assert (tmp_path / "whole").read_bytes() == (tmp_path / "resumed").read_bytes()
 
 
 @by_view

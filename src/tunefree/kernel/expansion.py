@@ -211,10 +211,10 @@ class Expansion:
         """The functions that :meth:`save_state` wrote down."""
         store, block = (unpacked(arrays, name) for name in ("support.", "open."))
         made = cls(kernel, steps, arrays["coefficients"].shape[1], block)
+        made._make_room(size(store))
         made.n, made.filled, made._places = size(store), size(block), None
         made.store = joined(made.store, 0, store, np.arange(made.n))
         made.block = joined(made.block, 0, block, np.arange(made.filled))
-        made._make_room(made.n)
         for name in ("coefficients", "lags"):
             getattr(made, name)[:, :, : made.n] = arrays[name]
             getattr(made, f"open_{name}")[:, :, : made.filled] = arrays[f"open_{name}"]
