@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tunefree import losses
-from tunefree.losses import slope, value
+from tunefree.growth import at_zero, growth, rescaled
+from tunefree.losses import left_slope, slope, value
 
 CLASSIFICATION = {
     "logistic": losses.Logistic(),
@@ -101,3 +102,86 @@ def test_the_papers_smoothed_hinge():
 def test_impossible_parameters_are_refused(make):
     with pytest.raises(ValueError, match=r"must|at least"):
         make()
+
+
+@every
+@settings(max_examples=100, deadline=None)
+@given(y=moderate, p=moderate, step=st.floats(1e-7, 1.0))
+def test_left_slope_is_the_left_derivative(loss, labels, y, p, step):
+    y = target(labels, y)
+    left = left_slope(loss, y, p)
+    assert value(loss, y, p - step) >= value(loss, y, p) - step * left - 1e-9 * (1 + abs(left))
+    # Convex: the difference quotient from the left grows to the left derivative.
+    quotient = (value(loss, y, p) - value(loss, y, p - 1e-6)) / 1e-6
+    assert quotient <= left + 1e-7 * (1 + abs(left) + value(loss, y, p))
+    assert left <= slope(loss, y, p) + 1e-12
+
+
+KINKS = [
+    (losses.Hinge(), 1.0, 1.0, -1.0),
+    (losses.Hinge(), -1.0, -1.0, 0.0),
+    (losses.Hinge(), -1.0, -0.999, 1.0),
+    (losses.Absolute(), 2.0, 2.0, -1.0),
+    (losses.power_loss(1.0), 2.0, 2.0, -1.0),
+    (losses.power_loss(2.0), 2.0, 2.0, 0.0),
+    (losses.quantile(0.75), 2.0, 2.0, -0.75),
+    (losses.epsilon_insensitive(0.5), 2.0, 2.5, 0.0),
+    (losses.epsilon_insensitive(0.5), 2.0, 2.75, 1.0),
+    (losses.epsilon_insensitive(0.5), 2.0, 1.5, -1.0),
+    (losses.epsilon_insensitive(0.0), 2.0, 2.0, -1.0),
+    (losses.epsilon_insensitive(0.25, 2.0), 2.0, 1.5, -1.0),
+    (losses.epsilon_insensitive(0.25, 2.0), 2.0, 2.5, 0.0),
+]
+
+
+@pytest.mark.parametrize(("loss", "y", "p", "left"), KINKS)
+def test_at_kinks_the_piece_to_the_left_counts(loss, y, p, left):
+    assert left_slope(loss, y, p) == left
+
+
+@every
+@settings(max_examples=100, deadline=None)
+@given(y=moderate, p=st.floats(-1e3, 1e3), bound=st.floats(0.1, 20.0))
+def test_growth_constants_bound_slopes(loss, labels, y, p, bound):
+    y = target(labels, y) if labels else min(max(y, -bound), bound)
+    power, constant = growth(loss, 1.0 if labels else bound)
+    if power == 0.0:
+        assert abs(left_slope(loss, y, p)) <= constant * (1 + 1e-12)
+    elif power < math.inf:
+        assert abs(left_slope(loss, y, p)) <= constant * (1 + abs(p) ** power) * (1 + 1e-12)
+    assert value(loss, y, 0.0) <= at_zero(loss, 1.0 if labels else bound) * (1 + 1e-12)
+
+
+def test_growth_exponents():
+    exponents = {name: growth(loss, 1.0).power for name, loss in (CLASSIFICATION | REGRESSION).items()}
+    assert exponents == {
+        "logistic": 0.0,
+        "hinge": 0.0,
+        "smoothed hinge": 0.0,
+        "squared hinge": 1.0,
+        "exponential": math.inf,
+        "square": 1.0,
+        "absolute": 0.0,
+        "power 1": 0.0,
+        "power 1.5": 0.5,
+        "power 3": 2.0,
+        "insensitive": 0.0,
+        "insensitive 2": 1.0,
+        "huber": 0.0,
+        "quantile": 0.0,
+    }
+
+
+@pytest.mark.parametrize("loss", REGRESSION.values(), ids=REGRESSION)
+@settings(max_examples=50, deadline=None)
+@given(y=moderate, p=moderate, exponent=st.integers(-20, 20))
+def test_losses_in_other_units(loss, y, p, exponent):
+    unit = 2.0**exponent
+    own, factor = rescaled(loss, unit)
+    assert factor * value(own, y / unit, p / unit) == pytest.approx(value(loss, y, p), rel=1e-9, abs=1e-12)
+    assert factor / unit * slope(own, y / unit, p / unit) == pytest.approx(slope(loss, y, p), rel=1e-9, abs=1e-12)
+
+
+def test_smooth_losses_of_other_units_keep_their_constants():
+    own, _ = rescaled(losses.huber(3.0), 2.0)
+    assert (own.delta, own.lipschitz, own.smoothness) == (1.5, 1.5, 1.0)

@@ -15,6 +15,8 @@ LAYERS = [
     {"errors", "compiled", "threads"},
     {"generic", "storage"},
     {"rows", "losses"},
+    {"growth", "links"},
+    {"theory"},
     {"learners", "views"},
     {"objectives"},
     {"certificate", "pool"},
@@ -27,7 +29,7 @@ LAYERS = [
     {"training", "estimators"},
     {"evaluation", "comparison", "certification"},
     {"predictions", "display", "picture"},
-    {"demonstration"},
+    {"demonstration", "reproduce"},
     {"cli"},
 ]
 ALLOWED_IN_STREAM = {"errors", "compiled", "rows", "storage", "stream"}

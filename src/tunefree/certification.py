@@ -14,10 +14,13 @@ from pyarrow import csv
 
 from tunefree.certificate.bounds import paper_bound
 from tunefree.errors import DataError, ModelError
-from tunefree.pool import MEMBERS, excess
+from tunefree.kernel.certificates import certificate_of
+from tunefree.pool import excess
+from tunefree.roster import POOLS, is_kernel, roster_of
 from tunefree.training import Trained
 
 RADII = (0.3, 1.0, 3.0, 10.0, 30.0)
+NORMS = (1.0, 3.0, 10.0, 30.0)  # of functions of a kernel's space
 GAPS = (0.01, 0.1)  # parts of the progressive loss
 DELTA = 0.05
 
@@ -37,7 +40,8 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
     dict
         ``rows`` and ``loss``: of the progressive predictions; ``lower_bounds``: for each radius the loss below which no
         linear model of that radius gets on these rows; ``largest_radii``: for each gap the radius up to which none is
-        better by more; ``weights``: what is known of the given ones; ``pool`` and ``risk`` where they apply.
+        better by more; ``weights``: what is known of the given ones; ``kernels``: for each kernel learner its mean loss
+        and, for each norm, the loss below which no function gets; ``pool`` and ``risk`` where they apply.
     """
     model = trained.model
     certificate = model.certificate()
@@ -52,13 +56,30 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
     }
     if weights is not None:
         found["weights"] = _of_weights(trained, read_weights(trained, weights))
-    if model.learner == "pool":
-        total = excess(model.mixture, len(MEMBERS))
-        found["pool"] = {"members": len(MEMBERS), "excess_per_row": total / certificate.weight}
+    if model.learner in POOLS:
+        members = len(roster_of(model.learner, {}, "raw"))
+        total = excess(model.mixture, members)
+        found["pool"] = {"members": members, "excess_per_row": total / certificate.weight}
+    if kernels := _of_kernels(trained):
+        found["kernels"] = kernels
     risks = {name: risk.bound(DELTA) for name, risk in model.risks.items() if risk.rows}
     if any(bound is not None for bound in risks.values()):
         found["risk"] = {"confidence": 1.0 - DELTA, **risks}
     return found
+
+
+def _of_kernels(trained: Trained) -> list[dict[str, Any]]:
+    """What each kernel learner proves of the functions of its space, the one with the largest share first."""
+    model, found = trained.model, []
+    for bank in model.banks:
+        for function in (function for function in bank.functions if is_kernel(function.setting.learner)):
+            certificate = certificate_of(function)
+            if certificate is not None:
+                gamma = bank.gamma * function.setting.settings.get("width", 1.0)
+                mean, bounds = certificate.loss / certificate.weight, dict(certificate.table(NORMS))
+                found.append({"learner": function.name, "gamma": gamma, "loss": mean, "lower_bounds": bounds})
+    shares = {member.name: share for member, share in zip(model.members, model.mixture.means.tolist(), strict=True)}
+    return sorted(found, key=lambda entry: -shares[entry["learner"]])
 
 
 def _of_weights(trained: Trained, weights: np.ndarray) -> dict[str, Any]:
@@ -71,7 +92,7 @@ def _of_weights(trained: Trained, weights: np.ndarray) -> dict[str, Any]:
         "loss_at_least": (certificate.loss - regret) / certificate.weight,
     }
     lipschitz = getattr(getattr(model.objective, "loss", None), "lipschitz", 1.0)
-    if len(model.members) == len(model.linears) == 1 and model.view == "raw" and lipschitz < math.inf:
+    if len(model.linears) == 1 and model.view == "raw" and lipschitz < math.inf:
         room = np.zeros((model.members[0].room, model.n_outputs))
         room[: len(weights)] = weights
         try:

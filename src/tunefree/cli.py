@@ -73,9 +73,14 @@ def train(
         str,
         typer.Option(
             help="pool (many learners mixed), or one of scinol1, scinol2, pistol, coordinate-pistol, nag, sfmd, cocob, "
-            "cocob-original, kotlowski, newton, ogd, coordinate-ogd, averaged-sgd, adagrad, adam, perceptron."
+            "cocob-original, kotlowski, newton, ogd, coordinate-ogd, averaged-sgd, adagrad, adam, perceptron; with a "
+            "kernel of every width kernel-pistol, kernel-sgd, kernel-regularized-sgd, kernel-perceptron."
         ),
     ] = "pool",
+    kernel: Annotated[
+        bool,
+        typer.Option("--kernel", help="Let kernels of many widths learn with the pool; for tables, not texts."),
+    ] = False,
     set: Annotated[
         list[str] | None, typer.Option(help="A parameter of the learner, such as eta=0.1; may be given again.")
     ] = None,
@@ -114,7 +119,7 @@ def train(
     plan = training.Plan(
         target=target,
         task=task,
-        learner=learner,
+        learner="kernel-pool" if kernel and learner == "pool" else learner,
         loss=loss,
         average=average,
         settings=_settings(set or []),
@@ -279,6 +284,30 @@ def demo(
     from tunefree import demonstration
 
     demonstration.run(output)
+
+
+@app.command()
+def reproduce(
+    names: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Which; none for a list.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes: seconds instead of minutes.")] = False,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for what comes out.")] = Path("reproduction"),
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of the data files; by default what TUNEFREE_DATA names.")
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes to compute in.")] = 1,
+    afresh: Annotated[bool, typer.Option("--afresh", help="Compute again what an earlier run has left.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+) -> None:
+    """Compute figures and tables of the papers anew: pictures, numbers, and what differs.
+
+    Parts are kept in OUTPUT/parts as they are done: a run that was stopped goes on where it was. For instance:
+
+    tunefree reproduce scinol-fig1 --quick
+    """
+    from tunefree.reproduce import running
+
+    running.from_command_line(names or [], everything, running.Request(output, data, quick, jobs), afresh, quiet)
 
 
 def _opened(data: list[str], format: str | None, delimiter: str | None) -> Any:

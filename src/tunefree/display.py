@@ -24,6 +24,7 @@ from tunefree.stream.source import Source
 from tunefree.targets import Tally, chosen
 from tunefree.training import Step, Trained, Watcher
 
+SHOWN_KERNELS = 3  # of which the largest share is first
 MOST_COLUMNS = 6  # of shares along the stream
 _MUCH_MEMORY = 2**30  # bytes of models together that are worth a word
 _LINE_SECONDS = 10.0  # between progress lines where there is no terminal to draw a bar on
@@ -277,6 +278,11 @@ def show_certificate(trained: Trained, found: dict[str, Any], as_json: bool) -> 
         console.print(f"the weights given have a mean loss of at least {given['loss_at_least']:.6g} on these rows")
         if "theorem" in given:
             console.print(f"the learner's theorem: they are better by at most {given['theorem']:.6g} a row")
+    for kernel in found.get("kernels", [])[:SHOWN_KERNELS]:
+        known = f"{kernel['learner']} (gamma {kernel['gamma']:.3g}): mean loss {kernel['loss']:.6g}"
+        console.print(f"{known}; no function of")
+        bounds = (f"{bound:.6g} (norm {norm:g})" for norm, bound in kernel["lower_bounds"].items())
+        console.print(f"  its space has one below {', '.join(bounds)}")
     if "pool" in found:
         pool = found["pool"]
         console.print(

@@ -147,6 +147,12 @@ def curvature(loss: Any, y: float, prediction: float) -> float:
     raise TypeError(f"{type(loss).__name__} is not a loss")
 
 
+@generic
+def left_slope(loss: Any, y: float, prediction: float) -> float:
+    """The left derivative of the loss in the prediction: the slope, or at a kink that of the piece to the left."""
+    raise TypeError(f"{type(loss).__name__} is not a loss")
+
+
 @compiled.inline
 def clip(number, bound):
     """The number, or the bound with its sign."""
@@ -368,3 +374,46 @@ for straight in (Hinge, Absolute, Quantile):
     @curvature.register(straight)
     def curvature_of_straight_pieces(loss, y, prediction):
         return 0.0
+
+
+for smooth, body in (
+    (Logistic, slope_logistic),
+    (SmoothedHinge, slope_smoothed_hinge),
+    (SquaredHinge, slope_squared_hinge),
+    (Exponential, slope_exponential),
+    (Square, slope_square),
+    (Huber, slope_huber),
+):
+    left_slope.register(smooth)(body)
+
+
+@left_slope.register(Hinge)
+def left_slope_hinge(loss, y, prediction):
+    margin = y * prediction
+    return -y if margin < 1.0 or (margin == 1.0 and y > 0.0) else 0.0
+
+
+@left_slope.register(Absolute)
+def left_slope_absolute(loss, y, prediction):
+    return 1.0 if prediction > y else -1.0
+
+
+@left_slope.register(Power)
+def left_slope_power(loss, y, prediction):
+    side = 1.0 if prediction > y else -1.0
+    return side * finite(loss.power * raised(finite(abs(prediction - y)), loss.power - 1.0))
+
+
+@left_slope.register(EpsilonInsensitive)
+def left_slope_epsilon_insensitive(loss, y, prediction):
+    error = finite(abs(prediction - y))
+    above = raised(error, loss.power) - loss.epsilon
+    if above < 0.0 or (above == 0.0 and prediction > y):
+        return 0.0
+    side = 1.0 if prediction > y else -1.0
+    return side * finite(loss.power * raised(error, loss.power - 1.0))
+
+
+@left_slope.register(Quantile)
+def left_slope_quantile(loss, y, prediction):
+    return 1.0 - loss.tau if prediction > y else -loss.tau

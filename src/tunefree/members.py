@@ -145,3 +145,23 @@ def filled(prefix: str, blank: Any, arrays: dict[str, np.ndarray], scalars: dict
         elif key in scalars:
             fields[name] = scalars[key]
     return type(blank)(**fields)
+
+
+def measured(objective: Any, y: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+    """The loss of each prediction."""
+    suffered = np.empty(len(predictions))
+    passes.measure(objective, y, np.ascontiguousarray(predictions), suffered)
+    return suffered
+
+
+def joined(pieces: list[np.ndarray], n_outputs: int) -> np.ndarray:
+    """Margins of pieces with ever more outputs; a class not yet known has the margin of a class never chosen."""
+    joined = [np.full((len(piece), n_outputs), -np.inf) for piece in pieces]
+    for wide, piece in zip(joined, pieces, strict=True):
+        if piece.shape[1] == n_outputs:
+            wide[:] = piece
+        elif piece.shape[1] == 1:
+            wide[:, 0], wide[:, 1] = 0.0, piece[:, 0]
+        else:
+            wide[:, : piece.shape[1]] = piece
+    return np.concatenate(joined) if joined else np.empty((0, n_outputs))

@@ -22,8 +22,8 @@ from tunefree.certificate.evidence import Certificate, Evidence, certify, widene
 from tunefree.certificate.risk import Progressive
 from tunefree.errors import DataError, ModelError
 from tunefree.kernel.bank import Choice
-from tunefree.kernel.waiting import Waiting
-from tunefree.members import Member
+from tunefree.kernel.waiting import WaitingBank
+from tunefree.members import Member, joined, measured
 from tunefree.pool import Mixture, Setting, without
 from tunefree.roster import POOLS, banks_of, check_choice, is_kernel, roster_of, waits
 from tunefree.rows import n_rows, part
@@ -88,7 +88,7 @@ class Model:
     roster: list[Setting] = field(default_factory=list)  # the members that are left
     history: list[dict[str, Any]] = field(default_factory=list)  # rows judged, and each member's share after them
     members: list[Any] = field(default_factory=list)  # linear ones, then those of the banks
-    banks: list[Waiting] = field(default_factory=list)  # learners with a kernel, those that learn together in one
+    banks: list[WaitingBank] = field(default_factory=list)  # learners with a kernel, those that learn together in one
     mixture: Any = None
     views: dict[str, Any] = field(default_factory=dict)  # those that members look through, once they have seen rows
     evidence: Any = None  # of the first pass, for certificates
@@ -119,7 +119,7 @@ class Model:
         """Margins of a row: one for regression and up to two classes, else one a class."""
         return len(self.classes) if self.task == "classification" and len(self.classes) > 2 else 1
 
-    def _banks(self, settings: list[Setting]) -> list[Waiting]:
+    def _banks(self, settings: list[Setting]) -> list[WaitingBank]:
         n_classes = len(self.classes) if self._is_mixed() and self.task == "classification" else None
         is_mixed, outputs = self._is_mixed(), (self.n_outputs, n_classes)
         return banks_of(settings, self.choice, self._objective_of, outputs, self.average, is_mixed)
@@ -142,12 +142,6 @@ class Model:
     def linears(self) -> list[Member]:
         """The members that are linear in the features as they are given; they come first."""
         return self.members[: len(self.members) - sum(len(bank.functions) for bank in self.banks)]
-
-    @property
-    def n_columns(self) -> int | None:
-        """Dense columns of the rows that views and banks have seen; None before."""
-        known = [len(view.centres) for view in self.views.values()] + [bank.n_columns for bank in self.banks]
-        return next((n for n in known if n is not None), None)
 
     @property
     def objective(self) -> Any:
@@ -221,7 +215,7 @@ class Model:
             start = stop
         done = [piece.result() for piece in pieces]
         suffered = [losses_of_piece for _, losses_of_piece in done]
-        return _joined([margins for margins, _ in done], self.n_outputs), np.concatenate([np.empty(0), *suffered])
+        return joined([margins for margins, _ in done], self.n_outputs), np.concatenate([np.empty(0), *suffered])
 
     def _pieces(self, judged: np.ndarray, start: int, stop: int) -> list[tuple[int, int, bool]]:
         """Cut rows so that what members predict is never much at a time, and where shares are reviewed."""
@@ -245,9 +239,9 @@ class Model:
             zip(self.linears, predictions, strict=False),
             len(y),
         )
-        counted = np.zeros(len(y)) if again else judged
         for bank, span in self._spans():
-            bank.learn(X, y, weight, counted, predictions[span], again=again)
+            bank.learn(X, y, weight, judged, predictions[span])
+        self._judge_late(later)
         return later(self._judge, self.objective, X, y, judged, predictions, again)
 
     def calibrate_like(self, other: Model) -> None:
@@ -255,10 +249,32 @@ class Model:
         for bank in self.banks:
             bank.calibrate_like({repr(member.setting): member for member in other.members})
 
-    def _spans(self) -> list[tuple[Waiting, slice]]:
+    def _spans(self) -> list[tuple[WaitingBank, slice]]:
         """The banks, and where their learners stand among the members."""
         edges = list(accumulate((len(bank.functions) for bank in self.banks), initial=len(self.linears)))
         return [(bank, slice(*span)) for bank, span in zip(self.banks, pairwise(edges), strict=True)]
+
+    def settle(self) -> None:
+        """No more rows are to be waited for: banks that wait for more learn those they have."""
+        for bank in self.banks:
+            bank.settle()
+        self._judge_late(threads.now)
+
+    def _judge_late(self, later: Callable[..., Any]) -> None:
+        """Judge the learners of banks by the rows that waited for these to settle, if there were no others."""
+        late = [bank.late for bank in self.banks if bank.late is not None]
+        if len(late) == len(self.banks) and len(self.members) > 1 and not self.linears:
+            predictions = np.concatenate([predicted for _, _, predicted in late])
+            y, judged, _ = late[0]
+            later(passes.mix, self.mixture, self.objective, y, judged, predictions, np.empty_like(predictions[0]))
+        for bank in self.banks:
+            bank.late = None
+
+    @property
+    def is_sparse(self) -> bool | None:
+        """Whether the rows that views and banks have seen were sparse; None where they have seen none."""
+        widths = [len(view.centres) for view in self.views.values()] + [bank.n_columns for bank in self.banks]
+        return next((width == 0 for width in widths if width is not None), None)
 
     def begin_pass(self, members: list[int] | None = None) -> None:
         """Rows that were learned come again, for some of the members or all."""
@@ -282,7 +298,7 @@ class Model:
             passes.mix(self.mixture, objective, y, judged, predictions, mixed)
         if self.calibration is not None:
             calibration.learn(self.calibration, mixed, y > 0 if self.n_outputs == 1 else y, judged)
-        suffered = _measured(objective, y, mixed)
+        suffered = measured(objective, y, mixed)
         if not again:
             self._witness(objective, X, y, judged, mixed, suffered)
         return mixed, suffered
@@ -432,7 +448,7 @@ class Model:
         for bank, span in self._spans():
             busy = [m - span.start for m in members if span.start <= m < span.stop]
             if busy:
-                bank.learn(X, targets, weight, np.zeros(len(targets)), scratch[span], busy, again=True)
+                bank.learn(X, targets, weight, np.zeros(len(targets)), scratch[span], busy)
 
     def targets(self, y: Any) -> np.ndarray:
         """Labels that are all known, or numbers, as the objective takes them."""
@@ -441,15 +457,15 @@ class Model:
     def losses(self, y: Any, predictions: np.ndarray) -> np.ndarray:
         """The loss of each prediction; NaN for a label that was never seen in training."""
         if self.task == "regression":
-            return _measured(self.objective, np.asarray(y, np.float64), predictions)
+            return measured(self.objective, np.asarray(y, np.float64), predictions)
         codes, known = self._known(y)
-        return np.where(known, _measured(self.objective, self._targets(codes), predictions), np.nan)
+        return np.where(known, measured(self.objective, self._targets(codes), predictions), np.nan)
 
     def log_losses(self, y: Labels, margins: np.ndarray) -> np.ndarray:
         """Minus the logarithm of the probability of each class; NaN for a label that was never seen in training."""
         codes, known = self._known(y)
         log_odds = calibration.log_odds(self.calibration, margins)
-        return np.where(known, _measured(calibration.LOG_LOSS, codes.astype(np.float64), log_odds), np.nan)
+        return np.where(known, measured(calibration.LOG_LOSS, codes.astype(np.float64), log_odds), np.nan)
 
     def _known(self, y: Labels) -> tuple[np.ndarray, np.ndarray]:
         """The class of each row, and whether it has one; 0 for one that has not."""
@@ -479,22 +495,3 @@ class Model:
 
 
 _PLAIN = ("task", "learner", "loss", "average", "settings", "view", "classes", "n_features", "history", "farewells")
-
-
-def _measured(objective: Any, y: np.ndarray, predictions: np.ndarray) -> np.ndarray:
-    suffered = np.empty(len(predictions))
-    passes.measure(objective, y, np.ascontiguousarray(predictions), suffered)
-    return suffered
-
-
-def _joined(pieces: list[np.ndarray], n_outputs: int) -> np.ndarray:
-    """Margins of pieces with ever more outputs; a class not yet known has the margin of a class never chosen."""
-    joined = [np.full((len(piece), n_outputs), -np.inf) for piece in pieces]
-    for wide, piece in zip(joined, pieces, strict=True):
-        if piece.shape[1] == n_outputs:
-            wide[:] = piece
-        elif piece.shape[1] == 1:
-            wide[:, 0], wide[:, 1] = 0.0, piece[:, 0]
-        else:
-            wide[:, : piece.shape[1]] = piece
-    return np.concatenate(joined) if joined else np.empty((0, n_outputs))

@@ -10,7 +10,7 @@ from tunefree.errors import ModelError
 from tunefree.kernel import learners as kernel
 from tunefree.kernel.bank import Bank, Choice
 from tunefree.kernel.feature_bank import BANKS, VIEWS
-from tunefree.kernel.waiting import Waiting
+from tunefree.kernel.waiting import WaitingBank
 from tunefree.learners import ALL
 from tunefree.pool import MEMBERS, Setting
 from tunefree.targets import loss_of
@@ -37,7 +37,7 @@ def banks_of(
     outputs: tuple[int, int | None],
     average: bool,
     is_mixed: bool,
-) -> list[Waiting]:
+) -> list[WaitingBank]:
     """The banks of some members that wait.
 
     Parameters
@@ -51,7 +51,7 @@ def banks_of(
     average, is_mixed : bool
         Whether predictions are those of averages; kernel learners in a mixture always average.
     """
-    made: list[Waiting] = []
+    made: list[WaitingBank] = []
     for of_kernels, view in dict.fromkeys((is_kernel(setting.learner), setting.view) for setting in settings):
         own = [s for s in settings if (is_kernel(s.learner), s.view) == (of_kernels, view)]
         if of_kernels:

@@ -20,6 +20,7 @@ import pyarrow as pa
 from tunefree import storage
 from tunefree.errors import DataError, ModelError
 from tunefree.model import Model
+from tunefree.roster import POOLS
 from tunefree.stream.arrays import to_numpy
 from tunefree.stream.batch import BadRows, Batch, Position
 from tunefree.stream.source import Source, encoder_of
@@ -87,7 +88,7 @@ class Plan:
     @property
     def every(self) -> int:
         """One row of this many is held out; 0 for none."""
-        if self.learner == "pool" and self.passes > 1 and not self.holdout:
+        if self.learner in POOLS and self.passes > 1 and not self.holdout:
             return SOME_HELD_OUT
         return round(1 / self.holdout) if self.holdout else 0
 
@@ -96,7 +97,7 @@ class Plan:
         if progress.number >= self.passes:
             return True
         losses = [tally.mean_loss() for tally in progress.held_out[: progress.number]]
-        if self.learner != "pool" or len(losses) <= PATIENCE:
+        if self.learner not in POOLS or len(losses) <= PATIENCE:
             return False
         return min(losses[-PATIENCE:]) > (1.0 - WORTHWHILE) * min(losses[:-PATIENCE])
 
@@ -247,6 +248,7 @@ def train(
         progress.number, progress.position, progress.rows = progress.number + 1, Position(), 0
         batches, bad = None, BadRows(plan.skip_bad_rows)
     check_learned(trained.model, progress.progressive[0].rows if progress.progressive else 0, source)
+    trained.model.settle()
     progress.complete = True
     watcher.end(trained)
     return trained
@@ -324,6 +326,8 @@ def _one_pass(trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkp
     if len(progress.progressive) == progress.number:
         progress.progressive.append(Tally())
         progress.held_out.append(Tally())
+        if progress.number > 0:
+            model.begin_pass()
     for read in ahead(reads):
         batch = read.batch
         n, y = len(batch.weight), target_of(model, batch)

@@ -336,7 +336,7 @@ def test_predictions_before_rows_suffice_are_of_those_there_are_and_change_nothi
     np.testing.assert_array_equal(model.predict(rows.dense(X)), model.predict(rows.dense(X), model.linear()))
     storage.save(tmp_path / "after", *model.save_state())
     assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes()
-    model.teach(rows.dense(X[:400]), Labels.of(y[:400]), np.ones(400), [0])
+    model.begin_pass([0])
     assert model.banks[0].settled
 
 
@@ -424,7 +424,7 @@ def test_rows_that_wait_are_the_banks_own():
     bank, kept = bank_of("fourier"), X.copy()
     bank.learn(rows.dense(X), np.ones(20), np.ones(20), np.ones(20), np.zeros((1, 20, 1)))
     X[:] = 7.0
-    np.testing.assert_array_equal(bank.waiting[0][0].values, kept)
+    np.testing.assert_array_equal(bank.waiting[0].X.values, kept)
 
 
 def test_a_kernel_learner_has_a_kernel_already():

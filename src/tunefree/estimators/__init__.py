@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from tunefree.estimators.kernel import KernelPiSTOLClassifier, KernelPiSTOLRegressor
 from tunefree.estimators.linear import PiSTOLClassifier, PiSTOLRegressor, ScInOLClassifier, ScInOLRegressor
 from tunefree.estimators.online import OnlineClassifier, OnlineRegressor
+from tunefree.estimators.path import IterativeRegularizationClassifier, IterativeRegularizationRegressor
+from tunefree.estimators.path_display import PathDisplay
 from tunefree.estimators.pool import TuneFreeClassifier, TuneFreeRegressor
 
 __all__ = [
+    "IterativeRegularizationClassifier",
+    "IterativeRegularizationRegressor",
+    "KernelPiSTOLClassifier",
+    "KernelPiSTOLRegressor",
     "OnlineClassifier",
     "OnlineRegressor",
+    "PathDisplay",
     "PiSTOLClassifier",
     "PiSTOLRegressor",
     "ScInOLClassifier",

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from tunefree.certificate.evidence import Certificate
 from tunefree.estimators import validation
+from tunefree.kernel.bank import Choice
 from tunefree.model import Model
 from tunefree.targets import Labels, loss_of
 
@@ -34,6 +35,16 @@ class _Learned:
         if counts is not None:
             self.model.tally.add(counts, suffered, self.model.errors(y, predictions))
 
+    def begin_pass(self) -> None:
+        """Rows that were learned come again."""
+        self._linear = None
+        self.model.begin_pass()
+
+    def settle(self) -> None:
+        """No more rows are to be waited for."""
+        self._linear = None
+        self.model.settle()
+
     def linear(self) -> list[tuple[np.ndarray, np.ndarray]]:
         if self._linear is None:
             self._linear = self.model.linear()
@@ -45,9 +56,7 @@ class _Learned:
     def coefficients(self) -> np.ndarray:
         """Weights (d, K) in the features' own units, the constant first."""
         if len(self.model.members) > 1 or self.model.view != "raw" or self.model.banks:
-            raise AttributeError(
-                "a pool, or a learner with a kernel or a view of its own, has no weights of the features as given"
-            )
+            raise AttributeError("a pool, a kernel, or a view of its own leaves no weights of the features as given")
         ((weights, units),) = self.linear()
         relative = np.zeros_like(weights)
         with np.errstate(over="ignore"):
@@ -76,8 +85,21 @@ class LinearEstimator(BaseEstimator):
 
     def _model(self, n_features: int, classes: list[Any]) -> Model:
         learner, settings = self._learner()
-        average, view = bool(getattr(self, "average", False)), getattr(self, "view", "raw")
-        return Model(self._task, learner, self.loss, average, settings, view, classes, n_features + 1)
+        average = bool(getattr(self, "average", False))
+        kernel = self._choice()
+        return Model(self._task, learner, self.loss, average, settings, self._view(), classes, n_features + 1, kernel)
+
+    def _choice(self) -> Choice:
+        """The kernel, for learners that have one."""
+        return Choice()
+
+    def _view(self) -> str:
+        """How the learner sees rows."""
+        return str(getattr(self, "view", "raw"))
+
+    def _prepared(self, X: Any) -> Any:
+        """Rows to predict, as blocks are made of them."""
+        return X
 
     def _check_parameters(self) -> None:
         validation.whole(epochs=self.epochs)
@@ -98,9 +120,7 @@ class LinearEstimator(BaseEstimator):
 
     def _blocks(self, X: Any, rounds: validation.Rounds) -> Iterator[tuple[slice, Any]]:
         """The rounds' rows, where a view tells dense from sparse in the form in which it first saw rows."""
-        n_columns = self._learned.model.n_columns
-        in_sparse = None if n_columns is None else n_columns == 0
-        return validation.blocks(X, rounds, self._intercept(), in_sparse)
+        return validation.blocks(X, rounds, self._intercept(), self._learned.model.is_sparse)
 
     def _intercept(self) -> bool:
         """Whether there is a constant; in regression there always is."""
@@ -114,7 +134,10 @@ class LinearEstimator(BaseEstimator):
         rounds = validation.spread(X, y, weight) if self.shuffle else validation.as_given(weight)
         for epoch in range(epochs):
             drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
+            if epoch > 0:
+                self._learned.begin_pass()
             self._pass(X, y, drawn, first=epoch == 0)
+        self._learned.settle()
         self.n_iter_ = epochs
 
     def _targets(self, y: Any, row: np.ndarray) -> Any:
@@ -126,7 +149,7 @@ class LinearEstimator(BaseEstimator):
 
     def _predictions(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        X = validation.features(self, X)
+        X = self._prepared(validation.features(self, X))
         blocks = self._blocks(X, validation.as_given(np.ones(X.shape[0])))
         return np.concatenate([self._learned.predict(block) for _, block in blocks])
 

@@ -66,6 +66,7 @@ class Pooled(LinearEstimator):
             drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
             self._teach(X, y, drawn, self._learned.model, [m for m, most in enumerate(kept) if most >= number])
             self.t_ += len(drawn.row)
+        self._learned.settle()
         self._learned.model.calibrate_like(model)
         self.passes_, self.n_iter_ = kept, max(kept)
 

@@ -17,7 +17,7 @@ from tunefree.kernel import contract, kernels
 from tunefree.kernel.expansion import Expansion
 from tunefree.kernel.learners import ALL
 from tunefree.kernel.points import BLOCK, as_matrix, points
-from tunefree.kernel.waiting import Waiting, under
+from tunefree.kernel.waiting import WaitingBank, under
 from tunefree.learners.contract import CEILING
 from tunefree.members import filled, flatten, name_of, responded
 from tunefree.objectives import OneAgainstAll
@@ -55,7 +55,7 @@ class Function:
             raise ModelError(f"{setting.learner} has no setting among {', '.join(own)}") from None
         average = contract.Average.create(n_outputs, setting.settings.get("growth", 0.0))
         made = calibration.Calibration.create(n_classes) if n_classes is not None else None
-        return cls(setting, state, average, contract.Record.create(), objective, made)
+        return cls(setting, state, average, contract.Record.create(n_outputs), objective, made)
 
     @property
     def name(self) -> str:
@@ -85,7 +85,7 @@ class Function:
         return round(np.log2(self.setting.settings.get("width", 1.0)))
 
 
-class Bank(Waiting):
+class Bank(WaitingBank):
     """Kernel learners on one view of the rows.
 
     Parameters
@@ -117,6 +117,11 @@ class Bank(Waiting):
     @property
     def settled(self) -> bool:
         return self.expansion is not None
+
+    @property
+    def n_support(self) -> int:
+        """Rows that the functions are made of."""
+        return 0 if self.expansion is None else self.expansion.n + self.expansion.filled
 
     def _learn(
         self,
@@ -211,6 +216,8 @@ class Bank(Waiting):
         if self.settled:
             self.expansion.restart_averages(busy, np.array([function.average.clocks for function in own]))
         for function in own:
+            if hasattr(function.state, "norms") and np.isnan(function.record.norms).any():
+                function.record.norms[:] = function.state.norms
             function.average.shares[()] = function.average.rounds[()] = 0.0
 
     def recalibrate(self, X: Any, codes: np.ndarray, weight: np.ndarray, rounds: int, chosen: list[int]) -> None:
@@ -244,9 +251,8 @@ class Bank(Waiting):
         if before == 1 < n_outputs:
             placed[:2, 0] = -1.0 if isinstance(objective, OneAgainstAll) else 0.0, 1.0
         for function in self.functions:
-            function.state, function.average = (
-                spread(state, np.abs(placed)) for state in (function.state, function.average)
-            )
+            known = function.state, function.average, function.record
+            function.state, function.average, function.record = (spread(state, np.abs(placed)) for state in known)
             function.objective = objective
             if function.calibration is not None:
                 function.calibration = calibration.grown(function.calibration, n_classes)

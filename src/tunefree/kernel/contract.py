@@ -61,11 +61,13 @@ class Record(NamedTuple):
     squares: np.ndarray  # () sum of h |s|^2 / (2 smoothness)
     weight: np.ndarray  # () sum of h
     rounds: np.ndarray  # ()
+    norms: np.ndarray  # (K,) squared norms of the sums of slopes when the pass was over; not a number before
 
     @classmethod
-    def create(cls) -> Record:
+    def create(cls, n_outputs: int) -> Record:
         """Of no rows."""
-        return cls(*(np.zeros(()) for _ in range(5)))
+        loss, inner, squares, weight, rounds = (np.zeros(()) for _ in range(5))
+        return cls(loss, inner, squares, weight, rounds, np.full(n_outputs, np.nan))
 
 
 class Average(NamedTuple):
@@ -110,7 +112,7 @@ def learn_rows(
                 lags[k, t] = coefficients[k, t] * average.clocks[k]
             end_round(state)
         respond(before, margins)
-        if counted[i] > 0.0:
+        if counted[i] > 0.0 and weight[i] > 0.0:
             note(record, before, y[i], counted[i], margins, gradient)
     return objective
 

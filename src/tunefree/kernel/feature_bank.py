@@ -19,7 +19,7 @@ from tunefree.kernel.fourier import Fourier
 from tunefree.kernel.kernels import Gaussian
 from tunefree.kernel.nystroem import Nystroem
 from tunefree.kernel.points import as_matrix, points
-from tunefree.kernel.waiting import Waiting, under
+from tunefree.kernel.waiting import WaitingBank, under
 from tunefree.members import Member
 from tunefree.pool import Setting
 from tunefree.rows import n_rows, part, reach
@@ -28,7 +28,7 @@ EXPONENTS = range(-6, 9)  # widths are these powers of two times gamma_0
 CHUNK = 512  # rows whose features are known at a time
 
 
-class FeatureBank(Waiting):
+class FeatureBank(WaitingBank):
     """Linear learners on one view of the rows as features of a kernel; a subclass for each kind of features.
 
     Parameters

@@ -155,7 +155,7 @@ def median_gamma(rows: Any, labels: np.ndarray) -> float:
     rows, labels = rows[:MOST_SAMPLED].astype(np.float64), np.asarray(labels[:MOST_SAMPLED])
     norms, products = np.asarray((rows * rows).sum(axis=1)), rows @ rows.T
     squares = norms[:, None] + norms - 2.0 * (products if isinstance(products, np.ndarray) else products.toarray())
-    for chosen in (labels[:, None] != labels, ~np.eye(len(labels), dtype=bool)):
+    for chosen in (labels[:, None] != labels, ~np.eye(len(norms), dtype=bool)):
         distances = squares[chosen]
         if len(distances) and (median := float(np.median(distances))) > 0.0:
             return 0.5 / median

@@ -9,7 +9,7 @@ before does so with a copy that settles for the rows there are; a second pass se
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,16 @@ from tunefree.rows import joined, n_rows, part, parts, rebuilt
 SETTLED = 1024  # rows after which view and kernel stand still
 
 
-class Waiting:
+class Waiting(NamedTuple):
+    """Rows to be learned once a bank is settled."""
+
+    X: Any  # block of rows
+    y: np.ndarray  # (n,)
+    weight: np.ndarray  # (n,)
+    counted: np.ndarray  # (n,) see WaitingBank.learn
+
+
+class WaitingBank:
     """A bank of learners; subclasses say what they learn once it is settled.
 
     Parameters
@@ -37,7 +46,8 @@ class Waiting:
         self.functions, self.n_outputs = functions, n_outputs
         self.view: Any = None  # once it is settled, unless rows are taken as they are
         self.gamma = 0.0  # of width 1, once it is settled
-        self.waiting: list[tuple[Any, np.ndarray, np.ndarray]] = []  # rows, targets and weights
+        self.waiting: list[Waiting] = []
+        self.late: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # see :meth:`settle`
         self.n_columns: int | None = None  # dense columns of the rows met
         self._read: Any = None  # what predicts, until the bank learns again
 
@@ -54,7 +64,12 @@ class Waiting:
     @property
     def n_waiting(self) -> int:
         """Rows of weight above 0 that wait."""
-        return sum(int(np.count_nonzero(weight)) for _, _, weight in self.waiting)
+        return sum(int(np.count_nonzero(rows.weight)) for rows in self.waiting)
+
+    @property
+    def n_support(self) -> int:
+        """Rows that the functions are made of, where they are made of rows."""
+        return 0
 
     def learn(
         self,
@@ -64,7 +79,6 @@ class Waiting:
         counted: np.ndarray,
         predictions: np.ndarray,
         busy: list[int] | None = None,
-        again: bool = False,
     ) -> None:
         """Learn rows in order.
 
@@ -73,25 +87,22 @@ class Waiting:
         X : block of rows
         y, weight : (n,) arrays
         counted : (n,) array
-            Weights with which rows enter calibration and certificates; 0 for rows learned before.
+            Weights with which rows teach calibration, and enter certificates if they are learned; 0 for rows learned
+            before.
         predictions : (M, n, K) array
             Is written: what each learner predicted before it learned the row; NaN while the bank sleeps.
         busy : list of int, optional
             The learners that learn; the others predict nothing.
-        again : bool, default False
-            Whether the rows were learned before; those that wait then have to do.
         """
-        if again:
-            self.settle()
         predictions[:] = np.nan
         self._read = None
-        start = 0 if self.settled else self._wait(X, y, weight)
+        start = 0 if self.settled else self._wait(X, y, weight, counted)
         if start < len(y):
             chosen = list(range(len(self.functions))) if busy is None else busy
             rest = part(X, start, n_rows(X))
             self._learn(rest, y[start:], weight[start:], counted[start:], predictions[:, start:], chosen)
 
-    def _wait(self, X: Any, y: np.ndarray, weight: np.ndarray) -> int:
+    def _wait(self, X: Any, y: np.ndarray, weight: np.ndarray, counted: np.ndarray) -> int:
         """Let rows wait until there are enough, and then settle; returns how many waited."""
         missing = SETTLED - self.n_waiting
         stop = min(int(np.searchsorted(np.cumsum(weight > 0), missing)) + 1, len(y))
@@ -100,7 +111,8 @@ class Waiting:
             if self.n_columns not in (None, n_columns):
                 raise ModelError(f"rows of {n_columns} dense columns, where the model has learned {self.n_columns}")
             self.n_columns = n_columns
-            self.waiting.append((joined([part(X, 0, stop)]), y[:stop].copy(), weight[:stop].copy()))
+            of_first = (array[:stop].copy() for array in (y, weight, counted))
+            self.waiting.append(Waiting(joined([part(X, 0, stop)]), *of_first))
         if self.n_waiting == SETTLED:
             self.settle()
         return stop
@@ -118,18 +130,23 @@ class Waiting:
         raise NotImplementedError
 
     def settle(self) -> None:
-        """Fix view and kernel by the rows that wait, if there are any, and learn them."""
+        """Fix view and kernel by the rows that wait, if there are any, and learn them.
+
+        What is then predicted of them, before each is learned, is kept in ``late`` with their targets and the weights
+        with which they count: a mixture of no other learners is judged by it.
+        """
         if self.settled or not self.waiting:
             return
-        X, y, weight = self._waited()
+        X, y, weight, counted = self._waited()
         self.waiting = []
         if self.steadied != "raw":
             self.view = looking.blank(self.steadied, X)
             looking.look(self.view, X, weight)
         usable = np.flatnonzero(weight)
         self._settle(X, usable, self._labels(y[usable]))
-        scratch = np.empty((len(self.functions), len(y), self.n_outputs))
-        self._learn(X, y, weight, np.zeros(len(y)), scratch, list(range(len(self.functions))))
+        predicted = np.empty((len(self.functions), len(y), self.n_outputs))
+        self._learn(X, y, weight, counted, predicted, list(range(len(self.functions))))
+        self.late = y, counted, predicted
 
     def _settle(self, X: Any, usable: np.ndarray, labels: np.ndarray) -> None:
         """Fix the kernel; ``usable`` are the rows of weight above 0, which have these labels."""
@@ -139,10 +156,10 @@ class Waiting:
         """Targets as the median rule takes them; numbers count as two labels, up to their median and above."""
         return targets > np.median(targets) if hasattr(self.functions[0].objective, "centre") else targets
 
-    def _waited(self) -> tuple[Any, np.ndarray, np.ndarray]:
-        """The rows that wait as one block, their targets and their weights."""
-        blocks, targets, weights = zip(*self.waiting, strict=True)
-        return joined(blocks), np.concatenate(targets), np.concatenate(weights)
+    def _waited(self) -> Waiting:
+        """The rows that wait, as one block."""
+        blocks, *others = zip(*self.waiting, strict=True)
+        return Waiting(joined(blocks), *(np.concatenate(arrays) for arrays in others))
 
     def _shown(self, X: Any) -> Any:
         """Rows as the view shows them."""
@@ -183,7 +200,7 @@ class Waiting:
         """Know one more class; ``before`` is how many margins there were. Some of them may be new."""
         self._read = None
         if before == 1 < n_outputs:
-            self.waiting = [(X, np.where(y > 0, 1.0, 0.0), weight) for X, y, weight in self.waiting]
+            self.waiting = [rows._replace(y=np.where(rows.y > 0, 1.0, 0.0)) for rows in self.waiting]
         self.n_outputs = n_outputs
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -193,10 +210,10 @@ class Waiting:
         if self.view is not None:
             arrays |= flatten("view", self.view, n_features)[0]
         if self.waiting:
-            X, y, weight = self._waited()
-            header["waiting"] = type(X).__name__
-            arrays |= {"waiting.y": y, "waiting.weight": weight}
-            arrays |= {f"waiting.X.{name}": np.asarray(value) for name, value in X._asdict().items()}
+            rows = self._waited()
+            header["waiting"] = type(rows.X).__name__
+            arrays |= {f"waiting.{name}": getattr(rows, name) for name in ("y", "weight", "counted")}
+            arrays |= {f"waiting.X.{name}": np.asarray(value) for name, value in rows.X._asdict().items()}
         return arrays, header
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
@@ -204,7 +221,7 @@ class Waiting:
         self.gamma, self.n_columns = header["gamma"], header["n_columns"]
         if "waiting" in header:
             block = rebuilt(header["waiting"], under("waiting.X.", arrays))
-            self.waiting = [(block, arrays["waiting.y"], arrays["waiting.weight"])]
+            self.waiting = [Waiting(block, *(arrays[f"waiting.{name}"] for name in ("y", "weight", "counted")))]
         if header["settled"] and self.steadied != "raw":
             self.view = filled("view", views.ALL[self.steadied].create(self.n_columns), arrays, {})
 

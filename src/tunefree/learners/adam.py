@@ -51,7 +51,7 @@ class Adam(NamedTuple):
     #   weights    w_i when the feature was last seen, whether learned or not
     #   learned    w_i at the end of round since
     #   first      m at the end of round since
-    #   second     v at the end of round since
+    #   root       sqrt(v) at the end of round since
     outputs: Any  # what to loop over, see contract.outputs
     rounds: np.ndarray  # () t, in place
     margin: np.ndarray  # () scale.margin of the latest round, in place
@@ -78,7 +78,7 @@ class Adam(NamedTuple):
             )
         if not epsilon > 0.0:
             raise ModelError(f"adam: epsilon must be above 0, not {epsilon}")
-        statistics = records(("seen", "since"), ("weights", "learned", "first", "second"), n_features, n_outputs)
+        statistics = records(("seen", "since"), ("weights", "learned", "first", "root"), n_features, n_outputs)
         return cls(*statistics, outputs(n_outputs), np.zeros(()), np.zeros(()), eta, beta1, beta2, epsilon)
 
     def blank(self, n_features: int, n_outputs: int) -> Adam:
@@ -86,26 +86,34 @@ class Adam(NamedTuple):
 
 
 @compiled.inline
-def step(state, first, second, power1, power2):
-    """The step of the round t with these moments at its end; the powers are beta1^t and beta2^t."""
-    spread = math.sqrt(second / (1.0 - power2)) + state.epsilon
-    return state.eta * state.margin[()] * (first / (1.0 - power1) / spread)
+def settle(state, j, first, weights):
+    """Write the weights of feature j, for outputs from ``first`` on, after all rounds so far, those missed included.
+
+    In a missed round m and sqrt(v) of all outputs decay alike. With both sides of the fraction multiplied by
+    sqrt(1 - beta2^t), the step of an output costs one division.
+    """
+    since, decay1, decay2 = state.features[j].since, 1.0, 1.0  # beta1^n and sqrt(beta2)^n after n missed rounds
+    power1, power2, root2 = state.beta1**since, state.beta2**since, math.sqrt(state.beta2)
+    for k in range(len(weights)):
+        weights[k] = state.coordinates[j, first + k].learned
+    for _ in range(int(state.rounds[()] - since)):
+        decay1, decay2 = decay1 * state.beta1, decay2 * root2
+        power1, power2 = power1 * state.beta1, power2 * state.beta2
+        rate, offset = terms(state, power1, power2)
+        rate, moved = rate * decay1, False
+        for k in range(len(weights)):
+            own, before = state.coordinates[j, first + k], weights[k]
+            weights[k] = bounded(before - rate * own.first / (own.root * decay2 + offset))
+            moved |= weights[k] != before
+        if not moved:
+            break
 
 
 @compiled.inline
-def settled(state, j, k):
-    """A weight after all rounds so far, those without its feature included."""
-    own, since = state.coordinates[j, k], state.features[j].since
-    weight, first, second = own.learned, own.first, own.second
-    power1, power2 = state.beta1**since, state.beta2**since
-    for _ in range(int(state.rounds[()] - since)):
-        first, second = first * state.beta1, second * state.beta2
-        power1, power2 = power1 * state.beta1, power2 * state.beta2
-        before = weight
-        weight = bounded(weight - step(state, first, second, power1, power2))
-        if weight == before:
-            break
-    return weight
+def terms(state, power1, power2):
+    """The step of a round is the first term times m, over sqrt(v) plus the second; powers are beta1^t and beta2^t."""
+    correction = math.sqrt(1.0 - power2)
+    return state.eta * state.margin[()] * (correction / (1.0 - power1)), state.epsilon * correction
 
 
 @predict.register(Adam)
@@ -114,8 +122,7 @@ def predict_adam(state, x, scale, margins):
     for e in range(size(x)):
         j, x_j = entry(x, e)
         if x_j != 0.0:
-            for k in range(len(state.outputs)):
-                state.coordinates[j, k].weights = settled(state, j, k)
+            settle(state, j, 0, state.coordinates[j].weights)
     weigh(state, x, margins)
 
 
@@ -123,7 +130,7 @@ def predict_adam(state, x, scale, margins):
 def update_adam(state, x, gradient, curvature):
     state.rounds[()] += 1.0
     rounds = state.rounds[()]
-    power1, power2 = state.beta1**rounds, state.beta2**rounds
+    rate, offset = terms(state, state.beta1**rounds, state.beta2**rounds)
     for e in range(size(x)):
         j, x_j = entry(x, e)
         if x_j != 0.0:
@@ -133,14 +140,16 @@ def update_adam(state, x, gradient, curvature):
             for k in range(len(state.outputs)):
                 own, steep = state.coordinates[j, k], bounded(gradient[k] * x_j)
                 own.first = decay1 * own.first + (1.0 - state.beta1) * steep
-                own.second = decay2 * own.second + (1.0 - state.beta2) * (steep * steep)
-                own.weights = bounded(own.weights - step(state, own.first, own.second, power1, power2))
+                own.root = math.sqrt(decay2 * (own.root * own.root) + (1.0 - state.beta2) * (steep * steep))
+                own.weights = bounded(own.weights - rate * own.first / (own.root + offset))
                 own.learned = own.weights
 
 
 @coordinate.register(Adam)
 def coordinate_adam(state, j, k):
-    return settled(state, j, k)
+    weights = np.empty(1)
+    settle(state, j, k, weights)
+    return weights[0]
 
 
 @factor.register(Adam)

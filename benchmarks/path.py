@@ -1,0 +1,113 @@
+"""Iterative regularization: a whole path against a grid search, and kernel steps against the memory's bandwidth.
+
+python benchmarks/path.py            # all of it: some minutes
+python benchmarks/path.py --quick    # small sizes, to see that it runs
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from typing import Any
+
+import datasets
+import numpy as np
+from common import interleaved, keep, report
+
+from tunefree import IterativeRegularizationClassifier
+from tunefree.kernel.gram import Gram, Kernel, one_thread_a_product
+
+STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)  # of C in the grid search
+FOLDS = 5
+COLUMNS = 100  # of the rows whose Gram matrix is multiplied
+
+
+def census(rows: int) -> datasets.Matrices:
+    """The census data, as numbers."""
+    problem = datasets.matrices(datasets.load(next(datasets.available(["adult"]))))
+    return problem._replace(X=problem.X[:rows], y=problem.y[:rows])
+
+
+def searched() -> Any:
+    """Logistic regression with its strength by cross-validation, on standardised columns."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    return GridSearchCV(model, {"logisticregression__C": STRENGTHS}, cv=FOLDS, scoring="neg_log_loss")
+
+
+def path_against_search(rows: int, iterations: int, repeats: int) -> None:
+    """Seconds of both, one after the other in turn, and the test errors."""
+    problem = census(rows)
+    models = {
+        "grid search": searched(),
+        "the whole path": IterativeRegularizationClassifier(max_iter=iterations),
+    }
+
+    def timed(model: Any) -> float:
+        start = time.perf_counter()
+        model.fit(problem.X, problem.y)
+        return time.perf_counter() - start
+
+    seconds = interleaved({name: lambda m=model: timed(m) for name, model in models.items()}, repeats)
+    report(seconds)
+    errors = {name: (m.predict(problem.X_test) != problem.y_test).mean().item() for name, m in models.items()}
+    for name, error in errors.items():
+        print(f"{name:<44}test error {100 * error:.2f} %")
+    keep("path", "adult", {"seconds": seconds, "errors": errors, "iterations": iterations})
+
+
+def bandwidth(size: int) -> float:
+    """Bytes a second that a dot product of two long arrays reads, best of five."""
+    array = np.ones(size // 4, np.float32)
+    return max(_rate(lambda: float(array @ array), array.nbytes) for _ in range(5))
+
+
+def _rate(work: Any, size: int) -> float:
+    start = time.perf_counter()
+    work()
+    return size / (time.perf_counter() - start)
+
+
+def gram_steps(n: int, budget: int, steps: int) -> float:
+    """Median seconds of a product with the Gram matrix of n rows, after the first."""
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(n, COLUMNS)).astype(np.float32)
+    matrix = Gram(Kernel("rbf", 0.5 / COLUMNS), rows, rows[:0], budget)
+    coefficients = random.normal(size=(n, 1)) / n
+    seconds = []
+    with one_thread_a_product():
+        for _ in range(steps + (budget > 0)):
+            start = time.perf_counter()
+            matrix.times(coefficients)
+            seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds[1:] if budget else seconds)
+
+
+def main() -> None:
+    """Measure, keep, print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="small sizes")
+    quick = parser.parse_args().quick
+    path_against_search(2000 if quick else 10**9, 50 if quick else 500, 1 if quick else 5)
+
+    n = 4000 if quick else 20_000
+    reads = bandwidth(2**26 if quick else 2**30)
+    seconds = gram_steps(n, 2**31, 5 if quick else 15)
+    share = 4.0 * n * n / seconds / reads
+    print(f"a dot product reads {reads / 1e9:.1f} GB/s")
+    print(f"n = {n}: a kernel step takes {seconds:.3f} s, {100 * share:.0f} % of that for the whole float32 matrix")
+    keep("path", "kept", {"n": n, "seconds": seconds, "bandwidth": reads, "share": share})
+
+    n = 6000 if quick else 60_000
+    seconds = gram_steps(n, 0, 1 if quick else 3)
+    print(f"n = {n}: a step that computes the Gram matrix anew, tile by tile, takes {seconds:.2f} s")
+    keep("path", "computed", {"n": n, "seconds": seconds})
+
+
+if __name__ == "__main__":
+    main()

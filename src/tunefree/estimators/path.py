@@ -1,0 +1,473 @@
+"""Iterative regularization (Lin, Rosasco, Zhou 2016) as scikit-learn estimators: one run, the whole path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from tunefree.calibration import of_classes
+from tunefree.estimators import validation
+from tunefree.estimators.iterative import IterativeRegularization, Targets
+from tunefree.estimators.preparation import LARGEST, shares
+from tunefree.growth import rescaled
+from tunefree.kernel.subgradient import Rows, absolute_errors, wrong_classes
+from tunefree.links import has_inverse_link, inverse_link
+from tunefree.losses import Logistic
+from tunefree.objectives import Binary, Multinomial, OneAgainstAll
+from tunefree.targets import chosen, loss_of
+
+
+class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization):
+    """A classifier that is regularised by stopping the subgradient method early; one run gives the whole path.
+
+    Nothing needs to be tuned: steps follow from the data and the loss, and rows held out choose the iteration [1]_.
+
+    Parameters
+    ----------
+    loss : str, default="logistic"
+        ``"logistic"`` (multinomial with more than two classes), ``"hinge"``, ``"smoothed-hinge"``,
+        ``"squared-hinge"``, ``"exponential"`` or ``"square"`` (each class against the others).
+    kernel : {None, "linear", "rbf", "laplacian", "poly"}, default=None
+        None learns weights of the features and of a constant; the others coefficients of a kernel, without a constant.
+    gamma : float or callable, optional
+        Width of the kernel; a function is called with the prepared rows and the encoded targets. Default: 1 / (2 m^2)
+        for "rbf", m the median distance of rows of different classes, and the like for other kernels.
+    kernel_params : dict, optional
+        ``degree`` (3) and ``coef0`` (1) of "poly", (gamma a.b + coef0)^degree; ``precision`` of the kernel's values,
+        ``"float32"`` (default) or ``"float64"``.
+    transformer : scikit-learn transformer or callable, optional
+        A finite dictionary: what turns standardised rows into the features whose weights are learned.
+    standardize : bool, default=True
+        Whether to bring columns to mean 0 and mean square 1; sparse columns keep their zeros and are only scaled.
+    theta : float, optional
+        Steps are eta_1 t^-theta. Default: 0 for smooth losses, else (q + 1) / (q + 2), with q the growth of slopes: 1/2
+        for the hinge. At least 1/2 with ``stochastic``.
+    eta : {"auto", "theory"} or float, default="auto"
+        eta_1. ``"theory"``: the largest that the theorems allow. ``"auto"``: the same conditions, measured on the rows
+        instead of bounded beforehand, so that fewer iterations are needed. The exponential loss needs a number.
+    output : {"last", "average", "best"}, default="last"
+        The last iterate, the average of all with the steps as weights, or the one of the least training loss.
+    stop : {"holdout", "theory"} or int, default="holdout"
+        ``"holdout"``: where the loss of the rows held out is least; with fewer than 40 different rows none are, and the
+        theory decides. ``"theory"``: :func:`tunefree.theory.stopping_time`. A number: after so many iterations.
+    assumptions : dict, optional
+        ``beta``, ``tau`` and ``zeta`` of :func:`tunefree.theory.stopping_time`, where the theory decides.
+    max_iter : int, default=500
+        Length of the path with ``stop="holdout"``.
+    stochastic : {None, "cyclic", "shuffled"}, default=None
+        Whether to take one row a step, in order or in a new order for each pass; iterations then are passes.
+    validation_fraction : float, default=0.1
+        Share of each class that is held out; it is not learned. 0 holds nothing out (not with ``stop="holdout"``).
+    memory_limit : float, default=2**31
+        Bytes of the Gram matrix to be kept (half of it is needed); what does not fit is computed anew in each step. An
+        eighth as much is for iterates.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, by which its rows' sample weights are multiplied (1 for classes not named).
+    random_state : int, RandomState instance or None, default=0
+        For the rows held out, and the order with ``stochastic="shuffled"``.
+    warm_start : bool, default=False
+        Whether ``fit`` on the same rows goes on from the end of the path, to another ``max_iter`` or ``stop``. The rows
+        are then kept; a fit without it cannot be gone on with.
+
+    Attributes
+    ----------
+    path_ : record array
+        A record for each iterate: ``iteration``, ``step``, ``training_loss``, ``training_error``, ``validation_loss``,
+        ``validation_error``, ``norm``, the same losses and errors of averages (``average_training_loss`` ...), and
+        ``inner``, the inner product of the iterate and the subgradient there. The first iterate is 0.
+    n_iter_ : int
+        The iteration at which the path was stopped.
+    eta_, theta_, gamma_ : float
+        The steps, and the kernel's width.
+    coef_, intercept_ : ndarray
+        Weights of the features as given (of the dictionary with a transformer), without a kernel.
+    dual_coef_ : ndarray
+        Coefficients of the kernel.
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    n_features_in_ : int
+        Features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X has names that are all strings.
+
+    References
+    ----------
+    .. [1] J. Lin, L. Rosasco, D.-X. Zhou. Iterative regularization for learning with convex loss functions. JMLR 17,
+       2016.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from tunefree import IterativeRegularizationClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = IterativeRegularizationClassifier(kernel="rbf").fit(X[:400], y[:400])
+    >>> model.score(X[400:], y[400:]) > 0.95
+    True
+    >>> bool((model.at(5).predict(X[400:]) == y[400:]).mean() > 0.8)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: str = "logistic",
+        kernel: str | None = None,
+        gamma: Any = None,
+        kernel_params: dict[str, Any] | None = None,
+        transformer: Any = None,
+        standardize: bool = True,
+        theta: float | None = None,
+        eta: Any = "auto",
+        output: str = "last",
+        stop: Any = "holdout",
+        assumptions: dict[str, float] | None = None,
+        max_iter: int = 500,
+        stochastic: str | None = None,
+        validation_fraction: float = 0.1,
+        memory_limit: float = 2**31,
+        class_weight: Any = None,
+        random_state: Any = 0,
+        warm_start: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.kernel_params = kernel_params
+        self.transformer = transformer
+        self.standardize = standardize
+        self.theta = theta
+        self.eta = eta
+        self.output = output
+        self.stop = stop
+        self.assumptions = assumptions
+        self.max_iter = max_iter
+        self.stochastic = stochastic
+        self.validation_fraction = validation_fraction
+        self.memory_limit = memory_limit
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.warm_start = warm_start
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Compute the path and choose a stop.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels of at least two classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight 2 counts as two rows.
+
+        Returns
+        -------
+        self
+        """
+        loss = loss_of("classification", str(self.loss))
+        self._check()
+        X, y = validation.labelled(self, X, y, reset=True)
+        check_classification_targets(y)
+        weight = validation.weights(sample_weight, len(y), may_vanish=False)
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(np.unique(codes[weight > 0])) < 2:
+            label = classes[codes[weight > 0][0]]
+            raise ValueError(f"The number of classes has to be greater than one; got 1 class ({label!r})")
+        with np.errstate(over="ignore"):
+            weight = np.minimum(weight * self._class_weights(classes, codes, weight), LARGEST)
+        if not weight.any():
+            raise ValueError("sample_weight and class_weight together leave all rows a weight of zero")
+        self.classes_ = classes
+        self._learn(X, self._encoded(loss, codes, len(classes)), weight)
+        return self
+
+    def _encoded(self, loss: Any, codes: np.ndarray, n_classes: int) -> Targets:
+        if n_classes == 2:
+            return Targets(2.0 * codes - 1.0, 1.0 * codes, codes, Binary(loss, 0.0), loss, 1, wrong_classes, 1.0)
+        objective: Any = Multinomial(1.0) if isinstance(loss, Logistic) else OneAgainstAll(loss, 0.0)
+        return Targets(1.0 * codes, 1.0 * codes, codes, objective, loss, n_classes, wrong_classes, 1.0)
+
+    def _class_weights(self, classes: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            kept = weight > 0
+            present = np.unique(codes[kept])
+            each = np.ones(len(classes))
+            each[present] = compute_class_weight("balanced", classes=present, y=codes[kept], sample_weight=weight[kept])
+            return each[codes]
+        by_label = validation.class_weights(self.class_weight)
+        return np.array([by_label.get(label, 1.0) for label in classes.tolist()])[codes]
+
+    def _remember(self, features: Any, rows: Rows) -> None:
+        # Losses whose margins stand for no probabilities: these are learned from margins of rows held out.
+        self._for_calibration = None if has_inverse_link(self._targets.loss) else (features, rows)
+
+    def _stop_at(self, t: int) -> None:
+        super()._stop_at(t)
+        if self._for_calibration is not None:
+            features, rows = self._for_calibration
+            codes = (rows.y > 0).astype(np.int64) if self._targets.n_outputs == 1 else rows.y.astype(np.int64)
+            self._sharpness = sharpness(of_classes(self._margins_of(features)), codes, rows.weight)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Margins: (n_samples,) of the second class with two classes, else (n_samples, n_classes).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray
+        """
+        margins = self._margins(X)
+        return margins[:, 0] if margins.shape[1] == 1 else margins
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of the largest margin of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        margins = self._margins(X)
+        return self.classes_[chosen(margins)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities.
+
+        Those that the loss's link function gives; with several classes one against all, normalised. The hinge has no
+        link function with an inverse: its margins, times a number learned from the rows held out, are taken for
+        log-odds (temperature scaling). Where none are held out, it is learned from the training rows, and too bold.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        margins = self._margins(X)
+        loss = self._targets.loss
+        if not has_inverse_link(loss):
+            return softmax(self._sharpness * of_classes(margins), axis=1)
+        if margins.shape[1] == 1:
+            upper = inverse_link(loss, margins[:, 0])
+            return np.stack([1.0 - upper, upper], axis=1)
+        if isinstance(loss, Logistic):
+            return softmax(margins, axis=1)
+        each = inverse_link(loss, margins)
+        each[~each.any(axis=1)] = 1.0
+        return each / each.sum(axis=1, keepdims=True)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of the class probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the features, (1, n_features) with two classes, else (n_classes, n_features)."""
+        return self._linear()[0].T
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """The constant, (1,) with two classes, else (n_classes,)."""
+        return self._linear()[1]
+
+
+class IterativeRegularizationRegressor(RegressorMixin, IterativeRegularization):
+    """A regressor that is regularised by stopping the subgradient method early; one run gives the whole path.
+
+    The method learns the target minus its mean, in units of the power of two below its standard deviation; losses,
+    errors and norms of the path are in the target's own units.
+
+    Parameters
+    ----------
+    loss : str, default="square"
+        ``"square"``, ``"absolute"``, ``"power:1.5"``, ``"epsilon-insensitive:0.1"``, ``"huber:1"`` or
+        ``"quantile:0.5"``, with their parameters behind the colon.
+    kernel, gamma, kernel_params, transformer, standardize, theta, eta, output, stop, assumptions, max_iter, \
+stochastic, validation_fraction, memory_limit, random_state, warm_start
+        As in :class:`IterativeRegularizationClassifier`. ``gamma`` is by default 1 / (2 m^2) with m the median distance
+        of any two rows.
+
+    Attributes
+    ----------
+    path_, n_iter_, eta_, theta_, gamma_, coef_, intercept_, dual_coef_, n_features_in_, feature_names_in_
+        As in :class:`IterativeRegularizationClassifier`; errors are mean absolute errors.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from tunefree import IterativeRegularizationRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = IterativeRegularizationRegressor().fit(X[:300], y[:300])
+    >>> model.score(X[300:], y[300:]) > 0.45
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: str = "square",
+        kernel: str | None = None,
+        gamma: Any = None,
+        kernel_params: dict[str, Any] | None = None,
+        transformer: Any = None,
+        standardize: bool = True,
+        theta: float | None = None,
+        eta: Any = "auto",
+        output: str = "last",
+        stop: Any = "holdout",
+        assumptions: dict[str, float] | None = None,
+        max_iter: int = 500,
+        stochastic: str | None = None,
+        validation_fraction: float = 0.1,
+        memory_limit: float = 2**31,
+        random_state: Any = 0,
+        warm_start: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.kernel_params = kernel_params
+        self.transformer = transformer
+        self.standardize = standardize
+        self.theta = theta
+        self.eta = eta
+        self.output = output
+        self.stop = stop
+        self.assumptions = assumptions
+        self.max_iter = max_iter
+        self.stochastic = stochastic
+        self.validation_fraction = validation_fraction
+        self.memory_limit = memory_limit
+        self.random_state = random_state
+        self.warm_start = warm_start
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Compute the path and choose a stop.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight 2 counts as two rows.
+
+        Returns
+        -------
+        self
+        """
+        loss = loss_of("regression", str(self.loss))
+        self._check()
+        X, y = validation.labelled(self, X, y, reset=True, y_numeric=True)
+        weight = validation.weights(sample_weight, len(y), may_vanish=False)
+        self._learn(X, _scaled(loss, y.astype(np.float64), weight), weight)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The predicted target of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        margins = self._margins(X)[:, 0]
+        with np.errstate(over="ignore"):
+            return np.clip((self._targets.centre + margins) * self._targets.unit, -LARGEST, LARGEST)
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the features, (n_features,)."""
+        with np.errstate(over="ignore"):
+            weights = self._linear()[0][:, 0]
+            return np.clip(weights * self._targets.unit, -LARGEST, LARGEST)
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Prediction of a row of zeros, (1,)."""
+        with np.errstate(over="ignore"):
+            constant = self._linear()[1]
+            return np.clip((self._targets.centre + constant) * self._targets.unit, -LARGEST, LARGEST)
+
+
+def sharpness(margins: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> float:
+    """The a for which softmax(a m) has the least log-loss: temperature scaling (Guo, Pleiss, Sun, Weinberger 2017).
+
+    Parameters
+    ----------
+    margins : (n, K) array
+    codes : (n,) array
+        The class of each row.
+    weight : (n,) array
+        Of sum 1.
+
+    Returns
+    -------
+    float
+        Between 0.001 and 1000 over the margins' mean size.
+    """
+    size = float(weight @ np.abs(margins).max(axis=1))
+    if not size > 0.0:
+        return 1.0
+    scaled = margins / size
+
+    def log_loss(logarithm: float) -> float:
+        odds = log_softmax(np.exp(logarithm) * scaled, axis=1)
+        return -float(weight @ odds[np.arange(len(codes)), codes])
+
+    return float(np.exp(minimize_scalar(log_loss, bounds=(-7.0, 7.0), method="bounded").x)) / size
+
+
+def _scaled(loss: Any, y: np.ndarray, weight: np.ndarray) -> Targets:
+    """Targets minus their mean, in units of the power of two below their standard deviation; the loss follows."""
+    _, exponent = np.frexp(np.abs(y).max(initial=0.0))
+    largest = np.ldexp(1.0, max(int(exponent) - 1, -1022))
+    relative, share = y / largest, shares(weight)
+    centre = float((share * relative).sum())
+    spread = float(np.sqrt((share * np.square(relative - centre)).sum()))
+    _, exponent = np.frexp(spread)
+    power = float(np.ldexp(1.0, int(exponent) - 1)) if spread > 1e-12 else 1.0
+    unit = max(power * largest, 2.0**-1022)
+    power = unit / largest
+    targets = (relative - centre) / power
+    own, loss_unit = rescaled(loss, unit)
+    bound = float(np.abs(targets).max(initial=0.0))
+    return Targets(
+        targets,
+        relative,
+        np.zeros(len(y), np.int64),
+        Binary(own, 0.0),
+        own,
+        1,
+        absolute_errors,
+        bound,
+        unit,
+        loss_unit,
+        centre / power,
+    )

@@ -1,0 +1,72 @@
+"""The learners of Kempka, Kotlowski, Warmuth 2019, Section 4, as that paper runs them, and ours beside them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree import losses, objectives, passes
+from tunefree.members import Member
+from tunefree.model import Model
+from tunefree.pool import Setting
+from tunefree.reproduce import drawing
+from tunefree.reproduce.drawing import Style
+
+
+class Contestant(NamedTuple):
+    """A learner in an experiment."""
+
+    title: str  # in pictures and tables
+    learner: str  # in learners.ALL, or pool
+    style: Style
+    has_rate: bool = False
+    view: str = "raw"
+    is_ours: bool = False  # not in the paper
+
+
+SGD = Contestant("SGD", "ogd", Style(drawing.BLUE), True)
+ADAGRAD = Contestant("AdaGrad", "adagrad", Style(drawing.SKY, (6, 2)), True)
+ADAM = Contestant("Adam", "adam", Style(drawing.GREEN, (6, 2, 1.5, 2)), True)
+NAG = Contestant("NAG", "nag", Style(drawing.ORANGE), True)
+SFMD = Contestant("SFMD", "sfmd", Style(drawing.BROWN, (6, 2)), True)
+COCOB = Contestant("CoCoB", "cocob", Style(drawing.BROWN, (2, 1.5)))
+KOTLOWSKI = Contestant("Alg1-K17", "kotlowski", Style(drawing.GREY, (6, 2, 1.5, 2)))
+SCINOL1 = Contestant("ScInOL1", "scinol1", Style(drawing.PURPLE, (6, 2)))
+SCINOL2 = Contestant("ScInOL2", "scinol2", Style(drawing.VERMILLION, (), 2.0))
+STEADY = Contestant("steady ScInOL2 (ours)", "scinol2", Style(drawing.BLACK, (1.2, 1.2), 1.6), False, "steady", True)
+POOL = Contestant("pool (ours)", "pool", Style(drawing.BLACK, (), 2.2), is_ours=True)
+
+
+def objective_of(n_outputs: int) -> Any:
+    """Cross-entropy: of one margin for two classes, else of a margin a class (Appendix G)."""
+    return objectives.Binary(losses.Logistic(), 0.0) if n_outputs == 1 else objectives.Multinomial(1.0)
+
+
+def member_of(learner: str, rate: float | None, n_features: int, n_outputs: int) -> Member:
+    """A learner of the paper that has seen nothing."""
+    settings = {} if rate is None else {"eta": rate}
+    return Member.create(Setting(learner, settings, "raw"), False, n_features, n_outputs, objective_of(n_outputs))
+
+
+def model_of(learner: str, view: str, n_features: int, labels: list[str]) -> Model:
+    """One of ours that has seen nothing; it knows the classes, as those of the paper do."""
+    return Model("classification", learner, view=view, n_features=n_features, classes=list(labels))
+
+
+def cross_entropies(margins: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """The loss of each row, in nats."""
+    suffered = np.empty(len(targets))
+    passes.measure(objective_of(margins.shape[1]), targets, np.ascontiguousarray(margins), suffered)
+    return suffered
+
+
+def with_rate(contestant: Contestant, rate: float) -> str:
+    """Title and rate, as labels say it; the rate is NaN for learners without one.
+
+    Examples
+    --------
+    >>> with_rate(NAG, 0.1), with_rate(SCINOL2, float("nan"))
+    ('NAG 0.1', 'ScInOL2')
+    """
+    return contestant.title if np.isnan(rate) else f"{contestant.title} {rate:g}"

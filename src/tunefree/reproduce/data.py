@@ -1,0 +1,195 @@
+"""The data sets of the papers' experiments, prepared as the papers prepare them.
+
+Kempka, Kotlowski, Warmuth 2019, Section 4.2: categories become one-hot features, a missing value a feature of its own,
+and sets without test rows are split two to one at random. A constant is feature 0.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import compute, parquet
+from scipy.sparse import csr_array
+
+from tunefree.errors import DataError
+from tunefree.rows import Table, n_rows, sparse, table
+
+VARIABLE = "TUNEFREE_DATA"  # names the folder of data files where --data does not
+MISSING = "(missing)"
+SPLIT_SEED = 0  # of the split into training and test rows, the same in every run
+DENSE_ENOUGH = 0.5  # share of numbers that are not 0 from which on zeros are stored too
+
+
+class DataSet(NamedTuple):
+    """A data set of the papers, and the file that it is read from."""
+
+    name: str  # as the paper calls it
+    file: str
+    target: str
+    origin: str  # where it can be had
+    drop: tuple[str, ...] = ()  # columns that are no features
+    indicators: tuple[str, ...] = ()  # columns of 0 and 1 whose names begin so are a category each
+    stand_in: str = ""  # how the file differs from what the paper used
+
+
+ALL = {
+    data.name: data
+    for data in (
+        DataSet("Bank", "bank_additional_full.parquet", "y", "UCI repository, Bank Marketing, bank-additional-full"),
+        DataSet(
+            "Census",
+            "census_income_kdd_test.parquet",
+            "income",
+            "UCI repository, Census-Income (KDD), its test part",
+            drop=("instance weight",),
+            stand_in="99,762 rows, the test part of the paper's 299,285",
+        ),
+        DataSet(
+            "Covertype",
+            "covtype.parquet",
+            "Cover_Type",
+            "UCI repository, Covertype",
+            indicators=("Wilderness_Area", "Soil_Type"),
+        ),
+        DataSet("Madelon", "madelon.parquet", "Class", "UCI repository, Madelon (training and validation part)"),
+        DataSet("MNIST", "mnist.parquet", "label", "the MNIST database: 784 columns of pixels from 0 to 255"),
+        DataSet("Shuttle", "shuttle.parquet", "Class", "UCI repository, Statlog (Shuttle)"),
+    )
+}
+
+
+class Prepared(NamedTuple):
+    """Rows ready to be learned."""
+
+    train: Table
+    train_classes: np.ndarray  # (n,) places among the labels
+    test: Table
+    test_classes: np.ndarray
+    n_features: int  # the constant included
+    labels: list[str]
+
+    @property
+    def n_outputs(self) -> int:
+        """Margins of a row: one for two classes, else one a class."""
+        return 1 if len(self.labels) == 2 else len(self.labels)
+
+    def targets(self, classes: np.ndarray) -> np.ndarray:
+        """Classes as objectives take them: -1 and +1 for one margin."""
+        return 2.0 * classes - 1.0 if self.n_outputs == 1 else classes.astype(np.float64)
+
+
+def locate(name: str, folder: Path | None) -> Path:
+    """The file of a data set.
+
+    Parameters
+    ----------
+    name : str
+        A name in ``ALL``.
+    folder : Path, optional
+        Where data files are; by default what the environment variable ``TUNEFREE_DATA`` names.
+
+    Raises
+    ------
+    DataError
+        If there is no such folder or file, saying what is needed and where it can be had.
+    """
+    data = ALL[name]
+    needed = f"a file {data.file} ({data.origin}; Parquet, original column names, target {data.target})"
+    if folder is None and VARIABLE in os.environ:
+        folder = Path(os.environ[VARIABLE])
+    if folder is None:
+        raise DataError(f"{name} needs {needed}", remedy=f"name its folder with --data DIR or in {VARIABLE}")
+    if not (folder / data.file).is_file():
+        raise DataError(f"{folder} does not hold {needed}", remedy="put it there, or name another folder with --data")
+    return folder / data.file
+
+
+@cache
+def prepare(name: str, path: Path, train_rows: int = 0, test_rows: int = 0) -> Prepared:
+    """Read a data set; each process keeps what it has read.
+
+    Parameters
+    ----------
+    name : str
+        A name in ``ALL``.
+    path : Path
+        Its file.
+    train_rows, test_rows : int, default 0
+        How many rows to use, drawn at random; 0 for all.
+    """
+    content, classes, labels, is_train = _read(ALL[name], path)
+    rows, n_features = _features(content, ALL[name])
+    random = np.random.default_rng(SPLIT_SEED)
+    if is_train is None:
+        order = random.permutation(len(classes))
+        train, test = np.split(order, [2 * len(order) // 3])
+    else:
+        train, test = (random.permutation(np.flatnonzero(mask)) for mask in (is_train, ~is_train))
+    train, test = train[: train_rows or None], test[: test_rows or None]
+    return Prepared(take(rows, train), classes[train], take(rows, test), classes[test], n_features, labels)
+
+
+def _read(data: DataSet, path: Path) -> tuple[pa.Table, np.ndarray, list[str], np.ndarray | None]:
+    """The columns that are features, classes, labels, and which rows are for training where the file says so."""
+    content = parquet.read_table(path)
+    absent = {data.target, *data.drop} - set(content.column_names)
+    if absent:
+        raise DataError(
+            f"there is no column {sorted(absent)[0]!r}", str(path), remedy=f"get the file anew from {data.origin}"
+        )
+    answers = content[data.target].cast(pa.string())
+    labels = sorted(answers.unique().to_pylist())
+    classes = compute.index_in(answers, pa.array(labels)).to_numpy()
+    is_train = None
+    if "split" in content.column_names:
+        is_train = compute.equal(content["split"], "train").to_numpy()
+        content = content.drop_columns("split")
+    return content.drop_columns([data.target, *data.drop]), classes, labels, is_train
+
+
+def _features(content: pa.Table, data: DataSet) -> tuple[Table, int]:
+    """Columns as features, numbers first, and how many there are with the constant.
+
+    Numbers that are mostly 0 are stored without their zeros.
+    """
+    rest = [name for name in content.column_names if not name.startswith(data.indicators)]
+    numeric = [name for name in rest if is_number(content, name)]
+    numbers = np.column_stack([content[name].to_numpy() for name in numeric]).astype(np.float64)
+    codes, first = [], len(numeric) + 1
+    for name in (name for name in rest if name not in numeric):
+        values = content[name].cast(pa.string()).fill_null(MISSING)
+        known = sorted(values.unique().to_pylist())
+        codes.append(first + compute.index_in(values, pa.array(known)).to_numpy())
+        first += len(known)
+    for prefix in data.indicators:
+        group = [name for name in content.column_names if name.startswith(prefix)]
+        ones = np.column_stack([content[name].to_numpy() for name in group])
+        codes.append(np.where(ones.any(axis=1), first + ones.argmax(axis=1), 0))
+        first += len(group)
+    one_hot = np.column_stack(codes) if codes else np.empty((len(numbers), 0))
+    columns = np.arange(1, len(numeric) + 1)
+    if np.count_nonzero(numbers) >= DENSE_ENOUGH * numbers.size:
+        return table(numbers, columns, one_hot), first
+    present = csr_array(numbers)
+    words = sparse(present.indptr, present.indices + 1, present.data)
+    return table(np.empty((len(numbers), 0)), [], one_hot, words), first
+
+
+def is_number(content: pa.Table, name: str) -> bool:
+    """Whether a column is one of numbers."""
+    kind = content.schema.field(name).type
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind)
+
+
+def take(rows: Table, order: np.ndarray) -> Table:
+    """The rows of a table in another order."""
+    shape = (n_rows(rows), int(np.max(rows.features, initial=0)) + 1)
+    words = csr_array((rows.values, rows.features, rows.pointers), shape)[order]
+    return table(
+        rows.numbers[order], rows.columns, rows.codes[order], sparse(words.indptr, words.indices, words.data)
+    )._replace(constant=rows.constant)

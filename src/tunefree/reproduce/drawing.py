@@ -1,0 +1,124 @@
+"""The house style of the experiments' pictures: labelled axes, bands, names at the ends of lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.errors import ModelError
+from tunefree.picture import spread
+from tunefree.storage import whole_file
+
+# Okabe, Ito: Color universal design (2008), and three that differ from those in lightness; dashes tell in black and
+# white what colours tell here.
+BLACK, GREY, PALE = "#000000", "#707070", "#E6E6E6"
+BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#AA4499"
+SKY, ORANGE, BROWN = "#56B4E9", "#E69F00", "#882255"
+GAP = 0.055  # between names at the ends of lines, of the height of the axes
+SMALL = 8.5  # points
+
+
+class Style(NamedTuple):
+    """How a line looks."""
+
+    color: str
+    dashes: tuple[float, ...] = ()  # lengths of dash and gap in units of the width; none for a whole line
+    width: float = 1.5
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """As matplotlib takes them."""
+        dashes = {"dashes": self.dashes} if self.dashes else {}
+        return {"color": self.color, "linewidth": self.width, **dashes}
+
+
+class End(NamedTuple):
+    """A name at the end of a line."""
+
+    height: float  # of the end, in the data's units
+    text: str
+    color: str
+    bold: bool = False
+
+
+def write(draw: Callable[[Any], None], inches: tuple[float, float], base: Path) -> list[Path]:
+    """Write a picture as PNG and SVG, the same bytes for the same data.
+
+    Parameters
+    ----------
+    draw : function
+        Called with a matplotlib figure, on which it draws.
+    inches : tuple of two floats
+        Width and height.
+    base : Path
+        Name of the files without their ends.
+    """
+    check()
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    style: dict[Any, Any] = {
+        "font.size": 9.5,
+        "svg.hashsalt": "tunefree",
+        "svg.fonttype": "none",
+        "axes.linewidth": 0.8,
+    }
+    written = []
+    with mpl.rc_context(style):
+        figure = Figure(figsize=inches)
+        draw(figure)
+        for kind, metadata in (("png", None), ("svg", {"Date": None})):
+            path = base.with_name(f"{base.name}.{kind}")
+            with whole_file(path) as file:
+                figure.savefig(file, format=kind, dpi=120, metadata=metadata, bbox_inches="tight")
+            written.append(path)
+    return written
+
+
+def check() -> None:
+    """Whether pictures can be drawn; raises ModelError if matplotlib is not installed."""
+    try:
+        import matplotlib  # noqa: F401 - whether it is there
+    except ImportError:
+        raise ModelError("reproduce needs matplotlib, which is not installed; pip install 'tunefree[plot]'") from None
+
+
+def frame(axes: Any, title: str, x: str = "", y: str = "") -> None:
+    """Names of axes, and no more lines than are needed."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color=PALE, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.set_title(title, loc="left", fontsize=10.5)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+
+
+def plain_numbers(axis: Any) -> None:
+    """Numbers on a logarithmic axis as people write them, powers of ten where they are far from 1."""
+    axis.set_major_formatter(lambda value, _: f"{value:,.10g}" if 1e-3 <= value < 1e7 else f"$10^{{{_power(value)}}}$")
+    axis.set_minor_formatter(lambda value, _: "")
+
+
+def _power(value: float) -> int:
+    return round(float(np.log10(value))) if value > 0 else 0
+
+
+def band(axes: Any, x: Any, mean: np.ndarray, deviation: np.ndarray, style: Style) -> None:
+    """A line of means in a band of one standard deviation to each side."""
+    axes.fill_between(x, mean - deviation, mean + deviation, color=style.color, alpha=0.18, linewidth=0)
+    axes.plot(x, mean, **style.options)
+
+
+def name_ends(axes: Any, ends: Sequence[End], gap: float = GAP) -> None:
+    """Names to the right of the axes beside the ends of their lines, moved apart so that none covers another."""
+    to_axes = axes.transData + axes.transAxes.inverted()
+    low, high = axes.get_ylim()
+    heights = [float(to_axes.transform((0.0, min(max(end.height, low), high)))[1]) for end in ends]
+    across = {"transform": axes.transAxes, "clip_on": False}
+    for end, height, place in zip(ends, heights, spread(heights, gap, 1.0), strict=True):
+        axes.plot([1.0, 1.04], [height, place], color=end.color, linewidth=0.8, **across)
+        weight = "bold" if end.bold else "normal"
+        axes.text(1.05, place, end.text, color=end.color, weight=weight, va="center", fontsize=SMALL, **across)

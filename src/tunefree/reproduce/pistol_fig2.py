@@ -1,0 +1,189 @@
+"""Orabona 2014, Figure 2: the bound of Theorem 2 on the excess risk of PiSTOL, for beta = 1/2.
+
+Up to logarithms and constants the bound is, with E the optimal risk and 1/3 < beta <= 1/2,
+
+    max((E + 1/T)^(beta / (2 beta + 1)) T^(-2 beta / (2 beta + 1)),
+        (E + 1/T)^((3 beta - 1) / (4 beta)) T^(-1/2),
+        T^(-2 beta / (beta + 1))).
+
+The last term rules for small T, the first from about T = E^(-(beta + 1) / (2 beta)) on.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.reproduce import drawing
+from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
+
+
+class Settings(NamedTuple):
+    """What the bound is drawn for."""
+
+    beta: float = 0.5
+    optimal_risks: tuple[float, ...] = (1e-1, 1e-2, 1e-3, 1e-4, 0.0)
+    decades: int = 9  # of T, from 1
+    points_per_decade: int = 40
+
+
+class Regimes(NamedTuple):
+    """What a curve shows."""
+
+    first_slope: float  # fitted to the logarithms, where T is a thirtieth of the crossing or less; NaN if too short
+    second_slope: float  # where T is thirty times the crossing or more
+    crossing: float  # first T of the second regime; infinite without one
+
+
+STYLES = (
+    drawing.Style(drawing.BLUE),
+    drawing.Style(drawing.VERMILLION, (6, 2)),
+    drawing.Style(drawing.GREEN, (6, 2, 1.5, 2)),
+    drawing.Style(drawing.PURPLE, (2, 1.5)),
+    drawing.Style(drawing.BLACK, (), 2.0),
+)
+FAR = 30.0  # times the crossing, or a part of it: one regime alone
+
+
+def bound(rounds: np.ndarray, optimal_risk: float, beta: float) -> np.ndarray:
+    """The bound of Theorem 2 without constants and logarithms, for 1/3 < beta <= 1/2.
+
+    Examples
+    --------
+    >>> bound(np.array([1.0, 1e6]), 0.01, 0.5).round(5)
+    array([1.00249e+00, 3.20000e-04])
+    """
+    risk = optimal_risk + 1.0 / rounds
+    terms = (
+        risk ** (beta / (2.0 * beta + 1.0)) * rounds ** (-2.0 * beta / (2.0 * beta + 1.0)),
+        risk ** ((3.0 * beta - 1.0) / (4.0 * beta)) * rounds**-0.5,
+        rounds ** (-2.0 * beta / (beta + 1.0)),
+    )
+    return np.maximum.reduce(terms)
+
+
+def parts(settings: Settings, results: Results) -> list[Part]:
+    """A single one: it takes no time."""
+    listed = {name: list(value) if isinstance(value, tuple) else value for name, value in settings._asdict().items()}
+    return [Part("bound", listed)]
+
+
+def work(
+    files: dict[str, Path], beta: float, optimal_risks: list[float], decades: int, points_per_decade: int
+) -> Arrays:
+    """The bound for each optimal risk."""
+    rounds = np.logspace(0, decades, decades * points_per_decade + 1)
+    return {"rounds": rounds, "bounds": np.array([bound(rounds, risk, beta) for risk in optimal_risks])}
+
+
+def regimes(rounds: np.ndarray, values: np.ndarray, beta: float) -> Regimes:
+    """Slopes and crossing of a curve, taken from its points."""
+    early = values <= rounds ** exponents(beta)[0] * (1.0 + 1e-12)
+    # At T = 1 the risk adds to the 1 / T of the first term, which then is the largest for a moment.
+    crossing = float(rounds[np.flatnonzero(early)[-1] + 1]) if early.any() and not early[-1] else np.inf
+    log_rounds, log_values = np.log(rounds), np.log(values)
+    first, second = (
+        float(np.polyfit(log_rounds[where], log_values[where], 1)[0]) if where.sum() > 2 else np.nan
+        for where in ((rounds <= crossing / FAR) & early, rounds >= crossing * FAR)
+    )
+    return Regimes(first, second, crossing)
+
+
+def exponents(beta: float) -> tuple[float, float]:
+    """Of T in the first and in the second regime.
+
+    Examples
+    --------
+    >>> exponents(0.5)
+    (-0.6666666666666666, -0.5)
+    """
+    return -2.0 * beta / (beta + 1.0), -2.0 * beta / (2.0 * beta + 1.0)
+
+
+def report(settings: Settings, results: Results) -> Report:
+    """Bound against T, with the slopes of both regimes."""
+    rounds, bounds = results["bound"]["rounds"], results["bound"]["bounds"]
+    numbers = [
+        {"optimal_risk": risk, "T": float(t), "bound": float(value)}
+        for risk, values in zip(settings.optimal_risks, bounds, strict=True)
+        for t, value in zip(rounds, values, strict=True)
+    ]
+    beta = settings.beta
+    first, second = exponents(beta)
+    lines = zip(settings.optimal_risks, bounds, strict=True)
+    told = "; ".join(_line(settings, risk, rounds, values) for risk, values in lines)
+    return Report(
+        draw=lambda figure: _draw(figure, settings, rounds, bounds),
+        inches=(7.4, 4.4),
+        numbers=numbers,
+        reported="A first regime of faster convergence, T^(-2 beta / (beta + 1)), lasts until T is of the order of "
+        "E^(-(beta + 1) / (2 beta)), E the optimal risk; then the bound falls as T^(-2 beta / (2 beta + 1)).",
+        found=f"For beta = {beta:g} the exponents are {first:.4g} and {second:.4g}. Slopes fitted to the curves, "
+        f"before and after the crossing: {told}.",
+        differences="The paper names neither constants nor logarithms, nor the optimal risks it drew; here all "
+        "constants are 1 and logarithms are left out, so slopes and crossings can be compared, heights cannot.",
+    )
+
+
+def _line(settings: Settings, risk: float, rounds: np.ndarray, values: np.ndarray) -> str:
+    found = regimes(rounds, values, settings.beta)
+    before = "" if np.isnan(found.first_slope) else f"{found.first_slope:.4f}"
+    if found.crossing == np.inf:
+        return f"E = {risk:g}: {before} throughout"
+    expected = risk ** (-(settings.beta + 1.0) / (2.0 * settings.beta))
+    after = "" if np.isnan(found.second_slope) else f" and {found.second_slope:.4f}"
+    crossing = f"crossing at T = {found.crossing:,.3g} (E^(-(beta + 1) / (2 beta)) = {expected:,.3g})"
+    return f"E = {risk:g}: {before or 'too short to fit'}{after}, {crossing}"
+
+
+def _draw(figure: Any, settings: Settings, rounds: np.ndarray, bounds: np.ndarray) -> None:
+    axes = figure.add_axes((0.11, 0.13, 0.66, 0.78))
+    beta = settings.beta
+    drawing.frame(
+        axes,
+        f"Bound on the excess risk of PiSTOL, β = {beta:g}",
+        "T (training rows)",
+        "bound, up to constants and logs",
+    )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlim(1, rounds[-1])
+    ends = []
+    for risk, values, style in zip(settings.optimal_risks, bounds, STYLES, strict=False):
+        axes.plot(rounds, values, **style.options)
+        ends.append(drawing.End(float(values[-1]), f"optimal risk {risk:g}", style.color))
+        crossing = regimes(rounds, values, beta).crossing
+        if crossing < np.inf:
+            axes.plot(crossing, np.interp(crossing, rounds, values), "o", color=style.color, markersize=4.5)
+    first, second = exponents(beta)
+    for start, height, power, place, label in (
+        (3.0, 0.02, first, (1.6, 1.3e-3), f"$T^{{-2β/(β+1)}} = T^{{{first:.2f}}}$"),
+        (1e6, 3e-3, second, (2e6, 4e-3), f"$T^{{-2β/(2β+1)}} = T^{{{second:.2f}}}$"),
+    ):
+        across = np.array([start, 30.0 * start])
+        axes.plot(across, height * (across / start) ** power, color=drawing.GREY, linewidth=1.2)
+        axes.text(*place, label, color=drawing.GREY, va="top" if place[1] < height else "bottom")
+    axes.text(
+        0.98,
+        0.96,
+        "dots: where the second regime begins",
+        transform=axes.transAxes,
+        ha="right",
+        va="top",
+        fontsize=8.5,
+        color=drawing.GREY,
+    )
+    drawing.name_ends(axes, ends)
+
+
+EXPERIMENT = Experiment(
+    name="pistol-fig2",
+    title="Orabona 2014, Figure 2: the bound of Theorem 2 on the excess risk of PiSTOL",
+    full=Settings(),
+    quick=Settings(points_per_decade=20),
+    parts=parts,
+    work=work,
+    report=report,
+)

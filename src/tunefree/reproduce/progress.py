@@ -1,0 +1,54 @@
+"""How experiments go on, on standard error: a bar on a terminal, elsewhere a line now and then."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from tunefree.reproduce.experiment import Watcher
+
+_LINE_SECONDS = 10.0
+
+
+class Display(Watcher):
+    """Tells what is computed, how much of it is done, and what was written."""
+
+    def __init__(self) -> None:
+        self.console = Console(stderr=True, soft_wrap=True, highlight=False)
+        self.bar: Progress | None = None
+        self.task: Any = None
+        self.began = self.told = 0.0
+
+    def begin(self, name: str, title: str) -> None:
+        self.console.print(f"{name}: {title}")
+        self.began = self.told = time.monotonic()
+        if self.console.is_terminal:
+            columns = TextColumn("  parts"), BarColumn(), MofNCompleteColumn()
+            times = TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("left {task.description}")
+            self.bar = Progress(*columns, *times, console=self.console, transient=True)
+            self.task = self.bar.add_task("", total=None)
+            self.bar.start()
+
+    def progress(self, done: int, total: int, kept: int) -> None:
+        description = f"({kept} from an earlier run)" if kept else ""
+        if self.bar is not None:
+            self.bar.update(self.task, completed=done, total=total, description=description)
+        elif time.monotonic() - self.told > _LINE_SECONDS:
+            self.told = time.monotonic()
+            self.console.print(f"  {done} of {total} parts done {description}".rstrip())
+
+    def end(self, name: str, files: list[Path]) -> None:
+        self.stop()
+        for file in files:
+            self.console.print(f"  {file}")
+        self.console.print(f"  in {time.monotonic() - self.began:.1f} s")
+
+    def stop(self) -> None:
+        """Take the bar away."""
+        if self.bar is not None:
+            self.bar.stop()
+            self.bar = None

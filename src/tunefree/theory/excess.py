@@ -1,0 +1,143 @@
+"""How far a classifier is from the best one, where the probability of the label +1 is known: estimates from samples.
+
+Nitanda, Suzuki 2019, (1) and (3); the identity (3) is Zhang's (2004): the excess risk is the expected Bregman
+divergence of -l* between the probability that a prediction stands for and the true one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tunefree.links import inverse_link, least_risk, link, risk
+from tunefree.losses import value
+
+
+class Estimate(NamedTuple):
+    """A mean over samples and its standard error."""
+
+    mean: float
+    standard_error: float
+
+
+def excess_risk(loss: Any, predictions: ArrayLike, probabilities: ArrayLike) -> Estimate:
+    """The expected loss of predictions minus that of the best ones.
+
+    The labels' expectation is taken exactly, so samples of the rows alone are needed and the noise of labels is not in
+    the estimate.
+
+    Parameters
+    ----------
+    loss : loss
+        One with a link function.
+    predictions : (n,) array
+        g(x) of rows drawn from the distribution.
+    probabilities : (n,) array
+        The probability of the label +1 of each of them.
+
+    Returns
+    -------
+    Estimate
+
+    Examples
+    --------
+    >>> from tunefree.losses import Logistic
+    >>> excess_risk(Logistic(), [0.0, 0.0], [0.5, 0.5]).mean
+    0.0
+    """
+    pairs = zip(*_checked(predictions, probabilities), strict=True)
+    return _estimate([risk(loss, mu, h) - least_risk(loss, mu) for h, mu in pairs])
+
+
+def excess_risk_by_bregman(loss: Any, predictions: ArrayLike, probabilities: ArrayLike) -> Estimate:
+    """The same by the identity (3): E d(h*^-1(g(X)), P(1 | X)); for losses whose link function has an inverse.
+
+    Parameters
+    ----------
+    loss, predictions, probabilities
+        As in :func:`excess_risk`; predictions within the range of the link function.
+
+    Returns
+    -------
+    Estimate
+
+    Examples
+    --------
+    >>> from tunefree.losses import Logistic
+    >>> by_bregman = excess_risk_by_bregman(Logistic(), [1.0, -0.5], [0.6, 0.1]).mean
+    >>> abs(by_bregman - excess_risk(Logistic(), [1.0, -0.5], [0.6, 0.1]).mean) < 1e-15
+    True
+    """
+    predictions, probabilities = _checked(predictions, probabilities)
+    stands_for = inverse_link(loss, predictions)
+    return _estimate([bregman(loss, a, b) for a, b in zip(stands_for.tolist(), probabilities.tolist(), strict=True)])
+
+
+def bregman(loss: Any, first: float, second: float) -> float:
+    """d(a, b) = -l*(b) + l*(a) + l*'(a) (b - a), the Bregman divergence of -l*.
+
+    Parameters
+    ----------
+    loss : loss
+        One with a link function.
+    first, second : float
+        Probabilities, the first strictly between 0 and 1.
+
+    Returns
+    -------
+    float
+        For the logistic loss the Kullback-Leibler divergence of ``first`` from ``second``.
+
+    Examples
+    --------
+    >>> from tunefree.losses import Square
+    >>> round(bregman(Square(), 0.3, 0.8), 12)
+    1.0
+    """
+    if not (0.0 < first < 1.0 and 0.0 <= second <= 1.0):
+        raise ValueError(f"probabilities must lie between 0 and 1, not {first} and {second}")
+    best = link(loss, first)
+    slope = value(loss, 1.0, best) - value(loss, -1.0, best)  # l*'(a): the minimum over h moves with a alone
+    return -least_risk(loss, second) + least_risk(loss, first) + slope * (second - first)
+
+
+def excess_error(predictions: ArrayLike, probabilities: ArrayLike) -> Estimate:
+    """How much more often the sign of the predictions errs than the Bayes rule.
+
+    Parameters
+    ----------
+    predictions, probabilities
+        As in :func:`excess_risk`. A prediction of 0 stands for the label -1, as it does everywhere in this package.
+
+    Returns
+    -------
+    Estimate
+
+    Examples
+    --------
+    >>> excess_error([1.0, -1.0], [0.9, 0.75]).mean
+    0.25
+    """
+    predictions, probabilities = _checked(predictions, probabilities)
+    wrong = (predictions > 0) != (probabilities > 0.5)
+    return _estimate(np.where(wrong, np.abs(2.0 * probabilities - 1.0), 0.0))
+
+
+def _checked(predictions: ArrayLike, probabilities: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    predictions, probabilities = (np.asarray(a, np.float64).reshape(-1) for a in (predictions, probabilities))
+    if len(predictions) != len(probabilities) or not len(predictions):
+        raise ValueError(
+            f"{len(predictions)} predictions and {len(probabilities)} probabilities: as many, at least one"
+        )
+    if not ((probabilities >= 0) & (probabilities <= 1)).all():
+        raise ValueError("probabilities must lie between 0 and 1")
+    return predictions, probabilities
+
+
+def _estimate(samples: ArrayLike) -> Estimate:
+    samples = np.asarray(samples, np.float64)
+    spread = samples.std(ddof=1) if len(samples) > 1 else math.inf
+    return Estimate(float(samples.mean()), float(spread / math.sqrt(len(samples))))

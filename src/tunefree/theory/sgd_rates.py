@@ -1,0 +1,172 @@
+"""How fast regularised stochastic gradient descent finds the Bayes rule where labels are far from a coin's toss.
+
+Nitanda, Suzuki: Stochastic gradient descent with exponential convergence rates of expected classification errors
+(AISTATS 2019), Theorems 1 and 2, Corollary 1. Steps are eta_t = 2 / (lambda (gamma + t)); the average has the weights
+2 (gamma + t - 1) / ((2 gamma + T) (T + 1)). The letters of the paper:
+
+    lambda        regularization, small enough for the theorems to hold
+    gamma         offset of the time index
+    M             bound on absolute slopes
+    R             bound on sqrt(k(x, x))
+    L             smoothness of the expected loss as a functional: that of the loss, times R^2
+    sigma^2       bound on the variance of the stochastic gradient
+    m             m(delta), see tunefree.links.low_noise_margin
+"""
+
+from __future__ import annotations
+
+import math
+
+
+def least_offset(regularization: float, smoothness: float, averaged: bool = False) -> float:
+    """The least gamma that the theorems allow: eta_1 <= min(1 / (L + lambda), 1 / (2 lambda)), or 1 / L for averages.
+
+    Examples
+    --------
+    >>> round(least_offset(0.01, smoothness=0.25), 9), round(least_offset(0.01, smoothness=0.25, averaged=True), 9)
+    (51.0, 49.0)
+    """
+    _positive(regularization=regularization, smoothness=smoothness)
+    steep = smoothness if averaged else smoothness + regularization
+    return max(2.0 * steep / regularization, 4.0) - 1.0
+
+
+def variance_constant(
+    regularization: float, offset: float, smoothness: float, variance: float, initial_gap: float
+) -> float:
+    """nu of Theorem 1: max(2 (L + lambda) sigma^2 / lambda^2, (1 + gamma) (L_lambda(g_1) - L_lambda(g_lambda))).
+
+    Examples
+    --------
+    >>> variance_constant(0.5, offset=3.0, smoothness=0.5, variance=1.0, initial_gap=0.5)
+    8.0
+    """
+    _positive(regularization=regularization, smoothness=smoothness)
+    return max(2.0 * (smoothness + regularization) * variance / regularization**2, (1.0 + offset) * initial_gap)
+
+
+def sgd_threshold(
+    regularization: float,
+    offset: float,
+    margin: float,
+    *,
+    kernel_bound: float = 1.0,
+    slope_bound: float = 1.0,
+    nu: float = 0.0,
+    initial_distance: float = 0.0,
+    averaged: bool = False,
+) -> int:
+    """The number of rounds T from which on :func:`sgd_rate` holds.
+
+    Parameters
+    ----------
+    regularization, offset, margin : float
+        lambda, gamma and m(delta).
+    kernel_bound, slope_bound : float, default 1
+        R and M.
+    nu : float
+        :func:`variance_constant`; used by Theorem 1 only.
+    initial_distance : float
+        ||g_1 - g_lambda||; used by Theorem 2 only.
+    averaged : bool, default False
+        Whether the average of the iterates is used (Theorem 2).
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> sgd_threshold(0.5, 3.0, 1.0, nu=8.0)
+    509
+    >>> sgd_threshold(0.5, 3.0, 1.0, averaged=True)
+    4602
+    """
+    _positive(regularization=regularization, margin=margin, kernel_bound=kernel_bound, slope_bound=slope_bound)
+    reach = 32.0 * kernel_bound**2 / margin**2
+    if not averaged:
+        return max(math.ceil(reach * nu / regularization - offset), 1)
+    by_noise = reach * 36.0 * (slope_bound * kernel_bound / regularization) ** 2 - 2.0 * offset
+    # (2 gamma + T) (T + 1) >= reach gamma (gamma - 1) ||g_1 - g_lambda||^2, solved for T.
+    needed = reach * max(offset * (offset - 1.0), 0.0) * initial_distance**2
+    half = 0.5 * (2.0 * offset + 1.0)
+    by_start = -half + math.sqrt(max(half * half - 2.0 * offset + needed, 0.0))
+    return max(math.ceil(max(by_noise, by_start)), 1)
+
+
+def sgd_rate(
+    rounds: float,
+    regularization: float,
+    offset: float,
+    margin: float,
+    *,
+    kernel_bound: float = 1.0,
+    slope_bound: float = 1.0,
+    averaged: bool = False,
+) -> float:
+    """The bound (4), or (5) for the average, on the expected excess classification error after T rounds.
+
+    Parameters
+    ----------
+    rounds : float
+        T, at least :func:`sgd_threshold`.
+    regularization, offset, margin, kernel_bound, slope_bound, averaged
+        As in :func:`sgd_threshold`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(sgd_rate(100_000, 0.5, 3.0, 1.0), 6)
+    0.008806
+    """
+    exponent = _per_round(regularization, margin, kernel_bound, slope_bound, averaged)
+    return 2.0 * math.exp(-exponent * ((2.0 if averaged else 1.0) * offset + rounds))
+
+
+def logistic_rate(rounds: float, regularization: float, offset: float, delta: float) -> float:
+    """Corollary 1, (7): the bound (5) for the logistic loss and a Gaussian kernel, M = R = 1.
+
+    Examples
+    --------
+    >>> round(logistic_rate(10_000, 0.5, 3.0, delta=0.4), 6)
+    0.539419
+    """
+    margin = math.log((1.0 + 2.0 * delta) / (1.0 - 2.0 * delta))
+    return sgd_rate(rounds, regularization, offset, margin, averaged=True)
+
+
+def sgd_rounds(
+    error: float,
+    regularization: float,
+    offset: float,
+    margin: float,
+    *,
+    kernel_bound: float = 1.0,
+    slope_bound: float = 1.0,
+    averaged: bool = False,
+) -> int:
+    """The least number of rounds for which :func:`sgd_rate` is at most ``error``, as in (6); the threshold comes first.
+
+    Examples
+    --------
+    >>> rounds = sgd_rounds(0.01, 0.5, 3.0, 1.0)
+    >>> sgd_rate(rounds, 0.5, 3.0, 1.0) <= 0.01 < sgd_rate(rounds - 1, 0.5, 3.0, 1.0)
+    True
+    """
+    _positive(error=error)
+    exponent = _per_round(regularization, margin, kernel_bound, slope_bound, averaged)
+    return max(math.ceil(math.log(2.0 / error) / exponent - (2.0 if averaged else 1.0) * offset), 1)
+
+
+def _per_round(regularization: float, margin: float, R: float, M: float, averaged: bool) -> float:
+    _positive(regularization=regularization, margin=margin, kernel_bound=R, slope_bound=M)
+    return (margin * regularization / (M * R * R)) ** 2 / ((2.0**10 if averaged else 2.0**9) * 9.0)
+
+
+def _positive(**numbers: float) -> None:
+    for name, number in numbers.items():
+        if not (number > 0 and math.isfinite(number)):
+            raise ValueError(f"{name} must be a number above 0, not {number}")

@@ -1,0 +1,148 @@
+"""Parts are computed once, kept, and taken up again; what is written is whole; messages say what is missing."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from tunefree import reproduce
+from tunefree.errors import DataError, ModelError
+from tunefree.reproduce import experiment as experiments
+from tunefree.reproduce import running
+from tunefree.reproduce.experiment import Experiment, Part, Report, Request, Watcher
+
+
+class Settings(NamedTuple):
+    """Of an experiment made for these tests."""
+
+    parts: int = 4
+    scale: float = 1.0
+
+
+def parts(settings, results):
+    """Squares of numbers; once they are known, their sum's square root as a last part."""
+    found = [Part(f"square-{i}", {"number": i * settings.scale}) for i in range(settings.parts)]
+    if all(part.name in results for part in found):
+        found.append(Part("last", {"number": float(sum(results[part.name]["square"] for part in found)) ** 0.5}))
+    return found
+
+
+def work(files, number):
+    return {"square": np.array(number**2)}
+
+
+def stops_at_two(files, number):
+    if number == 2:
+        raise KeyboardInterrupt
+    return work(files, number)
+
+
+def draw(figure):
+    axes = figure.subplots()
+    axes.plot([0, 1], [0, 1])
+
+
+def report(settings, results):
+    rows = [{"part": name, "square": float(arrays["square"])} for name, arrays in sorted(results.items())]
+    return Report(draw, (3.0, 2.0), rows, "squares", f"last {float(results['last']['square']):g}", "none")
+
+
+EXAMPLE = Experiment("example", "An example", Settings(), Settings(2), parts, work, report)
+
+
+class Counter(Watcher):
+    """Notes what it is told."""
+
+    def __init__(self):
+        self.told = []
+
+    def progress(self, done, total, kept):
+        self.told.append((done, total, kept))
+
+
+def test_parts_may_depend_on_earlier_ones(tmp_path):
+    results = experiments.compute(EXAMPLE, Request(tmp_path), Watcher())
+    assert float(results["last"]["square"]) == pytest.approx(0 + 1 + 4 + 9)
+
+
+def test_processes_compute_what_one_computes(tmp_path):
+    one = experiments.compute(EXAMPLE, Request(tmp_path / "one"), Watcher())
+    two = experiments.compute(EXAMPLE, Request(tmp_path / "two", jobs=2), Watcher())
+    assert one.keys() == two.keys()
+    assert all(np.array_equal(one[name]["square"], two[name]["square"]) for name in one)
+
+
+def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path):
+    stopped = Experiment("example", "", Settings(), Settings(), parts, stops_at_two, report)
+    with pytest.raises(KeyboardInterrupt):
+        experiments.compute(stopped, Request(tmp_path), Watcher())
+    counter = Counter()
+    experiments.compute(EXAMPLE, Request(tmp_path), counter)
+    assert counter.told[0] == (2, 4, 2)  # 0 and 1 were done
+    again = Counter()
+    experiments.compute(EXAMPLE, Request(tmp_path), again)
+    assert again.told == [(4, 4, 4), (5, 5, 5)]
+    experiments.store_of(EXAMPLE, Request(tmp_path)).clear()
+    afresh = Counter()
+    experiments.compute(EXAMPLE, Request(tmp_path), afresh)
+    assert afresh.told[-1] == (5, 5, 0)
+
+
+def ends_its_process(files, number):
+    os._exit(1)
+
+
+def test_a_process_that_is_killed_is_no_riddle(tmp_path):
+    killed = Experiment("example", "", Settings(), Settings(), parts, ends_its_process, report)
+    with pytest.raises(ModelError, match="ended from outside, .* fewer --jobs"):
+        experiments.compute(killed, Request(tmp_path, jobs=2), Watcher())
+
+
+def test_parts_of_other_settings_or_damaged_ones_are_not_taken(tmp_path):
+    experiments.compute(EXAMPLE, Request(tmp_path), Watcher())
+    other = Experiment("example", "", Settings(scale=2.0), Settings(), parts, work, report)
+    results = experiments.compute(other, Request(tmp_path), Watcher())
+    assert float(results["square-3"]["square"]) == 36.0
+    path = tmp_path / "parts" / "example" / "square-3.safetensors"
+    path.write_bytes(path.read_bytes()[:-4])
+    results = experiments.compute(other, Request(tmp_path), Watcher())
+    assert float(results["square-3"]["square"]) == 36.0
+
+
+def test_what_is_written(tmp_path):
+    files = running.run(EXAMPLE, Request(tmp_path, quick=True), Watcher())
+    assert sorted(path.name for path in files) == ["example.csv", "example.md", "example.png", "example.svg"]
+    text = (tmp_path / "example.md").read_text()
+    assert "An example" in text and "last 1" in text and "quick" in text and "parts 2" in text
+    assert (tmp_path / "example.csv").read_text().splitlines()[0] == "part,square"
+    before = {path.name: path.read_bytes() for path in files}
+    experiments.store_of(EXAMPLE, Request(tmp_path, quick=True)).clear()
+    running.run(EXAMPLE, Request(tmp_path, quick=True), Watcher())
+    assert before == {path.name: path.read_bytes() for path in files}
+
+
+def test_unknown_names_are_named():
+    with pytest.raises(ModelError, match=r"no experiment is called 'scinol-fig9'; there are .*scinol-fig1"):
+        reproduce.experiments(["scinol-fig9"])
+
+
+def test_every_experiment_is_named_as_it_is_listed():
+    assert [experiment.name for experiment in reproduce.experiments(list(reproduce.MODULES))] == list(reproduce.MODULES)
+
+
+def test_missing_data_are_named_before_anything_is_computed(tmp_path, monkeypatch):
+    monkeypatch.delenv("TUNEFREE_DATA", raising=False)
+    with pytest.raises(DataError, match=r"bank_additional_full\.parquet .*--data DIR or in TUNEFREE_DATA"):
+        running.reproduce(["pistol-fig2", "scinol-fig2"], Request(tmp_path), Watcher())
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(DataError, match="does not hold a file bank"):
+        running.reproduce(["scinol-fig2"], Request(tmp_path, folder=tmp_path), Watcher())
+    monkeypatch.setenv("TUNEFREE_DATA", str(tmp_path))
+    missing = running.reproduce(
+        ["sgd-fig1", "scinol-table2"], Request(tmp_path, quick=True), Watcher(), without_missing=True
+    )
+    assert len(missing) == 1 and missing[0].startswith("scinol-table2 was left out")
+    assert (tmp_path / "sgd-fig1.png").exists()

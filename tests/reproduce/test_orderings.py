@@ -1,0 +1,81 @@
+"""What must come out of each experiment, at its quick size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tunefree.errors import DataError
+from tunefree.reproduce import data, epochs, pistol_fig2, scinol_fig1, scinol_fig2, scinol_table2, sgd_fig1
+from tunefree.reproduce.experiment import Request, Watcher, compute, files_of
+
+
+def results_of(experiment, folder):
+    """The results of a quick run; the test is skipped where the data files are missing."""
+    request = Request(folder, quick=True)
+    try:
+        files_of(experiment, request)
+    except DataError as error:
+        pytest.skip(str(error))
+    return compute(experiment, request, Watcher())
+
+
+def test_pistol_fig2_has_two_regimes(tmp_path):
+    results = results_of(pistol_fig2.EXPERIMENT, tmp_path)["bound"]
+    for risk, values in zip(pistol_fig2.EXPERIMENT.quick.optimal_risks, results["bounds"], strict=True):
+        found = pistol_fig2.regimes(results["rounds"], values, 0.5)
+        assert (np.diff(values) < 0).all()
+        if risk < 0.1:
+            assert found.first_slope == pytest.approx(-2 / 3, abs=1e-3)
+        if risk > 0:
+            assert found.second_slope == pytest.approx(-1 / 2, abs=2e-3)
+            assert 0.4 < found.crossing / risk**-1.5 < 1.5
+        else:
+            assert found.crossing == np.inf
+
+
+def test_sgd_fig1_has_the_labels_of_its_strips(tmp_path):
+    results = results_of(sgd_fig1.EXPERIMENT, tmp_path)
+    left, right, wrong = sgd_fig1.shares(results)
+    assert left == pytest.approx(0.1, abs=0.02) and right == pytest.approx(0.9, abs=0.02)
+    assert wrong == pytest.approx(0.1, abs=0.015)
+    x = results["rows"]["x"]
+    assert np.abs(x[:, 1]).max() <= 1.0
+    assert not ((x[:, 0] > 0.9) & (x[:, 0] < 1.1)).any() and x[:, 0].min() >= -0.9 and x[:, 0].max() <= 2.9
+
+
+@pytest.mark.slow
+def test_scinol_fig1_orders_learners_as_the_paper_does(tmp_path):
+    experiment = scinol_fig1.EXPERIMENT
+    results = results_of(experiment, tmp_path)
+    lines, (least, zero) = scinol_fig1.lines_of(experiment.quick, results), results["lines"]["losses"]
+    ends = {title: scinol_fig1.best_of(lines, title).end for title in {line.contestant.title for line in lines}}
+    not_invariant = [line.end > zero for line in lines if line.contestant.title in scinol_fig1.NOT_INVARIANT]
+    assert np.mean(not_invariant) > 0.75
+    assert least < max(ends["NAG"], ends["SFMD"]) < ends["ScInOL2"] < min(ends["SGD"], ends["AdaGrad"], ends["Adam"])
+    assert ends["ScInOL2"] - least < 0.1 * (zero - least)
+    assert ends["ScInOL2"] + 0.2 < ends["ScInOL1"] < zero
+    assert ends["pool (ours)"] < min(ends["NAG"], ends["SFMD"])
+
+
+@pytest.mark.slow
+def test_scinol_table2_agrees_with_the_paper(tmp_path):
+    table = scinol_table2.measured(results_of(scinol_table2.EXPERIMENT, tmp_path))
+    for name in ("Bank", "Covertype", "Madelon", "MNIST", "Shuttle"):
+        paper, ours = scinol_table2.PAPER[name], table[name]
+        assert (ours["records"], ours["classes"]) == (paper.records, paper.classes)
+        assert ours["scale"] == pytest.approx(paper.scale, rel=5e-3)
+    for name in ("Covertype", "Madelon", "Shuttle"):
+        assert table[name]["features"] == scinol_table2.PAPER[name].features
+    assert table["Bank"]["features"] - table["Bank"]["categorical"] == scinol_table2.PAPER["Bank"].features
+
+
+@pytest.mark.slow
+def test_scinol_fig2_prefers_scinol2_which_varies_little(tmp_path):
+    settings = epochs.QUICK
+    results = results_of(scinol_fig2.EXPERIMENT, tmp_path)
+    sets = {name: epochs.curves(settings, results, name) for name in data.ALL}
+    for name, learners in scinol_fig2.ends_of(sets, "cross_entropy").items():
+        assert learners["ScInOL2"].mean() < learners["ScInOL1"].mean(), name
+        assert learners["ScInOL2"].std() < 0.05 * learners["ScInOL2"].mean(), name
+        assert learners["pool (ours)"].mean() < learners["ScInOL1"].mean(), name

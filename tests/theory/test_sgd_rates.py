@@ -1,0 +1,83 @@
+"""Nitanda and Suzuki's rates against numbers worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tunefree.theory import (
+    least_offset,
+    logistic_rate,
+    sgd_rate,
+    sgd_rounds,
+    sgd_threshold,
+    variance_constant,
+)
+
+positive = st.floats(0.05, 2.0)
+
+
+def test_offsets_by_hand():
+    # 2/(lambda (gamma+1)) <= min(1/(L+lambda), 1/(2 lambda))
+    assert least_offset(0.1, smoothness=0.9) == pytest.approx(19.0)
+    assert least_offset(0.1, smoothness=0.9, averaged=True) == pytest.approx(17.0)
+    assert least_offset(1.0, smoothness=0.1) == pytest.approx(3.0)
+
+
+@settings(max_examples=50, deadline=None)
+@given(regularization=positive, smoothness=positive)
+def test_the_least_offset_meets_its_condition_exactly(regularization, smoothness):
+    first = 2 / (regularization * (least_offset(regularization, smoothness) + 1))
+    assert first == pytest.approx(min(1 / (smoothness + regularization), 1 / (2 * regularization)))
+
+
+def test_variance_constant_by_hand():
+    assert variance_constant(0.1, 10.0, 0.4, 2.0, 1.0) == pytest.approx(200.0)  # 2/0.01 * 0.5 * 2
+    assert variance_constant(1.0, 10.0, 1.0, 0.1, 5.0) == pytest.approx(55.0)  # (1+10) * 5
+
+
+def test_thresholds_by_hand():
+    # 32 R^2 nu/(m^2 lambda) - gamma = 32 * 4 * 3/(0.25 * 0.5) - 7
+    assert sgd_threshold(0.5, 7.0, 0.5, kernel_bound=2.0, nu=3.0) == 3065
+    # 36 M^2 R^2/(lambda^2 (2 gamma+T)) <= m^2/(32 R^2): 36 * 32 * 1/(0.25 * 4) - 14
+    assert sgd_threshold(0.5, 7.0, 2.0, averaged=True) == 1138
+    # gamma (gamma-1) D^2/((2 gamma+T)(T+1)) <= m^2/(32 R^2), where the start is far: T^2 + 15 T + 14 >= 8 * 42 * 10^4
+    assert sgd_threshold(0.5, 7.0, 2.0, averaged=True, initial_distance=100.0) == 1826
+
+
+@settings(max_examples=100, deadline=None)
+@given(lam=positive, gamma=st.floats(3.0, 50.0), m=positive, R=positive, M=positive, D=st.floats(0.0, 50.0))
+def test_the_threshold_of_theorem_2_is_the_first_number_that_meets_it(lam, gamma, m, R, M, D):
+    T = sgd_threshold(lam, gamma, m, kernel_bound=R, slope_bound=M, initial_distance=D, averaged=True)
+
+    def meets(rounds, slack):
+        noise = 36 * M**2 * R**2 / (lam**2 * (2 * gamma + rounds))
+        start = gamma * (gamma - 1) * D**2 / ((2 * gamma + rounds) * (rounds + 1))
+        return max(noise, start) <= m**2 / (32 * R**2) * (1 + slack)
+
+    assert meets(T, 1e-9) and (T == 1 or not meets(T - 1, -1e-9))
+
+
+def test_rates_by_hand():
+    assert sgd_rate(4605, 1.0, 3.0, 1.0) == pytest.approx(2 * math.exp(-1))  # 2^9 * 9 = 4608
+    assert sgd_rate(9210, 1.0, 3.0, 1.0, averaged=True) == pytest.approx(2 * math.exp(-1))  # 2^10 * 9 = 9216
+    assert sgd_rate(4605, 1.0, 3.0, 2.0, kernel_bound=2.0, slope_bound=3.0) == pytest.approx(2 * math.exp(-1 / 36))
+    assert logistic_rate(9210, 1.0, 3.0, delta=0.3) == pytest.approx(2 * math.exp(-(math.log(4) ** 2)))
+
+
+@settings(max_examples=50, deadline=None)
+@given(error=st.floats(1e-9, 0.5), lam=positive, m=positive, averaged=st.booleans())
+def test_rounds_are_the_least_for_an_error(error, lam, m, averaged):
+    T = sgd_rounds(error, lam, 3.0, m, averaged=averaged)
+    assert sgd_rate(T, lam, 3.0, m, averaged=averaged) <= error * (1 + 1e-9)
+    assert T == 1 or sgd_rate(T - 1, lam, 3.0, m, averaged=averaged) > error * (1 - 1e-9)
+
+
+def test_nonsense_is_refused():
+    with pytest.raises(ValueError, match="regularization"):
+        sgd_rate(10, 0.0, 3.0, 1.0)
+    with pytest.raises(ValueError, match="error"):
+        sgd_rounds(0.0, 1.0, 3.0, 1.0)
