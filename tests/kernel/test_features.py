@@ -302,7 +302,7 @@ def test_words_wait_and_are_restored_too(view, tmp_path):
     model = restored(model, tmp_path / "model")
     model.learn(part(block, 500, 1400), Labels.of(y[500:]), np.ones(900))
     assert np.isfinite(model.predict(block)).all()
-    assert model.n_columns == 0
+    assert model.is_sparse
 
 
 @by_view

@@ -13,8 +13,9 @@ import numpy as np
 
 from tunefree import calibration
 from tunefree.errors import ModelError
-from tunefree.kernel import contract, kernels
+from tunefree.kernel import contract, feature_expansion, kernels
 from tunefree.kernel.expansion import Expansion
+from tunefree.kernel.feature_expansion import FeatureExpansion
 from tunefree.kernel.learners import ALL
 from tunefree.kernel.points import BLOCK, as_matrix, points
 from tunefree.kernel.waiting import WaitingBank, under
@@ -32,6 +33,7 @@ class Choice(NamedTuple):
     degree: int = 3
     constant: float = 1.0
     double: bool = False  # compute in double precision
+    max_support: int | None = None  # support points beyond which functions go on in random Fourier features
 
 
 @dataclass
@@ -113,6 +115,10 @@ class Bank(WaitingBank):
         self.steadied = self.view_name
         self.choice, self.average = choice, average
         self.expansion: Any = None  # once it is settled
+        self.rows = 0  # learned, those learned again included
+        self.switched: int | None = None  # how many had been learned when functions went on in Fourier features
+        if choice.max_support is not None:
+            feature_expansion.check(self._kernel(1.0), choice.max_support)
 
     @property
     def settled(self) -> bool:
@@ -121,7 +127,7 @@ class Bank(WaitingBank):
     @property
     def n_support(self) -> int:
         """Rows that the functions are made of."""
-        return 0 if self.expansion is None else self.expansion.n + self.expansion.filled
+        return 0 if self.expansion is None else self.expansion.n_support
 
     def _learn(
         self,
@@ -148,11 +154,20 @@ class Bank(WaitingBank):
                     y[here], weight[here], counted[here],
                     expansion.open_coefficients[m], expansion.open_lags[m], margins[m, here],
                 )  # fmt: skip
+            self.rows += stop - start
             if expansion.filled == BLOCK:
-                expansion.close()
+                expansion = self._closed()
             start = stop
         for m in busy:
             predictions[m] = self._calibrated(self.functions[m], margins[m], y, counted)
+
+    def _closed(self) -> Any:
+        """Close the open block; functions of too many points go on in Fourier features."""
+        self.expansion.close()
+        most = self.choice.max_support
+        if most is not None and self.switched is None and self.expansion.n > most:
+            self.expansion, self.switched = FeatureExpansion.of(self.expansion, most), self.rows
+        return self.expansion
 
     def _calibrated(self, own: Function, margins: np.ndarray, y: np.ndarray, counted: np.ndarray) -> np.ndarray:
         """Margins as they are predicted, from which rows that count teach calibration."""
@@ -180,7 +195,7 @@ class Bank(WaitingBank):
 
     def _points(self, X: Any) -> Any:
         found = points(self._shown(X), self._kernel(1.0), np.float64 if self.choice.double else np.float32)
-        if self.expansion is not None and type(found) is not type(self.expansion.store):
+        if self.expansion is not None and type(found) is not type(self.expansion.block):
             raise ModelError("rows are dense where they were sparse at first, or sparse where dense; give them alike")
         return found
 
@@ -261,7 +276,7 @@ class Bank(WaitingBank):
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         arrays, header = super().save_state(n_features)
-        header["functions"] = []
+        header |= {"functions": [], "rows": self.rows, "switched": self.switched}
         for m, function in enumerate(self.functions):
             own, scalars = function.flat()
             arrays |= {f"{m}.{name}": array for name, array in own.items()}
@@ -275,8 +290,10 @@ class Bank(WaitingBank):
         super().restore(arrays, header)
         for m, (function, saved) in enumerate(zip(self.functions, header["functions"], strict=True)):
             function.fill(under(f"{m}.", arrays), saved)
+        self.rows, self.switched = header["rows"], header["switched"]
         if header["settled"]:
-            self.expansion = Expansion.restore(*self._ladder(), under("expansion.", arrays))
+            kind = Expansion if self.switched is None else FeatureExpansion
+            self.expansion = kind.restore(*self._ladder(), under("expansion.", arrays))
 
 
 def spread(state: Any, placed: np.ndarray) -> Any:

@@ -38,17 +38,18 @@ C_LAST = (2.08757232129817482790e-09, -1.13596475577881948265e-11)
 
 
 class Fourier(NamedTuple):
-    """Standard normal directions, and which features share them."""
+    """Directions, and which features share them."""
 
     directions: np.ndarray  # (h / TILE, rows, TILE) of the features met, up to the limit; never changed
     limit: int  # features from here on are hashed
     seed: int
+    law: str = "normal"  # of the directions: a name in LAWS
 
     @classmethod
-    def create(cls, n_features: int, n_frequencies: int = N_FREQUENCIES, seed: int = 0) -> Fourier:
+    def create(cls, n_features: int, n_frequencies: int = N_FREQUENCIES, seed: int = 0, law: str = "normal") -> Fourier:
         """Directions for features below ``n_features``; they are multiples of TILE."""
         tiles = tiles_of(n_frequencies)
-        blank = cls(np.zeros((tiles, 0, TILE)), MOST_NUMBERS // (tiles * TILE), seed)
+        blank = cls(np.zeros((tiles, 0, TILE)), MOST_NUMBERS // (tiles * TILE), seed, law)
         return grown(blank, n_features)
 
 
@@ -62,7 +63,7 @@ def grown(fourier: Fourier, n_features: int) -> Fourier:
     directions = np.empty((tiles, room, TILE))
     directions[:, :held] = fourier.directions
     for j in range(held, room):
-        directions[:, j] = normal(fourier.seed, j, tiles * TILE).reshape(tiles, TILE)
+        directions[:, j] = LAWS[fourier.law](fourier.seed, j, tiles * TILE).reshape(tiles, TILE)
     return fourier._replace(directions=directions)
 
 
@@ -72,10 +73,23 @@ def normal(seed: int, feature: int, n: int) -> np.ndarray:
     They come from the counter-based generator Philox (Salmon, Moraes, Dror, Shaw: Parallel random numbers, SC 2011) by
     Box and Muller's transformation: what NumPy makes of its generators' bits may change with its version, the bits not.
     """
-    bits = np.random.Philox(key=np.array([seed, feature], np.uint64)).random_raw(n + n % 2) >> np.uint64(11)
-    uniform = (bits.astype(np.float64) + 0.5) * 2.0**-53
+    uniform = between_0_and_1(seed, feature, n + n % 2)
     radius, angle = np.sqrt(-2.0 * np.log(uniform[::2])), 2.0 * math.pi * uniform[1::2]
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).ravel()[:n]
+
+
+def cauchy(seed: int, feature: int, n: int) -> np.ndarray:
+    """Numbers (n,) of a feature by Cauchy's law, whose characteristic function is exp(-|t|)."""
+    return np.tan(math.pi * (between_0_and_1(seed, feature, n) - 0.5))
+
+
+def between_0_and_1(seed: int, feature: int, n: int) -> np.ndarray:
+    """Uniform numbers (n,) of a feature, never 0 or 1."""
+    bits = np.random.Philox(key=np.array([seed, feature], np.uint64)).random_raw(n) >> np.uint64(11)
+    return (bits.astype(np.float64) + 0.5) * 2.0**-53
+
+
+LAWS = {"normal": normal, "cauchy": cauchy}
 
 
 def angles(fourier: Fourier, X: Any) -> np.ndarray:
