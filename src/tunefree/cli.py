@@ -95,6 +95,13 @@ def train(
     passes: Annotated[
         int, typer.Option(help="Passes over the data; the pool stops earlier once that pays no more.")
     ] = 1,
+    max_support: Annotated[
+        int | None,
+        typer.Option(
+            help="Support points of kernel learners at most; beyond they go on in random Fourier features.",
+            show_default=False,
+        ),
+    ] = None,
     weight: Weight = None,
     ignore: Ignore = None,
     text: Text = None,
@@ -125,6 +132,7 @@ def train(
         settings=_settings(set or []),
         view=view,
         passes=passes,
+        max_support=max_support,
         weight=weight,
         ignore=tuple(ignore or ()),
         text=tuple(text) if text else None,

@@ -17,6 +17,7 @@ from rich.table import Table
 
 from tunefree.comparison import POOL, RATES, Comparison, ComparisonWatcher, Contestant, has_rate, in_figures
 from tunefree.evaluation import Evaluation
+from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.model import Model
 from tunefree.rows import entry, row, size
 from tunefree.stream.batch import Batch
@@ -37,7 +38,7 @@ class TrainingDisplay(Watcher):
         self.console = Console(stderr=True, soft_wrap=True)
         self.powers = PowersOfTwo() if verbose else None
         self.began = self.told = time.monotonic()
-        self.rows = 0
+        self.rows, self.told_of_switch = 0, False
         columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
         self.bar = Progress(*columns, console=self.console, transient=True)
         self.task: Any = None
@@ -54,6 +55,9 @@ class TrainingDisplay(Watcher):
     def step(self, trained: Trained, step: Step) -> None:
         self.rows += len(step.suffered)
         progress = trained.progress
+        if trained.model.switched is not None and not self.told_of_switch:
+            self.told_of_switch = True
+            self.console.print(SWITCHED.format(trained.model.switched), highlight=False)
         if self.powers:
             self.powers.step(trained.model, step)
             return

@@ -56,8 +56,7 @@ class Model:
     settings : dict
         Parameters of the learner (its ``epsilon``, ``a`` or ``b``); none for the pool.
     view : str, default "raw"
-        How the learner sees rows: ``"raw"``, ``"centred"``, ``"steady"`` or ``"level"`` (:mod:`tunefree.views`), or as
-        features of a kernel (:mod:`tunefree.kernel.feature_bank`); the pool's members have views of their own.
+        A name in ``views.ALL`` or ``kernel.feature_bank.VIEWS``; the pool's members have views of their own.
     choice : Choice
         The kernel, for learners that have one.
     classes : list
@@ -105,7 +104,9 @@ class Model:
             Member.create(setting, self.average, self.n_features, self.n_outputs, self._objective(self.loss))
             for setting in linear
         ]
-        self.banks = self._banks([setting for setting in self.roster if waits(setting)])
+        n_classes = len(self.classes) if self._is_mixed() and self.task == "classification" else None
+        of_all = self._objective_of, (self.n_outputs, n_classes), self.average, self._is_mixed()
+        self.banks = banks_of([setting for setting in self.roster if waits(setting)], self.choice, *of_all)
         self.members += [function for bank in self.banks for function in bank.functions]
         self.roster = [member.setting for member in self.members]
         self.mixture = Mixture.create(len(self.members), 1.0 if self.task == "classification" else math.inf)
@@ -119,23 +120,18 @@ class Model:
         """Margins of a row: one for regression and up to two classes, else one a class."""
         return len(self.classes) if self.task == "classification" and len(self.classes) > 2 else 1
 
-    def _banks(self, settings: list[Setting]) -> list[WaitingBank]:
-        n_classes = len(self.classes) if self._is_mixed() and self.task == "classification" else None
-        is_mixed, outputs = self._is_mixed(), (self.n_outputs, n_classes)
-        return banks_of(settings, self.choice, self._objective_of, outputs, self.average, is_mixed)
-
     def _is_mixed(self) -> bool:
         """Whether predictions are those of a mixture; of classes its members then predict log-odds."""
         return len(self.roster) > 1 or self.learner in POOLS
 
     def _is_calibrated(self) -> bool:
         """Whether predictions are margins that are no log-odds."""
-        log_odds = self._is_mixed() or calibration.are_log_odds(self.learner, self.loss)
-        return self.task == "classification" and not log_odds
+        are_log_odds = self._is_mixed() or calibration.are_log_odds(self.learner, self.loss)
+        return self.task == "classification" and not are_log_odds
 
     def _objective_of(self, setting: Setting) -> Any:
-        """Kernel learners of a pool have the loss of their paper, for which few rows become support points."""
-        own = is_kernel(setting.learner) and self.learner in POOLS and self.task == "classification"
+        """A pool's kernel learners have the loss of their paper, for which few rows become support points."""
+        own = self.task == "classification" and self.learner in POOLS and is_kernel(setting.learner)
         return self._objective("smoothed-hinge" if own else self.loss)
 
     @property
@@ -275,6 +271,11 @@ class Model:
         """Whether the rows that views and banks have seen were sparse; None where they have seen none."""
         widths = [len(view.centres) for view in self.views.values()] + [bank.n_columns for bank in self.banks]
         return next((width == 0 for width in widths if width is not None), None)
+
+    @property
+    def switched(self) -> int | None:
+        """Rows learned when kernel learners first went on in features; None if none has."""
+        return min((bank.switched for bank in self.banks if bank.switched is not None), default=None)
 
     def begin_pass(self, members: list[int] | None = None) -> None:
         """Rows that were learned come again, for some of the members or all."""

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tunefree.estimators import validation
 from tunefree.estimators.base import LinearClassifier, LinearEstimator, LinearRegressor
+from tunefree.kernel.bank import Choice
 from tunefree.model import Model
 from tunefree.pool import Setting, without
 from tunefree.roster import is_kernel
@@ -33,13 +34,19 @@ class Pooled(LinearEstimator):
     epochs: Any
     passes_: list[int]
     kernel: bool
+    max_support: Any
 
     def _learner(self) -> tuple[str, dict[str, float]]:
         return "kernel-pool" if self.kernel else "pool", {}
 
+    def _choice(self) -> Choice:
+        return Choice(max_support=self.max_support)
+
     def _check_parameters(self) -> None:
         if self.epochs != "auto":
             validation.whole(epochs=self.epochs)
+        if self.max_support is not None:
+            validation.whole(max_support=self.max_support)
         validation.switches(kernel=self.kernel, shuffle=self.shuffle, warm_start=self.warm_start)
         loss_of(self._task, str(self.loss))
 
@@ -119,7 +126,7 @@ def _pays(setting: Setting, share: float) -> bool:
 
 def _settings_of(model: Model) -> dict[str, Any]:
     """What makes a model like this that has seen nothing."""
-    names = ("task", "learner", "loss", "n_features")
+    names = ("task", "learner", "loss", "n_features", "choice")
     return {name: getattr(model, name) for name in names} | {"classes": list(model.classes)}
 
 
@@ -139,6 +146,9 @@ class TuneFreeClassifier(Pooled, LinearClassifier):
         Whether kernels of many widths (and two views of the rows) learn with the linear members, by PiSTOL [2]_. Then
         the model is rarely worse than a support vector machine whose C and gamma were searched for; time and memory
         grow with the number of rows that have little margin.
+    max_support : int, optional
+        Support points of each view at most, with ``kernel``. Beyond them the functions go on in random Fourier features, about as many, in memory
+        that no longer grows; a warning tells when.
     epochs : "auto" or int, default="auto"
         Passes over the rows in ``fit``. With ``"auto"`` a tenth of the rows is held out while the number is found,
         then all rows are learned. Fewer than 40 rows are learned ten times; a ``fit`` that goes on (``warm_start``)
@@ -200,6 +210,7 @@ class TuneFreeClassifier(Pooled, LinearClassifier):
         *,
         loss: str = "logistic",
         kernel: bool = False,
+        max_support: int | None = None,
         epochs: Any = "auto",
         fit_intercept: bool = True,
         shuffle: bool = True,
@@ -209,6 +220,7 @@ class TuneFreeClassifier(Pooled, LinearClassifier):
     ) -> None:
         self.loss = loss
         self.kernel = kernel
+        self.max_support = max_support
         self.epochs = epochs
         self.fit_intercept = fit_intercept
         self.shuffle = shuffle
@@ -234,6 +246,9 @@ class TuneFreeRegressor(Pooled, LinearRegressor):
         Whether kernels of many widths (and two views of the rows) learn with the linear members, by PiSTOL [2]_. Then
         the model is rarely worse than a support vector machine whose C and gamma were searched for; time and memory
         grow with the number of rows that have little margin.
+    max_support : int, optional
+        Support points of each view at most, with ``kernel``. Beyond them the functions go on in random Fourier features, about as many, in memory
+        that no longer grows; a warning tells when.
     epochs : "auto" or int, default="auto"
         Passes over the rows in ``fit``. With ``"auto"`` a tenth of the rows is held out while the number is found,
         then all rows are learned. Fewer than 40 rows are learned ten times; a ``fit`` that goes on (``warm_start``)
@@ -283,6 +298,7 @@ class TuneFreeRegressor(Pooled, LinearRegressor):
         *,
         loss: str = "square",
         kernel: bool = False,
+        max_support: int | None = None,
         epochs: Any = "auto",
         shuffle: bool = True,
         random_state: Any = 0,
@@ -290,6 +306,7 @@ class TuneFreeRegressor(Pooled, LinearRegressor):
     ) -> None:
         self.loss = loss
         self.kernel = kernel
+        self.max_support = max_support
         self.epochs = epochs
         self.shuffle = shuffle
         self.random_state = random_state

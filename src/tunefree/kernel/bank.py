@@ -115,10 +115,11 @@ class Bank(WaitingBank):
         self.steadied = self.view_name
         self.choice, self.average = choice, average
         self.expansion: Any = None  # once it is settled
+        self.max_support = choice.max_support
         self.rows = 0  # learned, those learned again included
         self.switched: int | None = None  # how many had been learned when functions went on in Fourier features
-        if choice.max_support is not None:
-            feature_expansion.check(self._kernel(1.0), choice.max_support)
+        if self.max_support is not None:
+            feature_expansion.check(self._kernel(1.0), self.max_support)
 
     @property
     def settled(self) -> bool:
@@ -164,7 +165,7 @@ class Bank(WaitingBank):
     def _closed(self) -> Any:
         """Close the open block; functions of too many points go on in Fourier features."""
         self.expansion.close()
-        most = self.choice.max_support
+        most = self.max_support
         if most is not None and self.switched is None and self.expansion.n > most:
             self.expansion, self.switched = FeatureExpansion.of(self.expansion, most), self.rows
         return self.expansion

@@ -3,8 +3,10 @@
 sum_i c_i k_m(x_i, .) has the weights sum_i c_i phi_m(x_i) (:mod:`tunefree.kernel.fourier`), and so has the sum of the
 lags that averages need. From there on a row adds its coefficient times its features, in memory that does not grow, and
 the learner goes on as the very same algorithm with the kernel phi_m(x) phi_m(z): what predictions change by when it
-does is the error of that approximation alone. All widths share one set of directions. The Gaussian kernel's are normal;
-the Laplacian's, whose Fourier transform is a product of Cauchy's, have numbers by that law (Rahimi, Recht 2007, Fig. 1).
+does is the error of that approximation alone. At any row the mean of its square, over draws of h directions, is at most
+||f||^2 / h: it is the error of a mean of h numbers, none larger than |sum_i c_i exp(i w x_i)|, whose square is
+||f||^2 on average. All widths share one set of directions. The Gaussian kernel's are normal; the numbers of the
+Laplacian's follow Cauchy's law (Rahimi, Recht 2007, Figure 1).
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from tunefree.kernel.points import BLOCK, TILE, as_rows, cut, joined, nothing, p
 from tunefree.kernel.projection import TILE as DIRECTIONS
 from tunefree.rows import reach
 
+SWITCHED = "after {:,} rows kernel learners have more than max_support points and go on in random Fourier features"
 MOST = 2**14  # features; more of them err less, but no more than other things do
 
 

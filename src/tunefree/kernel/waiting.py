@@ -41,6 +41,7 @@ class WaitingBank:
     """
 
     steadied: str  # name of the view that is settled
+    max_support: int | None = 0  # support points at most; None for any number
     switched: int | None = None  # rows learned when kernel learners went on in features, if they have
 
     def __init__(self, functions: list[Any], n_outputs: int) -> None:
