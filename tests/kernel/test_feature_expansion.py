@@ -231,7 +231,8 @@ def test_bytes_needed_are_about_those_taken():
 def test_training_tells_of_the_switch(tmp_path):
     X, y = noisy(2600)
     path, model = tmp_path / "rows.csv", str(tmp_path / "model")
-    path.write_text("\n".join(["a,b,c,goal", *(",".join([*map(repr, x), f"c{k}"]) for x, k in zip(X.tolist(), y))]))
+    lines = [",".join([*map(repr, x), f"c{k}"]) for x, k in zip(X.tolist(), y, strict=True)]
+    path.write_text("\n".join(["a,b,c,goal", *lines]))
     arguments = ["train", str(path), "-t", "goal", "-o", model, "--learner", "kernel-pistol", "--max-support", "1024"]
     shown = CliRunner().invoke(app, arguments)
     assert shown.exit_code == 0

@@ -147,8 +147,8 @@ class TuneFreeClassifier(Pooled, LinearClassifier):
         the model is rarely worse than a support vector machine whose C and gamma were searched for; time and memory
         grow with the number of rows that have little margin.
     max_support : int, optional
-        Support points of each view at most, with ``kernel``. Beyond them the functions go on in random Fourier features, about as many, in memory
-        that no longer grows; a warning tells when.
+        Support points of each view at most, with ``kernel``. Beyond them the functions go on in random Fourier
+        features, about as many, in memory that no longer grows; a warning tells when.
     epochs : "auto" or int, default="auto"
         Passes over the rows in ``fit``. With ``"auto"`` a tenth of the rows is held out while the number is found,
         then all rows are learned. Fewer than 40 rows are learned ten times; a ``fit`` that goes on (``warm_start``)
@@ -247,8 +247,8 @@ class TuneFreeRegressor(Pooled, LinearRegressor):
         the model is rarely worse than a support vector machine whose C and gamma were searched for; time and memory
         grow with the number of rows that have little margin.
     max_support : int, optional
-        Support points of each view at most, with ``kernel``. Beyond them the functions go on in random Fourier features, about as many, in memory
-        that no longer grows; a warning tells when.
+        Support points of each view at most, with ``kernel``. Beyond them the functions go on in random Fourier
+        features, about as many, in memory that no longer grows; a warning tells when.
     epochs : "auto" or int, default="auto"
         Passes over the rows in ``fit``. With ``"auto"`` a tenth of the rows is held out while the number is found,
         then all rows are learned. Fewer than 40 rows are learned ten times; a ``fit`` that goes on (``warm_start``)
