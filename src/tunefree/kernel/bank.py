@@ -167,7 +167,8 @@ class Bank(WaitingBank):
         self.expansion.close()
         most = self.max_support
         if most is not None and self.switched is None and self.expansion.n > most:
-            self.expansion, self.switched = FeatureExpansion.of(self.expansion, most), self.rows
+            n_features = feature_expansion.affordable(most)
+            self.expansion, self.switched = FeatureExpansion.of(self.expansion, n_features), self.rows
         return self.expansion
 
     def _calibrated(self, own: Function, margins: np.ndarray, y: np.ndarray, counted: np.ndarray) -> np.ndarray:

@@ -23,12 +23,12 @@ from tunefree.kernel import fourier
 from tunefree.kernel.expansion import Expansion
 from tunefree.kernel.fourier import Fourier
 from tunefree.kernel.kernels import Gaussian, Laplacian
-from tunefree.kernel.points import BLOCK, TILE, as_rows, cut, joined, nothing, packed, size, unpacked
+from tunefree.kernel.points import BLOCK, as_rows, cut, joined, nothing, packed, size, unpacked
 from tunefree.kernel.projection import TILE as DIRECTIONS
 from tunefree.rows import reach
 
 SWITCHED = "after {:,} rows kernel learners have more than max_support points and go on in random Fourier features"
-MOST = 2**14  # features; more of them err less, but no more than other things do
+LEAST, MOST = 2**12, 2**14  # features: fewer lose much and save little, more are slow
 
 
 @generic
@@ -74,7 +74,7 @@ def check(kernel: Any, max_support: int) -> None:
 
 
 def affordable(max_support: int) -> int:
-    """Features that take about the memory of so many points, at least a tile of them.
+    """Features that take about the memory of so many points, but not so few that much is lost.
 
     A point of d numbers in single precision, with two coefficients for each function and output, takes as much as a
     feature: half a direction of d numbers in double precision, and two weights.
@@ -82,10 +82,10 @@ def affordable(max_support: int) -> int:
     Examples
     --------
     >>> affordable(100), affordable(5000), affordable(10**6)
-    (1024, 5120, 16384)
+    (4096, 5120, 16384)
     """
     pair = 2 * DIRECTIONS
-    return min(max(-(-max_support // pair) * pair, TILE), MOST)
+    return min(max(-(-max_support // pair) * pair, LEAST), MOST)
 
 
 class FeatureExpansion(Expansion):
@@ -108,9 +108,9 @@ class FeatureExpansion(Expansion):
         self.angles = np.zeros((BLOCK, n_features // 2))  # of the open block
 
     @classmethod
-    def of(cls, expansion: Expansion, max_support: int) -> FeatureExpansion:
+    def of(cls, expansion: Expansion, n_features: int) -> FeatureExpansion:
         """The same functions, whose open block is empty, in features."""
-        made = cls(expansion.kernel, expansion.steps, expansion.n_outputs, expansion.block, affordable(max_support))
+        made = cls(expansion.kernel, expansion.steps, expansion.n_outputs, expansion.block, n_features)
         for start in range(0, expansion.n, BLOCK):
             stop = min(start + BLOCK, expansion.n)
             angles = made._angles(expansion.store, np.arange(start, stop))
