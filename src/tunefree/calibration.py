@@ -16,11 +16,12 @@ steady view (they grow while a model learns, and a perceptron's may be of any si
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree import passes
+from tunefree import passes, threads
+from tunefree.generic import generic
 from tunefree.learners import ScInOL2
 from tunefree.learners.contract import grow as with_room
 from tunefree.objectives import Multinomial
@@ -54,8 +55,71 @@ class Calibration(NamedTuple):
         return len(self.view.centres)
 
 
-def grown(calibration: Calibration, n_classes: int) -> Calibration:
+class Scaling(NamedTuple):
+    """From margins to log-odds, found once and for all from rows that were never learned; see :func:`fitted`."""
+
+    slopes: np.ndarray  # (K,) a
+    offsets: np.ndarray  # (K,) b
+
+    @property
+    def n_classes(self) -> int:
+        """Classes there are an a and a b for."""
+        return len(self.slopes)
+
+
+def fitted(margins: np.ndarray, codes: np.ndarray, weight: np.ndarray, n_classes: int) -> Scaling:
+    """The a and b of least log-loss on some rows.
+
+    As Platt proposed, targets are a little less than certain (as if one more row of each class had been seen), so that
+    rows that can be separated give no infinite a.
+
+    Parameters
+    ----------
+    margins : (n, 1) or (n, K) array
+    codes, weight : (n,) arrays
+    n_classes : int
+
+    Examples
+    --------
+    >>> scaling = fitted(np.array([[-1.0], [-2.0], [1.0], [2.0]]), np.array([0, 0, 1, 1]), np.ones(4), 2)
+    >>> log_odds(scaling, np.array([[2.0]])).round(1)[:, 1]
+    array([2.])
+    """
+    from scipy.optimize import minimize
+    from scipy.special import logsumexp
+
+    numbers = of_classes(margins)
+    n_classes = max(n_classes, 2)
+    share = weight.sum() / (weight.sum() + n_classes)
+    wanted = (share * np.eye(n_classes)[codes.astype(np.int64)] + (1.0 - share) / n_classes) * weight[:, None]
+    size = np.abs(numbers).mean() or 1.0
+
+    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
+        scores = numbers / size * parameters[:n_classes] + parameters[n_classes:]
+        logs = scores - logsumexp(scores, axis=1, keepdims=True)
+        slopes = np.exp(logs) * weight[:, None] - wanted
+        gradient = np.concatenate([(slopes * numbers / size).sum(axis=0), slopes.sum(axis=0)])
+        return -float((wanted * logs).sum()), gradient
+
+    with threads.one_for_products():
+        found = minimize(loss, np.repeat([1.0, 0.0], n_classes), jac=True, method="L-BFGS-B").x
+    return Scaling(found[:n_classes] / size, found[n_classes:])
+
+
+@generic
+def grown(calibration: Any, n_classes: int) -> Any:
     """The same for more classes, whose log-odds are 0 at first; those of the others do not move."""
+    raise TypeError(f"{type(calibration).__name__} is no calibration")
+
+
+@grown.register(Scaling)
+def grown_scaling(calibration, n_classes):
+    new = max(n_classes - calibration.n_classes, 0)
+    return Scaling(*(np.pad(array, (0, new)) for array in calibration))
+
+
+@grown.register(Calibration)
+def grown_calibration(calibration, n_classes):
     new = max(n_classes - calibration.n_classes, 0)
     view, n_features = calibration.view, 2 * (calibration.n_classes + new) + 1
     columns = {name: np.pad(array, (0, new)) for name, array in view._asdict().items() if array.ndim}
@@ -63,8 +127,9 @@ def grown(calibration: Calibration, n_classes: int) -> Calibration:
     return Calibration(view, with_room(calibration.learner, n_features, 1))
 
 
-def learn(calibration: Calibration, margins: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Learn rows in order.
+@generic
+def learn(calibration: Any, margins: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Learn rows in order; a scaling stays as it is.
 
     Parameters
     ----------
@@ -81,6 +146,16 @@ def learn(calibration: Calibration, margins: np.ndarray, codes: np.ndarray, weig
     (n, K) array
         The logarithms of what is proportional to the probabilities, as they were before each row was learned.
     """
+    raise TypeError(f"{type(calibration).__name__} is no calibration")
+
+
+@learn.register(Scaling)
+def learn_scaling(calibration, margins, codes, weight):
+    return log_odds_scaling(calibration, margins)
+
+
+@learn.register(Calibration)
+def learn_calibration(calibration, margins, codes, weight):
     codes = np.asarray(codes, np.float64)
     predicted = np.empty((len(codes), calibration.n_classes))
     for piece in _pieces(calibration, len(margins)):
@@ -89,17 +164,32 @@ def learn(calibration: Calibration, margins: np.ndarray, codes: np.ndarray, weig
     return predicted
 
 
-def log_odds(calibration: Calibration | None, margins: np.ndarray) -> np.ndarray:
+def log_odds(calibration: Any, margins: np.ndarray) -> np.ndarray:
     """Logarithms (n, K) of what is proportional to the probabilities; -inf where the margin is.
 
     Parameters
     ----------
-    calibration : Calibration or None
+    calibration : Calibration, Scaling or None
         None where margins are log-odds themselves.
     margins : (n, 1) or (n, K) array
     """
-    if calibration is None:
-        return of_classes(margins)
+    return of_classes(margins) if calibration is None else _log_odds(calibration, margins)
+
+
+@generic
+def _log_odds(calibration: Any, margins: np.ndarray) -> np.ndarray:
+    raise TypeError(f"{type(calibration).__name__} is no calibration")
+
+
+@_log_odds.register(Scaling)
+def log_odds_scaling(calibration, margins):
+    numbers = of_classes(margins)
+    known = np.isfinite(numbers)
+    return np.where(known, np.where(known, numbers, 0.0) * calibration.slopes + calibration.offsets, -np.inf)
+
+
+@_log_odds.register(Calibration)
+def log_odds_calibration(calibration, margins):
     n_features = len(calibration.learner.features)
     weights, units = np.empty((n_features, 1)), np.empty(n_features)
     passes.read(calibration.learner, weights, units)

@@ -240,11 +240,6 @@ class Model:
         self._judge_late(later)
         return later(self._judge, self.objective, X, y, judged, predictions, again)
 
-    def calibrate_like(self, other: Model) -> None:
-        """Take over what another model with these members has found of the probabilities of kernel learners."""
-        for bank in self.banks:
-            bank.calibrate_like({repr(member.setting): member for member in other.members})
-
     def _spans(self) -> list[tuple[WaitingBank, slice]]:
         """The banks, and where their learners stand among the members."""
         edges = list(accumulate((len(bank.functions) for bank in self.banks), initial=len(self.linears)))
@@ -282,12 +277,12 @@ class Model:
         for bank, span in self._spans():
             bank.begin_pass([m for m in range(len(bank.functions)) if members is None or m + span.start in members])
 
-    def recalibrate(self, X: Any, y: Any, weight: np.ndarray, rounds: int, members: list[int] | None = None) -> None:
+    def recalibrate(self, X: Any, y: Any, weight: np.ndarray, members: list[int] | None = None) -> None:
         """Let kernel learners find the probabilities of their margins anew, from rows that are never learned."""
         for bank, span in self._spans():
             chosen = [m for m in range(len(bank.functions)) if members is None or m + span.start in members]
             if chosen and self.task == "classification":
-                bank.recalibrate(X, self._codes(y)[0], weight, rounds, chosen)
+                bank.recalibrate(X, self._codes(y)[0], weight, chosen)
 
     def _judge(
         self, objective: Any, X: Any, y: np.ndarray, judged: np.ndarray, predictions: np.ndarray, again: bool
@@ -339,6 +334,8 @@ class Model:
         shares = {member.name: float(share) for member, share in zip(self.members, means, strict=True)}
         self.history.append({"rows": rounds, "shares": shares})
         stays = (means >= NEGLIGIBLE) | (means >= np.sort(means)[-min(FEWEST_MEMBERS, len(means))])
+        for bank, span in self._spans():
+            stays[span] |= bank.next_widths(means[span]) & stays[span].any()
         first = np.where(
             [is_kernel(setting.learner) for setting in self.roster], FIRST_FAREWELL_OF_KERNELS, FIRST_FAREWELL
         )

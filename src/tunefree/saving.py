@@ -42,7 +42,7 @@ def choices(header: dict[str, Any], plain: tuple[str, ...]) -> dict[str, Any]:
     made = {name: header[name] for name in plain if name in header}  # what older versions did not know is as it was
     made["roster"] = [Setting(**setting) for setting in header["roster"]]
     made["risks"] = {name: Progressive(**risk) for name, risk in header["risks"].items()}
-    return made | {"tally": Tally(**header["tally"]), "choice": Choice(**header.get("choice", {}))}
+    return made | {"tally": Tally(**header["tally"]), "choice": Choice.restored(header.get("choice", {}))}
 
 
 def fill(model: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Any:

@@ -20,9 +20,9 @@ PATIENCE = 4  # passes a member goes on without an improvement that is worthwhil
 HOPELESS = 1.1  # times the loss of the best, after these passes, is too much to go on
 WORTHWHILE = 5e-4  # part of the held-out loss
 # A pass of a kernel learner costs more, and does more.
-KERNEL_PATIENCE = 2
+KERNEL_PATIENCE = 2  # 1 where there are MANY rows, of which a pass takes long and leaves little to learn
+MANY = 8_000
 KERNEL_WORTHWHILE = 2e-3
-ROUNDS_OF_CALIBRATION = 8192  # from the held-out rows, again and again
 
 
 class Found(NamedTuple):
@@ -30,6 +30,7 @@ class Found(NamedTuple):
 
     passes: list[int]  # after which each member predicts best
     mixture: Mixture  # of the members, each after its passes
+    scalings: list[Any]  # of kernel learners, each after its passes; None of others
     loss: float  # mean held-out loss of the mixture
 
 
@@ -50,28 +51,31 @@ def find_passes(
         Passes at most.
     """
     learn_pass(1, list(range(len(model.members))))
-    model.recalibrate(X, y, weight, ROUNDS_OF_CALIBRATION)
+    model.recalibrate(X, y, weight)
     targets = model.targets(y)
     kept = model.member_predictions(X)
     best, found = _losses(model, targets, weight, kept), [1] * len(model.members)
     is_kernel = [roster.is_kernel(setting.learner) for setting in model.roster]
-    patience = np.where(is_kernel, KERNEL_PATIENCE, PATIENCE)
+    rows = model.mixture.rounds[()]
+    patience = np.where(is_kernel, KERNEL_PATIENCE if rows < MANY else 1, PATIENCE)
     worthwhile = np.where(is_kernel, KERNEL_WORTHWHILE, WORTHWHILE)
+    scalings = [member.calibration if kernel else None for member, kernel in zip(model.members, is_kernel, strict=True)]
     busy = _hopeful(best, list(range(len(best))), is_kernel, 1)
     for number in range(2, most + 1):
         learn_pass(number, busy)
-        model.recalibrate(X, y, weight, ROUNDS_OF_CALIBRATION, busy)
+        model.recalibrate(X, y, weight, busy)
         predictions = model.member_predictions(X)
         for m, loss in enumerate(_losses(model, targets, weight, predictions)):
             if m in busy and loss < (1.0 - worthwhile[m]) * best[m]:
                 best[m], found[m], kept[m] = loss, number, predictions[m]
+                scalings[m] = model.members[m].calibration if is_kernel[m] else None
         busy = [m for m in _hopeful(best, busy, is_kernel, number) if number - found[m] < patience[m]]
         if not busy:
             break
     mixture = Mixture.create(len(kept), 1.0 if model.task == "classification" else np.inf)
     mixed = np.empty_like(kept[0])
     passes.mix(mixture, model.objective, targets, weight, kept, mixed)
-    return Found(found, mixture, _losses(model, targets, weight, mixed[None])[0])
+    return Found(found, mixture, scalings, _losses(model, targets, weight, mixed[None])[0])
 
 
 def _hopeful(best: list[float], busy: list[int], is_kernel: list[bool], number: int) -> list[int]:

@@ -185,7 +185,7 @@ def meet_level(view, numbers, size):
 
 @number.register(Level)
 def number_level(view, column, value):
-    away = clip(value - view.steady.centres[column], WIDEST * view.steady.distances[column])
+    away = finite(value - view.steady.centres[column])
     return clip(away / view.unit[()], WIDEST_LEVEL) if view.unit[()] > 0.0 else 0.0
 
 

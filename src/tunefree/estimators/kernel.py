@@ -39,8 +39,8 @@ class KernelEstimator(LinearEstimator):
 
     def _choice(self) -> Choice:
         gamma = 0.0 if self.gamma in GAMMAS else float(self.gamma)
-        is_double = self.precision == "double"
-        return Choice(self.kernel, gamma, self.degree, float(self.coef0), is_double, self.max_support)
+        made = Choice(self.kernel, gamma, self.degree, float(self.coef0), self.precision == "double", self.device)
+        return made._replace(max_support=self.max_support)
 
     def _view(self) -> str:
         return "raw" if self.kernel == "precomputed" else self.view
@@ -148,6 +148,8 @@ class KernelPiSTOLClassifier(KernelEstimator, LinearClassifier):
     max_support : int, optional
         Support points at most. Beyond them the functions go on in random Fourier features, about as many, in memory
         that no longer grows; a warning tells when. For the kernels rbf and laplacian.
+    device : str, optional
+        Where PyTorch computes sums over the support, ``"cuda"`` or ``"cpu"``; by default compiled code does.
     shuffle : bool, default=True
         Whether ``fit`` takes the rows in random order, new in each epoch.
     random_state : int, RandomState instance or None, default=0
@@ -207,6 +209,7 @@ class KernelPiSTOLClassifier(KernelEstimator, LinearClassifier):
         average: bool = True,
         precision: str = "single",
         max_support: int | None = None,
+        device: str | None = None,
         shuffle: bool = True,
         random_state: Any = 0,
         class_weight: Any = None,
@@ -224,6 +227,7 @@ class KernelPiSTOLClassifier(KernelEstimator, LinearClassifier):
         self.average = average
         self.precision = precision
         self.max_support = max_support
+        self.device = device
         self.shuffle = shuffle
         self.random_state = random_state
         self.class_weight = class_weight
@@ -266,6 +270,8 @@ class KernelPiSTOLRegressor(KernelEstimator, LinearRegressor):
     max_support : int, optional
         Support points at most. Beyond them the functions go on in random Fourier features, about as many, in memory
         that no longer grows; a warning tells when. For the kernels rbf and laplacian.
+    device : str, optional
+        Where PyTorch computes sums over the support, ``"cuda"`` or ``"cpu"``; by default compiled code does.
     shuffle : bool, default=True
         Whether ``fit`` takes the rows in random order, new in each epoch.
     random_state : int, RandomState instance or None, default=0
@@ -321,6 +327,7 @@ class KernelPiSTOLRegressor(KernelEstimator, LinearRegressor):
         average: bool = True,
         precision: str = "single",
         max_support: int | None = None,
+        device: str | None = None,
         shuffle: bool = True,
         random_state: Any = 0,
         warm_start: bool = False,
@@ -337,6 +344,7 @@ class KernelPiSTOLRegressor(KernelEstimator, LinearRegressor):
         self.average = average
         self.precision = precision
         self.max_support = max_support
+        self.device = device
         self.shuffle = shuffle
         self.random_state = random_state
         self.warm_start = warm_start

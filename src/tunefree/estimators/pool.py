@@ -35,12 +35,13 @@ class Pooled(LinearEstimator):
     passes_: list[int]
     kernel: bool
     max_support: Any
+    device: str | None
 
     def _learner(self) -> tuple[str, dict[str, float]]:
         return "kernel-pool" if self.kernel else "pool", {}
 
     def _choice(self) -> Choice:
-        return Choice(max_support=self.max_support)
+        return Choice(device=self.device, max_support=self.max_support)
 
     def _check_parameters(self) -> None:
         if self.epochs != "auto":
@@ -74,7 +75,10 @@ class Pooled(LinearEstimator):
             self._teach(X, y, drawn, self._learned.model, [m for m, most in enumerate(kept) if most >= number])
             self.t_ += len(drawn.row)
         self._learned.settle()
-        self._learned.model.calibrate_like(model)
+        scalings = dict(zip(map(repr, model.roster), found.scalings, strict=True))
+        for bank in self._learned.model.banks:
+            for function in bank.functions:
+                function.calibration = scalings[repr(function.setting)]
         self.passes_, self.n_iter_ = kept, max(kept)
 
     def _search(self, X: Any, y: np.ndarray, drawn: validation.Rounds, model: Model, random: Any) -> Found:
@@ -149,6 +153,8 @@ class TuneFreeClassifier(Pooled, LinearClassifier):
     max_support : int, optional
         Support points of each view at most, with ``kernel``. Beyond them the functions go on in random Fourier
         features, about as many, in memory that no longer grows; a warning tells when.
+    device : str, optional
+        Where PyTorch computes kernels, ``"cuda"`` or ``"cpu"``; by default compiled code does.
     epochs : "auto" or int, default="auto"
         Passes over the rows in ``fit``. With ``"auto"`` a tenth of the rows is held out while the number is found,
         then all rows are learned. Fewer than 40 rows are learned ten times; a ``fit`` that goes on (``warm_start``)
@@ -211,6 +217,7 @@ class TuneFreeClassifier(Pooled, LinearClassifier):
         loss: str = "logistic",
         kernel: bool = False,
         max_support: int | None = None,
+        device: str | None = None,
         epochs: Any = "auto",
         fit_intercept: bool = True,
         shuffle: bool = True,
@@ -221,6 +228,7 @@ class TuneFreeClassifier(Pooled, LinearClassifier):
         self.loss = loss
         self.kernel = kernel
         self.max_support = max_support
+        self.device = device
         self.epochs = epochs
         self.fit_intercept = fit_intercept
         self.shuffle = shuffle
@@ -249,6 +257,8 @@ class TuneFreeRegressor(Pooled, LinearRegressor):
     max_support : int, optional
         Support points of each view at most, with ``kernel``. Beyond them the functions go on in random Fourier
         features, about as many, in memory that no longer grows; a warning tells when.
+    device : str, optional
+        Where PyTorch computes kernels, ``"cuda"`` or ``"cpu"``; by default compiled code does.
     epochs : "auto" or int, default="auto"
         Passes over the rows in ``fit``. With ``"auto"`` a tenth of the rows is held out while the number is found,
         then all rows are learned. Fewer than 40 rows are learned ten times; a ``fit`` that goes on (``warm_start``)
@@ -299,6 +309,7 @@ class TuneFreeRegressor(Pooled, LinearRegressor):
         loss: str = "square",
         kernel: bool = False,
         max_support: int | None = None,
+        device: str | None = None,
         epochs: Any = "auto",
         shuffle: bool = True,
         random_state: Any = 0,
@@ -307,6 +318,7 @@ class TuneFreeRegressor(Pooled, LinearRegressor):
         self.loss = loss
         self.kernel = kernel
         self.max_support = max_support
+        self.device = device
         self.epochs = epochs
         self.shuffle = shuffle
         self.random_state = random_state

@@ -14,6 +14,7 @@ import numpy as np
 from tunefree import calibration
 from tunefree.errors import ModelError
 from tunefree.kernel import contract, feature_expansion, kernels
+from tunefree.kernel.engine import at_hand, engine_of
 from tunefree.kernel.expansion import Expansion
 from tunefree.kernel.feature_expansion import FeatureExpansion
 from tunefree.kernel.learners import ALL
@@ -33,7 +34,13 @@ class Choice(NamedTuple):
     degree: int = 3
     constant: float = 1.0
     double: bool = False  # compute in double precision
+    device: str | None = None  # where PyTorch computes ("cuda", "cpu"); None for compiled code on the processor
     max_support: int | None = None  # support points beyond which functions go on in random Fourier features
+
+    @classmethod
+    def restored(cls, saved: dict[str, Any]) -> Choice:
+        """The choice that was saved, on a machine that may have other devices."""
+        return cls(**{**saved, "device": at_hand(saved.get("device"))})
 
 
 @dataclass
@@ -79,6 +86,8 @@ class Function:
         for name in ("state", "average", "record", "calibration"):
             if getattr(self, name) is not None:
                 setattr(self, name, filled(name, getattr(self, name), arrays, saved["scalars"]))
+        if "calibration.slopes" in arrays:
+            self.calibration = calibration.Scaling(arrays["calibration.slopes"], arrays["calibration.offsets"])
         self.objective = self.objective._replace(**saved["objective"])
 
     @property
@@ -114,6 +123,7 @@ class Bank(WaitingBank):
         super().__init__([Function.create(own, n_outputs, objective, n_classes) for own in settings], n_outputs)
         self.steadied = self.view_name
         self.choice, self.average = choice, average
+        engine_of(choice.device)  # what is wrong with it shows now, not after the first rows
         self.expansion: Any = None  # once it is settled
         self.max_support = choice.max_support
         self.rows = 0  # learned, those learned again included
@@ -183,7 +193,7 @@ class Bank(WaitingBank):
         ladder = kernels.is_ladder(self._kernel(1.0))
         self.gamma = self.choice.gamma or (kernels.median_gamma(rows, labels) if ladder else 1.0)
         kernel, steps = self._ladder()
-        self.expansion = Expansion(kernel, steps, self.n_outputs, self._points(X))
+        self.expansion = Expansion(kernel, steps, self.n_outputs, self._points(X), self.choice.device)
 
     def _kernel(self, gamma: float) -> Any:
         return kernels.kernel_of(self.choice.name, gamma, self.choice.degree, self.choice.constant)
@@ -237,20 +247,26 @@ class Bank(WaitingBank):
                 function.record.norms[:] = function.state.norms
             function.average.shares[()] = function.average.rounds[()] = 0.0
 
-    def recalibrate(self, X: Any, codes: np.ndarray, weight: np.ndarray, rounds: int, chosen: list[int]) -> None:
+    def recalibrate(self, X: Any, codes: np.ndarray, weight: np.ndarray, chosen: list[int]) -> None:
         self.settle()
         if not self.settled:
             return
-        margins, order = self.margins(X), np.arange(max(rounds, len(codes))) % max(len(codes), 1)
+        margins = self.margins(X)
         for m in chosen:
             own = self.functions[m]
             if own.calibration is not None:
-                own.calibration = calibration.Calibration.create(own.calibration.n_classes)
-                calibration.learn(own.calibration, margins[m][order], codes[order], weight[order])
+                own.calibration = calibration.fitted(margins[m], codes, weight, own.calibration.n_classes)
 
-    def calibrate_like(self, others: dict[str, Any]) -> None:
-        for function in self.functions:
-            function.calibration = others[repr(function.setting)].calibration
+    def next_widths(self, shares: np.ndarray) -> np.ndarray:
+        """Whether a learner's kernel is the next narrower one to the leader's, which more rows may need."""
+        exponents = np.array([function.exponent for function in self.functions])
+        return exponents == exponents[np.argmax(shares)] + 1
+
+    def move(self, device: str | None) -> None:
+        """Compute elsewhere from now on; functions stay what they are."""
+        self.choice = self.choice._replace(device=device)
+        if self.expansion is not None:
+            self.expansion.move(device)
 
     def keep(self, stays: list[int]) -> None:
         super().keep(stays)
@@ -295,7 +311,7 @@ class Bank(WaitingBank):
         self.rows, self.switched = header["rows"], header["switched"]
         if header["settled"]:
             kind = Expansion if self.switched is None else FeatureExpansion
-            self.expansion = kind.restore(*self._ladder(), under("expansion.", arrays))
+            self.expansion = kind.restore(*self._ladder(), under("expansion.", arrays), self.choice.device)
 
 
 def spread(state: Any, placed: np.ndarray) -> Any:

@@ -8,7 +8,6 @@ with the coefficients, while the numbers are still in the first cache.
 from __future__ import annotations
 
 import os
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -58,7 +57,7 @@ def evaluate(kernel: Any, steps: np.ndarray, block: Any, rows: tuple[int, int], 
             weigh(compact, steps, numbers, block.norms, tile.norms, coefficients[:, :, start:stop], *rows, found[t])
 
     stride = min(os.cpu_count() or 1, n_tiles)
-    with _one_thread_each():
+    with threads.one_for_products():
         threads.each(of_tiles, [(first, stride) for first in range(stride)], (rows[1] - rows[0]) * n // PAIRS_A_ROW)
     return found.sum(axis=0)
 
@@ -98,7 +97,7 @@ def weigh(kernel, steps, numbers, norms, store_norms, coefficients, first, stop,
 def ladder(kernel: Any, steps: np.ndarray, block: Any) -> np.ndarray:
     """Kernel values (M, BLOCK, BLOCK) of a block's points among themselves, in double precision."""
     compact = in_compiled_code(kernel, np.float64)
-    with _one_thread_each():
+    with threads.one_for_products():
         numbers = pairs(block, block, kernel).astype(np.float64)
     values = np.empty((int(steps.max()) + 1, BLOCK, BLOCK))
     climb(compact, steps, numbers, block.norms.astype(np.float64), values)
@@ -114,15 +113,3 @@ def climb(kernel, steps, numbers, norms, values):
                 if steps[step] >= 0:
                     values[steps[step], b, i] = value
                 value = value * value if value > TINY else 0.0
-
-
-@cache
-def _libraries() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-def _one_thread_each() -> Any:
-    """Products are made in our own threads, each by one: how they are cut never depends on the number of threads."""
-    return _libraries().limit(limits=1, user_api="blas")

@@ -13,6 +13,7 @@ import numpy as np
 
 from tunefree.errors import ModelError
 from tunefree.kernel import blocks
+from tunefree.kernel.engine import Coming, Functions, OnProcessor, engine_of
 from tunefree.kernel.points import BLOCK, TILE, cut, joined, keys, like_those_of, nothing, packed, size, unpacked
 
 
@@ -28,9 +29,12 @@ class Expansion:
     n_outputs : int
     like : points
         Of the kind that is to come.
+    device : str, optional
+        Where sums are computed, see :func:`tunefree.kernel.engine.engine_of`.
     """
 
-    def __init__(self, kernel: Any, steps: np.ndarray, n_outputs: int, like: Any) -> None:
+    def __init__(self, kernel: Any, steps: np.ndarray, n_outputs: int, like: Any, device: str | None = None) -> None:
+        self.engine = engine_of(device)
         self.kernel, self.steps = kernel, np.asarray(steps, np.int64)
         n_functions = int(self.steps.max()) + 1
         self.store, self.n = nothing(like, kernel), 0
@@ -60,7 +64,7 @@ class Expansion:
         Parameters
         ----------
         more, which : points, array
-            Some points, and which of them.
+            Some points, and which of them, one after another.
         busy : list of int
             The functions that are to learn them.
 
@@ -74,7 +78,9 @@ class Expansion:
         first, self.filled = self.filled, self.filled + len(which)
         self.block = joined(self.block, first, more, which)
         block = cut(self.block, 0, BLOCK)
-        known = self.sums(block, (first, self.filled), self.coefficients, busy)
+        known = np.zeros((BLOCK, self.n_functions, self.n_outputs))
+        coming = Coming(block, (first, self.filled), more, int(which[0]))
+        known[:, busy] = self.engine.known(self._functions(self.coefficients), busy, coming)
         values = blocks.ladder(self.kernel, self.steps, block)
         self._check(values[:, first : self.filled, : self.filled])
         return known, values
@@ -85,19 +91,6 @@ class Expansion:
         own = np.diagonal(values, values.shape[2] - values.shape[1], axis1=1, axis2=2)
         if (own < 0.0).any():
             raise ModelError("k(x, x) is negative for some row: that is no kernel; check the matrix or function given")
-
-    def sums(
-        self, block: Any, rows: tuple[int, int], coefficients: np.ndarray, busy: list[int] | None = None
-    ) -> np.ndarray:
-        """Sums (BLOCK, M, K) over the support at rows of a block; those of functions that are not busy are 0."""
-        chosen = list(range(self.n_functions)) if busy is None else busy
-        place = {m: i for i, m in enumerate(chosen)}
-        steps = np.array([place.get(m, -1) for m in self.steps.tolist()], np.int64)
-        highest = int(np.flatnonzero(steps >= 0).max(initial=-1)) + 1
-        own = coefficients[chosen, :, : self.n]
-        found = np.zeros((BLOCK, self.n_functions, self.n_outputs))
-        found[:, chosen] = blocks.evaluate(self.kernel, steps[:highest], block, rows, self.store, own)
-        return found
 
     def close(self) -> None:
         """Let the rows of the open block that have a coefficient join the support."""
@@ -115,10 +108,12 @@ class Expansion:
         self._make_room(self.n + len(new))
         self.store = joined(self.store, self.n, self.block, np.array(new, np.int64))
         self.n += len(new)
+        places_of_active = np.array(found, np.int64)
+        columns: Any = np.s_[:, :, places_of_active]
         for at, own in ((self.coefficients, self.open_coefficients), (self.lags, self.open_lags)):
-            for place, i in zip(found, active.tolist(), strict=True):  # a place may come twice
-                at[:, :, place] += own[:, :, i]
-            own[:] = 0.0
+            np.add.at(at, columns, own[:, :, active])  # a place may come twice
+        self.engine.changed(self.block, active, places_of_active, self.open_coefficients)
+        self.open_coefficients[:] = self.open_lags[:] = 0.0
         self.block, self.filled = joined(nothing(self.block, None), 0, self.block, np.arange(0)), 0
 
     def _known_places(self) -> dict[int, int]:
@@ -132,8 +127,8 @@ class Expansion:
             room = -(-max(n, 2 * self.coefficients.shape[2]) // TILE) * TILE
             shape = (self.n_functions, self.n_outputs, room)
             for name in ("coefficients", "lags"):
-                grown = np.zeros(shape)
-                grown[:, :, : self.n] = getattr(self, name)[:, :, : self.n]
+                own, grown = getattr(self, name), np.zeros(shape)
+                grown[:, :, : own.shape[2]] = own
                 setattr(self, name, grown)
 
     def restart_averages(self, busy: list[int], clocks: np.ndarray) -> None:
@@ -170,23 +165,21 @@ class Expansion:
 
     def values(self, rows: Any, coefficients: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
         """Values (M, n, K) of functions at any rows."""
-        found = np.zeros((self.n_functions, size(rows), self.n_outputs))
         tail = joined(nothing(self.store, None), 0, self.block, np.arange(self.filled))
-        for start in range(0, size(rows), BLOCK):
-            which = np.arange(start, min(start + BLOCK, size(rows)))
-            block = cut(joined(nothing(rows, None), 0, rows, which), 0, BLOCK)
-            sums = self.sums(block, (0, len(which)), coefficients[0])
-            sums += blocks.evaluate(
-                self.kernel, self.steps, block, (0, len(which)), tail, coefficients[1][:, :, : self.filled]
-            )
-            found[:, which] = sums[: len(which)].transpose(1, 0, 2)
-        return found
+        still_open = Functions(self.kernel, self.steps, tail, self.filled, coefficients[1])
+        found = self.engine.values(self._functions(coefficients[0]), rows)
+        found += OnProcessor().values(still_open, rows)
+        return np.ascontiguousarray(found.transpose(1, 0, 2))
+
+    def _functions(self, coefficients: np.ndarray) -> Functions:
+        return Functions(self.kernel, self.steps, self.store, self.n, coefficients)
 
     def keep(self, stays: list[int], kernel: Any, steps: np.ndarray) -> None:
         """Let go of all functions but some; support points without a coefficient go too."""
         self.kernel, self.steps = kernel, np.asarray(steps, np.int64)
         for name in ("coefficients", "lags", "open_coefficients", "open_lags"):
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[stays]))
+        self.engine.forget()
         self.compact()
 
     def compact(self) -> None:
@@ -196,11 +189,17 @@ class Expansion:
             self.store = joined(nothing(self.store, self.kernel), 0, self.store, kept)
             coefficients, lags = self.coefficients[:, :, kept], self.lags[:, :, kept]
             self.coefficients, self.lags, self.n, self._places = coefficients, lags, len(kept), None
+            self.engine.forget()
 
     def grow(self, placed: np.ndarray) -> None:
         """Have room for more outputs; ``placed`` (K_new, K) tells what the new ones are made of."""
         for name in ("coefficients", "lags", "open_coefficients", "open_lags"):
             setattr(self, name, np.einsum("lk,mkn->mln", placed, getattr(self, name)))
+        self.engine.forget()
+
+    def move(self, device: str | None) -> None:
+        """Compute elsewhere from now on."""
+        self.engine = engine_of(device)
 
     def save_state(self) -> dict[str, np.ndarray]:
         """Arrays from which :meth:`restore` makes the same functions."""
@@ -212,10 +211,12 @@ class Expansion:
         return arrays
 
     @classmethod
-    def restore(cls, kernel: Any, steps: np.ndarray, arrays: dict[str, np.ndarray]) -> Expansion:
+    def restore(
+        cls, kernel: Any, steps: np.ndarray, arrays: dict[str, np.ndarray], device: str | None = None
+    ) -> Expansion:
         """The functions that :meth:`save_state` wrote down."""
         store, block = (unpacked(arrays, name) for name in ("support.", "open."))
-        made = cls(kernel, steps, arrays["coefficients"].shape[1], block)
+        made = cls(kernel, steps, arrays["coefficients"].shape[1], block, device)
         made._make_room(size(store))
         made.n, made.filled, made._places = size(store), size(block), None
         made.store = joined(made.store, 0, store, np.arange(made.n))

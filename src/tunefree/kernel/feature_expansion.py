@@ -190,7 +190,10 @@ class FeatureExpansion(Expansion):
         return arrays
 
     @classmethod
-    def restore(cls, kernel: Any, steps: np.ndarray, arrays: dict[str, np.ndarray]) -> FeatureExpansion:
+    def restore(
+        cls, kernel: Any, steps: np.ndarray, arrays: dict[str, np.ndarray], device: str | None = None
+    ) -> FeatureExpansion:
+        """The functions that :meth:`save_state` wrote down; features are always computed on the processor."""
         block = unpacked(arrays, "open.")
         n_outputs, n_features = arrays["coefficients"].shape[1:]
         made = cls(kernel, steps, n_outputs, block, n_features)

@@ -187,11 +187,15 @@ class WaitingBank:
         self._read = None
         self.settle()
 
-    def recalibrate(self, X: Any, codes: np.ndarray, weight: np.ndarray, rounds: int, chosen: list[int]) -> None:
-        """Learn probabilities of margins from rows that are never learned, so often that so many rounds are seen."""
+    def recalibrate(self, X: Any, codes: np.ndarray, weight: np.ndarray, chosen: list[int]) -> None:
+        """Find the log-odds of some learners' margins from rows that are never learned."""
 
-    def calibrate_like(self, others: dict[str, Any]) -> None:
-        """Take over what other learners, named by their settings, have found of the probabilities of margins."""
+    def next_widths(self, shares: np.ndarray) -> np.ndarray:
+        """Whether a learner's kernel is the next narrower one to the leader's, which more rows may need."""
+        return np.zeros(len(self.functions), bool)
+
+    def move(self, device: str | None) -> None:
+        """Compute elsewhere from now on; functions stay what they are."""
 
     def keep(self, stays: list[int]) -> None:
         """Let go of all learners but some."""
