@@ -21,10 +21,11 @@ from tunefree import calibration, looking, objectives, passes, saving, threads
 from tunefree.certificate.evidence import Certificate, Evidence, certify, widened
 from tunefree.certificate.risk import Progressive
 from tunefree.errors import DataError, ModelError
-from tunefree.kernel.bank import Bank, Choice
+from tunefree.kernel.bank import Choice
+from tunefree.kernel.waiting import WaitingBank
 from tunefree.members import Member, joined, measured
 from tunefree.pool import Mixture, Setting, without
-from tunefree.roster import POOLS, check_choice, is_kernel, roster_of
+from tunefree.roster import POOLS, banks_of, check_choice, is_kernel, roster_of, waits
 from tunefree.rows import n_rows, part
 from tunefree.targets import Labels, Tally, chosen, loss_of
 
@@ -54,8 +55,8 @@ class Model:
         Predict with the average of the iterates instead of the last one; not for the pool.
     settings : dict
         Parameters of the learner (its ``epsilon``, ``a`` or ``b``); none for the pool.
-    view : {"raw", "centred", "steady", "level"}, default "raw"
-        How the learner sees rows, see :mod:`tunefree.views`; the pool's members have views of their own.
+    view : str, default "raw"
+        A name in ``views.ALL`` or ``kernel.feature_bank.VIEWS``; the pool's members have views of their own.
     choice : Choice
         The kernel, for learners that have one.
     classes : list
@@ -86,7 +87,7 @@ class Model:
     roster: list[Setting] = field(default_factory=list)  # the members that are left
     history: list[dict[str, Any]] = field(default_factory=list)  # rows judged, and each member's share after them
     members: list[Any] = field(default_factory=list)  # linear ones, then those of the banks
-    banks: list[Bank] = field(default_factory=list)  # kernel learners, those that learn together in one
+    banks: list[WaitingBank] = field(default_factory=list)  # learners with a kernel, those that learn together in one
     mixture: Any = None
     views: dict[str, Any] = field(default_factory=dict)  # those that members look through, once they have seen rows
     evidence: Any = None  # of the first pass, for certificates
@@ -98,15 +99,16 @@ class Model:
         check_choice(self.task, self.learner, self.loss, self.average, self.settings, self.view)
         self.n_features = max(self.n_features, 2)
         self.roster = self.roster or roster_of(self.learner, self.settings, self.view, self.choice.name)
-        linear = [setting for setting in self.roster if not is_kernel(setting.learner)]
+        linear = [setting for setting in self.roster if not waits(setting)]
         self.members = [
             Member.create(setting, self.average, self.n_features, self.n_outputs, self._objective(self.loss))
             for setting in linear
         ]
-        kernels = [setting for setting in self.roster if is_kernel(setting.learner)]
-        for view in dict.fromkeys(setting.view for setting in kernels):
-            self.banks.append(self._bank([setting for setting in kernels if setting.view == view]))
-            self.members += self.banks[-1].functions
+        n_classes = len(self.classes) if self._is_mixed() and self.task == "classification" else None
+        of_all = self._objective_of, (self.n_outputs, n_classes), self.average, self._is_mixed()
+        self.banks = banks_of([setting for setting in self.roster if waits(setting)], self.choice, *of_all)
+        self.members += [function for bank in self.banks for function in bank.functions]
+        self.roster = [member.setting for member in self.members]
         self.mixture = Mixture.create(len(self.members), 1.0 if self.task == "classification" else math.inf)
         self.evidence = Evidence.create(self.n_features, self.n_outputs)
         self.risks = self.risks or {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
@@ -118,29 +120,24 @@ class Model:
         """Margins of a row: one for regression and up to two classes, else one a class."""
         return len(self.classes) if self.task == "classification" and len(self.classes) > 2 else 1
 
-    def _bank(self, settings: list[Setting]) -> Bank:
-        n_classes = len(self.classes) if self._is_mixed() and self.task == "classification" else None
-        average = self.average or self._is_mixed()
-        objective = self._objective(self._kernel_loss())
-        return Bank(settings, self.choice, objective, self.n_outputs, n_classes, average)
-
     def _is_mixed(self) -> bool:
         """Whether predictions are those of a mixture; of classes its members then predict log-odds."""
         return len(self.roster) > 1 or self.learner in POOLS
 
     def _is_calibrated(self) -> bool:
         """Whether predictions are margins that are no log-odds."""
-        log_odds = self._is_mixed() or calibration.are_log_odds(self.learner, self.loss)
-        return self.task == "classification" and not log_odds
+        are_log_odds = self._is_mixed() or calibration.are_log_odds(self.learner, self.loss)
+        return self.task == "classification" and not are_log_odds
 
-    def _kernel_loss(self) -> str | None:
-        """Of the kernel learners of a pool: the paper's own, for which few rows become support points."""
-        return "smoothed-hinge" if self.learner in POOLS and self.task == "classification" else self.loss
+    def _objective_of(self, setting: Setting) -> Any:
+        """A pool's kernel learners have the loss of their paper, for which few rows become support points."""
+        own = self.task == "classification" and self.learner in POOLS and is_kernel(setting.learner)
+        return self._objective("smoothed-hinge" if own else self.loss)
 
     @property
     def linears(self) -> list[Member]:
-        """The members that are linear."""
-        return [member for member in self.members if isinstance(member, Member)]
+        """The members that are linear in the features as they are given; they come first."""
+        return self.members[: len(self.members) - sum(len(bank.functions) for bank in self.banks)]
 
     @property
     def objective(self) -> Any:
@@ -243,7 +240,7 @@ class Model:
         self._judge_late(later)
         return later(self._judge, self.objective, X, y, judged, predictions, again)
 
-    def _spans(self) -> list[tuple[Bank, slice]]:
+    def _spans(self) -> list[tuple[WaitingBank, slice]]:
         """The banks, and where their learners stand among the members."""
         edges = list(accumulate((len(bank.functions) for bank in self.banks), initial=len(self.linears)))
         return [(bank, slice(*span)) for bank, span in zip(self.banks, pairwise(edges), strict=True)]
@@ -266,9 +263,14 @@ class Model:
 
     @property
     def is_sparse(self) -> bool | None:
-        """Whether the rows seen were sparse, for views tell; None where none has seen any."""
-        seen = [*self.views.values(), *(bank.view for bank in self.banks if bank.view is not None)]
-        return len(seen[0].centres) == 0 if seen else None
+        """Whether the rows that views and banks have seen were sparse; None where they have seen none."""
+        widths = [len(view.centres) for view in self.views.values()] + [bank.n_columns for bank in self.banks]
+        return next((width == 0 for width in widths if width is not None), None)
+
+    @property
+    def switched(self) -> int | None:
+        """Rows learned when kernel learners first went on in features; None if none has."""
+        return min((bank.switched for bank in self.banks if bank.switched is not None), default=None)
 
     def begin_pass(self, members: list[int] | None = None) -> None:
         """Rows that were learned come again, for some of the members or all."""
@@ -376,7 +378,7 @@ class Model:
         before = self.n_outputs
         self.classes.append(label)
         for bank in self.banks:
-            bank.grow(self._objective(self._kernel_loss()), before, self.n_outputs, len(self.classes))
+            bank.grow(self._objective_of(bank.functions[0].setting), before, self.n_outputs, len(self.classes))
         if self.calibration is not None:
             self.calibration = calibration.grown(self.calibration, len(self.classes))
         if self.n_outputs > before:
@@ -400,7 +402,7 @@ class Model:
         """Weights (d, K) of features in units of their size, averaged over the linear members by their shares."""
         weights = [weights for weights, _ in self.linear()]
         if not weights:
-            raise ModelError("kernel learners have no weights of features")
+            raise ModelError("learners with a kernel have no weights of features")
         return np.tensordot(self.mixture.means[: len(weights)], np.array(weights), axes=1)
 
     def predict(self, X: Any, linear: list[tuple[np.ndarray, np.ndarray]] | None = None) -> np.ndarray:

@@ -234,6 +234,27 @@ def together(blocks: list[Any]) -> Any:
     return type(blocks[0])(**joined | same)
 
 
+@generic
+def reach(X: Any) -> int:
+    """One more than the highest feature of a block."""
+    raise TypeError(f"{type(X).__name__} is not a block of rows")
+
+
+@reach.register(Dense)
+def reach_dense(X):
+    return 1 + X.values.shape[1]
+
+
+@reach.register(Sparse)
+def reach_sparse(X):
+    return 1 + int(X.features.max(initial=0))
+
+
+@reach.register(Table)
+def reach_table(X):
+    return 1 + max(int(features.max(initial=0)) for features in (X.columns, X.codes, X.features))
+
+
 def rebuilt(kind: str, fields: dict[str, Any]) -> Any:
     """A block of the kind of that name from its fields, as they were saved."""
     made = {"Dense": Dense, "Sparse": Sparse, "Table": Table}[kind]

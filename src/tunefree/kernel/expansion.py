@@ -55,6 +55,11 @@ class Expansion:
     def n_outputs(self) -> int:
         return self.coefficients.shape[1]
 
+    @property
+    def n_support(self) -> int:
+        """Rows that the functions are made of."""
+        return self.n + self.filled
+
     def open(self, more: Any, which: np.ndarray, busy: list[int]) -> tuple[np.ndarray, np.ndarray]:
         """Put rows into the open block, which has room for them.
 

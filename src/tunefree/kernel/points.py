@@ -15,7 +15,7 @@ from tunefree import compiled
 from tunefree.errors import ModelError
 from tunefree.generic import generic
 from tunefree.kernel.kernels import Gaussian, Given, Laplacian, Polynomial, in_compiled_code
-from tunefree.rows import Dense, Sparse, Table, parts
+from tunefree.rows import Dense, Sparse, Table, dense, parts, sparse
 
 BLOCK = 128  # rows whose kernel values are computed together
 TILE = 1024  # points of the support whose kernel values are computed together
@@ -192,6 +192,25 @@ def as_matrix_scattered(store):
 
     shape = (size(store), 1 + int(store.features.max(initial=0)))
     return csr_array((store.values, store.features, store.pointers), shape)
+
+
+@generic
+def as_rows(store: Any) -> Any:
+    """The points as rows without a constant."""
+    raise TypeError(f"{type(store).__name__} holds no points")
+
+
+@as_rows.register(Full)
+def as_rows_full(store):
+    return dense(store.values, intercept=False)
+
+
+@as_rows.register(Scattered)
+def as_rows_scattered(store):
+    first, last = store.pointers[0], store.pointers[size(store)]
+    return sparse(
+        store.pointers[: size(store) + 1] - first, store.features[first:last], store.values[first:last], False
+    )
 
 
 def size(store: Any) -> int:
