@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 
 from tests.strategies import as_dense
 from tunefree import losses, objectives
-from tunefree.kernel import bank as banks
+from tunefree.kernel import waiting as banks
 from tunefree.kernel.bank import Bank, Choice
 from tunefree.kernel.points import keys, points, size
 from tunefree.losses import slope

@@ -14,7 +14,8 @@ from tests.kernel.contracts import bank_of, drawn, saved, settled_after, taught,
 from tests.strategies import KINDS, as_dense, as_sparse
 from tunefree import losses, objectives, storage, threads
 from tunefree.errors import ModelError
-from tunefree.kernel.bank import SETTLED, Choice
+from tunefree.kernel.bank import Choice
+from tunefree.kernel.waiting import SETTLED
 from tunefree.rows import part
 
 WIDTHS = (0.5, 1.0, 4.0)
@@ -88,7 +89,7 @@ def test_the_number_of_threads_changes_no_byte(kind, monkeypatch):
 
 
 def test_rows_wait_until_there_are_enough():
-    data = drawn(4, SETTLED + 200)
+    data = drawn(4, SETTLED + 200, weighted=False)
     bank = bank_of(data, widths=WIDTHS)
     early = teach(bank, as_dense(data.X), data)
     assert np.isnan(early[:, :SETTLED]).all()

@@ -103,8 +103,10 @@ def test_classes_that_appear_late_change_no_prediction(learner, settled):
     made.add_class(2)
     made.add_class(3)
     after = made.probabilities(made.predict(dense(X)))
-    # each member's odds of the old classes stay; those of a mixture move with the share that each gives the new ones
-    assert (after[:, :2].argmax(axis=1) != before.argmax(axis=1)).mean() < 0.02
+    # each member's odds of the old classes stay; those of a mixture move with the share that each gives the new ones,
+    # and what kernels that still wait will have learned with more classes is not quite the same
+    most = 0.02 if settled < first else 0.1
+    assert (after[:, :2].argmax(axis=1) != before.argmax(axis=1)).mean() < most
     with settled_after(settled):
         made.learn(dense(X[first:]), Labels.of(y[first:]), np.ones(600 - first))
     assert np.isfinite(made.predict(dense(X))).all()
@@ -123,12 +125,13 @@ def test_widths_that_earn_no_share_are_let_go_and_the_others_stay(monkeypatch):
     assert made.errors(Labels.of(y), made.predict(dense(X))).mean() < 0.15
 
 
-def test_no_kernel_given_as_a_function_is_saved():
+def test_no_kernel_given_as_a_function_is_saved(tmp_path):
     X, y = rings(100)
     made, _ = learned(X, y, "kernel-pistol", choice=Choice(lambda A, B: A @ B.T))
     assert len(made.members) == 1
-    with pytest.raises(ModelError, match="a kernel given as a function cannot be saved"):
-        made.save_state()
+    with pytest.raises(ModelError, match="name a kernel instead of giving a function"):
+        storage.save(tmp_path / "model", *made.save_state())
+    assert not list(tmp_path.iterdir())
 
 
 def test_kernel_learners_have_no_weights_of_features():

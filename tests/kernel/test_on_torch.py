@@ -12,7 +12,7 @@ from scipy import sparse as scipy_sparse
 
 from tunefree import losses, objectives, rows, storage
 from tunefree.errors import ModelError
-from tunefree.kernel import bank as banks
+from tunefree.kernel import waiting as banks
 from tunefree.kernel.bank import Bank, Choice
 from tunefree.kernel.engine import at_hand, engine_of
 from tunefree.model import Model

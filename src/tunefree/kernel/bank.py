@@ -255,7 +255,7 @@ class Bank(WaitingBank):
         if self.settled:
             self.expansion.restart_averages(busy, np.array([function.average.clocks for function in own]))
         for function in own:
-            if hasattr(function.state, "norms") and np.isnan(function.record.norms).any():
+            if hasattr(function.state, "norms") and (function.record.norms < 0.0).any():
                 function.record.norms[:] = function.state.norms
             function.average.shares[()] = function.average.rounds[()] = 0.0
 

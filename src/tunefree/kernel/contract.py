@@ -61,13 +61,13 @@ class Record(NamedTuple):
     squares: np.ndarray  # () sum of h |s|^2 / (2 smoothness)
     weight: np.ndarray  # () sum of h
     rounds: np.ndarray  # ()
-    norms: np.ndarray  # (K,) squared norms of the sums of slopes when the pass was over; not a number before
+    norms: np.ndarray  # (K,) squared norms of the sums of slopes when the pass was over; -1 before
 
     @classmethod
     def create(cls, n_outputs: int) -> Record:
         """Of no rows."""
         loss, inner, squares, weight, rounds = (np.zeros(()) for _ in range(5))
-        return cls(loss, inner, squares, weight, rounds, np.full(n_outputs, np.nan))
+        return cls(loss, inner, squares, weight, rounds, np.full(n_outputs, -1.0))
 
 
 class Average(NamedTuple):
