@@ -98,7 +98,7 @@ class Model:
     def __post_init__(self) -> None:
         check_choice(self.task, self.learner, self.loss, self.average, self.settings, self.view)
         self.n_features = max(self.n_features, 2)
-        self.roster = self.roster or roster_of(self.learner, self.settings, self.view)
+        self.roster = self.roster or roster_of(self.learner, self.settings, self.view, self.choice.name)
         linear = [setting for setting in self.roster if not waits(setting)]
         self.members = [
             Member.create(setting, self.average, self.n_features, self.n_outputs, self._objective(self.loss))

@@ -7,6 +7,7 @@ from typing import Any
 
 from tunefree import views
 from tunefree.errors import ModelError
+from tunefree.kernel import kernels
 from tunefree.kernel import learners as kernel
 from tunefree.kernel.bank import Bank, Choice
 from tunefree.kernel.feature_bank import BANKS, VIEWS
@@ -61,8 +62,8 @@ def banks_of(
     return made
 
 
-def roster_of(learner: str, settings: dict[str, float], view: str) -> list[Setting]:
-    """The members that a choice of learner stands for.
+def roster_of(learner: str, settings: dict[str, float], view: str, named: Any = "rbf") -> list[Setting]:
+    """The members that a choice of learner, and of a kernel, stands for.
 
     Examples
     --------
@@ -72,16 +73,17 @@ def roster_of(learner: str, settings: dict[str, float], view: str) -> list[Setti
     if learner == "pool":
         return list(MEMBERS)
     if learner == "kernel-pool":
-        of_kernels = [ladder("kernel-pistol", {"growth": 1.0}, seen) for seen in KERNEL_VIEWS]
+        of_kernels = [ladder("kernel-pistol", {"growth": 1.0}, seen, named) for seen in KERNEL_VIEWS]
         return [*MEMBERS, *(setting for settings in of_kernels for setting in settings)]
     if is_kernel(learner) and "width" not in settings:
-        return ladder(learner, settings, view)
+        return ladder(learner, settings, view, named)
     return [Setting(learner, settings, view)]
 
 
-def ladder(learner: str, settings: dict[str, float], view: str) -> list[Setting]:
-    """A kernel learner at every width."""
-    return [Setting(learner, {**settings, "width": width}, view) for width in WIDTHS]
+def ladder(learner: str, settings: dict[str, float], view: str, named: Any) -> list[Setting]:
+    """A kernel learner at every width that the kernel has."""
+    widths = WIDTHS if kernels.is_ladder(kernels.kernel_of(named, 1.0)) else (1.0,)
+    return [Setting(learner, {**settings, "width": width}, view) for width in widths]
 
 
 def check_choice(task: str, learner: str, loss: str | None, average: bool, settings: Any, view: str) -> None:

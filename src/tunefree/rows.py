@@ -8,7 +8,6 @@ allowed and mean that nothing is known of that feature.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -221,17 +220,18 @@ def part(X: Any, start: int, stop: int) -> Any:
     return type(X)(**rows)
 
 
-def joined(blocks: Sequence[Any]) -> Any:
-    """Blocks of the same kind and columns as one, in memory of its own: what :func:`part` would cut into them."""
-    rows = blocks[0]._asdict()
-    for name, first in rows.items():
-        if name == "pointers":
-            starts = np.cumsum([0, *(block.pointers[-1] for block in blocks)])
-            pointers = [block.pointers[:-1] + start for block, start in zip(blocks, starts, strict=False)]
-            rows[name] = read_only(np.concatenate([*pointers, starts[-1:]]), np.int64)
-        elif name not in ("columns", "constant"):
-            rows[name] = read_only(np.concatenate([getattr(block, name) for block in blocks]), first.dtype)
-    return type(blocks[0])(**rows)
+def together(blocks: list[Any]) -> Any:
+    """Blocks of one kind, below each other, in memory of their own."""
+    fields = {name: [block._asdict()[name] for block in blocks] for name in blocks[0]._fields}
+    if "codes" in fields:  # a chunk has no column of codes that all are unknown
+        width = max(codes.shape[1] for codes in fields["codes"])
+        fields["codes"] = [np.pad(codes, ((0, 0), (0, width - codes.shape[1]))) for codes in fields["codes"]]
+    if "pointers" in fields:
+        counts = np.concatenate([np.diff(pointers) for pointers in fields["pointers"]])
+        fields["pointers"] = [np.concatenate([[0], np.cumsum(counts)])]
+    same = {name: values[0] for name, values in fields.items() if name in ("columns", "constant")}
+    joined = {n: read_only(np.concatenate(v), v[0].dtype) for n, v in fields.items() if n not in same}
+    return type(blocks[0])(**joined | same)
 
 
 @generic

@@ -18,6 +18,7 @@ from tunefree.pool import Mixture
 
 PATIENCE = 4  # passes a member goes on without an improvement that is worthwhile
 HOPELESS = 1.1  # times the loss of the best, after these passes, is too much to go on
+FAR_BEHIND = 2.0  # times the loss of the best is too much for a linear member beside kernels, at any time
 WORTHWHILE = 5e-4  # part of the held-out loss
 # A pass of a kernel learner costs more, and does more.
 KERNEL_PATIENCE = 2  # 1 where there are MANY rows, of which a pass takes long and leaves little to learn
@@ -82,7 +83,8 @@ def _hopeful(best: list[float], busy: list[int], is_kernel: list[bool], number: 
     """Who may still become good, after so many passes."""
     least = min(best)
     of_kernels = (1.0 + 0.5 / number) * least
-    of_others = HOPELESS * least if number >= PATIENCE else np.inf
+    early = FAR_BEHIND * least if any(is_kernel) else np.inf
+    of_others = HOPELESS * least if number > PATIENCE else early
     return [m for m in busy if best[m] <= (of_kernels if is_kernel[m] else of_others)]
 
 

@@ -27,7 +27,7 @@ from tunefree.kernel.nystroem import Nystroem
 from tunefree.kernel.waiting import SETTLED
 from tunefree.model import Model
 from tunefree.pool import Setting
-from tunefree.rows import joined, part
+from tunefree.rows import part, together
 from tunefree.stream.source import open_source
 from tunefree.targets import Labels
 from tunefree.training import Plan, Watcher, train
@@ -230,7 +230,7 @@ def test_joined_blocks_are_what_part_would_cut_into_them(X, data):
     for make in KINDS.values():
         block = make(X)
         pieces = [part(block, start, stop) for start, stop in zip(edges[:-1], edges[1:], strict=True)]
-        for whole, again in zip(block, joined(pieces), strict=True):
+        for whole, again in zip(block, together(pieces), strict=True):
             np.testing.assert_array_equal(whole, again)
             assert np.asarray(whole).dtype == np.asarray(again).dtype
 

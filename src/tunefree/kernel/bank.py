@@ -19,7 +19,7 @@ from tunefree.kernel.expansion import Expansion
 from tunefree.kernel.feature_expansion import FeatureExpansion
 from tunefree.kernel.learners import ALL
 from tunefree.kernel.points import BLOCK, as_matrix, points
-from tunefree.kernel.waiting import WaitingBank, under
+from tunefree.kernel.waiting import UNLIKE, WaitingBank, under
 from tunefree.learners.contract import CEILING
 from tunefree.members import filled, flatten, name_of, responded
 from tunefree.objectives import OneAgainstAll
@@ -128,6 +128,18 @@ class Bank(WaitingBank):
         self.max_support = choice.max_support
         self.rows = 0  # learned, those learned again included
         self.switched: int | None = None  # how many had been learned when functions went on in Fourier features
+        self._check()
+
+    def _check(self) -> None:
+        widths = [function.setting.settings.get("width", 1.0) for function in self.functions]
+        if not all(width > 0.0 and np.frexp(width)[0] == 0.5 for width in widths):
+            raise ModelError(f"widths are powers of two, not {', '.join(map(str, widths))}")
+        if len(set(widths)) < len(widths):
+            raise ModelError(f"learners of one bank differ in width, but there are {', '.join(map(str, widths))}")
+        if self.choice.name == "precomputed" and self.view_name != "raw":
+            raise ModelError(f"a matrix of kernel values is seen as it is; choose the view raw, not {self.view_name}")
+        if len(widths) > 1 and not kernels.is_ladder(self._kernel(1.0)):
+            raise ModelError(f"the kernel {self.choice.name} has one width only; give one")
         if self.max_support is not None:
             feature_expansion.check(self._kernel(1.0), self.max_support)
 
@@ -208,7 +220,7 @@ class Bank(WaitingBank):
     def _points(self, X: Any) -> Any:
         found = points(self._shown(X), self._kernel(1.0), np.float64 if self.choice.double else np.float32)
         if self.expansion is not None and type(found) is not type(self.expansion.block):
-            raise ModelError("rows are dense where they were sparse at first, or sparse where dense; give them alike")
+            raise ModelError(UNLIKE)
         return found
 
     def _predict(self, X: Any) -> np.ndarray:
@@ -286,7 +298,7 @@ class Bank(WaitingBank):
         for function in self.functions:
             known = function.state, function.average, function.record
             function.state, function.average, function.record = (spread(state, np.abs(placed)) for state in known)
-            function.objective = objective
+            function.objective = objective._replace(steepest=max(objective.steepest, function.objective.steepest))
             if function.calibration is not None:
                 function.calibration = calibration.grown(function.calibration, n_classes)
         if self.expansion is not None:

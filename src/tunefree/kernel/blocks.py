@@ -15,6 +15,7 @@ import numpy as np
 from tunefree import compiled, threads
 from tunefree.kernel.kernels import in_compiled_code, similarity
 from tunefree.kernel.points import BLOCK, TILE, cut, pairs
+from tunefree.learners.contract import power_below
 
 CHUNK = 256  # kernel values kept in the first cache
 PAIRS_A_ROW = 2048  # so many kernel values take as long as a row of a linear learner, which is what threads go by
@@ -69,13 +70,15 @@ def weigh(kernel, steps, numbers, norms, store_norms, coefficients, first, stop,
     nothing = norms.dtype.type(0)
     tiny = norms.dtype.type(TINY)
     values = np.empty(CHUNK, norms.dtype)
-    scaled = np.empty((n_functions, n_outputs, CHUNK), norms.dtype)
+    scaled, units = np.empty((n_functions, n_outputs, CHUNK), norms.dtype), np.empty((n_functions, n_outputs))
     for start in range(0, n, CHUNK):
         width = min(CHUNK, n - start)
         for m in range(n_functions):
             for k in range(n_outputs):
+                unit = unit_of(coefficients[m, k, start : start + width])
+                units[m, k] = unit
                 for i in range(width):
-                    scaled[m, k, i] = coefficients[m, k, start + i]
+                    scaled[m, k, i] = coefficients[m, k, start + i] / unit
         others = store_norms[start : start + width]
         for b in range(first, stop):
             row, own = numbers[b, start : start + width], norms[b]
@@ -88,10 +91,19 @@ def weigh(kernel, steps, numbers, norms, store_norms, coefficients, first, stop,
                         total = nothing
                         for i in range(width):
                             total += scaled[m, k, i] * values[i]
-                        found[b, m, k] += total
+                        found[b, m, k] += total * units[m, k]
                 if step + 1 < len(steps):
                     for i in range(width):
                         values[i] = values[i] * values[i] if values[i] > tiny else nothing
+
+
+@compiled.inline
+def unit_of(coefficients):
+    """The power of two next below the largest, in units of which single precision holds them all; 1 if all are 0."""
+    largest = 0.0
+    for i in range(len(coefficients)):
+        largest = max(largest, abs(coefficients[i]))
+    return power_below(largest) if largest > 1e-300 else 1.0
 
 
 def ladder(kernel: Any, steps: np.ndarray, block: Any) -> np.ndarray:

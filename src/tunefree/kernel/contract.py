@@ -103,8 +103,8 @@ def learn_rows(
         before = objective
         if weight[i] > 0.0:
             objective = differentiate(objective, y[i], weight[i], margins, gradient, curvature)
-            part = share(state) * weight[i] * (1.0 + average.growth * average.rounds[()])
-            average.shares[()] += part
+            part = bounded(share(state) * weight[i] * (1.0 + average.growth * average.rounds[()]))
+            average.shares[()] = bounded(average.shares[()] + part)
             average.rounds[()] += 1.0
             for k in range(n_outputs):
                 average.clocks[k] = bounded(average.clocks[k] + factor(state, k) * part)

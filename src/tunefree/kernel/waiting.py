@@ -16,8 +16,9 @@ import numpy as np
 from tunefree import looking, views
 from tunefree.errors import ModelError
 from tunefree.members import filled, flatten
-from tunefree.rows import joined, n_rows, part, parts, rebuilt
+from tunefree.rows import n_rows, part, parts, rebuilt, together
 
+UNLIKE = "rows are dense where they were sparse at first, or sparse where dense; give them alike"
 SETTLED = 1024  # rows after which view and kernel stand still
 
 
@@ -112,9 +113,11 @@ class WaitingBank:
             n_columns = parts(X).numbers.shape[1]
             if self.n_columns not in (None, n_columns):
                 raise ModelError(f"rows of {n_columns} dense columns, where the model has learned {self.n_columns}")
+            if self.waiting and type(self.waiting[0].X) is not type(X):
+                raise ModelError(UNLIKE)
             self.n_columns = n_columns
             of_first = (array[:stop].copy() for array in (y, weight, counted))
-            self.waiting.append(Waiting(joined([part(X, 0, stop)]), *of_first))
+            self.waiting.append(Waiting(together([part(X, 0, stop)]), *of_first))
         if self.n_waiting == SETTLED:
             self.settle()
         return stop
@@ -161,7 +164,7 @@ class WaitingBank:
     def _waited(self) -> Waiting:
         """The rows that wait, as one block."""
         blocks, *others = zip(*self.waiting, strict=True)
-        return Waiting(joined(blocks), *(np.concatenate(arrays) for arrays in others))
+        return Waiting(together(list(blocks)), *(np.concatenate(arrays) for arrays in others))
 
     def _shown(self, X: Any) -> Any:
         """Rows as the view shows them."""
