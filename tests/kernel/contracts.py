@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 
 from tests.strategies import as_dense
 from tunefree import losses, objectives
-from tunefree.kernel import waiting as banks
+from tunefree.kernel import waiting
 from tunefree.kernel.bank import Bank, Choice
 from tunefree.kernel.points import keys, points, size
 from tunefree.losses import slope
@@ -61,7 +61,7 @@ def gram(X: np.ndarray, Z: np.ndarray, name: str, gamma: float, degree: int = 3,
 @contextmanager
 def settled_after(n: int) -> Any:
     """Banks settle on their first n rows."""
-    with patch.object(banks, "SETTLED", n):
+    with patch.object(waiting, "SETTLED", n):
         yield
 
 

@@ -35,9 +35,11 @@ def noisy(n, seed=0, n_classes=2):
 
 
 def learned(X, y, max_support, kernel="rbf", cuts=(), make=rows.dense, **settings):
+    classes, choice = sorted(set(y.tolist())), Choice(kernel, max_support=max_support)
+    view = "raw" if kernel == "precomputed" else "steady"
     model = Model(
-        "classification", "kernel-pistol", view="steady", n_features=4, average=True, classes=sorted(set(y.tolist())),
-        choice=Choice(kernel, max_support=max_support), settings=settings, farewells=False,
+        "classification", "kernel-pistol", view=view, n_features=4, average=True, classes=classes, choice=choice,
+        settings=settings, farewells=False,
     )  # fmt: skip
     labels, block, edges = Labels.of(y.tolist()), make(X), [0, *cuts, len(X)]
     for start, stop in zip(edges[:-1], edges[1:], strict=True):

@@ -1,9 +1,9 @@
 """What banks share: learners on one view of the rows that wait until it is settled.
 
-A bank looks at rows in its own way. Its view and its kernel are settled on the first SETTLED rows of weight above 0
-and then stand still: what was learned in the space of a kernel that moved would be of another space. Until then rows
-wait, and its learners sleep: they predict nothing, and a mixture goes on without them. A bank that has to predict
-before does so with a copy that settles for the rows there are; a second pass settles too.
+A bank looks at rows in its own way. Its view and its kernel are settled on the first SETTLED rows (by those of a weight
+above 0) and then stand still: what was learned in the space of a kernel that moved would be of another space. Until
+then rows wait, and its learners sleep: they predict nothing, and a mixture goes on without them. A bank that has to
+predict before does so with a copy that settles for the rows there are; a second pass settles too.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class WaitingBank:
 
     @property
     def n_waiting(self) -> int:
-        """Rows of weight above 0 that wait."""
-        return sum(int(np.count_nonzero(rows.weight)) for rows in self.waiting)
+        """Rows that wait."""
+        return sum(len(rows.y) for rows in self.waiting)
 
     @property
     def n_support(self) -> int:
@@ -107,17 +107,14 @@ class WaitingBank:
 
     def _wait(self, X: Any, y: np.ndarray, weight: np.ndarray, counted: np.ndarray) -> int:
         """Let rows wait until there are enough, and then settle; returns how many waited."""
-        missing = SETTLED - self.n_waiting
-        stop = min(int(np.searchsorted(np.cumsum(weight > 0), missing)) + 1, len(y))
-        n_columns = parts(X).numbers.shape[1]
+        stop, n_columns = min(SETTLED - self.n_waiting, len(y)), parts(X).numbers.shape[1]
+        if self.waiting and type(self.waiting[0].X) is not type(X):
+            raise ModelError(UNLIKE)
         if self.n_columns not in (None, n_columns):
             raise ModelError(f"rows of {n_columns} dense columns, where the model has learned {self.n_columns}")
-        rows = Waiting(part(X, 0, stop), y[:stop], weight[:stop], counted[:stop])
-        blocks, *others = zip(*self.waiting, rows, strict=True)
-        if type(blocks[0]) is not type(X):
-            raise ModelError(UNLIKE)
-        self.n_columns = n_columns  # one block, in memory of its own, wherever rows were cut
-        self.waiting = [Waiting(together(list(blocks)), *(np.concatenate(arrays) for arrays in others))]
+        self.n_columns = n_columns
+        of_first = (array[:stop].copy() for array in (y, weight, counted))
+        self.waiting.append(Waiting(together([part(X, 0, stop)]), *of_first))
         if self.n_waiting == SETTLED:
             self.settle()
         return stop
@@ -142,7 +139,8 @@ class WaitingBank:
         """
         if self.settled or not self.waiting:
             return
-        ((X, y, weight, counted),), self.waiting = self.waiting, []
+        X, y, weight, counted = self._waited()
+        self.waiting = []
         if self.steadied != "raw":
             self.view = looking.blank(self.steadied, X)
             looking.look(self.view, X, weight)
@@ -158,7 +156,14 @@ class WaitingBank:
 
     def _labels(self, targets: np.ndarray) -> np.ndarray:
         """Targets as the median rule takes them; numbers count as two labels, up to their median and above."""
-        return targets > np.median(targets) if hasattr(self.functions[0].objective, "centre") else targets
+        if not hasattr(self.functions[0].objective, "centre") or not len(targets):
+            return targets
+        return targets > np.median(targets)
+
+    def _waited(self) -> Waiting:
+        """The rows that wait, as one block."""
+        blocks, *others = zip(*self.waiting, strict=True)
+        return Waiting(together(list(blocks)), *(np.concatenate(arrays) for arrays in others))
 
     def _shown(self, X: Any) -> Any:
         """Rows as the view shows them."""
@@ -213,7 +218,7 @@ class WaitingBank:
         if self.view is not None:
             arrays |= flatten("view", self.view, n_features)[0]
         if self.waiting:
-            (rows,) = self.waiting
+            rows = self._waited()
             header["waiting"] = type(rows.X).__name__
             arrays |= {f"waiting.{name}": getattr(rows, name) for name in ("y", "weight", "counted")}
             arrays |= {f"waiting.X.{name}": np.asarray(value) for name, value in rows.X._asdict().items()}
