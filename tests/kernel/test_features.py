@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -355,6 +356,18 @@ def test_rows_that_all_have_weight_0_settle_something(view):
     X, y = rings(2600)
     model = learned(view, X, y, weight=np.repeat([0.0, 1.0], 1300))
     assert np.isfinite(model.predict(rows.dense(X))).all()
+
+
+@by_view
+def test_a_bank_may_settle_on_rows_of_weight_0_alone(view):
+    X, y = rings(100)
+    for task, targets in (("classification", Labels.of(y)), ("regression", X[:, 0])):
+        model = Model(task, "nag", view=view, n_features=3)
+        model.learn(rows.dense(X), targets, np.zeros(100))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model.settle()
+        assert np.isfinite(model.predict(rows.dense(X))).all()
 
 
 @by_view
