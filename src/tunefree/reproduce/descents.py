@@ -86,9 +86,9 @@ def numbers_of(lines: list[Errors], stops: np.ndarray) -> list[dict[str, Any]]:
     return rows
 
 
-def stops_of(iterations: int) -> np.ndarray:
+def stops_of(iterations: int, at_most: int = 120) -> np.ndarray:
     """Iterations to write down, denser at the beginning."""
-    return np.unique(np.geomspace(1, iterations, 120).round().astype(int))
+    return np.unique(np.geomspace(1, iterations, at_most).round().astype(int))
 
 
 def draw(figure: Any, lines: list[Errors]) -> None:
@@ -123,11 +123,15 @@ def told(lines: list[Errors]) -> str:
     return "; ".join(parts)
 
 
-def not_as_reported(lines: list[Errors]) -> list[str]:
-    """Which orderings of the paper do not come out, a sentence each."""
+def not_falling(lines: list[Errors]) -> list[str]:
+    """For which theta the training error does not fall, in a sentence if there are any."""
+    flat = [f"{line.theta:g}" for line in lines if line.training.mean(axis=0)[-1] >= line.training.mean(axis=0)[1]]
+    return [f"The training error does not fall for theta = {', '.join(flat)}."] if flat else []
+
+
+def without_minimum(lines: list[Errors]) -> list[str]:
+    """For which theta the test error has no minimum, and whether it is sharpest for large steps, a sentence each."""
     found = []
-    if flat := [f"{line.theta:g}" for line in lines if line.training.mean(axis=0)[-1] >= line.training.mean(axis=0)[1]]:
-        found.append(f"The training error does not fall for theta = {', '.join(flat)}.")
     if late := [f"{line.theta:g}" for line in lines if line.rise < NO_MINIMUM]:
         found.append(
             f"The test error has no minimum to speak of for theta = {', '.join(late)}: at the end it is less than a "

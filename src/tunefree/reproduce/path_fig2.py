@@ -133,7 +133,8 @@ def report(settings: Settings, results: Results) -> Report:
         f"{settings.rows_held_out} of the {settings.rows} rows is taken for all of them, the median is that of the "
         f"first 512 rows, and curves are means over {settings.draws} draws. Its digits cannot be read off its picture. "
         "Seeds: the number of the draw.",
-        *descents.not_as_reported(lines),
+        *descents.not_falling(lines),
+        *descents.without_minimum(lines),
     ]
     return Report(
         draw=lambda figure: descents.draw(figure, lines),
