@@ -49,7 +49,7 @@ def test_risks_and_errors_of_the_strips():
 
 def test_settled_is_the_first_round_after_the_last_large_error():
     error = np.array([[[0.5, 0.2, 0.5, 0.1, 0.1]], [[0.1, 0.1, 0.1, 0.1, 0.5]]])
-    curves = sgd_fig2.Curves(0.4, 0.1, np.ones(1), np.array([1, 2, 4, 8, 16]), error, error)
+    curves = sgd_fig2.Curves(0.4, 0.1, np.ones(1), np.array([1, 2, 4, 8, 16]), error, error, {})
     assert curves.settled.tolist() == [8.0, np.inf]
 
 

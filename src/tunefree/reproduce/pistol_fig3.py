@@ -260,8 +260,8 @@ def _differences(settings: Settings, scores: list[Scores]) -> str:
     told = [f"{one.case.stand_in}." for one in scores if one.case.stand_in]
     told.append(
         "The paper's theorems are of the average of PiSTOL's functions; it does not say which it drew, so both are. "
-        "The linear SVM is LIBLINEAR's, with the hinge loss; the paper used LIBSVM for all, so the linear SVM is "
-        "much faster here. PiSTOL is compiled here, and was Matlab code there. Times are those of one process on one "
+        "The linear SVM is LIBLINEAR's, with the hinge loss; the paper used LIBSVM for all, so the times of the "
+        "linear SVM cannot be compared. PiSTOL is compiled here, and was Matlab code there. Times are those of one process on one "
         "machine and differ from run to run. The pool does not know the kernel's width. Sizes of samples are of our "
         "choice. Seeds: the number of the permutation."
     )
