@@ -261,9 +261,9 @@ def _differences(settings: Settings, scores: list[Scores]) -> str:
     told.append(
         "The paper's theorems are of the average of PiSTOL's functions; it does not say which it drew, so both are. "
         "The linear SVM is LIBLINEAR's, with the hinge loss; the paper used LIBSVM for all, so the times of the "
-        "linear SVM cannot be compared. PiSTOL is compiled here, and was Matlab code there. Times are those of one process on one "
-        "machine and differ from run to run. The pool does not know the kernel's width. Sizes of samples are of our "
-        "choice. Seeds: the number of the permutation."
+        "linear SVM cannot be compared. PiSTOL is compiled here, and was Matlab code there. Times are those of one "
+        "process on one machine and differ from run to run. The pool does not know the kernel's width. "
+        "Sizes of samples are of our choice. Seeds: the number of the permutation."
     )
     if settings.train_rows:
         told.append(f"At most {settings.train_rows:,} training rows: this is not the paper's size.")
