@@ -233,6 +233,12 @@ class Bank(WaitingBank):
             self._read = self._coefficients()
         return np.clip(self.expansion.values(self._points(X), self._read), -CEILING, CEILING)
 
+    def reading(self, average: bool) -> Bank:
+        """The same functions, to be predicted with as averages or as they were last, until the bank learns again."""
+        other = copy.copy(self)
+        other.average, other._read = average, None
+        return other
+
     def _coefficients(self) -> tuple[np.ndarray, np.ndarray]:
         outputs = range(self.n_outputs)
         if not self.average:
