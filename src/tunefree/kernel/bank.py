@@ -6,6 +6,7 @@ could not follow them.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
