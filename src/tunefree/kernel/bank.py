@@ -84,11 +84,11 @@ class Function:
 
     def fill(self, arrays: dict[str, np.ndarray], saved: dict[str, Any]) -> None:
         """Know what was written down."""
+        if "calibration.slopes" in arrays:
+            self.calibration = calibration.Scaling(arrays["calibration.slopes"], arrays["calibration.offsets"])
         for name in ("state", "average", "record", "calibration"):
             if getattr(self, name) is not None:
                 setattr(self, name, filled(name, getattr(self, name), arrays, saved["scalars"]))
-        if "calibration.slopes" in arrays:
-            self.calibration = calibration.Scaling(arrays["calibration.slopes"], arrays["calibration.offsets"])
         self.objective = self.objective._replace(**saved["objective"])
 
     @property
