@@ -393,8 +393,8 @@ def steady(column, widest=8.0, haste=3.0):
 
 
 def level(columns, widest=8.0, widest_level=64.0, haste=3.0):
-    """Dense columns as the level view shows them: (x - centre), cut at ``widest`` distances of its own column, in units
-    of the root mean square of all columns' distances; and that unit after the last row."""
+    """Dense columns as the level view shows them: x - centre in units of the root mean square of all columns' distances,
+    cut at ``widest_level`` of them; and that unit after the last row."""
     n, d = columns.shape
     centre, distance, counts, shown = np.zeros(d), np.zeros(d), np.zeros(d), []
     for t, x in enumerate(columns, start=1):
@@ -405,8 +405,7 @@ def level(columns, widest=8.0, widest_level=64.0, haste=3.0):
         nearer = distance + haste / (counts + haste - 1) * (np.minimum(away, widest * distance) - distance)
         distance = np.where(x == 0, distance, np.where(distance > 0, nearer, away))
         unit = np.sqrt(np.mean(distance**2))
-        cut = np.clip(x - centre, -widest * distance, widest * distance)
-        shown.append(np.clip(_over(cut, unit), -widest_level, widest_level))
+        shown.append(np.clip(_over(x - centre, unit), -widest_level, widest_level))
     return np.array(shown), unit
 
 
