@@ -393,7 +393,7 @@ def steady(column, widest=8.0, haste=3.0):
 
 
 def level(columns, widest=8.0, widest_level=64.0, haste=3.0):
-    """Dense columns as the level view shows them: x - centre in units of the root mean square of all columns' distances,
+    """Dense columns as the level view shows them: x - centre in units of the root mean square of all distances,
     cut at ``widest_level`` of them; and that unit after the last row."""
     n, d = columns.shape
     centre, distance, counts, shown = np.zeros(d), np.zeros(d), np.zeros(d), []
