@@ -275,12 +275,12 @@ class Model:
     def begin_pass(self, members: list[int] | None = None) -> None:
         """Rows that were learned come again, for some of the members or all."""
         for bank, span in self._spans():
-            bank.begin_pass([m for m in range(len(bank.functions)) if members is None or m + span.start in members])
+            bank.begin_pass(_within(span, members))
 
     def recalibrate(self, X: Any, y: Any, weight: np.ndarray, members: list[int] | None = None) -> None:
         """Let kernel learners find the probabilities of their margins anew, from rows that are never learned."""
         for bank, span in self._spans():
-            chosen = [m for m in range(len(bank.functions)) if members is None or m + span.start in members]
+            chosen = _within(span, members)
             if chosen and self.task == "classification":
                 bank.recalibrate(X, self._codes(y)[0], weight, chosen)
 
@@ -444,7 +444,7 @@ class Model:
             len(targets),
         )
         for bank, span in self._spans():
-            busy = [m - span.start for m in members if span.start <= m < span.stop]
+            busy = _within(span, members)
             if busy:
                 bank.learn(X, targets, weight, np.zeros(len(targets)), scratch[span], busy)
 
@@ -493,3 +493,8 @@ class Model:
 
 
 _PLAIN = ("task", "learner", "loss", "average", "settings", "view", "classes", "n_features", "history", "farewells")
+
+
+def _within(span: slice, members: list[int] | None) -> list[int]:
+    """Which learners of a bank that stands there among the members are among some of them, or all."""
+    return [m - span.start for m in range(span.start, span.stop) if members is None or m in members]

@@ -20,9 +20,9 @@ from tunefree.kernel.expansion import Expansion
 from tunefree.kernel.feature_expansion import FeatureExpansion
 from tunefree.kernel.learners import ALL
 from tunefree.kernel.points import BLOCK, as_matrix, points
-from tunefree.kernel.waiting import UNLIKE, WaitingBank, under
+from tunefree.kernel.waiting import UNLIKE, WaitingBank
 from tunefree.learners.contract import CEILING
-from tunefree.members import filled, flatten, name_of, responded
+from tunefree.members import filled, flatten, name_of, responded, under
 from tunefree.objectives import OneAgainstAll
 from tunefree.pool import Setting
 

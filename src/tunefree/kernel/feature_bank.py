@@ -19,8 +19,8 @@ from tunefree.kernel.fourier import Fourier
 from tunefree.kernel.kernels import Gaussian
 from tunefree.kernel.nystroem import Nystroem
 from tunefree.kernel.points import as_matrix, points
-from tunefree.kernel.waiting import WaitingBank, under
-from tunefree.members import Member
+from tunefree.kernel.waiting import WaitingBank
+from tunefree.members import Member, under
 from tunefree.pool import Setting
 from tunefree.rows import n_rows, part, reach
 

@@ -15,7 +15,6 @@ import math
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from tunefree.errors import ModelError
 from tunefree.generic import generic
@@ -26,6 +25,7 @@ from tunefree.kernel.kernels import Gaussian, Laplacian
 from tunefree.kernel.points import BLOCK, as_rows, cut, joined, nothing, packed, size, unpacked
 from tunefree.kernel.projection import TILE as DIRECTIONS
 from tunefree.rows import reach
+from tunefree.threads import one_for_products
 
 SWITCHED = "after {:,} rows kernel learners have more than max_support points and go on in random Fourier features"
 LEAST, MOST = 2**12, 2**14  # features: fewer lose much and save little, more are slow
@@ -129,7 +129,7 @@ class FeatureExpansion(Expansion):
         values = np.zeros((self.n_functions, BLOCK, BLOCK))
         for m in busy:
             features = self._features(self.angles, m)
-            with threadpool_limits(1, "blas"):  # sums whose order depends on the number of threads give other bytes
+            with one_for_products():
                 known[:, m] = features @ self.coefficients[m].T
                 values[m] = features @ features.T
         return known, values
@@ -143,7 +143,7 @@ class FeatureExpansion(Expansion):
     def _add(self, angles: np.ndarray, coefficients: np.ndarray, lags: np.ndarray) -> None:
         for m in range(self.n_functions):
             features = self._features(angles, m)
-            with threadpool_limits(1, "blas"):
+            with one_for_products():
                 self.coefficients[m] += coefficients[m, :, : len(angles)] @ features
                 self.lags[m] += lags[m, :, : len(angles)] @ features
 
@@ -165,7 +165,7 @@ class FeatureExpansion(Expansion):
         found = np.zeros((self.n_functions, size(rows), self.n_outputs))
         weights = coefficients[0].copy()
         for m in range(self.n_functions):
-            with threadpool_limits(1, "blas"):
+            with one_for_products():
                 weights[m] += coefficients[1][m] @ self._features(self.angles, m)
         angles = np.zeros_like(self.angles)
         for start in range(0, size(rows), BLOCK):
@@ -173,7 +173,7 @@ class FeatureExpansion(Expansion):
             angles[: len(which)] = self._angles(rows, which)
             for m in range(self.n_functions):
                 features = self._features(angles, m)
-                with threadpool_limits(1, "blas"):
+                with one_for_products():
                     found[m, which] = (features @ weights[m].T)[: len(which)]
         return found
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from tunefree import looking, views
 from tunefree.errors import ModelError
-from tunefree.members import filled, flatten
+from tunefree.members import filled, flatten, under
 from tunefree.rows import n_rows, part, parts, rebuilt, together
 
 UNLIKE = "rows are dense where they were sparse at first, or sparse where dense; give them alike"
@@ -232,8 +232,3 @@ class WaitingBank:
             self.waiting = [Waiting(block, *(arrays[f"waiting.{name}"] for name in ("y", "weight", "counted")))]
         if header["settled"] and self.steadied != "raw":
             self.view = filled("view", views.ALL[self.steadied].create(self.n_columns), arrays, {})
-
-
-def under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays whose names begin so, by the rest of their names."""
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.kernel.gram import Kernel, one_thread_a_product
+from tunefree.kernel.gram import Kernel
 from tunefree.kernel.spaces import KernelSpace
 from tunefree.kernel.subgradient import Descent, Problem, Rows, Schedule, wrong_classes
 from tunefree.losses import Hinge
 from tunefree.objectives import Binary
 from tunefree.reproduce import drawing
+from tunefree.threads import one_for_products
 
 KEPT = 2**29  # bytes of a Gram matrix that may be kept
 ITERATES = 2**24  # bytes of iterates that are kept
@@ -62,7 +63,7 @@ def descent_of(kernel: Kernel, train: Sample, test: Sample, eta: float, theta: f
     space = KernelSpace(kernel, train.x, test.x, KEPT)
     problem = Problem(space, Binary(Hinge(), 0.0), 1, wrong_classes, train.rows, test.rows)
     descent = Descent(problem, Schedule(eta, theta), ITERATES)
-    with one_thread_a_product():
+    with one_for_products():
         descent.run(iterations)
     return descent
 
