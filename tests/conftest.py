@@ -21,6 +21,8 @@ def pytest_collection_modifyitems(items):
             group = learner
         elif "estimator" in given:
             group = type(given["estimator"]).__name__
+        elif item.path.parent.name == "kernel":
+            group = "kernel"
         elif item.path.name in OF_THE_POOL:
             group = "pool"
         else:

@@ -2,7 +2,8 @@
 
 Every function takes a stream of dense rows (n, d), a slope function ``slope(t, margins) -> (K,)``, the number of
 outputs, and a bound on the absolute slope of each round; it returns the margins (n, K) and the last weights (d, K).
-Where the paper assumes slopes of at most 1, it is run on slope / bound and bound * row.
+Where the paper assumes slopes of at most 1, it is run on slope / bound and bound * row. Kernel learners take kernel
+values in the place of rows.
 """
 
 from __future__ import annotations
@@ -274,6 +275,76 @@ def perceptron(rows, slope, n_outputs, bounds):
     return margins, w
 
 
+def kernel_pistol(gram, slope, n_outputs, bounds, a=0.125, b=0.0, growth=0.0):
+    """Orabona 2014, Algorithm 3, each output on its own; kernel values are divided by the largest norm, squared.
+
+    Like all twins of kernel learners it takes the matrix of all kernel values (n, n), and returns the margins (n, K),
+    and the coefficients (n, K) of the last function and of the average of f_1 .. f_n, in which f_t counts its bound
+    times 1 + growth (t - 1). Rows of bound 0 are not learned.
+    """
+    n = len(gram)
+    g, A, M, T = np.zeros((n, n_outputs)), np.zeros(n_outputs), 0.0, 0
+    total, shares = np.zeros((n, n_outputs)), 0.0
+
+    def function():
+        if M == 0:
+            return np.zeros_like(g)
+        alpha, squares = a * (1 + A / M), (g * (gram @ g)).sum(0) / M**2
+        return g / M**2 * (b or np.sqrt(2 * a * T)) / alpha * np.exp(squares / (2 * alpha))
+
+    margins = np.zeros((n, n_outputs))
+    for t, bound in enumerate(bounds):
+        if bound > 0:
+            M, T = max(M, bound * np.sqrt(gram[t, t])), T + 1
+        f = function()
+        margins[t] = gram[t] @ f
+        if bound > 0:
+            share, s = bound * (1 + growth * (T - 1)), slope(t, margins[t])
+            total, shares = total + share * f, shares + share
+            g[t], A = -s, A + np.abs(s) * np.sqrt(gram[t, t])
+    return margins, function(), total / shares
+
+
+def kernel_sgd(gram, slope, n_outputs, bounds, eta=1.0):
+    """Orabona 2014, Algorithm 1, with the sign of a descent."""
+    f = np.zeros((len(gram), n_outputs))
+    margins, total = np.zeros_like(f), np.zeros_like(f)
+    for t, bound in enumerate(bounds):
+        margins[t] = gram[t] @ f
+        if bound > 0:
+            total += bound * f
+            f[t] = -eta * slope(t, margins[t])
+    return margins, f, total / np.sum(bounds)
+
+
+def kernel_regularized_sgd(gram, slope, n_outputs, bounds, penalty=1e-3, offset=3.0):
+    """Nitanda, Suzuki 2019, Algorithm 1; f_t counts gamma + t - 1 times its weight, up to the last that predicted."""
+    f = np.zeros((len(gram), n_outputs))
+    margins, total, shares, T = np.zeros_like(f), np.zeros_like(f), 0.0, 0
+    for t, bound in enumerate(bounds):
+        margins[t] = gram[t] @ f
+        if bound > 0:
+            T += 1
+            total, shares = total + bound * (offset + T - 1) * f, shares + bound * (offset + T - 1)
+            eta = 2 / (penalty * (offset + T))
+            f = (1 - eta * penalty) * f
+            f[t] = -eta * slope(t, margins[t])
+    return margins, f, total / shares
+
+
+def kernel_perceptron(gram, slope, n_outputs, bounds):
+    """Orabona 2014, Algorithm 2; an output is told its label by the sign of the slope."""
+    f = np.zeros((len(gram), n_outputs))
+    margins, total = np.zeros_like(f), np.zeros_like(f)
+    for t, bound in enumerate(bounds):
+        margins[t] = gram[t] @ f
+        if bound > 0:
+            total += bound * f
+            label = -np.sign(slope(t, margins[t]))
+            f[t] = bound * np.where(np.sign(margins[t]) != label, label, 0.0)
+    return margins, f, total / np.sum(bounds)
+
+
 def mixture(predictions, blend, loss, weight, rate):
     """Vovk 1990 with de Rooij, van Erven, Grünwald, Koolen 2014's rate, and a share 1 / (t + 1) dealt out anew.
 
@@ -321,6 +392,23 @@ def steady(column, widest=8.0, haste=3.0):
     return np.array(shown), centre, distance
 
 
+def level(columns, widest=8.0, widest_level=64.0, haste=3.0):
+    """Dense columns as the level view shows them: x - centre in units of the root mean square of all distances,
+    cut at ``widest_level`` of them; and that unit after the last row."""
+    n, d = columns.shape
+    centre, distance, counts, shown = np.zeros(d), np.zeros(d), np.zeros(d), []
+    for t, x in enumerate(columns, start=1):
+        reach = np.where(distance > 0, widest * distance, np.abs(x - centre))
+        centre = centre + haste / (t + haste - 1) * np.clip(x - centre, -reach, reach)
+        counts = counts + (x != 0)
+        away = np.abs(x) if t == 1 else np.abs(x - centre)
+        nearer = distance + haste / (counts + haste - 1) * (np.minimum(away, widest * distance) - distance)
+        distance = np.where(x == 0, distance, np.where(distance > 0, nearer, away))
+        unit = np.sqrt(np.mean(distance**2))
+        shown.append(np.clip(_over(x - centre, unit), -widest_level, widest_level))
+    return np.array(shown), unit
+
+
 def steady_entries(sparse_rows, widest=8.0, haste=3.0):
     """The entries of sparse rows, none of which is 0, as the steady view shows them: in units of the running mean of
     rows' mean sizes, or of an eighth of the row's own where that is larger."""
@@ -354,4 +442,11 @@ ALL = {
     "adagrad": adagrad,
     "adam": adam,
     "perceptron": perceptron,
+}
+
+KERNEL = {
+    "kernel-pistol": kernel_pistol,
+    "kernel-sgd": kernel_sgd,
+    "kernel-regularized-sgd": kernel_regularized_sgd,
+    "kernel-perceptron": kernel_perceptron,
 }

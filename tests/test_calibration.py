@@ -54,6 +54,24 @@ def test_the_true_probabilities_are_found(K, scale):
 
 
 @settings(max_examples=30, deadline=None)
+@given(st.integers(1, 4), st.integers(0, 2**32 - 1), st.integers(0, 39))
+def test_learning_tells_what_was_known_before_each_row(K, seed, i):
+    """Not what its class, or later rows, would tell; and of rows that are not learned what :func:`log_odds` does."""
+    margins, codes, _ = drawn(40, max(K, 2), seed)
+    margins = margins[:, 1:] if K < 2 else margins
+    weight = np.random.default_rng(seed).choice([0.0, 1.0, 2.0], 40)
+    told = calibration.learn(Calibration.create(K), margins, codes, weight)
+    assert told.shape == (40, max(K, 2))
+    others = np.where(np.arange(40) < i, codes, (codes + 1) % max(K, 2))
+    again = calibration.learn(Calibration.create(K), margins, others, weight)
+    np.testing.assert_array_equal(told[: i + 1], again[: i + 1])
+    weight[i:] = 0.0
+    learned = Calibration.create(K)
+    told = calibration.learn(learned, margins, codes, weight)
+    np.testing.assert_allclose(told[i:], calibration.log_odds(learned, margins[i:]), rtol=1e-9, atol=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 4), st.integers(0, 2**32 - 1), st.data())
 def test_cuts_and_rows_of_weight_0_do_not_matter(K, seed, data):
     margins, codes, _ = drawn(40, max(K, 2), seed)

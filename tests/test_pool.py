@@ -337,6 +337,86 @@ def test_a_member_that_becomes_the_best_is_the_best_soon(kind):
     assert mixture.shares[1] > 0.9
 
 
+def put_to_sleep(rng, predictions, how):
+    """Which members sleep in which rounds (N, n), at least one of them awake but where all sleep."""
+    n_members, n = predictions.shape[:2]
+    sleeps = rng.random((n_members, n)) < 0.4
+    if how == "at first":
+        sleeps = np.arange(n) < rng.integers(0, n + 1, n_members)[:, None]
+    sleeps[rng.integers(0, n_members, n), np.arange(n)] = False
+    if how == "all":
+        sleeps[:, rng.random(n) < 0.3] = True
+    sleeping = predictions.copy()
+    sleeping[sleeps] = np.nan
+    return sleeps, sleeping
+
+
+@pytest.mark.parametrize("how", ["now and then", "at first", "all"])
+@kinds
+@quick
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 80), n_members=st.integers(2, 6))
+def test_who_sleeps_predicts_what_the_others_do(kind, how, seed, n, n_members):
+    """The mixture with sleepers is that of members that wrote down, where they slept, what was mixed without them."""
+    rng = np.random.default_rng(seed)
+    y, predictions = drawn(rng, kind, n, n_members, 1.0)
+    weight = rng.choice([0.0, 0.5, 1.0], n)
+    sleeps, sleeping = put_to_sleep(rng, predictions, how)
+    mixture, blended = mixed(kind, y, weight, sleeping)
+    assert np.isfinite(blended).all()
+    awake = np.where(sleeps[:, :, None], blended, predictions)
+    other, expected = mixed(kind, y, weight, awake)
+    np.testing.assert_allclose(blended, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(mixture.shares, other.shares, rtol=1e-6, atol=1e-12)
+    best = totals(kind, y, weight, awake).min()
+    assert total(kind, y, weight, blended) <= best + excess(mixture, n_members) + 1e-9 * (1 + best)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@quick
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 200), n_members=st.integers(2, 8))
+def test_log_loss_exceeds_that_of_the_best_while_it_is_awake_by_two_logarithms(kind, seed, n, n_members):
+    rng = np.random.default_rng(seed)
+    y, predictions = drawn(rng, kind, n, n_members, 1.0)
+    sleeps, sleeping = put_to_sleep(rng, predictions, "now and then")
+    mixture, blended = mixed(kind, y, np.ones(n), sleeping)
+    for m in range(n_members):
+        awake = (~sleeps[m]).astype(float)
+        suffered, own = total(kind, y, awake, blended), total(kind, y, awake, predictions[m])
+        assert suffered <= own + math.log(n_members) + math.log(n + 1) + 1e-9 * (1 + own)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_sleeps_neither_gains_nor_loses(kind):
+    rng = np.random.default_rng(5)
+    y, predictions = drawn(rng, kind, 40, 3, 1.0)
+    mixture, _ = mixed(kind, y, np.ones(40), predictions)
+    before = mixture.shares.copy()
+    y, predictions = drawn(rng, kind, 1, 3, 1.0)
+    if kind == "multinomial":
+        y = np.zeros(1)
+    predictions[1] = np.nan
+    mixed(kind, y, np.ones(1), predictions, mixture=mixture)
+    dealt = 1.0 / 42.0
+    assert mixture.shares[1] == pytest.approx((1.0 - dealt) * before[1] + dealt / 3)
+    assert mixture.shares[0] != pytest.approx((1.0 - dealt) * before[0] + dealt / 3, rel=1e-6)
+
+
+@kinds
+def test_new_rows_are_predicted_by_who_is_awake(kind):
+    rng = np.random.default_rng(6)
+    y, predictions = drawn(rng, kind, 30, 4, 1.0)
+    mixture, _ = mixed(kind, y, np.ones(30), predictions)
+    blended, expected = np.empty(predictions.shape[1:]), np.empty(predictions.shape[1:])
+    sleeping = predictions.copy()
+    sleeping[[0, 2]] = np.nan
+    passes.combine(mixture, objective_of(kind), sleeping, blended)
+    without_them = without(mixture, np.array([False, True, False, True]))
+    passes.combine(without_them, objective_of(kind), predictions[[1, 3]], expected)
+    np.testing.assert_allclose(blended, expected, rtol=1e-12, atol=1e-12)
+    passes.combine(mixture, objective_of(kind), np.full_like(predictions, np.nan), blended)
+    assert np.isfinite(blended).all()
+
+
 @cache
 def census():
     with as_file(files("tunefree") / "data" / "adult.parquet") as path:

@@ -137,3 +137,18 @@ def test_views_and_shares_of_the_model_stay_as_the_first_pass_left_them():
 
 def test_all_members_are_learners():
     assert {setting.learner for setting in MEMBERS} <= set(ALL)
+
+
+def test_kernels_are_given_up_sooner_than_linear_members():
+    """A pass of theirs costs more: half as bad again as the best is too much after one, and less after more."""
+    best, everyone = [1.0, 1.4, 1.6, 1.3, 1.9], [0, 1, 2, 3, 4]
+    of_kernels = [False, True, True, True, False]
+    assert selection._hopeful(best, everyone, of_kernels, 1) == [0, 1, 3, 4]
+    assert selection._hopeful(best, [0, 1, 3, 4], of_kernels, 2) == [0, 4]
+    assert selection._hopeful(best, [0, 4], of_kernels, selection.PATIENCE) == [0, 4]
+    assert selection._hopeful(best, [0, 4], of_kernels, selection.PATIENCE + 1) == [0]
+
+
+def test_linear_members_far_behind_kernels_are_given_up_at_once():
+    assert selection._hopeful([1.0, 9.0, 1.1], [0, 1, 2], [False, False, True], 1) == [0, 2]
+    assert selection._hopeful([1.0, 9.0, 1.1], [0, 1, 2], [False, False, False], 1) == [0, 1, 2]

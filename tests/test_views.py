@@ -15,7 +15,7 @@ from tunefree.learners import ALL
 from tunefree.model import Model
 from tunefree.rows import n_rows, part, parts, with_parts
 from tunefree.targets import Labels
-from tunefree.views import Centred, Steady
+from tunefree.views import Centred, Level, Steady
 
 quick = settings(max_examples=60, deadline=None)
 by_view = pytest.mark.parametrize("name", sorted(views.ALL))
@@ -33,12 +33,17 @@ def shown(view, X, learns=None, cuts=()):
     return with_parts(X, np.concatenate(numbers), np.concatenate(entries))
 
 
+def arrays_of(view):
+    """Of a view that has another within, those of both."""
+    return [array for part in view for array in (arrays_of(part) if isinstance(part, tuple) else [part])]
+
+
 def state(view):
-    return [np.array(array) for array in view]
+    return [np.array(array) for array in arrays_of(view)]
 
 
 def assert_same(one, other):
-    for left, right in zip(one, other, strict=True):
+    for left, right in zip(arrays_of(one), arrays_of(other), strict=True):
         np.testing.assert_array_equal(left, right)
 
 
@@ -86,6 +91,22 @@ def test_steady_numbers_are_distances_from_a_centre(X):
         np.testing.assert_allclose(seen[:, c], expected, rtol=1e-7, atol=1e-7)
         np.testing.assert_allclose(view.centres[c], centre, rtol=1e-9, atol=1e-12 * np.abs(X[:, c]).max())
         np.testing.assert_allclose(view.distances[c], distance, rtol=1e-9, atol=1e-12 * np.abs(X[:, c]).max())
+
+
+@quick
+@given(X=columns(exponents=3))
+def test_level_numbers_are_distances_from_a_centre_in_the_unit_of_all_columns(X):
+    view = Level.create(X.shape[1])
+    seen = shown(view, rows.dense(X)).values
+    expected, unit = naive.level(X)
+    np.testing.assert_allclose(seen, expected, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(view.unit, unit, rtol=1e-9)
+
+
+def test_level_keeps_columns_that_vary_little_small():
+    X = np.random.default_rng(0).normal(size=(500, 3)) * [1.0, 1e-3, 1.0] + 5.0
+    seen = shown(Level.create(3), rows.dense(X)).values[100:]
+    np.testing.assert_allclose(seen.std(axis=0) / X[100:].std(axis=0), np.full(3, 1.6), rtol=0.15)
 
 
 @quick
@@ -209,6 +230,8 @@ def test_finite_on_any_finite_input(name, seed, n, span):
     seen = shown(view, table(X, X))
     for array in (seen.numbers, seen.values, *state(view)):
         assert np.isfinite(array).all()
+    if name == "level":
+        assert np.abs(seen.numbers).max() <= views.WIDEST_LEVEL
 
 
 def labelled(n=300):

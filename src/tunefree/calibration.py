@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree import passes
+from tunefree import passes, threads
 from tunefree.generic import generic
 from tunefree.learners import ScInOL2
 from tunefree.learners.contract import grow as with_room
@@ -101,7 +101,8 @@ def fitted(margins: np.ndarray, codes: np.ndarray, weight: np.ndarray, n_classes
         gradient = np.concatenate([(slopes * numbers / size).sum(axis=0), slopes.sum(axis=0)])
         return -float((wanted * logs).sum()), gradient
 
-    found = minimize(loss, np.repeat([1.0, 0.0], n_classes), jac=True, method="L-BFGS-B").x
+    with threads.one_for_products():
+        found = minimize(loss, np.repeat([1.0, 0.0], n_classes), jac=True, method="L-BFGS-B").x
     return Scaling(found[:n_classes] / size, found[n_classes:])
 
 
@@ -173,6 +174,12 @@ def log_odds(calibration: Any, margins: np.ndarray) -> np.ndarray:
     margins : (n, 1) or (n, K) array
     """
     return of_classes(margins) if calibration is None else _log_odds(calibration, margins)
+
+
+def probabilities(log_odds: np.ndarray) -> np.ndarray:
+    """Class probabilities (n, K) of their log-odds."""
+    odds = np.exp(log_odds - log_odds.max(axis=1, keepdims=True))
+    return odds / odds.sum(axis=1, keepdims=True)
 
 
 @generic

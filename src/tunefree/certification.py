@@ -16,7 +16,7 @@ from tunefree.certificate.bounds import paper_bound
 from tunefree.errors import DataError, ModelError
 from tunefree.kernel.certificates import certificate_of
 from tunefree.pool import excess
-from tunefree.roster import POOLS, roster_of
+from tunefree.roster import POOLS, is_kernel, roster_of
 from tunefree.training import Trained
 
 RADII = (0.3, 1.0, 3.0, 10.0, 30.0)
@@ -72,7 +72,7 @@ def _of_kernels(trained: Trained) -> list[dict[str, Any]]:
     """What each kernel learner proves of the functions of its space, the one with the largest share first."""
     model, found = trained.model, []
     for bank in model.banks:
-        for function in bank.functions:
+        for function in (function for function in bank.functions if is_kernel(function.setting.learner)):
             certificate = certificate_of(function)
             if certificate is not None:
                 gamma = bank.gamma * function.setting.settings.get("width", 1.0)

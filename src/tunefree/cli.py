@@ -87,13 +87,21 @@ def train(
     view: Annotated[
         str,
         typer.Option(
-            help="How the learner sees numbers: raw, centred (minus their mean), or steady (robustly scaled)."
+            help="How the learner sees numbers: raw, centred (minus their mean), steady (robustly scaled), or as "
+            "features of a Gaussian kernel: fourier or nystroem, fourier+4 with a width parameter 2^4 times as large."
         ),
     ] = "raw",
     average: Annotated[bool, typer.Option("--average", help="Predict with the average of all iterates.")] = False,
     passes: Annotated[
         int, typer.Option(help="Passes over the data; the pool stops earlier once that pays no more.")
     ] = 1,
+    max_support: Annotated[
+        int | None,
+        typer.Option(
+            help="Support points of kernel learners at most; beyond they go on in random Fourier features.",
+            show_default=False,
+        ),
+    ] = None,
     weight: Weight = None,
     ignore: Ignore = None,
     text: Text = None,
@@ -124,6 +132,7 @@ def train(
         settings=_settings(set or []),
         view=view,
         passes=passes,
+        max_support=max_support,
         weight=weight,
         ignore=tuple(ignore or ()),
         text=tuple(text) if text else None,

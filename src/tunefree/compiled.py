@@ -39,11 +39,7 @@ def entry(function: Callable[..., Any]) -> Callable[..., Any]:
     Numba names the files of its cache by the function's qualified name, and reads their index only if it knows all
     classes in it. Here the name holds :func:`source_key`: code made from other sources is never looked at.
     """
-    function.__qualname__ = f"{function.__name__}_{source_key()}"
-    try:
-        return numba.njit(cache=True, **_OPTIONS)(function)
-    except RuntimeError:  # nowhere to write a cache (a read-only installation without a home): compile each time
-        return numba.njit(**_OPTIONS)(function)
+    return _cached(function)
 
 
 def summing(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,11 +47,15 @@ def summing(function: Callable[..., Any]) -> Callable[..., Any]:
 
     The order is fixed when it is compiled, so the same input gives the same bytes on the same machine.
     """
+    return _cached(function, fastmath=_ANY_ORDER)
+
+
+def _cached(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     function.__qualname__ = f"{function.__name__}_{source_key()}"
     try:
-        return numba.njit(cache=True, fastmath=_ANY_ORDER, **_OPTIONS)(function)
-    except RuntimeError:
-        return numba.njit(fastmath=_ANY_ORDER, **_OPTIONS)(function)
+        return numba.njit(cache=True, **options, **_OPTIONS)(function)
+    except RuntimeError:  # nowhere to write a cache (a read-only installation without a home): compile each time
+        return numba.njit(**options, **_OPTIONS)(function)
 
 
 def inline(function: Callable[..., Any]) -> Callable[..., Any]:

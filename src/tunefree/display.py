@@ -18,6 +18,7 @@ from rich.table import Table
 from tunefree.comparison import POOL, RATES, Comparison, ComparisonWatcher, Contestant, has_rate, in_figures
 from tunefree.descent import Descended
 from tunefree.evaluation import Evaluation
+from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.model import Model
 from tunefree.rows import entry, row, size
 from tunefree.stream.batch import Batch
@@ -38,7 +39,7 @@ class TrainingDisplay(Watcher):
         self.console = Console(stderr=True, soft_wrap=True)
         self.powers = PowersOfTwo() if verbose else None
         self.began = self.told = time.monotonic()
-        self.rows = 0
+        self.rows, self.told_of_switch = 0, False
         columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
         self.bar = Progress(*columns, console=self.console, transient=True)
         self.task: Any = None
@@ -55,6 +56,9 @@ class TrainingDisplay(Watcher):
     def step(self, trained: Trained, step: Step) -> None:
         self.rows += len(step.suffered)
         progress = trained.progress
+        if trained.model.switched is not None and not self.told_of_switch:
+            self.told_of_switch = True
+            self.console.print(SWITCHED.format(trained.model.switched), highlight=False)
         if self.powers:
             self.powers.step(trained.model, step)
             return
@@ -213,7 +217,7 @@ def show_model(trained: Trained, top: int, as_json: bool) -> None:
     """Rows, losses, and the features by importance: the weight times the largest value of the feature."""
     model, progress = trained.model, trained.progress
     names = trained.encoder.names()
-    weights = model.mean_weights() if model.linears else np.zeros((len(names), model.n_outputs))
+    weights = model.mean_weights() if model.linears else np.zeros((0, 1))
     importance = np.abs(weights[: len(names)]).max(axis=1)
     order = np.argsort(-importance, kind="stable")
     order = order[importance[order] > 0][: top or None]
@@ -241,14 +245,15 @@ def show_model(trained: Trained, top: int, as_json: bool) -> None:
         console.print(_shares(model))
     if not model.linears:
         console.print(
-            f"made of {sum(bank.n_support for bank in model.banks):,} rows; kernels have no weights of features"
+            f"made of {sum(bank.n_support for bank in model.banks):,} rows, in the space of a kernel, where features as"
+            " they are given have no weights"
         )
         return
-    console.print(_features(model, names, weights, importance, order))
+    console.print(_importances(model, names, weights, importance, order))
     console.print("importance: |weight| x size of the feature in its own units, so that scales do not matter")
 
 
-def _features(model: Model, names: list[str], weights: np.ndarray, importance: np.ndarray, order: np.ndarray) -> Table:
+def _importances(model: Model, names: Any, weights: np.ndarray, importance: np.ndarray, order: np.ndarray) -> Table:
     """Features in an order, with their weights."""
     table = Table("feature", box=None, header_style="bold", pad_edge=False)
     table.add_column("importance", justify="right")

@@ -165,3 +165,8 @@ def joined(pieces: list[np.ndarray], n_outputs: int) -> np.ndarray:
         else:
             wide[:, : piece.shape[1]] = piece
     return np.concatenate(joined) if joined else np.empty((0, n_outputs))
+
+
+def under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -21,10 +21,11 @@ from tunefree import calibration, looking, objectives, passes, saving, threads
 from tunefree.certificate.evidence import Certificate, Evidence, certify, widened
 from tunefree.certificate.risk import Progressive
 from tunefree.errors import DataError, ModelError
-from tunefree.kernel.bank import Bank, Choice
+from tunefree.kernel.bank import Choice
+from tunefree.kernel.waiting import WaitingBank, within
 from tunefree.members import Member, joined, measured
 from tunefree.pool import Mixture, Setting, without
-from tunefree.roster import CHOOSING, POOLS, check_choice, is_kernel, roster_of
+from tunefree.roster import CHOOSING, POOLS, banks_of, check_choice, is_kernel, roster_of, waits
 from tunefree.rows import n_rows, part
 from tunefree.targets import Labels, Tally, chosen, loss_of
 
@@ -54,8 +55,8 @@ class Model:
         Predict with the average of the iterates instead of the last one; not for the pool.
     settings : dict
         Parameters of the learner (its ``epsilon``, ``a`` or ``b``); none for the pool.
-    view : {"raw", "centred", "steady", "level"}, default "raw"
-        How the learner sees rows, see :mod:`tunefree.views`; the pool's members have views of their own.
+    view : str, default "raw"
+        A name in ``views.ALL`` or ``kernel.feature_bank.VIEWS``; the pool's members have views of their own.
     choice : Choice
         The kernel, for learners that have one.
     classes : list
@@ -86,7 +87,7 @@ class Model:
     roster: list[Setting] = field(default_factory=list)  # the members that are left
     history: list[dict[str, Any]] = field(default_factory=list)  # rows judged, and each member's share after them
     members: list[Any] = field(default_factory=list)  # linear ones, then those of the banks
-    banks: list[Bank] = field(default_factory=list)  # kernel learners, those that learn together in one
+    banks: list[WaitingBank] = field(default_factory=list)  # learners with a kernel, those that learn together in one
     mixture: Any = None
     views: dict[str, Any] = field(default_factory=dict)  # those that members look through, once they have seen rows
     evidence: Any = None  # of the first pass, for certificates
@@ -97,16 +98,17 @@ class Model:
     def __post_init__(self) -> None:
         check_choice(self.task, self.learner, self.loss, self.average, self.settings, self.view)
         self.n_features = max(self.n_features, 2)
-        self.roster = self.roster or roster_of(self.learner, self.settings, self.view)
-        linear = [setting for setting in self.roster if not is_kernel(setting.learner)]
+        self.roster = self.roster or roster_of(self.learner, self.settings, self.view, self.choice.name)
+        linear = [setting for setting in self.roster if not waits(setting)]
         self.members = [
             Member.create(setting, self.average, self.n_features, self.n_outputs, self._objective(self.loss))
             for setting in linear
         ]
-        kernels = [setting for setting in self.roster if is_kernel(setting.learner)]
-        for view in dict.fromkeys(setting.view for setting in kernels):
-            self.banks.append(self._bank([setting for setting in kernels if setting.view == view]))
-            self.members += self.banks[-1].functions
+        n_classes = len(self.classes) if self._is_mixed() and self.task == "classification" else None
+        of_all = self._objective_of, (self.n_outputs, n_classes), self.average, self._is_mixed()
+        self.banks = banks_of([setting for setting in self.roster if waits(setting)], self.choice, *of_all)
+        self.members += [function for bank in self.banks for function in bank.functions]
+        self.roster = [member.setting for member in self.members]
         mixable = 1.0 if self.task == "classification" else math.inf
         self.mixture = Mixture.create(len(self.members), mixable, follows=self.learner == CHOOSING)
         self.farewells = self.farewells and self.learner != CHOOSING
@@ -120,29 +122,24 @@ class Model:
         """Margins of a row: one for regression and up to two classes, else one a class."""
         return len(self.classes) if self.task == "classification" and len(self.classes) > 2 else 1
 
-    def _bank(self, settings: list[Setting]) -> Bank:
-        n_classes = len(self.classes) if self._is_mixed() and self.task == "classification" else None
-        average = self.average or self._is_mixed()
-        objective = self._objective(self._kernel_loss())
-        return Bank(settings, self.choice, objective, self.n_outputs, n_classes, average)
-
     def _is_mixed(self) -> bool:
         """Whether predictions are those of a mixture; of classes its members then predict log-odds."""
         return (len(self.roster) > 1 or self.learner in POOLS) and self.learner != CHOOSING
 
     def _is_calibrated(self) -> bool:
         """Whether predictions are margins that are no log-odds."""
-        log_odds = self._is_mixed() or calibration.are_log_odds(self.learner, self.loss)
-        return self.task == "classification" and not log_odds
+        are_log_odds = self._is_mixed() or calibration.are_log_odds(self.learner, self.loss)
+        return self.task == "classification" and not are_log_odds
 
-    def _kernel_loss(self) -> str | None:
-        """Of the kernel learners of a pool: the paper's own, for which few rows become support points."""
-        return "smoothed-hinge" if self.learner in POOLS and self.task == "classification" else self.loss
+    def _objective_of(self, setting: Setting) -> Any:
+        """A pool's kernel learners have the loss of their paper, for which few rows become support points."""
+        own = self.task == "classification" and self.learner in POOLS and is_kernel(setting.learner)
+        return self._objective("smoothed-hinge" if own else self.loss)
 
     @property
     def linears(self) -> list[Member]:
-        """The members that are linear."""
-        return [member for member in self.members if isinstance(member, Member)]
+        """The members that are linear in the features as they are given; they come first."""
+        return self.members[: len(self.members) - sum(len(bank.functions) for bank in self.banks)]
 
     @property
     def objective(self) -> Any:
@@ -245,7 +242,7 @@ class Model:
         self._judge_late(later)
         return later(self._judge, self.objective, X, y, judged, predictions, again)
 
-    def _spans(self) -> list[tuple[Bank, slice]]:
+    def _spans(self) -> list[tuple[WaitingBank, slice]]:
         """The banks, and where their learners stand among the members."""
         edges = list(accumulate((len(bank.functions) for bank in self.banks), initial=len(self.linears)))
         return [(bank, slice(*span)) for bank, span in zip(self.banks, pairwise(edges), strict=True)]
@@ -267,19 +264,24 @@ class Model:
 
     @property
     def is_sparse(self) -> bool | None:
-        """Whether the rows seen were sparse, for views tell; None where none has seen any."""
-        seen = [*self.views.values(), *(bank.view for bank in self.banks if bank.view is not None)]
-        return len(seen[0].centres) == 0 if seen else None
+        """Whether the rows that views and banks have seen were sparse; None where they have seen none."""
+        widths = [len(view.centres) for view in self.views.values()] + [bank.n_columns for bank in self.banks]
+        return next((width == 0 for width in widths if width is not None), None)
+
+    @property
+    def switched(self) -> int | None:
+        """Rows learned when kernel learners first went on in features; None if none has."""
+        return min((bank.switched for bank in self.banks if bank.switched is not None), default=None)
 
     def begin_pass(self, members: list[int] | None = None) -> None:
         """Rows that were learned come again, for some of the members or all."""
         for bank, span in self._spans():
-            bank.begin_pass([m for m in range(len(bank.functions)) if members is None or m + span.start in members])
+            bank.begin_pass(within(span, members))
 
     def recalibrate(self, X: Any, y: Any, weight: np.ndarray, members: list[int] | None = None) -> None:
         """Let kernel learners find the probabilities of their margins anew, from rows that are never learned."""
         for bank, span in self._spans():
-            chosen = [m for m in range(len(bank.functions)) if members is None or m + span.start in members]
+            chosen = within(span, members)
             if chosen and self.task == "classification":
                 bank.recalibrate(X, self._codes(y)[0], weight, chosen)
 
@@ -382,7 +384,7 @@ class Model:
         before = self.n_outputs
         self.classes.append(label)
         for bank in self.banks:
-            bank.grow(self._objective(self._kernel_loss()), before, self.n_outputs, len(self.classes))
+            bank.grow(self._objective_of(bank.functions[0].setting), before, self.n_outputs, len(self.classes))
         if self.calibration is not None:
             self.calibration = calibration.grown(self.calibration, len(self.classes))
         if self.n_outputs > before:
@@ -406,7 +408,7 @@ class Model:
         """Weights (d, K) of features in units of their size, averaged over the linear members by their shares."""
         weights = [weights for weights, _ in self.linear()]
         if not weights:
-            raise ModelError("kernel learners have no weights of features")
+            raise ModelError("learners with a kernel have no weights of features")
         return np.tensordot(self.mixture.means[: len(weights)], np.array(weights), axes=1)
 
     def predict(self, X: Any, linear: list[tuple[np.ndarray, np.ndarray]] | None = None) -> np.ndarray:
@@ -448,7 +450,7 @@ class Model:
             len(targets),
         )
         for bank, span in self._spans():
-            busy = [m - span.start for m in members if span.start <= m < span.stop]
+            busy = within(span, members)
             if busy:
                 bank.learn(X, targets, weight, np.zeros(len(targets)), scratch[span], busy)
 
@@ -476,9 +478,7 @@ class Model:
 
     def probabilities(self, margins: np.ndarray) -> np.ndarray:
         """Class probabilities (n, classes) of margins, calibrated where margins are no log-odds."""
-        log_odds = calibration.log_odds(self.calibration, margins)
-        odds = np.exp(log_odds - log_odds.max(axis=1, keepdims=True))
-        return odds / odds.sum(axis=1, keepdims=True)
+        return calibration.probabilities(calibration.log_odds(self.calibration, margins))
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same model, to the last bit."""

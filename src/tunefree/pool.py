@@ -315,6 +315,7 @@ def unite(objective, mixture, shares, predictions, blended):
     for m in range(len(shares)):
         if awake[m] == 0.0:
             predictions[m] = blended
+    confine(objective, mixture, predictions)  # what is blended of members that all are at one end may be beyond it
 
 
 @compiled.inline

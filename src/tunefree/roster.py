@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tunefree import views
 from tunefree.errors import ModelError
+from tunefree.kernel import kernels
 from tunefree.kernel import learners as kernel
+from tunefree.kernel.bank import Bank, Choice
+from tunefree.kernel.feature_bank import BANKS, VIEWS
+from tunefree.kernel.waiting import WaitingBank
 from tunefree.learners import ALL
 from tunefree.pool import MEMBERS, Setting
 from tunefree.targets import loss_of
@@ -23,8 +28,44 @@ def is_kernel(learner: str) -> bool:
     return learner in kernel.ALL
 
 
-def roster_of(learner: str, settings: dict[str, float], view: str) -> list[Setting]:
-    """The members that a choice of learner stands for.
+def waits(setting: Setting) -> bool:
+    """Whether a member learns in a bank, with those of its view, once a kernel is settled."""
+    return is_kernel(setting.learner) or setting.view in VIEWS
+
+
+def banks_of(
+    settings: list[Setting],
+    choice: Choice,
+    objective: Callable[[Setting], Any],
+    outputs: tuple[int, int | None],
+    average: bool,
+    is_mixed: bool,
+) -> list[WaitingBank]:
+    """The banks of some members that wait.
+
+    Parameters
+    ----------
+    settings : list of Setting
+    choice : Choice
+    objective : function
+        Of a member.
+    outputs : (int, int or None)
+        How many outputs; of how many classes kernel learners find the log-odds, or None.
+    average, is_mixed : bool
+        Whether predictions are those of averages; kernel learners in a mixture always average.
+    """
+    made: list[WaitingBank] = []
+    for of_kernels, view in dict.fromkeys((is_kernel(setting.learner), setting.view) for setting in settings):
+        own = [s for s in settings if (is_kernel(s.learner), s.view) == (of_kernels, view)]
+        if of_kernels:
+            made.append(Bank(own, choice, objective(own[0]), *outputs, average or is_mixed))
+        else:
+            made.append(BANKS[VIEWS[view][0]](own, objective(own[0]), outputs[0], average))
+    return made
+
+
+def roster_of(learner: str, settings: dict[str, float], view: str, named: Any = "rbf") -> list[Setting]:
+    """The members that a choice of learner, and of a kernel, stands for.
 
     Examples
     --------
@@ -34,21 +75,20 @@ def roster_of(learner: str, settings: dict[str, float], view: str) -> list[Setti
     if learner == "pool":
         return list(MEMBERS)
     if learner == "kernel-pool":
-        of_kernels = [ladder("kernel-pistol", {"growth": 1.0}, seen) for seen in KERNEL_VIEWS]
+        of_kernels = [ladder("kernel-pistol", {"growth": 1.0}, seen, named) for seen in KERNEL_VIEWS]
         return [*MEMBERS, *(setting for settings in of_kernels for setting in settings)]
-    if learner == CHOOSING:
-        widths = [settings["width"]] if "width" in settings else WIDTHS
-        penalties = [settings["penalty"]] if "penalty" in settings else PENALTIES
-        both = [{"width": width, "penalty": penalty} for width in widths for penalty in penalties]
-        return [Setting(learner, {**settings, **chosen}, view) for chosen in both]
+    found = [Setting(learner, settings, view)]
+    if learner == CHOOSING and "penalty" not in settings:
+        found = [Setting(learner, {**settings, "penalty": penalty}, view) for penalty in PENALTIES]
     if is_kernel(learner) and "width" not in settings:
-        return ladder(learner, settings, view)
-    return [Setting(learner, settings, view)]
+        found = [at_width for own in found for at_width in ladder(learner, own.settings, view, named)]
+    return found
 
 
-def ladder(learner: str, settings: dict[str, float], view: str) -> list[Setting]:
-    """A kernel learner at every width."""
-    return [Setting(learner, {**settings, "width": width}, view) for width in WIDTHS]
+def ladder(learner: str, settings: dict[str, float], view: str, named: Any) -> list[Setting]:
+    """A kernel learner at every width that the kernel has."""
+    widths = WIDTHS if kernels.is_ladder(kernels.kernel_of(named, 1.0)) else (1.0,)
+    return [Setting(learner, {**settings, "width": width}, view) for width in widths]
 
 
 def check_choice(task: str, learner: str, loss: str | None, average: bool, settings: Any, view: str) -> None:
@@ -57,8 +97,12 @@ def check_choice(task: str, learner: str, loss: str | None, average: bool, setti
     known = [*POOLS, *ALL, *kernel.ALL]
     if learner not in known:
         raise ModelError(f"unknown learner {learner!r}; choose one of {', '.join(known)}")
-    if view not in ("raw", *views.ALL):
-        raise ModelError(f"unknown view {view!r}; choose one of {', '.join(('raw', *views.ALL))}")
+    if view not in ("raw", *views.ALL, *VIEWS):
+        raise ModelError(f"unknown view {view!r}; choose one of {', '.join(('raw', *views.ALL, *VIEWS))}")
+    if view in VIEWS and is_kernel(learner):
+        raise ModelError(f"{learner} has a kernel of its own; the view {view} is for a linear learner")
+    if view in VIEWS and learner == "newton":
+        raise ModelError(f"newton cannot afford as many features as {view} has; name another learner for it")
     if learner in POOLS:
         if task == "classification" and (loss or "logistic") != "logistic":
             raise ModelError(f"the pool learns probabilities, with the logistic loss; name a learner for {loss}")

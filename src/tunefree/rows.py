@@ -220,6 +220,41 @@ def part(X: Any, start: int, stop: int) -> Any:
     return type(X)(**rows)
 
 
+def together(blocks: list[Any]) -> Any:
+    """Blocks of one kind, below each other, in memory of their own."""
+    fields = {name: [block._asdict()[name] for block in blocks] for name in blocks[0]._fields}
+    if "codes" in fields:  # a chunk has no column of codes that all are unknown
+        width = max(codes.shape[1] for codes in fields["codes"])
+        fields["codes"] = [np.pad(codes, ((0, 0), (0, width - codes.shape[1]))) for codes in fields["codes"]]
+    if "pointers" in fields:
+        counts = np.concatenate([np.diff(pointers) for pointers in fields["pointers"]])
+        fields["pointers"] = [np.concatenate([[0], np.cumsum(counts)])]
+    same = {name: values[0] for name, values in fields.items() if name in ("columns", "constant")}
+    joined = {n: read_only(np.concatenate(v), v[0].dtype) for n, v in fields.items() if n not in same}
+    return type(blocks[0])(**joined | same)
+
+
+@generic
+def reach(X: Any) -> int:
+    """One more than the highest feature of a block."""
+    raise TypeError(f"{type(X).__name__} is not a block of rows")
+
+
+@reach.register(Dense)
+def reach_dense(X):
+    return 1 + X.values.shape[1]
+
+
+@reach.register(Sparse)
+def reach_sparse(X):
+    return 1 + int(X.features.max(initial=0))
+
+
+@reach.register(Table)
+def reach_table(X):
+    return 1 + max(int(features.max(initial=0)) for features in (X.columns, X.codes, X.features))
+
+
 def rebuilt(kind: str, fields: dict[str, Any]) -> Any:
     """A block of the kind of that name from its fields, as they were saved."""
     made = {"Dense": Dense, "Sparse": Sparse, "Table": Table}[kind]

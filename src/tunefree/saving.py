@@ -10,7 +10,7 @@ import numpy as np
 from tunefree import views
 from tunefree.certificate.risk import Progressive
 from tunefree.kernel.bank import Choice
-from tunefree.members import filled, flatten
+from tunefree.members import filled, flatten, under
 from tunefree.pool import Setting
 from tunefree.targets import Tally
 
@@ -49,7 +49,7 @@ def fill(model: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> A
     """The blank model with what it had learned."""
     for kind, prefix, parts in _parts(model):
         for number, (part, saved) in enumerate(zip(parts, header.get(kind, []), strict=True)):
-            part.restore(_named(arrays, f"{prefix}{number}."), saved)
+            part.restore(under(f"{prefix}{number}.", arrays), saved)
     model.mixture = filled("mixture", model.mixture, arrays, header["scalars"])
     model.evidence = filled("evidence", model.evidence, arrays, {})
     if model.calibration is not None:
@@ -64,8 +64,3 @@ def fill(model: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> A
 def _parts(model: Any) -> tuple[tuple[str, str, list[Any]], ...]:
     """What learns in a model: its name in the header, the beginning of its arrays' names, and the learners."""
     return ("members", "", model.linears), ("banks", "bank", model.banks)
-
-
-def _named(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
-    """The arrays whose names begin so, by the rest of their names."""
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

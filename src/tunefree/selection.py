@@ -18,9 +18,11 @@ from tunefree.pool import Mixture
 
 PATIENCE = 4  # passes a member goes on without an improvement that is worthwhile
 HOPELESS = 1.1  # times the loss of the best, after these passes, is too much to go on
+FAR_BEHIND = 2.0  # times the loss of the best is too much for a linear member beside kernels, at any time
 WORTHWHILE = 5e-4  # part of the held-out loss
 # A pass of a kernel learner costs more, and does more.
-KERNEL_PATIENCE = 2
+KERNEL_PATIENCE = 2  # 1 where there are MANY rows, of which a pass takes long and leaves little to learn
+MANY = 8_000
 KERNEL_WORTHWHILE = 2e-3
 
 
@@ -55,7 +57,8 @@ def find_passes(
     kept = model.member_predictions(X)
     best, found = _losses(model, targets, weight, kept), [1] * len(model.members)
     is_kernel = [roster.is_kernel(setting.learner) for setting in model.roster]
-    patience = np.where(is_kernel, KERNEL_PATIENCE, PATIENCE)
+    rows = model.mixture.rounds[()]
+    patience = np.where(is_kernel, KERNEL_PATIENCE if rows < MANY else 1, PATIENCE)
     worthwhile = np.where(is_kernel, KERNEL_WORTHWHILE, WORTHWHILE)
     scalings = [member.calibration if kernel else None for member, kernel in zip(model.members, is_kernel, strict=True)]
     busy = _hopeful(best, list(range(len(best))), is_kernel, 1)
@@ -80,7 +83,8 @@ def _hopeful(best: list[float], busy: list[int], is_kernel: list[bool], number: 
     """Who may still become good, after so many passes."""
     least = min(best)
     of_kernels = (1.0 + 0.5 / number) * least
-    of_others = HOPELESS * least if number >= PATIENCE else np.inf
+    early = FAR_BEHIND * least if any(is_kernel) else np.inf
+    of_others = HOPELESS * least if number > PATIENCE else early
     return [m for m in busy if best[m] <= (of_kernels if is_kernel[m] else of_others)]
 
 

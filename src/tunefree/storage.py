@@ -51,7 +51,10 @@ def save(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], header: di
     """
     from safetensors.numpy import save as to_bytes
 
-    text = json.dumps({**header, "format": FORMAT, "digest": _BLANK}, sort_keys=True, allow_nan=False)
+    try:
+        text = json.dumps({**header, "format": FORMAT, "digest": _BLANK}, sort_keys=True, allow_nan=False)
+    except TypeError as error:
+        raise ModelError(f"{path}: cannot be saved ({error}); name a kernel instead of giving a function") from None
     contiguous = {name: np.asarray(array, order="C") for name, array in sorted(arrays.items())}
     blank = to_bytes(contiguous, {"tunefree": text})
     with whole_file(Path(path)) as file:

@@ -37,6 +37,21 @@ def now(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
     return future
 
 
+def one_for_products() -> Any:
+    """A context in which BLAS uses one thread: products are made in our own threads, or are too small for several.
+
+    So how they are cut, and what they give to the last bit, never depends on the number of threads.
+    """
+    return _libraries().limit(limits=1, user_api="blas")
+
+
+@cache
+def _libraries() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
 @cache
 def _workers() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(os.cpu_count(), "tunefree-member")

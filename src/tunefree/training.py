@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from tunefree import storage
 from tunefree.errors import DataError, ModelError
+from tunefree.kernel.bank import Choice
 from tunefree.model import Model
 from tunefree.roster import POOLS
 from tunefree.stream.arrays import to_numpy
@@ -48,6 +49,8 @@ class Plan:
     passes : int, default 1
         Passes over the data; the pool makes at most so many, and stops once rows that are held out are predicted no
         better.
+    max_support : int, optional
+        Support points of kernel learners at most; beyond they go on in random Fourier features.
     weight : str, optional
         Column of sample weights.
     ignore, text : sequences of str
@@ -68,6 +71,7 @@ class Plan:
     settings: dict[str, float] = field(default_factory=dict)
     view: str = "raw"
     passes: int = 1
+    max_support: int | None = None
     weight: str | None = None
     ignore: tuple[str, ...] = ()
     text: tuple[str, ...] | None = None
@@ -273,7 +277,8 @@ def _begun(source: Source, plan: Plan, bad: BadRows) -> tuple[Trained, Iterator[
     """A model that has seen nothing, and the batches to learn."""
     task, classes, encoder, batches = begin(source, plan, bad)
     settings, n_features = dict(plan.settings), encoder.n_features
-    model = Model(task, plan.learner, plan.loss, plan.average, settings, plan.view, classes, n_features)
+    kernel = Choice(max_support=plan.max_support)
+    model = Model(task, plan.learner, plan.loss, plan.average, settings, plan.view, classes, n_features, kernel)
     return Trained(model, encoder, source.kind, plan, Progress()), batches
 
 

@@ -11,7 +11,8 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 from tunefree import threads
 from tunefree.kernel import gram
-from tunefree.kernel.gram import Gram, Kernel, diagonal, expand, one_thread_a_product, tile
+from tunefree.kernel.gram import Gram, Kernel, diagonal, expand, tile
+from tunefree.threads import one_for_products
 
 KERNELS = [Kernel("linear"), Kernel("rbf", 0.3), Kernel("laplacian", 0.2), Kernel("poly", 0.1, 3, 1.0)]
 every = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
@@ -63,7 +64,7 @@ def test_products_do_not_depend_on_the_number_of_threads(monkeypatch):
     for alone in (False, True):
         if alone:
             monkeypatch.setattr(gram, "each", lambda function, arguments, n: [function(*a) for a in arguments])
-        with one_thread_a_product():
+        with one_for_products():
             products.append(Gram(KERNELS[1], X, X[:10], 10**9).times(c).tobytes())
     assert products[0] == products[1]
     assert gram.FEW == threads.FEW

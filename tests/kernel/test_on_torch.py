@@ -12,7 +12,7 @@ from scipy import sparse as scipy_sparse
 
 from tunefree import losses, objectives, rows, storage
 from tunefree.errors import ModelError
-from tunefree.kernel import bank as banks
+from tunefree.kernel import waiting
 from tunefree.kernel.bank import Bank, Choice
 from tunefree.kernel.engine import at_hand, engine_of
 from tunefree.model import Model
@@ -30,7 +30,7 @@ CALL = 700  # rows of a call: several superblocks and blocks that stay open
 
 @pytest.fixture(autouse=True)
 def settled_early(monkeypatch):
-    monkeypatch.setattr(banks, "SETTLED", 200)
+    monkeypatch.setattr(waiting, "SETTLED", 200)
 
 
 @pytest.fixture(params=DEVICES)

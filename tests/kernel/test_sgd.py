@@ -10,7 +10,7 @@ import pytest
 
 from tunefree import KernelSGDClassifier
 from tunefree.errors import ModelError
-from tunefree.kernel import bank as banks
+from tunefree.kernel import waiting
 from tunefree.kernel.sgd import RegularizedKernelSGD
 from tunefree.theory.sgd_rates import least_offset
 
@@ -26,7 +26,7 @@ SLOPES = {
 
 @pytest.fixture(autouse=True)
 def settled_early(monkeypatch):
-    monkeypatch.setattr(banks, "SETTLED", 100)
+    monkeypatch.setattr(waiting, "SETTLED", 100)
 
 
 def drawn(n=400, n_classes=2, seed=0):

@@ -6,7 +6,19 @@ import numpy as np
 import pytest
 
 from tunefree.errors import DataError
-from tunefree.reproduce import data, epochs, pistol_fig2, scinol_fig1, scinol_fig2, scinol_table2, sgd_fig1
+from tunefree.reproduce import (
+    data,
+    epochs,
+    path_fig1,
+    path_fig2,
+    pistol_fig2,
+    pistol_fig3,
+    scinol_fig1,
+    scinol_fig2,
+    scinol_table2,
+    sgd_fig1,
+    sgd_fig2,
+)
 from tunefree.reproduce.experiment import Request, Watcher, compute, files_of
 
 
@@ -79,3 +91,53 @@ def test_scinol_fig2_prefers_scinol2_which_varies_little(tmp_path):
         assert learners["ScInOL2"].mean() < learners["ScInOL1"].mean(), name
         assert learners["ScInOL2"].std() < 0.05 * learners["ScInOL2"].mean(), name
         assert learners["pool (ours)"].mean() < learners["ScInOL1"].mean(), name
+
+
+@pytest.mark.slow
+def test_sgd_fig2_has_errors_that_fall_faster_than_losses(tmp_path):
+    settings = sgd_fig2.EXPERIMENT.quick
+    curves = sgd_fig2.curves_of(settings, results_of(sgd_fig2.EXPERIMENT, tmp_path))
+    for c in curves:
+        ratio = c.excess_error / c.excess_risk
+        assert (ratio[:, -1] < 0.5 * ratio[:, 0]).all(), c.delta
+        assert c.settled[1] <= c.settled[0], c.delta  # averaging is never later
+    by_delta = [c.settled[1] for c in curves]
+    assert by_delta[0] > by_delta[1] > by_delta[2]
+
+
+@pytest.mark.slow
+def test_path_fig1_has_training_errors_that_fall_faster_with_larger_steps(tmp_path):
+    settings = path_fig1.EXPERIMENT.quick
+    results = results_of(path_fig1.EXPERIMENT, tmp_path)
+    lines = path_fig1.lines_of(settings, results)
+    for line in lines:
+        mean = line.training.mean(axis=0)
+        assert mean[-1] < 0.8 * mean[1], line.theta
+    early = [float(line.training[:, 9].mean()) for line in lines]
+    assert early == sorted(early) and early[0] < early[-1]
+    exact = path_fig1.exact_errors(settings, results)
+    assert (exact > path_fig1.bayes_error()).all()
+
+
+@pytest.mark.slow
+def test_path_fig2_has_a_minimum_that_is_sharper_for_larger_steps(tmp_path):
+    settings = path_fig2.EXPERIMENT.quick
+    lines = path_fig2.lines_of(settings, results_of(path_fig2.EXPERIMENT, tmp_path))
+    for line in lines:
+        mean = line.training.mean(axis=0)
+        assert mean[-1] < 0.6 * mean[1], line.theta
+    assert lines[0].rise > lines[-1].rise + 0.002
+    assert lines[0].best < settings.iterations / 2
+
+
+@pytest.mark.slow
+def test_pistol_fig3_tracks_the_machine_on_a9a_in_a_fraction_of_its_time(tmp_path):
+    settings = pistol_fig3.EXPERIMENT.quick
+    a9a, covertype, newsgroups = pistol_fig3.scores_of(settings, results_of(pistol_fig3.EXPERIMENT, tmp_path))
+    assert abs(pistol_fig3.behind_of(a9a, "average")[-1]) < 2.0
+    assert pistol_fig3.behind_of(newsgroups, "average")[-1] > 1.0  # behind by a constant on the linear task
+    for scores in (a9a, covertype, newsgroups):
+        assert abs(pistol_fig3.behind_of(scores, "pool")[-1]) < 2.0
+        assert scores.errors["average"][:, -1].mean() < scores.errors["average"][:, 0].mean()
+    for scores in (a9a, covertype):
+        assert 5.0 * scores.seconds["average"][:, -1].mean() < scores.seconds["svm"][:, -1].mean()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from tunefree.certificate.evidence import Certificate
 from tunefree.estimators import validation
+from tunefree.kernel import memory
 from tunefree.kernel.bank import Choice
+from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.model import Model
 from tunefree.targets import Labels, loss_of
 
@@ -25,6 +28,7 @@ class _Learned:
 
     def __init__(self, model: Model) -> None:
         self.model = model
+        self._told = False  # of members that go on in features
         self._linear: list[tuple[np.ndarray, np.ndarray]] | None = None
 
     def learn(self, X: Any, y: Any, weight: np.ndarray, counts: np.ndarray | None) -> None:
@@ -34,6 +38,13 @@ class _Learned:
         predictions, suffered = self.model.learn(X, y, weight, judged, again=counts is None)
         if counts is not None:
             self.model.tally.add(counts, suffered, self.model.errors(y, predictions))
+        self._tell()
+
+    def _tell(self) -> None:
+        """Warn, once, of kernel learners that go on in features."""
+        if self.model.switched is not None and not self._told:
+            self._told = True
+            warnings.warn(f"{SWITCHED.format(self.model.switched)}; a larger max_support is more exact", stacklevel=2)
 
     def begin_pass(self) -> None:
         """Rows that were learned come again."""
@@ -64,7 +75,7 @@ class _Learned:
         return np.clip(relative, -LARGEST, LARGEST)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"model": self.model, "_linear": None}
+        return {"model": self.model, "_told": self._told, "_linear": None}
 
 
 class LinearEstimator(BaseEstimator):
@@ -106,6 +117,11 @@ class LinearEstimator(BaseEstimator):
         validation.switches(average=self.average, shuffle=self.shuffle, warm_start=self.warm_start)
         loss_of(self._task, str(self.loss))
         self._learner()
+
+    def _check_memory(self, X: Any) -> None:
+        """Whether there is memory for a support of all rows, where learners have one."""
+        some = validation.block(X[: validation.BLOCK], intercept=False)
+        memory.check(self._learned.model.banks, some, X.shape[0])
 
     def _begin_again(self, model: Model) -> None:
         """Start from a model that has seen nothing."""
@@ -224,6 +240,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         if not again:
             self._begin(X.shape[1], classes)
         self._know(classes)
+        self._check_memory(X)
         self._epochs(X, np.searchsorted(classes, y), weight)
         return self
 
@@ -405,6 +422,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         weight = validation.weights(sample_weight, len(y), may_vanish=False)
         if not again:
             self._begin(X.shape[1])
+        self._check_memory(X)
         self._epochs(X, y, weight)
         return self
 

@@ -17,10 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 from tunefree.estimators import preparation, validation
 from tunefree.estimators.path_display import PathDisplay
 from tunefree.growth import growth
-from tunefree.kernel.gram import Kernel, expand, one_thread_a_product
+from tunefree.kernel.gram import Kernel, expand
 from tunefree.kernel.spaces import Dictionary, KernelSpace
 from tunefree.kernel.subgradient import Descent, Problem, Rows, Schedule, descends, least_error, step_size
 from tunefree.theory.early_stopping import OUTPUTS, optimisation_bound, stopping_time, usual_theta
+from tunefree.threads import one_for_products
 
 ORDERS = {None: "batch", "cyclic": "cyclic", "shuffled": "shuffled"}
 MAY_CHANGE = {"max_iter", "stop", "output", "assumptions", "warm_start"}  # when a fit goes on
@@ -102,7 +103,7 @@ class IterativeRegularization(BaseEstimator):
                 "warm_start goes on with the same rows and parameters (but max_iter, stop and output); "
                 "these differ: pass warm_start=False"
             )
-        with one_thread_a_product():
+        with one_for_products():
             if not goes_on:
                 self._begin(X, targets, weight)
                 self._begun_with = signature
@@ -261,7 +262,7 @@ class IterativeRegularization(BaseEstimator):
         check_is_fitted(self)
         validation.whole(t=t)
         view = copy.copy(self)
-        with one_thread_a_product():
+        with one_for_products():
             view._stop_at(int(t))
         return view
 
@@ -269,7 +270,7 @@ class IterativeRegularization(BaseEstimator):
         """f(x) (n, K), in the method's units."""
         check_is_fitted(self)
         X = validation.features(self, X)
-        with one_thread_a_product():
+        with one_for_products():
             return self._margins_of(self._dictionary(self._standards.apply(X, self._farthest())))
 
     def _margins_of(self, features: Any) -> np.ndarray:

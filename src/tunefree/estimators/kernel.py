@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tunefree.estimators import validation
 from tunefree.estimators.base import LinearClassifier, LinearEstimator, LinearRegressor
+from tunefree.kernel import feature_expansion
 from tunefree.kernel.bank import Choice
 from tunefree.kernel.kernels import kernel_of
 from tunefree.targets import loss_of
@@ -26,6 +27,7 @@ class KernelEstimator(LinearEstimator):
     kernel: Any
     gamma: Any
     view: str
+    max_support: Any
     _gammas = GAMMAS  # those with a name
 
     def _learner(self) -> tuple[str, dict[str, float]]:
@@ -37,8 +39,9 @@ class KernelEstimator(LinearEstimator):
         return "kernel-pistol", settings | ({} if is_ladder else {"width": 1.0})
 
     def _choice(self) -> Choice:
-        gamma = 0.0 if isinstance(self.gamma, str) else float(self.gamma)
-        return Choice(self.kernel, gamma, self.degree, float(self.coef0), self.precision == "double", self.device)
+        gamma = 0.0 if self.gamma in GAMMAS else float(self.gamma)
+        made = Choice(self.kernel, gamma, self.degree, float(self.coef0), self.precision == "double", self.device)
+        return made._replace(max_support=self.max_support)
 
     def _view(self) -> str:
         return "raw" if self.kernel == "precomputed" else self.view
@@ -57,6 +60,9 @@ class KernelEstimator(LinearEstimator):
         if not isinstance(self.coef0, numbers.Real):
             raise ValueError(f"coef0 must be a number, not {self.coef0!r}")
         validation.whole(degree=self.degree)
+        if self.max_support is not None:
+            validation.whole(max_support=self.max_support)
+            feature_expansion.check(kernel_of(self.kernel, 1.0, self.degree, float(self.coef0)), self.max_support)
         kernel_of(self.kernel, 1.0, self.degree, float(self.coef0))
 
     def _epochs(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
@@ -141,6 +147,9 @@ class KernelPiSTOLClassifier(KernelEstimator, LinearClassifier):
         Predict with the average of the functions of the last pass instead of the last function.
     precision : {"single", "double"}, default="single"
         Of kernel values.
+    max_support : int, optional
+        Support points at most. Beyond them the functions go on in random Fourier features, about as many, in memory
+        that no longer grows; a warning tells when. For the kernels rbf and laplacian.
     device : str, optional
         Where PyTorch computes sums over the support, ``"cuda"`` or ``"cpu"``; by default compiled code does.
     shuffle : bool, default=True
@@ -201,6 +210,7 @@ class KernelPiSTOLClassifier(KernelEstimator, LinearClassifier):
         epochs: int = 5,
         average: bool = True,
         precision: str = "single",
+        max_support: int | None = None,
         device: str | None = None,
         shuffle: bool = True,
         random_state: Any = 0,
@@ -218,6 +228,7 @@ class KernelPiSTOLClassifier(KernelEstimator, LinearClassifier):
         self.epochs = epochs
         self.average = average
         self.precision = precision
+        self.max_support = max_support
         self.device = device
         self.shuffle = shuffle
         self.random_state = random_state
@@ -258,6 +269,9 @@ class KernelPiSTOLRegressor(KernelEstimator, LinearRegressor):
         Predict with the average of the functions of the last pass instead of the last function.
     precision : {"single", "double"}, default="single"
         Of kernel values.
+    max_support : int, optional
+        Support points at most. Beyond them the functions go on in random Fourier features, about as many, in memory
+        that no longer grows; a warning tells when. For the kernels rbf and laplacian.
     device : str, optional
         Where PyTorch computes sums over the support, ``"cuda"`` or ``"cpu"``; by default compiled code does.
     shuffle : bool, default=True
@@ -314,6 +328,7 @@ class KernelPiSTOLRegressor(KernelEstimator, LinearRegressor):
         epochs: int = 5,
         average: bool = True,
         precision: str = "single",
+        max_support: int | None = None,
         device: str | None = None,
         shuffle: bool = True,
         random_state: Any = 0,
@@ -330,6 +345,7 @@ class KernelPiSTOLRegressor(KernelEstimator, LinearRegressor):
         self.epochs = epochs
         self.average = average
         self.precision = precision
+        self.max_support = max_support
         self.device = device
         self.shuffle = shuffle
         self.random_state = random_state

@@ -62,6 +62,9 @@ class KernelSGDClassifier(KernelEstimator, LinearClassifier):
         Of kernel values.
     device : str, optional
         Where PyTorch computes sums over the support, ``"cuda"`` or ``"cpu"``; by default compiled code does.
+    max_support : int, optional
+        Support points at most. Beyond them the functions go on in random Fourier features, about as many, in memory
+        that no longer grows; a warning tells when. For the kernels rbf and laplacian.
     shuffle : bool, default=True
         Whether ``fit`` takes the rows in random order, new in each epoch.
     random_state : int, RandomState instance or None, default=0
@@ -125,6 +128,7 @@ class KernelSGDClassifier(KernelEstimator, LinearClassifier):
         average: bool = True,
         precision: str = "single",
         device: str | None = None,
+        max_support: int | None = None,
         shuffle: bool = True,
         random_state: Any = 0,
         class_weight: Any = None,
@@ -143,6 +147,7 @@ class KernelSGDClassifier(KernelEstimator, LinearClassifier):
         self.average = average
         self.precision = precision
         self.device = device
+        self.max_support = max_support
         self.shuffle = shuffle
         self.random_state = random_state
         self.class_weight = class_weight

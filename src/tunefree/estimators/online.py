@@ -39,8 +39,10 @@ class OnlineClassifier(Named, LinearClassifier):
     settings : dict, optional
         Parameters of the learner, such as ``{"eta": 0.1}``; those not named have their usual values. For
         ``"coordinate-ogd"``, ``"rates"`` may hold one rate a feature, the constant's first.
-    view : {"raw", "centred", "steady"}, default="raw"
-        How the learner sees numbers: as they are, minus the running mean of their column, or robustly scaled.
+    view : str, default="raw"
+        How the learner sees numbers: as they are (``"raw"``), minus the running mean of their column (``"centred"``),
+        or robustly scaled (``"steady"``); ``"fourier"`` and ``"nystroem"`` show features of a Gaussian kernel, with
+        ``"nystroem+3"`` for a width parameter gamma 2^3 times as large as the one taken from the data.
     loss : str, default="logistic"
         ``"logistic"`` (multinomial with more than two classes), ``"hinge"``, ``"smoothed-hinge"``,
         ``"squared-hinge"``, ``"exponential"`` or ``"square"`` (each class against the others).
@@ -121,8 +123,10 @@ class OnlineRegressor(Named, LinearRegressor):
         As in :class:`OnlineClassifier`, without the perceptron.
     settings : dict, optional
         Parameters of the learner, such as ``{"eta": 0.1}``; step sizes are in units of the target's spread.
-    view : {"raw", "centred", "steady"}, default="raw"
-        How the learner sees numbers: as they are, minus the running mean of their column, or robustly scaled.
+    view : str, default="raw"
+        How the learner sees numbers: as they are (``"raw"``), minus the running mean of their column (``"centred"``),
+        or robustly scaled (``"steady"``); ``"fourier"`` and ``"nystroem"`` show features of a Gaussian kernel, with
+        ``"nystroem+3"`` for a width parameter gamma 2^3 times as large as the one taken from the data.
     loss : str, default="square"
         ``"square"``, ``"absolute"``, ``"power:1.5"``, ``"epsilon-insensitive:0.1"``, ``"huber:1"`` or
         ``"quantile:0.5"``, with their parameters behind the colon.

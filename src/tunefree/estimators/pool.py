@@ -34,17 +34,20 @@ class Pooled(LinearEstimator):
     epochs: Any
     passes_: list[int]
     kernel: bool
+    max_support: Any
     device: str | None
 
     def _learner(self) -> tuple[str, dict[str, float]]:
         return "kernel-pool" if self.kernel else "pool", {}
 
     def _choice(self) -> Choice:
-        return Choice(device=self.device)
+        return Choice(device=self.device, max_support=self.max_support)
 
     def _check_parameters(self) -> None:
         if self.epochs != "auto":
             validation.whole(epochs=self.epochs)
+        if self.max_support is not None:
+            validation.whole(max_support=self.max_support)
         validation.switches(kernel=self.kernel, shuffle=self.shuffle, warm_start=self.warm_start)
         loss_of(self._task, str(self.loss))
 
@@ -147,6 +150,9 @@ class TuneFreeClassifier(Pooled, LinearClassifier):
         Whether kernels of many widths (and two views of the rows) learn with the linear members, by PiSTOL [2]_. Then
         the model is rarely worse than a support vector machine whose C and gamma were searched for; time and memory
         grow with the number of rows that have little margin.
+    max_support : int, optional
+        Support points of each view at most, with ``kernel``. Beyond them the functions go on in random Fourier
+        features, about as many, in memory that no longer grows; a warning tells when.
     device : str, optional
         Where PyTorch computes kernels, ``"cuda"`` or ``"cpu"``; by default compiled code does.
     epochs : "auto" or int, default="auto"
@@ -210,6 +216,7 @@ class TuneFreeClassifier(Pooled, LinearClassifier):
         *,
         loss: str = "logistic",
         kernel: bool = False,
+        max_support: int | None = None,
         device: str | None = None,
         epochs: Any = "auto",
         fit_intercept: bool = True,
@@ -220,6 +227,7 @@ class TuneFreeClassifier(Pooled, LinearClassifier):
     ) -> None:
         self.loss = loss
         self.kernel = kernel
+        self.max_support = max_support
         self.device = device
         self.epochs = epochs
         self.fit_intercept = fit_intercept
@@ -246,6 +254,9 @@ class TuneFreeRegressor(Pooled, LinearRegressor):
         Whether kernels of many widths (and two views of the rows) learn with the linear members, by PiSTOL [2]_. Then
         the model is rarely worse than a support vector machine whose C and gamma were searched for; time and memory
         grow with the number of rows that have little margin.
+    max_support : int, optional
+        Support points of each view at most, with ``kernel``. Beyond them the functions go on in random Fourier
+        features, about as many, in memory that no longer grows; a warning tells when.
     device : str, optional
         Where PyTorch computes kernels, ``"cuda"`` or ``"cpu"``; by default compiled code does.
     epochs : "auto" or int, default="auto"
@@ -297,6 +308,7 @@ class TuneFreeRegressor(Pooled, LinearRegressor):
         *,
         loss: str = "square",
         kernel: bool = False,
+        max_support: int | None = None,
         device: str | None = None,
         epochs: Any = "auto",
         shuffle: bool = True,
@@ -305,6 +317,7 @@ class TuneFreeRegressor(Pooled, LinearRegressor):
     ) -> None:
         self.loss = loss
         self.kernel = kernel
+        self.max_support = max_support
         self.device = device
         self.epochs = epochs
         self.shuffle = shuffle

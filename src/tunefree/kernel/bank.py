@@ -1,8 +1,7 @@
 """Kernel learners that learn together, of several widths on the same rows: one matrix product serves them all.
 
-A bank looks at rows in its own way. Its view and its widths are settled on the first rows that it is given and then
-stand still, since a support point could not follow them: a space whose kernel moved would be another space. Until then
-rows wait, and its learners sleep: they predict nothing, and a mixture goes on without them.
+View and widths are settled on the first rows and then stand still (:mod:`tunefree.kernel.waiting`): a support point
+could not follow them.
 """
 
 from __future__ import annotations
@@ -13,20 +12,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree import calibration, looking, views
+from tunefree import calibration
 from tunefree.errors import ModelError
-from tunefree.kernel import contract, kernels, starting
+from tunefree.kernel import contract, feature_expansion, kernels, starting
 from tunefree.kernel.engine import at_hand, engine_of
 from tunefree.kernel.expansion import Expansion
+from tunefree.kernel.feature_expansion import FeatureExpansion
 from tunefree.kernel.learners import ALL
 from tunefree.kernel.points import BLOCK, as_matrix, points
+from tunefree.kernel.waiting import UNLIKE, Waiting, WaitingBank
 from tunefree.learners.contract import CEILING
-from tunefree.members import filled, flatten, name_of, responded
+from tunefree.members import filled, flatten, name_of, responded, under
 from tunefree.objectives import OneAgainstAll
 from tunefree.pool import Setting
-from tunefree.rows import n_rows, part, rebuilt
-
-SETTLED = 1024  # rows after which view and widths stand still
 
 
 class Choice(NamedTuple):
@@ -38,6 +36,7 @@ class Choice(NamedTuple):
     constant: float = 1.0
     double: bool = False  # compute in double precision
     device: str | None = None  # where PyTorch computes ("cuda", "cpu"); None for compiled code on the processor
+    max_support: int | None = None  # support points beyond which functions go on in random Fourier features
 
     @classmethod
     def restored(cls, saved: dict[str, Any]) -> Choice:
@@ -86,11 +85,11 @@ class Function:
 
     def fill(self, arrays: dict[str, np.ndarray], saved: dict[str, Any]) -> None:
         """Know what was written down."""
+        if "calibration.slopes" in arrays:
+            self.calibration = calibration.Scaling(arrays["calibration.slopes"], arrays["calibration.offsets"])
         for name in ("state", "average", "record", "calibration"):
             if getattr(self, name) is not None:
                 setattr(self, name, filled(name, getattr(self, name), arrays, saved["scalars"]))
-        if "calibration.slopes" in arrays:
-            self.calibration = calibration.Scaling(arrays["calibration.slopes"], arrays["calibration.offsets"])
         self.objective = self.objective._replace(**saved["objective"])
 
     @property
@@ -99,17 +98,8 @@ class Function:
         return round(np.log2(self.setting.settings.get("width", 1.0)))
 
 
-class Waiting(NamedTuple):
-    """Rows to be learned once the bank is settled."""
-
-    X: Any  # block of rows
-    y: np.ndarray  # (n,)
-    weight: np.ndarray  # (n,)
-    counted: np.ndarray  # (n,) see Bank.learn
-
-
-class Bank:
-    """Learners on one view of the rows.
+class Bank(WaitingBank):
+    """Kernel learners on one view of the rows.
 
     Parameters
     ----------
@@ -132,65 +122,47 @@ class Bank:
         n_classes: int | None,
         average: bool,
     ) -> None:
-        self.choice, self.average, self.n_outputs = choice, average, n_outputs
+        super().__init__([Function.create(own, n_outputs, objective, n_classes) for own in settings], n_outputs)
+        self.steadied = self.view_name
+        self.choice, self.average = choice, average
         engine_of(choice.device)  # what is wrong with it shows now, not after the first rows
-        self.functions = [Function.create(setting, n_outputs, objective, n_classes) for setting in settings]
-        self.view: Any = None
-        self.gamma = 0.0  # of width 1, once it is settled
         self.expansion: Any = None  # once it is settled
-        self.waiting: list[Waiting] = []
-        self.late: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # see :meth:`settle`
-        self._read: Any = None  # coefficients for predicting, until the bank learns again
+        self.max_support = choice.max_support
+        self.rows = 0  # learned, those learned again included
+        self.switched: int | None = None  # how many had been learned when functions went on in Fourier features
+        self._check()
+
+    def _check(self) -> None:
+        widths = [function.setting.settings.get("width", 1.0) for function in self.functions]
+        if not all(width > 0.0 and np.frexp(width)[0] == 0.5 for width in widths):
+            raise ModelError(f"widths are powers of two, not {', '.join(map(str, widths))}")
+        if self.choice.name == "precomputed" and self.view_name != "raw":
+            raise ModelError(f"a matrix of kernel values is seen as it is; choose the view raw, not {self.view_name}")
+        if len(set(widths)) > 1 and not kernels.is_ladder(self._kernel(1.0)):
+            raise ModelError(f"the kernel {self.choice.name} has one width only; give one")
+        if self.max_support is not None:
+            feature_expansion.check(self._kernel(1.0), self.max_support)
 
     @property
-    def view_name(self) -> str:
-        return self.functions[0].setting.view
+    def settled(self) -> bool:
+        return self.expansion is not None
 
     @property
     def n_support(self) -> int:
         """Rows that the functions are made of."""
-        return 0 if self.expansion is None else self.expansion.n + self.expansion.filled
+        return 0 if self.expansion is None else self.expansion.n_support
 
-    @property
-    def n_waiting(self) -> int:
-        return sum(len(rows.y) for rows in self.waiting)
-
-    def learn(
+    def _learn(
         self,
         X: Any,
         y: np.ndarray,
         weight: np.ndarray,
         counted: np.ndarray,
         predictions: np.ndarray,
-        busy: list[int] | None = None,
+        busy: list[int],
     ) -> None:
-        """Learn rows in order.
-
-        Parameters
-        ----------
-        X : block of rows
-        y, weight : (n,) arrays
-        counted : (n,) array
-            Weights with which rows teach calibration, and enter certificates if they are learned; 0 for rows learned
-            before.
-        predictions : (M, n, K) array
-            Is written: what each learner predicted before it learned the row; NaN while the bank sleeps.
-        busy : list of int, optional
-            The learners that learn; the others predict 0.
-        """
-        predictions[:] = np.nan
-        self._read = None
-        start = 0
-        if self.expansion is None:
-            start = min(SETTLED - self.n_waiting, len(y))
-            of_first = (array[:start].copy() for array in (y, weight, counted))
-            self.waiting.append(Waiting(part(X, 0, start), *of_first))
-            if self.n_waiting == SETTLED:
-                self.settle()
-        if self.expansion is not None and start < len(y):
-            rest = self._points(part(X, start, n_rows(X)))
-            chosen = list(range(len(self.functions))) if busy is None else busy
-            self.learn_points(rest, y[start:], weight[start:], counted[start:], predictions[:, start:], chosen)
+        """Learn rows, block by block."""
+        self.learn_points(self._points(X), y, weight, counted, predictions, busy)
 
     def learn_points(
         self,
@@ -217,12 +189,22 @@ class Bank:
                     y[here], weight[here], counted[here],
                     expansion.open_coefficients[m], expansion.open_lags[m], margins[m, here],
                 )  # fmt: skip
+            self.rows += stop - start
             if expansion.filled == BLOCK:
-                expansion.close()
-                self._take_factors(busy)
+                expansion = self._closed(busy)
             start = stop
         for m in busy:
             predictions[m] = self._calibrated(self.functions[m], margins[m], y, counted)
+
+    def _closed(self, busy: list[int]) -> Any:
+        """Close the open block; functions of too many points go on in Fourier features."""
+        self.expansion.close()
+        self._take_factors(busy)
+        most = self.max_support
+        if most is not None and self.switched is None and self.expansion.n > most:
+            n_features = feature_expansion.affordable(most)
+            self.expansion, self.switched = FeatureExpansion.of(self.expansion, n_features), self.rows
+        return self.expansion
 
     def _take_factors(self, busy: list[int]) -> None:
         """Take factors that have become small into the coefficients, before their numbers leave the range."""
@@ -240,37 +222,14 @@ class Bank:
         codes = np.where(y > 0, 1, 0) if self.n_outputs == 1 else y
         return like_margins(calibration.learn(own.calibration, margins, codes, counted), self.n_outputs)
 
-    def settle(self) -> None:
-        """Fix the view and the widths, and learn the rows that wait.
-
-        What is then predicted of them, before each is learned, is kept in ``late`` with their targets and the weights
-        with which they count: a mixture of no other learners is judged by it.
-        """
-        if not self.waiting:
-            return
-        waiting, self.waiting = self.waiting, []
-        if self.view_name != "raw":
-            self.view = looking.blank(self.view_name, waiting[0].X)
-            for rows in waiting:
-                looking.look(self.view, rows.X, rows.weight)
-        y, counted = (np.concatenate([getattr(rows, name) for rows in waiting]) for name in ("y", "counted"))
-        self.gamma = self.choice.gamma or self._median([rows.X for rows in waiting], y)
+    def _settle(self, first: Waiting, usable: np.ndarray, labels: np.ndarray) -> None:
+        rows = as_matrix(points(self._shown(first.X), self._kernel(1.0), np.float64))[usable]
+        ladder = kernels.is_ladder(self._kernel(1.0))
+        self.gamma = self.choice.gamma or (kernels.median_gamma(rows, labels) if ladder else 1.0)
         kernel, steps = self._ladder()
-        self.expansion = Expansion(kernel, steps, self.n_outputs, self._points(waiting[0].X), self.choice.device)
-        starting.settle_learners(self, [(self._points(rows.X), rows.y, rows.weight) for rows in waiting])
-        everyone, predicted = list(range(len(self.functions))), []
-        for rows in waiting:
-            predicted.append(np.empty((len(everyone), len(rows.y), self.n_outputs)))
-            self.learn_points(self._points(rows.X), *rows[1:], predicted[-1], everyone)
-        self.late = y, counted, np.concatenate(predicted, axis=1)
-
-    def _median(self, waiting: list[Any], targets: np.ndarray) -> float:
-        """gamma of the median rule; numbers count as two labels, those up to their median and those above."""
-        if not kernels.is_ladder(self._kernel(1.0)):
-            return 1.0
-        matrices = [as_matrix(points(self._shown(X), self._kernel(1.0), np.float64)) for X in waiting]
-        labels = targets > np.median(targets) if hasattr(self.functions[0].objective, "centre") else targets
-        return kernels.median_gamma(stacked(matrices), labels)
+        seen = self._points(first.X)
+        self.expansion = Expansion(kernel, steps, self.n_outputs, seen, self.choice.device)
+        starting.settle_learners(self, seen, first.y, first.weight)
 
     def _kernel(self, gamma: float) -> Any:
         return kernels.kernel_of(self.choice.name, gamma, self.choice.degree, self.choice.constant)
@@ -280,23 +239,13 @@ class Bank:
         exponents = np.array([function.exponent for function in self.functions])
         return self._kernel(self.gamma * 2.0 ** float(exponents.min())), exponents - exponents.min()
 
-    def _shown(self, X: Any) -> Any:
-        return X if self.view is None else looking.look(self.view, X, np.zeros(n_rows(X)))
-
     def _points(self, X: Any) -> Any:
         found = points(self._shown(X), self._kernel(1.0), np.float64 if self.choice.double else np.float32)
-        if self.expansion is not None and type(found) is not type(self.expansion.store):
-            raise ModelError("rows are dense where they were sparse at first, or sparse where dense; give them alike")
+        if self.expansion is not None and type(found) is not type(self.expansion.block):
+            raise ModelError(UNLIKE)
         return found
 
-    def predict(self, X: Any) -> np.ndarray:
-        """What each learner predicts of new rows, (M, n, K); NaN if there was nothing to learn yet."""
-        if self.expansion is None:
-            if not self.waiting:
-                return np.full((len(self.functions), n_rows(X), self.n_outputs), np.nan)
-            early = copy.deepcopy(self)  # settled on fewer rows than there will be; the bank itself goes on waiting
-            early.settle()
-            return early.predict(X)
+    def _predict(self, X: Any) -> np.ndarray:
         margins = self.margins(X)
         return np.array([self._answer(own, found) for own, found in zip(self.functions, margins, strict=True)])
 
@@ -305,6 +254,12 @@ class Bank:
         if self._read is None:
             self._read = self._coefficients()
         return np.clip(self.expansion.values(self._points(X), self._read), -CEILING, CEILING)
+
+    def reading(self, average: bool) -> Bank:
+        """The same functions, to be predicted with as averages or as they were last, until the bank learns again."""
+        other = copy.copy(self)
+        other.average, other._read = average, None
+        return other
 
     def _coefficients(self) -> tuple[np.ndarray, np.ndarray]:
         outputs = range(self.n_outputs)
@@ -324,18 +279,19 @@ class Bank:
 
     def begin_pass(self, busy: list[int]) -> None:
         """Let averages of some learners begin anew: those of a later pass are of better functions."""
-        self._read = None
-        self.settle()
+        super().begin_pass(busy)
         own = [self.functions[m] for m in busy]
-        self.expansion.restart_averages(busy, np.array([function.average.clocks for function in own]))
+        if self.settled:
+            self.expansion.restart_averages(busy, np.array([function.average.clocks for function in own]))
         for function in own:
-            if hasattr(function.state, "norms") and np.isnan(function.record.norms).any():
+            if hasattr(function.state, "norms") and (function.record.norms < 0.0).any():
                 function.record.norms[:] = function.state.norms
             function.average.shares[()] = function.average.rounds[()] = 0.0
 
     def recalibrate(self, X: Any, codes: np.ndarray, weight: np.ndarray, chosen: list[int]) -> None:
-        """Find the log-odds of some learners' margins from rows that are never learned."""
         self.settle()
+        if not self.settled:
+            return
         margins = self.margins(X)
         for m in chosen:
             own = self.functions[m]
@@ -354,9 +310,7 @@ class Bank:
             self.expansion.move(device)
 
     def keep(self, stays: list[int]) -> None:
-        """Let go of all learners but some."""
-        self._read = None
-        self.functions = [self.functions[m] for m in stays]
+        super().keep(stays)
         if self.expansion is not None:
             self.expansion.keep(stays, *self._ladder())
 
@@ -366,60 +320,40 @@ class Bank:
         Where one margin becomes one of each class, it was that of class 1; and minus that of class 0, if each class is
         learned against all others.
         """
-        self._read = None
+        super().grow(objective, before, n_outputs, n_classes)
         placed = np.eye(n_outputs, before)
         if before == 1 < n_outputs:
             placed[:2, 0] = -1.0 if isinstance(objective, OneAgainstAll) else 0.0, 1.0
-            self.waiting = [rows._replace(y=np.where(rows.y > 0, 1.0, 0.0)) for rows in self.waiting]
-        self.n_outputs = n_outputs
         for function in self.functions:
             known = function.state, function.average, function.record
             function.state, function.average, function.record = (spread(state, np.abs(placed)) for state in known)
-            function.objective = contract.heeded(function.state, objective)
+            heeded = contract.heeded(function.state, objective)
+            function.objective = heeded._replace(steepest=max(heeded.steepest, function.objective.steepest))
             if function.calibration is not None:
                 function.calibration = calibration.grown(function.calibration, n_classes)
         if self.expansion is not None:
             self.expansion.grow(placed)
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header from which :meth:`restore` makes the same bank."""
-        arrays: dict[str, np.ndarray] = {}
-        header: dict[str, Any] = {"gamma": self.gamma, "settled": self.expansion is not None, "functions": []}
+        arrays, header = super().save_state(n_features)
+        header |= {"functions": [], "rows": self.rows, "switched": self.switched}
         for m, function in enumerate(self.functions):
             own, scalars = function.flat()
             arrays |= {f"{m}.{name}": array for name, array in own.items()}
             objective = {name: value for name, value in function.objective._asdict().items() if name != "loss"}
             header["functions"].append({"scalars": scalars, "objective": objective})
-        if self.view is not None:
-            arrays |= flatten("view", self.view, n_features)[0]
         if self.expansion is not None:
             arrays |= {f"expansion.{name}": array for name, array in self.expansion.save_state().items()}
-        header["waiting"] = [type(rows.X).__name__ for rows in self.waiting]
-        for i, rows in enumerate(self.waiting):
-            arrays |= {f"waiting{i}.{name}": getattr(rows, name) for name in ("y", "weight", "counted")}
-            arrays |= {f"waiting{i}.X.{name}": np.asarray(value) for name, value in rows.X._asdict().items()}
         return arrays, header
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Become the bank that :meth:`save_state` wrote down."""
-        self.gamma = header["gamma"]
+        super().restore(arrays, header)
         for m, (function, saved) in enumerate(zip(self.functions, header["functions"], strict=True)):
-            function.fill(
-                {name.removeprefix(f"{m}."): a for name, a in arrays.items() if name.startswith(f"{m}.")}, saved
-            )
-        for i, kind in enumerate(header["waiting"]):
-            prefix = f"waiting{i}.X."
-            fields = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
-            others = (arrays[f"waiting{i}.{name}"] for name in ("y", "weight", "counted"))
-            self.waiting.append(Waiting(rebuilt(kind, fields), *others))
+            function.fill(under(f"{m}.", arrays), saved)
+        self.rows, self.switched = header["rows"], header["switched"]
         if header["settled"]:
-            if self.view_name != "raw":
-                n_columns = len(
-                    arrays[next(name for name in arrays if name.startswith("view.") and name.endswith("centres"))]
-                )
-                self.view = filled("view", views.ALL[self.view_name].create(n_columns), arrays, {})
-            own = {name.removeprefix("expansion."): a for name, a in arrays.items() if name.startswith("expansion.")}
-            self.expansion = Expansion.restore(*self._ladder(), own, self.choice.device)
+            kind = Expansion if self.switched is None else FeatureExpansion
+            self.expansion = kind.restore(*self._ladder(), under("expansion.", arrays), self.choice.device)
 
 
 def spread(state: Any, placed: np.ndarray) -> Any:
@@ -430,15 +364,3 @@ def spread(state: Any, placed: np.ndarray) -> Any:
 def like_margins(log_odds: np.ndarray, n_outputs: int) -> np.ndarray:
     """Log-odds (n, classes) in the shape of margins (n, K)."""
     return log_odds[:, 1:2] - log_odds[:, :1] if n_outputs == 1 else log_odds
-
-
-def stacked(matrices: list[Any]) -> Any:
-    """Matrices, dense or sparse, below each other."""
-    if all(isinstance(matrix, np.ndarray) for matrix in matrices):
-        return np.concatenate(matrices)
-    from scipy.sparse import vstack
-
-    width = max(matrix.shape[1] for matrix in matrices)
-    for matrix in matrices:
-        matrix.resize((matrix.shape[0], width))
-    return vstack(matrices, format="csr")

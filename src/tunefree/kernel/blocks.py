@@ -8,7 +8,6 @@ with the coefficients, while the numbers are still in the first cache.
 from __future__ import annotations
 
 import os
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from tunefree import compiled, threads
 from tunefree.kernel.kernels import in_compiled_code, similarity
 from tunefree.kernel.points import BLOCK, TILE, cut, pairs
+from tunefree.learners.contract import power_below
 
 CHUNK = 256  # kernel values kept in the first cache
 PAIRS_A_ROW = 2048  # so many kernel values take as long as a row of a linear learner, which is what threads go by
@@ -58,7 +58,7 @@ def evaluate(kernel: Any, steps: np.ndarray, block: Any, rows: tuple[int, int], 
             weigh(compact, *rungs, numbers, block.norms, tile.norms, coefficients[:, :, start:stop], *rows, found[t])
 
     stride = min(os.cpu_count() or 1, n_tiles)
-    with _one_thread_each():
+    with threads.one_for_products():
         threads.each(of_tiles, [(first, stride) for first in range(stride)], (rows[1] - rows[0]) * n // PAIRS_A_ROW)
     return found.sum(axis=0)
 
@@ -82,13 +82,15 @@ def weigh(kernel, order, starts, numbers, norms, store_norms, coefficients, firs
     nothing = norms.dtype.type(0)
     tiny = norms.dtype.type(TINY)
     values = np.empty(CHUNK, norms.dtype)
-    scaled = np.empty((n_functions, n_outputs, CHUNK), norms.dtype)
+    scaled, units = np.empty((n_functions, n_outputs, CHUNK), norms.dtype), np.empty((n_functions, n_outputs))
     for start in range(0, n, CHUNK):
         width = min(CHUNK, n - start)
         for m in range(n_functions):
             for k in range(n_outputs):
+                unit = unit_of(coefficients[m, k, start : start + width])
+                units[m, k] = unit
                 for i in range(width):
-                    scaled[m, k, i] = coefficients[m, k, start + i]
+                    scaled[m, k, i] = coefficients[m, k, start + i] / unit
         others = store_norms[start : start + width]
         for b in range(first, stop):
             row, own = numbers[b, start : start + width], norms[b]
@@ -100,16 +102,25 @@ def weigh(kernel, order, starts, numbers, norms, store_norms, coefficients, firs
                         total = nothing
                         for i in range(width):
                             total += scaled[m, k, i] * values[i]
-                        found[b, m, k] += total
+                        found[b, m, k] += total * units[m, k]
                 if step + 2 < len(starts):
                     for i in range(width):
                         values[i] = values[i] * values[i] if values[i] > tiny else nothing
 
 
+@compiled.inline
+def unit_of(coefficients):
+    """The power of two next below the largest, in units of which single precision holds them all; 1 if all are 0."""
+    largest = 0.0
+    for i in range(len(coefficients)):
+        largest = max(largest, abs(coefficients[i]))
+    return power_below(largest) if largest > 1e-300 else 1.0
+
+
 def ladder(kernel: Any, n_steps: int, block: Any) -> np.ndarray:
     """Kernel values (S, BLOCK, BLOCK) of a block's points among themselves at every step, in double precision."""
     compact = in_compiled_code(kernel, np.float64)
-    with _one_thread_each():
+    with threads.one_for_products():
         numbers = pairs(block, block, kernel).astype(np.float64)
     values = np.empty((n_steps, BLOCK, BLOCK))
     climb(compact, numbers, block.norms.astype(np.float64), values)
@@ -124,15 +135,3 @@ def climb(kernel, numbers, norms, values):
             for step in range(len(values)):
                 values[step, b, i] = value
                 value = value * value if value > TINY else 0.0
-
-
-@cache
-def _libraries() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-def _one_thread_each() -> Any:
-    """Products are made in our own threads, each by one: how they are cut never depends on the number of threads."""
-    return _libraries().limit(limits=1, user_api="blas")

@@ -35,7 +35,7 @@ def certificate_of(function: Any) -> Certificate | None:
     record = function.record
     if not (hasattr(function.state, "norms") and lipschitz < math.inf) or record.rounds[()] == 0.0:
         return None
-    norms = record.norms if np.isfinite(record.norms).all() else function.state.norms
+    norms = record.norms if (record.norms >= 0.0).all() else function.state.norms
     pull = lipschitz * math.sqrt(float(norms.sum()))
     return Certificate(
         loss=float(record.loss[()]),

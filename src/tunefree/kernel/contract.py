@@ -85,13 +85,13 @@ class Record(NamedTuple):
     squares: np.ndarray  # () sum of h |s|^2 / (2 smoothness)
     weight: np.ndarray  # () sum of h
     rounds: np.ndarray  # ()
-    norms: np.ndarray  # (K,) squared norms of the sums of slopes when the pass was over; not a number before
+    norms: np.ndarray  # (K,) squared norms of the sums of slopes when the pass was over; -1 before
 
     @classmethod
     def create(cls, n_outputs: int) -> Record:
         """Of no rows."""
         loss, inner, squares, weight, rounds = (np.zeros(()) for _ in range(5))
-        return cls(loss, inner, squares, weight, rounds, np.full(n_outputs, np.nan))
+        return cls(loss, inner, squares, weight, rounds, np.full(n_outputs, -1.0))
 
 
 class Average(NamedTuple):
@@ -127,8 +127,8 @@ def learn_rows(
         before = objective
         if weight[i] > 0.0:
             objective = differentiate(objective, y[i], weight[i], margins, gradient, curvature)
-            part = share(state) * weight[i] * (1.0 + average.growth * average.rounds[()])
-            average.shares[()] += part
+            part = bounded(share(state) * weight[i] * (1.0 + average.growth * average.rounds[()]))
+            average.shares[()] = bounded(average.shares[()] + part)
             average.rounds[()] += 1.0
             for k in range(n_outputs):
                 average.clocks[k] = bounded(average.clocks[k] + factor(state, k) * part)

@@ -16,6 +16,8 @@ from tunefree.kernel import blocks
 from tunefree.kernel.engine import Coming, Functions, OnProcessor, engine_of
 from tunefree.kernel.points import BLOCK, TILE, cut, joined, keys, like_those_of, nothing, packed, size, unpacked
 
+NOT_FINITE = "a kernel value is not a finite number; scale the features, or choose another kernel"
+
 
 class Expansion:
     """Support points, the open block, and the coefficients of M functions with K outputs.
@@ -53,6 +55,11 @@ class Expansion:
     def n_outputs(self) -> int:
         return self.coefficients.shape[1]
 
+    @property
+    def n_support(self) -> int:
+        """Rows that the functions are made of."""
+        return self.n + self.filled
+
     def open(self, more: Any, which: np.ndarray, busy: list[int]) -> tuple[np.ndarray, np.ndarray]:
         """Put rows into the open block, which has room for them.
 
@@ -76,13 +83,15 @@ class Expansion:
         known = np.zeros((BLOCK, self.n_functions, self.n_outputs))
         coming = Coming(block, (first, self.filled), more, int(which[0]))
         known[:, busy] = self.engine.known(self._functions(self.coefficients), busy, coming)
+        if not np.isfinite(known).all():
+            raise ModelError(NOT_FINITE)
         values = blocks.ladder(self.kernel, int(self.steps.max()) + 1, block)
         self._check(values[:, first : self.filled, : self.filled])
         return known, values
 
     def _check(self, values: np.ndarray) -> None:
         if not np.isfinite(np.tril(values[0], values.shape[2] - values.shape[1])).all():
-            raise ModelError("a kernel value is not a finite number; scale the features, or choose another kernel")
+            raise ModelError(NOT_FINITE)
         own = np.diagonal(values, values.shape[2] - values.shape[1], axis1=1, axis2=2)
         if (own < 0.0).any():
             raise ModelError("k(x, x) is negative for some row: that is no kernel; check the matrix or function given")

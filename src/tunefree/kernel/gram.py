@@ -8,16 +8,13 @@ number of threads changes no bit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from sklearn.metrics.pairwise import manhattan_distances
-from threadpoolctl import threadpool_limits
 
-from tunefree.threads import FEW, each
+from tunefree.threads import FEW, each, one_for_products
 
 MOST = {np.dtype(np.float32): 1e30, np.dtype(np.float64): 1e250}  # of a polynomial: sums of such are numbers
 BLOCK = 1024  # rows of a tile: 4 MiB in float32
@@ -30,13 +27,6 @@ class Kernel(NamedTuple):
     gamma: float = 1.0
     degree: int = 3
     coef0: float = 1.0
-
-
-@contextmanager
-def one_thread_a_product() -> Iterator[None]:
-    """Leave threads to this module: a product that BLAS splits by itself has other last bits for other machines."""
-    with threadpool_limits(1, "blas"):
-        yield
 
 
 def tile(kernel: Kernel, left: Any, right: Any) -> np.ndarray:
@@ -151,7 +141,7 @@ def expand(kernel: Kernel, support: Any, coefficients: np.ndarray, rows: Any) ->
     if not len(used) or not rows.shape[0]:
         return np.zeros((rows.shape[0], coefficients.shape[1]))
     beside = Gram(kernel, support[used], rows, 0)
-    with one_thread_a_product():
+    with one_for_products():
         return beside.times_held(coefficients[used])
 
 

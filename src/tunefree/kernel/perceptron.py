@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.kernel.contract import begin_round, coefficient, factor
+from tunefree.learners.contract import bounded
 
 
 class KernelPerceptron(NamedTuple):
@@ -40,4 +41,4 @@ def factor_perceptron(state, k):
 @coefficient.register(KernelPerceptron)
 def coefficient_perceptron(state, k, gradient, value, own):
     label = -math.copysign(1.0, gradient)
-    return label * state.weight[()] if gradient != 0.0 and label * value <= 0.0 else 0.0
+    return bounded(label * state.weight[()]) if gradient != 0.0 and label * value <= 0.0 else 0.0

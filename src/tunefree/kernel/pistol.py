@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.kernel.contract import begin_round, coefficient, factor
-from tunefree.learners.contract import CEILING, LARGEST, LOG_CEILING
+from tunefree.learners.contract import CEILING, LARGEST, LOG_CEILING, bounded
 
 
 class KernelPiSTOL(NamedTuple):
@@ -69,4 +69,4 @@ def coefficient_pistol(state, k, gradient, value, own):
     change = gradient * (gradient * own - 2.0 * value)
     state.norms[k] = min(max(state.norms[k] + change, 0.0), LARGEST)
     state.slopes[k] = min(state.slopes[k] + abs(gradient) * math.sqrt(own), CEILING)
-    return -gradient
+    return bounded(-gradient)

@@ -15,7 +15,7 @@ from tunefree import compiled
 from tunefree.errors import ModelError
 from tunefree.generic import generic
 from tunefree.kernel.kernels import Gaussian, Given, Laplacian, Polynomial, in_compiled_code
-from tunefree.rows import Dense, Sparse, Table, parts
+from tunefree.rows import Dense, Sparse, Table, dense, parts, sparse
 
 BLOCK = 128  # rows whose kernel values are computed together
 TILE = 1024  # points of the support whose kernel values are computed together
@@ -55,9 +55,7 @@ def points_of_sparse(X, kernel, dtype):
 
 @points.register(Table)
 def points_of_table(X, kernel, dtype):
-    """Numbers alone are an array; beside codes and words they are entries like these."""
-    if X.codes.shape[1] == 0 and len(X.values) == 0:
-        return full(X.numbers, kernel, dtype)
+    """Numbers are entries like codes and words, even without any: those may come with later rows."""
     n, given = len(X.numbers), parts(X)
     counts = np.diff(given.pointers)
     owners = [np.repeat(np.arange(n), width) for width in (X.numbers.shape[1], X.codes.shape[1])]
@@ -79,8 +77,9 @@ def full(values: np.ndarray, kernel: Any, dtype: Any) -> Full:
 def scattered(pointers: Any, features: Any, values: Any, kernel: Any, dtype: Any) -> Scattered:
     """Compressed sparse rows as points."""
     pointers, values = np.ascontiguousarray(pointers, np.int64), np.ascontiguousarray(values, dtype)
-    sums = np.concatenate([[0.0], np.cumsum(size_of(kernel, values), dtype=np.float64)])
-    return Scattered(pointers, np.ascontiguousarray(features, np.int32), values, np.diff(sums[pointers]).astype(dtype))
+    owner, n = np.repeat(np.arange(len(pointers) - 1), np.diff(pointers)), len(pointers) - 1
+    norms = np.bincount(owner, size_of(kernel, values), n)  # row by row: a row's norm does not depend on the others
+    return Scattered(pointers, np.ascontiguousarray(features, np.int32), values, norms.astype(dtype))
 
 
 @generic
@@ -191,7 +190,27 @@ def as_matrix_full(store):
 def as_matrix_scattered(store):
     from scipy.sparse import csr_array
 
-    return csr_array((store.values, store.features, store.pointers))
+    shape = (size(store), 1 + int(store.features.max(initial=0)))
+    return csr_array((store.values, store.features, store.pointers), shape)
+
+
+@generic
+def as_rows(store: Any) -> Any:
+    """The points as rows without a constant."""
+    raise TypeError(f"{type(store).__name__} holds no points")
+
+
+@as_rows.register(Full)
+def as_rows_full(store):
+    return dense(store.values, intercept=False)
+
+
+@as_rows.register(Scattered)
+def as_rows_scattered(store):
+    first, last = store.pointers[0], store.pointers[size(store)]
+    return sparse(
+        store.pointers[: size(store) + 1] - first, store.features[first:last], store.values[first:last], False
+    )
 
 
 def size(store: Any) -> int:
@@ -248,7 +267,7 @@ def keys(store: Any, n: int) -> list[bytes]:
 @keys.register(Full)
 def keys_full(store, n):
     width = store.values.shape[1] * store.values.itemsize
-    data = store.values[:n].tobytes()
+    data = (store.values[:n] + 0).tobytes()  # -0.0 becomes 0.0
     return [data[i * width : (i + 1) * width] for i in range(n)]
 
 

@@ -21,26 +21,24 @@ from tunefree.learners.contract import CEILING
 TRIED = 1000  # rows on which candidates are tried
 FIRST_RATES = tuple(4.0**exponent for exponent in range(-3, 4))  # over the largest k(x, x)
 
-Batch = tuple[Any, np.ndarray, np.ndarray]  # points, targets, weights
 
-
-def settle_learners(bank: Any, batches: list[Batch]) -> None:
+def settle_learners(bank: Any, rows: Any, y: np.ndarray, weight: np.ndarray) -> None:
     """Tell the learners of a bank how large k(x, x) is, and find the offsets of those that ask for it.
 
     Parameters
     ----------
     bank : Bank
         With an expansion that has seen nothing.
-    batches : list
+    rows, y, weight : points, (n,) arrays
         The first rows.
     """
     kernel = bank.expansion.kernel
-    largest = max(largest_own(kernel, rows) for rows, _, _ in batches)
+    largest = largest_own(kernel, rows)
     for function in bank.functions:
         function.state = contract.settled(function.state, function.objective, largest, bank.average)
     asking = [m for m, function in enumerate(bank.functions) if getattr(function.state, "offset", 0.0) < 0.0]
     if asking:
-        _tune(bank, batches, asking, largest)
+        _tune(bank, rows, y, weight, asking, largest)
 
 
 def largest_own(kernel: Any, rows: Any) -> float:
@@ -75,22 +73,20 @@ def offsets(penalty: float, largest: float) -> list[float]:
     return sorted(min(offset, CEILING) for offset in found)
 
 
-def _tune(bank: Any, batches: list[Batch], asking: list[int], largest: float) -> None:
+def _tune(bank: Any, rows: Any, y: np.ndarray, weight: np.ndarray, asking: list[int], largest: float) -> None:
     candidates = [(m, offset) for m in asking for offset in offsets(float(bank.functions[m].state.penalty), largest)]
     trial = copy.copy(bank)
+    trial.max_support = None
     trial.functions = [copy.deepcopy(bank.functions[m]) for m, _ in candidates]
     for function, (_, offset) in zip(trial.functions, candidates, strict=True):
         function.state = function.state._replace(offset=offset)
     steps = bank.expansion.steps[[m for m, _ in candidates]]
-    trial.expansion = Expansion(bank.expansion.kernel, steps, bank.n_outputs, batches[0][0])
-    left = TRIED
-    for rows, y, weight in batches:
-        some = slice(0, min(left, len(y)))
-        left -= some.stop
-        predictions = np.empty((len(candidates), some.stop, bank.n_outputs))
-        trial.learn_points(
-            cut(rows, 0, some.stop), y[some], weight[some], weight[some], predictions, list(range(len(candidates)))
-        )
+    trial.expansion = Expansion(bank.expansion.kernel, steps, bank.n_outputs, rows)
+    some = slice(0, min(TRIED, len(y)))
+    predictions = np.empty((len(candidates), some.stop, bank.n_outputs))
+    trial.learn_points(
+        cut(rows, 0, some.stop), y[some], weight[some], weight[some], predictions, list(range(len(candidates)))
+    )
     suffered = [float(function.record.loss[()]) for function in trial.functions]
     for asked in asking:
         best = min((loss, offset) for loss, (m, offset) in zip(suffered, candidates, strict=True) if m == asked)

@@ -23,12 +23,12 @@ import numpy as np
 
 from tunefree.growth import growth
 from tunefree.kernel.empirical import respond, suffer_rows, visit
-from tunefree.kernel.gram import one_thread_a_product
 from tunefree.kernel.spaces import largest_eigenvalue
 from tunefree.losses import finite
 from tunefree.objectives import smoothness
 from tunefree.targets import chosen
 from tunefree.theory.early_stopping import gradient_bound, largest_step
+from tunefree.threads import one_for_products
 
 TRIAL, RUNGS = 20, 6  # iterations with each of so many steps, where steps are tried
 AT_A_TIME = 256  # rows of which a pass of single steps takes the inner products together
@@ -147,7 +147,7 @@ class Descent:
 
     def run(self, iterations: int) -> None:
         """Go on until f_t is recorded for t = 1 .. iterations."""
-        with one_thread_a_product():
+        with one_for_products():
             while len(self._records) < iterations:
                 if self._look is not None:
                     self._advance(self._look)
@@ -193,7 +193,7 @@ class Descent:
     def _at(self, t: int) -> Iterate:
         self._check(t)
         iterate = self._kept[(t - 1) // self._stride * self._stride + 1]
-        with one_thread_a_product():
+        with one_for_products():
             while iterate.t < t:
                 iterate = self._next(iterate, self._look_at(iterate.coefficients, held=False))
         return iterate
@@ -364,7 +364,7 @@ def step_size(problem: Problem, loss: Any, theta: float, rule: str, bound: float
     sizes = problem.space.squared_sizes()
     if rule == "theory":
         return largest_step(loss, theta, math.sqrt(sizes.max()), bound, problem.n_outputs)
-    with one_thread_a_product():
+    with one_for_products():
         size = _size_of_rows(problem, sizes, order, loss.lipschitz < math.inf)
     if not size > 0.0:
         return 1.0  # all rows are 0: nothing moves

@@ -20,7 +20,11 @@ MODULES = {
     "scinol-fig2": "scinol_fig2",
     "scinol-fig4": "scinol_fig4",
     "pistol-fig2": "pistol_fig2",
+    "pistol-fig3": "pistol_fig3",
     "sgd-fig1": "sgd_fig1",
+    "sgd-fig2": "sgd_fig2",
+    "path-fig1": "path_fig1",
+    "path-fig2": "path_fig2",
 }
 
 

@@ -62,6 +62,20 @@ ALL = {
     )
 }
 
+# Of Orabona 2014, Appendix C; with Covertype (see :mod:`tunefree.reproduce.matrices`).
+OTHERS = {
+    data.name: data
+    for data in (
+        DataSet("a9a", "a9a.parquet", "y", "LIBSVM data sets, a9a: columns f1 to f123 of 0 and 1, and split"),
+        DataSet(
+            "20 Newsgroups",
+            "newsgroups20_bydate.parquet",
+            "news20_binary",
+            "20 Newsgroups, bydate: a column text, and the posts' binary label",
+        ),
+    )
+}
+
 
 class Prepared(NamedTuple):
     """Rows ready to be learned."""
@@ -89,7 +103,7 @@ def locate(name: str, folder: Path | None) -> Path:
     Parameters
     ----------
     name : str
-        A name in ``ALL``.
+        A name in ``ALL`` or ``OTHERS``.
     folder : Path, optional
         Where data files are; by default what the environment variable ``TUNEFREE_DATA`` names.
 
@@ -98,7 +112,7 @@ def locate(name: str, folder: Path | None) -> Path:
     DataError
         If there is no such folder or file, saying what is needed and where it can be had.
     """
-    data = ALL[name]
+    data = (ALL | OTHERS)[name]
     needed = f"a file {data.file} ({data.origin}; Parquet, original column names, target {data.target})"
     if folder is None and VARIABLE in os.environ:
         folder = Path(os.environ[VARIABLE])

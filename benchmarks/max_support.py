@@ -1,0 +1,48 @@
+"""Kernel PiSTOL in bounded memory: test errors, bytes and time for bounds on the support and numbers of features.
+
+Two classes of each set as in ``kernel_features.py``, one pass, every width of the ladder at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from unittest.mock import patch
+
+import numpy as np
+from kernel_features import data_of
+
+from tunefree import rows
+from tunefree.kernel import feature_expansion
+from tunefree.kernel.bank import Choice
+from tunefree.model import Model
+from tunefree.targets import Labels
+
+BOUNDS = ((None, 0), (1024, 1024), (1024, 4096), (4096, 1024), (4096, 4096), (4096, 16384))  # points, features
+
+
+def main() -> None:
+    """Print a row for each set and bound."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sets", default="letter_recognition,adult")
+    print("| set | max_support | features | error | switched after | MB | seconds |\n|---|---|---|---|---|---|---|")
+    for name in parser.parse_args().sets.split(","):
+        data = data_of(name)
+        y, y_test = ((signs > 0).astype(np.int64) for signs in (data.y, data.y_test))
+        for bound, n_features in BOUNDS:
+            choice, started = Choice(max_support=bound), time.perf_counter()
+            model = Model(
+                "classification", "kernel-pistol", "smoothed-hinge", True, {"growth": 1.0}, "steady", [0, 1],
+                data.X.shape[1] + 1, choice,
+            )  # fmt: skip
+            with patch.object(feature_expansion, "affordable", lambda _, n=n_features: n):
+                model.learn(rows.dense(data.X), Labels([0, 1], y), np.ones(len(y)))
+            seconds = time.perf_counter() - started
+            wrong = model.errors(Labels([0, 1], y_test), model.predict(rows.dense(data.X_test))).mean()
+            size = sum(array.nbytes for array in model.save_state()[0].values()) / 1e6
+            cells = name, bound, n_features, f"{100 * wrong:.2f}", model.switched, f"{size:.1f}", f"{seconds:.0f}"
+            print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,220 @@
+"""Functions of a kernel's space that go on in random Fourier features once they are sums over too many points.
+
+sum_i c_i k_m(x_i, .) has the weights sum_i c_i phi_m(x_i) (:mod:`tunefree.kernel.fourier`), and so has the sum of the
+lags that averages need. From there on a row adds its coefficient times its features, in memory that does not grow, and
+the learner goes on as the very same algorithm with the kernel phi_m(x) phi_m(z): what predictions change by when it
+does is the error of that approximation alone. At any row the mean of its square, over draws of h directions, is at most
+||f||^2 / h: it is the error of a mean of h numbers, none larger than |sum_i c_i exp(i w x_i)|, whose square is
+||f||^2 on average. All widths share one set of directions. The Gaussian kernel's are normal; the numbers of the
+Laplacian's follow Cauchy's law (Rahimi, Recht 2007, Figure 1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tunefree.errors import ModelError
+from tunefree.generic import generic
+from tunefree.kernel import fourier
+from tunefree.kernel.expansion import Expansion
+from tunefree.kernel.fourier import Fourier
+from tunefree.kernel.kernels import Gaussian, Laplacian
+from tunefree.kernel.points import BLOCK, as_rows, cut, joined, nothing, packed, size, unpacked
+from tunefree.kernel.projection import TILE as DIRECTIONS
+from tunefree.rows import reach
+from tunefree.threads import one_for_products
+
+SWITCHED = "after {:,} rows kernel learners have more than max_support points and go on in random Fourier features"
+LEAST, MOST = 2**12, 2**14  # features: fewer lose much and save little, more are slow
+
+
+@generic
+def law(kernel: Any) -> str:
+    """The law of the directions for a kernel."""
+    raise ModelError(
+        f"max_support goes on in random Fourier features, which the kernel {type(kernel).__name__.lower()} has not; "
+        "choose the kernel rbf or laplacian, or no max_support"
+    )
+
+
+@law.register(Gaussian)
+def law_gaussian(kernel):
+    return "normal"
+
+
+@law.register(Laplacian)
+def law_laplacian(kernel):
+    return "cauchy"
+
+
+@generic
+def speed(kernel: Any) -> float:
+    """What directions of that law are multiplied by."""
+    raise TypeError(f"{type(kernel).__name__} has no Fourier features")
+
+
+@speed.register(Gaussian)
+def speed_gaussian(kernel):
+    return math.sqrt(2.0 * kernel.gamma)
+
+
+@speed.register(Laplacian)
+def speed_laplacian(kernel):
+    return kernel.gamma
+
+
+def check(kernel: Any, max_support: int) -> None:
+    """Whether functions with this kernel can go on in features beyond so many points."""
+    law(kernel)
+    if max_support < 1:
+        raise ModelError(f"max_support must be a whole number above 0, or None, not {max_support}")
+
+
+def affordable(max_support: int) -> int:
+    """Features that take about the memory of so many points, but not so few that much is lost.
+
+    A point of d numbers in single precision, with two coefficients for each function and output, takes as much as a
+    feature: half a direction of d numbers in double precision, and two weights.
+
+    Examples
+    --------
+    >>> affordable(100), affordable(5000), affordable(10**6)
+    (4096, 5120, 16384)
+    """
+    pair = 2 * DIRECTIONS
+    return min(max(-(-max_support // pair) * pair, LEAST), MOST)
+
+
+class FeatureExpansion(Expansion):
+    """Weights of features in the place of coefficients of support points; the open block is as before.
+
+    Parameters
+    ----------
+    kernel, steps, n_outputs, like
+        See :class:`tunefree.kernel.expansion.Expansion`.
+    n_features : int
+        A multiple of twice the directions in a tile.
+    """
+
+    def __init__(self, kernel: Any, steps: np.ndarray, n_outputs: int, like: Any, n_features: int) -> None:
+        super().__init__(kernel, steps, n_outputs, like)
+        self.n = n_features
+        shape = (self.n_functions, n_outputs, n_features)
+        self.coefficients, self.lags = np.zeros(shape), np.zeros(shape)
+        self.directions = Fourier.create(1, n_features // 2, law=law(kernel))
+        self.angles = np.zeros((BLOCK, n_features // 2))  # of the open block
+
+    @classmethod
+    def of(cls, expansion: Expansion, n_features: int) -> FeatureExpansion:
+        """The same functions, whose open block is empty, in features."""
+        made = cls(expansion.kernel, expansion.steps, expansion.n_outputs, expansion.block, n_features)
+        for start in range(0, expansion.n, BLOCK):
+            stop = min(start + BLOCK, expansion.n)
+            angles = made._angles(expansion.store, np.arange(start, stop))
+            made._add(angles, expansion.coefficients[:, :, start:stop], expansion.lags[:, :, start:stop])
+        return made
+
+    @property
+    def n_support(self) -> int:
+        return self.filled
+
+    def open(self, more: Any, which: np.ndarray, busy: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        first, self.filled = self.filled, self.filled + len(which)
+        self.block = joined(self.block, first, more, which)
+        self.angles[first : self.filled] = self._angles(more, which)[: len(which)]
+        known = np.zeros((BLOCK, self.n_functions, self.n_outputs))
+        values = np.zeros((int(self.steps.max()) + 1, BLOCK, BLOCK))
+        for step, functions in self._by_width(busy):
+            features = self._features(self.angles, step)
+            with one_for_products():
+                values[step] = features @ features.T
+                for m in functions:
+                    known[:, m] = features @ self.coefficients[m].T
+        return known, values
+
+    def close(self) -> None:
+        """Add what the rows of the open block have learned to the weights."""
+        self._add(self.angles[: self.filled], self.open_coefficients, self.open_lags)
+        self.open_coefficients[:], self.open_lags[:], self.angles[:] = 0.0, 0.0, 0.0
+        self.block, self.filled = joined(nothing(self.block, None), 0, self.block, np.arange(0)), 0
+
+    def _add(self, angles: np.ndarray, coefficients: np.ndarray, lags: np.ndarray) -> None:
+        for step, functions in self._by_width(range(self.n_functions)):
+            features = self._features(angles, step)
+            with one_for_products():
+                for m in functions:
+                    self.coefficients[m] += coefficients[m, :, : len(angles)] @ features
+                    self.lags[m] += lags[m, :, : len(angles)] @ features
+
+    def _angles(self, points: Any, which: np.ndarray) -> np.ndarray:
+        """Products of some points with the directions."""
+        rows = as_rows(cut(joined(nothing(points, self.kernel), 0, points, which), 0, len(which)))
+        self.directions = fourier.grown(self.directions, reach(rows))
+        return fourier.angles(self.directions, rows)
+
+    def _by_width(self, chosen: Iterable[int]) -> list[tuple[int, list[int]]]:
+        """Some of the functions, those together that share a step of the ladder."""
+        found: dict[int, list[int]] = {}
+        for m in chosen:
+            found.setdefault(int(self.steps[m]), []).append(m)
+        return list(found.items())
+
+    def _features(self, angles: np.ndarray, step: int) -> np.ndarray:
+        """Features (n, D) of which the products are nearly the kernel at a step of the ladder."""
+        kernel = self.kernel._replace(gamma=self.kernel.gamma * 2.0**step)
+        features = np.empty((len(angles), 2 * angles.shape[1]))
+        fourier.turn(angles, speed(kernel), 1.0 / math.sqrt(angles.shape[1]), features)
+        return features
+
+    def values(self, rows: Any, coefficients: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        found = np.zeros((self.n_functions, size(rows), self.n_outputs))
+        weights = coefficients[0].copy()
+        widths = self._by_width(range(self.n_functions))
+        for step, functions in widths:
+            features = self._features(self.angles, step)
+            with one_for_products():
+                for m in functions:
+                    weights[m] += coefficients[1][m] @ features
+        angles = np.zeros_like(self.angles)
+        for start in range(0, size(rows), BLOCK):
+            which = np.arange(start, min(start + BLOCK, size(rows)))
+            angles[: len(which)] = self._angles(rows, which)
+            for step, functions in widths:
+                features = self._features(angles, step)
+                with one_for_products():
+                    for m in functions:
+                        found[m, which] = (features @ weights[m].T)[: len(which)]
+        return found
+
+    def compact(self) -> None:
+        """There are no points to drop."""
+
+    def save_state(self) -> dict[str, np.ndarray]:
+        """Arrays from which :meth:`restore` makes the same functions; directions are made anew."""
+        arrays = {f"open.{name}": value for name, value in packed(self.block, self.filled).items()}
+        arrays |= {"coefficients": self.coefficients, "lags": self.lags}
+        arrays |= {
+            f"open_{name}": getattr(self, f"open_{name}")[:, :, : self.filled] for name in ("coefficients", "lags")
+        }
+        return arrays
+
+    @classmethod
+    def restore(
+        cls, kernel: Any, steps: np.ndarray, arrays: dict[str, np.ndarray], device: str | None = None
+    ) -> FeatureExpansion:
+        """The functions that :meth:`save_state` wrote down; features are always computed on the processor."""
+        block = unpacked(arrays, "open.")
+        n_outputs, n_features = arrays["coefficients"].shape[1:]
+        made = cls(kernel, steps, n_outputs, block, n_features)
+        made.filled = size(block)
+        made.block = joined(made.block, 0, block, np.arange(made.filled))
+        if made.filled:
+            made.angles[: made.filled] = made._angles(block, np.arange(made.filled))
+        for name in ("coefficients", "lags"):
+            getattr(made, name)[:] = arrays[name]
+            getattr(made, f"open_{name}")[:, :, : made.filled] = arrays[f"open_{name}"]
+        return made

@@ -1,0 +1,146 @@
+"""Errors along the subgradient method's path, as the two figures of Lin, Rosasco, Zhou 2016 draw them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.kernel.gram import Kernel
+from tunefree.kernel.spaces import KernelSpace
+from tunefree.kernel.subgradient import Descent, Problem, Rows, Schedule, wrong_classes
+from tunefree.losses import Hinge
+from tunefree.objectives import Binary
+from tunefree.reproduce import drawing
+from tunefree.threads import one_for_products
+
+KEPT = 2**29  # bytes of a Gram matrix that may be kept
+ITERATES = 2**24  # bytes of iterates that are kept
+NO_MINIMUM = 0.001  # an error that rises by less has no minimum to speak of
+STYLES = (
+    drawing.Style(drawing.VERMILLION, (), 1.1),
+    drawing.Style(drawing.ORANGE, (6, 2)),
+    drawing.Style(drawing.GREEN, (6, 2, 1.5, 2)),
+    drawing.Style(drawing.BLUE, (), 1.8),
+    drawing.Style(drawing.PURPLE, (2, 1.5)),
+)
+KINDS = ("training", "test")
+
+
+class Sample(NamedTuple):
+    """Rows and their labels."""
+
+    x: np.ndarray  # (n, d), in the precision of the products
+    y: np.ndarray  # (n,) -1 and +1
+
+    @property
+    def rows(self) -> Rows:
+        """As the method takes them, all of the same weight."""
+        return Rows(self.y, np.full(len(self.y), 1.0 / max(len(self.y), 1)))
+
+
+class Errors(NamedTuple):
+    """What came out for one theta: misclassification of f_1, f_2, ..., in training and in test."""
+
+    theta: float
+    training: np.ndarray  # (draws, iterations)
+    test: np.ndarray  # (draws, iterations)
+
+    @property
+    def best(self) -> int:
+        """Where the mean test error is least, counted from 0."""
+        return int(self.test.mean(axis=0).argmin())
+
+    @property
+    def rise(self) -> float:
+        """How much the mean test error is above its least at the end."""
+        mean = self.test.mean(axis=0)
+        return float(mean[-1] - mean.min())
+
+
+def descent_of(kernel: Kernel, train: Sample, test: Sample, eta: float, theta: float, iterations: int) -> Descent:
+    """Algorithm 1 with the hinge loss, run to f_T; test rows are watched."""
+    space = KernelSpace(kernel, train.x, test.x, KEPT)
+    problem = Problem(space, Binary(Hinge(), 0.0), 1, wrong_classes, train.rows, test.rows)
+    descent = Descent(problem, Schedule(eta, theta), ITERATES)
+    with one_for_products():
+        descent.run(iterations)
+    return descent
+
+
+def errors_of(descent: Descent) -> dict[str, np.ndarray]:
+    """Training and test errors of f_1, ..., f_T."""
+    path = descent.path
+    return {"training": path["training_error"].copy(), "test": path["validation_error"].copy()}
+
+
+def numbers_of(lines: list[Errors], stops: np.ndarray) -> list[dict[str, Any]]:
+    """A row for each theta and some iterations, the first of which is 1."""
+    rows = []
+    for line in lines:
+        for t in stops.tolist():
+            row = {"theta": line.theta, "iteration": t}
+            for kind in KINDS:
+                values = getattr(line, kind)[:, t - 1]
+                row |= {f"{kind}_error_mean": float(values.mean()), f"{kind}_error_sd": float(values.std())}
+            rows.append(row)
+    return rows
+
+
+def stops_of(iterations: int, at_most: int = 120) -> np.ndarray:
+    """Iterations to write down, denser at the beginning."""
+    return np.unique(np.geomspace(1, iterations, at_most).round().astype(int))
+
+
+def draw(figure: Any, lines: list[Errors]) -> None:
+    """Two panels, training and test error against iterations; a dot where a test error is least."""
+    panels = figure.subplots(1, 2, gridspec_kw={"wspace": 0.5})
+    for axes, kind in zip(panels, KINDS, strict=True):
+        drawing.frame(axes, f"{kind} error", "iteration", "error (%)")
+        axes.set_xscale("log")
+        drawing.plain_numbers(axes.xaxis)
+        means = [100 * getattr(line, kind).mean(axis=0) for line in lines]
+        axes.set_xlim(2, len(means[0]))
+        for line, mean, style in zip(lines, means, STYLES, strict=False):
+            axes.plot(np.arange(1, len(mean) + 1)[1:], mean[1:], **style.options)
+            if kind == "test":
+                axes.plot(line.best + 1, mean[line.best], "o", markersize=4.5, color=style.color, clip_on=False)
+        ends = [
+            drawing.End(float(mean[-1]), f"θ = {line.theta:g}  {mean[-1]:.2f}", style.color)
+            for line, mean, style in zip(lines, means, STYLES, strict=False)
+        ]
+        drawing.name_ends(axes, ends)
+
+
+def told(lines: list[Errors]) -> str:
+    """Training and test errors in words, theta after theta."""
+    parts = []
+    for line in lines:
+        training, test = (100 * getattr(line, kind).mean(axis=0) for kind in KINDS)
+        parts.append(
+            f"theta = {line.theta:g}: training error {training[1]:.2f} after the first step, {training[-1]:.2f} at the "
+            f"end; test error least, {test.min():.2f}, at iteration {line.best + 1:,}, and {test[-1]:.2f} at the end"
+        )
+    return "; ".join(parts)
+
+
+def not_falling(lines: list[Errors]) -> list[str]:
+    """For which theta the training error does not fall, in a sentence if there are any."""
+    flat = [f"{line.theta:g}" for line in lines if line.training.mean(axis=0)[-1] >= line.training.mean(axis=0)[1]]
+    return [f"The training error does not fall for theta = {', '.join(flat)}."] if flat else []
+
+
+def without_minimum(lines: list[Errors]) -> list[str]:
+    """For which theta the test error has no minimum, and whether it is sharpest for large steps, a sentence each."""
+    found = []
+    if late := [f"{line.theta:g}" for line in lines if line.rise < NO_MINIMUM]:
+        found.append(
+            f"The test error has no minimum to speak of for theta = {', '.join(late)}: at the end it is less than a "
+            "tenth of a point above its least."
+        )
+    if not lines[0].rise > lines[-1].rise:
+        found.append(
+            f"The minimum is not sharper for theta = {lines[0].theta:g} than for theta = {lines[-1].theta:g}: the test "
+            f"error rises by {100 * lines[0].rise:.2f} and {100 * lines[-1].rise:.2f} points from its least to the end."
+        )
+    return found

@@ -1,0 +1,137 @@
+"""Teaching banks of kernel learners, and what their functions are made of, for the tests of kernels."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from tests.strategies import as_dense
+from tunefree import losses, objectives
+from tunefree.kernel import waiting
+from tunefree.kernel.bank import Bank, Choice
+from tunefree.kernel.points import keys, points, size
+from tunefree.losses import slope
+from tunefree.pool import Setting
+from tunefree.rows import n_rows, part
+
+# Few, since each is compiled for each learner.
+OBJECTIVES = {
+    "binary": objectives.Binary(losses.SmoothedHinge(), 0.0),
+    "against": objectives.OneAgainstAll(losses.SmoothedHinge(), 0.0),
+    "multinomial": objectives.Multinomial(1.0),
+}
+
+
+class Rows(NamedTuple):
+    """Labelled rows."""
+
+    X: np.ndarray  # (n, d)
+    y: np.ndarray  # (n,) as the objective takes them
+    weight: np.ndarray  # (n,)
+    n_outputs: int
+    objective: Any
+
+
+def drawn(seed: int, n: int, d: int = 4, kind: str = "binary", distinct: float = 1.0, weighted: bool = True) -> Rows:
+    """Rows of classes that no hyperplane parts, some of weight 0; fewer distinct ones come again."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.8)
+    X = X[rng.integers(0, max(1, int(distinct * n)), n)] if distinct < 1.0 else X
+    score = X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=n)
+    n_outputs = 1 if kind == "binary" else 3
+    y = np.where(score > 0, 1.0, -1.0) if kind == "binary" else np.digitize(score, [-0.3, 0.3]).astype(float)
+    weight = rng.choice([0.0, 0.5, 1.0, 3.0], n) if weighted else np.ones(n)
+    return Rows(X, y, weight, n_outputs, OBJECTIVES[kind])
+
+
+def gram(X: np.ndarray, Z: np.ndarray, name: str, gamma: float, degree: int = 3, constant: float = 1.0) -> np.ndarray:
+    """Kernel values (n, m) by their definitions, of rows as they are in single or double precision."""
+    X, Z = X.astype(np.float64), Z.astype(np.float64)
+    if name == "rbf":
+        return np.exp(-gamma * cdist(X, Z, "sqeuclidean"))
+    if name == "laplacian":
+        return np.exp(-gamma * cdist(X, Z, "cityblock"))
+    return (gamma * X @ Z.T + constant) ** degree if name == "poly" else X @ Z.T
+
+
+@contextmanager
+def settled_after(n: int) -> Any:
+    """Banks settle on their first n rows."""
+    with patch.object(waiting, "SETTLED", n):
+        yield
+
+
+def bank_of(
+    data: Rows,
+    learner: str = "kernel-pistol",
+    choice: Choice = Choice("rbf", 0.5),  # noqa: B008
+    widths: tuple[float, ...] = (1.0,),
+    average: bool = True,
+    view: str = "raw",
+    n_classes: int | None = None,
+    **settings: float,
+) -> Bank:
+    """A bank that has seen nothing."""
+    roster = [Setting(learner, {**settings, "width": width}, view) for width in widths]
+    return Bank(roster, choice, data.objective, data.n_outputs, n_classes, average)
+
+
+def teach(bank: Bank, block: Any, data: Rows, cuts: tuple[int, ...] = (), counted: Any = None, busy: Any = None) -> Any:
+    """What each learner predicted (M, n, K) before it learned a row; cut into batches at ``cuts``."""
+    n = n_rows(block)
+    predictions = np.empty((len(bank.functions), n, bank.n_outputs))
+    counted = data.weight if counted is None else counted
+    edges = [0, *cuts, n]
+    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+        here = slice(start, stop)
+        bank.learn(part(block, start, stop), data.y[here], data.weight[here], counted[here], predictions[:, here], busy)
+    return predictions
+
+
+def taught(data: Rows, block: Any = None, cuts: tuple[int, ...] = (), **options: Any) -> tuple[Bank, np.ndarray]:
+    """A bank that settled on its first row, after one pass, and what it predicted; 0 of the first row."""
+    bank = bank_of(data, **options)
+    with settled_after(1):
+        predictions = teach(bank, as_dense(data.X) if block is None else block, data, cuts)
+    return bank, np.nan_to_num(predictions)
+
+
+def by_row(bank: Bank, block: Any) -> np.ndarray:
+    """Coefficients (M, n, K) with which the bank predicts, at the first of the rows that are the same."""
+    rows = points(block, bank._kernel(1.0), bank.expansion.store.values.dtype.type)
+    first: dict[bytes, int] = {}
+    for i, key in enumerate(keys(rows, size(rows))):
+        first.setdefault(key, i)
+    expansion, found = bank.expansion, np.zeros((len(bank.functions), size(rows), bank.n_outputs))
+    for (store, n), coefficients in zip(
+        ((expansion.store, expansion.n), (expansion.block, expansion.filled)), bank._coefficients(), strict=True
+    ):
+        for place, key in enumerate(keys(store, n)):
+            found[:, first[key]] += coefficients[:, :, place]
+    return found
+
+
+def naive_slope(data: Rows) -> Any:
+    """The slope function of rows' objective, with sample weights, in NumPy."""
+    kind = type(data.objective).__name__
+
+    def of_round(t: int, margins: np.ndarray) -> np.ndarray:
+        if kind == "Multinomial":
+            odds = np.exp(margins - margins.max())
+            return data.weight[t] * (odds / odds.sum() - (np.arange(len(margins)) == data.y[t]))
+        labels = [data.y[t]] if kind == "Binary" else np.where(np.arange(len(margins)) == data.y[t], 1.0, -1.0)
+        loss = data.objective.loss
+        steep = [slope(loss, label, margin) for label, margin in zip(labels, margins, strict=True)]
+        return data.weight[t] * np.array(steep) / loss.lipschitz
+
+    return of_round
+
+
+def saved(bank: Bank) -> dict[str, bytes]:
+    """All that a bank knows, byte for byte."""
+    arrays, header = bank.save_state(10**6)
+    return {name: array.tobytes() for name, array in arrays.items()} | {"header": repr(header).encode()}

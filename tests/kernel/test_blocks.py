@@ -1,0 +1,118 @@
+"""Sums of kernel values over a support, against NumPy; and that neither threads nor neighbours change a bit."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.kernel.contracts import gram
+from tests.strategies import KINDS
+from tunefree import threads
+from tunefree.kernel import blocks
+from tunefree.kernel.kernels import kernel_of
+from tunefree.kernel.points import BLOCK, cut, joined, nothing, points, size
+
+LEAST = {"rbf": 0.125, "laplacian": 0.0625, "poly": 0.5, "linear": 1.0}
+STEPS = {"rbf": [1, -1, 0, -1, 2], "laplacian": [0, 1, 2], "poly": [0], "linear": [0]}
+
+
+def made(name, kind, dtype, n_rows, n_support, seed=0):
+    """Rows, a support, and coefficients of as many functions as the ladder has."""
+    rng = np.random.default_rng(seed)
+    X, Z = (rng.normal(size=(n, 4)) * (rng.random((n, 4)) < 0.8) for n in (n_rows, n_support))
+    kernel = kernel_of(name, LEAST[name], 2, 1.0)
+    block, rows = (points(KINDS[kind](A), kernel, dtype) for A in (X, Z))
+    block = cut(joined(nothing(block, None), 0, block, np.arange(n_rows)), 0, BLOCK)
+    store = joined(nothing(rows, kernel), 0, rows, np.arange(n_support))
+    steps = np.array(STEPS[name])
+    coefficients = rng.normal(size=(steps.max() + 1, 2, n_support))
+    return X, Z, kernel, steps, block, store, coefficients
+
+
+def by_definition(name, X, Z, steps, coefficients):
+    found = np.zeros((len(X), *coefficients.shape[:2]))
+    for step, m in enumerate(steps):
+        if m >= 0:
+            found[:, m] = gram(X, Z, name, LEAST[name] * 2.0**step, 2, 1.0) @ coefficients[m].T
+    return found
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", sorted(LEAST))
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@settings(max_examples=6, deadline=None)
+@given(seed=st.integers(0, 2**32), n_rows=st.integers(1, BLOCK), n_support=st.integers(0, 2500), data=st.data())
+def test_sums_over_the_support_are_those_of_the_definition(name, kind, dtype, seed, n_rows, n_support, data):
+    X, Z, kernel, steps, block, store, coefficients = made(name, kind, dtype, n_rows, n_support, seed)
+    first = data.draw(st.integers(0, n_rows - 1))
+    found = blocks.evaluate(kernel, steps, block, (first, n_rows), store, coefficients)
+    expected = by_definition(name, X, Z, steps, coefficients)
+    expected[:first] = 0.0
+    tolerance = 2e-5 if dtype == np.float32 else 1e-11
+    scale = 1.0 + np.abs(by_definition(name, X, Z, steps, np.abs(coefficients))).max(initial=0.0)
+    np.testing.assert_allclose(found[:n_rows], expected, rtol=0, atol=tolerance * scale)
+    assert found.shape == (BLOCK, *coefficients.shape[:2])
+    assert not found[n_rows:].any()
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("name", ["rbf", "laplacian"])
+def test_kernel_values_within_a_block(name, kind):
+    X, _, kernel, steps, block, _, _ = made(name, kind, np.float64, 100, 1)
+    values = blocks.ladder(kernel, steps, block)
+    for step, m in enumerate(steps):
+        if m >= 0:
+            expected = np.tril(gram(X, X, name, LEAST[name] * 2.0**step))
+            np.testing.assert_allclose(np.tril(values[m, :100, :100]), expected, rtol=1e-10, atol=1e-17)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_the_number_of_threads_changes_no_bit(kind, dtype, monkeypatch):
+    _, _, kernel, steps, block, store, coefficients = made("rbf", kind, dtype, 100, 5000)
+    found = []
+    monkeypatch.setattr(threads, "FEW", 0)  # threads, however little there is to do
+    for number in (1, 2, 5):
+        monkeypatch.setattr(os, "cpu_count", lambda number=number: number)
+        found.append(blocks.evaluate(kernel, steps, block, (0, 100), store, coefficients).tobytes())
+    assert len(set(found)) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["rbf", "laplacian"])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_the_other_rows_of_a_block_change_no_bit(kind, name, dtype):
+    X, _, kernel, steps, block, store, coefficients = made(name, kind, dtype, BLOCK, 1500)
+    whole = blocks.evaluate(kernel, steps, block, (0, BLOCK), store, coefficients)
+    rows = points(KINDS[kind](X), kernel, dtype)
+    for n in (1, 7, 64, 127):
+        alone = cut(joined(nothing(rows, None), 0, rows, np.arange(n)), 0, BLOCK)
+        found = blocks.evaluate(kernel, steps, alone, (0, n), store, coefficients)
+        np.testing.assert_array_equal(found[:n], whole[:n])
+        last = blocks.evaluate(kernel, steps, block, (n - 1, n), store, coefficients)
+        np.testing.assert_array_equal(last[n - 1], whole[n - 1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size_of_coefficients", [1e-290, 1e-60, 1e-30, 1e30, 1e60, 1e290])
+def test_coefficients_of_any_size(dtype, size_of_coefficients):
+    X, Z, kernel, steps, block, store, coefficients = made("rbf", "dense", dtype, 50, 1200)
+    found = blocks.evaluate(kernel, steps, block, (0, 50), store, size_of_coefficients * coefficients)
+    expected = by_definition("rbf", X, Z, steps, coefficients)
+    np.testing.assert_allclose(found[:50] / size_of_coefficients, expected, rtol=0, atol=1e-3)
+
+
+def test_values_that_would_be_denormal_numbers_are_0():
+    X = np.array([[0.0], [7.0]])  # exp(-49 / 8) is 2e-3, its 16th power 1e-43
+    kernel, steps = kernel_of("rbf", 0.125), np.arange(8)
+    rows = points(KINDS["dense"](X), kernel, np.float32)
+    store = joined(nothing(rows, kernel), 0, rows, np.arange(2))
+    coefficients = np.tile([0.0, 1.0], (8, 1, 1))
+    found = blocks.evaluate(kernel, steps, cut(store, 0, BLOCK), (0, 1), store, coefficients)[0, :, 0]
+    assert size(store) >= BLOCK
+    np.testing.assert_allclose(found, np.exp(-49 / 8 * 2.0**steps), rtol=2e-4, atol=1e-35)
+    assert found[-1] == 0.0

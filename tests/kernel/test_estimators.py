@@ -1,0 +1,91 @@
+"""The pool with kernels, as scikit-learn meets it."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.datasets import make_circles
+from sklearn.svm import SVC
+
+from tests.kernel.contracts import settled_after
+from tunefree import TuneFreeClassifier, TuneFreeRegressor
+
+
+@pytest.fixture(scope="module")
+def circles():
+    X, y = make_circles(700, noise=0.15, factor=0.5, random_state=0)
+    return np.c_[X, np.random.default_rng(0).normal(size=(700, 1))], np.array(["in", "out"])[1 - y]
+
+
+@pytest.fixture(scope="module")
+def fitted(circles):
+    X, y = circles
+    return TuneFreeClassifier(kernel=True).fit(X[:400], y[:400])
+
+
+def test_kernels_part_what_no_hyperplane_does(fitted, circles):
+    X, y = circles
+    of_machine = SVC().fit(X[:400], y[:400]).score(X[400:], y[400:])
+    assert fitted.score(X[400:], y[400:]) > of_machine - 0.03
+    assert TuneFreeClassifier().fit(X[:400], y[:400]).score(X[400:], y[400:]) < 0.7
+    said = fitted.predict_proba(X[400:])
+    right = said[np.arange(300), np.searchsorted(fitted.classes_, y[400:])]
+    assert -np.log(right).mean() < 0.45
+    assert sum(member["share"] for member in fitted.members_) == pytest.approx(1.0)
+    assert any(member["member"].startswith("kernel-pistol") for member in fitted.members_)
+    assert len(fitted.passes_) == len(fitted.members_)
+
+
+@pytest.mark.parametrize("copied", [lambda model: pickle.loads(pickle.dumps(model)), copy.deepcopy])
+def test_copies_are_the_same_and_go_on_alike(fitted, circles, copied):
+    X, y = circles
+    one, other = copied(fitted), copied(fitted)
+    assert one.predict_proba(X).tobytes() == fitted.predict_proba(X).tobytes()
+    one.partial_fit(X[400:], y[400:])
+    other.partial_fit(X[400:], y[400:])
+    assert one.predict_proba(X).tobytes() == other.predict_proba(X).tobytes()
+    assert one.predict_proba(X).tobytes() != fitted.predict_proba(X).tobytes()
+
+
+def test_fitting_again_gives_the_same_bytes(fitted, circles):
+    X, y = circles
+    again = TuneFreeClassifier(kernel=True).fit(X[:400], y[:400])
+    assert again.predict_proba(X).tobytes() == fitted.predict_proba(X).tobytes()
+
+
+def test_sparse_rows_are_fitted(circles):
+    X, y = circles
+    model = TuneFreeClassifier(kernel=True).fit(csr_array(X[:400]), y[:400])
+    assert model.score(csr_array(X[400:]), y[400:]) > 0.75
+
+
+def test_streams_whose_buffer_is_used_again(circles):
+    X, y = circles
+    with settled_after(200):
+        one, other = TuneFreeClassifier(kernel=True), TuneFreeClassifier(kernel=True)
+        buffer = np.empty((100, 3))
+        for start in range(0, 400, 100):
+            buffer[:] = X[start : start + 100]
+            one.partial_fit(buffer, y[start : start + 100], classes=["in", "out"])
+            other.partial_fit(X[start : start + 100], y[start : start + 100], classes=["in", "out"])
+            buffer[:] = -1.0
+        assert one.predict_proba(X).tobytes() == other.predict_proba(X).tobytes()
+
+
+@pytest.mark.parametrize("n", [2, 10, 39, 41, 60])
+def test_few_rows_are_enough(circles, n):
+    X, y = circles
+    model = TuneFreeClassifier(kernel=True).fit(X[:n], y[:n])
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_curves_are_fitted(circles):
+    X, _ = circles
+    y = 1e3 * np.sin(3.0 * X[:, 0]) + 1e5
+    kernel = TuneFreeRegressor(kernel=True).fit(X[:400], y[:400]).score(X[400:], y[400:])
+    assert kernel > 0.9
+    assert np.isfinite(TuneFreeRegressor(kernel=True).fit(1e200 * X[:100], y[:100]).predict(1e200 * X)).all()

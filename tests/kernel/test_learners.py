@@ -1,0 +1,262 @@
+"""What every learner in a kernel's space obeys: what it agrees with, and what its certificate promises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.svm import SVC
+
+from tests import naive
+from tests.kernel.contracts import (
+    OBJECTIVES,
+    bank_of,
+    by_row,
+    drawn,
+    gram,
+    naive_slope,
+    taught,
+)
+from tests.strategies import KINDS, as_dense
+from tunefree import passes, rows
+from tunefree.errors import ModelError
+from tunefree.kernel import contract
+from tunefree.kernel.bank import Choice
+from tunefree.kernel.learners import ALL
+
+TOLERANCE = {False: 1e-4, True: 1e-10}
+# Steps that single precision can follow: longer ones multiply rounding errors.
+MILD = {"kernel-regularized-sgd": {"penalty": 0.1}, "kernel-sgd": {"eta": 0.5}}
+KERNELS = {"rbf": (0.5, 3, 1.0), "laplacian": (0.25, 3, 1.0), "poly": (0.5, 2, 1.0), "linear": (1.0, 1, 0.0)}
+
+by_learner = pytest.mark.parametrize("name", sorted(ALL))
+few = settings(max_examples=12, deadline=None)
+
+
+def assert_near(found, expected, tolerance):
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max(initial=1e-300))
+
+
+def is_decided(name, margins, room):
+    """Whether no rounding decides on what is a mistake."""
+    jumps = np.abs(margins) if name == "kernel-perceptron" else np.ones(1)
+    return (jumps[jumps > 0.0] > room).all()
+
+
+def merged(X, coefficients):
+    """Coefficients (n, K) at the first of the rows that are the same."""
+    found = np.zeros_like(coefficients)
+    _, first, owner = np.unique(X, axis=0, return_index=True, return_inverse=True)
+    np.add.at(found, first[owner.reshape(-1)], coefficients)
+    return found
+
+
+@by_learner
+@pytest.mark.parametrize("double", [False, True])
+@few
+@given(
+    seed=st.integers(0, 2**32),
+    n=st.integers(2, 300),
+    kind=st.sampled_from(sorted(OBJECTIVES)),
+    kernel=st.sampled_from(sorted(KERNELS)),
+    distinct=st.sampled_from([0.3, 1.0]),
+    average=st.booleans(),
+)
+def test_agrees_with_the_paper(name, double, seed, n, kind, kernel, distinct, average):
+    data = drawn(seed, n, kind=kind, distinct=distinct)
+    assume(data.weight.any())
+    data = data if double else data._replace(X=data.X.astype(np.float32).astype(np.float64))
+    gamma, degree, constant = KERNELS[kernel]
+    choice = Choice(kernel, gamma, degree, constant, double)
+    values, block = gram(data.X, data.X, kernel, gamma, degree, constant), as_dense(data.X)
+    expected, last, mean = naive.KERNEL[name](
+        values, naive_slope(data), data.n_outputs, data.weight, **MILD.get(name, {})
+    )
+    assume(is_decided(name, expected, 1e-12 if double else 1e-3))
+    bank, predictions = taught(data, learner=name, choice=choice, average=average, **MILD.get(name, {}))
+    tolerance = TOLERANCE[double]
+    assert_near(predictions[0], expected, tolerance)
+    function = mean if average else last
+    assert_near(by_row(bank, block)[0], merged(data.X, function), tolerance)
+    others = drawn(seed + 1, 40).X
+    assert_near(
+        bank.predict(as_dense(others))[0], gram(others, data.X, kernel, gamma, degree, constant) @ function, tolerance
+    )
+
+
+def test_more_points_than_a_tile_agree_with_the_paper():
+    data = drawn(0, 1400, weighted=False)
+    data = data._replace(X=data.X.astype(np.float32).astype(np.float64))
+    values = gram(data.X, data.X, "laplacian", 8.0)
+    expected, _, mean = naive.kernel_pistol(values, naive_slope(data), 1, data.weight, growth=1.0)
+    bank, predictions = taught(data, choice=Choice("laplacian", 8.0), growth=1.0)
+    assert bank.expansion.n > 1024
+    assert_near(predictions[0], expected, TOLERANCE[False])
+    assert_near(by_row(bank, as_dense(data.X))[0], merged(data.X, mean), TOLERANCE[False])
+
+
+@pytest.mark.parametrize("double", [False, True])
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize("kind", sorted(OBJECTIVES))
+def test_several_widths_at_once_equal_each_alone(double, kernel, kind):
+    data = drawn(1, 400, kind=kind)
+    widths = (0.25, 4.0, 1.0, 16.0)
+    choice = Choice(kernel, 0.25, double=double)
+    together, predictions = taught(data, widths=widths, choice=choice)
+    block = as_dense(data.X)
+    for m, width in enumerate(widths):
+        alone, expected = taught(data, widths=(width,), choice=choice)
+        assert_near(predictions[m], expected[0], TOLERANCE[double])
+        assert_near(by_row(together, block)[m], by_row(alone, block)[0], TOLERANCE[double])
+        assert_near(together.predict(block)[m], alone.predict(block)[0], TOLERANCE[double])
+
+
+@pytest.mark.parametrize("double", [False, True])
+@pytest.mark.parametrize("kernel", sorted(KERNELS))
+def test_dense_sparse_and_table_rows_are_learned_alike(double, kernel):
+    data = drawn(2, 300, kind="against")
+    gamma, degree, constant = KERNELS[kernel]
+    choice, others = Choice(kernel, gamma, degree, constant, double), drawn(3, 50).X
+    results = {}
+    for kind, block in KINDS.items():
+        bank, predictions = taught(data, block(data.X), choice=choice, widths=(1.0,))
+        results[kind] = predictions, by_row(bank, block(data.X)), bank.predict(block(others))
+    for kind in ("sparse", "table"):
+        for found, expected in zip(results[kind], results["dense"], strict=True):
+            assert_near(found, expected, TOLERANCE[double])
+
+
+def test_one_hot_codes_are_columns_of_zeros_and_ones():
+    rng = np.random.default_rng(4)
+    data = drawn(4, 200)
+    codes = rng.integers(0, 4, (200, 2))
+    features = np.where(codes > 0, codes + np.array([4, 7]), 0)  # behind four numbers
+    X = np.c_[data.X, np.zeros((200, 6))]
+    for i, j in zip(*np.nonzero(features), strict=True):
+        X[i, features[i, j] - 1] = 1.0
+    one, predictions = taught(data, rows.table(data.X, np.arange(4) + 1, features))
+    other, expected = taught(data, as_dense(X))
+    assert_near(predictions, expected, TOLERANCE[False])
+
+
+@pytest.mark.parametrize("double", [False, True])
+def test_functions_and_matrices_serve_as_kernels(double):
+    data, others = drawn(5, 300, distinct=0.7), drawn(6, 40).X
+    named, expected = taught(data, choice=Choice("poly", 0.5, 2, 1.0, double))
+
+    def kernel(X, Z):
+        return (0.5 * X @ Z.T + 1.0) ** 2
+
+    bank, predictions = taught(data, choice=Choice(kernel, double=double))
+    assert_near(predictions, expected, TOLERANCE[double])
+    assert_near(bank.predict(as_dense(others)), named.predict(as_dense(others)), TOLERANCE[double])
+
+    given, place = as_dense(np.c_[np.arange(300.0), kernel(data.X, data.X)]), np.zeros(40)
+    bank, predictions = taught(data, given, choice=Choice("precomputed", double=double))
+    assert_near(predictions, expected, TOLERANCE[double])
+    known = bank.predict(as_dense(np.c_[place, kernel(others, data.X)]))
+    assert_near(known, named.predict(as_dense(others)), TOLERANCE[double])
+    assert bank.expansion.store.values.shape[1] == 1
+
+
+@by_learner
+def test_rows_of_weight_0_are_predicted_not_learned(name):
+    data = drawn(7, 300)
+    kept = data.weight > 0
+    without = data._replace(X=data.X[kept], y=data.y[kept], weight=data.weight[kept])
+    one, with_zeros = taught(data, learner=name, choice=Choice("rbf", 0.5, double=True))
+    other, alone = taught(without, learner=name, choice=Choice("rbf", 0.5, double=True))
+    assert_near(with_zeros[:, kept], alone, TOLERANCE[True])
+    assert_near(one.predict(as_dense(data.X)), other.predict(as_dense(data.X)), TOLERANCE[True])
+
+
+@by_learner
+def test_uncompiled_gives_the_same_numbers(name, monkeypatch):
+    data = drawn(8, 60)
+    _, compiled = taught(data, learner=name)
+    plain = getattr(contract.learn_rows, "py_func", contract.learn_rows)
+    monkeypatch.setattr(contract, "learn_rows", plain)
+    _, predictions = taught(data, learner=name)
+    np.testing.assert_allclose(predictions, compiled, rtol=1e-12, atol=1e-300)
+
+
+def test_settings_that_make_no_learner_are_named():
+    data = drawn(0, 10)
+    with pytest.raises(ModelError, match="penalty must be above 0"):
+        bank_of(data, "kernel-regularized-sgd", penalty=0.0)
+    with pytest.raises(ModelError, match="kernel-pistol has no setting among eta"):
+        bank_of(data, eta=1.0)
+
+
+def certified(data, double=True):
+    """A bank that counted all rows but the first, which has weight 0; its total loss, and by how much the total loss of
+    a function of norm 1 is less at most."""
+    data.weight[0] = 0.0
+    bank, _ = taught(data, choice=Choice("rbf", 0.5, double=double), average=False)
+    function = bank.functions[0]
+    lipschitz = getattr(getattr(function.objective, "loss", None), "lipschitz", 1.0)
+    return (
+        bank,
+        float(function.record.loss),
+        float(function.record.inner),
+        lipschitz * np.sqrt(function.state.norms.sum()),
+    )
+
+
+def total_loss(data, margins):
+    suffered = np.empty(len(margins))
+    passes.measure(data.objective, data.y, np.ascontiguousarray(margins), suffered)
+    return float(data.weight @ suffered)
+
+
+@pytest.mark.parametrize("kind", sorted(OBJECTIVES))
+@few
+@given(seed=st.integers(0, 2**32), n=st.integers(2, 300), radius=st.sampled_from([0.1, 1.0, 10.0]))
+def test_no_function_of_the_span_beats_the_certificate(kind, seed, n, radius):
+    data = drawn(seed, n, kind=kind)
+    assume(data.weight[1:].any())
+    _, loss, inner, norm = certified(data)
+    values, rng = gram(data.X, data.X, "rbf", 0.5), np.random.default_rng(seed)
+    margins, weights = by_hand(data, values)
+    np.testing.assert_allclose(loss, total_loss(data, margins), rtol=1e-9)
+    candidates = [rng.normal(size=(n, data.n_outputs)) for _ in range(5)]
+    candidates += [-weights]  # the worst there is: the margins of the rows are along their slopes
+    for coefficients in candidates:
+        size = np.sqrt(max((coefficients * (values @ coefficients)).sum(), 1e-300))
+        margins = values @ coefficients * min(radius / size, 1e150)
+        assert total_loss(data, margins) >= loss - (inner + norm * radius) - 1e-9 * (1.0 + loss)
+
+
+def by_hand(data, values):
+    """Margins before each round, and the coefficients of the sum of slopes."""
+    slope_of, slopes = naive_slope(data), np.zeros((len(values), data.n_outputs))
+
+    def noted(t, margins):
+        slopes[t] = slope_of(t, margins)
+        return slopes[t]
+
+    margins, _, _ = naive.kernel_pistol(values, noted, data.n_outputs, data.weight)
+    return margins, slopes
+
+
+def test_the_certificate_holds_for_machines_fitted_to_the_rows():
+    data = drawn(9, 400)
+    _, loss, inner, norm = certified(data)
+    values = gram(data.X, data.X, "rbf", 0.5)
+    for penalty in (1e-2, 1.0, 100.0):
+        for coefficients in (
+            KernelRidge(alpha=penalty, kernel="precomputed").fit(values, data.y).dual_coef_,
+            of_machine(SVC(C=1.0 / penalty, kernel="precomputed").fit(values, data.y, data.weight), len(values)),
+        ):
+            radius = np.sqrt(coefficients @ values @ coefficients)
+            bound = loss - (inner + norm * radius)
+            assert total_loss(data, (values @ coefficients)[:, None]) >= bound
+            assert penalty < 100.0 or bound > 0.5 * total_loss(data, (values @ coefficients)[:, None])
+
+
+def of_machine(machine, n):
+    coefficients = np.zeros(n)
+    coefficients[machine.support_] = machine.dual_coef_[0]
+    return coefficients

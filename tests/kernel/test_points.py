@@ -1,0 +1,169 @@
+"""Rows as points of a kernel: what becomes of dense, sparse and table rows, and how points are kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.kernel.contracts import gram
+from tests.strategies import KINDS, as_dense, as_sparse, as_table
+from tunefree.errors import ModelError
+from tunefree.kernel.kernels import Given, kernel_of
+from tunefree.kernel.points import (
+    BLOCK,
+    TILE,
+    Full,
+    Scattered,
+    as_matrix,
+    cut,
+    joined,
+    keys,
+    like_those_of,
+    nothing,
+    packed,
+    pairs,
+    points,
+    size,
+    unpacked,
+)
+
+RBF = kernel_of("rbf", 0.5)
+few = settings(max_examples=30, deadline=None)
+by_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+
+def drawn(seed, n, d=5):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.6)
+
+
+def values_of(found, n, d):
+    """The first n points as an array (n, d); feature j of scattered ones is column j - 1."""
+    if isinstance(found, Full):
+        return found.values[:n]
+    dense = np.zeros((n, d))
+    for i in range(n):
+        span = slice(found.pointers[i], found.pointers[i + 1])
+        dense[i, found.features[span] - 1] = found.values[span]
+    return dense
+
+
+@by_dtype
+@pytest.mark.parametrize("name", ["rbf", "laplacian", "poly", "linear"])
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_rows_are_points_with_their_norms(kind, name, dtype):
+    X = drawn(0, 20)
+    found = points(KINDS[kind](X), kernel_of(name, 0.5), dtype)
+    assert isinstance(found, Full if kind == "dense" else Scattered)
+    assert found.values.dtype == found.norms.dtype == dtype
+    np.testing.assert_array_equal(values_of(found, 20, 5), X.astype(dtype))
+    norms = np.abs(X.astype(dtype)) if name == "laplacian" else X.astype(dtype) ** 2
+    np.testing.assert_allclose(found.norms, norms.sum(axis=1), rtol=1e-6)
+
+
+def test_tables_are_alike_whether_they_have_codes_and_words_or_not():
+    """A number may be missing, which is a code, or a text hold a word, long after the first rows."""
+    X = drawn(1, 10)
+    numbers = as_table(np.c_[X, np.zeros_like(X)])
+    found = points(numbers, RBF, np.float64)
+    assert type(found) is type(points(as_table(X), RBF, np.float64))
+    np.testing.assert_array_equal(values_of(found, 10, 5), X)
+
+
+@few
+@given(
+    seed=st.integers(0, 2**32),
+    pieces=st.lists(st.integers(0, 60), min_size=1, max_size=5),
+    kind=st.sampled_from(sorted(KINDS)),
+)
+def test_points_joined_piece_by_piece_are_all_there(seed, pieces, kind):
+    rng = np.random.default_rng(seed)
+    X = drawn(seed, 80)
+    rows = points(KINDS[kind](X), RBF, np.float64)
+    store, n, chosen = nothing(rows, RBF), 0, np.arange(0)
+    for piece in pieces:
+        which = np.sort(rng.permutation(80)[:piece])
+        store, n, chosen = joined(store, n, rows, which), n + piece, np.concatenate([chosen, which])
+    np.testing.assert_array_equal(values_of(store, n, 5), X[chosen])
+    np.testing.assert_array_equal(store.norms[:n], rows.norms[chosen])
+    assert size(store) % TILE == 0
+    assert not store.norms[n:].any()
+    assert keys(store, n) == [keys(rows, 80)[i] for i in chosen]
+    arrays = {f"a.{name}": array for name, array in packed(store, n).items()}
+    again = unpacked(arrays, "a.")
+    assert type(again) is type(store)
+    np.testing.assert_array_equal(values_of(again, n, 5), X[chosen])
+    np.testing.assert_array_equal(values_of(cut(store, n // 2, n), n - n // 2, 5), X[chosen][n // 2 :])
+
+
+def test_there_is_room_for_many_points():
+    X = drawn(2, 100)
+    for rows in (points(kind(X), RBF, np.float32) for kind in KINDS.values()):
+        store = nothing(rows, RBF)
+        for n in range(0, 3000, 100):
+            store = joined(store, n, rows, np.arange(100))
+        assert size(store) % TILE == 0 and size(store) >= 3000
+        np.testing.assert_array_equal(values_of(store, 3000, 5), np.tile(X.astype(np.float32), (30, 1)))
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_keys_tell_points_apart(kind):
+    X = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0], [0.0, 2.0], [-0.0, 1.0], [0.0, 0.0]])
+    found = keys(points(KINDS[kind](X), RBF, np.float32), 6)
+    assert found[0] == found[2] == found[4]
+    assert len(set(found)) == 4
+
+
+def block_of(rows):
+    """Points with zeros up to a whole block."""
+    return cut(joined(nothing(rows, None), 0, rows, np.arange(size(rows))), 0, BLOCK)
+
+
+@by_dtype
+@pytest.mark.parametrize("name", ["rbf", "laplacian", "poly", "linear"])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_numbers_of_pairs_are_products_or_distances_less_norms(name, kind, dtype):
+    X, Z = drawn(3, BLOCK).astype(dtype), drawn(4, 50).astype(dtype)
+    kernel = kernel_of(name, 0.5)
+    block, rows = (points(KINDS[kind](A), kernel, dtype) for A in (X, Z))
+    store = joined(nothing(rows, kernel), 0, rows, np.arange(50))
+    found = pairs(cut(store, 0, TILE), block_of(block), kernel)[:, :50]
+    expected = X.astype(np.float64) @ Z.T.astype(np.float64)
+    if name == "laplacian":
+        expected = -np.log(gram(X, Z, "laplacian", 1.0)) - np.abs(X).sum(1)[:, None] - np.abs(Z).sum(1)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 if dtype == np.float32 else 1e-12)
+
+
+def test_a_feature_that_the_block_lacks_counts_for_the_distance():
+    kernel = kernel_of("laplacian", 1.0)
+    block, rows = (points(as_sparse(np.array(a)), kernel, np.float64) for a in ([[1.0, 0.0]], [[0.0, 3.0], [4.0, 2.0]]))
+    store = joined(nothing(rows, kernel), 0, rows, np.arange(2))
+    found = pairs(cut(store, 0, TILE), block_of(block), kernel)[0, :2]
+    np.testing.assert_allclose(found + block.norms[0] + rows.norms, [4.0, 5.0])
+
+
+def test_of_a_matrix_made_beforehand_places_are_kept():
+    kernel = Given(None)
+    matrix = np.array([[1.0, 0.2, 0.3], [0.2, 1.0, 0.4], [0.3, 0.4, 1.0]])
+    rows = points(as_dense(np.c_[np.arange(3.0), matrix]), kernel, np.float64)
+    store = joined(nothing(rows, kernel), 0, rows, np.array([2, 0]))
+    np.testing.assert_array_equal(as_matrix(store)[:2], [[2.0], [0.0]])
+    assert keys(like_those_of(rows, store), 3)[2] == keys(store, 1)[0]
+    found = pairs(cut(store, 0, TILE), block_of(rows), kernel)
+    np.testing.assert_array_equal(found[:3, :2], matrix[:, [2, 0]])
+
+
+def test_sparse_rows_have_no_kernel_made_beforehand():
+    kernel = Given(np.dot)
+    rows = block_of(points(as_sparse(drawn(5, 3)), kernel, np.float64))
+    with pytest.raises(ModelError, match="takes dense rows; pass an array"):
+        pairs(rows, rows, kernel)
+
+
+def test_a_function_that_gives_too_few_numbers_is_named():
+    kernel = Given(lambda X, Z: X[:, 0])
+    rows = block_of(points(as_dense(drawn(6, 3)), kernel, np.float64))
+    with pytest.raises(ModelError, match=r"a matrix \(128,\) for 128 x 128 rows"):
+        pairs(rows, rows, kernel)
