@@ -318,7 +318,7 @@ def kernel_sgd(gram, slope, n_outputs, bounds, eta=1.0):
 
 
 def kernel_regularized_sgd(gram, slope, n_outputs, bounds, penalty=1e-3, offset=3.0):
-    """Nitanda, Suzuki 2019, Algorithm 1; f_t counts gamma + t - 1 times its weight, up to the last that predicted."""
+    """Nitanda, Suzuki 2019, Algorithm 1; f_t counts gamma + t - 1 times its weight, and f_{T+1} that of row T."""
     f = np.zeros((len(gram), n_outputs))
     margins, total, shares, T = np.zeros_like(f), np.zeros_like(f), 0.0, 0
     for t, bound in enumerate(bounds):
@@ -326,10 +326,10 @@ def kernel_regularized_sgd(gram, slope, n_outputs, bounds, penalty=1e-3, offset=
         if bound > 0:
             T += 1
             total, shares = total + bound * (offset + T - 1) * f, shares + bound * (offset + T - 1)
-            eta = 2 / (penalty * (offset + T))
+            eta, last = 2 / (penalty * (offset + T)), bound
             f = (1 - eta * penalty) * f
             f[t] = -eta * slope(t, margins[t])
-    return margins, f, total / shares
+    return margins, f, (total + last * (offset + T) * f) / (shares + last * (offset + T))
 
 
 def kernel_perceptron(gram, slope, n_outputs, bounds):

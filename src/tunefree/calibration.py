@@ -86,7 +86,6 @@ def fitted(margins: np.ndarray, codes: np.ndarray, weight: np.ndarray, n_classes
     array([2.])
     """
     from scipy.optimize import minimize
-    from scipy.special import logsumexp
 
     numbers = of_classes(margins)
     n_classes = max(n_classes, 2)
@@ -96,7 +95,8 @@ def fitted(margins: np.ndarray, codes: np.ndarray, weight: np.ndarray, n_classes
 
     def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
         scores = numbers / size * parameters[:n_classes] + parameters[n_classes:]
-        logs = scores - logsumexp(scores, axis=1, keepdims=True)
+        logs = scores - scores.max(axis=1, keepdims=True)
+        logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
         slopes = np.exp(logs) * weight[:, None] - wanted
         gradient = np.concatenate([(slopes * numbers / size).sum(axis=0), slopes.sum(axis=0)])
         return -float((wanted * logs).sum()), gradient

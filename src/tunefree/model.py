@@ -22,7 +22,7 @@ from tunefree.certificate.evidence import Certificate, Evidence, certify, widene
 from tunefree.certificate.risk import Progressive
 from tunefree.errors import DataError, ModelError
 from tunefree.kernel.bank import Choice
-from tunefree.kernel.waiting import WaitingBank, within
+from tunefree.kernel.waiting import WaitingBank, each_bank, within
 from tunefree.members import Member, joined, measured
 from tunefree.pool import Mixture, Setting, without
 from tunefree.roster import CHOOSING, POOLS, banks_of, check_choice, is_kernel, roster_of, waits
@@ -237,8 +237,7 @@ class Model:
             zip(self.linears, predictions, strict=False),
             len(y),
         )
-        for bank, span in self._spans():
-            bank.learn(X, y, weight, judged, predictions[span])
+        each_bank(lambda bank, span: bank.learn(X, y, weight, judged, predictions[span]), self._spans(), len(y))
         self._judge_late(later)
         return later(self._judge, self.objective, X, y, judged, predictions, again)
 
@@ -280,10 +279,11 @@ class Model:
 
     def recalibrate(self, X: Any, y: Any, weight: np.ndarray, members: list[int] | None = None) -> None:
         """Let kernel learners find the probabilities of their margins anew, from rows that are never learned."""
-        for bank, span in self._spans():
-            chosen = within(span, members)
-            if chosen and self.task == "classification":
-                bank.recalibrate(X, self._codes(y)[0], weight, chosen)
+        if self.task == "classification":
+            codes = self._codes(y)[0]
+            each_bank(
+                lambda bank, span: bank.recalibrate(X, codes, weight, within(span, members)), self._spans(), len(codes)
+            )
 
     def _judge(
         self, objective: Any, X: Any, y: np.ndarray, judged: np.ndarray, predictions: np.ndarray, again: bool
@@ -435,8 +435,7 @@ class Model:
             written[:] = member.predict(seen[member.setting.view], weights)
 
         threads.each(of_member, zip(self.linears, linear, predictions, strict=False), n_rows(X))
-        for bank, span in self._spans():
-            predictions[span] = bank.predict(X)
+        each_bank(lambda bank, span: np.copyto(predictions[span], bank.predict(X)), self._spans(), n_rows(X))
         return predictions
 
     def teach(self, X: Any, y: Any, weight: np.ndarray, members: list[int]) -> None:
@@ -449,10 +448,12 @@ class Model:
             zip(linear, scratch, strict=False),
             len(targets),
         )
-        for bank, span in self._spans():
-            busy = within(span, members)
-            if busy:
+
+        def of_bank(bank: WaitingBank, span: slice) -> None:
+            if busy := within(span, members):
                 bank.learn(X, targets, weight, np.zeros(len(targets)), scratch[span], busy)
+
+        each_bank(of_bank, self._spans(), len(targets))
 
     def targets(self, y: Any) -> np.ndarray:
         """Labels that are all known, or numbers, as the objective takes them."""

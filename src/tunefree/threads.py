@@ -7,17 +7,22 @@ members do not know each other, and what is asked for later is done in the order
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
+_here = threading.local()
 FEW = 256  # rows that do not pay for a thread
 
 
 def each(function: Any, arguments: Iterable[tuple[Any, ...]], rows: int) -> None:
-    """Call a function for each member, in threads where there are rows enough to pay for them."""
-    if rows < FEW:
+    """Call a function for each member, in threads where there are rows enough to pay for them.
+
+    What is called in such a thread stays in it.
+    """
+    if rows < FEW or getattr(_here, "works", False):
         for argument in arguments:
             function(*argument)
     else:
@@ -42,7 +47,31 @@ def one_for_products() -> Any:
 
     So how they are cut, and what they give to the last bit, never depends on the number of threads.
     """
-    return _libraries().limit(limits=1, user_api="blas")
+    return _limit()
+
+
+class _Limit:
+    """A limit that many threads may ask for: the first sets it, and the last takes it away."""
+
+    def __init__(self) -> None:
+        self.lock, self.askers, self.limiter = threading.Lock(), 0, None
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if self.askers == 0:
+                self.limiter = _libraries().limit(limits=1, user_api="blas")
+            self.askers += 1
+
+    def __exit__(self, *_: Any) -> None:
+        with self.lock:
+            self.askers -= 1
+            if self.askers == 0 and self.limiter is not None:
+                self.limiter.restore_original_limits()
+
+
+@cache
+def _limit() -> _Limit:
+    return _Limit()
 
 
 @cache
@@ -54,7 +83,7 @@ def _libraries() -> Any:
 
 @cache
 def _workers() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(os.cpu_count(), "tunefree-member")
+    return ThreadPoolExecutor(os.cpu_count(), "tunefree-member", lambda: setattr(_here, "works", True))
 
 
 @cache
@@ -65,3 +94,4 @@ def _judges() -> ThreadPoolExecutor:
 if hasattr(os, "register_at_fork"):  # threads do not survive a fork
     os.register_at_fork(after_in_child=_workers.cache_clear)
     os.register_at_fork(after_in_child=_judges.cache_clear)
+    os.register_at_fork(after_in_child=_limit.cache_clear)

@@ -269,7 +269,7 @@ class Bank(WaitingBank):
         to_come = np.array([contract.share_to_come(function.state) for function in self.functions])
         clocks = np.array([function.average.clocks for function in self.functions]) + factors * to_come[:, None]
         shares = np.array([function.average.shares[()] for function in self.functions]) + to_come
-        return self.expansion.averaged(clocks, shares)
+        return self.expansion.averaged(np.minimum(clocks, CEILING), np.minimum(shares, CEILING))
 
     def _answer(self, own: Function, margins: np.ndarray) -> np.ndarray:
         """Margins as they are predicted."""
@@ -289,6 +289,8 @@ class Bank(WaitingBank):
             function.average.shares[()] = function.average.rounds[()] = 0.0
 
     def recalibrate(self, X: Any, codes: np.ndarray, weight: np.ndarray, chosen: list[int]) -> None:
+        if not chosen:
+            return
         self.settle()
         if not self.settled:
             return

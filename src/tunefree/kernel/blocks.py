@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from tunefree import compiled, threads
+from tunefree.errors import ModelError
 from tunefree.kernel.kernels import in_compiled_code, similarity
 from tunefree.kernel.points import BLOCK, TILE, cut, pairs
 from tunefree.learners.contract import power_below
 
+NOT_FINITE = "a kernel value is not a finite number; scale the features, or choose another kernel"
 CHUNK = 256  # kernel values kept in the first cache
 PAIRS_A_ROW = 2048  # so many kernel values take as long as a row of a linear learner, which is what threads go by
 TINY = 1e-18  # kernel values below are 0: their squares would be denormal numbers, which are slow
@@ -117,21 +119,39 @@ def unit_of(coefficients):
     return power_below(largest) if largest > 1e-300 else 1.0
 
 
-def ladder(kernel: Any, n_steps: int, block: Any) -> np.ndarray:
-    """Kernel values (S, BLOCK, BLOCK) of a block's points among themselves at every step, in double precision."""
+def ladder(kernel: Any, n_steps: int, block: Any, rows: tuple[int, int]) -> np.ndarray:
+    """Kernel values (S, BLOCK, BLOCK) of a block's points among themselves, in double precision.
+
+    Only those are computed of the rows from one to another, and of pairs of which the second is no later row.
+
+    Raises
+    ------
+    ModelError
+        If a value is no number, or k(x, x) is negative.
+    """
     compact = in_compiled_code(kernel, np.float64)
     with threads.one_for_products():
         numbers = pairs(block, block, kernel).astype(np.float64)
     values = np.empty((n_steps, BLOCK, BLOCK))
-    climb(compact, numbers, block.norms.astype(np.float64), values)
+    finite, least = climb(compact, numbers, block.norms.astype(np.float64), *rows, values)
+    if not finite:
+        raise ModelError(NOT_FINITE)
+    if least < 0.0:
+        raise ModelError("k(x, x) is negative for some row: that is no kernel; check the matrix or function given")
     return values
 
 
 @compiled.entry
-def climb(kernel, numbers, norms, values):
-    for b in range(len(norms)):
+def climb(kernel, numbers, norms, first, stop, values):
+    """The values of some rows at every step; whether they are finite, and the least k(x, x)."""
+    finite, least = True, np.inf
+    for b in range(first, stop):
         for i in range(b + 1):
-            value = similarity(kernel, numbers[b, i], norms[b], norms[i])
-            for step in range(len(values)):
-                values[step, b, i] = value
-                value = value * value if value > TINY else 0.0
+            values[0, b, i] = similarity(kernel, numbers[b, i], norms[b], norms[i])
+            finite = finite and np.isfinite(values[0, b, i])
+        least = min(least, values[0, b, b])
+        for step in range(1, len(values)):
+            for i in range(b + 1):
+                value = values[step - 1, b, i]
+                values[step, b, i] = value * value if value > TINY else 0.0
+    return finite, least

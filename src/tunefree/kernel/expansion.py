@@ -16,8 +16,6 @@ from tunefree.kernel import blocks
 from tunefree.kernel.engine import Coming, Functions, OnProcessor, engine_of
 from tunefree.kernel.points import BLOCK, TILE, cut, joined, keys, like_those_of, nothing, packed, size, unpacked
 
-NOT_FINITE = "a kernel value is not a finite number; scale the features, or choose another kernel"
-
 
 class Expansion:
     """Support points, the open block, and the coefficients of M functions with K outputs.
@@ -75,7 +73,7 @@ class Expansion:
         known : (BLOCK, M, K) array
             The functions' sums over the support, at these rows.
         values : (S, BLOCK, BLOCK) array
-            At every step of the ladder, kernel values within the block, of pairs of which the second is no later row.
+            At every step of the ladder up to theirs, kernel values of these rows and those before in the block.
         """
         first, self.filled = self.filled, self.filled + len(which)
         self.block = joined(self.block, first, more, which)
@@ -84,17 +82,9 @@ class Expansion:
         coming = Coming(block, (first, self.filled), more, int(which[0]))
         known[:, busy] = self.engine.known(self._functions(self.coefficients), busy, coming)
         if not np.isfinite(known).all():
-            raise ModelError(NOT_FINITE)
-        values = blocks.ladder(self.kernel, int(self.steps.max()) + 1, block)
-        self._check(values[:, first : self.filled, : self.filled])
-        return known, values
-
-    def _check(self, values: np.ndarray) -> None:
-        if not np.isfinite(np.tril(values[0], values.shape[2] - values.shape[1])).all():
-            raise ModelError(NOT_FINITE)
-        own = np.diagonal(values, values.shape[2] - values.shape[1], axis1=1, axis2=2)
-        if (own < 0.0).any():
-            raise ModelError("k(x, x) is negative for some row: that is no kernel; check the matrix or function given")
+            raise ModelError(blocks.NOT_FINITE)
+        n_steps = int(self.steps[busy].max(initial=0)) + 1
+        return known, blocks.ladder(self.kernel, n_steps, block, (first, self.filled))
 
     def close(self) -> None:
         """Let the rows of the open block that have a coefficient join the support."""

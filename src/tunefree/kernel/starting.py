@@ -56,7 +56,7 @@ def largest_own(kernel: Any, rows: Any) -> float:
     for start in range(0, size(rows), BLOCK):
         which = np.arange(start, min(start + BLOCK, size(rows)))
         block = cut(joined(nothing(rows, None), 0, rows, which), 0, BLOCK)
-        own = np.diagonal(blocks.ladder(kernel, 1, block)[0])[: len(which)]
+        own = np.diagonal(blocks.ladder(kernel, 1, block, (0, len(which)))[0])[: len(which)]
         found = max(found, float(own.max()))
     return min(found, CEILING) if found > 0.0 else 1.0
 

@@ -9,16 +9,18 @@ predict before does so with a copy that settles for the rows there are; a second
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree import looking, views
+from tunefree import looking, threads, views
 from tunefree.errors import ModelError
 from tunefree.members import filled, flatten, under
 from tunefree.rows import n_rows, part, parts, rebuilt, together
 
 UNLIKE = "rows are dense where they were sparse at first, or sparse where dense; give them alike"
+FEW_POINTS = 2**12  # support points for which a block is no work for several threads
 SETTLED = 1024  # rows after which view and kernel stand still
 
 
@@ -237,3 +239,20 @@ class WaitingBank:
 def within(span: slice, members: list[int] | None) -> list[int]:
     """Which learners of a bank that stands there among the members of a model are among some of them, or all."""
     return [m - span.start for m in range(span.start, span.stop) if members is None or m in members]
+
+
+def each_bank(
+    function: Callable[[WaitingBank, slice], None], spans: list[tuple[WaitingBank, slice]], rows: int
+) -> None:
+    """Call a function for each bank and its place; in threads, unless banks are large enough to use those themselves.
+
+    Parameters
+    ----------
+    function : function of a bank and a slice
+    spans : list
+        The banks, each with where its learners stand.
+    rows : int
+        How many there are to be learned or predicted.
+    """
+    few = len(spans) > 1 and all(bank.n_support < FEW_POINTS for bank, _ in spans)
+    threads.each(function, spans, rows if few else 0)
