@@ -34,11 +34,11 @@ def noisy(n, seed=0, n_classes=2):
     return X, np.clip(y, 0, n_classes - 1).astype(int)
 
 
-def learned(X, y, max_support, kernel="rbf", cuts=(), make=rows.dense, **settings):
+def learned(X, y, max_support, kernel="rbf", cuts=(), make=rows.dense, learner="kernel-pistol", **settings):
     classes, choice = sorted(set(y.tolist())), Choice(kernel, max_support=max_support)
     view = "raw" if kernel == "precomputed" else "steady"
     model = Model(
-        "classification", "kernel-pistol", view=view, n_features=4, average=True, classes=classes, choice=choice,
+        "classification", learner, view=view, n_features=4, average=True, classes=classes, choice=choice,
         settings=settings, farewells=False,
     )  # fmt: skip
     labels, block, edges = Labels.of(y.tolist()), make(X), [0, *cuts, len(X)]
@@ -125,6 +125,21 @@ def test_functions_in_features_learn_about_as_well_as_those_in_points():
         errors.append(model.errors(Labels.of(z.tolist()), model.predict(rows.dense(Z))).mean())
     assert abs(errors[0] - errors[1]) < 0.03
     assert errors[1] < 0.4
+
+
+def test_functions_that_share_a_width_switch_as_each_alone():
+    X, y = noisy(2600)
+    Z = rows.dense(noisy(50, seed=1)[0])
+    settings = {"learner": "kernel-regularized-sgd", "offset": 100.0}
+    several = [1.0, 0.5]  # widths, each with four penalties
+    together = learned(X, y, 1024, **settings).banks[0]
+    assert together.switched is not None
+    margins = together.margins(Z)
+    for width in several:
+        for m, function in enumerate(together.functions):
+            if function.setting.settings["width"] == width:
+                alone = learned(X, y, 1024, width=width, penalty=function.setting.settings["penalty"], **settings)
+                np.testing.assert_allclose(alone.banks[0].margins(Z)[0], margins[m], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
