@@ -130,7 +130,7 @@ def test_functions_in_features_learn_about_as_well_as_those_in_points():
 def test_functions_that_share_a_width_switch_as_each_alone():
     X, y = noisy(2600)
     Z = rows.dense(noisy(50, seed=1)[0])
-    settings = {"learner": "kernel-regularized-sgd", "offset": 100.0}
+    settings = {"learner": "kernel-regularized-sgd"}
     several = [1.0, 0.5]  # widths, each with four penalties
     together = learned(X, y, 1024, **settings).banks[0]
     assert together.switched is not None
