@@ -16,7 +16,8 @@ import numpy as np
 from common import interleaved, keep, report
 
 from tunefree import IterativeRegularizationClassifier
-from tunefree.kernel.gram import Gram, Kernel, one_thread_a_product
+from tunefree.kernel.gram import Gram, Kernel
+from tunefree.threads import one_for_products
 
 STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)  # of C in the grid search
 FOLDS = 5
@@ -80,7 +81,7 @@ def gram_steps(n: int, budget: int, steps: int) -> float:
     matrix = Gram(Kernel("rbf", 0.5 / COLUMNS), rows, rows[:0], budget)
     coefficients = random.normal(size=(n, 1)) / n
     seconds = []
-    with one_thread_a_product():
+    with one_for_products():
         for _ in range(steps + (budget > 0)):
             start = time.perf_counter()
             matrix.times(coefficients)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tunefree.estimators import preparation, validation
 from tunefree.estimators.path_display import PathDisplay
+from tunefree.estimators.widths import best_gamma
 from tunefree.growth import growth
 from tunefree.kernel.gram import Kernel, expand
 from tunefree.kernel.spaces import Dictionary, KernelSpace
@@ -25,6 +26,7 @@ from tunefree.threads import one_for_products
 
 ORDERS = {None: "batch", "cyclic": "cyclic", "shuffled": "shuffled"}
 MAY_CHANGE = {"max_iter", "stop", "output", "assumptions", "warm_start"}  # when a fit goes on
+TRIED, TRIAL = 4096, 32  # rows and iterations by which widths are judged
 SHARE_OF_PATH = 8  # of the memory limit, one part so large is for iterates
 
 
@@ -126,16 +128,19 @@ class IterativeRegularization(BaseEstimator):
             preparation.standards(X[~held], share) if self.standardize else preparation.as_given(X, self._farthest())
         )
         features = self._fit_features(self._standards.apply(X, self._farthest()), ~held)
+        self._targets = _some(targets, kept[:0])
         self._kernel = self._made_kernel(features, targets, rows)
         self._support = features[~held] if self._kernel else None
         learned, beside = Rows(targets.y[~held], share), Rows(targets.y[held], preparation.shares(weight[held]))
-        space = self._space(features[~held], features[held])
-        problem = Problem(space, targets.objective, targets.n_outputs, targets.errors, learned, beside)
-        self._targets = _some(targets, kept[:0])
+        if self.gamma == "ladder" and held.any():
+            first = np.argsort(rows.keys[~held], kind="stable")[:TRIED]
+            some = Rows(learned.y[first], preparation.shares(share[first]))
+            self._choose_width(features[~held][first], some, features[held], beside)
+        problem = self._problem(features[~held], learned, features[held], beside)
         with np.errstate(over="ignore"):
             self._mass = min(float(weight[~held].sum()), preparation.LARGEST)
         self._judges = bool(held.any())
-        self._kappa = math.sqrt(float(space.squared_sizes().max()))
+        self._kappa = math.sqrt(float(problem.space.squared_sizes().max()))
         self._remember(features[held] if held.any() else features, beside if held.any() else learned)
         self._descent = Descent(problem, self._schedule(problem, random), int(self.memory_limit) // SHARE_OF_PATH)
 
@@ -168,7 +173,7 @@ class IterativeRegularization(BaseEstimator):
             return None
         if callable(self.gamma):
             gamma = float(self.gamma(features, targets.y))
-        elif self.gamma is None:
+        elif self.gamma is None or self.gamma == "ladder":
             classes = targets.n_outputs > 1 or len(np.unique(targets.strata)) > 1
             gamma = preparation.usual_gamma(self.kernel, features, targets.y, rows, classes)
         else:
@@ -176,6 +181,24 @@ class IterativeRegularization(BaseEstimator):
         self.gamma_ = gamma
         settings = self._kernel_params()
         return preparation.kernel_of(self.kernel, gamma, int(settings["degree"]), float(settings["coef0"]))
+
+    def _choose_width(self, learned: Any, rows: Rows, held: Any, beside: Rows) -> None:
+        """Take the kernel with which the first steps of a descent on some rows predict those held out best."""
+        kernel: Any = self._kernel
+
+        def judged(gamma: float) -> float:
+            self._kernel = kernel._replace(gamma=gamma)
+            problem = self._problem(learned, rows, held, beside)
+            trial = Descent(problem, self._schedule(problem, np.random.RandomState(0)), 0)
+            trial.run(TRIAL)
+            return float(np.nanmin(trial.path["validation_loss"]))
+
+        self.gamma_ = best_gamma(kernel.gamma, judged)
+        self._kernel = kernel._replace(gamma=self.gamma_)
+
+    def _problem(self, learned: Any, rows: Rows, held: Any, beside: Rows) -> Problem:
+        own = self._targets
+        return Problem(self._space(learned, held), own.objective, own.n_outputs, own.errors, rows, beside)
 
     def _kernel_params(self) -> dict[str, Any]:
         return preparation.KERNEL_PARAMS | dict(self.kernel_params or {})

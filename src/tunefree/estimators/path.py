@@ -35,9 +35,11 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         ``"squared-hinge"``, ``"exponential"`` or ``"square"`` (each class against the others).
     kernel : {None, "linear", "rbf", "laplacian", "poly"}, default=None
         None learns weights of the features and of a constant; the others coefficients of a kernel, without a constant.
-    gamma : float or callable, optional
+    gamma : "ladder", float or callable, optional
         Width of the kernel; a function is called with the prepared rows and the encoded targets. Default: 1 / (2 m^2)
-        for "rbf", m the median distance of rows of different classes, and the like for other kernels.
+        for "rbf", m the median distance of rows of different classes, and the like for other kernels. ``"ladder"``, for
+        "rbf" and "laplacian": the multiple of that by a power of two, from a quarter to 64, with which 32 iterations on
+        at most 4096 rows predict the rows held out best; of nine, seven are tried.
     kernel_params : dict, optional
         ``degree`` (3) and ``coef0`` (1) of "poly", (gamma a.b + coef0)^degree; ``precision`` of the kernel's values,
         ``"float32"`` (default) or ``"float64"``.
