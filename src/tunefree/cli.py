@@ -80,8 +80,9 @@ def train(
     method: Annotated[
         str,
         typer.Option(
-            help="pool (row by row, with the learner named), kernel-sgd (regularised SGD with kernels, averaged), or "
-            "early-stopping (the subgradient method on all rows in memory, stopped where rows held out say)."
+            help="pool (row by row, with the learner named), kernel-sgd (regularised SGD with kernels, averaged; "
+            "tables are best with --view steady), or early-stopping (the subgradient method on all rows in memory, "
+            "stopped where rows held out say)."
         ),
     ] = "pool",
     kernel: Annotated[
