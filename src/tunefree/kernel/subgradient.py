@@ -180,9 +180,9 @@ class Path:
         arrays |= {"y": self.problem.learned.y[needed], "weight": self.problem.learned.weight[needed]}
         return arrays, {"schedule": self.schedule._asdict(), "stride": self._stride}
 
-    @classmethod
-    def restore(cls, problem: Problem, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Path:
-        """The path that :meth:`save_state` wrote down; ``problem`` has other rows of targets, which are replaced."""
+    @staticmethod
+    def restore(problem: Problem, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Path:
+        """The path that :meth:`save_state` wrote down; ``problem`` gets the targets that it had."""
         columns = [arrays[f"path.{name}"].tolist() for name in PATH.names or ()]
         numbers = zip(arrays["t"].tolist(), arrays["mass"].tolist(), strict=True)
         kept = {
