@@ -77,9 +77,21 @@ def train(
             "kernel of every width kernel-pistol, kernel-sgd, kernel-regularized-sgd, kernel-perceptron."
         ),
     ] = "pool",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="pool (row by row, with the learner named), kernel-sgd (regularised SGD with kernels, averaged; "
+            "tables are best with --view steady), or early-stopping (the subgradient method on all rows in memory, "
+            "stopped where rows held out say)."
+        ),
+    ] = "pool",
     kernel: Annotated[
         bool,
-        typer.Option("--kernel", help="Let kernels of many widths learn with the pool; for tables, not texts."),
+        typer.Option(
+            "--kernel",
+            help="Let kernels of many widths learn with the pool; for tables, not texts. With early-stopping: a "
+            "Gaussian kernel.",
+        ),
     ] = False,
     set: Annotated[
         list[str] | None, typer.Option(help="A parameter of the learner, such as eta=0.1; may be given again.")
@@ -115,7 +127,7 @@ def train(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line at each power of two rows.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
-    """Learn a model from data, in one pass.
+    """Learn a model from data, in one pass, or with --method early-stopping from all rows in memory.
 
     Name the target; the task, the types of the columns and everything else are found. For instance:
 
@@ -123,10 +135,11 @@ def train(
     """
     from tunefree import training
 
+    learner, average = training.learner_of(method, learner, average, kernel)
     plan = training.Plan(
         target=target,
         task=task,
-        learner="kernel-pool" if kernel and learner == "pool" else learner,
+        learner=learner,
         loss=loss,
         average=average,
         settings=_settings(set or []),
@@ -141,6 +154,13 @@ def train(
         skip_bad_rows=_skips(on_bad_row),
     )
     _check_folder(output)
+    if method == training.EARLY_STOPPING:
+        from tunefree import descent
+
+        row_by_row = {"checkpoint-every": checkpoint_every, "resume": resume, "verbose": verbose}
+        _leave_out(row_by_row, descent.ROW_BY_ROW)
+        _stop_early(_opened(data, format, delimiter), plan, "rbf" if kernel else None, output, quiet)
+        return
     checkpoint = output.with_name(output.name + ".checkpoint")
     source = _opened(data, format, delimiter)
     watcher = training.Watcher()
@@ -167,12 +187,11 @@ def predict(
     on_bad_row: OnBadRow = "error",
 ) -> None:
     """Predict rows: labels and probabilities, or numbers."""
-    from tunefree import predictions
+    from tunefree import modelfile, predictions
     from tunefree.stream.batch import BadRows
-    from tunefree.training import Trained
 
     bad = BadRows(_skips(on_bad_row))
-    trained = Trained.load(model)
+    trained = modelfile.load(model)
     written = predictions.write(trained, _opened(data, format, delimiter), str(output), bad)
     _say_skipped(bad)
     if str(output) != "-":
@@ -193,12 +212,11 @@ def evaluate(
     The calibration error compares the probability of each row's most probable class with how often it is right: the
     mean distance, over 15 bins of equally many rows (by weight) in the order of that probability.
     """
-    from tunefree import display, evaluation
+    from tunefree import display, evaluation, modelfile
     from tunefree.stream.batch import BadRows
-    from tunefree.training import Trained
 
     bad = BadRows(_skips(on_bad_row))
-    trained = Trained.load(model)
+    trained = modelfile.load(model)
     result = evaluation.evaluate(trained, _opened(data, format, delimiter), bad)
     _say_skipped(bad)
     display.show_evaluation(trained, result, json)
@@ -256,7 +274,13 @@ def compare(
 
 @app.command()
 def path(
-    data: Data,
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            help="Data as for `tunefree train`, or a model that `tunefree train --method early-stopping` wrote.",
+            show_default=False,
+        ),
+    ],
     target: Target = None,
     task: Task = None,
     loss: Loss = None,
@@ -264,6 +288,13 @@ def path(
         str | None, typer.Option(help="linear, rbf, laplacian or poly; by default weights of the features.")
     ] = None,
     iterations: Annotated[int, typer.Option(help="Length of the path.")] = 500,
+    at: Annotated[
+        int | None, typer.Option(help="Stop at this iteration, whatever rows held out say.", show_default=False)
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File to write the model to, as it is stopped.", show_default=False),
+    ] = None,
     weight: Weight = None,
     ignore: Ignore = None,
     text: Text = None,
@@ -279,26 +310,40 @@ def path(
 ) -> None:
     """The regularization path: iterations of the subgradient method, and where rows held out say to stop.
 
-    All rows are read into memory; a tenth of them is held out. For instance:
+    All rows are read into memory; a tenth of them is held out. A model made so has its path in its file, and nothing
+    is learned anew. For instance:
 
     tunefree path people.csv --target income --plot path.png
+
+    tunefree path people.model --at 30 --output earlier.model
     """
-    from tunefree import descent, display, picture, training
+    from tunefree import descent, inspection, modelfile, picture, storage, training
 
     if plot:
         picture.check(plot)
-    plan = training.Plan(
-        target=target,
-        task=task,
-        loss=loss,
-        weight=weight,
-        ignore=tuple(ignore or ()),
-        text=tuple(text) if text else None,
-        hash_bits=hash_bits,
-        skip_bad_rows=_skips(on_bad_row),
-    )
-    found = descent.descend(_opened(data, format, delimiter), plan, kernel, iterations)
-    display.show_path(found, json)
+    if output:
+        _check_folder(output)
+    if len(data) == 1 and storage.is_model(data[0]):
+        given: dict[str, Any] = {"target": target, "task": task, "loss": loss, "kernel": kernel, "weight": weight}
+        given |= {"ignore": ignore, "text": text, "hash-bits": hash_bits, "format": format, "delimiter": delimiter}
+        _leave_out(given | {"iterations": iterations != 500, "on-bad-row": on_bad_row != "error"}, MADE)
+        found = modelfile.load(data[0], "path")
+    else:
+        plan = training.Plan(
+            target=target,
+            task=task,
+            loss=loss,
+            weight=weight,
+            ignore=tuple(ignore or ()),
+            text=tuple(text) if text else None,
+            hash_bits=hash_bits,
+            skip_bad_rows=_skips(on_bad_row),
+        )
+        found = descent.descend(_opened(data, format, delimiter), plan, kernel, iterations)
+    found = found if at is None else found.at(at)
+    if output:
+        found.save(output)
+    inspection.show_path(found, json)
     if plot:
         picture.draw_path(found.estimator, plot)
 
@@ -310,10 +355,9 @@ def inspect(
     json: Json = False,
 ) -> None:
     """What a model has learned: its features by importance, which does not depend on their scale."""
-    from tunefree import display
-    from tunefree.training import Trained
+    from tunefree import inspection, modelfile
 
-    display.show_model(Trained.load(model), top, json)
+    inspection.show_model(modelfile.load(model), top, json)
 
 
 @app.command()
@@ -365,6 +409,29 @@ def reproduce(
     from tunefree.reproduce import running
 
     running.from_command_line(names or [], everything, running.Request(output, data, quick, jobs), afresh, quiet)
+
+
+MADE = "is for data, and this is a model that has been made; leave it out, or give the data"
+
+
+def _stop_early(source: Any, plan: Any, kernel: str | None, output: Path, quiet: bool) -> None:
+    from tunefree import descent
+
+    found = descent.descend(source, plan, kernel)
+    found.save(output)
+    if not quiet:
+        from tunefree import inspection
+
+        inspection.show_stopped(found, output)
+
+
+def _leave_out(options: dict[str, Any], why: str) -> None:
+    """None of these options may be given."""
+    from tunefree.errors import ModelError
+
+    for name, value in options.items():
+        if value:
+            raise ModelError(f"--{name} {why}")
 
 
 def _opened(data: list[str], format: str | None, delimiter: str | None) -> Any:

@@ -6,51 +6,23 @@ Rows are encoded as for online learning, without their constant, which the estim
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from tunefree.errors import DataError, ModelError
+from tunefree.errors import ModelError
 from tunefree.estimators.path import IterativeRegularizationClassifier, IterativeRegularizationRegressor
-from tunefree.kernel.kernels import Polynomial
-from tunefree.kernel.points import as_matrix, points
-from tunefree.rows import Dense, n_rows
+from tunefree.path_model import Descended, PathModel, matrix
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import Source
-from tunefree.training import Plan, ahead, begin, target_of
+from tunefree.training import Plan, ahead, begin, check_learned, target_of
 
-DENSE_BYTES = 2**30  # rows of a table are laid out as an array up to so many bytes: only then are columns centred
 KERNELS = ("linear", "rbf", "laplacian", "poly")
-MOST_SHOWN = 24  # iterations in a table, the chosen one apart
-
-
-@dataclass
-class Descended:
-    """A path, and what it is of."""
-
-    estimator: Any
-    plan: Plan
-    task: str
-    rows: int
-    skipped: int
-    seconds: float
-
-    @property
-    def path(self) -> Any:
-        """A record for each iteration."""
-        return self.estimator.path_
-
-    @property
-    def stop(self) -> int:
-        """The iteration chosen."""
-        return int(self.estimator.n_iter_)
-
-    def shown(self) -> list[int]:
-        """Iterations for a table: as if evenly spaced on a logarithmic scale, and the chosen one."""
-        spaced = np.geomspace(1, len(self.path), min(MOST_SHOWN, len(self.path)))
-        return sorted({*np.round(spaced).astype(int).tolist(), self.stop})
+HEEDED = {"target", "task", "loss", "weight", "ignore", "text", "hash_bits", "skip_bad_rows"}  # of a plan
+ROW_BY_ROW = "is for learning row by row; leave it out, or name another --method"
+OPTIONS = {"settings": "set", "max_support": "max-support"}  # on the command line, where called otherwise
 
 
 def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: int = 500) -> Descended:
@@ -60,7 +32,7 @@ def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: i
     ----------
     source : Source
     plan : Plan
-        Of it what tells how to read, the task and the loss.
+        Of it what tells how to read, the task and the loss; the rest is for learning row by row.
     kernel : {"linear", "rbf", "laplacian", "poly"}, optional
         None for weights of the features.
     iterations : int, default 500
@@ -69,7 +41,7 @@ def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: i
     Raises
     ------
     DataError, ModelError
-        If a row cannot be used, or rows and loss make no problem that can be learned.
+        If a row cannot be used, or rows and loss make no problem that can be learned, or the plan has more in it.
 
     Examples
     --------
@@ -83,55 +55,52 @@ def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: i
         raise ModelError(f"unknown kernel {kernel!r}; choose one of {', '.join(KERNELS)}")
     if iterations < 1:
         raise ModelError(f"the number of iterations must be at least 1, not {iterations}")
+    check_plan(plan)
     bad = BadRows(plan.skip_bad_rows)
-    task, _, _, batches = begin(source, plan, bad)
+    task, classes, encoder, batches = begin(source, plan, bad)
     read = list(ahead(batches))
     weight = np.concatenate([batch.weight for batch in read])
-    if not weight.any():
-        raise DataError("no row could be used", source.name, remedy="see the messages about skipped rows")
     chosen: dict[str, Any] = {} if plan.loss is None else {"loss": plan.loss}
     kind: Any = IterativeRegularizationClassifier if task == "classification" else IterativeRegularizationRegressor
-    estimator = kind(kernel=kernel, max_iter=int(iterations), **chosen)
+    model = PathModel(task, [], kind(kernel=kernel, max_iter=int(iterations), **chosen))
+    for label in classes:
+        model.add_class(label)
+    targets = _targets(model, read)
+    check_learned(model, int(np.count_nonzero(weight)), source)
+    rows = matrix([batch.rows for batch in read], encoder.n_features)
+    model.is_dense = not sparse.issparse(rows)
     started = time.perf_counter()
     try:
-        estimator.fit(matrix([batch.rows for batch in read]), _targets(task, read), sample_weight=weight)
+        model.estimator.fit(rows, targets, sample_weight=weight)
     except ValueError as error:
         raise ModelError(str(error)) from None
-    return Descended(estimator, plan, task, len(weight), bad.count, time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    return Descended(model, encoder, source.kind, plan, len(weight), bad.count, seconds)
 
 
-def matrix(blocks: list[Any]) -> Any:
-    """Blocks of rows as one array or sparse matrix, without the constant."""
-    linear = Polynomial(1, 1.0, 0.0)
-    found = [as_matrix(points(X, linear, np.float64)) for X in blocks]
-    if all(isinstance(part, np.ndarray) for part in found):
+def check_plan(plan: Plan) -> None:
+    """Whether a plan has nothing in it that only learning row by row could heed.
+
+    Raises
+    ------
+    ModelError
+    """
+    usual = Plan()
+    for name in (field.name for field in fields(Plan)):
+        if name not in HEEDED and getattr(plan, name) != getattr(usual, name):
+            option = OPTIONS.get(name, name)
+            raise ModelError(f"--{option} {ROW_BY_ROW}")
+
+
+def _targets(model: PathModel, read: list[Batch]) -> np.ndarray:
+    """Numbers, or codes of the classes; those that are new join the model's."""
+    found = [target_of(model.task, batch) for batch in read]
+    if model.task == "regression":
         return np.concatenate(found)
-    parts = [_scattered(X, part) for X, part in zip(blocks, found, strict=True)]
-    width = max(part.shape[1] for part in parts)
-    for part in parts:
-        part.resize((part.shape[0], width))
-    whole = sparse.vstack(parts, format="csr")[:, 1:]
-    return whole.toarray() if whole.shape[0] * whole.shape[1] * 8 <= DENSE_BYTES else whole
-
-
-def _scattered(X: Any, part: Any) -> Any:
-    """A block's rows as a sparse matrix in which feature 0 is the constant."""
-    if sparse.issparse(part):
-        return part
-    columns = np.arange(1, part.shape[1] + 1) if isinstance(X, Dense) else X.columns
-    pointers = np.arange(n_rows(X) + 1) * len(columns)
-    shape = (n_rows(X), 1 + int(columns.max(initial=0)))
-    return sparse.csr_array((part.reshape(-1), np.tile(columns, n_rows(X)), pointers), shape=shape)
-
-
-def _targets(task: str, read: list[Batch]) -> np.ndarray:
-    """Numbers, or codes of the classes in the order in which they come."""
-    found = [target_of(task, batch) for batch in read]
-    if task == "regression":
-        return np.concatenate(found)
-    numbers: dict[Any, int] = {}
-    codes = []
+    coded = []
     for labels in found:
-        own = np.array([numbers.setdefault(value, len(numbers)) for value in labels.values], np.int64)
-        codes.append(own[labels.codes])
-    return np.concatenate(codes)
+        codes, new = model.codes(labels)
+        for _, label in new:
+            model.add_class(label)
+        coded.append(codes)
+    return np.concatenate(coded)

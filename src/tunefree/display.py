@@ -16,7 +16,6 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from tunefree.comparison import POOL, RATES, Comparison, ComparisonWatcher, Contestant, has_rate, in_figures
-from tunefree.descent import Descended
 from tunefree.evaluation import Evaluation
 from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.model import Model
@@ -24,10 +23,9 @@ from tunefree.rows import entry, row, size
 from tunefree.stream.batch import Batch
 from tunefree.stream.source import Source
 from tunefree.targets import Tally, chosen
-from tunefree.training import Step, Trained, Watcher
+from tunefree.training import Predictor, Step, Trained, Watcher
 
 SHOWN_KERNELS = 3  # of which the largest share is first
-MOST_COLUMNS = 6  # of shares along the stream
 _MUCH_MEMORY = 2**30  # bytes of models together that are worth a word
 _LINE_SECONDS = 10.0  # between progress lines where there is no terminal to draw a bar on
 
@@ -129,34 +127,43 @@ class PowersOfTwo:
 
 def describe(trained: Trained) -> str:
     """One line: what is learned, from what, how."""
-    model, plan = trained.model, trained.plan
-    goal = f"'{plan.target}'" if plan.target else "the label"
-    if model.task == "regression":
-        what = f"regression of {goal}"
-    else:
-        names = ", ".join(map(str, model.classes[:4])) + (", ..." if len(model.classes) > 4 else "")
-        what = f"classification of {goal} ({len(model.classes)} classes so far: {names})"
+    model = trained.model
     default = "square" if model.task == "regression" else "logistic"
-    return f"{what}; loss {model.loss or default}, learner {model.learner}{', averaged' if model.average else ''}"
+    how = f"loss {model.loss or default}, learner {model.learner}{', averaged' if model.average else ''}"
+    return f"{goal_of(trained, ' so far')}; {how}"
+
+
+def goal_of(trained: Predictor, so_far: str = "") -> str:
+    """The task, the target, and its classes."""
+    model, target = trained.model, trained.plan.target
+    goal = f"'{target}'" if target else "the label"
+    if model.task == "regression":
+        return f"regression of {goal}"
+    return f"classification of {goal} ({len(model.classes)} classes{so_far}: {listed(model.classes, 4)})"
+
+
+def listed(names: list[Any], most: int) -> str:
+    """The first names, with commas."""
+    return ", ".join(map(str, names[:most])) + (", ..." if len(names) > most else "")
 
 
 def show_trained(trained: Trained, output: Path) -> None:
     """The end of training: rows, losses and where the model is."""
     model, progress = trained.model, trained.progress
-    table = _plain_table()
+    table = plain_table()
     first = progress.progressive[0]
     table.add_row("rows", f"{first.rows:,}")
     if progress.skipped:
         table.add_row("rows skipped", f"{progress.skipped:,}")
     table.add_row("features", f"{model.n_features:,}")
     if model.task == "classification":
-        table.add_row("classes", ", ".join(map(str, model.classes[:12])) + (", ..." if len(model.classes) > 12 else ""))
-    for title, value in _losses(model, first).items():
+        table.add_row("classes", listed(model.classes, 12))
+    for title, value in losses_of(model, first).items():
         table.add_row(f"progressive {title}", value)
     for number, tally in enumerate(progress.held_out):
         if tally.rows:
             passes = f" (pass {number + 1})" if trained.plan.passes > 1 else ""
-            for title, value in _losses(model, tally).items():
+            for title, value in losses_of(model, tally).items():
                 table.add_row(f"held-out {title}{passes}", value)
     table.add_row("model", str(output))
     console = Console(highlight=False, soft_wrap=True)
@@ -179,20 +186,20 @@ def naming_columns(trained: Trained) -> list[tuple[str, int]]:
     return [(column.name, count) for column, count in pairs if column.kind == "category" and 2 * count > rows]
 
 
-def _losses(model: Model, tally: Tally) -> dict[str, str]:
+def losses_of(model: Model, tally: Tally) -> dict[str, str]:
     if model.task == "classification":
-        default = "log-loss" if model.calibration is None else "loss"
+        default = "log-loss" if model.loss_is_log_loss else "loss"
         return {default: f"{tally.mean_loss():.4f}", "error": f"{100 * tally.mean_error():.2f} %"}
     return {"loss": f"{tally.mean_loss():.6g}", "absolute error": f"{tally.mean_error():.6g}"}
 
 
-def show_evaluation(trained: Trained, result: Evaluation, as_json: bool) -> None:
+def show_evaluation(trained: Predictor, result: Evaluation, as_json: bool) -> None:
     """Losses, errors and calibration on known targets."""
     model, tally = trained.model, result.tally
     figures: dict[str, float] = {"rows": tally.rows}
     if model.task == "classification":
         known = tally.weight - result.unseen_weight
-        if model.calibration is not None:
+        if not model.loss_is_log_loss:
             figures["loss"] = tally.loss / known if known else math.nan
         figures["log_loss"] = result.log_loss / known if known else math.nan
         figures["error"] = tally.mean_error()
@@ -206,63 +213,11 @@ def show_evaluation(trained: Trained, result: Evaluation, as_json: bool) -> None
     if as_json:
         typer.echo(json.dumps(figures))
         return
-    table = _plain_table()
+    table = plain_table()
     for key, value in figures.items():
         shown = f"{100 * value:.2f} %" if key == "error" else f"{value:,}" if key.startswith("rows") else f"{value:.6g}"
         table.add_row(key.replace("_", " ").replace("log loss", "log-loss"), shown)
     Console(highlight=False, soft_wrap=True).print(table)
-
-
-def show_model(trained: Trained, top: int, as_json: bool) -> None:
-    """Rows, losses, and the features by importance: the weight times the largest value of the feature."""
-    model, progress = trained.model, trained.progress
-    names = trained.encoder.names()
-    weights = model.mean_weights() if model.linears else np.zeros((0, 1))
-    importance = np.abs(weights[: len(names)]).max(axis=1)
-    order = np.argsort(-importance, kind="stable")
-    order = order[importance[order] > 0][: top or None]
-    if as_json:
-        features = [
-            {"feature": names[j], "importance": importance[j], "weights": weights[j].tolist()} for j in order.tolist()
-        ]
-        progressive = [{"loss": t.mean_loss(), "error": t.mean_error(), "rows": t.rows} for t in progress.progressive]
-        described: dict[str, Any] = {
-            "task": model.task,
-            "learner": model.learner,
-            "classes": model.classes,
-            "progressive": progressive,
-        }
-        shares = {member.name: share for member, share in zip(model.members, model.mixture.means.tolist(), strict=True)}
-        described |= {"members": shares, "history": model.history}
-        typer.echo(json.dumps(described | {"complete": progress.complete, "features": features}))
-        return
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(describe(trained) + ("" if progress.complete else "; a checkpoint, not trained to the end"))
-    seen = progress.progressive[0]
-    losses = ", ".join(f"{title} {value}" for title, value in _losses(model, seen).items())
-    console.print(f"{seen.rows:,} rows seen, {len(names):,} features; progressive {losses}")
-    if len(model.members) > 1 or model.history:
-        console.print(_shares(model))
-    if not model.linears:
-        console.print(
-            f"made of {sum(bank.n_support for bank in model.banks):,} rows, in the space of a kernel, where features as"
-            " they are given have no weights"
-        )
-        return
-    console.print(_importances(model, names, weights, importance, order))
-    console.print("importance: |weight| x size of the feature in its own units, so that scales do not matter")
-
-
-def _importances(model: Model, names: Any, weights: np.ndarray, importance: np.ndarray, order: np.ndarray) -> Table:
-    """Features in an order, with their weights."""
-    table = Table("feature", box=None, header_style="bold", pad_edge=False)
-    table.add_column("importance", justify="right")
-    outputs = model.classes if model.n_outputs > 1 else [model.classes[-1] if model.classes else "prediction"]
-    for label in outputs[:8]:
-        table.add_column(str(label), justify="right")
-    for j in order.tolist():
-        table.add_row(names[j], f"{importance[j]:.4g}", *(f"{weight:+.4g}" for weight in weights[j][:8]))
-    return table
 
 
 def show_certificate(trained: Trained, found: dict[str, Any], as_json: bool) -> None:
@@ -304,24 +259,6 @@ def show_certificate(trained: Trained, found: dict[str, Any], as_json: bool) -> 
             )
             console.print(f"  at most {shown}, for the models of the pass, if rows are independent and alike")
     console.print("radius: |weight| x largest value of the feature, the most a feature can move a prediction")
-
-
-def _shares(model: Model) -> Table:
-    """Each member's share in predictions along the stream; a dash once it was let go."""
-    last = {member.name: share for member, share in zip(model.members, model.mixture.means.tolist(), strict=True)}
-    kept = model.history[:: max(1, -(-len(model.history) // MOST_COLUMNS))]
-    table = Table("member", box=None, header_style="bold", pad_edge=False)
-    for moment in kept:
-        table.add_column(f"{moment['rows']:,}", justify="right")
-    table.add_column("now", justify="right")
-    names = {name: None for moment in model.history for name in moment["shares"]} | dict.fromkeys(last)
-    for name in sorted(names, key=lambda name: -last.get(name, -1.0)):
-        along = [moment["shares"].get(name) for moment in kept]
-        cells = ["-" if share is None else f"{100 * share:.1f}" for share in [*along, last.get(name)]]
-        table.add_row(name, *cells)
-    table.caption = "share of each member in predictions, per cent, after so many rows"
-    table.caption_justify = "left"
-    return table
 
 
 class ComparisonDisplay(ComparisonWatcher):
@@ -392,36 +329,6 @@ def show_comparison(comparison: Comparison, as_json: bool) -> None:
         console.print(line)
 
 
-def show_path(found: Descended, as_json: bool) -> None:
-    """The regularization path: losses, errors and norms, with the chosen iteration marked."""
-    names = ("training_loss", "validation_loss", "training_error", "validation_error", "norm")
-    if as_json:
-        records = [
-            {"iteration": int(record["iteration"])} | {name: _number(record[name]) for name in names}
-            for record in found.path
-        ]
-        figures = {"task": found.task, "rows": found.rows, "skipped": found.skipped, "stop": found.stop}
-        typer.echo(json.dumps(figures | {"seconds": found.seconds, "path": records}))
-        return
-    table = Table("iteration", box=None, header_style="bold", pad_edge=False)
-    for title in ("loss learned", "held out", "error learned", "held out", "norm", ""):
-        table.add_column(title, justify="right")
-    for t in found.shown():
-        record, chosen_one = found.path[t - 1], t == found.stop
-        shown = ["" if math.isnan(record[name]) else in_figures(float(record[name])) for name in names]
-        table.add_row(f"{t:,}", *shown, "<- stop" if chosen_one else "", style="bold cyan" if chosen_one else None)
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(table)
-    skipped = f", {found.skipped:,} skipped" if found.skipped else ""
-    console.print(
-        f"{found.task}, {found.rows:,} rows{skipped}; {len(found.path):,} iterations in {found.seconds:.2f} s"
-    )
-
-
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
 def _remarks(comparison: Comparison) -> list[str]:
     """Sentences under the table."""
     lines = [f"left out: {name} ({why})" for name, why in comparison.left_out.items()]
@@ -489,7 +396,7 @@ def _comparison_figures(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _plain_table() -> Table:
+def plain_table() -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column()

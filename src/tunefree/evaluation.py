@@ -11,7 +11,7 @@ from tunefree.errors import DataError
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import Source
 from tunefree.targets import Tally
-from tunefree.training import Trained, ahead, encoded, target_of
+from tunefree.training import Predictor, ahead, encoded, target_of
 
 CELLS = 1000  # of the probability of the most probable class
 BINS = 15  # of equal mass, into which cells are gathered
@@ -24,12 +24,12 @@ class Predicted(NamedTuple):
     predictions: np.ndarray  # (n, K) margins, or (n, 1) numbers
 
 
-def predict(trained: Trained, source: Source, bad: BadRows, labelled: bool = False) -> Iterator[Predicted]:
+def predict(trained: Predictor, source: Source, bad: BadRows, labelled: bool = False) -> Iterator[Predicted]:
     """Predict the rows of a source, batch by batch.
 
     Parameters
     ----------
-    trained : Trained
+    trained : Trained or Descended
     source : Source
     bad : BadRows
         What happens to rows that cannot be used.
@@ -43,10 +43,10 @@ def predict(trained: Trained, source: Source, bad: BadRows, labelled: bool = Fal
             remedy="give data of the same kind, or pass --format",
         )
     types = trained.encoder.types() if source.kind == "table" else None
-    linear = trained.model.linear()
+    predicted = trained.model.predictor()
 
     for batch in ahead(encoded(trained.encoder, source.chunks(bad=bad, types=types), bad, False, labelled)):
-        yield Predicted(batch, trained.model.predict(batch.rows, linear))
+        yield Predicted(batch, predicted(batch.rows))
 
 
 class Evaluation(NamedTuple):
@@ -105,7 +105,7 @@ class Reliability:
         return float(np.abs(gaps).sum() / mass.sum())
 
 
-def evaluate(trained: Trained, source: Source, bad: BadRows) -> Evaluation:
+def evaluate(trained: Predictor, source: Source, bad: BadRows) -> Evaluation:
     """Loss and error of a model on a labelled source, and how far its probabilities are to be believed."""
     model, reliability = trained.model, Reliability()
     tally, squares, unseen, unseen_weight, log_loss = Tally(), 0.0, 0, 0.0, 0.0

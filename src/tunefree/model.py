@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -20,16 +21,15 @@ import numpy as np
 from tunefree import calibration, looking, objectives, passes, saving, threads
 from tunefree.certificate.evidence import Certificate, Evidence, certify, widened
 from tunefree.certificate.risk import Progressive
-from tunefree.errors import DataError, ModelError
+from tunefree.errors import ModelError
 from tunefree.kernel.bank import Choice
 from tunefree.kernel.waiting import WaitingBank, each_bank, within
 from tunefree.members import Member, joined, measured
 from tunefree.pool import Mixture, Setting, without
 from tunefree.roster import CHOOSING, POOLS, banks_of, check_choice, is_kernel, roster_of, waits
 from tunefree.rows import n_rows, part
-from tunefree.targets import Labels, Tally, chosen, loss_of
+from tunefree.targets import Judged, Tally, chosen, loss_of
 
-MANY_CLASSES = 1000
 PIECE = 2048  # rows learned at a time by the members of a pool: what they predict is kept until it is mixed
 FIRST_REVIEW = 64  # judged rows after which shares are first written down; then at each power of two
 FIRST_FAREWELL = 2**17  # judged rows after which members may be let go
@@ -40,7 +40,7 @@ FEWEST_MEMBERS = 2  # never let go: whatever comes, there is an alternative
 
 
 @dataclass
-class Model:
+class Model(Judged):
     """A model that learns.
 
     Parameters
@@ -67,6 +67,7 @@ class Model:
     Examples
     --------
     >>> from tunefree.rows import dense
+    >>> from tunefree.targets import Labels
     >>> model = Model("classification", "scinol2")
     >>> X = dense(np.array([[0.0], [1.0], [0.0], [1.0]] * 50))
     >>> _ = model.learn(X, Labels.of(["no", "yes", "no", "yes"] * 50), np.ones(200))
@@ -116,11 +117,6 @@ class Model:
         self.risks = self.risks or {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
         if self._is_calibrated():
             self.calibration = calibration.Calibration.create(len(self.classes))
-
-    @property
-    def n_outputs(self) -> int:
-        """Margins of a row: one for regression and up to two classes, else one a class."""
-        return len(self.classes) if self.task == "classification" and len(self.classes) > 2 else 1
 
     def _is_mixed(self) -> bool:
         """Whether predictions are those of a mixture; of classes its members then predict log-odds."""
@@ -194,13 +190,13 @@ class Model:
             The loss of each.
         """
         judged = weight if judged is None else judged
-        codes, new = (np.asarray(y, np.float64), []) if self.task == "regression" else self._codes(y)
+        codes, new = (np.asarray(y, np.float64), []) if self.task == "regression" else self.codes(y)
         later = threads.later if n_rows(X) >= threads.FEW else threads.now
         pieces: list[Future[tuple[np.ndarray, np.ndarray]]] = []
         start = 0
         for stop, label in [*new, (n_rows(X), None)]:
             for first, last, review in self._pieces(judged, start, stop):
-                targets = codes[first:last] if self.task == "regression" else self._targets(codes[first:last])
+                targets = codes[first:last] if self.task == "regression" else self.targets_of(codes[first:last])
                 targets = np.ascontiguousarray(targets)
                 own, judging = np.ascontiguousarray(weight[first:last]), np.ascontiguousarray(judged[first:last])
                 pieces.append(self._piece(part(X, first, last), targets, own, judging, again, later))
@@ -280,7 +276,7 @@ class Model:
     def recalibrate(self, X: Any, y: Any, weight: np.ndarray, members: list[int] | None = None) -> None:
         """Let kernel learners find the probabilities of their margins anew, from rows that are never learned."""
         if self.task == "classification":
-            codes = self._codes(y)[0]
+            codes = self.codes(y)[0]
             each_bank(
                 lambda bank, span: bank.recalibrate(X, codes, weight, within(span, members)), self._spans(), len(codes)
             )
@@ -362,25 +358,9 @@ class Model:
         self.roster = [member.setting for member in self.members]
         self.mixture = without(self.mixture, ~leaves)
 
-    def _codes(self, y: Labels) -> tuple[np.ndarray, list[tuple[int, Any]]]:
-        """The class of each row, and (first row, label) of each class that is new, in order."""
-        known = {label: k for k, label in enumerate(self.classes)}
-        new = sorted((int(np.argmax(y.codes == i)), i) for i, label in enumerate(y.values) if label not in known)
-        known |= {y.values[i]: len(self.classes) + k for k, (_, i) in enumerate(new)}
-        numbers = np.array([known[label] for label in y.values], np.int64)
-        return numbers[y.codes], [(first, y.values[i]) for first, i in new]
-
-    def _targets(self, codes: np.ndarray) -> np.ndarray:
-        """Classes as the objective takes them: -1 and +1 for one output."""
-        return np.where(codes == 1, 1.0, -1.0) if self.n_outputs == 1 else codes.astype(np.float64)
-
     def add_class(self, label: Any) -> None:
         """A class is new: a third one turns one margin into three, in which the old margin is that of class 1."""
-        if len(self.classes) >= MANY_CLASSES:
-            raise DataError(
-                f"the target has more than {MANY_CLASSES} different values",
-                remedy="if it is a number, pass --task regression; else group rare classes",
-            )
+        self.check_room_for_a_class()
         before = self.n_outputs
         self.classes.append(label)
         for bank in self.banks:
@@ -392,13 +372,6 @@ class Model:
                 member.grow(member.room, self.n_outputs, first=1 if before == 1 else 0)
                 member.objective = self._objective(self.loss, getattr(member.objective, "steepest", 0.0))
             self.evidence = widened(self.evidence, len(self.evidence.coordinates), self.n_outputs, self.objective)
-
-    def errors(self, y: Any, predictions: np.ndarray) -> np.ndarray:
-        """1 where a predicted class is wrong, else 0; in regression the absolute error."""
-        if self.task == "regression":
-            return np.abs(np.clip(np.asarray(y, np.float64) - predictions[:, 0], -1e308, 1e308))
-        codes, _ = self._codes(y)
-        return (codes != chosen(predictions)).astype(np.float64)
 
     def linear(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each member its weights (d, K) relative to the units (d,) of the features as it sees them."""
@@ -455,31 +428,28 @@ class Model:
 
         each_bank(of_bank, self._spans(), len(targets))
 
-    def targets(self, y: Any) -> np.ndarray:
-        """Labels that are all known, or numbers, as the objective takes them."""
-        return np.asarray(y, np.float64) if self.task == "regression" else self._targets(self._codes(y)[0])
+    def log_odds(self, margins: np.ndarray) -> np.ndarray:
+        """Logarithms (n, classes) of what is proportional to the probabilities, calibrated where margins are not."""
+        return calibration.log_odds(self.calibration, margins)
 
-    def losses(self, y: Any, predictions: np.ndarray) -> np.ndarray:
-        """The loss of each prediction; NaN for a label that was never seen in training."""
-        if self.task == "regression":
-            return measured(self.objective, np.asarray(y, np.float64), predictions)
-        codes, known = self._known(y)
-        return np.where(known, measured(self.objective, self._targets(codes), predictions), np.nan)
+    def predictor(self) -> Callable[[Any], np.ndarray]:
+        """A function from blocks of rows to what the model, as it is now, predicts of them."""
+        return partial(self.predict, linear=self.linear())
 
-    def log_losses(self, y: Labels, margins: np.ndarray) -> np.ndarray:
-        """Minus the logarithm of the probability of each class; NaN for a label that was never seen in training."""
-        codes, known = self._known(y)
-        log_odds = calibration.log_odds(self.calibration, margins)
-        return np.where(known, measured(calibration.LOG_LOSS, codes.astype(np.float64), log_odds), np.nan)
+    @property
+    def has_weights(self) -> bool:
+        """Whether features as they are given have weights."""
+        return bool(self.linears)
 
-    def _known(self, y: Labels) -> tuple[np.ndarray, np.ndarray]:
-        """The class of each row, and whether it has one; 0 for one that has not."""
-        codes, _ = self._codes(y)
-        return np.where(codes < len(self.classes), codes, 0), codes < len(self.classes)
+    @property
+    def loss_is_log_loss(self) -> bool:
+        """Whether what classes suffer is minus the logarithm of their probability."""
+        return self.task == "classification" and self.calibration is None
 
-    def probabilities(self, margins: np.ndarray) -> np.ndarray:
-        """Class probabilities (n, classes) of margins, calibrated where margins are no log-odds."""
-        return calibration.probabilities(calibration.log_odds(self.calibration, margins))
+    @property
+    def n_support(self) -> int:
+        """Rows that its kernel learners are made of."""
+        return sum(bank.n_support for bank in self.banks)
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same model, to the last bit."""

@@ -13,20 +13,19 @@ from pyarrow import csv, parquet
 
 from tunefree.errors import ModelError
 from tunefree.evaluation import Predicted, predict
-from tunefree.model import Model
 from tunefree.storage import whole_file
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import Source
-from tunefree.targets import chosen
-from tunefree.training import Trained
+from tunefree.targets import Judged, chosen
+from tunefree.training import Predictor
 
 
-def columns(model: Model, predicted: Predicted, numbered: bool = False) -> Any:
+def columns(model: Judged, predicted: Predicted, numbered: bool = False) -> Any:
     """A record batch: ``prediction``; for classes their probabilities too.
 
     Parameters
     ----------
-    model : Model
+    model : Judged
     predicted : Predicted
     numbered : bool, default False
         Whether a first column ``row`` tells each row's number in its file, counted from 1.
@@ -42,7 +41,7 @@ def columns(model: Model, predicted: Predicted, numbered: bool = False) -> Any:
     return pa.record_batch(table | {f"probability[{label}]": values[:, k] for k, label in enumerate(model.classes)})
 
 
-def write(trained: Trained, source: Source, output: str, bad: BadRows) -> int:
+def write(trained: Predictor, source: Source, output: str, bad: BadRows) -> int:
     """Predict a source into a CSV or Parquet file, or as CSV to standard output ("-").
 
     Returns

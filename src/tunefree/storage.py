@@ -21,6 +21,7 @@ from tunefree.errors import ModelError
 
 FORMAT = 1  # raised when an older version could no longer read what this one writes
 _BLANK = "0" * 64
+_BEGINNING = b'{"__metadata__":{"tunefree":'  # behind eight bytes that tell the length of the header
 
 
 def save(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
@@ -92,6 +93,17 @@ def load(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str,
         return from_bytes(data), header
     except SafetensorError as error:
         raise ModelError(f"{path}: damaged ({error}); train again or restore it from a backup") from None
+
+
+def is_model(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as those that :func:`save` writes; it may be damaged further on."""
+    try:
+        if not Path(path).is_file():
+            return False
+        with open(path, "rb") as file:
+            return file.read(len(_BEGINNING) + 8)[8:] == _BEGINNING
+    except OSError:
+        return False
 
 
 def _digest(data: bytes) -> bytes:

@@ -12,22 +12,23 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from tunefree import storage
+from tunefree import modelfile
 from tunefree.errors import DataError, ModelError
 from tunefree.kernel.bank import Choice
 from tunefree.model import Model
-from tunefree.roster import POOLS
+from tunefree.roster import CHOOSING, POOLS
 from tunefree.stream.arrays import to_numpy
 from tunefree.stream.batch import BadRows, Batch, Position
 from tunefree.stream.source import Source, encoder_of
-from tunefree.targets import Labels, Tally
+from tunefree.targets import Judged, Labels, Tally
 
 KIND = "linear"
+METHODS = POOL, KERNEL_SGD, EARLY_STOPPING = "pool", "kernel-sgd", "early-stopping"
 SOME_HELD_OUT = 10  # one row of so many, where a number of passes is to be found
 PATIENCE = 2  # passes without an improvement that is worthwhile
 WORTHWHILE = 1e-3  # part of the held-out loss
@@ -119,6 +120,15 @@ class Progress:
     held_out: list[Tally] = field(default_factory=list)  # of each pass: rows never learned
 
 
+class Predictor(Protocol):
+    """What a model file holds for predicting: see :mod:`tunefree.modelfile`."""
+
+    model: Any
+    encoder: Any
+    kind: str
+    plan: Plan
+
+
 @dataclass
 class Trained:
     """A model, the encoder of its features, and how far it has been trained."""
@@ -131,36 +141,59 @@ class Trained:
 
     def save(self, path: str | os.PathLike[str], encoder: Any = None) -> None:
         """Write to a file; ``encoder`` is its state if that was taken earlier."""
-        arrays, header = self.model.save_state()
-        encoder_arrays, encoder_header = encoder or self.encoder.state()
-        named = {f"model.{name}": array for name, array in arrays.items()}
-        named |= {f"encoder.{name}": array for name, array in encoder_arrays.items()}
-        parts = {
-            "model": header,
-            "encoder": encoder_header,
-            "plan": asdict(self.plan),
-            "progress": asdict(self.progress),
-        }
-        storage.save(path, named, {"kind": KIND, "source": self.kind, **parts})
+        parts = {"model": self.model.save_state(), "encoder": encoder or self.encoder.state()}
+        header = {"source": self.kind, "plan": asdict(self.plan), "progress": asdict(self.progress)}
+        modelfile.save(path, KIND, parts, header)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trained:
         """Read what :meth:`save` wrote."""
-        arrays, header = storage.load(path)
-        if header.get("kind") != KIND:
-            raise ModelError(f"{path}: a model of kind {header.get('kind')!r}, which this command does not read")
-        parts: dict[str, dict[str, np.ndarray]] = {"model": {}, "encoder": {}}
-        for name, array in arrays.items():
-            part, _, rest = name.partition(".")
-            parts[part][rest] = array
-        plan: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in header["plan"].items()}
+        loaded: Trained = modelfile.load(path, KIND)
+        return loaded
+
+    @classmethod
+    def restored(cls, arrays: dict[str, dict[str, np.ndarray]], header: dict[str, Any]) -> Trained:
+        """From the parts of a file."""
         return cls(
-            Model.restore(parts["model"], header["model"]),
-            encoder_of(header["source"]).restore(parts["encoder"], header["encoder"]),
+            Model.restore(arrays["model"], header["model"]),
+            encoder_of(header["source"]).restore(arrays.get("encoder", {}), header["encoder"]),
             header["source"],
-            Plan(**plan),
+            plan_of(header["plan"]),
             _progress(header["progress"]),
         )
+
+
+def learner_of(method: str, learner: str, average: bool, kernel: bool) -> tuple[str, bool]:
+    """The learner that a method stands for, and whether it is averaged.
+
+    Parameters
+    ----------
+    method : {"pool", "kernel-sgd", "early-stopping"}
+    learner, average
+        As they were asked for.
+    kernel : bool
+        Whether kernels were.
+
+    Examples
+    --------
+    >>> learner_of("kernel-sgd", "pool", False, False), learner_of("pool", "pool", False, True)
+    (('kernel-regularized-sgd', True), ('kernel-pool', False))
+    """
+    if method not in METHODS:
+        raise ModelError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
+    if method == KERNEL_SGD:
+        for option, given in (("learner", learner != "pool"), ("kernel", kernel)):
+            if given:
+                raise ModelError(f"{KERNEL_SGD} is a learner, and has kernels; leave --{option} out, or --method")
+        return CHOOSING, True
+    of_kernels = kernel and learner == "pool" and method != EARLY_STOPPING
+    return "kernel-pool" if of_kernels else learner, average
+
+
+def plan_of(saved: dict[str, Any]) -> Plan:
+    """The plan that a file holds."""
+    plan: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in saved.items()}
+    return Plan(**plan)
 
 
 def _progress(saved: dict[str, Any]) -> Progress:
@@ -437,7 +470,7 @@ def ahead(items: Iterator[Any], depth: int = 2) -> Iterator[Any]:
         thread.join(timeout=1.0)  # longer only if it waits for more input, which may never come
 
 
-def check_learned(model: Model, rows: int, source: Source) -> None:
+def check_learned(model: Judged, rows: int, source: Source) -> None:
     """Whether the rows of a source, so many of which could be used, were enough to learn from."""
     if rows == 0:
         raise DataError("no row could be used", source.name, remedy="see the messages about skipped rows")

@@ -61,7 +61,7 @@ class IterativeRegularization(BaseEstimator):
     """Standardise, hold out, descend, stop."""
 
     _targets: Targets
-    _descent: Descent
+    _descent: Any  # a Descent, or a Path that was saved
     _coefficients: np.ndarray
     _begun_with: tuple[Any, ...]
     n_iter_: int
@@ -268,6 +268,10 @@ class IterativeRegularization(BaseEstimator):
 
     def _remember(self, features: Any, rows: Rows) -> None:
         """Keep what is needed beyond the method: nothing, but for calibration."""
+
+    def _saved_targets(self, saved: dict[str, float]) -> Targets:
+        """No targets, in the units of those learned, which had this ``bound``, ``unit`` and ``centre``."""
+        raise NotImplementedError
 
     def at(self, t: int) -> Any:
         """The estimator as it would be had it stopped at iteration t; nothing is learned anew.

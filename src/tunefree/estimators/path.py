@@ -204,6 +204,10 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         by_label = validation.class_weights(self.class_weight)
         return np.array([by_label.get(label, 1.0) for label in classes.tolist()])[codes]
 
+    def _saved_targets(self, saved: dict[str, float]) -> Targets:
+        loss = loss_of("classification", str(self.loss))
+        return self._encoded(loss, np.zeros(0, np.int64), len(self.classes_))
+
     def _remember(self, features: Any, rows: Rows) -> None:
         # Losses whose margins stand for no probabilities: these are learned from margins of rows held out.
         self._for_calibration = None if has_inverse_link(self._targets.loss) else (features, rows)
@@ -259,7 +263,17 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        margins = self._margins(X)
+        return self._probabilities(self._margins(X))
+
+    def _log_odds(self, margins: np.ndarray) -> np.ndarray:
+        """Logarithms (n, K) of what is proportional to the probabilities, none of which is taken for 0."""
+        if isinstance(self._targets.loss, Logistic):
+            return of_classes(margins)
+        if not has_inverse_link(self._targets.loss):
+            return self._sharpness * of_classes(margins)
+        return np.log(np.maximum(self._probabilities(margins), np.finfo(np.float64).eps))
+
+    def _probabilities(self, margins: np.ndarray) -> np.ndarray:
         loss = self._targets.loss
         if not has_inverse_link(loss):
             return softmax(self._sharpness * of_classes(margins), axis=1)
@@ -403,6 +417,9 @@ stochastic, validation_fraction, memory_limit, random_state, warm_start
         with np.errstate(over="ignore"):
             return np.clip((self._targets.centre + margins) * self._targets.unit, -LARGEST, LARGEST)
 
+    def _saved_targets(self, saved: dict[str, float]) -> Targets:
+        return _in_units(loss_of("regression", str(self.loss)), np.zeros(0), np.zeros(0), **saved)
+
     @property
     def coef_(self) -> np.ndarray:
         """Weights of the features, (n_features,)."""
@@ -458,18 +475,10 @@ def _scaled(loss: Any, y: np.ndarray, weight: np.ndarray) -> Targets:
     unit = max(power * largest, 2.0**-1022)
     power = unit / largest
     targets = (relative - centre) / power
+    return _in_units(loss, targets, relative, float(np.abs(targets).max(initial=0.0)), unit, centre / power)
+
+
+def _in_units(loss: Any, targets: np.ndarray, exact: np.ndarray, bound: float, unit: float, centre: float) -> Targets:
     own, loss_unit = rescaled(loss, unit)
-    bound = float(np.abs(targets).max(initial=0.0))
-    return Targets(
-        targets,
-        relative,
-        np.zeros(len(y), np.int64),
-        Binary(own, 0.0),
-        own,
-        1,
-        absolute_errors,
-        bound,
-        unit,
-        loss_unit,
-        centre / power,
-    )
+    strata = np.zeros(len(targets), np.int64)
+    return Targets(targets, exact, strata, Binary(own, 0.0), own, 1, absolute_errors, bound, unit, loss_unit, centre)

@@ -28,6 +28,10 @@ class Space(Protocol):
     n_rows: int
     n_coefficients: int
 
+    @property
+    def rows(self) -> Any:
+        """The rows that are learned."""
+
     def sweep(self, coefficients: np.ndarray, respond: Respond) -> np.ndarray:
         """Margins of all rows to ``respond``, which gives slopes; the coefficients of sum_j slope_j K_{x_j}."""
 
@@ -128,6 +132,10 @@ class KernelSpace:
     def __init__(self, kernel: Kernel, rows: Any, held: Any, budget: int) -> None:
         self.gram = Gram(kernel, rows, held, budget)
         self.n_rows = self.n_coefficients = rows.shape[0]
+
+    @property
+    def rows(self) -> Any:
+        return self.gram.rows
 
     def sweep(self, coefficients: np.ndarray, respond: Respond) -> np.ndarray:
         return respond(slice(0, self.n_rows), self.gram.times(coefficients))

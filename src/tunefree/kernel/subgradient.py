@@ -116,44 +116,44 @@ def steps(schedule: Schedule, first: int, count: int) -> np.ndarray:
     return schedule.eta * np.arange(first, first + count, dtype=np.float64) ** -schedule.theta
 
 
-class Descent:
-    """A run of the method, which can be continued and looked back upon.
+class Path:
+    """A run of the method that is over, and can be looked back upon.
 
     Parameters
     ----------
     problem : Problem
+        Its space is None, and its rows are none, where they are not needed: where all iterates are kept.
     schedule : Schedule
-    budget : int
-        Bytes for iterates. While they fit, all are kept; later every second one, every fourth one and so on, and those
-        between are computed anew from the last one kept: the same steps on the same numbers, so the same bits.
+    kept : dict of Iterate
+        By their numbers.
+    stride : int
+        Every so many iterates one is kept.
+    records : list
+        One for each iterate, as in ``PATH``.
     """
 
-    def __init__(self, problem: Problem, schedule: Schedule, budget: int) -> None:
-        self.problem, self.schedule, self.budget = problem, schedule, budget
-        zeros = np.zeros((problem.space.n_coefficients, problem.n_outputs))
-        self.iterate = Iterate(1, zeros, zeros, 0.0)
-        self._seen = np.zeros((len(problem.learned.y), problem.n_outputs))  # margins of `sums`
-        self._seen_held = np.zeros((len(problem.held.y), problem.n_outputs))
-        self._look: Look | None = None
-        self._kept: dict[int, Iterate] = {}
-        self._stride = 1
-        self.is_over = False
-        self._records: list[tuple[Any, ...]] = []
+    is_over = True
+
+    def __init__(
+        self,
+        problem: Problem,
+        schedule: Schedule,
+        kept: dict[int, Iterate],
+        stride: int,
+        records: list[tuple[Any, ...]],
+    ) -> None:
+        self.problem, self.schedule = problem, schedule
+        self._kept, self._stride, self._records = kept, stride, records
 
     @property
     def path(self) -> np.ndarray:
         """What was recorded of f_1, f_2, ..., a record each (see ``PATH``)."""
         return np.array(self._records, PATH)
 
-    def run(self, iterations: int) -> None:
-        """Go on until f_t is recorded for t = 1 .. iterations."""
-        with one_for_products():
-            while len(self._records) < iterations:
-                if self._look is not None:
-                    self._advance(self._look)
-                self._look = self._look_at(self.iterate.coefficients)
-                self._record(self._look)
-                self._keep(self.iterate)
+    @property
+    def rows(self) -> Any:
+        """The rows that iterates between those kept are computed anew from; None where all are kept."""
+        return self.problem.space.rows if self._stride > 1 else None
 
     def last(self, t: int) -> np.ndarray:
         """Coefficients (p, K) of f_t."""
@@ -170,14 +170,28 @@ class Descent:
         self._check(t)
         return self.last(int(self.path["training_loss"][:t].argmin()) + 1)
 
-    def settle(self, going_on: bool) -> None:
-        """Let go of what only a continuation needs: tiles of a Gram matrix, and rows where all iterates are kept."""
-        if going_on:
-            return
-        self.is_over, self._look = True, None
-        self.problem.space.release()
-        if self._stride == 1:
-            self.problem = self.problem._replace(space=None)
+    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and a header from which :meth:`restore` makes the same path, with a problem that has the rows."""
+        kept = [self._kept[t] for t in sorted(self._kept)]
+        arrays = {name: np.array([getattr(iterate, name) for iterate in kept]) for name in Iterate._fields}
+        path = self.path
+        arrays |= {f"path.{name}": path[name] for name in PATH.names or ()}
+        needed = slice(None if self._stride > 1 or self.schedule.order != "batch" else 0)
+        arrays |= {"y": self.problem.learned.y[needed], "weight": self.problem.learned.weight[needed]}
+        return arrays, {"schedule": self.schedule._asdict(), "stride": self._stride}
+
+    @staticmethod
+    def restore(problem: Problem, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Path:
+        """The path that :meth:`save_state` wrote down; ``problem`` gets the targets that it had."""
+        columns = [arrays[f"path.{name}"].tolist() for name in PATH.names or ()]
+        numbers = zip(arrays["t"].tolist(), arrays["mass"].tolist(), strict=True)
+        kept = {
+            t: Iterate(t, arrays["coefficients"][i], arrays["sums"][i], mass) for i, (t, mass) in enumerate(numbers)
+        }
+        problem = problem._replace(learned=Rows(arrays["y"], arrays["weight"]), watched=False)
+        return Path(
+            problem, Schedule(**header["schedule"]), kept, int(header["stride"]), list(zip(*columns, strict=True))
+        )
 
     def _check(self, t: int) -> None:
         if not 1 <= t <= len(self._records):
@@ -219,6 +233,68 @@ class Descent:
         coefficients = iterate.coefficients - step * look.gradient  # (1)
         return Iterate(iterate.t + 1, coefficients, iterate.sums + step * iterate.coefficients, iterate.mass + step)
 
+    def _pass(self, iterate: Iterate) -> Iterate:
+        """One row a step (Remark 3), some rows' inner products at a time: the same numbers as one by one."""
+        space, objective, rows = self.problem.space, self.problem.objective, self.problem.learned
+        n = len(rows.y)
+        order = np.arange(n)
+        if self.schedule.order == "shuffled":
+            order = np.random.default_rng([self.schedule.seed, iterate.t]).permutation(n)
+        etas = steps(self.schedule, self._first_step(iterate.t), n)
+        coefficients, sums = iterate.coefficients.copy(), iterate.sums.copy()
+        for start in range(0, n, AT_A_TIME):
+            some, eta = order[start : start + AT_A_TIME], etas[start : start + AT_A_TIME]
+            margins, inner = space.some(some, coefficients)
+            moved = np.empty_like(margins)
+            visit(objective, rows.y[some], n * rows.weight[some], eta, inner, margins, moved)
+            moved *= eta[:, None]
+            later = eta.sum() - np.cumsum(eta)  # of the steps for which a row's move is already in f
+            sums += eta.sum() * coefficients
+            space.pull(some, moved * later[:, None], sums)
+            space.pull(some, moved, coefficients)
+        return Iterate(iterate.t + 1, coefficients, sums, iterate.mass + float(etas.sum()))
+
+
+class Descent(Path):
+    """A run of the method, which can be continued and looked back upon.
+
+    Parameters
+    ----------
+    problem : Problem
+    schedule : Schedule
+    budget : int
+        Bytes for iterates. While they fit, all are kept; later every second one, every fourth one and so on, and those
+        between are computed anew from the last one kept: the same steps on the same numbers, so the same bits.
+    """
+
+    def __init__(self, problem: Problem, schedule: Schedule, budget: int) -> None:
+        super().__init__(problem, schedule, {}, 1, [])
+        self.budget, self.is_over = budget, False
+        zeros = np.zeros((problem.space.n_coefficients, problem.n_outputs))
+        self.iterate = Iterate(1, zeros, zeros, 0.0)
+        self._seen = np.zeros((len(problem.learned.y), problem.n_outputs))  # margins of `sums`
+        self._seen_held = np.zeros((len(problem.held.y), problem.n_outputs))
+        self._look: Look | None = None
+
+    def run(self, iterations: int) -> None:
+        """Go on until f_t is recorded for t = 1 .. iterations."""
+        with one_for_products():
+            while len(self._records) < iterations:
+                if self._look is not None:
+                    self._advance(self._look)
+                self._look = self._look_at(self.iterate.coefficients)
+                self._record(self._look)
+                self._keep(self.iterate)
+
+    def settle(self, going_on: bool) -> None:
+        """Let go of what only a continuation needs: tiles of a Gram matrix, and rows where all iterates are kept."""
+        if going_on:
+            return
+        self.is_over, self._look = True, None
+        self.problem.space.release()
+        if self._stride == 1:
+            self.problem = self.problem._replace(space=None)
+
     def _advance(self, look: Look) -> None:
         step, t = self._step_at(self.iterate.t), self.iterate.t
         with np.errstate(over="ignore", invalid="ignore"):
@@ -240,27 +316,6 @@ class Descent:
 
         self.problem.space.sweep(coefficients, read)
         return margins, self.problem.space.held(coefficients)
-
-    def _pass(self, iterate: Iterate) -> Iterate:
-        """One row a step (Remark 3), some rows' inner products at a time: the same numbers as one by one."""
-        space, objective, rows = self.problem.space, self.problem.objective, self.problem.learned
-        n = len(rows.y)
-        order = np.arange(n)
-        if self.schedule.order == "shuffled":
-            order = np.random.default_rng([self.schedule.seed, iterate.t]).permutation(n)
-        etas = steps(self.schedule, self._first_step(iterate.t), n)
-        coefficients, sums = iterate.coefficients.copy(), iterate.sums.copy()
-        for start in range(0, n, AT_A_TIME):
-            some, eta = order[start : start + AT_A_TIME], etas[start : start + AT_A_TIME]
-            margins, inner = space.some(some, coefficients)
-            moved = np.empty_like(margins)
-            visit(objective, rows.y[some], n * rows.weight[some], eta, inner, margins, moved)
-            moved *= eta[:, None]
-            later = eta.sum() - np.cumsum(eta)  # of the steps for which a row's move is already in f
-            sums += eta.sum() * coefficients
-            space.pull(some, moved * later[:, None], sums)
-            space.pull(some, moved, coefficients)
-        return Iterate(iterate.t + 1, coefficients, sums, iterate.mass + float(etas.sum()))
 
     def _record(self, look: Look) -> None:
         t, learned, held = self.iterate.t, self.problem.learned, self.problem.held
