@@ -378,9 +378,14 @@ def test_path_says_what_is_wrong(run, data, wrong):
 
 def test_regularised_sgd_with_a_kernel_makes_a_model_file(run, data, tmp_path):
     model = tmp_path / "kernel.model"
-    learner = ("--learner", "kernel-regularized-sgd", "--set", "width=1", "--view", "steady")
+    learner = ("--learner", "kernel-regularized-sgd", "--set", "width=1")
     status, _, err = run("train", data, "--target", "rich", *learner, "-o", model)
     assert status == 0, err
+    named = tmp_path / "named.model"
+    assert run("train", data, "--target", "rich", *learner, "--view", "steady", "-o", named)[0] == 0
+    assert run("predict", named, data)[1] == run("predict", model, data)[1]  # the usual view of kernels
+    status, _, err = run("train", data, "--target", "rich", *learner, "--device", "abacus", "-o", model)
+    assert status == 2 and "device" in err
     status, out, err = run("evaluate", model, data, "--json")
     assert status == 0 and json.loads(out)["error"] < 0.35, err
     status, out, err = run("inspect", model)

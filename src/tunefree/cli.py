@@ -80,29 +80,26 @@ def train(
     method: Annotated[
         str,
         typer.Option(
-            help="pool (row by row, with the learner named), kernel-sgd (regularised SGD with kernels, averaged; "
-            "tables are best with --view steady), or early-stopping (the subgradient method on all rows in memory, "
-            "stopped where rows held out say)."
+            help="pool (row by row, with the learner named), kernel-sgd (regularised SGD with kernels, averaged), or "
+            "early-stopping (the subgradient method on all rows in memory, stopped where rows held out say)."
         ),
     ] = "pool",
     kernel: Annotated[
         bool,
-        typer.Option(
-            "--kernel",
-            help="Let kernels of many widths learn with the pool; for tables, not texts. With early-stopping: a "
-            "Gaussian kernel.",
-        ),
+        typer.Option("--kernel", help="Kernels of many widths, for tables; with early-stopping a Gaussian kernel."),
     ] = False,
     set: Annotated[
         list[str] | None, typer.Option(help="A parameter of the learner, such as eta=0.1; may be given again.")
     ] = None,
     view: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="How the learner sees numbers: raw, centred (minus their mean), steady (robustly scaled), or as "
-            "features of a Gaussian kernel: fourier or nystroem, fourier+4 with a width parameter 2^4 times as large."
+            help="How numbers are seen: raw, centred, steady or level (robustly scaled, each column or all alike), or "
+            "as features of a Gaussian kernel: fourier or nystroem, fourier+4 with a width parameter 2^4 times larger. "
+            "By default steady for learners with a kernel, else raw.",
+            show_default=False,
         ),
-    ] = "raw",
+    ] = None,
     average: Annotated[bool, typer.Option("--average", help="Predict with the average of all iterates.")] = False,
     passes: Annotated[
         int, typer.Option(help="Passes over the data; the pool stops earlier once that pays no more.")
@@ -113,6 +110,10 @@ def train(
             help="Support points of kernel learners at most; beyond they go on in random Fourier features.",
             show_default=False,
         ),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(help="Where PyTorch computes sums of kernel learners, such as cuda.", show_default=False),
     ] = None,
     weight: Weight = None,
     ignore: Ignore = None,
@@ -134,6 +135,7 @@ def train(
     tunefree train people.csv --target income -o people.model
     """
     from tunefree import training
+    from tunefree.roster import usual_view
 
     learner, average = training.learner_of(method, learner, average, kernel)
     plan = training.Plan(
@@ -143,9 +145,10 @@ def train(
         loss=loss,
         average=average,
         settings=_settings(set or []),
-        view=view,
+        view=view or usual_view(learner),
         passes=passes,
         max_support=max_support,
+        device=device,
         weight=weight,
         ignore=tuple(ignore or ()),
         text=tuple(text) if text else None,

@@ -28,6 +28,11 @@ def is_kernel(learner: str) -> bool:
     return learner in kernel.ALL
 
 
+def usual_view(learner: str) -> str:
+    """How a learner is shown numbers where nothing else is asked for: kernels compare features by their size."""
+    return "steady" if is_kernel(learner) else "raw"
+
+
 def waits(setting: Setting) -> bool:
     """Whether a member learns in a bank, with those of its view, once a kernel is settled."""
     return is_kernel(setting.learner) or setting.view in VIEWS

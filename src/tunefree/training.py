@@ -52,6 +52,8 @@ class Plan:
         better.
     max_support : int, optional
         Support points of kernel learners at most; beyond they go on in random Fourier features.
+    device : str, optional
+        Where PyTorch computes sums of kernel learners; by default compiled code does.
     weight : str, optional
         Column of sample weights.
     ignore, text : sequences of str
@@ -73,6 +75,7 @@ class Plan:
     view: str = "raw"
     passes: int = 1
     max_support: int | None = None
+    device: str | None = None
     weight: str | None = None
     ignore: tuple[str, ...] = ()
     text: tuple[str, ...] | None = None
@@ -310,7 +313,7 @@ def _begun(source: Source, plan: Plan, bad: BadRows) -> tuple[Trained, Iterator[
     """A model that has seen nothing, and the batches to learn."""
     task, classes, encoder, batches = begin(source, plan, bad)
     settings, n_features = dict(plan.settings), encoder.n_features
-    kernel = Choice(max_support=plan.max_support)
+    kernel = Choice(max_support=plan.max_support, device=plan.device)
     model = Model(task, plan.learner, plan.loss, plan.average, settings, plan.view, classes, n_features, kernel)
     return Trained(model, encoder, source.kind, plan, Progress()), batches
 

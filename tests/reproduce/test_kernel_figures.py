@@ -22,6 +22,7 @@ def test_sgd_is_algorithm_1(n):
         rate, slope = 2.0 / (0.01 * (30.0 + t)), -label / (1.0 + np.exp(label * (row @ w)))
         w = (1.0 - rate * 0.01) * w - rate * slope * row
     np.testing.assert_allclose(sgd_fig2.weights_of(bank.reading(False)), w, rtol=1e-9)
+    total, mass = total + (30.0 + n) * w, mass + 30.0 + n
     np.testing.assert_allclose(sgd_fig2.weights_of(bank.reading(True)), total / mass, rtol=1e-9)
 
 
