@@ -92,11 +92,15 @@ def settle(state, j, first, weights):
     In a missed round m and sqrt(v) of all outputs decay alike. With both sides of the fraction multiplied by
     sqrt(1 - beta2^t), the step of an output costs one division.
     """
-    since, decay1, decay2 = state.features[j].since, 1.0, 1.0  # beta1^n and sqrt(beta2)^n after n missed rounds
-    power1, power2, root2 = state.beta1**since, state.beta2**since, math.sqrt(state.beta2)
     for k in range(len(weights)):
         weights[k] = state.coordinates[j, first + k].learned
-    for _ in range(int(state.rounds[()] - since)):
+    since = state.features[j].since
+    missed = int(state.rounds[()] - since)
+    if missed == 0:  # most often: the powers would cost more than all the rest
+        return
+    decay1, decay2 = 1.0, 1.0  # beta1^n and sqrt(beta2)^n after n missed rounds
+    power1, power2, root2 = state.beta1**since, state.beta2**since, math.sqrt(state.beta2)
+    for _ in range(missed):
         decay1, decay2 = decay1 * state.beta1, decay2 * root2
         power1, power2 = power1 * state.beta1, power2 * state.beta2
         rate, offset = terms(state, power1, power2)
@@ -134,8 +138,10 @@ def update_adam(state, x, gradient, curvature):
     for e in range(size(x)):
         j, x_j = entry(x, e)
         if x_j != 0.0:
+            decay1, decay2 = state.beta1, state.beta2
             passed = rounds - state.features[j].since
-            decay1, decay2 = state.beta1**passed, state.beta2**passed
+            if passed > 1.0:
+                decay1, decay2 = decay1**passed, decay2**passed
             state.features[j].since = rounds
             for k in range(len(state.outputs)):
                 own, steep = state.coordinates[j, k], bounded(gradient[k] * x_j)

@@ -16,6 +16,7 @@ from tunefree.threads import one_for_products
 
 KEPT = 2**29  # bytes of a Gram matrix that may be kept
 ITERATES = 2**24  # bytes of iterates that are kept
+DRAWN = 120  # points of a line, at most
 NO_MINIMUM = 0.001  # an error that rises by less has no minimum to speak of
 STYLES = (
     drawing.Style(drawing.VERMILLION, (), 1.1),
@@ -25,6 +26,10 @@ STYLES = (
     drawing.Style(drawing.PURPLE, (2, 1.5)),
 )
 KINDS = ("training", "test")
+DRAWING = (
+    "Where iterations are dense, lines are means over neighbouring ones, in bands from their least to their greatest; "
+    "numbers beside lines are of the last iteration, dots the least test errors."
+)
 
 
 class Sample(NamedTuple):
@@ -102,7 +107,7 @@ def draw(figure: Any, lines: list[Errors]) -> None:
         means = [100 * getattr(line, kind).mean(axis=0) for line in lines]
         axes.set_xlim(2, len(means[0]))
         for line, mean, style in zip(lines, means, STYLES, strict=False):
-            axes.plot(np.arange(1, len(mean) + 1)[1:], mean[1:], **style.options)
+            _line(axes, mean, style)
             if kind == "test":
                 axes.plot(line.best + 1, mean[line.best], "o", markersize=4.5, color=style.color, clip_on=False)
         ends = [
@@ -110,6 +115,20 @@ def draw(figure: Any, lines: list[Errors]) -> None:
             for line, mean, style in zip(lines, means, STYLES, strict=False)
         ]
         drawing.name_ends(axes, ends)
+
+
+def _line(axes: Any, mean: np.ndarray, style: drawing.Style) -> None:
+    """Errors from the second iteration on: means over neighbours, in a band from their least to their greatest.
+
+    Errors of large steps jump up and down. Drawn one by one, thousands of them would cover everything else.
+    """
+    firsts = stops_of(len(mean), DRAWN)[1:-1] - 1
+    counts = np.diff(np.append(firsts, len(mean)))
+    middles = firsts + (counts + 1) / 2
+    middles[-1] = len(mean)
+    low, high = (extreme.reduceat(mean, firsts) for extreme in (np.minimum, np.maximum))
+    axes.fill_between(middles, low, high, color=style.color, alpha=0.18, linewidth=0)
+    axes.plot(middles, np.add.reduceat(mean, firsts) / counts, **style.options)
 
 
 def told(lines: list[Errors]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#AA4499"
 SKY, ORANGE, BROWN = "#56B4E9", "#E69F00", "#882255"
 GAP = 0.055  # between names at the ends of lines, of the height of the axes
 SMALL = 8.5  # points
+SHADES = 256  # colours of a PNG, which makes it a third as large
 
 
 class Style(NamedTuple):
@@ -70,12 +72,28 @@ def write(draw: Callable[[Any], None], inches: tuple[float, float], base: Path) 
     with mpl.rc_context(style):
         figure = Figure(figsize=inches)
         draw(figure)
-        for kind, metadata in (("png", None), ("svg", {"Date": None})):
+        for kind, rendered in (("png", _pixels(figure)), ("svg", _rendered(figure, "svg", {"Date": None}))):
             path = base.with_name(f"{base.name}.{kind}")
             with whole_file(path) as file:
-                figure.savefig(file, format=kind, dpi=120, metadata=metadata, bbox_inches="tight")
+                file.write(rendered)
             written.append(path)
     return written
+
+
+def _rendered(figure: Any, kind: str, metadata: dict[str, None] | None = None) -> bytes:
+    written = io.BytesIO()
+    figure.savefig(written, format=kind, dpi=120, metadata=metadata, bbox_inches="tight")
+    return written.getvalue()
+
+
+def _pixels(figure: Any) -> bytes:
+    """The figure as a PNG with a palette."""
+    from PIL import Image  # matplotlib needs it, too
+
+    written = io.BytesIO()
+    picture = Image.open(io.BytesIO(_rendered(figure, "png"))).convert("RGB")
+    picture.quantize(SHADES, dither=Image.Dither.NONE).save(written, "png", optimize=True)
+    return written.getvalue()
 
 
 def check() -> None:

@@ -95,9 +95,9 @@ def report(settings: Settings, results: Results) -> Report:
     lines = lines_of(settings, results)
     differences = [
         "The paper's text gives neither the values of theta nor how many iterations; they are of our choice, and "
-        f"iterations stand on a logarithmic scale. The least error of any rule is {100 * bayes_error():.2f} %. Its "
-        "digits cannot be read off its picture. Rows are drawn from both classes with probability 1/2 each. Seeds: the "
-        "number of the trial.",
+        f"iterations stand on a logarithmic scale. {descents.DRAWING} The least error of any rule is "
+        f"{100 * bayes_error():.2f} %. Its digits cannot be read off its picture. Rows are drawn from both classes "
+        "with probability 1/2 each. Seeds: the number of the trial.",
         *descents.not_falling(lines),
         *_without_minimum(exact_errors(settings, results)),
     ]

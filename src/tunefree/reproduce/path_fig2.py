@@ -131,8 +131,8 @@ def report(settings: Settings, results: Results) -> Report:
         "many draws its curves are means of. Here numbers are standardised and categories one-hot, the steps tried are "
         f"{' '.join(f'{eta:g}' for eta in settings.etas)}, the one of which an iterate has the least loss on "
         f"{settings.rows_held_out} of the {settings.rows} rows is taken for all of them, the median is that of the "
-        f"first 512 rows, and curves are means over {settings.draws} draws. Its digits cannot be read off its picture. "
-        "Seeds: the number of the draw.",
+        f"first 512 rows, and curves are means over {settings.draws} draws. {descents.DRAWING} Its digits cannot be "
+        "read off its picture. Seeds: the number of the draw.",
         *descents.not_falling(lines),
         *descents.without_minimum(lines),
     ]

@@ -220,7 +220,7 @@ def _numbers(lines: list[Line]) -> list[dict[str, Any]]:
 
 
 def _draw(figure: Any, lines: list[Line], least: float, zero: float) -> None:
-    whole, zoomed = figure.subplots(1, 2, gridspec_kw={"wspace": 0.56})
+    whole, zoomed = figure.subplots(1, 2, gridspec_kw={"wspace": 0.62})
     best = [best_of(lines, contestant.title) for contestant in (*PAPER, *OURS)]
     for axes, title in ((whole, "(a) all rates"), (zoomed, "(b) between the dashed lines")):
         drawing.frame(axes, title, "rounds", "test cross-entropy (nats)")

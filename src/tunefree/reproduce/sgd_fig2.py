@@ -277,6 +277,7 @@ def _draw(figure: Any, curves: list[Curves]) -> None:
             drawing.frame(axes, title, "round" if name == names[2] else "", name if place == 0 else "")
             axes.set_xscale("log")
         _draw_column(panels[:, place], c)
+    figure.align_ylabels(panels[:, 0])
     panels[0, -1].legend(frameon=False, fontsize=drawing.SMALL, loc="upper right")
 
 
