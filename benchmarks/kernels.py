@@ -5,7 +5,8 @@ Seven tasks of two classes, letters A to M, soils of three kinds, mail, the shut
 digits (10,000 of them, pixels / 255) and madelon; numbers are standardised for both. The machine's C and gamma are
 searched for by 5-fold cross-validation over 5 x 5 values on all processors, then it is fitted to all training rows; a
 second search is for C alone, at the median rule's gamma. ``fit`` of the pool with kernels, and one pass of it
-(``partial_fit``), choose nothing. Times of ``fit`` and of one pass are medians of 5, warm; of the search, of one run.
+(``partial_fit``), choose nothing; nor does early stopping, 500 iterations of which rows held out choose one, with a
+width from the ladder. Times of ``fit`` and of one pass are medians of 5, warm; of the others, of one run.
 ``--sets a,b`` names some tasks, ``--show`` prints what was measured before, ``--skip-search`` measures ours only.
 """
 
@@ -21,7 +22,7 @@ import numpy as np
 from common import SHARED, keep, kept
 from pyarrow import parquet
 
-from tunefree import TuneFreeClassifier
+from tunefree import IterativeRegularizationClassifier, TuneFreeClassifier
 from tunefree.kernel.kernels import median_gamma
 
 STRENGTHS = (0.5, 2.0, 8.0, 32.0, 128.0)  # C
@@ -103,10 +104,10 @@ def searched(split: Split, widths: tuple[float, ...]) -> dict[str, Any]:
     return {"error": error, "search": seconds, "fit": search.refit_time_, **chosen}
 
 
-def timed(learn: Callable[[], TuneFreeClassifier], split: Split) -> dict[str, Any]:
+def timed(learn: Callable[[], Any], split: Split, repeats: int = REPEATS) -> dict[str, Any]:
     """Error and median seconds of learning, after one run that compiles."""
     seconds = []
-    for _ in range(REPEATS + 1):
+    for _ in range(repeats + 1):
         start = time.perf_counter()
         model = learn()
         seconds.append(time.perf_counter() - start)
@@ -114,6 +115,11 @@ def timed(learn: Callable[[], TuneFreeClassifier], split: Split) -> dict[str, An
     right = np.maximum(odds[np.arange(len(odds)), split.y_test], np.finfo(np.float64).tiny)
     error = float((model.predict(split.X_test) != split.y_test).mean())
     return {"error": error, "log_loss": float(-np.log(right).mean()), "seconds": statistics.median(seconds[1:])}
+
+
+def early_stopping(task: Task) -> IterativeRegularizationClassifier:
+    """The subgradient method, which standardises rows like the others here."""
+    return IterativeRegularizationClassifier(kernel="rbf", gamma="ladder", standardize=task.divisor is None)
 
 
 def measure(task: Task, with_search: bool, before: dict[str, Any]) -> dict[str, Any]:
@@ -124,6 +130,7 @@ def measure(task: Task, with_search: bool, before: dict[str, Any]) -> dict[str, 
     found["one_pass"] = timed(
         lambda: TuneFreeClassifier(kernel=True).partial_fit(split.X, split.y, classes=[0, 1]), split
     )
+    found["early"] = timed(lambda: early_stopping(task).fit(split.X, split.y), split, repeats=1)
     for name, widths in (("svm", WIDTHS), ("svm_at_median", (1.0,))):
         found[name] = searched(split, widths) if with_search else before.get(name)
     return found
@@ -131,18 +138,20 @@ def measure(task: Task, with_search: bool, before: dict[str, Any]) -> dict[str, 
 
 def line(result: dict[str, Any]) -> str:
     """A row of the table."""
-    ours, once, svm, median = (result[name] for name in ("fit", "one_pass", "svm", "svm_at_median"))
+    ours, once, early, svm, median = (result.get(name) for name in ("fit", "one_pass", "early", "svm", "svm_at_median"))
     cells = [result["task"], f"{result['rows']} x {result['columns']}"]
-    cells += [f"{100 * part['error']:.2f}" if part else "-" for part in (svm, median, ours, once)]
-    cells += [f"{ours['seconds']:.2f}", f"{once['seconds']:.2f}"]
+    cells += [f"{100 * part['error']:.2f}" if part else "-" for part in (svm, median, ours, once, early)]
+    cells += [f"{part['seconds']:.2f}" if part else "-" for part in (ours, once, early)]
     if svm:
         cells += [f"{svm['search']:.0f}", f"{svm['fit']:.2f}", f"1/{svm['search'] / ours['seconds']:.0f}"]
+        cells += [f"1/{svm['search'] / early['seconds']:.0f}" if early else "-"]
     return f"| {' | '.join(cells)} |"
 
 
 HEADER = (
     "| task | rows | SVM, C and gamma searched, error % | SVM at the median rule, C searched | fit, error % "
-    "| one pass, error % | fit, s | one pass, s | search, s | one SVM, s | fit / search |\n|" + " --- |" * 11
+    "| one pass, error % | early stopping, error % | fit, s | one pass, s | early stopping, s | search, s | one SVM, s "
+    "| fit / search | early stopping / search |\n|" + " --- |" * 14
 )
 
 
