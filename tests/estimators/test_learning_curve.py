@@ -233,7 +233,7 @@ def test_without_matplotlib_the_remedy_is_told_at_once(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     monkeypatch.setattr(KNeighborsClassifier, "fit", lambda *_: pytest.fail("learned although nothing can be drawn"))
     with pytest.raises(ImportError, match=r"LearningCurveDisplay needs matplotlib; pip install 'tunefree\[plot\]'"):
-        drawn(KNeighborsClassifier(), axes=None)
+        LearningCurveDisplay.from_estimator(KNeighborsClassifier(), *CANCER)
 
 
 def test_a_figure_is_made():

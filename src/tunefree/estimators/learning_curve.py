@@ -30,7 +30,8 @@ CURVE = VALIDATION | {"marker": "o", "markersize": 4.5}
 RATE = NORM | {"linestyle": TRAINING["linestyle"]}
 FEWEST, RANGE = 16, 64  # rows of the smallest subset by default: at least so many, and so much less than there are
 MARGIN = 0.08  # of the height of the axes, above and below
-TICKS, MORE_TICKS = (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)  # times powers of ten; more for less than ten
+# Ticks on axes of up to so many powers of ten, times each of them.
+TICKS = ((1.0, (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)), (3.0, (1.0, 2.0, 5.0)), (math.inf, (1.0,)))
 
 
 class LearningCurveDisplay:
@@ -191,7 +192,7 @@ class LearningCurveDisplay:
         below = np.maximum(mean[shown] - deviation[shown], bottom)
         axes.fill_between(sizes, below, above, color=CURVE["color"], alpha=0.18, linewidth=0)
         (self.line_,) = axes.plot(sizes, mean[shown], **CURVE)
-        self.rate_line_ = axes.plot(rows, rate, zorder=2.5, **RATE)[0] if len(rows) else None
+        self.rate_line_ = axes.plot(rows, rate, zorder=1.9, **RATE)[0] if len(rows) else None
         axes.plot(
             self.sizes[~shown],
             np.zeros((~shown).sum()),
@@ -227,9 +228,8 @@ class LearningCurveDisplay:
 
     def _heading(self) -> str:
         repeats = self.errors.shape[1]
-        return f"{self.title}: " + (
-            f"mean and standard deviation of {repeats} repeats" if repeats > 1 else "one repeat"
-        )
+        what = f"mean and standard deviation of {repeats} repeats" if repeats > 1 else "one repeat"
+        return f"{self.title}: {what}" if self.title else what
 
     def _scale(self, mean: np.ndarray, deviation: np.ndarray, rate: np.ndarray) -> float:
         """Logarithmic axes for curve, band and, if it is not far from them, rate; the lower end."""
@@ -244,7 +244,8 @@ class LearningCurveDisplay:
         axes = self.axes_
         axes.set(xscale="log", yscale="log", ylim=(bottom, top), xlabel="rows learned", ylabel=self._quantity())
         for axis, (first, last) in ((axes.xaxis, self.sizes[[0, -1]].tolist()), (axes.yaxis, (bottom, top))):
-            axis.set_major_locator(LogLocator(subs=MORE_TICKS if last / 10.0 < first else TICKS))
+            decades = math.log10(last) - math.log10(first)
+            axis.set_major_locator(LogLocator(subs=next(ticks for most, ticks in TICKS if decades <= most)))
             axis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(lambda n, _: f"{n:,.0f}")
         axes.yaxis.set_major_formatter(lambda error, _: f"{error:.6g}")
