@@ -132,7 +132,7 @@ def test_the_rate_is_the_theorems_through_the_last_point(model, data, loss, assu
     label = texts(display)
     assert f"rate $n^{{-{expected.rate:.2g}}}$" in label and "up to a constant" in label
     assert ("ln" in label) == expected.logarithm and f"excess {model.loss} risk" in label
-    assert display.rate_line_.get_linestyle() == "--"
+    assert display.rate_line_.get_linestyle() == "--" and len(display.axes_.get_lines()) == 2
 
 
 def test_theory_is_silent_where_its_conditions_fail():

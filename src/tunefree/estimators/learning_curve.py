@@ -193,14 +193,9 @@ class LearningCurveDisplay:
         axes.fill_between(sizes, below, above, color=CURVE["color"], alpha=0.18, linewidth=0)
         (self.line_,) = axes.plot(sizes, mean[shown], **CURVE)
         self.rate_line_ = axes.plot(rows, rate, zorder=1.9, **RATE)[0] if len(rows) else None
-        axes.plot(
-            self.sizes[~shown],
-            np.zeros((~shown).sum()),
-            "v",
-            color=CURVE["color"],
-            transform=axes.get_xaxis_transform(),
-            clip_on=False,
-        )
+        for size in self.sizes[~shown]:
+            style = {"transform": axes.get_xaxis_transform(), "clip_on": False, "color": CURVE["color"]}
+            axes.plot([size], [0.0], "v", **style)
         self._labels(int(self.sizes[last]), mean[last])
         return self
 
