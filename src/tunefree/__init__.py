@@ -25,6 +25,7 @@ _WHERE = {
     "IterativeRegularizationClassifier": "tunefree.estimators.path",
     "IterativeRegularizationRegressor": "tunefree.estimators.path",
     "PathDisplay": "tunefree.estimators.path_display",
+    "LearningCurveDisplay": "tunefree.estimators.learning_curve",
     "Plan": "tunefree.training",
     "train": "tunefree.training",
     "open_source": "tunefree.stream.source",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tunefree.estimators.kernel import KernelPiSTOLClassifier, KernelPiSTOLRegressor
 from tunefree.estimators.kernel_sgd import KernelSGDClassifier
+from tunefree.estimators.learning_curve import LearningCurveDisplay
 from tunefree.estimators.linear import PiSTOLClassifier, PiSTOLRegressor, ScInOLClassifier, ScInOLRegressor
 from tunefree.estimators.online import OnlineClassifier, OnlineRegressor
 from tunefree.estimators.path import IterativeRegularizationClassifier, IterativeRegularizationRegressor
@@ -16,6 +17,7 @@ __all__ = [
     "KernelPiSTOLClassifier",
     "KernelPiSTOLRegressor",
     "KernelSGDClassifier",
+    "LearningCurveDisplay",
     "OnlineClassifier",
     "OnlineRegressor",
     "PathDisplay",

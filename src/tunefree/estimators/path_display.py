@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 # Okabe, Ito: Color universal design (2008); training is drawn dashed, so that it can be told apart without colour.
-TRAINING = {"color": "#0072B2", "linestyle": (0, (5, 2)), "linewidth": 1.6}
-VALIDATION = {"color": "#D55E00", "linestyle": "-", "linewidth": 1.9}
-NORM = {"color": "#333333", "linestyle": "-", "linewidth": 1.4}
+TRAINING: dict[str, Any] = {"color": "#0072B2", "linestyle": (0, (5, 2)), "linewidth": 1.6}
+VALIDATION: dict[str, Any] = {"color": "#D55E00", "linestyle": "-", "linewidth": 1.9}
+NORM: dict[str, Any] = {"color": "#333333", "linestyle": "-", "linewidth": 1.4}
 GAP = 0.24  # between two labels, of the height of the axes
 
 
@@ -85,12 +85,8 @@ class PathDisplay:
         -------
         PathDisplay
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError:
-            raise ImportError("plot_path needs matplotlib; pip install 'tunefree[plot]'") from None
         if axes is None:
-            figure, axes = plt.subplots(
+            figure, axes = pyplot("plot_path").subplots(
                 3, 1, sharex=True, figsize=(7.2, 6.4), height_ratios=(3, 3, 2), layout="constrained"
             )
             figure.suptitle(
@@ -126,8 +122,7 @@ class PathDisplay:
         axes.xaxis.set_major_formatter(lambda t, _: f"{t:,.0f}")
         axes.axvline(self.stop, color="#666666", linewidth=0.9, linestyle=":")
         axes.set_ylabel(name)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(axis="y", color="#E6E6E6", linewidth=0.6)
+        calm(axes)
         self._labels(axes, lines)
 
     def _labels(self, axes: Any, lines: list[tuple[str, np.ndarray, Any]]) -> None:
@@ -140,8 +135,27 @@ class PathDisplay:
         for (kind, column, style), place in zip(lines, ends, strict=True):
             value = column[self.stop - 1]
             axes.plot([self.stop], [value], "o", color=style["color"], markersize=4.5, clip_on=False, zorder=3)
-            label = f" {kind}\n at the stop: {value:.3g}"
-            axes.text(1.0, place, label, transform=axes.transAxes, color=style["color"], va="center", size=9)
+            beside(axes, place, f" {kind}\n at the stop: {value:.3g}", style["color"])
 
 
 KINDS = {"training": TRAINING, "validation": VALIDATION}
+
+
+def pyplot(who: str) -> Any:
+    """matplotlib.pyplot, or what to do where there is none."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError(f"{who} needs matplotlib; pip install 'tunefree[plot]'") from None
+    return plt
+
+
+def calm(axes: Any) -> None:
+    """Leave of the frame what is read off, and a pale grid."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#E6E6E6", linewidth=0.6)
+
+
+def beside(axes: Any, place: float, text: str, color: str) -> None:
+    """A label right of the axes."""
+    axes.text(1.0, place, text, transform=axes.transAxes, color=color, va="center", size=9)

@@ -1,0 +1,327 @@
+"""Learning curves: test errors against the number of rows learned, and how fast theory says that they fall.
+
+The rate of iterative regularization is that of Lin, Rosasco, Zhou 2016, Theorems 4, 7 and 8. What these bound is the
+excess risk in the estimator's own loss. For the hinge and two classes the excess share of errors is no larger (Theorem
+11); for other losses it may fall more slowly, for the logistic and the square loss with half the exponent at worst
+(Zhang: Statistical behavior and consistency of classification methods based on convex risk minimization, 2004).
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.metrics import make_scorer, mean_absolute_error, zero_one_loss
+from sklearn.model_selection import ShuffleSplit, cross_val_score
+from sklearn.utils import indexable
+
+from tunefree.estimators import validation
+from tunefree.estimators.iterative import IterativeRegularization
+from tunefree.estimators.path_display import GAP, NORM, TRAINING, VALIDATION, beside, calm, pyplot
+from tunefree.growth import growth
+from tunefree.targets import loss_of
+from tunefree.theory import StoppingTime, stopping_time
+
+CURVE = VALIDATION | {"marker": "o", "markersize": 4.5}
+RATE = NORM | {"linestyle": TRAINING["linestyle"]}
+FEWEST, RANGE = 16, 64  # rows of the smallest subset by default: at least so many, and so much less than there are
+MARGIN = 0.08  # of the height of the axes, above and below
+# Ticks on axes of up to so many powers of ten, times each of them.
+TICKS = ((1.0, (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)), (3.0, (1.0, 2.0, 5.0)), (math.inf, (1.0,)))
+
+
+class LearningCurveDisplay:
+    """Test errors against the number of rows learned, on logarithmic axes, and the rate that theory promises.
+
+    Use :meth:`from_estimator`. The mean of the repeats is a line, a standard deviation on each side of it a band.
+    Theory gives rates up to a constant factor, so the rate is drawn, dashed, through the last point of the curve: its
+    slope is what can be compared. Sizes whose mean error is not above ``least`` have no place on a logarithmic axis;
+    triangles at the bottom show them.
+
+    Parameters
+    ----------
+    sizes : array of shape (n_sizes,)
+        Numbers of rows learned, increasing.
+    errors : array of shape (n_sizes, n_repeats)
+        Test errors.
+    rate : callable, optional
+        A function of the number of rows, up to a constant factor.
+    rate_name : str, default="rate given"
+    least : float, default=0.0
+        The error of the best rule; what is drawn is the excess over it.
+    title, error_name : str
+
+    Attributes
+    ----------
+    figure_ : matplotlib.figure.Figure
+    axes_ : matplotlib axes
+    line_, rate_line_ : matplotlib lines
+        The curve, and the rate (None without one).
+    """
+
+    def __init__(
+        self,
+        *,
+        sizes: Any,
+        errors: Any,
+        rate: Callable[[int], float] | None = None,
+        rate_name: str = "rate given",
+        least: float = 0.0,
+        title: str = "",
+        error_name: str = "error",
+    ) -> None:
+        self.sizes, self.errors = np.asarray(sizes), np.asarray(errors, np.float64)
+        self.rate, self.rate_name, self.least = rate, rate_name, least
+        self.title, self.error_name = title, error_name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        sizes: Any = 8,
+        repeats: int = 5,
+        test_fraction: float = 0.25,
+        rate: Callable[[int], float] | None = None,
+        least: float = 0.0,
+        random_state: Any = 0,
+        axes: Any = None,
+    ) -> LearningCurveDisplay:
+        """Learn subsets of the rows, measure errors on rows set aside, and draw.
+
+        In each repeat a random share of the rows is set aside, and the others are put in a random order, of which each
+        subset takes the first: smaller subsets are parts of larger ones.
+
+        Parameters
+        ----------
+        estimator : scikit-learn estimator
+            It is cloned. Errors are the share of wrong classes for a classifier, else the mean absolute error.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sizes : int or sequence of int, default=8
+            How many sizes, geometrically spaced up to all rows that are not set aside; or the sizes.
+        repeats : int, default=5
+        test_fraction : float, default=0.25
+            Share of the rows that are set aside.
+        rate : callable, optional
+            A function of the number of rows, up to a constant factor. Default: for iterative regularization with full
+            steps and ``stop`` not a number, that of :func:`tunefree.theory.stopping_time` under the estimator's
+            ``assumptions``. The theorems bound the excess risk in the estimator's loss; with the hinge and two classes
+            excess errors fall as fast, otherwise they may fall more slowly. For other estimators: none.
+        least : float, default=0.0
+            The error of the best rule, where it is known.
+        random_state : int, RandomState instance or None, default=0
+            For the rows set aside and the order of the others.
+        axes : matplotlib axes, optional
+            Default: those of a new figure.
+
+        Returns
+        -------
+        LearningCurveDisplay
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from tunefree import IterativeRegularizationClassifier, LearningCurveDisplay
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> model = IterativeRegularizationClassifier(loss="hinge", max_iter=50)
+        >>> settings = {"sizes": [50, 400], "repeats": 2, "axes": Figure().subplots()}
+        >>> display = LearningCurveDisplay.from_estimator(model, X, y, **settings)
+        >>> bool(display.errors[0].mean() > display.errors[1].mean())
+        True
+        >>> round(display.rate(1000) / display.rate(8000), 2)  # (1 / 8)^(-1/3), but for the logarithms
+        1.54
+        """
+        if axes is None:
+            pyplot(cls.__name__)  # before anything is learned
+        _check(repeats, test_fraction, rate, least)
+        rate, rate_name = (rate, "rate given") if rate is not None else _theory(estimator)
+        X, y = indexable(X, y)
+        splits = list(ShuffleSplit(repeats, test_size=float(test_fraction), random_state=random_state).split(X))
+        classes = is_classifier(estimator)
+        sizes = _sizes(sizes, len(splits[0][0]))
+        if classes:
+            _check_classes(np.asarray(y), [train[: sizes[0]] for train, _ in splits])
+        scorer = make_scorer(zero_one_loss if classes else mean_absolute_error)
+        nested = ([(train[:size], test) for train, test in splits] for size in sizes)
+        errors = [cross_val_score(estimator, X, y, cv=cv, scoring=scorer, error_score="raise") for cv in nested]
+        display = cls(
+            sizes=sizes,
+            errors=errors,
+            rate=rate,
+            rate_name=rate_name,
+            least=float(least),
+            title=type(estimator).__name__,
+            error_name="share of errors" if classes else "mean absolute error",
+        )
+        return display.plot(axes=axes)
+
+    def plot(self, *, axes: Any = None) -> LearningCurveDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        axes : matplotlib axes, optional
+
+        Returns
+        -------
+        LearningCurveDisplay
+        """
+        mean, deviation = self._moments()
+        shown = mean > 0.0
+        if not shown.any():
+            raise ValueError(
+                f"no mean error is above least={self.least:.6g}, so a logarithmic axis can show none of them; "
+                "pass a smaller least or smaller sizes"
+            )
+        last = int(np.flatnonzero(shown)[-1])
+        rows, rate = self._rate_through(int(self.sizes[last]), mean[last])
+        if axes is None:
+            figure, axes = pyplot(type(self).__name__).subplots(figsize=(7.2, 4.2), layout="constrained")
+            figure.suptitle(self._heading(), x=0.02, ha="left", size=11)
+        self.axes_, self.figure_ = axes, axes.figure
+        bottom = self._scale(mean[shown], deviation[shown], rate)
+        sizes, above = self.sizes[shown], mean[shown] + deviation[shown]
+        below = np.maximum(mean[shown] - deviation[shown], bottom)
+        axes.fill_between(sizes, below, above, color=CURVE["color"], alpha=0.18, linewidth=0)
+        (self.line_,) = axes.plot(sizes, mean[shown], **CURVE)
+        self.rate_line_ = axes.plot(rows, rate, zorder=1.9, **RATE)[0] if len(rows) else None
+        for size in self.sizes[~shown]:
+            style = {"transform": axes.get_xaxis_transform(), "clip_on": False, "color": CURVE["color"]}
+            axes.plot([size], [0.0], "v", **style)
+        self._labels(int(self.sizes[last]), mean[last])
+        return self
+
+    def _moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Means and standard deviations over the repeats of the excess over ``least``."""
+        excess = self.errors - self.least
+        unit = np.abs(excess).max(axis=1, keepdims=True)  # no square leaves the numbers' range
+        relative = excess / np.where(unit > 0.0, unit, 1.0)
+        return relative.mean(axis=1) * unit[:, 0], relative.std(axis=1) * unit[:, 0]
+
+    def _rate_through(self, size: int, error: float) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of rows, and the rate there, times the constant that makes it ``error`` at ``size``."""
+        if self.rate is None:
+            return np.empty(0, np.int64), np.empty(0)
+        between = np.geomspace(self.sizes[0], self.sizes[-1], 100).round().astype(np.int64)
+        rows = np.union1d(between, self.sizes)
+        values = np.array([float(self.rate(n)) for n in rows.tolist()])
+        wrong = ~(np.isfinite(values) & (values >= 0.0)) | ((rows == size) & (values == 0.0))
+        if wrong.any():
+            raise ValueError(f"rate must give numbers above 0; for {rows[wrong][0]} rows it gave {values[wrong][0]}")
+        with np.errstate(divide="ignore"):
+            logarithms = np.log(values)
+        steps = logarithms - logarithms[rows == size]
+        return rows, np.exp(np.minimum(steps + math.log(error), 709.0))
+
+    def _heading(self) -> str:
+        repeats = self.errors.shape[1]
+        what = f"mean and standard deviation of {repeats} repeats" if repeats > 1 else "one repeat"
+        return f"{self.title}: {what}" if self.title else what
+
+    def _scale(self, mean: np.ndarray, deviation: np.ndarray, rate: np.ndarray) -> float:
+        """Logarithmic axes for curve, band and, if it is not far from them, rate; the lower end."""
+        from matplotlib.ticker import LogLocator, NullLocator
+
+        # A band that reaches down to 0 is cut off: the curve should fill the axes.
+        low, high = max((mean - deviation).min(), mean.min() / 3.0), (mean + deviation).max()
+        near = np.clip(rate, low / 2.0, high * 2.0)
+        ends = np.log([min(low, near.min(initial=low)), max(high, near.max(initial=high))])
+        room = MARGIN * max(ends[1] - ends[0], 1.0)
+        bottom, top = np.exp(np.clip([ends[0] - room, ends[1] + room], -708.0, 709.0))
+        axes = self.axes_
+        axes.set(xscale="log", yscale="log", ylim=(bottom, top), xlabel="rows learned", ylabel=self._quantity())
+        for axis, (first, last) in ((axes.xaxis, self.sizes[[0, -1]].tolist()), (axes.yaxis, (bottom, top))):
+            decades = math.log10(last) - math.log10(first)
+            axis.set_major_locator(LogLocator(subs=next(ticks for most, ticks in TICKS if decades <= most)))
+            axis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(lambda n, _: f"{n:,.0f}")
+        axes.yaxis.set_major_formatter(lambda error, _: f"{error:.6g}")
+        calm(axes)
+        return float(bottom)
+
+    def _quantity(self) -> str:
+        return f"{self.error_name} on test rows" + (f",\nabove the best rule's {self.least:.3g}" if self.least else "")
+
+    def _labels(self, size: int, error: float) -> None:
+        """What was measured beside the common end of curve and rate, and the rate's name above it, or else below."""
+        bottom, top = np.log(self.axes_.get_ylim())
+        end = (math.log(error) - bottom) / (top - bottom)
+        beside(self.axes_, end, f" measured\n at {size:,} rows: {error:.3g}", CURVE["color"])
+        if self.rate_line_ is not None:
+            lines = [*self.rate_name.split("\n"), "up to a constant"]
+            place = end + GAP if end + GAP < 1.0 else end - GAP
+            beside(self.axes_, place, "\n".join(f" {line}" for line in lines), RATE["color"])
+
+
+def _theory(estimator: Any) -> tuple[Callable[[int], float] | None, str]:
+    """The rate that the theorems promise of an estimator, and its name; None where they are silent."""
+    found = _stopping_time(estimator)
+    if found is None:
+        return None, ""
+    name = rf"rate $n^{{-{found.rate:.2g}}}$" + (r"$\,\ln\,n$" if found.logarithm else "")
+
+    def rate(n: int) -> float:
+        return float(n) ** -found.rate * (math.log(n) if found.logarithm else 1.0)
+
+    return rate, f"{name}\nof excess {str(estimator.loss).split(':')[0]} risk"
+
+
+def _stopping_time(estimator: Any) -> StoppingTime | None:
+    if not isinstance(estimator, IterativeRegularization):
+        return None
+    estimator._check()
+    loss = loss_of("classification" if is_classifier(estimator) else "regression", str(estimator.loss))
+    at_fixed_time = estimator.stop not in ("holdout", "theory")
+    if estimator.stochastic or at_fixed_time or growth(loss, 1.0).power == math.inf:
+        return None
+    assumed = {"output": estimator.output, **dict(estimator.assumptions or {})}
+    usual = stopping_time(1, loss, **assumed)
+    try:
+        return usual if estimator.theta is None else stopping_time(1, loss, theta=estimator.theta, **assumed)
+    except ValueError:
+        return None  # these steps decay too slowly for the theorems, though not for learning
+
+
+def _sizes(sizes: Any, most: int) -> np.ndarray:
+    """Sizes in increasing order, of at most ``most`` rows."""
+    wanted = np.unique(sizes)
+    if isinstance(sizes, numbers.Integral) and int(sizes) > 1:
+        least = min(max(most / RANGE, FEWEST), most)
+        wanted = np.unique(np.geomspace(least, most, int(sizes)).round().astype(np.int64))
+    if len(wanted) < 2 or not np.issubdtype(wanted.dtype, np.integer) or wanted[0] < 1:
+        raise ValueError(
+            f"sizes must be how many there are, at least 2, or at least two different numbers of rows, not {sizes!r}; "
+            f"there are {most} rows to learn"
+        )
+    if wanted[-1] > most:
+        raise ValueError(
+            f"sizes go up to {wanted[-1]} rows, but {most} are left to learn beside those set aside for testing; "
+            "pass smaller sizes or a smaller test_fraction"
+        )
+    return wanted
+
+
+def _check(repeats: Any, test_fraction: Any, rate: Any, least: Any) -> None:
+    validation.whole(repeats=repeats)
+    if not (isinstance(test_fraction, numbers.Real) and 0 < float(test_fraction) < 1):
+        raise ValueError(f"test_fraction must be a number above 0 and below 1, not {test_fraction!r}")
+    if not (isinstance(least, numbers.Real) and math.isfinite(least) and float(least) >= 0):
+        raise ValueError(f"least must be a number of at least 0, not {least!r}")
+    if not (rate is None or callable(rate)):
+        raise ValueError(f"rate must be a function of the number of rows, such as lambda n: n**-0.5, not {rate!r}")
+
+
+def _check_classes(y: np.ndarray, smallest: list[np.ndarray]) -> None:
+    if any(len(np.unique(y[rows])) < 2 for rows in smallest):
+        raise ValueError(
+            f"a subset of {len(smallest[0])} rows has only one class, from which nothing can be learned; "
+            "pass larger sizes, or another random_state"
+        )

@@ -1,0 +1,247 @@
+"""Learning curves: what is drawn is what was measured, and the rate has the slope that theory says."""
+
+from __future__ import annotations
+
+import builtins
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.dummy import DummyRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsClassifier
+
+from tunefree import IterativeRegularizationClassifier as Classifier
+from tunefree import IterativeRegularizationRegressor as Regressor
+from tunefree import KernelSGDClassifier, LearningCurveDisplay, losses
+from tunefree.theory import stopping_time
+
+pytest.importorskip("matplotlib").use("Agg")
+Figure = pytest.importorskip("matplotlib.figure").Figure
+
+CANCER = load_breast_cancer(return_X_y=True)
+DIABETES = load_diabetes(return_X_y=True)
+
+
+def drawn(estimator, data=CANCER, **settings):
+    settings = {"sizes": [30, 90, 270], "repeats": 2, "axes": Figure().subplots()} | settings
+    return LearningCurveDisplay.from_estimator(estimator, *data, **settings)
+
+
+def texts(display):
+    return "\n".join(text.get_text() for text in display.axes_.texts)
+
+
+def slope(line):
+    x, y = (np.log(values) for values in line.get_data())
+    return (y[-1] - y[0]) / (x[-1] - x[0])
+
+
+class Remembering(LinearRegression):
+    """Keeps what it was given."""
+
+    seen: tuple = ()
+
+    def fit(self, X, y):
+        type(self).seen += (X[:, 0].copy(),)
+        return super().fit(X, y)
+
+    def predict(self, X):
+        type(self).seen += (X[:, 0].copy(),)
+        return super().predict(X)
+
+
+def test_values_are_those_computed_by_hand():
+    rows = np.arange(100.0)
+    X, y = np.stack([rows, np.cos(rows)], axis=1), np.sin(rows)
+    display = drawn(Remembering(), (X, y), sizes=[20, 5, 60], test_fraction=0.3, random_state=3)
+    seen = [part.astype(int) for part in Remembering.seen]
+    assert display.sizes.tolist() == [5, 20, 60]
+    fits, tests = seen[::2], seen[1::2]
+    assert [len(part) for part in fits] == [5, 5, 20, 20, 60, 60]
+    errors = np.empty((3, 2))
+    for i in range(3):
+        for j in range(2):
+            learned, judged = fits[2 * i + j], tests[2 * i + j]
+            assert len(judged) == 30 and not set(learned) & set(judged)
+            assert set(learned) <= set(fits[4 + j]) and set(judged) == set(tests[4 + j])
+            model = LinearRegression().fit(X[learned], y[learned])
+            errors[i, j] = np.abs(model.predict(X[judged]) - y[judged]).mean()
+    np.testing.assert_allclose(display.errors, errors, rtol=1e-12)
+    np.testing.assert_allclose(display.line_.get_ydata(), errors.mean(axis=1), rtol=1e-12)
+    assert display.line_.get_xdata().tolist() == [5, 20, 60]
+    (band,) = display.axes_.collections
+    corners = band.get_paths()[0].vertices[:, 1]
+    assert corners.max() == pytest.approx((errors.mean(axis=1) + errors.std(axis=1)).max())
+    assert corners.min() == pytest.approx(
+        max((errors.mean(axis=1) - errors.std(axis=1)).min(), display.axes_.get_ylim()[0])
+    )
+    assert (display.axes_.get_xscale(), display.axes_.get_yscale()) == ("log", "log")
+    assert display.axes_.get_xlabel() == "rows learned" and "mean absolute error" in display.axes_.get_ylabel()
+    assert f"at 60 rows: {errors[2].mean():.3g}" in texts(display)
+    assert display.rate_line_ is None and "rate" not in texts(display)
+
+
+def test_classifiers_make_shares_of_errors():
+    X, y = CANCER
+    names = np.array(["malignant", "benign"])[y]
+    model = KNeighborsClassifier()
+    display = drawn(model, (X.tolist(), names.tolist()), least=0.01)
+    assert not hasattr(model, "classes_")
+    np.testing.assert_array_equal(display.errors, drawn(model, (sparse.csr_array(X), names)).errors)
+    counts = display.errors * math.ceil(0.25 * len(y))
+    np.testing.assert_allclose(counts, counts.round(), atol=1e-9)
+    np.testing.assert_allclose(display.line_.get_ydata(), display.errors.mean(axis=1) - 0.01)
+    assert "share of errors" in display.axes_.get_ylabel() and "0.01" in display.axes_.get_ylabel()
+
+
+def test_the_same_rows_are_drawn_again():
+    first, again, other = (drawn(KNeighborsClassifier(), random_state=seed).errors for seed in (1, 1, 2))
+    assert first.tobytes() == again.tobytes() != other.tobytes()
+
+
+def test_sizes_are_geometrically_spaced():
+    display = drawn(KNeighborsClassifier(), sizes=5, test_fraction=0.2)
+    sizes = display.sizes
+    assert len(sizes) == 5 and sizes[0] == 16 and sizes[-1] == len(CANCER[1]) - math.ceil(0.2 * len(CANCER[1]))
+    np.testing.assert_allclose(sizes[1:] / sizes[:-1], (sizes[-1] / sizes[0]) ** 0.25, rtol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "loss", "assumed"),
+    [
+        (Classifier(), CANCER, losses.Logistic(), {}),
+        (Classifier(loss="hinge"), CANCER, losses.Hinge(), {}),
+        (Classifier(loss="hinge", theta=0.7), CANCER, losses.Hinge(), {"theta": 0.7}),
+        (Classifier(loss="hinge", output="average"), CANCER, losses.Hinge(), {"output": "average"}),
+        (Regressor(), DIABETES, losses.Square(), {}),
+        (Regressor(assumptions={"zeta": 0.5}), DIABETES, losses.Square(), {"zeta": 0.5}),
+        (Regressor(loss="absolute", stop="theory"), DIABETES, losses.Absolute(), {}),
+    ],
+)
+def test_the_rate_is_the_theorems_through_the_last_point(model, data, loss, assumed):
+    display = drawn(model.set_params(max_iter=20), data)
+    expected = stopping_time(1000, loss, **assumed)
+    rows, rate = display.rate_line_.get_data()
+    assert (rows[-1], rate[-1]) == pytest.approx((270, display.line_.get_ydata()[-1]))
+    logarithm = math.log(math.log(270) / math.log(30)) / math.log(9) if expected.logarithm else 0.0
+    assert slope(display.rate_line_) == pytest.approx(logarithm - expected.rate)
+    label = texts(display)
+    assert f"rate $n^{{-{expected.rate:.2g}}}$" in label and "up to a constant" in label
+    assert ("ln" in label) == expected.logarithm and f"excess {model.loss} risk" in label
+    assert display.rate_line_.get_linestyle() == "--" and len(display.axes_.get_lines()) == 2
+
+
+def test_theory_is_silent_where_its_conditions_fail():
+    for settings in (
+        {"stochastic": "shuffled"},
+        {"stop": 10},
+        {"loss": "exponential", "eta": 0.1},
+        {"loss": "hinge", "theta": 0.0},
+    ):
+        display = drawn(Classifier(max_iter=10).set_params(**settings), sizes=[50, 400])
+        assert display.rate_line_ is None and "rate" not in texts(display)
+    assert drawn(KernelSGDClassifier(epochs=1), sizes=[50, 400]).rate_line_ is None
+
+
+def test_a_rate_can_be_given():
+    display = drawn(KNeighborsClassifier(), rate=lambda n: 7.0 * n**-0.5)
+    assert slope(display.rate_line_) == pytest.approx(-0.5)
+    assert display.rate_line_.get_ydata()[-1] == pytest.approx(display.line_.get_ydata()[-1])
+    assert "rate given" in texts(display) and "up to a constant" in texts(display)
+    instead = drawn(Classifier(max_iter=10), rate=lambda n: math.exp(-n / 50))
+    assert np.log(instead.rate_line_.get_ydata()[[0, -1]]) @ [1, -1] == pytest.approx(240 / 50)
+    steep = drawn(Classifier(max_iter=10), rate=lambda n: math.exp(-2.5 * n))
+    assert np.isfinite(steep.rate_line_.get_ydata()).all() and steep.axes_.get_ylim()[1] < 2
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1.0, 1e300])
+def test_units_do_not_matter(unit):
+    X, y = DIABETES
+    relative = drawn(DummyRegressor(), (X, y / 1024.0), sizes=[5, 300])
+    display = drawn(DummyRegressor(), (X, y / 1024.0 * unit), sizes=[5, 300], rate=lambda n: n**-1.0)
+    np.testing.assert_allclose(display.errors / unit, relative.errors, rtol=1e-9)
+    for values in (display.line_.get_ydata(), display.axes_.collections[0].get_paths()[0].vertices[:, 1]):
+        assert (np.isfinite(values) & (values > 0)).all()
+    assert np.ptp(display.axes_.collections[0].get_paths()[0].vertices[:, 1]) > 0.01 * unit
+    display.figure_.canvas.draw()
+
+
+def test_what_a_logarithmic_axis_cannot_show_is_marked():
+    display = LearningCurveDisplay(
+        sizes=[10, 20, 40], errors=[[0.3, 0.5], [0.2, 0.1], [0.0, 0.0]], rate=lambda n: 1 / n
+    )
+    display.plot(axes=Figure().subplots())
+    assert display.line_.get_xdata().tolist() == [10, 20]
+    assert display.axes_.get_lines()[-1].get_xdata().tolist() == [40]
+    rows, rate = display.rate_line_.get_data()
+    assert rate[rows == 20] == pytest.approx(0.15) and rate[-1] == pytest.approx(0.075)
+    display.least = 0.6
+    with pytest.raises(ValueError, match="no mean error is above least=0.6.*smaller least"):
+        display.plot(axes=Figure().subplots())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"sizes": [100, 500]}, "sizes go up to 500 rows, but 426 are left"),
+        ({"sizes": [100]}, "at least two different"),
+        ({"sizes": 1}, "at least 2"),
+        ({"sizes": True}, "at least 2"),
+        ({"sizes": [0, 100]}, "sizes must be"),
+        ({"sizes": [0.1, 0.5]}, "sizes must be"),
+        ({"sizes": [2, 100]}, "2 rows has only one class.*larger sizes"),
+        ({"repeats": 0}, "repeats must be a whole number"),
+        ({"test_fraction": 1.0}, "test_fraction must be"),
+        ({"test_fraction": "a quarter"}, "test_fraction must be"),
+        ({"least": -0.1}, "least must be"),
+        ({"least": math.nan}, "least must be"),
+        ({"rate": 0.5}, "rate must be a function of the number of rows"),
+        ({"rate": lambda n: -1.0}, "rate must give numbers above 0; for 30 rows it gave -1.0"),
+        ({"rate": lambda n: math.inf}, "for 30 rows it gave inf"),
+        ({"rate": lambda n: 100.0 - min(n, 100)}, "for 270 rows it gave 0.0"),
+    ],
+)
+def test_bad_input_is_explained(settings, message):
+    with pytest.raises(ValueError, match=message):
+        drawn(KNeighborsClassifier(1), **({"repeats": 8} if "repeats" not in settings else {}) | settings)
+
+
+def test_bad_rows_and_estimators_are_explained():
+    X, y = CANCER
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        drawn(KNeighborsClassifier(), (X, y[:-1]))
+    with pytest.raises(ValueError, match="max_iter must be a whole number"):
+        drawn(Classifier(max_iter=0))
+    with pytest.raises(ValueError, match="beta must lie in"):
+        drawn(Classifier(assumptions={"beta": 5.0}))
+    with pytest.raises(ValueError, match="n_neighbors"):
+        drawn(clone(KNeighborsClassifier(40)))
+
+
+def test_without_matplotlib_the_remedy_is_told_at_once(monkeypatch):
+    original = builtins.__import__
+
+    def without(name, *arguments, **options):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return original(name, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setattr(KNeighborsClassifier, "fit", lambda *_: pytest.fail("learned although nothing can be drawn"))
+    with pytest.raises(ImportError, match=r"LearningCurveDisplay needs matplotlib; pip install 'tunefree\[plot\]'"):
+        LearningCurveDisplay.from_estimator(KNeighborsClassifier(), *CANCER)
+
+
+def test_a_figure_is_made():
+    import matplotlib.pyplot as plt
+
+    display = drawn(Classifier(max_iter=10), axes=None)
+    assert "IterativeRegularizationClassifier" in display.figure_.get_suptitle()
+    assert "2 repeats" in display.figure_.get_suptitle()
+    again = display.plot(axes=Figure().subplots())
+    assert again is display and display.line_.axes is display.axes_
+    plt.close("all")
