@@ -152,7 +152,7 @@ class Bank(WaitingBank):
         """Rows that the functions are made of."""
         return 0 if self.expansion is None else self.expansion.n_support
 
-    def _learn(
+    def learn_settled(
         self,
         X: Any,
         y: np.ndarray,
@@ -162,19 +162,7 @@ class Bank(WaitingBank):
         busy: list[int],
     ) -> None:
         """Learn rows, block by block."""
-        self.learn_points(self._points(X), y, weight, counted, predictions, busy)
-
-    def learn_points(
-        self,
-        rows: Any,
-        y: np.ndarray,
-        weight: np.ndarray,
-        counted: np.ndarray,
-        predictions: np.ndarray,
-        busy: list[int],
-    ) -> None:
-        """Learn points, block by block; see :meth:`learn`."""
-        expansion = self.expansion
+        expansion, rows = self.expansion, self._points(X)
         margins = np.zeros((len(self.functions), len(y), self.n_outputs))
         start = 0
         while start < len(y):
@@ -229,7 +217,7 @@ class Bank(WaitingBank):
         kernel, steps = self._ladder()
         seen = self._points(first.X)
         self.expansion = Expansion(kernel, steps, self.n_outputs, seen, self.choice.device)
-        starting.settle_learners(self, seen, first.y, first.weight)
+        starting.settle_learners(self, first, seen)
 
     def _kernel(self, gamma: float) -> Any:
         return kernels.kernel_of(self.choice.name, gamma, self.choice.degree, self.choice.constant)

@@ -66,7 +66,7 @@ class FeatureBank(WaitingBank):
         """Features of rows as the view shows them."""
         raise NotImplementedError
 
-    def _learn(
+    def learn_settled(
         self,
         X: Any,
         y: np.ndarray,

@@ -17,20 +17,23 @@ from tunefree.kernel.expansion import Expansion
 from tunefree.kernel.points import BLOCK, cut, joined, nothing, size
 from tunefree.kernel.sgd import LEAST_OFFSET
 from tunefree.learners.contract import CEILING
+from tunefree.rows import part
 
 TRIED = 1000  # rows on which candidates are tried
 FIRST_RATES = tuple(4.0**exponent for exponent in range(-3, 4))  # over the largest k(x, x)
 
 
-def settle_learners(bank: Any, rows: Any, y: np.ndarray, weight: np.ndarray) -> None:
+def settle_learners(bank: Any, first: Any, rows: Any) -> None:
     """Tell the learners of a bank how large k(x, x) is, and find the offsets of those that ask for it.
 
     Parameters
     ----------
     bank : Bank
         With an expansion that has seen nothing.
-    rows, y, weight : points, (n,) arrays
+    first : Waiting
         The first rows.
+    rows : points
+        The same, as the bank's kernel takes them.
     """
     kernel = bank.expansion.kernel
     largest = largest_own(kernel, rows)
@@ -38,7 +41,7 @@ def settle_learners(bank: Any, rows: Any, y: np.ndarray, weight: np.ndarray) -> 
         function.state = contract.settled(function.state, function.objective, largest, bank.average)
     asking = [m for m, function in enumerate(bank.functions) if getattr(function.state, "offset", 0.0) < 0.0]
     if asking:
-        _tune(bank, rows, y, weight, asking, largest)
+        _tune(bank, first, rows, asking, largest)
 
 
 def largest_own(kernel: Any, rows: Any) -> float:
@@ -73,7 +76,7 @@ def offsets(penalty: float, largest: float) -> list[float]:
     return sorted(min(offset, CEILING) for offset in found)
 
 
-def _tune(bank: Any, rows: Any, y: np.ndarray, weight: np.ndarray, asking: list[int], largest: float) -> None:
+def _tune(bank: Any, first: Any, rows: Any, asking: list[int], largest: float) -> None:
     candidates = [(m, offset) for m in asking for offset in offsets(float(bank.functions[m].state.penalty), largest)]
     trial = copy.copy(bank)
     trial.max_support = None
@@ -82,11 +85,10 @@ def _tune(bank: Any, rows: Any, y: np.ndarray, weight: np.ndarray, asking: list[
         function.state = function.state._replace(offset=offset)
     steps = bank.expansion.steps[[m for m, _ in candidates]]
     trial.expansion = Expansion(bank.expansion.kernel, steps, bank.n_outputs, rows)
-    some = slice(0, min(TRIED, len(y)))
-    predictions = np.empty((len(candidates), some.stop, bank.n_outputs))
-    trial.learn_points(
-        cut(rows, 0, some.stop), y[some], weight[some], weight[some], predictions, list(range(len(candidates)))
-    )
+    n = min(TRIED, len(first.y))
+    y, weight = first.y[:n], first.weight[:n]
+    predictions, everyone = np.empty((len(candidates), n, bank.n_outputs)), list(range(len(candidates)))
+    trial.learn_settled(part(first.X, 0, n), y, weight, weight, predictions, everyone)
     suffered = [float(function.record.loss[()]) for function in trial.functions]
     for asked in asking:
         best = min((loss, offset) for loss, (m, offset) in zip(suffered, candidates, strict=True) if m == asked)

@@ -105,7 +105,7 @@ class WaitingBank:
         if start < len(y):
             chosen = list(range(len(self.functions))) if busy is None else busy
             rest = part(X, start, n_rows(X))
-            self._learn(rest, y[start:], weight[start:], counted[start:], predictions[:, start:], chosen)
+            self.learn_settled(rest, y[start:], weight[start:], counted[start:], predictions[:, start:], chosen)
 
     def _wait(self, X: Any, y: np.ndarray, weight: np.ndarray, counted: np.ndarray) -> int:
         """Let rows wait until there are enough, and then settle; returns how many waited."""
@@ -121,7 +121,7 @@ class WaitingBank:
             self.settle()
         return stop
 
-    def _learn(
+    def learn_settled(
         self,
         X: Any,
         y: np.ndarray,
@@ -149,7 +149,7 @@ class WaitingBank:
         usable = np.flatnonzero(weight)
         self._settle(first, usable, self._labels(y[usable]))
         predicted = np.empty((len(self.functions), len(y), self.n_outputs))
-        self._learn(X, y, weight, counted, predicted, list(range(len(self.functions))))
+        self.learn_settled(X, y, weight, counted, predicted, list(range(len(self.functions))))
         self.late = y, counted, predicted
 
     def _settle(self, first: Waiting, usable: np.ndarray, labels: np.ndarray) -> None:
