@@ -124,7 +124,7 @@ def timed(learn: Callable[[], Any], split: Split, repeats: int = REPEATS) -> dic
 
 def early_stopping(task: Task) -> IterativeRegularizationClassifier:
     """The subgradient method, which standardises rows like the others here."""
-    return IterativeRegularizationClassifier(kernel="rbf", gamma="ladder", standardize=task.divisor is None)
+    return IterativeRegularizationClassifier(kernel="rbf", standardize=task.divisor is None)
 
 
 def measure(task: Task, with_search: bool, before: dict[str, Any]) -> dict[str, Any]:

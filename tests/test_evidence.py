@@ -124,7 +124,7 @@ def learned(task, learner, X, y, loss=None):
     model = Model(task, learner, loss, classes=labels.values if task == "classification" else [])
     model.make_room(X.shape[1] + 1)
     predictions, _ = model.learn(rows.dense(X), labels, np.ones(len(y)))
-    targets = model._targets(labels.codes) if task == "classification" else y
+    targets = model.targets_of(labels.codes) if task == "classification" else y
     evidence = gathered(
         model.objective, rows.dense(X), targets, np.ones(len(y)), predictions, n_features=X.shape[1] + 1
     )

@@ -65,7 +65,7 @@ def test_predictions_are_those_of_the_estimator(run, tmp_path, kind, form):  # n
     assert (status, err) == (0, "")
     classifies = kind != "number"
     estimator = (IterativeRegularizationClassifier if classifies else IterativeRegularizationRegressor)(
-        kernel="rbf" if form == "rbf" else None, gamma="ladder" if form == "rbf" else None
+        kernel="rbf" if form == "rbf" else None
     ).fit(X, y)
     loaded = Descended.load(tmp_path / "m")
     assert loaded.path.tobytes() == estimator.path_.tobytes() and loaded.stop == estimator.n_iter_

@@ -8,7 +8,7 @@ from tunefree.errors import ModelError
 from tunefree.kernel import learners as kernel
 from tunefree.learners import ALL
 from tunefree.pool import MEMBERS, Setting
-from tunefree.roster import KERNEL_VIEWS, WIDTHS, check_choice, is_kernel, roster_of
+from tunefree.roster import CHOOSING, KERNEL_VIEWS, PENALTIES, WIDTHS, check_choice, is_kernel, roster_of
 
 
 def test_kernel_learners_have_names_of_their_own():
@@ -28,8 +28,16 @@ def test_the_kernel_pool_has_the_members_of_the_pool_and_every_width_in_every_vi
 
 @pytest.mark.parametrize("name", sorted(kernel.ALL))
 def test_a_kernel_learner_without_a_width_has_all(name):
-    assert [s.settings for s in roster_of(name, {"a": 1.0}, "steady")] == [{"a": 1.0, "width": w} for w in WIDTHS]
-    assert roster_of(name, {"width": 2.0}, "level") == [Setting(name, {"width": 2.0}, "level")]
+    given = {"penalty": 1.0}
+    assert [s.settings for s in roster_of(name, given, "steady")] == [{**given, "width": w} for w in WIDTHS]
+    given = {"penalty": 1.0, "width": 2.0}
+    assert roster_of(name, given, "level") == [Setting(name, given, "level")]
+
+
+def test_regularised_sgd_has_every_penalty_at_every_width():
+    found = [(s.settings["penalty"], s.settings["width"]) for s in roster_of(CHOOSING, {}, "steady")]
+    assert found == [(penalty, width) for penalty in PENALTIES for width in WIDTHS]
+    assert [s.settings["penalty"] for s in roster_of(CHOOSING, {"width": 2.0}, "steady")] == list(PENALTIES)
 
 
 @pytest.mark.parametrize("named", ["poly", "linear", "precomputed", min])

@@ -19,7 +19,6 @@ from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import Source
 from tunefree.training import Plan, ahead, begin, check_learned, target_of
 
-LADDERS = ("rbf", "laplacian")  # kernels whose width is found
 KERNELS = ("linear", "rbf", "laplacian", "poly")
 HEEDED = {"target", "task", "loss", "weight", "ignore", "text", "hash_bits", "skip_bad_rows"}  # of a plan
 ROW_BY_ROW = "is for learning row by row; leave it out, or name another --method"
@@ -63,7 +62,6 @@ def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: i
     weight = np.concatenate([batch.weight for batch in read])
     chosen: dict[str, Any] = {} if plan.loss is None else {"loss": plan.loss}
     kind: Any = IterativeRegularizationClassifier if task == "classification" else IterativeRegularizationRegressor
-    chosen |= {"gamma": "ladder"} if kernel in LADDERS else {}
     model = PathModel(task, [], kind(kernel=kernel, max_iter=int(iterations), **chosen))
     for label in classes:
         model.add_class(label)

@@ -264,20 +264,20 @@ def test_the_ladder_finds_a_width_at_which_rows_held_out_are_predicted_well():
     X = random.uniform(-1.0, 1.0, (1200, 2))
     y = ((np.floor(4.0 * X[:, 0]) + np.floor(4.0 * X[:, 1])) % 2).astype(int)  # a chessboard
     settings = {"kernel": "rbf", "max_iter": 200}
-    usual, found = (Classifier(gamma=gamma, **settings).fit(X[:800], y[:800]) for gamma in (None, "ladder"))
+    usual, found = (Classifier(gamma=gamma, **settings).fit(X[:800], y[:800]) for gamma in ("median", None))
     assert found.gamma_ / usual.gamma_ in 2.0 ** np.arange(-2, 7)
     assert found.gamma_ > 4.0 * usual.gamma_
     assert found.score(X[800:], y[800:]) > usual.score(X[800:], y[800:]) + 0.1
     again = Classifier(gamma=found.gamma_, **settings).fit(X[:800], y[:800])
     np.testing.assert_array_equal(again.decision_function(X), found.decision_function(X))
-    assert Classifier(kernel="rbf", gamma="ladder").fit(X[:20], y[:20]).gamma_ > 0.0  # too few to hold any out
+    assert Classifier(kernel="rbf").fit(X[:20], y[:20]).gamma_ > 0.0  # too few to hold any out
     with pytest.raises(ValueError, match="is for the kernels 'rbf' and 'laplacian', not 'poly'"):
         Classifier(kernel="poly", gamma="ladder").fit(X, y)
 
 
 def test_widths_of_kernels():
     X, y, _, _ = halves(CANCER)
-    model = Classifier(kernel="rbf", max_iter=3).fit(X, y)
+    model = Classifier(kernel="rbf", gamma="median", max_iter=3).fit(X, y)
     Z = StandardScaler().fit_transform(X)
     apart = np.sqrt(((Z[y == 0][:, None] - Z[y == 1]) ** 2).sum(axis=2))
     assert model.gamma_ == pytest.approx(0.5 / np.median(apart) ** 2, rel=0.1)

@@ -132,7 +132,7 @@ class IterativeRegularization(BaseEstimator):
         self._kernel = self._made_kernel(features, targets, rows)
         self._support = features[~held] if self._kernel else None
         learned, beside = Rows(targets.y[~held], share), Rows(targets.y[held], preparation.shares(weight[held]))
-        if self.gamma == "ladder" and held.any():
+        if self.kernel in preparation.LADDERS and self.gamma in (None, "ladder") and held.any():
             first = np.argsort(rows.keys[~held], kind="stable")[:TRIED]
             some = Rows(learned.y[first], preparation.shares(share[first]))
             self._choose_width(features[~held][first], some, features[held], beside)
@@ -173,7 +173,7 @@ class IterativeRegularization(BaseEstimator):
             return None
         if callable(self.gamma):
             gamma = float(self.gamma(features, targets.y))
-        elif self.gamma is None or self.gamma == "ladder":
+        elif self.gamma is None or isinstance(self.gamma, str):
             classes = targets.n_outputs > 1 or len(np.unique(targets.strata)) > 1
             gamma = preparation.usual_gamma(self.kernel, features, targets.y, rows, classes)
         else:
@@ -190,8 +190,11 @@ class IterativeRegularization(BaseEstimator):
             self._kernel = kernel._replace(gamma=gamma)
             problem = self._problem(learned, rows, held, beside)
             trial = Descent(problem, self._schedule(problem, np.random.RandomState(0)), 0)
-            trial.run(TRIAL)
-            return float(np.nanmin(trial.path["validation_loss"]))
+            try:
+                trial.run(TRIAL)
+            except ValueError:  # it left the range of numbers
+                return math.inf
+            return float(trial.path["validation_loss"].min())
 
         self.gamma_ = best_gamma(kernel.gamma, judged)
         self._kernel = kernel._replace(gamma=self.gamma_)

@@ -35,11 +35,12 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         ``"squared-hinge"``, ``"exponential"`` or ``"square"`` (each class against the others).
     kernel : {None, "linear", "rbf", "laplacian", "poly"}, default=None
         None learns weights of the features and of a constant; the others coefficients of a kernel, without a constant.
-    gamma : "ladder", float or callable, optional
-        Width of the kernel; a function is called with the prepared rows and the encoded targets. Default: 1 / (2 m^2)
-        for "rbf", m the median distance of rows of different classes, and the like for other kernels. ``"ladder"``, for
-        "rbf" and "laplacian": the multiple of that by a power of two, from a quarter to 64, with which 32 iterations on
-        at most 4096 rows predict the rows held out best; of nine, seven are tried.
+    gamma : {"ladder", "median"}, float or callable, optional
+        Width of the kernel; a function is called with the prepared rows and the encoded targets. ``"median"``:
+        1 / (2 m^2) for "rbf", m the median distance of rows of different classes, 1 / m for "laplacian".
+        ``"ladder"``, their default: the multiple of that by a power of two, from a quarter to 64, with which 32
+        iterations on at most 4096 rows predict the rows held out best; of nine, seven are tried. "poly": by default 1
+        over the mean square length of rows.
     kernel_params : dict, optional
         ``degree`` (3) and ``coef0`` (1) of "poly", (gamma a.b + coef0)^degree; ``precision`` of the kernel's values,
         ``"float32"`` (default) or ``"float64"``.
@@ -324,8 +325,8 @@ class IterativeRegularizationRegressor(RegressorMixin, IterativeRegularization):
         ``"quantile:0.5"``, with their parameters behind the colon.
     kernel, gamma, kernel_params, transformer, standardize, theta, eta, output, stop, assumptions, max_iter, \
 stochastic, validation_fraction, memory_limit, random_state, warm_start
-        As in :class:`IterativeRegularizationClassifier`. ``gamma`` is by default 1 / (2 m^2) with m the median distance
-        of any two rows.
+        As in :class:`IterativeRegularizationClassifier`. The median of ``gamma`` is that of the distances of any two
+        rows.
 
     Attributes
     ----------

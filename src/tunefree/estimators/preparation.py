@@ -18,6 +18,7 @@ from tunefree.estimators.validation import digests
 from tunefree.kernel.gram import Kernel
 
 FEWEST = 40  # different rows that are too few to hold any out
+LADDERS = ("rbf", "laplacian")  # kernels whose width is found
 PAIRS = 1000  # rows whose distances give the width of a kernel
 KERNEL_PARAMS: dict[str, Any] = {"degree": 3, "coef0": 1.0, "precision": "float32"}
 FARTHEST = 1e100  # standardised numbers are cut here: their squares are numbers
@@ -171,15 +172,17 @@ def check_kernel(name: Any, gamma: Any, settings: dict[str, Any]) -> None:
     """
     if name not in (None, "linear", "rbf", "laplacian", "poly"):
         raise ValueError(f"kernel must be None, 'linear', 'rbf', 'laplacian' or 'poly', not {name!r}")
-    if isinstance(gamma, str) and gamma == "ladder":
-        if name not in ("rbf", "laplacian"):
-            raise ValueError(f"gamma='ladder' is for the kernels 'rbf' and 'laplacian', not {name!r}")
+    if isinstance(gamma, str) and gamma in ("ladder", "median"):
+        if name not in LADDERS:
+            raise ValueError(f"gamma={gamma!r} is for the kernels 'rbf' and 'laplacian', not {name!r}")
     elif (
         gamma is not None
         and not callable(gamma)
         and not (isinstance(gamma, numbers.Real) and 0 < float(gamma) < math.inf)
     ):
-        raise ValueError(f"gamma must be None, 'ladder', a number above 0, or a function of X and y, not {gamma!r}")
+        raise ValueError(
+            f"gamma must be None, 'ladder', 'median', a number above 0, or a function of X and y, not {gamma!r}"
+        )
     if unknown := set(settings) - set(KERNEL_PARAMS):
         raise ValueError(f"kernel_params may name {', '.join(KERNEL_PARAMS)}, not {', '.join(sorted(unknown))}")
     degree, coef0, precision = (settings[name] for name in KERNEL_PARAMS)

@@ -111,7 +111,8 @@ class Gram:
         thin = coefficients.astype(self.rows.dtype)
 
         def multiply(k: int, i: slice, j: slice) -> None:
-            parts[k] = self._tile(k + len(self._square), self.held, i, j) @ thin[j]
+            with np.errstate(invalid="ignore"):  # of coefficients that leave the range of single precision
+                parts[k] = self._tile(k + len(self._square), self.held, i, j) @ thin[j]
 
         each(multiply, [(k, i, j) for k, (i, j) in enumerate(self._beside)], self.rows.shape[0])
         product = np.zeros((self.held.shape[0], coefficients.shape[1]))
