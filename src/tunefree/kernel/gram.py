@@ -95,7 +95,8 @@ class Gram:
 
         def multiply(k: int, i: slice, j: slice) -> None:
             values = self._tile(k, self.rows, i, j)
-            parts[k] = values @ thin[j], values.T @ thin[i] if i != j else None
+            with np.errstate(invalid="ignore"):  # of coefficients that leave the range of single precision
+                parts[k] = values @ thin[j], values.T @ thin[i] if i != j else None
 
         each(multiply, [(k, i, j) for k, (i, j) in enumerate(self._square)], self.rows.shape[0])
         product = np.zeros(coefficients.shape)
@@ -111,7 +112,7 @@ class Gram:
         thin = coefficients.astype(self.rows.dtype)
 
         def multiply(k: int, i: slice, j: slice) -> None:
-            with np.errstate(invalid="ignore"):  # of coefficients that leave the range of single precision
+            with np.errstate(invalid="ignore"):
                 parts[k] = self._tile(k + len(self._square), self.held, i, j) @ thin[j]
 
         each(multiply, [(k, i, j) for k, (i, j) in enumerate(self._beside)], self.rows.shape[0])
