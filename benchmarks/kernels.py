@@ -4,10 +4,10 @@ fiftieth of the time (a tenth on few rows).
 Seven tasks of two classes, letters A to M, soils of three kinds, mail, the shuttle's commonest state, incomes, odd
 digits (10,000 of them, pixels / 255) and madelon; numbers are standardised for both. The machine's C and gamma are
 searched for by 5-fold cross-validation over 5 x 5 values on all processors (of the shuttle and the digits on 20,000 and
-4,000 rows), then it is fitted to all training rows; a
-second search is for C alone, at the median rule's gamma. ``fit`` of the pool with kernels, and one pass of it
-(``partial_fit``), choose nothing; nor does early stopping, 500 iterations of which rows held out choose one, with a
-width from the ladder, on at most 20,000 rows. Times of ``fit`` and of one pass are medians of 5, warm; of the others, of one run.
+4,000 rows), then it is fitted to all training rows; a second search is for C alone, at the median rule's gamma. ``fit``
+of the pool with kernels, and one pass of it (``partial_fit``), choose nothing; nor does early stopping, 500 iterations
+of which rows held out choose one, with the width of a ladder, on at most 20,000 rows. Times of ``fit`` and of one pass
+are medians of 5, warm; of the others, of one run.
 ``--sets a,b`` names some tasks, ``--show`` prints what was measured before, ``--skip-search`` measures ours only.
 """
 
