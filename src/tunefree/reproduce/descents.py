@@ -127,7 +127,7 @@ def _line(axes: Any, mean: np.ndarray, style: drawing.Style) -> None:
     middles = firsts + (counts + 1) / 2
     middles[-1] = len(mean)
     low, high = (extreme.reduceat(mean, firsts) for extreme in (np.minimum, np.maximum))
-    axes.fill_between(middles, low, high, color=style.color, alpha=0.18, linewidth=0)
+    axes.fill_between(middles, low, high, color=style.color, alpha=drawing.STRENGTH, linewidth=0)
     axes.plot(middles, np.add.reduceat(mean, firsts) / counts, **style.options)
 
 

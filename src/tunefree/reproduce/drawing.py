@@ -20,6 +20,7 @@ BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#AA4499"
 SKY, ORANGE, BROWN = "#56B4E9", "#E69F00", "#882255"
 GAP = 0.055  # between names at the ends of lines, of the height of the axes
 SMALL = 8.5  # points
+STRENGTH = 0.18  # of the colour of a band
 SHADES = 256  # colours of a PNG, which makes it a third as large
 
 
@@ -124,9 +125,9 @@ def _power(value: float) -> int:
     return round(float(np.log10(value))) if value > 0 else 0
 
 
-def band(axes: Any, x: Any, mean: np.ndarray, deviation: np.ndarray, style: Style) -> None:
+def band(axes: Any, x: Any, mean: np.ndarray, deviation: np.ndarray, style: Style, strength: float = STRENGTH) -> None:
     """A line of means in a band of one standard deviation to each side."""
-    axes.fill_between(x, mean - deviation, mean + deviation, color=style.color, alpha=0.18, linewidth=0)
+    axes.fill_between(x, mean - deviation, mean + deviation, color=style.color, alpha=strength, linewidth=0)
     axes.plot(x, mean, **style.options)
 
 

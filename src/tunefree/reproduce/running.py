@@ -128,6 +128,8 @@ def text_of(experiment: Experiment, settings: Any, quick: bool, report: Report) 
 
 
 def _listed(value: Any) -> str:
+    if value == 0:  # of rows
+        return "all"
     return " ".join(f"{part:g}" for part in value) if isinstance(value, tuple) else f"{value:,.10g}"
 
 

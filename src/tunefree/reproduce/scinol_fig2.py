@@ -10,6 +10,7 @@ from tunefree.reproduce import contestants, data, drawing, epochs
 from tunefree.reproduce.epochs import Curve, Settings
 from tunefree.reproduce.experiment import Experiment, Report, Results
 
+FAINT = 0.09  # strength of bands, of which many overlap
 ROOM = 0.06  # above and below the lines, of the height of the axes
 LEADERS = 6  # learners whose ends are always within a panel
 
@@ -132,7 +133,7 @@ def _behind(sets: dict[str, list[Curve]]) -> str:
 
 def draw(figure: Any, sets: dict[str, list[Curve]], kind: str) -> None:
     """A panel for each data set; names and rates at the ends of the lines."""
-    panels = figure.subplots(2, 3, gridspec_kw={"wspace": 0.92, "hspace": 0.34})
+    panels = figure.subplots(2, 3, gridspec_kw={"wspace": 1.0, "hspace": 0.34})
     unit = "test cross-entropy (nats)" if kind == "cross_entropy" else "test accuracy (%)"
     for number, (axes, (name, lines)) in enumerate(zip(panels.ravel(), sets.items(), strict=True)):
         drawing.frame(axes, name, "epochs" if number >= 3 else "", unit if number % 3 == 0 else "")
@@ -155,7 +156,7 @@ def _panel(axes: Any, lines: list[Curve], kind: str) -> None:
             title = title.replace(" (", ", 1 epoch (")
         within = low <= mean[-1] <= high
         # Bands around lines that have left the panel would only hide the others.
-        drawing.band(axes, np.arange(1, last + 1), mean, deviation if within else np.zeros(last), style)
+        drawing.band(axes, np.arange(1, last + 1), mean, deviation if within else np.zeros(last), style, FAINT)
         ends.append(
             drawing.End(
                 float(mean[-1]), title if within else f"{title} ({mean[-1]:.3g})", style.color, curve.contestant.is_ours
