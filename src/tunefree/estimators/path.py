@@ -156,8 +156,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         self.max_iter = max_iter
         self.stochastic = stochastic
         self.validation_fraction = validation_fraction
-        self.memory_limit = memory_limit
-        self.device = device
+        self.memory_limit, self.device = memory_limit, device
         self.class_weight = class_weight
         self.random_state = random_state
         self.warm_start = warm_start
@@ -384,8 +383,7 @@ stochastic, validation_fraction, memory_limit, device, random_state, warm_start
         self.max_iter = max_iter
         self.stochastic = stochastic
         self.validation_fraction = validation_fraction
-        self.memory_limit = memory_limit
-        self.device = device
+        self.memory_limit, self.device = memory_limit, device
         self.random_state = random_state
         self.warm_start = warm_start
 
