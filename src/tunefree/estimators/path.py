@@ -143,8 +143,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         warm_start: bool = False,
     ) -> None:
         self.loss = loss
-        self.kernel = kernel
-        self.gamma = gamma
+        self.kernel, self.gamma = kernel, gamma
         self.kernel_params = kernel_params
         self.transformer = transformer
         self.standardize = standardize
@@ -370,8 +369,7 @@ stochastic, validation_fraction, memory_limit, device, random_state, warm_start
         warm_start: bool = False,
     ) -> None:
         self.loss = loss
-        self.kernel = kernel
-        self.gamma = gamma
+        self.kernel, self.gamma = kernel, gamma
         self.kernel_params = kernel_params
         self.transformer = transformer
         self.standardize = standardize
