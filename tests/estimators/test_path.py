@@ -382,11 +382,18 @@ def test_sharpness_is_the_one_that_made_the_labels():
         ({"memory_limit": 0}, "memory_limit must"),
         ({"standardize": "yes"}, "standardize must"),
         ({"loss": "exponential"}, "pass eta"),
+        ({"device": "cpu"}, "pass a kernel"),
     ],
 )
 def test_parameters_are_checked(settings, message):
     with pytest.raises(ValueError, match=message):
         Classifier(**settings).fit(*CANCER)
+
+
+def test_a_device_needs_pytorch(monkeypatch):
+    monkeypatch.setattr("tunefree.kernel.engine.find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"tunefree\[torch\]"):
+        Classifier(kernel="rbf", device="cpu").fit(*CANCER)
 
 
 def test_values_too_large_for_squares_need_standards():

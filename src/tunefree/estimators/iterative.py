@@ -18,6 +18,7 @@ from tunefree.estimators import preparation, validation
 from tunefree.estimators.path_display import PathDisplay
 from tunefree.estimators.widths import best_gamma
 from tunefree.growth import growth
+from tunefree.kernel.engine import check_device
 from tunefree.kernel.gram import Kernel, expand
 from tunefree.kernel.spaces import Dictionary, KernelSpace
 from tunefree.kernel.subgradient import Descent, Problem, Rows, Schedule, descends, least_error, step_size
@@ -70,6 +71,9 @@ class IterativeRegularization(BaseEstimator):
         preparation.check_kernel(self.kernel, self.gamma, self._kernel_params())
         if self.kernel is not None and self.transformer is not None:
             raise ValueError("pass a kernel or a transformer, not both")
+        if self.kernel is None and self.device is not None:
+            raise ValueError("a device computes kernels only: pass a kernel, or leave the device out")
+        check_device(self.device)
         validation.switches(standardize=self.standardize, warm_start=self.warm_start)
         validation.whole(max_iter=self.max_iter)
         validation.positive(memory_limit=self.memory_limit)
@@ -209,7 +213,7 @@ class IterativeRegularization(BaseEstimator):
     def _space(self, learned: Any, held: Any) -> Any:
         if self._kernel is None:
             return Dictionary(learned, held)
-        return KernelSpace(self._kernel, learned, held, int(self.memory_limit))
+        return KernelSpace(self._kernel, learned, held, int(self.memory_limit), self.device)
 
     def _schedule(self, problem: Problem, random: np.random.RandomState) -> Schedule:
         loss, bound, order = self._targets.loss, self._targets.bound, ORDERS[self.stochastic]
@@ -305,7 +309,7 @@ class IterativeRegularization(BaseEstimator):
 
     def _margins_of(self, features: Any) -> np.ndarray:
         if self._kernel is not None:
-            return expand(self._kernel, self._support, self._coefficients, features)
+            return expand(self._kernel, self._support, self._coefficients, features, self.device)
         return Dictionary(features[:0], features).held(self._coefficients)
 
     def _linear(self) -> tuple[np.ndarray, np.ndarray]:

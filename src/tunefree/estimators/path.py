@@ -70,6 +70,9 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
     memory_limit : float, default=2**31
         Bytes of the Gram matrix to be kept (half of it is needed); what does not fit is computed anew in each step. An
         eighth as much is for iterates.
+    device : str, optional
+        Where PyTorch computes products with the Gram matrix, ``"cuda"`` or ``"cpu"``; by default NumPy does, on the
+        processor. On a GPU as much of the matrix is kept as fits into its free memory, within ``memory_limit``.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, by which its rows' sample weights are multiplied (1 for classes not named).
     random_state : int, RandomState instance or None, default=0
@@ -134,13 +137,13 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         stochastic: str | None = None,
         validation_fraction: float = 0.1,
         memory_limit: float = 2**31,
+        device: str | None = None,
         class_weight: Any = None,
         random_state: Any = 0,
         warm_start: bool = False,
     ) -> None:
         self.loss = loss
-        self.kernel = kernel
-        self.gamma = gamma
+        self.kernel, self.gamma = kernel, gamma
         self.kernel_params = kernel_params
         self.transformer = transformer
         self.standardize = standardize
@@ -152,7 +155,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         self.max_iter = max_iter
         self.stochastic = stochastic
         self.validation_fraction = validation_fraction
-        self.memory_limit = memory_limit
+        self.memory_limit, self.device = memory_limit, device
         self.class_weight = class_weight
         self.random_state = random_state
         self.warm_start = warm_start
@@ -324,7 +327,7 @@ class IterativeRegularizationRegressor(RegressorMixin, IterativeRegularization):
         ``"square"``, ``"absolute"``, ``"power:1.5"``, ``"epsilon-insensitive:0.1"``, ``"huber:1"`` or
         ``"quantile:0.5"``, with their parameters behind the colon.
     kernel, gamma, kernel_params, transformer, standardize, theta, eta, output, stop, assumptions, max_iter, \
-stochastic, validation_fraction, memory_limit, random_state, warm_start
+stochastic, validation_fraction, memory_limit, device, random_state, warm_start
         As in :class:`IterativeRegularizationClassifier`. The median of ``gamma`` is that of the distances of any two
         rows.
 
@@ -361,12 +364,12 @@ stochastic, validation_fraction, memory_limit, random_state, warm_start
         stochastic: str | None = None,
         validation_fraction: float = 0.1,
         memory_limit: float = 2**31,
+        device: str | None = None,
         random_state: Any = 0,
         warm_start: bool = False,
     ) -> None:
         self.loss = loss
-        self.kernel = kernel
-        self.gamma = gamma
+        self.kernel, self.gamma = kernel, gamma
         self.kernel_params = kernel_params
         self.transformer = transformer
         self.standardize = standardize
@@ -378,7 +381,7 @@ stochastic, validation_fraction, memory_limit, random_state, warm_start
         self.max_iter = max_iter
         self.stochastic = stochastic
         self.validation_fraction = validation_fraction
-        self.memory_limit = memory_limit
+        self.memory_limit, self.device = memory_limit, device
         self.random_state = random_state
         self.warm_start = warm_start
 

@@ -1,6 +1,7 @@
 """Fitted estimators of iterative regularization as arrays and a header, from which the same are made again.
 
-What comes back predicts, looks back with ``at`` and certifies to the last bit; it is not gone on with.
+What comes back predicts, looks back with ``at`` and certifies to the last bit; it is not gone on with. Where its device
+is not, the processor computes what the device did, up to rounding.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from scipy import sparse
 from tunefree.errors import ModelError
 from tunefree.estimators.path import IterativeRegularizationClassifier, IterativeRegularizationRegressor
 from tunefree.estimators.preparation import Standards
+from tunefree.kernel.engine import at_hand
 from tunefree.kernel.gram import Kernel
 from tunefree.kernel.subgradient import Path, Problem, Rows
 from tunefree.members import under
@@ -55,7 +57,8 @@ def flat(estimator: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Any:
     """The estimator that :func:`flat` wrote down."""
-    estimator = ESTIMATORS[header["estimator"]](**header["parameters"])
+    device = at_hand(header["parameters"].get("device"))
+    estimator = ESTIMATORS[header["estimator"]](**header["parameters"] | {"device": device})
     for name, value in header["plain"].items():
         setattr(estimator, name, value)
     if header["classes"] is not None:

@@ -96,14 +96,35 @@ def engine_of(device: str | None) -> Engine:
     """
     if device is None:
         return OnProcessor()
+    check_device(device)
+    from tunefree.kernel.on_torch import OnTorch
+
+    return OnTorch(device)
+
+
+def check_device(device: str | None) -> None:
+    """Whether there is such a device, and PyTorch to reach it.
+
+    Parameters
+    ----------
+    device : str or None
+        As of :func:`engine_of`.
+
+    Raises
+    ------
+    ModelError
+        If there is not.
+    """
+    if device is None:
+        return
     if find_spec("torch") is None:
         raise ModelError(
             f"device {device!r} needs PyTorch, which is not installed; run pip install 'tunefree[torch]', or leave"
             " the device out"
         )
-    from tunefree.kernel.on_torch import OnTorch
+    from tunefree.kernel.on_torch import usable
 
-    return OnTorch(device)
+    usable(device)
 
 
 def at_hand(device: str | None) -> str | None:
@@ -114,7 +135,7 @@ def at_hand(device: str | None) -> str | None:
     >>> at_hand("abacus")
     """
     try:
-        engine_of(device)
+        check_device(device)
     except ModelError:
         return None
     return device

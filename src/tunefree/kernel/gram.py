@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics.pairwise import manhattan_distances
 
+from tunefree.kernel.engine import check_device
 from tunefree.threads import FEW, each, one_for_products
 
 MOST = {np.dtype(np.float32): 1e30, np.dtype(np.float64): 1e250}  # of a polynomial: sums of such are numbers
@@ -78,13 +79,14 @@ class Gram:
     """
 
     def __init__(self, kernel: Kernel, rows: Any, held: Any, budget: int) -> None:
-        self.kernel, self.rows, self.held = kernel, rows, held
-        mine, others = _blocks(rows.shape[0]), _blocks(held.shape[0])
+        self.kernel, self.rows, self.held, self.budget = kernel, rows, held, budget
+        mine, others = self._blocks(rows.shape[0]), self._blocks(held.shape[0])
         self._square = [(i, j) for n, i in enumerate(mine) for j in mine[: n + 1]]
         self._beside = [(i, j) for i in others for j in mine]
         sizes = [_size(i) * _size(j) * rows.dtype.itemsize for i, j in self._square + self._beside]
-        self._kept = int(np.searchsorted(np.cumsum(sizes), budget, side="right"))
-        self._tiles: dict[int, np.ndarray] = {}
+        self._ends = np.cumsum(sizes)
+        self._kept = self._that_fit(budget)
+        self._tiles: dict[int, Any] = {}
 
     def times(self, coefficients: np.ndarray) -> np.ndarray:
         """K c (n, K) of the rows, from coefficients (n, K); nothing is multiplied by zeros."""
@@ -121,35 +123,72 @@ class Gram:
             product[i] += part
         return product
 
-    def _tile(self, k: int, left: Any, i: slice, j: slice) -> np.ndarray:
-        values = self._tiles.get(k)
-        if values is None:
-            values = tile(self.kernel, left[i], self.rows[j])
-            if k < self._kept:
-                self._tiles[k] = values
-        return values
+    def times_others(self, others: Any, coefficients: np.ndarray) -> np.ndarray:
+        """K c (m, K) of any other rows; nothing of theirs is kept."""
+        return Gram(self.kernel, self.rows, others, 0).times_held(coefficients)
 
     def release(self) -> None:
         """Let go of the tiles."""
         self._tiles.clear()
 
+    def _tile(self, k: int, left: Any, i: slice, j: slice) -> Any:
+        values = self._tiles.get(k)
+        if values is None:
+            values = self._values(left, i, j)
+            if k < self._kept:
+                self._tiles[k] = values
+        return values
+
+    def _values(self, left: Any, i: slice, j: slice) -> Any:
+        return tile(self.kernel, left[i], self.rows[j])
+
+    def _blocks(self, n: int) -> list[slice]:
+        return blocks(n, BLOCK if n > FEW else n)
+
+    def _that_fit(self, budget: float) -> int:
+        """How many tiles may be kept."""
+        return int(np.searchsorted(self._ends, budget, side="right"))
+
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_tiles": {}}
 
 
-def expand(kernel: Kernel, support: Any, coefficients: np.ndarray, rows: Any) -> np.ndarray:
+def gram_of(kernel: Kernel, rows: Any, held: Any, budget: int, device: str | None = None) -> Gram:
+    """The products where they are asked for.
+
+    Parameters
+    ----------
+    kernel, rows, held, budget
+        As in :class:`Gram`.
+    device : str or None
+        None for NumPy on the processor; ``"cuda"``, ``"cuda:1"`` or ``"cpu"`` for PyTorch there.
+
+    Raises
+    ------
+    ModelError
+        If PyTorch is not installed, or knows no such device.
+    """
+    if device is None:
+        return Gram(kernel, rows, held, budget)
+    check_device(device)
+    from tunefree.kernel.gram_on_torch import GramOnTorch
+
+    return GramOnTorch(kernel, rows, held, budget, device)
+
+
+def expand(kernel: Kernel, support: Any, coefficients: np.ndarray, rows: Any, device: str | None = None) -> np.ndarray:
     """sum_i c_i K(x, x_i) (n, K) of new rows; support points whose coefficients are all 0 are left out."""
     used = np.flatnonzero(coefficients.any(axis=1))
     if not len(used) or not rows.shape[0]:
         return np.zeros((rows.shape[0], coefficients.shape[1]))
-    beside = Gram(kernel, support[used], rows, 0)
+    points = gram_of(kernel, support[used], rows[:0], 0, device)
     with one_for_products():
-        return beside.times_held(coefficients[used])
+        return points.times_others(rows, coefficients[used])
 
 
-def _blocks(n: int) -> list[slice]:
-    step = BLOCK if n > FEW else max(n, 1)
-    return [slice(start, min(start + step, n)) for start in range(0, n, step)]
+def blocks(n: int, step: int) -> list[slice]:
+    """n rows, so many at a time."""
+    return [slice(start, min(start + step, n)) for start in range(0, n, max(step, 1))]
 
 
 def _size(block: slice) -> int:

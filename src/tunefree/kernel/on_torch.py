@@ -268,6 +268,15 @@ def full_precision() -> Iterator[None]:
             setting.fp32_precision = precision
 
 
+def narrow(width: int) -> int:
+    """The number of features of sparse rows, if they may be laid out as dense ones."""
+    if width > WIDEST:
+        raise ModelError(
+            f"sparse rows of more than {WIDEST} features do not fit a device; leave the device out, or make them fewer"
+        )
+    return width
+
+
 @generic
 def width_of(points: Any) -> int:
     """How many features points have as dense rows."""
@@ -283,12 +292,7 @@ def width_of_full(points):
 def width_of_scattered(points):
     """Rounded up, so that features that are new seldom ask for more room."""
     first, last = points.pointers[0], points.pointers[-1]
-    width = -(-(1 + int(points.features[first:last].max(initial=0))) // 64) * 64
-    if width > WIDEST:
-        raise ModelError(
-            f"sparse rows of more than {WIDEST} features do not fit a device; leave the device out, or make them fewer"
-        )
-    return width
+    return narrow(-(-(1 + int(points.features[first:last].max(initial=0))) // 64) * 64)
 
 
 @generic

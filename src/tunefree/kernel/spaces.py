@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from tunefree.kernel.gram import Gram, Kernel, diagonal, squared_norms, tile
+from tunefree.kernel.gram import Kernel, diagonal, gram_of, squared_norms, tile
 from tunefree.threads import each
 
 PANEL = 2**21  # bytes of rows that a thread takes at a time: they stay in the cache for both products
@@ -127,10 +127,12 @@ class KernelSpace:
         In the precision in which the kernel is computed.
     budget : int
         Bytes of the Gram matrix that may be kept.
+    device : str, optional
+        Where PyTorch computes the Gram matrix; by default NumPy does, on the processor.
     """
 
-    def __init__(self, kernel: Kernel, rows: Any, held: Any, budget: int) -> None:
-        self.gram = Gram(kernel, rows, held, budget)
+    def __init__(self, kernel: Kernel, rows: Any, held: Any, budget: int, device: str | None = None) -> None:
+        self.gram = gram_of(kernel, rows, held, budget, device)
         self.n_rows = self.n_coefficients = rows.shape[0]
 
     @property
@@ -152,8 +154,7 @@ class KernelSpace:
     def some(self, rows: np.ndarray, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         block = self.gram.rows[rows]
         inner = tile(self.gram.kernel, block, block).astype(np.float64)
-        beside = Gram(self.gram.kernel, self.gram.rows, block, 0)
-        return beside.times_held(coefficients), inner
+        return self.gram.times_others(block, coefficients), inner
 
     def pull(self, rows: np.ndarray, slopes: np.ndarray, coefficients: np.ndarray) -> None:
         coefficients[rows] -= slopes
