@@ -10,7 +10,7 @@ from importlib.resources import as_file, files
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests import naive
@@ -355,6 +355,7 @@ def put_to_sleep(rng, predictions, how):
 @kinds
 @quick
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 80), n_members=st.integers(2, 6))
+@example(seed=33427929, n=57, n_members=6)  # losses that only rounding told apart once set the rate
 def test_who_sleeps_predicts_what_the_others_do(kind, how, seed, n, n_members):
     """The mixture with sleepers is that of members that wrote down, where they slept, what was mixed without them."""
     rng = np.random.default_rng(seed)

@@ -22,6 +22,7 @@ from tunefree.losses import softplus, value
 from tunefree.objectives import Binary, Multinomial, OneAgainstAll, Regression, suffer
 from tunefree.views import pace
 
+ROUNDING = 1e-12  # of a loss: smaller differences tell nobody apart, and set no rate
 TOO_MUCH = 1e300  # losses beyond are all the same
 LEAST = 1e-290  # probabilities below are computed by their logarithms
 
@@ -227,7 +228,7 @@ def judge(mixture, losses, loss):
     if mixture.follows > 0.0:
         follow(mixture)
         return
-    if mixture.rate[()] == math.inf and worst > best:
+    if mixture.rate[()] == math.inf and worst - best > ROUNDING * worst:
         mixture.rate[()] = min(math.log(len(losses)) / (worst - best), TOO_MUCH)
     if mixture.rate[()] < math.inf:
         reward(mixture, losses, loss, best)
