@@ -20,6 +20,7 @@ from tunefree.estimators.widths import best_gamma
 from tunefree.growth import growth
 from tunefree.kernel.engine import check_device
 from tunefree.kernel.gram import Kernel, expand
+from tunefree.kernel.kernels import LADDERS
 from tunefree.kernel.spaces import Dictionary, KernelSpace
 from tunefree.kernel.subgradient import Descent, Problem, Rows, Schedule, descends, least_error, step_size
 from tunefree.theory.early_stopping import OUTPUTS, optimisation_bound, stopping_time, usual_theta
@@ -133,19 +134,19 @@ class IterativeRegularization(BaseEstimator):
         )
         features = self._fit_features(self._standards.apply(X, self._farthest()), ~held)
         self._targets = _some(targets, kept[:0])
-        self._kernel = self._made_kernel(features, targets, rows)
-        self._support = features[~held] if self._kernel else None
+        kernel, own, others = self._made_kernel(features, targets, rows), features[~held], features[held]
         learned, beside = Rows(targets.y[~held], share), Rows(targets.y[held], preparation.shares(weight[held]))
-        if self.kernel in preparation.LADDERS and self.gamma in (None, "ladder") and held.any():
+        if self.kernel in LADDERS and self.gamma in (None, "ladder") and held.any():
             first = np.argsort(rows.keys[~held], kind="stable")[:TRIED]
             some = Rows(learned.y[first], preparation.shares(share[first]))
-            self._choose_width(features[~held][first], some, features[held], beside)
-        problem = self._problem(features[~held], learned, features[held], beside)
+            kernel = self._best_kernel(kernel, own[first], some, others, beside)
+        self._kernel, self._support = kernel, None if kernel is None else own
+        problem = self._problem(kernel, own, learned, others, beside)
         with np.errstate(over="ignore"):
             self._mass = min(float(weight[~held].sum()), preparation.LARGEST)
         self._judges = bool(held.any())
         self._kappa = math.sqrt(float(problem.space.squared_sizes().max()))
-        self._remember(features[held] if held.any() else features, beside if held.any() else learned)
+        self._remember(others if held.any() else features, beside if held.any() else learned)
         self._descent = Descent(problem, self._schedule(problem, random), int(self.memory_limit) // SHARE_OF_PATH)
 
     def _signature(self, X: Any, targets: Targets, weight: np.ndarray) -> tuple[Any, ...]:
@@ -186,13 +187,11 @@ class IterativeRegularization(BaseEstimator):
         settings = self._kernel_params()
         return preparation.kernel_of(self.kernel, gamma, int(settings["degree"]), float(settings["coef0"]))
 
-    def _choose_width(self, learned: Any, rows: Rows, held: Any, beside: Rows) -> None:
-        """Take the kernel with which the first steps of a descent on some rows predict those held out best."""
-        kernel: Any = self._kernel
+    def _best_kernel(self, kernel: Any, learned: Any, rows: Rows, held: Any, beside: Rows) -> Kernel:
+        """The kernel with which the first steps of a descent on some rows predict those held out best."""
 
         def judged(gamma: float) -> float:
-            self._kernel = kernel._replace(gamma=gamma)
-            problem = self._problem(learned, rows, held, beside)
+            problem = self._problem(kernel._replace(gamma=gamma), learned, rows, held, beside)
             trial = Descent(problem, self._schedule(problem, np.random.RandomState(0)), 0)
             try:
                 trial.run(TRIAL)
@@ -201,19 +200,19 @@ class IterativeRegularization(BaseEstimator):
             return float(trial.path["validation_loss"].min())
 
         self.gamma_ = best_gamma(kernel.gamma, judged)
-        self._kernel = kernel._replace(gamma=self.gamma_)
+        return kernel._replace(gamma=self.gamma_)
 
-    def _problem(self, learned: Any, rows: Rows, held: Any, beside: Rows) -> Problem:
+    def _problem(self, kernel: Kernel | None, learned: Any, rows: Rows, held: Any, beside: Rows) -> Problem:
         own = self._targets
-        return Problem(self._space(learned, held), own.objective, own.n_outputs, own.errors, rows, beside)
+        return Problem(self._space(kernel, learned, held), own.objective, own.n_outputs, own.errors, rows, beside)
 
     def _kernel_params(self) -> dict[str, Any]:
         return preparation.KERNEL_PARAMS | dict(self.kernel_params or {})
 
-    def _space(self, learned: Any, held: Any) -> Any:
-        if self._kernel is None:
+    def _space(self, kernel: Kernel | None, learned: Any, held: Any) -> Any:
+        if kernel is None:
             return Dictionary(learned, held)
-        return KernelSpace(self._kernel, learned, held, int(self.memory_limit), self.device)
+        return KernelSpace(kernel, learned, held, int(self.memory_limit), self.device)
 
     def _schedule(self, problem: Problem, random: np.random.RandomState) -> Schedule:
         loss, bound, order = self._targets.loss, self._targets.bound, ORDERS[self.stochastic]

@@ -13,7 +13,7 @@ from tunefree.estimators import validation
 from tunefree.estimators.base import LinearClassifier, LinearEstimator, LinearRegressor
 from tunefree.kernel import feature_expansion
 from tunefree.kernel.bank import Choice
-from tunefree.kernel.kernels import kernel_of
+from tunefree.kernel.kernels import LADDERS, kernel_of
 from tunefree.targets import loss_of
 
 GAMMAS = ("ladder", "median")
@@ -35,7 +35,7 @@ class KernelEstimator(LinearEstimator):
         lipschitz = loss.lipschitz if loss.lipschitz < math.inf else 1.0
         settings = validation.positive(a=self.a) | ({} if self.b is None else validation.positive(b=self.b))
         settings = {name: value / lipschitz for name, value in settings.items()}
-        is_ladder = self.gamma == "ladder" and self.kernel in ("rbf", "laplacian")
+        is_ladder = self.gamma == "ladder" and self.kernel in LADDERS
         return "kernel-pistol", settings | ({} if is_ladder else {"width": 1.0})
 
     def _choice(self) -> Choice:

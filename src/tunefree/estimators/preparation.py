@@ -16,9 +16,9 @@ from sklearn.metrics import pairwise_distances
 
 from tunefree.estimators.validation import digests
 from tunefree.kernel.gram import Kernel
+from tunefree.kernel.kernels import LADDERS
 
 FEWEST = 40  # different rows that are too few to hold any out
-LADDERS = ("rbf", "laplacian")  # kernels whose width is found
 PAIRS = 1000  # rows whose distances give the width of a kernel
 KERNEL_PARAMS: dict[str, Any] = {"degree": 3, "coef0": 1.0, "precision": "float32"}
 FARTHEST = 1e100  # standardised numbers are cut here: their squares are numbers

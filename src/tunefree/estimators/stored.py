@@ -68,7 +68,7 @@ def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Any:
     estimator._kernel = None if header["kernel"] is None else Kernel(**header["kernel"])
     rows = _rows("rows", arrays)
     estimator._support = rows if estimator._kernel else None
-    space = estimator._space(rows, rows[:0]) if header["descent"]["stride"] > 1 else None
+    space = estimator._space(estimator._kernel, rows, rows[:0]) if header["descent"]["stride"] > 1 else None
     none = Rows(targets.y, targets.y)
     problem = Problem(space, targets.objective, targets.n_outputs, targets.errors, none, none)
     estimator._descent = Path.restore(problem, under("descent.", arrays), header["descent"])

@@ -54,6 +54,7 @@ class Ready(NamedTuple):
 
 
 ALL = ("rbf", "laplacian", "poly", "linear", "precomputed")
+LADDERS = ("rbf", "laplacian")  # those that have many widths, see is_ladder
 
 
 def kernel_of(name: Any, gamma: float, degree: int = 3, constant: float = 1.0) -> Any:
