@@ -24,8 +24,8 @@ import vowpal
 from common import TUNEFREE, keep, kept
 from pyarrow import parquet
 
-from tunefree.evaluation import Reliability
-from tunefree.training import Trained
+from tunefree.workflows.evaluation import Reliability
+from tunefree.workflows.training import Trained
 
 WARM = 300  # rows of a run that compiles what is not compiled yet
 TEXT_OPTIONS = ("-b", "24")  # its default of 18 bits is too few for the words of the texts

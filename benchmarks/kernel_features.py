@@ -16,12 +16,15 @@ import numpy as np
 from common import FOLDER
 from datasets import ALL, load, matrices
 
-from tunefree import losses, objectives, passes, rows
+from tunefree import losses
+from tunefree.core import rows
 from tunefree.kernel import fourier, nystroem
 from tunefree.kernel.fourier import Fourier
 from tunefree.kernel.kernels import median_gamma
 from tunefree.kernel.nystroem import Nystroem
 from tunefree.learners import ALL as LEARNERS
+from tunefree.losses import objectives
+from tunefree.model import passes
 
 FIRST = 1024  # rows that tell the width
 BLOCK = 512

@@ -17,11 +17,11 @@ import time
 import numpy as np
 import torch
 
-from tunefree import rows
-from tunefree.kernel.bank import Choice
-from tunefree.kernel.on_torch import full_precision, fused_kernels, usable
-from tunefree.model import Model
-from tunefree.targets import Labels
+from tunefree.core import rows
+from tunefree.kernel.torch_backend import full_precision, fused_kernels, usable
+from tunefree.model.kernel_bank import Choice
+from tunefree.model.model import Model
+from tunefree.model.targets import Labels
 
 CALL = 65_536  # rows given at a time
 

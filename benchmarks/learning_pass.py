@@ -11,8 +11,11 @@ import time
 import numpy as np
 from common import zipf_rows
 
-from tunefree import losses, objectives, passes, rows
+from tunefree import losses
+from tunefree.core import rows
 from tunefree.learners import ALL
+from tunefree.losses import objectives
+from tunefree.model import passes
 
 
 def main(n: int = 100_000, n_features: int = 200_000) -> None:

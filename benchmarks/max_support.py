@@ -12,11 +12,11 @@ from unittest.mock import patch
 import numpy as np
 from kernel_features import data_of
 
-from tunefree import rows
+from tunefree.core import rows
 from tunefree.kernel import feature_expansion
-from tunefree.kernel.bank import Choice
-from tunefree.model import Model
-from tunefree.targets import Labels
+from tunefree.model.kernel_bank import Choice
+from tunefree.model.model import Model
+from tunefree.model.targets import Labels
 
 BOUNDS = ((None, 0), (1024, 1024), (1024, 4096), (4096, 1024), (4096, 4096), (4096, 16384))  # points, features
 

@@ -16,8 +16,8 @@ import numpy as np
 from common import interleaved, keep, report
 
 from tunefree import IterativeRegularizationClassifier
-from tunefree.kernel.gram import Gram, Kernel
-from tunefree.threads import one_for_products
+from tunefree.core.threads import one_for_products
+from tunefree.early_stopping.gram import Gram, Kernel
 
 STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)  # of C in the grid search
 FOLDS = 5

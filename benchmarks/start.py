@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import tunefree
-from tunefree.demonstration import write_data
+from tunefree.cli.demonstration import write_data
 
 
 def seconds(arguments: list[str], environment: dict[str, str]) -> float:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tunefree import passes
-from tunefree.rows import n_rows, part
+from tunefree.core.rows import n_rows, part
+from tunefree.model import passes
 
 
 def run(state: Any, objective: Any, X: Any, y: Any, weight: Any, n_outputs: int, cuts: tuple[int, ...] = ()) -> Any:

@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from tunefree import losses, objectives, rows
+from tunefree import losses
+from tunefree.core import rows
+from tunefree.losses import objectives
 
 
 class Stream(NamedTuple):

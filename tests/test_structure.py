@@ -10,62 +10,69 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "tunefree"
 FILES = sorted(SOURCE.rglob("*.py"))
 
-# Each layer may import those that come before it, and its own.
-LAYERS = [
-    {"errors", "compiled", "threads"},
-    {"generic", "storage"},
-    {"modelfile"},
-    {"rows", "losses"},
-    {"growth", "links"},
+# Rooms from the ground up: each may import those below it, and itself.
+FLOORS = [
+    {"core"},
+    {"stream", "learners"},
+    {"losses"},
     {"theory"},
-    {"learners", "views"},
-    {"objectives"},
-    {"certificate", "pool"},
-    {"passes"},
-    {"members", "calibration", "looking"},
-    {"targets"},
     {"kernel"},
-    {"roster", "saving"},
-    {"model"},
-    {"selection", "stream"},
-    {"training", "estimators"},
-    {"evaluation", "comparison", "certification", "path_model"},
-    {"predictions", "display", "picture", "descent"},
-    {"inspection"},
-    {"demonstration", "reproduce"},
+    {"early_stopping", "model"},
+    {"estimators"},
+    {"workflows"},
+    {"report"},
+    {"reproduce"},
     {"cli"},
 ]
-ALLOWED_IN_STREAM = {"errors", "compiled", "rows", "storage", "stream"}
 
 
-def part_of(path: Path) -> str:
-    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+def room_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0]
 
 
 def imported(path: Path) -> set[str]:
-    parts = set()
+    """The modules of the package that a file imports, anywhere in it, as dotted names without ``tunefree.``."""
+    found = set()
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("tunefree"):
-            names = node.module.split(".")[1:2] or [alias.name for alias in node.names]
-            parts.update(names)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "tunefree":
+            module = node.module.split(".")[1:]
+            found.update(".".join([*module, alias.name]) for alias in node.names)
         elif isinstance(node, ast.Import):
-            parts.update(alias.name.split(".")[1] for alias in node.names if alias.name.startswith("tunefree."))
-    return parts
+            found.update(alias.name.split(".", 1)[1] for alias in node.names if alias.name.startswith("tunefree."))
+    return found
 
 
-def layer(part: str) -> int:
-    return next(i for i, parts in enumerate(LAYERS) if part in parts)
+def floor(room: str) -> int:
+    return next(i for i, rooms in enumerate(FLOORS) if room in rooms)
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in FILES if part_of(p) != "__init__"], ids=lambda p: str(p.relative_to(SOURCE))
-)
+def test_nothing_but_rooms_stands_at_the_root():
+    rooms = {room for rooms in FLOORS for room in rooms}
+    assert {p.name for p in SOURCE.glob("*.py")} == {"__init__.py"}
+    assert {p.name for p in SOURCE.iterdir() if p.is_dir() and p.name != "__pycache__"} == rooms | {"data"}
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if p.parent != SOURCE], ids=lambda p: str(p.relative_to(SOURCE)))
 def test_imports_point_one_way(path):
-    here = part_of(path)
-    for part in imported(path):
-        assert part == here or layer(part) < layer(here), f"{here} imports {part}"
-        assert here != "stream" or part in ALLOWED_IN_STREAM, f"stream imports {part}"
-        assert here != "learners" or part not in ("losses", "objectives", "stream"), f"a learner imports {part}"
+    here = room_of(path)
+    for module in imported(path):
+        room = module.split(".")[0]
+        assert room == here or floor(room) < floor(here), f"{here} imports {module}"
+
+
+def test_no_files_import_each_other():
+    modules = {".".join(p.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"): p for p in FILES}
+    arrows = {
+        module: {name if name in modules else name.rpartition(".")[0] for name in imported(path)} - {module}
+        for module, path in modules.items()
+    }
+    for start in arrows:
+        seen, waiting = set(), [start]
+        while waiting:
+            for target in arrows.get(waiting.pop(), set()) - seen:
+                assert target != start, f"{start} imports itself through {sorted(seen)}"
+                seen.add(target)
+                waiting.append(target)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))

@@ -26,12 +26,12 @@ _WHERE = {
     "IterativeRegularizationRegressor": "tunefree.estimators.path",
     "PathDisplay": "tunefree.estimators.path_display",
     "LearningCurveDisplay": "tunefree.estimators.learning_curve",
-    "Plan": "tunefree.training",
-    "train": "tunefree.training",
+    "Plan": "tunefree.workflows.training",
+    "train": "tunefree.workflows.training",
     "open_source": "tunefree.stream.source",
-    "DataError": "tunefree.errors",
-    "ModelError": "tunefree.errors",
-    "TunefreeError": "tunefree.errors",
+    "DataError": "tunefree.core.errors",
+    "ModelError": "tunefree.core.errors",
+    "TunefreeError": "tunefree.core.errors",
 }
 
 __all__ = [*_WHERE, "__version__"]

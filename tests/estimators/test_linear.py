@@ -25,10 +25,10 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from tunefree.core.rows import dense
 from tunefree.estimators import PiSTOLClassifier, PiSTOLRegressor, ScInOLClassifier, ScInOLRegressor, validation
-from tunefree.model import Model
-from tunefree.rows import dense
-from tunefree.targets import Labels
+from tunefree.model.model import Model
+from tunefree.model.targets import Labels
 
 CLASSIFIERS = (ScInOLClassifier, PiSTOLClassifier)
 REGRESSORS = (ScInOLRegressor, PiSTOLRegressor)

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tunefree import OnlineClassifier, OnlineRegressor
-from tunefree.errors import ModelError
+from tunefree.core.errors import ModelError
 from tunefree.learners import ALL, oracle_rates
 
 SLOW_RATES = {"adam": {"eta": 0.05}}  # as published it would need more passes

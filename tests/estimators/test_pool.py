@@ -21,11 +21,12 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tunefree import OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor, model
-from tunefree.errors import ModelError
+from tunefree import OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor
+from tunefree.core.errors import ModelError
+from tunefree.core.rows import dense
 from tunefree.estimators import pool, validation
-from tunefree.pool import MEMBERS
-from tunefree.rows import dense
+from tunefree.model import model
+from tunefree.model.pool import MEMBERS
 
 BOTH = (TuneFreeClassifier, TuneFreeRegressor)
 STREAM = {"epochs": 1, "shuffle": False}

@@ -10,8 +10,8 @@ from sklearn.kernel_approximation import RBFSampler
 
 from tunefree import IterativeRegularizationClassifier as Classifier
 from tunefree import IterativeRegularizationRegressor as Regressor
-from tunefree import storage
-from tunefree.errors import ModelError
+from tunefree.core import storage
+from tunefree.core.errors import ModelError
 from tunefree.estimators import stored
 
 CANCER = load_breast_cancer(return_X_y=True)

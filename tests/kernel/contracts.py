@@ -10,13 +10,13 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from tests.strategies import as_dense
-from tunefree import losses, objectives
-from tunefree.kernel import waiting
-from tunefree.kernel.bank import Bank, Choice
+from tunefree import losses
+from tunefree.core.rows import n_rows, part
 from tunefree.kernel.points import keys, points, size
-from tunefree.losses import slope
-from tunefree.pool import Setting
-from tunefree.rows import n_rows, part
+from tunefree.losses import objectives, slope
+from tunefree.model import warmup as waiting
+from tunefree.model.kernel_bank import Bank, Choice
+from tunefree.model.members import Setting
 
 # Few, since each is compiled for each learner.
 OBJECTIVES = {

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.kernel.contracts import gram
 from tests.strategies import KINDS
-from tunefree import threads
+from tunefree.core import threads
 from tunefree.kernel import blocks
 from tunefree.kernel.kernels import kernel_of
 from tunefree.kernel.points import BLOCK, cut, joined, nothing, points, size

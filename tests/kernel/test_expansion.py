@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests import naive
 from tests.kernel.contracts import Rows, by_row, drawn, gram, naive_slope, taught, teach
 from tests.strategies import KINDS, as_dense
-from tunefree.kernel.bank import Choice
+from tunefree.core.rows import part
 from tunefree.kernel.points import BLOCK, keys
-from tunefree.rows import part
+from tunefree.model.kernel_bank import Choice
 
 DOUBLE = Choice("rbf", 0.5, double=True)
 WIDTHS = (1.0, 4.0, 0.5)

@@ -10,18 +10,20 @@ import pytest
 from scipy.spatial.distance import cdist
 from typer.testing import CliRunner
 
-from tunefree import KernelPiSTOLClassifier, KernelPiSTOLRegressor, TuneFreeClassifier, rows, storage
-from tunefree.cli import app
-from tunefree.errors import ModelError
-from tunefree.kernel import fourier, memory
-from tunefree.kernel.bank import Choice
+from tunefree import KernelPiSTOLClassifier, KernelPiSTOLRegressor, TuneFreeClassifier
+from tunefree.cli.app import app
+from tunefree.core import rows, storage
+from tunefree.core.errors import ModelError
+from tunefree.core.rows import part
+from tunefree.estimators import memory
+from tunefree.kernel import fourier
 from tunefree.kernel.feature_expansion import FeatureExpansion, affordable, speed
 from tunefree.kernel.fourier import LENGTH, Fourier
 from tunefree.kernel.kernels import Gaussian, Laplacian
 from tunefree.kernel.points import BLOCK
-from tunefree.model import Model
-from tunefree.rows import part
-from tunefree.targets import Labels
+from tunefree.model.kernel_bank import Choice
+from tunefree.model.model import Model
+from tunefree.model.targets import Labels
 
 LAPLACIAN = pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 

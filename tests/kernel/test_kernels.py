@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
-from tunefree import compiled
-from tunefree.errors import ModelError
+from tunefree.core import compiled
+from tunefree.core.errors import ModelError
 from tunefree.kernel import kernels
 from tunefree.kernel.kernels import Given, Polynomial, is_ladder, kernel_of, median_gamma
 

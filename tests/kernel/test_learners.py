@@ -20,11 +20,12 @@ from tests.kernel.contracts import (
     taught,
 )
 from tests.strategies import KINDS, as_dense
-from tunefree import passes, rows
-from tunefree.errors import ModelError
+from tunefree.core import rows
+from tunefree.core.errors import ModelError
 from tunefree.kernel import contract
-from tunefree.kernel.bank import Choice
 from tunefree.kernel.learners import ALL
+from tunefree.model import passes
+from tunefree.model.kernel_bank import Choice
 
 TOLERANCE = {False: 1e-4, True: 1e-10}
 # Steps that single precision can follow: longer ones multiply rounding errors.

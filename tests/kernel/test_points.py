@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.kernel.contracts import gram
 from tests.strategies import KINDS, as_dense, as_sparse, as_table
-from tunefree.errors import ModelError
+from tunefree.core.errors import ModelError
 from tunefree.kernel.kernels import Given, kernel_of
 from tunefree.kernel.points import (
     BLOCK,

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tunefree import KernelSGDClassifier
-from tunefree.errors import ModelError
-from tunefree.kernel import waiting
+from tunefree.core.errors import ModelError
 from tunefree.kernel.sgd import RegularizedKernelSGD
+from tunefree.model import warmup as waiting
 from tunefree.theory.sgd_rates import least_offset
 
 GAMMA = 0.7
@@ -138,7 +138,7 @@ def test_widths_may_be_shared_and_apart():
 
 
 def _dense(X):
-    from tunefree import rows
+    from tunefree.core import rows
 
     return rows.dense(X)
 

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from tests import naive
 from tests.contracts import run, weights
 from tests.strategies import KINDS, as_dense, as_sparse, streams
-from tunefree import losses, objectives, passes, rows
-from tunefree.errors import ModelError
+from tunefree import losses
+from tunefree.core import rows
+from tunefree.core.errors import ModelError
 from tunefree.learners import ALL, Averaged
 from tunefree.learners.contract import Scale, grow, predict
-from tunefree.losses import curvature, slope
+from tunefree.losses import curvature, objectives, slope
+from tunefree.model import passes
 
 LEARNERS = sorted(ALL)
 # What may be multiplied by powers of two without changing a prediction.

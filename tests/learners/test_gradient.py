@@ -11,12 +11,15 @@ from scipy.special import expit
 from tests import naive
 from tests.contracts import run, weights
 from tests.strategies import KINDS, as_dense
-from tunefree import losses, objectives, passes, storage
-from tunefree.errors import ModelError
+from tunefree import losses
+from tunefree.core import storage
+from tunefree.core.errors import ModelError
+from tunefree.core.rows import dense, part
 from tunefree.learners import Adam, AveragedSGD, CoordinateGradientDescent, GradientDescent, Perceptron, oracle_rates
-from tunefree.model import Model
-from tunefree.rows import dense, part
-from tunefree.targets import Labels
+from tunefree.losses import objectives
+from tunefree.model import passes
+from tunefree.model.model import Model
+from tunefree.model.targets import Labels
 
 LOGISTIC = objectives.Binary(losses.Logistic(), 0.0)
 seeds = given(seed=st.integers(0, 2**32))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.test_cli import run  # noqa: F401 - a fixture
+from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree.reproduce import MODULES, running
 
 

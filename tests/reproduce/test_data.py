@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tunefree.errors import DataError
+from tunefree.core.errors import DataError
+from tunefree.core.rows import entry, n_rows, row, size
 from tunefree.reproduce import data
-from tunefree.rows import entry, n_rows, row, size
 
 
 def features_of(rows):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tunefree import reproduce
-from tunefree.errors import DataError, ModelError
+from tunefree.core.errors import DataError, ModelError
 from tunefree.reproduce import experiment as experiments
 from tunefree.reproduce import running
 from tunefree.reproduce.experiment import Experiment, Part, Report, Request, Watcher

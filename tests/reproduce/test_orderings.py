@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tunefree.errors import DataError
+from tunefree.core.errors import DataError
 from tunefree.reproduce import (
     data,
     epochs,

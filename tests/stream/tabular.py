@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tunefree.rows import entry, n_rows, row, size
+from tunefree.core.rows import entry, n_rows, row, size
 from tunefree.stream.arrow import read_tables
 from tunefree.stream.batch import BadRows, Columns, Position
 from tunefree.stream.columns import row_numbers

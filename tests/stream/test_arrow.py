@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tunefree.errors import DataError
+from tunefree.core.errors import DataError
 from tunefree.stream.arrow import read_tables
 from tunefree.stream.batch import BadRows, Position
 from tunefree.stream.features import TableEncoder

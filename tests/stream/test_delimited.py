@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tunefree.errors import DataError
+from tunefree.core.errors import DataError
 from tunefree.stream.arrow import read_tables
 
 from .tabular import numbers, records, skipped, text

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunefree.errors import DataError
-from tunefree.rows import n_rows
+from tunefree.core.errors import DataError
+from tunefree.core.rows import n_rows
 from tunefree.stream.arrow import read_tables
 from tunefree.stream.batch import BadRows, Columns, Position
 from tunefree.stream.columns import Faults, cast, family, row_numbers, with_row_numbers

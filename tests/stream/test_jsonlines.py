@@ -7,7 +7,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from tunefree.errors import DataError
+from tunefree.core.errors import DataError
 from tunefree.stream.arrow import read_tables
 from tunefree.stream.features import TableEncoder
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tunefree.errors import DataError
+from tunefree.core.errors import DataError
 from tunefree.stream import keys as dictionary
 
 KEYS = st.lists(st.one_of(st.integers(0, 40), st.integers(0, 2**64 - 1)), max_size=200)

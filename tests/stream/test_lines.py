@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tunefree.errors import DataError
+from tunefree.core.errors import DataError
 from tunefree.stream import lines
 from tunefree.stream.batch import Position
 from tunefree.stream.lines import read_header, read_lines

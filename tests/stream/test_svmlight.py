@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from tunefree.errors import DataError
+from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows, Lines, Position
 from tunefree.stream.lines import read_lines
 from tunefree.stream.svmlight import SvmlightEncoder

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tunefree.errors import DataError
+from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows, Lines, Position
 from tunefree.stream.lines import read_lines
 from tunefree.stream.vw import VWEncoder

@@ -8,14 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tunefree.theory import (
-    least_offset,
-    logistic_rate,
-    sgd_rate,
-    sgd_rounds,
-    sgd_threshold,
-    variance_constant,
-)
+from tunefree.theory import least_offset, logistic_rate, sgd_rate, sgd_rounds, sgd_threshold, variance_constant
 
 positive = st.floats(0.05, 2.0)
 

@@ -1,4 +1,4 @@
-"""What the linear estimators share: they validate, and leave all learning to :class:`tunefree.model.Model`."""
+"""What the linear estimators share: they validate, and leave all learning to :class:`tunefree.model.model.Model`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from tunefree.certificate.evidence import Certificate
-from tunefree.estimators import validation
-from tunefree.kernel import memory
-from tunefree.kernel.bank import Choice
+from tunefree.estimators import memory, validation
 from tunefree.kernel.feature_expansion import SWITCHED
-from tunefree.model import Model
-from tunefree.targets import Labels, loss_of
+from tunefree.losses import loss_of
+from tunefree.model.kernel_bank import Choice
+from tunefree.model.model import Model
+from tunefree.model.targets import Labels
+from tunefree.theory.evidence import Certificate
 
 LARGEST = np.finfo(np.float64).max
 

@@ -14,17 +14,18 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from tunefree.core.threads import one_for_products
+from tunefree.early_stopping.gram import Kernel
+from tunefree.early_stopping.products import expand
+from tunefree.early_stopping.spaces import Dictionary, KernelSpace
+from tunefree.early_stopping.subgradient import Descent, Problem, Rows, Schedule, descends, least_error, step_size
+from tunefree.early_stopping.widths import best_gamma
 from tunefree.estimators import preparation, validation
 from tunefree.estimators.path_display import PathDisplay
-from tunefree.estimators.widths import best_gamma
-from tunefree.growth import growth
-from tunefree.kernel.engine import check_device
-from tunefree.kernel.gram import Kernel, expand
+from tunefree.kernel.backends import check_device
 from tunefree.kernel.kernels import LADDERS
-from tunefree.kernel.spaces import Dictionary, KernelSpace
-from tunefree.kernel.subgradient import Descent, Problem, Rows, Schedule, descends, least_error, step_size
-from tunefree.theory.early_stopping import OUTPUTS, optimisation_bound, stopping_time, usual_theta
-from tunefree.threads import one_for_products
+from tunefree.losses.growth import growth
+from tunefree.theory.stopping_times import OUTPUTS, optimisation_bound, stopping_time, usual_theta
 
 ORDERS = {None: "batch", "cyclic": "cyclic", "shuffled": "shuffled"}
 MAY_CHANGE = {"max_iter", "stop", "output", "assumptions", "warm_start"}  # when a fit goes on

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from tunefree.estimators import validation
 from tunefree.estimators.base import LinearClassifier, LinearEstimator, LinearRegressor
 from tunefree.kernel import feature_expansion
-from tunefree.kernel.bank import Choice
 from tunefree.kernel.kernels import LADDERS, kernel_of
-from tunefree.targets import loss_of
+from tunefree.losses import loss_of
+from tunefree.model.kernel_bank import Choice
 
 GAMMAS = ("ladder", "median")
 VIEWS = ("raw", "centred", "steady", "level")

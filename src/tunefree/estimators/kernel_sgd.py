@@ -12,7 +12,7 @@ from tunefree.estimators.base import LinearClassifier
 from tunefree.estimators.kernel import KernelEstimator
 from tunefree.kernel.kernels import LADDERS
 from tunefree.kernel.sgd import BY_THEOREM, LEAST_OFFSET, TUNED
-from tunefree.roster import CHOOSING
+from tunefree.model.pool import CHOOSING
 
 OFFSETS = {"auto": BY_THEOREM, "tuned": TUNED}
 

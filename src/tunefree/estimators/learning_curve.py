@@ -22,8 +22,8 @@ from sklearn.utils import indexable
 from tunefree.estimators import validation
 from tunefree.estimators.iterative import IterativeRegularization
 from tunefree.estimators.path_display import GAP, NORM, TRAINING, VALIDATION, beside, calm, pyplot
-from tunefree.growth import growth
-from tunefree.targets import loss_of
+from tunefree.losses import loss_of
+from tunefree.losses.growth import growth
 from tunefree.theory import StoppingTime, stopping_time
 
 CURVE = VALIDATION | {"marker": "o", "markersize": 4.5}

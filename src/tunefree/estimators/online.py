@@ -6,7 +6,7 @@ from typing import Any
 
 from tunefree.estimators import validation
 from tunefree.estimators.base import LinearClassifier, LinearEstimator, LinearRegressor
-from tunefree.model import check_choice
+from tunefree.model.pool import check_choice
 
 
 class Named(LinearEstimator):
@@ -67,7 +67,7 @@ class OnlineClassifier(Named, LinearClassifier):
         The labels known, sorted.
     coef_, intercept_ : ndarray
         Weights, where the view is raw.
-    certificate_ : tunefree.certificate.Certificate
+    certificate_ : tunefree.theory.Certificate
         How good any linear model can be on the rows of the first pass.
     progressive_loss_ : float
         Mean loss of the rows, each predicted before it was learned.
@@ -145,7 +145,7 @@ class OnlineRegressor(Named, LinearRegressor):
     ----------
     coef_, intercept_ : ndarray
         Weights, where the view is raw.
-    certificate_ : tunefree.certificate.Certificate
+    certificate_ : tunefree.theory.Certificate
         How good any linear model can be on the rows of the first pass.
     progressive_loss_ : float
         Mean loss of the rows, each predicted before it was learned.

@@ -11,16 +11,15 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from tunefree.calibration import of_classes
+from tunefree.early_stopping.subgradient import Rows, absolute_errors, wrong_classes
 from tunefree.estimators import validation
 from tunefree.estimators.iterative import IterativeRegularization, Targets
 from tunefree.estimators.preparation import LARGEST, shares
-from tunefree.growth import rescaled
-from tunefree.kernel.subgradient import Rows, absolute_errors, wrong_classes
-from tunefree.links import has_inverse_link, inverse_link
-from tunefree.losses import Logistic
-from tunefree.objectives import Binary, Multinomial, OneAgainstAll
-from tunefree.targets import chosen, loss_of
+from tunefree.losses import Logistic, loss_of
+from tunefree.losses.growth import rescaled
+from tunefree.losses.links import has_inverse_link, inverse_link
+from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll, chosen
+from tunefree.model.calibration import of_classes
 
 
 class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization):

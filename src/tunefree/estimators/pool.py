@@ -10,12 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from tunefree.estimators import validation
 from tunefree.estimators.base import LinearClassifier, LinearEstimator, LinearRegressor
-from tunefree.kernel.bank import Choice
-from tunefree.model import Model
-from tunefree.pool import Setting, without
-from tunefree.roster import is_kernel
-from tunefree.selection import Found, find_passes
-from tunefree.targets import loss_of
+from tunefree.losses import loss_of
+from tunefree.model.kernel_bank import Choice
+from tunefree.model.members import Setting
+from tunefree.model.mixture import without
+from tunefree.model.model import Model
+from tunefree.model.pool import is_kernel
+from tunefree.model.selection import Found, find_passes
 
 HELD_OUT = 10  # one round of so many is held out while the number of passes is found
 HELD_OUT_OF_FEW = 5  # where there are fewer than MANY rounds, and kernels whose widths are to be told apart

@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics import pairwise_distances
 
+from tunefree.early_stopping.gram import Kernel
 from tunefree.estimators.validation import digests
-from tunefree.kernel.gram import Kernel
 from tunefree.kernel.kernels import LADDERS
 
 FEWEST = 40  # different rows that are too few to hold any out

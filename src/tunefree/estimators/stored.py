@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tunefree.errors import ModelError
+from tunefree.core.errors import ModelError
+from tunefree.core.states import under
+from tunefree.early_stopping.gram import Kernel
+from tunefree.early_stopping.subgradient import Path, Problem, Rows
 from tunefree.estimators.path import IterativeRegularizationClassifier, IterativeRegularizationRegressor
 from tunefree.estimators.preparation import Standards
-from tunefree.kernel.engine import at_hand
-from tunefree.kernel.gram import Kernel
-from tunefree.kernel.subgradient import Path, Problem, Rows
-from tunefree.members import under
+from tunefree.kernel.backends import at_hand
 
 ESTIMATORS: dict[str, Any] = {
     kind.__name__: kind for kind in (IterativeRegularizationClassifier, IterativeRegularizationRegressor)

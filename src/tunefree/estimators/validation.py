@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import assert_all_finite, check_array, validate_data
 
-from tunefree import rows
+from tunefree.core import rows
 
 BLOCK = 16384  # rows that are copied at a time, so that an ordered pass needs no second table
 MOST_FEATURES = 2**31 - 2  # features are numbered from 1 by int32

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from tunefree import compiled, threads
-from tunefree.errors import ModelError
+from tunefree.core import compiled, threads
+from tunefree.core.errors import ModelError
+from tunefree.core.numbers import power_below
 from tunefree.kernel.kernels import in_compiled_code, similarity
 from tunefree.kernel.points import BLOCK, TILE, cut, pairs
-from tunefree.learners.contract import power_below
 
 NOT_FINITE = "a kernel value is not a finite number; scale the features, or choose another kernel"
 CHUNK = 256  # kernel values kept in the first cache

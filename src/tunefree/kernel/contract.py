@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree import compiled
-from tunefree.generic import generic
-from tunefree.learners.contract import Scale, bounded
-from tunefree.losses import finite
-from tunefree.objectives import differentiate, respond, scale, smoothness, suffer, true_slope
+from tunefree.core import compiled
+from tunefree.core.generic import generic
+from tunefree.core.numbers import bounded, finite
+from tunefree.learners.contract import Scale
+from tunefree.losses.objectives import differentiate, respond, scale, smoothness, suffer, true_slope
 
 
 @generic

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.errors import ModelError
+from tunefree.core.errors import ModelError
 from tunefree.kernel import blocks
-from tunefree.kernel.engine import Coming, Functions, OnProcessor, engine_of
+from tunefree.kernel.backend import Coming, Functions
+from tunefree.kernel.backends import engine_of
 from tunefree.kernel.points import BLOCK, TILE, cut, joined, keys, like_those_of, nothing, packed, size, unpacked
+from tunefree.kernel.processor_backend import OnProcessor
 
 
 class Expansion:
@@ -30,7 +32,7 @@ class Expansion:
     like : points
         Of the kind that is to come.
     device : str, optional
-        Where sums are computed, see :func:`tunefree.kernel.engine.engine_of`.
+        Where sums are computed, see :func:`tunefree.kernel.backends.engine_of`.
     """
 
     def __init__(self, kernel: Any, steps: np.ndarray, n_outputs: int, like: Any, device: str | None = None) -> None:

@@ -17,16 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.errors import ModelError
-from tunefree.generic import generic
+from tunefree.core.errors import ModelError
+from tunefree.core.generic import generic
+from tunefree.core.rows import reach
+from tunefree.core.threads import one_for_products
 from tunefree.kernel import fourier
 from tunefree.kernel.expansion import Expansion
 from tunefree.kernel.fourier import Fourier
 from tunefree.kernel.kernels import Gaussian, Laplacian
 from tunefree.kernel.points import BLOCK, as_rows, cut, joined, nothing, packed, size, unpacked
 from tunefree.kernel.projection import TILE as DIRECTIONS
-from tunefree.rows import reach
-from tunefree.threads import one_for_products
 
 SWITCHED = "after {:,} rows kernel learners have more than max_support points and go on in random Fourier features"
 LEAST, MOST = 2**12, 2**14  # features: fewer lose much and save little, more are slow

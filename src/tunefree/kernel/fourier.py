@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree import compiled
+from tunefree.core import compiled
+from tunefree.core.numbers import clip
+from tunefree.core.rows import Dense, dense
 from tunefree.kernel.projection import TILE, products_with, tiles_of
-from tunefree.losses import clip
-from tunefree.rows import Dense, dense
 
 N_FREQUENCIES = 4096  # h
 MOST_NUMBERS = 2**23  # of directions

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree import compiled
-from tunefree.errors import ModelError
-from tunefree.generic import generic
+from tunefree.core import compiled
+from tunefree.core.errors import ModelError
+from tunefree.core.generic import generic
 
 MOST_SAMPLED = 512  # rows of which the median distance is taken
 

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from tunefree import compiled
+from tunefree.core import compiled
+from tunefree.core.rows import Dense, dense, n_rows
 from tunefree.kernel.fourier import LENGTH, MOST_NUMBERS
 from tunefree.kernel.projection import TILE, as_directions, in_tiles, lengths_of, products_with, tiles_of
-from tunefree.rows import Dense, dense, n_rows
 
 N_LANDMARKS = 1024  # m
 NOTHING = 1e-9  # residue of a row that adds nothing; K of the landmarks then has no eigenvalue much below

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tunefree.core.numbers import bounded
 from tunefree.kernel.contract import begin_round, coefficient, factor
-from tunefree.learners.contract import bounded
 
 
 class KernelPerceptron(NamedTuple):

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tunefree.core.numbers import CEILING, LARGEST, LOG_CEILING, bounded
 from tunefree.kernel.contract import begin_round, coefficient, factor
-from tunefree.learners.contract import CEILING, LARGEST, LOG_CEILING, bounded
 
 
 class KernelPiSTOL(NamedTuple):

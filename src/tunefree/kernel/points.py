@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree import compiled
-from tunefree.errors import ModelError
-from tunefree.generic import generic
+from tunefree.core import compiled
+from tunefree.core.errors import ModelError
+from tunefree.core.generic import generic
+from tunefree.core.rows import Dense, Sparse, Table, dense, parts, sparse
 from tunefree.kernel.kernels import Gaussian, Given, Laplacian, Polynomial, in_compiled_code
-from tunefree.rows import Dense, Sparse, Table, dense, parts, sparse
 
 BLOCK = 128  # rows whose kernel values are computed together
 TILE = 1024  # points of the support whose kernel values are computed together

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from tunefree import compiled, threads
-from tunefree.losses import clip
-from tunefree.rows import entry, n_rows, row, size
+from tunefree.core import compiled, threads
+from tunefree.core.numbers import clip
+from tunefree.core.rows import entry, n_rows, row, size
 
 TILE = 64  # directions side by side
 SHARE = 4  # tiles for one thread

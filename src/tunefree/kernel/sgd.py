@@ -25,8 +25,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunefree import compiled
-from tunefree.errors import ModelError
+from tunefree.core import compiled
+from tunefree.core.errors import ModelError
+from tunefree.core.numbers import CEILING, LARGEST, bounded
 from tunefree.kernel.contract import (
     begin_round,
     coefficient,
@@ -38,11 +39,10 @@ from tunefree.kernel.contract import (
     share,
     share_to_come,
 )
-from tunefree.learners.contract import CEILING, LARGEST, bounded
 from tunefree.learners.gradient import stride_of
 from tunefree.losses import curvature
 from tunefree.losses import value as loss_of_prediction
-from tunefree.objectives import smoothness
+from tunefree.losses.objectives import smoothness
 from tunefree.theory.sgd_rates import least_offset
 
 TUNED, BY_THEOREM = -1.0, 0.0  # offsets that are found when the bank is settled

@@ -20,21 +20,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree import compiled
-from tunefree.errors import ModelError
-from tunefree.learners.contract import (
-    bounded,
-    coordinate,
-    factor,
-    magnitude,
-    outputs,
-    predict,
-    records,
-    rests,
-    update,
-)
+from tunefree.core import compiled
+from tunefree.core.errors import ModelError
+from tunefree.core.numbers import bounded
+from tunefree.core.rows import entry, size
+from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, rests, update
 from tunefree.learners.gradient import weigh
-from tunefree.rows import entry, size
 
 
 class Adam(NamedTuple):

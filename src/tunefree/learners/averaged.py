@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree import compiled
-from tunefree.errors import ModelError
-from tunefree.learners.contract import bounded, coordinate, factor, magnitude, predict, records, rests, update
-from tunefree.rows import entry, size
+from tunefree.core import compiled
+from tunefree.core.errors import ModelError
+from tunefree.core.numbers import bounded
+from tunefree.core.rows import entry, size
+from tunefree.learners.contract import coordinate, factor, magnitude, predict, records, rests, update
 
 
 class Averaged(NamedTuple):

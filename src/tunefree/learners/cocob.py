@@ -22,19 +22,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree import compiled
-from tunefree.learners.contract import (
-    CEILING,
-    bounded,
-    coordinate,
-    factor,
-    magnitude,
-    outputs,
-    predict,
-    records,
-    update,
-)
-from tunefree.rows import entry, size
+from tunefree.core import compiled
+from tunefree.core.numbers import CEILING, bounded
+from tunefree.core.rows import entry, size
+from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, update
 
 SMALLEST_BOUND = 1e-8  # where L_i starts in Algorithm 2
 

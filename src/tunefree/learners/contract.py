@@ -13,21 +13,14 @@ a factor shared by all features (so that shrinking costs nothing), and the featu
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.recfunctions import structured_to_unstructured
 
-from tunefree import compiled
-from tunefree.generic import generic
+from tunefree.core.generic import generic
 
-# A margin or a wealth beyond this says nothing more, and its square is still finite.
-CEILING = 1e150
-LOG_CEILING = 345.0
-LARGEST = 1e308
 _LINE = 8  # numbers in a cache line
-SMALLEST_EXPONENT = -1020  # of a unit, so that 1 / unit is finite
 
 
 class Scale(NamedTuple):
@@ -73,18 +66,6 @@ def magnitude(state: Any, j: int) -> float:
 def rests(state: Any) -> bool:
     """Whether a coordinate stands still in rounds without its feature: only then can an average be kept lazily."""
     return True
-
-
-@compiled.inline
-def bounded(number):
-    """The number, or the ceiling with its sign."""
-    return min(max(number, -CEILING), CEILING)
-
-
-@compiled.inline
-def power_below(number):
-    """The power of two next below the size of a number that is not 0."""
-    return 2.0 ** math.floor(math.log2(abs(number)))
 
 
 def outputs(n_outputs: int) -> tuple[int, ...] | np.ndarray:

@@ -23,22 +23,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tunefree import compiled
-from tunefree.errors import ModelError
+from tunefree.core import compiled
+from tunefree.core.errors import ModelError
+from tunefree.core.numbers import CEILING, LARGEST, bounded
+from tunefree.core.rows import entry, size
 from tunefree.learners.averaged import Averaged
-from tunefree.learners.contract import (
-    CEILING,
-    LARGEST,
-    bounded,
-    coordinate,
-    factor,
-    magnitude,
-    outputs,
-    predict,
-    records,
-    update,
-)
-from tunefree.rows import entry, size
+from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, update
 
 
 class GradientDescent(NamedTuple):

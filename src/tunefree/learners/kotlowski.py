@@ -22,21 +22,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree import compiled
-from tunefree.learners.contract import (
-    LARGEST,
-    LOG_CEILING,
-    bounded,
-    coordinate,
-    factor,
-    magnitude,
-    outputs,
-    predict,
-    records,
-    update,
-)
+from tunefree.core import compiled
+from tunefree.core.numbers import LARGEST, LOG_CEILING, bounded
+from tunefree.core.rows import entry, size
+from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, update
 from tunefree.learners.units import combine, largest_value, look, rescale
-from tunefree.rows import entry, size
 
 
 class Kotlowski(NamedTuple):

@@ -25,20 +25,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree import compiled
-from tunefree.learners.contract import (
-    LARGEST,
-    bounded,
-    coordinate,
-    factor,
-    magnitude,
-    outputs,
-    predict,
-    records,
-    rests,
-    update,
-)
-from tunefree.rows import entry, size
+from tunefree.core import compiled
+from tunefree.core.numbers import LARGEST, bounded
+from tunefree.core.rows import entry, size
+from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, rests, update
 
 MOST_NUMBERS = 2**18  # of all matrices together
 DEPTH = 4  # corrections that wait, as many as `take` takes at once

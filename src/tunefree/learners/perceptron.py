@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.learners.contract import bounded, coordinate, factor, magnitude, outputs, predict, records, update
+from tunefree.core.numbers import bounded
+from tunefree.core.rows import entry, size
+from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, update
 from tunefree.learners.gradient import weigh
-from tunefree.rows import entry, size
 
 
 class Perceptron(NamedTuple):

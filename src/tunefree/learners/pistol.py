@@ -19,22 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree import compiled
-from tunefree.learners.contract import (
-    CEILING,
-    LARGEST,
-    LOG_CEILING,
-    bounded,
-    coordinate,
-    factor,
-    magnitude,
-    outputs,
-    power_below,
-    predict,
-    records,
-    update,
-)
-from tunefree.rows import entry, size
+from tunefree.core import compiled
+from tunefree.core.numbers import CEILING, LARGEST, LOG_CEILING, bounded, power_below
+from tunefree.core.rows import entry, size
+from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, update
 
 
 class PiSTOL(NamedTuple):

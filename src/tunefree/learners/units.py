@@ -12,10 +12,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tunefree import compiled
-from tunefree.generic import generic
-from tunefree.learners.contract import LARGEST, SMALLEST_EXPONENT, bounded
-from tunefree.rows import entry, size
+from tunefree.core import compiled
+from tunefree.core.generic import generic
+from tunefree.core.numbers import LARGEST, SMALLEST_EXPONENT, bounded
+from tunefree.core.rows import entry, size
 
 
 @generic

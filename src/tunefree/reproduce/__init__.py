@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tunefree.errors import ModelError
+from tunefree.core.errors import ModelError
 
 if TYPE_CHECKING:
     from tunefree.reproduce.experiment import Experiment

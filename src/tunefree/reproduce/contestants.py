@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree import losses, objectives, passes
-from tunefree.members import Member
-from tunefree.model import Model
-from tunefree.pool import Setting
+from tunefree import losses
+from tunefree.losses import objectives
+from tunefree.model import passes
+from tunefree.model.members import Member, Setting
+from tunefree.model.model import Model
 from tunefree.reproduce import drawing
 from tunefree.reproduce.drawing import Style
 

@@ -16,8 +16,8 @@ import pyarrow as pa
 from pyarrow import compute, parquet
 from scipy.sparse import csr_array
 
-from tunefree.errors import DataError
-from tunefree.rows import Table, n_rows, sparse, table
+from tunefree.core.errors import DataError
+from tunefree.core.rows import Table, n_rows, sparse, table
 
 VARIABLE = "TUNEFREE_DATA"  # names the folder of data files where --data does not
 MISSING = "(missing)"

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.kernel.gram import Kernel
-from tunefree.kernel.spaces import KernelSpace
-from tunefree.kernel.subgradient import Descent, Problem, Rows, Schedule, wrong_classes
+from tunefree.core.threads import one_for_products
+from tunefree.early_stopping.gram import Kernel
+from tunefree.early_stopping.spaces import KernelSpace
+from tunefree.early_stopping.subgradient import Descent, Problem, Rows, Schedule, wrong_classes
 from tunefree.losses import Hinge
-from tunefree.objectives import Binary
+from tunefree.losses.objectives import Binary
 from tunefree.reproduce import drawing
-from tunefree.threads import one_for_products
 
 KEPT = 2**29  # bytes of a Gram matrix that may be kept
 ITERATES = 2**24  # bytes of iterates that are kept

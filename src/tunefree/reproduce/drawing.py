@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.errors import ModelError
-from tunefree.picture import spread
-from tunefree.storage import whole_file
+from tunefree.core.errors import ModelError
+from tunefree.core.storage import whole_file
+from tunefree.report.pictures import spread
 
 # Okabe, Ito: Color universal design (2008), and three that differ from those in lightness; dashes tell in black and
 # white what colours tell here.

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tunefree.core.rows import n_rows
+from tunefree.losses.objectives import chosen
+from tunefree.model.targets import Labels
 from tunefree.reproduce import contestants, data
 from tunefree.reproduce.contestants import Contestant
 from tunefree.reproduce.experiment import Arrays, Part, Results
-from tunefree.rows import n_rows
-from tunefree.targets import Labels, chosen
 
 PAPER = (
     contestants.SGD,

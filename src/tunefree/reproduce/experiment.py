@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree import storage
-from tunefree.errors import ModelError
+from tunefree.core import storage
+from tunefree.core.errors import ModelError
 from tunefree.reproduce import data
 
 Arrays = dict[str, np.ndarray]

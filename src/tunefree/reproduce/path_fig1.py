@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from tunefree.kernel.gram import Kernel
+from tunefree.early_stopping.gram import Kernel
 from tunefree.reproduce import descents
 from tunefree.reproduce.descents import Errors, Sample
 from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results

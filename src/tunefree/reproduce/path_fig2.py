@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from pyarrow import compute, parquet
 
-from tunefree.kernel.gram import Kernel
+from tunefree.early_stopping.gram import Kernel
 from tunefree.kernel.kernels import median_gamma
 from tunefree.reproduce import data, descents
 from tunefree.reproduce.descents import Errors, Sample

@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from tunefree import losses, objectives
+from tunefree import losses
 from tunefree.estimators.pool import TuneFreeClassifier
 from tunefree.estimators.validation import block
-from tunefree.kernel.bank import Bank, Choice
-from tunefree.pool import Setting
+from tunefree.losses import objectives
+from tunefree.model.kernel_bank import Bank, Choice
+from tunefree.model.members import Setting
 from tunefree.reproduce import drawing, matrices
 from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
 from tunefree.reproduce.matrices import CASES, Case, Matrices

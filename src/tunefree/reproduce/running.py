@@ -7,20 +7,11 @@ import io
 from pathlib import Path
 from typing import Any
 
-from tunefree.errors import DataError, ModelError
+from tunefree.core.errors import DataError, ModelError
+from tunefree.core.storage import whole_file
 from tunefree.reproduce import MODULES, drawing, experiments
-from tunefree.reproduce.experiment import (
-    Experiment,
-    Report,
-    Request,
-    Watcher,
-    compute,
-    files_of,
-    settings_of,
-    store_of,
-)
+from tunefree.reproduce.experiment import Experiment, Report, Request, Watcher, compute, files_of, settings_of, store_of
 from tunefree.reproduce.progress import Display
-from tunefree.storage import whole_file
 
 
 def from_command_line(names: list[str], everything: bool, request: Request, afresh: bool, quiet: bool) -> None:

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core.rows import Table, part, table
+from tunefree.model.targets import Labels
 from tunefree.reproduce import contestants, drawing
 from tunefree.reproduce.contestants import Contestant
 from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
-from tunefree.rows import Table, part, table
-from tunefree.targets import Labels
 
 FEATURES = 21
 PAPER = (

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core.rows import Table
 from tunefree.reproduce import drawing
 from tunefree.reproduce.data import ALL, prepare
 from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
-from tunefree.rows import Table
 
 
 class Reported(NamedTuple):

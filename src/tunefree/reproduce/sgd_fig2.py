@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from tunefree import losses, objectives
-from tunefree.kernel.bank import Bank, Choice
-from tunefree.pool import Setting
+from tunefree import losses
+from tunefree.core.rows import dense, part
+from tunefree.losses import objectives
+from tunefree.model.kernel_bank import Bank, Choice
+from tunefree.model.members import Setting
 from tunefree.reproduce import drawing
 from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
 from tunefree.reproduce.sgd_fig1 import BORDER, GAP, strips
-from tunefree.rows import dense, part
 
 KERNEL = Choice("poly", gamma=1.0, degree=1, constant=1.0, double=True)  # 1 + x.z: linear functions and a constant
 OFFSETS = (3.0, 30.0, 300.0, 3e3, 3e4, 3e5)  # gamma; the first is the least for which no rate is above 1 / (2 lambda)

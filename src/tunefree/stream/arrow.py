@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyarrow import parquet
 
-from tunefree.errors import DataError
+from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows, Columns, Position
 from tunefree.stream.columns import family
 from tunefree.stream.delimited import Options, csv_chunks, csv_header, csv_schema, shown

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.errors import DataError
+from tunefree.core.errors import DataError
 
 
 class Position(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tunefree.errors import DataError
+from tunefree.core.errors import DataError
 from tunefree.stream.arrays import is_missing, of_booleans, of_strings, to_booleans, to_numpy
 from tunefree.stream.keys import hash_name, hash_strings
 
@@ -296,7 +296,7 @@ def with_row_numbers(table: Any, numbers: np.ndarray) -> Any:
     return table.replace_schema_metadata({_ROWS: numbers.astype(np.int64).tobytes()})
 
 
-_ROWS = b"tunefree.rows"
+_ROWS = b"tunefree.core.rows"
 
 
 def unusable(name: str, arrow_type: Any, file: str) -> DataError:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from tunefree.errors import DataError
+from tunefree.core.errors import DataError
 from tunefree.stream.arrays import of_booleans, of_strings
 from tunefree.stream.batch import BadRows, Columns, Lines, Position
 from tunefree.stream.columns import MISSING, Fault, Faults, cast, with_row_numbers

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tunefree import rows
-from tunefree.errors import DataError
+from tunefree.core import rows
+from tunefree.core.errors import DataError
 from tunefree.stream.arrays import of_booleans, of_numbers
 from tunefree.stream.batch import BadRows, Batch, Columns
 from tunefree.stream.calendar import Clock, Moment, looks_like_dates, looks_like_times, zone_of

@@ -6,7 +6,7 @@ import glob
 import os
 from collections.abc import Sequence
 
-from tunefree.errors import DataError
+from tunefree.core.errors import DataError
 
 COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4", ".xz", ".br")
 _FORMATS = {

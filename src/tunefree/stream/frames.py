@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tunefree.errors import DataError
+from tunefree.core.errors import DataError
 from tunefree.stream.arrays import of_numbers
 from tunefree.stream.arrow import rows_of_a_chunk
 from tunefree.stream.batch import Columns, Position

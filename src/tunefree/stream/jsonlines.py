@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import json as arrow_json
 
-from tunefree.errors import DataError
+from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows, Columns, Lines, Position
 from tunefree.stream.columns import family, with_row_numbers
 from tunefree.stream.delimited import Options, as_batch, check_text, sample, shown, whole_lines

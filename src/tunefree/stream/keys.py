@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tunefree import compiled
-from tunefree.errors import DataError
-from tunefree.rows import read_only
+from tunefree.core import compiled
+from tunefree.core.errors import DataError
+from tunefree.core.rows import read_only
 
 LARGEST_ID = 2**31 - 2
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio, odd

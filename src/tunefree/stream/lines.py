@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tunefree.errors import DataError
+from tunefree.core.errors import DataError
 from tunefree.stream.batch import Lines, Position
 
 LONGEST_LINE = 1 << 30  # bytes; a longer line is refused rather than let it fill the memory

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tunefree.errors import DataError
+from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows, Position
 from tunefree.stream.files import COMPRESSIONS, expand, format_of
 from tunefree.stream.lines import open_text, read_lines

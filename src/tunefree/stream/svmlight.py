@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree import compiled
+from tunefree.core import compiled
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
 from tunefree.stream.arrays import of_numbers

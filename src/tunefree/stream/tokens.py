@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree import compiled, rows
+from tunefree.core import compiled, rows
 from tunefree.stream import keys as dictionary
 from tunefree.stream.batch import BadRows, Lines
 

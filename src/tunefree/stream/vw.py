@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tunefree import compiled
-from tunefree.rows import read_only
+from tunefree.core import compiled
+from tunefree.core.rows import read_only
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
 from tunefree.stream.arrays import of_numbers

@@ -1,18 +1,15 @@
-"""What the papers prove, as functions: when to stop, how fast the risk falls, and what can be measured.
+"""What can be proved: the papers' theorems as functions, and certificates of learned models.
 
-``early_stopping`` is Lin, Rosasco, Zhou 2016; ``sgd_rates`` is Nitanda, Suzuki 2019; ``excess`` measures excess risk
+``evidence`` holds the exact certificate of any predictions, ``bounds`` the regret bounds, ``risk`` what one pass
+over independent rows says about the next one, ``kernel_certificates`` the same for functions in a kernel's space.
+``stopping_times`` is Lin, Rosasco, Zhou 2016; ``sgd_rates`` is Nitanda, Suzuki 2019; ``excess`` measures excess risk
 and excess error where the Bayes rule is known.
 """
 
-from tunefree.theory.early_stopping import (
-    StoppingTime,
-    hinge_schedule,
-    largest_step,
-    optimisation_bound,
-    stopping_time,
-    usual_theta,
-)
+from tunefree.theory.bounds import log_phi, paper_bound, pistol_bound, scinol1_bound, scinol2_bound
+from tunefree.theory.evidence import Certificate, Evidence, best_lower_bound, certify, widened
 from tunefree.theory.excess import Estimate, bregman, excess_error, excess_risk, excess_risk_by_bregman
+from tunefree.theory.risk import Progressive
 from tunefree.theory.sgd_rates import (
     least_offset,
     logistic_rate,
@@ -21,23 +18,42 @@ from tunefree.theory.sgd_rates import (
     sgd_threshold,
     variance_constant,
 )
+from tunefree.theory.stopping_times import (
+    StoppingTime,
+    hinge_schedule,
+    largest_step,
+    optimisation_bound,
+    stopping_time,
+    usual_theta,
+)
 
 __all__ = [
+    "Certificate",
     "Estimate",
+    "Evidence",
+    "Progressive",
     "StoppingTime",
+    "best_lower_bound",
     "bregman",
+    "certify",
     "excess_error",
     "excess_risk",
     "excess_risk_by_bregman",
     "hinge_schedule",
     "largest_step",
     "least_offset",
+    "log_phi",
     "logistic_rate",
     "optimisation_bound",
+    "paper_bound",
+    "pistol_bound",
+    "scinol1_bound",
+    "scinol2_bound",
     "sgd_rate",
     "sgd_rounds",
     "sgd_threshold",
     "stopping_time",
     "usual_theta",
     "variance_constant",
+    "widened",
 ]

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tunefree.links import inverse_link, least_risk, link, risk
 from tunefree.losses import value
+from tunefree.losses.links import inverse_link, least_risk, link, risk
 
 
 class Estimate(NamedTuple):

@@ -10,7 +10,7 @@ Nitanda, Suzuki: Stochastic gradient descent with exponential convergence rates 
     R             bound on sqrt(k(x, x))
     L             smoothness of the expected loss as a functional: that of the loss, times R^2
     sigma^2       bound on the variance of the stochastic gradient
-    m             m(delta), see tunefree.links.low_noise_margin
+    m             m(delta), see tunefree.losses.links.low_noise_margin
 """
 
 from __future__ import annotations

@@ -1,0 +1,149 @@
+"""The demo: the Adult census data learned in one pass, beside logistic regression tuned by cross-validation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from pyarrow import compute, parquet
+from rich.console import Console
+from rich.table import Table
+
+from tunefree.cli import display
+from tunefree.core.errors import ModelError
+from tunefree.stream.batch import BadRows
+from tunefree.stream.source import open_source
+from tunefree.workflows import evaluation, training
+from tunefree.workflows import prediction as predictions
+
+TARGET = "income"
+
+
+class Result(NamedTuple):
+    """One row of the demo's table."""
+
+    name: str
+    log_loss: float
+    error: float
+    seconds: float
+
+
+def run(folder: Path) -> list[Result]:
+    """Write the data, a model and predictions to a folder, and print how both methods do on the test set.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it is not there.
+
+    Returns
+    -------
+    list of Result
+    """
+    console = Console(highlight=False, soft_wrap=True)
+    train_file, test_file = write_data(folder)
+    console.print(f"Adult census data: {train_file} and {test_file}\n")
+    _, seconds = _timed(lambda: _compiled(train_file))
+    console.print(f"code compiled, or found on the disk, in {seconds:.1f} s: once for a machine\n")
+    console.print(f"tunefree train {train_file} --target {TARGET} -o {folder / 'adult.model'}", style="bold")
+    (log_loss, error), seconds = _timed(lambda: _one_pass(folder, train_file, test_file))
+    console.print("\nscikit-learn: scale, one-hot, logistic regression with C by 3-fold cross-validation", style="bold")
+    ours = Result("tunefree, one pass", log_loss, error, seconds)
+    (log_loss, error), seconds = _timed(lambda: _cross_validated(train_file, test_file))
+    results = [ours, Result("logistic regression, 16 fits", log_loss, error, seconds)]
+    table = Table("on the test set", box=None, header_style="bold", pad_edge=False)
+    for title in ("log-loss (nats)", "error", "seconds"):
+        table.add_column(title, justify="right")
+    for result in results:
+        table.add_row(result.name, f"{result.log_loss:.4f}", f"{100 * result.error:.2f} %", f"{result.seconds:.2f}")
+    console.print(table)
+    console.print(
+        f"\nmodel: {folder / 'adult.model'}   predictions: {folder / 'predictions.csv'}\n"
+        f"next:  tunefree inspect {folder / 'adult.model'}"
+    )
+    return results
+
+
+def write_data(folder: Path) -> tuple[Path, Path]:
+    """The packaged data as two files; the training rows are shuffled as in the benchmarks (they come as a stream)."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ModelError(f"{folder}: cannot be made ({error.strerror}); choose another folder") from None
+    with as_file(files("tunefree") / "data" / "adult.parquet") as path:
+        table = parquet.read_table(path)
+    paths = []
+    for part in ("train", "test"):
+        rows = table.filter(compute.equal(table["split"], part)).drop_columns("split")
+        if part == "train":
+            rows = rows.take(np.random.default_rng(0).permutation(len(rows)))
+        paths.append(folder / f"adult-{part}.parquet")
+        parquet.write_table(rows, paths[-1])
+    return paths[0], paths[1]
+
+
+def _compiled(train_file: Path) -> None:
+    """Learn and evaluate some rows, so that what is timed is not the compiler."""
+    few = parquet.read_table(train_file).slice(0, 300)
+    trained = training.train(open_source(few), training.Plan(target=TARGET))
+    evaluation.evaluate(trained, open_source(few), BadRows())
+
+
+def _one_pass(folder: Path, train_file: Path, test_file: Path) -> tuple[float, float]:
+    """What `tunefree train`, `predict` and `evaluate` do."""
+    plan = training.Plan(target=TARGET)
+    trained = training.train(open_source(train_file), plan, display.TrainingDisplay())
+    trained.save(folder / "adult.model")
+    predictions.write(trained, open_source(test_file), str(folder / "predictions.csv"), BadRows())
+    tally = evaluation.evaluate(trained, open_source(test_file), BadRows()).tally
+    display.show_trained(trained, folder / "adult.model")
+    return tally.mean_loss(), tally.mean_error()
+
+
+def _cross_validated(train_file: Path, test_file: Path) -> tuple[float, float]:
+    """What a careful user of scikit-learn does today: C from 5 values by 3-fold cross-validation."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LogisticRegressionCV
+    from sklearn.metrics import log_loss
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    X, y, numeric = _columns(train_file)
+    X_test, y_test, _ = _columns(test_file)
+    prepare = make_column_transformer(
+        (StandardScaler(), np.flatnonzero(numeric)),
+        (OneHotEncoder(handle_unknown="ignore"), np.flatnonzero(~numeric)),
+    )
+    search = LogisticRegressionCV(
+        Cs=np.logspace(-2, 2, 5),
+        cv=3,
+        scoring="neg_log_loss",
+        max_iter=300,
+        use_legacy_attributes=False,
+        l1_ratios=(0,),
+    )
+    model = make_pipeline(prepare, search).fit(X, y)
+    probabilities = model.predict_proba(X_test)
+    wrong = model.classes_[probabilities.argmax(axis=1)] != y_test
+    return float(log_loss(y_test, probabilities, labels=model.classes_)), float(np.mean(wrong))
+
+
+def _columns(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The features as objects, the target, and which features are numbers."""
+    table = parquet.read_table(path)
+    names = [name for name in table.column_names if name != TARGET]
+    columns = [table[name].to_numpy() for name in names]
+    numeric = np.array([column.dtype != object for column in columns])
+    X = np.column_stack([column.astype(object) for column in columns])
+    X[X == None] = "?"  # noqa: E711 - elementwise: a missing category is a category
+    return X, table[TARGET].to_numpy().astype(str), numeric
+
+
+def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    start = time.perf_counter()
+    result = work()
+    return result, time.perf_counter() - start

@@ -1,0 +1,1 @@
+"""What every room stands on: errors, compiled code, rows, threads, files of arrays."""

@@ -1,0 +1,107 @@
+"""The one place that knows Numba: how functions are compiled, cached and dispatched in compiled code."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numba.cpython.unsafe.numbers import trailing_zeros as count_trailing_zeros
+from numba.extending import overload
+
+# No fast-math: sums keep the order of the paper, so the same input gives the same bytes.
+_OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
+_ANY_ORDER: Any = {"reassoc", "nsz", "contract"}
+
+
+@cache
+def source_key() -> str:
+    """Digest of every source file of the package, part of the key under which compiled code is cached.
+
+    Numba looks only at the file of the entry function when it decides whether its cache is still valid; a change in
+    a learner or a loss would otherwise go unnoticed.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def entry(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile an entry point: a function called from Python, cached on disk.
+
+    Numba names the files of its cache by the function's qualified name, and reads their index only if it knows all
+    classes in it. Here the name holds :func:`source_key`: code made from other sources is never looked at.
+    """
+    return _cached(function)
+
+
+def summing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile an entry point whose sums may be taken in any order: in as many parts as the processor adds at a time.
+
+    The order is fixed when it is compiled, so the same input gives the same bytes on the same machine.
+    """
+    return _cached(function, fastmath=_ANY_ORDER)
+
+
+def _cached(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    function.__qualname__ = f"{function.__name__}_{source_key()}"
+    try:
+        return numba.njit(cache=True, **options, **_OPTIONS)(function)
+    except RuntimeError:  # nowhere to write a cache (a read-only installation without a home): compile each time
+        return numba.njit(**options, **_OPTIONS)(function)
+
+
+def inline(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a helper that is called only from compiled code; it becomes a part of the entry points that use it."""
+    return numba.njit(**_OPTIONS)(function)
+
+
+def dispatch(function: Callable[..., Any], bodies: dict[type, Callable[..., Any]]) -> None:
+    """Let compiled code call ``function``, with the body registered for the NamedTuple class of its first argument."""
+
+    @overload(function, strict=False, jit_options=_OPTIONS | {"forceinline": True})
+    def in_compiled_code(first: Any, *rest: Any) -> Callable[..., Any] | None:
+        return bodies.get(getattr(first, "instance_class", None))  # type: ignore[arg-type]
+
+
+def trailing_zeros(word: Any) -> Any:
+    """How many zero bits lie below the lowest one that is set; in compiled code one instruction."""
+    return (int(word) & -int(word)).bit_length() - 1
+
+
+@overload(trailing_zeros)
+def _trailing_zeros(word):
+    return lambda word: count_trailing_zeros(word)  # type: ignore[call-arg]
+
+
+def exponential(power: Any) -> Any:
+    """exp(power) for a power of at most 0; in single precision a polynomial that processors run many at a time."""
+    return np.exp(power)
+
+
+# 2^f for 0 <= f <= 1, the best polynomial of degree 6: its error is a tenth of the rounding of single precision
+_POWERS_OF_TWO = (1.0, 0.6931472, 0.2402266, 0.055502538, 0.009630109, 0.001298158, 0.000195426)
+_LEAST_EXPONENT = np.float32(-125.0)
+
+
+@overload(exponential, jit_options=_OPTIONS | {"forceinline": True, "fastmath": _ANY_ORDER})
+def _exponential(power):
+    if power != numba.float32:
+        return lambda power: math.exp(power)
+    c0, c1, c2, c3, c4, c5, c6 = (np.float32(c) for c in _POWERS_OF_TWO)
+
+    def in_single_precision(power):
+        z = max(power * np.float32(1.4426950408889634), _LEAST_EXPONENT)
+        whole = np.int32(z) - np.int32(1)  # truncated towards 0: below z
+        f = z - np.float32(whole)
+        series = c0 + f * (c1 + f * (c2 + f * (c3 + f * (c4 + f * (c5 + f * c6)))))
+        return series * np.int32((whole + np.int32(127)) << np.int32(23)).view(np.float32)
+
+    return in_single_precision

@@ -1,0 +1,61 @@
+"""Arithmetic that stays finite: what stands in for numbers that cannot be represented."""
+
+from __future__ import annotations
+
+import math
+
+from tunefree.core import compiled
+
+# A margin or a wealth beyond this says nothing more, and its square is still finite.
+CEILING = 1e150
+LOG_CEILING = 345.0
+LARGEST = 1e308
+SMALLEST_EXPONENT = -1020  # of a unit, so that 1 / unit is finite
+MOST = 1.7976931348623157e308  # the largest finite number
+LARGEST_EXPONENT = 709.0  # of e, so that the power is finite
+
+
+@compiled.inline
+def clip(number, bound):
+    """The number, or the bound with its sign."""
+    return min(max(number, -bound), bound)
+
+
+@compiled.inline
+def finite(number):
+    """The number, or the largest finite one of its sign."""
+    return min(max(number, -MOST), MOST)
+
+
+@compiled.inline
+def bounded(number):
+    """The number, or the ceiling with its sign."""
+    return min(max(number, -CEILING), CEILING)
+
+
+@compiled.inline
+def raised(base, power):
+    """base ** power for a base of at least 0, or the largest finite number."""
+    if base > 1.0 and power * math.log(base) > LARGEST_EXPONENT:
+        return MOST
+    return base**power
+
+
+@compiled.inline
+def sign(number):
+    """-1, 0 or 1."""
+    if number == 0.0:
+        return 0.0
+    return 1.0 if number > 0.0 else -1.0
+
+
+@compiled.inline
+def softplus(z):
+    """ln(1 + exp(z)) without overflow."""
+    return z + math.log1p(math.exp(-z)) if z > 0 else math.log1p(math.exp(z))
+
+
+@compiled.inline
+def power_below(number):
+    """The power of two next below the size of a number that is not 0."""
+    return 2.0 ** math.floor(math.log2(abs(number)))

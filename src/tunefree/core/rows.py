@@ -1,0 +1,311 @@
+"""Rows of numbers, whatever holds them: one small interface over dense, sparse and tabular data.
+
+A block of rows answers ``n_rows(X)`` and ``row(X, i)``; a row answers ``size(x)`` and ``entry(x, k)``, the k-th pair
+``(feature, value)``. Every learner is written once against these four. Feature 0 is the constant (the intercept),
+so that the number of features may grow along a stream; a block's other features start at 1. Entries of value 0 are
+allowed and mean that nothing is known of that feature.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tunefree.core.generic import generic
+
+
+class Dense(NamedTuple):
+    """Rows of an array."""
+
+    values: np.ndarray  # (n, d) float64, read-only
+    constant: float  # value of feature 0: 1, or 0 without an intercept
+
+
+class DenseRow(NamedTuple):
+    """One row of :class:`Dense`."""
+
+    values: np.ndarray  # (d,)
+    constant: float
+
+
+class Sparse(NamedTuple):
+    """Compressed sparse rows."""
+
+    pointers: np.ndarray  # (n + 1,) int64: row i has the entries pointers[i] .. pointers[i + 1]
+    features: np.ndarray  # (entries,) int32, from 1
+    values: np.ndarray  # (entries,) float64
+    constant: float
+
+
+class SparseRow(NamedTuple):
+    """One row of :class:`Sparse`."""
+
+    features: np.ndarray  # (entries,)
+    values: np.ndarray  # (entries,)
+    constant: float
+
+
+class Table(NamedTuple):
+    """Rows of a table: numbers, one-hot codes, and the words of its texts."""
+
+    numbers: np.ndarray  # (n, p) float64
+    columns: np.ndarray  # (p,) int32: the feature of each number
+    codes: np.ndarray  # (n, q) int32: the feature that is 1, or 0 where nothing is known
+    pointers: np.ndarray  # (n + 1,) int64: into the words
+    features: np.ndarray  # (words,) int32
+    values: np.ndarray  # (words,) float64
+    constant: float
+
+
+class TableRow(NamedTuple):
+    """One row of :class:`Table`."""
+
+    numbers: np.ndarray  # (p,)
+    columns: np.ndarray  # (p,)
+    codes: np.ndarray  # (q,)
+    features: np.ndarray  # (words,)
+    values: np.ndarray  # (words,)
+    constant: float
+
+
+@generic
+def n_rows(X: Any) -> int:
+    """Number of rows of a block."""
+    raise TypeError(f"{type(X).__name__} is not a block of rows")
+
+
+@generic
+def row(X: Any, i: int) -> Any:
+    """The i-th row of a block."""
+    raise TypeError(f"{type(X).__name__} is not a block of rows")
+
+
+@generic
+def size(x: Any) -> int:
+    """Number of entries of a row."""
+    raise TypeError(f"{type(x).__name__} is not a row")
+
+
+@generic
+def entry(x: Any, k: int) -> tuple[int, float]:
+    """The k-th entry of a row: (feature, value)."""
+    raise TypeError(f"{type(x).__name__} is not a row")
+
+
+@n_rows.register(Dense)
+def n_rows_dense(X):
+    return len(X.values)
+
+
+@row.register(Dense)
+def row_dense(X, i):
+    return DenseRow(X.values[i], X.constant)
+
+
+@size.register(DenseRow)
+def size_dense(x):
+    return len(x.values) + 1
+
+
+@entry.register(DenseRow)
+def entry_dense(x, k):
+    if k == 0:
+        return np.uint32(0), x.constant
+    return np.uint32(k), x.values[k - 1]
+
+
+@n_rows.register(Sparse)
+def n_rows_sparse(X):
+    return len(X.pointers) - 1
+
+
+@row.register(Sparse)
+def row_sparse(X, i):
+    start, stop = X.pointers[i], X.pointers[i + 1]
+    return SparseRow(X.features[start:stop], X.values[start:stop], X.constant)
+
+
+@size.register(SparseRow)
+def size_sparse(x):
+    return len(x.values) + 1
+
+
+@entry.register(SparseRow)
+def entry_sparse(x, k):
+    if k == 0:
+        return np.uint32(0), x.constant
+    return np.uint32(x.features[k - 1]), x.values[k - 1]
+
+
+@n_rows.register(Table)
+def n_rows_table(X):
+    return len(X.numbers)
+
+
+@row.register(Table)
+def row_table(X, i):
+    start, stop = X.pointers[i], X.pointers[i + 1]
+    return TableRow(X.numbers[i], X.columns, X.codes[i], X.features[start:stop], X.values[start:stop], X.constant)
+
+
+@size.register(TableRow)
+def size_table(x):
+    return 1 + len(x.numbers) + len(x.codes) + len(x.values)
+
+
+@entry.register(TableRow)
+def entry_table(x, k):
+    if k == 0:
+        return np.uint32(0), x.constant
+    k -= 1
+    if k < len(x.numbers):
+        return np.uint32(x.columns[k]), x.numbers[k]
+    k -= len(x.numbers)
+    if k < len(x.codes):
+        code = x.codes[k]
+        return np.uint32(code), 1.0 if code > 0 else 0.0
+    k -= len(x.codes)
+    return np.uint32(x.features[k]), x.values[k]
+
+
+def read_only(array: ArrayLike, dtype: Any) -> np.ndarray:
+    """A read-only, C-contiguous view (a copy only where the layout or type asks for one): the one kind of array that
+    enters compiled code, so that each entry point is compiled once and a user's data cannot be changed."""
+    view = np.ascontiguousarray(array, dtype).view()
+    view.flags.writeable = False
+    return view
+
+
+def dense(values: ArrayLike, intercept: bool = True) -> Dense:
+    """Rows of a two-dimensional array; column j becomes feature j + 1."""
+    return Dense(read_only(values, np.float64), float(intercept))
+
+
+def sparse(pointers: ArrayLike, features: ArrayLike, values: ArrayLike, intercept: bool = True) -> Sparse:
+    """Compressed sparse rows; ``features`` start at 1 and no row holds a feature twice."""
+    return Sparse(
+        read_only(pointers, np.int64), read_only(features, np.int32), read_only(values, np.float64), float(intercept)
+    )
+
+
+def table(numbers: ArrayLike, columns: ArrayLike, codes: ArrayLike, words: Sparse | None = None) -> Table:
+    """Rows of a table: ``numbers`` (n, p) of features ``columns``, one-hot ``codes`` (n, q), and sparse ``words``."""
+    numbers = read_only(numbers, np.float64)
+    if words is None:
+        words = sparse(np.zeros(len(numbers) + 1), [], [])
+    return Table(
+        numbers,
+        read_only(columns, np.int32),
+        read_only(codes, np.int32),
+        words.pointers,
+        words.features,
+        words.values,
+        1.0,
+    )
+
+
+def part(X: Any, start: int, stop: int) -> Any:
+    """Rows ``start`` to ``stop`` of a block, as a block of the same kind that shares its memory."""
+    rows = X._asdict()
+    for name in ("values", "numbers", "codes"):
+        if name in rows and rows[name].ndim == 2:
+            rows[name] = rows[name][start:stop]
+    if "pointers" in rows:
+        pointers = rows["pointers"][start : stop + 1]
+        rows["pointers"] = read_only(pointers - pointers[0], np.int64)
+        for name in ("features", "values"):
+            rows[name] = rows[name][pointers[0] : pointers[-1]]
+    return type(X)(**rows)
+
+
+def together(blocks: list[Any]) -> Any:
+    """Blocks of one kind, below each other, in memory of their own."""
+    fields = {name: [block._asdict()[name] for block in blocks] for name in blocks[0]._fields}
+    if "codes" in fields:  # a chunk has no column of codes that all are unknown
+        width = max(codes.shape[1] for codes in fields["codes"])
+        fields["codes"] = [np.pad(codes, ((0, 0), (0, width - codes.shape[1]))) for codes in fields["codes"]]
+    if "pointers" in fields:
+        counts = np.concatenate([np.diff(pointers) for pointers in fields["pointers"]])
+        fields["pointers"] = [np.concatenate([[0], np.cumsum(counts)])]
+    same = {name: values[0] for name, values in fields.items() if name in ("columns", "constant")}
+    joined = {n: read_only(np.concatenate(v), v[0].dtype) for n, v in fields.items() if n not in same}
+    return type(blocks[0])(**joined | same)
+
+
+@generic
+def reach(X: Any) -> int:
+    """One more than the highest feature of a block."""
+    raise TypeError(f"{type(X).__name__} is not a block of rows")
+
+
+@reach.register(Dense)
+def reach_dense(X):
+    return 1 + X.values.shape[1]
+
+
+@reach.register(Sparse)
+def reach_sparse(X):
+    return 1 + int(X.features.max(initial=0))
+
+
+@reach.register(Table)
+def reach_table(X):
+    return 1 + max(int(features.max(initial=0)) for features in (X.columns, X.codes, X.features))
+
+
+def rebuilt(kind: str, fields: dict[str, Any]) -> Any:
+    """A block of the kind of that name from its fields, as they were saved."""
+    made = {"Dense": Dense, "Sparse": Sparse, "Table": Table}[kind]
+    return made(**{name: float(v) if v.ndim == 0 else read_only(v, v.dtype) for name, v in fields.items()})
+
+
+class Parts(NamedTuple):
+    """The parts of a block whose scale is the user's: all but one-hot codes."""
+
+    numbers: np.ndarray  # (n, p) dense numbers
+    pointers: np.ndarray  # (n + 1,) into the entries
+    entries: np.ndarray  # (entries,) sparse values
+
+
+@generic
+def parts(X: Any) -> Parts:
+    """The dense numbers and the sparse entries of a block."""
+    raise TypeError(f"{type(X).__name__} is not a block of rows")
+
+
+@generic
+def with_parts(X: Any, numbers: np.ndarray, entries: np.ndarray) -> Any:
+    """The same rows with other numbers and entries."""
+    raise TypeError(f"{type(X).__name__} is not a block of rows")
+
+
+@parts.register(Dense)
+def parts_dense(X):
+    return Parts(X.values, read_only(np.zeros(len(X.values) + 1), np.int64), read_only([], np.float64))
+
+
+@parts.register(Sparse)
+def parts_sparse(X):
+    return Parts(read_only(np.zeros((n_rows(X), 0)), np.float64), X.pointers, X.values)
+
+
+@parts.register(Table)
+def parts_table(X):
+    return Parts(X.numbers, X.pointers, X.values)
+
+
+@with_parts.register(Dense)
+def with_parts_dense(X, numbers, entries):
+    return X._replace(values=read_only(numbers, np.float64))
+
+
+@with_parts.register(Sparse)
+def with_parts_sparse(X, numbers, entries):
+    return X._replace(values=read_only(entries, np.float64))
+
+
+@with_parts.register(Table)
+def with_parts_table(X, numbers, entries):
+    return X._replace(numbers=read_only(numbers, np.float64), values=read_only(entries, np.float64))

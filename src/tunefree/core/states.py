@@ -1,0 +1,53 @@
+"""A learner's state as arrays and scalars by dotted name, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def flatten(prefix: str, state: Any, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, float]]:
+    """The arrays (those of the features cut to the features known) and the scalars of a state, by dotted name."""
+    arrays: dict[str, np.ndarray] = {}
+    scalars: dict[str, float] = {}
+    for name, value in state._asdict().items():
+        key = f"{prefix}.{name}"
+        if hasattr(value, "_asdict"):
+            inner = flatten(key, value, n_features)
+            arrays, scalars = arrays | inner[0], scalars | inner[1]
+        elif name == "outputs":
+            continue
+        elif isinstance(value, np.ndarray):
+            for field in value.dtype.names or ():
+                arrays[f"{key}.{field}"] = np.asarray(value[field][:n_features])
+            if value.dtype.names is None:  # what has features behind outputs is cut too: (K, d, d), (K, m, 1, d)
+                cut = (slice(None), slice(n_features), slice(n_features)) if value.ndim == 3 else ...
+                arrays[key] = value[..., :n_features] if value.ndim == 4 else value[cut]
+        else:
+            scalars[key] = float(value)
+    return arrays, scalars
+
+
+def filled(prefix: str, blank: Any, arrays: dict[str, np.ndarray], scalars: dict[str, float]) -> Any:
+    """A fresh state with the arrays and scalars that :func:`flatten` gave."""
+    fields = {}
+    for name, value in blank._asdict().items():
+        key = f"{prefix}.{name}"
+        fields[name] = value
+        if hasattr(value, "_asdict"):
+            fields[name] = filled(key, value, arrays, scalars)
+        elif key in arrays:
+            kept = tuple(slice(min(pair)) for pair in zip(value.shape, arrays[key].shape, strict=True))
+            value[kept] = arrays[key][kept]
+        elif isinstance(value, np.ndarray) and value.dtype.names:
+            for field in value.dtype.names:
+                value[field][: len(arrays[f"{key}.{field}"])] = arrays[f"{key}.{field}"]
+        elif key in scalars:
+            fields[name] = scalars[key]
+    return type(blank)(**fields)
+
+
+def under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -1,0 +1,158 @@
+"""Models on disk: one file of named arrays and a JSON header, written whole or not at all.
+
+The file is in the safetensors format. Its one metadata entry, ``tunefree``, is the JSON header; the header's
+``digest`` is a checksum of the whole file with the digest itself set to zeros, so that any cut or changed byte shows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from tunefree.core.errors import ModelError
+
+FORMAT = 1  # raised when an older version could no longer read what this one writes
+_BLANK = "0" * 64
+_BEGINNING = b'{"__metadata__":{"tunefree":'  # behind eight bytes that tell the length of the header
+
+
+def save(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+    """Write arrays and a header to a file; a file already there is replaced whole, at the last moment.
+
+    Parameters
+    ----------
+    path : path
+        Where to; its folder must exist.
+    arrays : dict
+        Arrays by name.
+    header : dict
+        Anything JSON can hold. The same arrays and header give the same bytes.
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be written; what was there before is untouched.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> name = os.path.join(tempfile.mkdtemp(), "model")
+    >>> save(name, {"weights": np.arange(3.0)}, {"task": "regression"})
+    >>> arrays, header = load(name)
+    >>> arrays["weights"], header["task"]
+    (array([0., 1., 2.]), 'regression')
+    """
+    from safetensors.numpy import save as to_bytes
+
+    try:
+        text = json.dumps({**header, "format": FORMAT, "digest": _BLANK}, sort_keys=True, allow_nan=False)
+    except TypeError as error:
+        raise ModelError(f"{path}: cannot be saved ({error}); name a kernel instead of giving a function") from None
+    contiguous = {name: np.asarray(array, order="C") for name, array in sorted(arrays.items())}
+    blank = to_bytes(contiguous, {"tunefree": text})
+    with whole_file(Path(path)) as file:
+        file.write(blank.replace(_BLANK.encode(), _digest(blank), 1))
+
+
+def load(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Read what :func:`save` wrote.
+
+    Returns
+    -------
+    arrays, header : dict, dict
+
+    Raises
+    ------
+    ModelError
+        If the file is missing, is not a tunefree model, was cut short or changed, or is of a newer format.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as from_bytes
+
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read ({error.strerror}); give the path of a trained model") from None
+    header = _header(path, data)
+    if header.get("format", 0) > FORMAT:
+        raise ModelError(
+            f"{path}: written in format {header['format']}, this tunefree reads up to {FORMAT}; upgrade tunefree"
+        )
+    digest = str(header.pop("digest", "")).encode()
+    if len(digest) != len(_BLANK) or _digest(data.replace(digest, _BLANK.encode(), 1)) != digest:
+        raise ModelError(f"{path}: damaged (its checksum does not match); train again or restore it from a backup")
+    try:
+        return from_bytes(data), header
+    except SafetensorError as error:
+        raise ModelError(f"{path}: damaged ({error}); train again or restore it from a backup") from None
+
+
+def is_model(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as those that :func:`save` writes; it may be damaged further on."""
+    try:
+        if not Path(path).is_file():
+            return False
+        with open(path, "rb") as file:
+            return file.read(len(_BEGINNING) + 8)[8:] == _BEGINNING
+    except OSError:
+        return False
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=len(_BLANK) // 2).hexdigest().encode()
+
+
+def _header(path: Any, data: bytes) -> dict[str, Any]:
+    """The JSON header, read before the arrays so that a newer format can be told from damage."""
+    length = int.from_bytes(data[:8], "little")
+    try:
+        if not 2 <= length <= len(data) - 8:
+            raise ValueError
+        header = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["tunefree"])
+        if not isinstance(header, dict) or not isinstance(header.get("format"), int):
+            raise ValueError
+        return header
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ModelError(f"{path}: not a tunefree model, or damaged; give the path of a trained model") from None
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write beside ``path``; once it is written and on the disk it takes the name, and not before.
+
+    Raises
+    ------
+    ModelError
+        If it cannot be written; what was there before is untouched.
+    """
+    try:
+        handle, part = tempfile.mkstemp(dir=path.parent, prefix=path.name + ".", suffix=".part")
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be written ({error.strerror}); choose another place") from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(part, 0o666 & ~_umask())
+        os.replace(part, path)
+    except OSError as error:
+        problem = error.strerror or error
+        raise ModelError(f"{path}: cannot be written ({problem}); make room or choose another place") from None
+    finally:
+        Path(part).unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    """The mask of the process, which the standard library can only read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

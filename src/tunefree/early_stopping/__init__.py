@@ -1,0 +1,1 @@
+"""Iterative regularization: the subgradient method, and the spaces it descends in."""

@@ -1,0 +1,48 @@
+"""What kernel learners may come to take, known before they start."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from tunefree.core.errors import ModelError
+from tunefree.core.rows import n_rows, parts
+
+GROWING = 2  # a store of points is twice as large as it has to be, at most
+
+
+def needed(X: Any, n: int, functions: int, n_outputs: int, itemsize: int = 4) -> int:
+    """Bytes of a support of ``n`` rows like those of a block, with coefficients and lags of some functions.
+
+    Examples
+    --------
+    >>> from tunefree.core.rows import dense
+    >>> needed(dense([[0.0] * 100]), 10**6, 9, 1)
+    1088000000
+    """
+    given = parts(X)
+    dense, entries = given.numbers.shape[1], len(given.entries) / max(n_rows(X), 1)
+    point = itemsize * dense + (itemsize + 4) * entries
+    return int(GROWING * n * (point + 16 * functions * n_outputs))
+
+
+def installed() -> int:
+    """Bytes of memory of this machine; 0 where the system does not tell."""
+    names = getattr(os, "sysconf_names", {})
+    if "SC_PHYS_PAGES" not in names or "SC_PAGE_SIZE" not in names:
+        return 0
+    return max(os.sysconf("SC_PHYS_PAGES"), 0) * max(os.sysconf("SC_PAGE_SIZE"), 0)
+
+
+def check(banks: list[Any], X: Any, n: int) -> None:
+    """Whether the machine could hold the support of some banks, should ``n`` rows like those of a block all join it."""
+    most, bytes_needed = installed(), 0
+    for bank in banks:
+        bounded = n if bank.max_support is None else min(n, bank.max_support)
+        bytes_needed += needed(X, bounded, len(bank.functions), bank.n_outputs)
+    if most and bytes_needed > most:
+        raise ModelError(
+            f"{n:,} rows may all become support points, which take {bytes_needed / 2**30:.1f} GiB of memory; this "
+            f"machine has {most / 2**30:.1f}: bound them with max_support, or learn features of the kernel with "
+            "OnlineClassifier or OnlineRegressor and the view 'fourier' or 'nystroem'"
+        )

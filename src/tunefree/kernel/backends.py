@@ -1,0 +1,74 @@
+"""The backend of a device: compiled code on the processor, or PyTorch."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from tunefree.core.errors import ModelError
+from tunefree.kernel.backend import Engine
+from tunefree.kernel.processor_backend import OnProcessor
+
+
+def engine_of(device: str | None) -> Engine:
+    """The engine of a device.
+
+    Parameters
+    ----------
+    device : str or None
+        None for compiled code on the processor; ``"cuda"``, ``"cuda:1"`` or ``"cpu"`` for PyTorch there.
+
+    Raises
+    ------
+    ModelError
+        If PyTorch is not installed, or knows no such device.
+
+    Examples
+    --------
+    >>> engine_of(None)  # doctest: +ELLIPSIS
+    <tunefree.kernel.processor_backend.OnProcessor object at ...>
+    """
+    if device is None:
+        return OnProcessor()
+    check_device(device)
+    from tunefree.kernel.torch_backend import OnTorch
+
+    return OnTorch(device)
+
+
+def check_device(device: str | None) -> None:
+    """Whether there is such a device, and PyTorch to reach it.
+
+    Parameters
+    ----------
+    device : str or None
+        As of :func:`engine_of`.
+
+    Raises
+    ------
+    ModelError
+        If there is not.
+    """
+    if device is None:
+        return
+    if find_spec("torch") is None:
+        raise ModelError(
+            f"device {device!r} needs PyTorch, which is not installed; run pip install 'tunefree[torch]', or leave"
+            " the device out"
+        )
+    from tunefree.kernel.torch_backend import usable
+
+    usable(device)
+
+
+def at_hand(device: str | None) -> str | None:
+    """The device if this machine has it, else None: a model may be used where there is no such device.
+
+    Examples
+    --------
+    >>> at_hand("abacus")
+    """
+    try:
+        check_device(device)
+    except ModelError:
+        return None
+    return device

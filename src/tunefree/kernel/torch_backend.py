@@ -1,0 +1,379 @@
+"""Sums over a support by PyTorch, on a GPU or on the processor, at two levels.
+
+Points and coefficients stay on the device. When rows come, so many of them that a device is kept busy are taken ahead,
+and their sums over the support as it is are made of large products. Blocks of them are then learned one after another;
+to what is known of their rows come sums over the points that have changed meanwhile, which are few. Learning itself is
+a matter of single numbers, and stays on the processor.
+
+Products are those of single precision, never of a format with fewer digits; sums of tiles are added up in double
+precision.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from tunefree.core.errors import ModelError
+from tunefree.core.generic import generic
+from tunefree.kernel.backend import Coming, Functions
+from tunefree.kernel.blocks import TINY, rungs_of
+from tunefree.kernel.kernels import Gaussian, Laplacian, Polynomial, is_ladder
+from tunefree.kernel.points import BLOCK, Full, Scattered, cut, size
+
+AHEAD = 8192  # rows taken ahead
+PAIRS = 2**26  # kernel values of a tile
+UNIT = 1024  # points of tiles and of room are multiples of it: loads are widest where rows of numbers begin evenly
+WIDEST = 4096  # features of sparse rows that are laid out as dense ones
+LAID_OUT = 8192  # points laid out at a time
+REMEDY = "learn with fewer support points or with random Fourier features, or leave the device out"
+
+
+class Rows(NamedTuple):
+    """Points on the device."""
+
+    values: Any  # (n, d) tensor
+    norms: Any  # (n,) tensor
+
+
+class Support:
+    """Points on the device and the coefficients of functions, with room for more.
+
+    Parameters
+    ----------
+    device : torch.device
+    dtype : torch.dtype
+    shape : (int, int)
+        How many functions and outputs there are.
+    """
+
+    def __init__(self, device: Any, dtype: Any, shape: tuple[int, int]) -> None:
+        self.n = 0
+        self.points = Rows(*(torch.zeros(empty, dtype=dtype, device=device) for empty in ((0, 0), (0,))))
+        self.coefficients = torch.zeros((*shape, 0), dtype=dtype, device=device)  # (M, K, room)
+
+    @property
+    def width(self) -> int:
+        return self.points.values.shape[1]
+
+    def make_room(self, n: int, width: int) -> None:
+        """Have room for n points with so many features."""
+        before, width = len(self.points.norms), max(width, self.width)
+        if n <= before and width == self.width:
+            return
+        values, norms, coefficients = *self.points, self.coefficients
+        room = self._room(before if n <= before else n, width)
+        grown = Rows(values.new_zeros((room, width)), norms.new_zeros(room))
+        grown.values[: self.n, : self.width] = values[: self.n]
+        grown.norms[: self.n] = norms[: self.n]
+        self.coefficients = coefficients.new_zeros((*coefficients.shape[:2], room))
+        self.coefficients[:, :, : self.n] = coefficients[:, :, : self.n]
+        self.points = grown
+
+    def _room(self, n: int, width: int) -> int:
+        """Twice what is there, or what memory lasts for."""
+        values, norms, coefficients = *self.points, self.coefficients
+        number, free = values.element_size(), free_memory(values.device)
+        of_point = (width + 1 + math.prod(coefficients.shape[:2])) * number
+        n = -(-n // UNIT) * UNIT
+        for room in (max(n, 2 * len(norms)), n):
+            if room * of_point + 2 * PAIRS * number <= free:
+                return room
+        gigabytes = (n * of_point + 2 * PAIRS * number) / 1e9
+        raise ModelError(
+            f"{n} support points of {width} features take {gigabytes:.1f} GB more on device {values.device}, of which"
+            f" {free / 1e9:.1f} are free; {REMEDY}"
+        )
+
+    def extend(self, more: Rows) -> None:
+        """Put points behind those that are there; their coefficients are 0."""
+        n, width = len(more.norms), more.values.shape[1]
+        self.make_room(self.n + n, width)
+        self.points.values[self.n : self.n + n, :width] = more.values
+        self.points.norms[self.n : self.n + n] = more.norms
+        self.n += n
+
+    def sums(self, kernel: Any, steps: np.ndarray, rows: Rows, coefficients: Any) -> Any:
+        """Sums (R, M, K) over the points, in double precision."""
+        found = torch.zeros((len(rows.norms), *coefficients.shape[:2]), dtype=torch.float64, device=rows.norms.device)
+        if len(rows.norms) > 0 and len(steps) > 0:
+            width = max(PAIRS // len(rows.norms) // UNIT, 1) * UNIT
+            with full_precision():
+                for start in range(0, self.n, width):
+                    here = slice(start, min(start + width, self.n))
+                    tile = Rows(self.points.values[here], self.points.norms[here])
+                    found += sums_of_tile(kernel, steps, rows, tile, coefficients[:, :, here])
+        return found
+
+
+class Ahead(NamedTuple):
+    """Rows that come, and their sums over the support before any of them was learned."""
+
+    more: Any  # the points they come from
+    busy: list[int]  # the functions that learn
+    start: int  # of the first of them
+    rows: Rows
+    sums: Any  # (R, len(busy), K) float64 tensor
+    since: Support  # rows of blocks closed since, with what came to their coefficients
+
+
+class OnTorch:
+    """Sums by PyTorch; see :class:`tunefree.kernel.backend.Engine`.
+
+    Parameters
+    ----------
+    device : str
+        ``"cpu"``, ``"cuda"``, or ``"cuda:1"`` and so on.
+    ahead : int
+        How many rows are taken ahead at most.
+    """
+
+    def __init__(self, device: str, ahead: int = AHEAD) -> None:
+        self.device, self.ahead = usable(device), max(ahead, BLOCK)
+        self.forget()
+
+    def forget(self) -> None:
+        self._support: Support | None = None  # a copy of the expansion's
+        self._stale: Any = ...  # places of coefficients that have changed since; at first all
+        self._coming: Ahead | None = None
+        self._read: tuple[Any, Any] = (None, None)  # coefficients for predicting, there and here
+
+    def known(self, functions: Functions, busy: list[int], coming: Coming) -> np.ndarray:
+        first, last = coming.rows
+        start, stop = coming.start, coming.start + last - first
+        seen = self._coming
+        fits = seen is not None and seen.more is coming.more and seen.busy == busy
+        if seen is None or not (fits and seen.start <= start and stop <= seen.start + len(seen.rows.norms)):
+            seen = self._coming = self._look_ahead(functions, busy, coming)
+        here = slice(start - seen.start, stop - seen.start)
+        rows = Rows(seen.rows.values[here], seen.rows.norms[here])
+        changes = seen.since.sums(functions.kernel, functions.steps[busy], rows, seen.since.coefficients)
+        found = np.zeros((BLOCK, *seen.sums.shape[1:]))
+        found[first:last] = (seen.sums[here] + changes).cpu().numpy()
+        return found
+
+    def _look_ahead(self, functions: Functions, busy: list[int], coming: Coming) -> Ahead:
+        """Know the sums of rows that come over the support as it is."""
+        stop = min(coming.start + self.ahead, size(coming.more))
+        more = cut(coming.more, coming.start, stop)
+        width = max(width_of(more), width_of(cut(coming.block, 0, BLOCK)))
+        support = self._support_of(functions, width)
+        places = slice(0, functions.n) if self._stale is ... else np.array(sorted(set(self._stale)), np.int64)
+        support.coefficients[:, :, self._index(places)] = self._tensor(functions.coefficients[:, :, places], support)
+        self._stale = []
+        rows = self._rows(more, support.width)
+        all_learn = busy == list(range(len(functions.coefficients)))
+        coefficients = support.coefficients if all_learn else support.coefficients[busy]
+        sums = support.sums(functions.kernel, functions.steps[busy], rows, coefficients)
+        since = Support(self.device, rows.norms.dtype, (len(busy), functions.coefficients.shape[1]))
+        since.make_room(stop - coming.start + BLOCK, support.width)
+        return Ahead(coming.more, busy, coming.start, rows, sums, since)
+
+    def changed(self, block: Any, active: np.ndarray, places: np.ndarray, coefficients: np.ndarray) -> None:
+        if self._stale is not ...:
+            self._stale.extend(places.tolist())
+        if self._coming is not None and len(active) > 0:
+            since, busy = self._coming.since, self._coming.busy
+            values, norms = laid_out(block, since.width)[active], block.norms[active]
+            since.extend(Rows(self._tensor(values, since), self._tensor(norms, since)))
+            own = coefficients[busy][:, :, active]
+            since.coefficients[:, :, since.n - len(active) : since.n] = self._tensor(own, since)
+
+    def values(self, functions: Functions, rows: Any) -> np.ndarray:
+        support = self._support_of(functions, 0)
+        if self._read[0] is not functions.coefficients:
+            own = functions.coefficients[:, :, : functions.n]
+            self._read = (functions.coefficients, self._tensor(own, support))
+        found = np.zeros((size(rows), *functions.coefficients.shape[:2]))
+        for start in range(0, size(rows), self.ahead):
+            here = slice(start, min(start + self.ahead, size(rows)))
+            those = self._rows(cut(rows, here.start, here.stop), support.width)
+            sums = support.sums(functions.kernel, functions.steps, those, self._read[1])
+            found[here] = sums.cpu().numpy()
+        return found
+
+    def _support_of(self, functions: Functions, width: int) -> Support:
+        """The copy of the support, with all its points and room for features."""
+        if self._support is None:
+            dtype = torch.float64 if functions.store.norms.dtype == np.float64 else torch.float32
+            self._support = Support(self.device, dtype, functions.coefficients.shape[:2])
+        support = self._support
+        width = max(width, width_of(cut(functions.store, support.n, functions.n)))
+        support.make_room(functions.n, width)
+        for start in range(support.n, functions.n, LAID_OUT):
+            new = cut(functions.store, start, min(start + LAID_OUT, functions.n))
+            support.extend(self._rows(new, support.width))
+        return support
+
+    def _rows(self, points: Any, width: int) -> Rows:
+        values, norms = laid_out(points, width), points.norms
+        return Rows(*(torch.tensor(array, device=self.device) for array in (values, norms)))
+
+    def _tensor(self, array: np.ndarray, like: Support) -> Any:
+        return torch.tensor(array, dtype=like.coefficients.dtype, device=self.device)
+
+    def _index(self, places: Any) -> Any:
+        return places if isinstance(places, slice) else torch.tensor(places, dtype=torch.int64, device=self.device)
+
+
+def usable(name: str) -> Any:
+    """The device of that name.
+
+    Raises
+    ------
+    ModelError
+        If there is none, or PyTorch does not reach it.
+    """
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
+        raise ModelError(f"unknown device {name!r}; choose 'cuda', 'cuda:1' and so on, 'cpu', or leave the device out")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        reason = f"PyTorch finds {torch.cuda.device_count()} NVIDIA devices" if torch.version.cuda else ""
+        raise ModelError(
+            f"there is no device {name!r}: {reason or 'this PyTorch was built for the processor only'}; install a"
+            " PyTorch and a driver that know it, or leave the device out"
+        )
+    return device
+
+
+def free_memory(device: Any) -> float:
+    """Bytes that may still be taken; a processor's are not asked for."""
+    if device.type != "cuda":
+        return math.inf
+    free, _ = torch.cuda.mem_get_info(device)
+    return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+
+
+@contextmanager
+def full_precision() -> Iterator[None]:
+    """Products of single precision have all its digits, whatever was asked of PyTorch elsewhere."""
+    settings = (torch.backends.cuda.matmul, torch.backends.mkldnn.matmul)
+    before = [setting.fp32_precision for setting in settings]
+    try:
+        for setting in settings:
+            setting.fp32_precision = "ieee"
+        yield
+    finally:
+        for setting, precision in zip(settings, before, strict=True):
+            setting.fp32_precision = precision
+
+
+def narrow(width: int) -> int:
+    """The number of features of sparse rows, if they may be laid out as dense ones."""
+    if width > WIDEST:
+        raise ModelError(
+            f"sparse rows of more than {WIDEST} features do not fit a device; leave the device out, or make them fewer"
+        )
+    return width
+
+
+@generic
+def width_of(points: Any) -> int:
+    """How many features points have as dense rows."""
+    raise TypeError(f"{type(points).__name__} holds no points")
+
+
+@width_of.register(Full)
+def width_of_full(points):
+    return points.values.shape[1]
+
+
+@width_of.register(Scattered)
+def width_of_scattered(points):
+    """Rounded up, so that features that are new seldom ask for more room."""
+    first, last = points.pointers[0], points.pointers[-1]
+    return narrow(-(-(1 + int(points.features[first:last].max(initial=0))) // 64) * 64)
+
+
+@generic
+def laid_out(points: Any, width: int) -> np.ndarray:
+    """Points as dense rows (n, width); features beyond are left out, with which no point of the support has any."""
+    raise TypeError(f"{type(points).__name__} holds no points")
+
+
+@laid_out.register(Full)
+def laid_out_full(points, width):
+    return points.values
+
+
+@laid_out.register(Scattered)
+def laid_out_scattered(points, width):
+    found = np.zeros((size(points), width), points.values.dtype)
+    here = slice(points.pointers[0], points.pointers[-1])
+    owner = np.repeat(np.arange(size(points)), np.diff(points.pointers))
+    known = points.features[here] < width
+    found[owner[known], points.features[here][known]] = points.values[here][known]
+    return found
+
+
+def sums_of_tile(kernel: Any, steps: np.ndarray, rows: Rows, tile: Rows, coefficients: Any) -> Any:
+    """Sums (R, M, K) of kernel values of rows and points times coefficients (M, K, n)."""
+    fused = fused_kernels(rows.values.device) if is_ladder(kernel) and rows.values.dtype == torch.float32 else None
+    if fused is not None:
+        apart = not isinstance(kernel, Gaussian)
+        numbers = fused.absolute_distances(*(own.values for own in (rows, tile))) if apart else products(rows, tile)
+        norms = None if apart else (rows.norms, tile.norms)
+        rungs = [torch.tensor(part.astype(np.int32), device=rows.values.device) for part in rungs_of(steps)]
+        return fused.ladder_sums(rungs, numbers, norms, kernel.gamma, coefficients)
+    values = similarities(kernel, rows, tile)
+    found = values.new_zeros((len(values), *coefficients.shape[:2]))
+    order, starts = (part.tolist() for part in rungs_of(steps))
+    for first, stop in pairwise(starts):
+        for m in order[first:stop]:
+            found[:, m] = values @ coefficients[m].T
+        if stop < len(order):
+            values = torch.nn.functional.threshold_(values, TINY, 0.0).square_()
+    return found
+
+
+def products(rows: Rows, tile: Rows) -> Any:
+    """Dot products (R, n)."""
+    return rows.values @ tile.values.T
+
+
+@generic
+def similarities(kernel: Any, rows: Rows, tile: Rows) -> Any:
+    """Kernel values (R, n)."""
+    raise ModelError("a kernel given as a matrix or a function is computed on the processor; leave the device out")
+
+
+@similarities.register(Gaussian)
+def similarities_gaussian(kernel, rows, tile):
+    distances = products(rows, tile).mul_(-2.0).add_(rows.norms[:, None]).add_(tile.norms).abs_()
+    return distances.mul_(-kernel.gamma).exp_()
+
+
+@similarities.register(Laplacian)
+def similarities_laplacian(kernel, rows, tile):
+    return torch.cdist(rows.values, tile.values, p=1.0).mul_(-kernel.gamma).exp_()
+
+
+@similarities.register(Polynomial)
+def similarities_polynomial(kernel, rows, tile):
+    return products(rows, tile).mul_(kernel.gamma).add_(kernel.constant).pow_(kernel.degree)
+
+
+@cache
+def fused_kernels(device: Any) -> Any:
+    """The module of kernels for the device, or None where PyTorch's own operations have to do."""
+    if device.type != "cuda":
+        return None
+    try:
+        from tunefree.kernel import fused
+
+        one = torch.ones((1, 1), device=device)
+        rungs = [torch.tensor(part, dtype=torch.int32, device=device) for part in ([0], [0, 1])]
+        found = fused.ladder_sums(rungs, fused.absolute_distances(one, one), None, 1.0, one[None])
+        return fused if found.item() == 1.0 else None
+    except Exception:  # no Triton, or none for this device, or no C compiler that it needs: each its own class
+        return None

@@ -1,0 +1,294 @@
+"""From a loss of one prediction to the gradient in K margins of one target.
+
+An objective knows what the target is (a label, a class, a number) and divides slopes by the loss's Lipschitz constant.
+Where there is none, slopes are clipped at the steepest one seen before, which bounds them; this adds to the regret at
+most the largest slope times the range of the margins, once (Cutkosky 2019, Artificial constraints and hints). For
+regression it keeps the running centre and spread of the target, so that targets of any scale and offset are learned
+alike.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core import compiled
+from tunefree.core.generic import generic
+from tunefree.core.numbers import bounded, clip, finite, power_below
+from tunefree.learners.contract import Scale
+from tunefree.losses import curvature as second_derivative
+from tunefree.losses import slope, value
+
+
+class Binary(NamedTuple):
+    """One margin, targets -1 and +1."""
+
+    loss: Any  # loss of the margin
+    steepest: float  # largest absolute slope so far, returned
+
+
+class OneAgainstAll(NamedTuple):
+    """K margins, targets 0 .. K - 1; the sum of the binary losses of each class against the others."""
+
+    loss: Any  # loss of each margin
+    steepest: float  # largest absolute slope so far, returned
+
+
+class Multinomial(NamedTuple):
+    """K margins, targets 0 .. K - 1; minus the log-probability of the class under the softmax of the margins."""
+
+    steepest: float  # 1: the loss is Lipschitz
+
+
+class Regression(NamedTuple):
+    """One margin, real targets; the margin predicts the target minus its running mean, in units of the first target.
+
+    The unit is a power of two, so it costs no bit. A learner's initial wealth follows the mean absolute deviation,
+    which is 0 at first and may grow for as long as targets are seen.
+    """
+
+    loss: Any  # loss of the prediction, in the target's own units
+    steepest: float  # largest absolute slope so far, in grains, returned
+    grain: float  # power of two next to the first slope that is not 0; 0 before it, returned
+    unit: float  # power of two next to the first target that is not 0; 0 before it, returned
+    centre: float  # running mean of the targets, in units, returned
+    spread: float  # running mean of |target - centre|, in units, returned
+    margin: float  # power of two that no spread so far has exceeded, returned
+    mass: float  # sum of the sample weights, returned
+
+
+def regression(loss: Any) -> Regression:
+    """An objective that has seen no target yet."""
+    return Regression(loss, steepest=0.0, grain=0.0, unit=0.0, centre=0.0, spread=0.0, margin=0.0, mass=0.0)
+
+
+@generic
+def scale(objective: Any, weight: float) -> Scale:
+    """What is known of a round of this sample weight before its target."""
+    raise TypeError(f"{type(objective).__name__} is not an objective")
+
+
+@generic
+def differentiate(
+    objective: Any, y: float, weight: float, margins: np.ndarray, gradient: np.ndarray, curvature: np.ndarray
+) -> Any:
+    """Write the weighted gradient (K,) in the margins, each part at most ``scale.slope``, and how fast each part of it
+    grows with its margin (K,); returns the new objective."""
+    raise TypeError(f"{type(objective).__name__} is not an objective")
+
+
+@generic
+def respond(objective: Any, margins: np.ndarray) -> None:
+    """Turn a learner's margins into the predictions that the objective's loss is a function of, in place."""
+    raise TypeError(f"{type(objective).__name__} is not an objective")
+
+
+@generic
+def true_slope(objective: Any, y: float, predictions: np.ndarray, slopes: np.ndarray) -> None:
+    """Write a subgradient (K,) of :func:`suffer` in the predictions: of the loss as it is, neither divided nor
+    clipped, and without the sample weight."""
+    raise TypeError(f"{type(objective).__name__} is not an objective")
+
+
+@generic
+def suffer(objective: Any, y: float, predictions: np.ndarray) -> float:
+    """The loss of predictions (K,)."""
+    raise TypeError(f"{type(objective).__name__} is not an objective")
+
+
+@generic
+def smoothness(objective: Any) -> float:
+    """The Lipschitz constant, in the Euclidean norm, of the slopes of :func:`suffer`; infinite if they jump."""
+    raise TypeError(f"{type(objective).__name__} is not an objective")
+
+
+@compiled.inline
+def unit_slope(loss, y, prediction):
+    """The slope of a loss, divided by its Lipschitz constant where it has one."""
+    steep = slope(loss, y, prediction)
+    return steep / loss.lipschitz if loss.lipschitz < math.inf else steep
+
+
+@compiled.inline
+def unit_curvature(loss, y, prediction):
+    """The second derivative of a loss, divided by its Lipschitz constant where it has one."""
+    bend = second_derivative(loss, y, prediction)
+    return bend / loss.lipschitz if loss.lipschitz < math.inf else bend
+
+
+@compiled.inline
+def slope_bound(objective):
+    """What bounds the next unit slope: 1, or the steepest so far where the loss has no Lipschitz constant."""
+    return 1.0 if objective.loss.lipschitz < math.inf else objective.steepest
+
+
+@compiled.inline
+def first_power(power, number):
+    """The power of two already found, or else the one next to a number that is not 0."""
+    if power == 0.0 and number != 0.0:
+        return power_below(number)
+    return power
+
+
+@compiled.inline
+def known(bound, weight, margin):
+    """The scale of a round; what is known of its slope is never so small that a feature over it would overflow."""
+    steepest = bound * weight
+    return Scale(max(steepest, 1e-150) if steepest > 0.0 else 0.0, margin, weight)
+
+
+@scale.register(Binary)
+def scale_binary(objective, weight):
+    return known(slope_bound(objective), weight, 1.0)
+
+
+@differentiate.register(Binary)
+def differentiate_binary(objective, y, weight, margins, gradient, curvature):
+    steep = unit_slope(objective.loss, y, margins[0])
+    gradient[0] = weight * clip(steep, slope_bound(objective))
+    curvature[0] = weight * unit_curvature(objective.loss, y, margins[0])
+    return Binary(objective.loss, max(objective.steepest, abs(steep)))
+
+
+@suffer.register(Binary)
+def suffer_binary(objective, y, predictions):
+    return value(objective.loss, y, predictions[0])
+
+
+@true_slope.register(Binary)
+def true_slope_binary(objective, y, predictions, slopes):
+    slopes[0] = slope(objective.loss, y, predictions[0])
+
+
+@scale.register(OneAgainstAll)
+def scale_one_against_all(objective, weight):
+    return known(slope_bound(objective), weight, 1.0)
+
+
+@differentiate.register(OneAgainstAll)
+def differentiate_one_against_all(objective, y, weight, margins, gradient, curvature):
+    steepest = objective.steepest
+    for k in range(len(margins)):
+        label = 1.0 if k == y else -1.0
+        steep = unit_slope(objective.loss, label, margins[k])
+        gradient[k] = weight * clip(steep, slope_bound(objective))
+        curvature[k] = weight * unit_curvature(objective.loss, label, margins[k])
+        steepest = max(steepest, abs(steep))
+    return OneAgainstAll(objective.loss, steepest)
+
+
+@suffer.register(OneAgainstAll)
+def suffer_one_against_all(objective, y, predictions):
+    total = 0.0
+    for k in range(len(predictions)):
+        total += value(objective.loss, 1.0 if k == y else -1.0, predictions[k])
+    return finite(total)
+
+
+@true_slope.register(OneAgainstAll)
+def true_slope_one_against_all(objective, y, predictions, slopes):
+    for k in range(len(predictions)):
+        slopes[k] = slope(objective.loss, 1.0 if k == y else -1.0, predictions[k])
+
+
+@scale.register(Multinomial)
+def scale_multinomial(objective, weight):
+    return known(1.0, weight, 1.0)
+
+
+@differentiate.register(Multinomial)
+def differentiate_multinomial(objective, y, weight, margins, gradient, curvature):
+    peak = np.max(margins)
+    total = 0.0
+    for k in range(len(margins)):
+        gradient[k] = math.exp(margins[k] - peak)
+        total += gradient[k]
+    for k in range(len(margins)):
+        share = gradient[k] / total
+        gradient[k] = weight * (share - (1.0 if k == y else 0.0))
+        curvature[k] = weight * share * (1.0 - share)
+    return objective
+
+
+@suffer.register(Multinomial)
+def suffer_multinomial(objective, y, predictions):
+    peak = np.max(predictions)
+    total = 0.0
+    for k in range(len(predictions)):
+        total += math.exp(predictions[k] - peak)
+    return finite(math.log(total) + (peak - predictions[int(y)]))
+
+
+@true_slope.register(Multinomial)
+def true_slope_multinomial(objective, y, predictions, slopes):
+    peak = np.max(predictions)
+    total = 0.0
+    for k in range(len(predictions)):
+        slopes[k] = math.exp(predictions[k] - peak)
+        total += slopes[k]
+    for k in range(len(predictions)):
+        slopes[k] = slopes[k] / total - (1.0 if k == y else 0.0)
+
+
+@scale.register(Regression)
+def scale_regression(objective, weight):
+    return known(slope_bound(objective), weight, objective.margin)
+
+
+@differentiate.register(Regression)
+def differentiate_regression(objective, y, weight, margins, gradient, curvature):
+    unit = first_power(objective.unit, y)
+    target = bounded(y / unit) if unit > 0.0 else 0.0
+    mass = objective.mass + weight
+    centre = objective.centre + (target - objective.centre) * (weight / mass)
+    spread = objective.spread + (abs(target - centre) - objective.spread) * (weight / mass)
+    margin = max(objective.margin, 2.0 ** math.ceil(math.log2(spread))) if spread > 0.0 else objective.margin
+    # The target's own deviation counts with the mean that includes it: the first target is no surprise.
+    steep = unit_slope(objective.loss, y, finite((centre + margins[0]) * unit))
+    grain = 1.0 if objective.loss.lipschitz < math.inf else first_power(objective.grain, steep)
+    steep = bounded(steep / grain) if grain > 0.0 else 0.0
+    gradient[0] = weight * clip(steep, slope_bound(objective))
+    bend = unit_curvature(objective.loss, y, finite((centre + margins[0]) * unit))
+    curvature[0] = weight * bounded(bend * unit / grain) if grain > 0.0 else 0.0
+    return Regression(objective.loss, max(objective.steepest, abs(steep)), grain, unit, centre, spread, margin, mass)
+
+
+@suffer.register(Regression)
+def suffer_regression(objective, y, predictions):
+    return value(objective.loss, y, predictions[0])
+
+
+@true_slope.register(Regression)
+def true_slope_regression(objective, y, predictions, slopes):
+    slopes[0] = slope(objective.loss, y, predictions[0])
+
+
+for kind in (Binary, OneAgainstAll, Multinomial):
+
+    @respond.register(kind)
+    def respond_with_margins(objective, margins):
+        pass
+
+
+@respond.register(Regression)
+def respond_regression(objective, margins):
+    margins[0] = finite((objective.centre + margins[0]) * objective.unit)
+
+
+for kind_of_one_loss in (Binary, OneAgainstAll, Regression):
+
+    @smoothness.register(kind_of_one_loss)
+    def smoothness_of_loss(objective):
+        return objective.loss.smoothness
+
+
+@smoothness.register(Multinomial)
+def smoothness_multinomial(objective):
+    return 0.5
+
+
+def chosen(margins: np.ndarray) -> np.ndarray:
+    """The class with the largest margin; with one margin, class 1 where it is positive."""
+    return (margins[:, 0] > 0).astype(np.int64) if margins.shape[1] == 1 else margins.argmax(axis=1)

@@ -1,0 +1,232 @@
+"""Probabilities of margins that are no log-odds: those of hinges, of squares, of the perceptron.
+
+Platt: Probabilistic outputs for support vector machines (Advances in large margin classifiers, 2000): a logistic model
+of one number, the margin. For several classes, Guo, Pleiss, Sun, Weinberger: On calibration of modern neural networks
+(ICML 2017), section 4.2, vector scaling: an a and a b for each class k,
+
+    P(class k) = exp(a_k m_k + b_k) / sum_l exp(a_l m_l + b_l)
+
+Two classes with one margin are this with m_0 = 0.
+
+Here a and b are learned along the stream, from margins predicted before their rows were learned: margins of rows that
+were learned are too good, and would make probabilities too bold. Nothing is to be tuned: the margins pass through the
+steady view (they grow while a model learns, and a perceptron's may be of any size), and ScInOL2 learns log-loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core import threads
+from tunefree.core.generic import generic
+from tunefree.core.rows import Sparse, n_rows, read_only, sparse
+from tunefree.learners import ScInOL2
+from tunefree.learners.contract import grow as with_room
+from tunefree.losses.objectives import Multinomial
+from tunefree.model import passes
+from tunefree.model.views import Steady
+
+LOG_LOSS = Multinomial(1.0)
+MOST_PAIRS = 2**17  # of rows and classes, at a time
+
+
+def are_log_odds(learner: str, loss: str | None) -> bool:
+    """Whether margins are: the logistic loss makes them so where the learner heeds how steep it is."""
+    return (loss or "logistic") == "logistic" and learner != "perceptron"
+
+
+class Calibration(NamedTuple):
+    """From margins to log-odds, for K classes, at least two."""
+
+    view: Steady  # a column for each class
+    learner: ScInOL2  # feature 2k + 1 is the margin of class k, and feature 2k + 2 its constant
+
+    @classmethod
+    def create(cls, n_classes: int) -> Calibration:
+        """One that has seen nothing."""
+        n_classes = max(n_classes, 2)
+        return cls(Steady.create(n_classes), ScInOL2.create(2 * n_classes + 1))
+
+    @property
+    def n_classes(self) -> int:
+        """Classes there are an a and a b for."""
+        return len(self.view.centres)
+
+
+class Scaling(NamedTuple):
+    """From margins to log-odds, found once and for all from rows that were never learned; see :func:`fitted`."""
+
+    slopes: np.ndarray  # (K,) a
+    offsets: np.ndarray  # (K,) b
+
+    @property
+    def n_classes(self) -> int:
+        """Classes there are an a and a b for."""
+        return len(self.slopes)
+
+
+def fitted(margins: np.ndarray, codes: np.ndarray, weight: np.ndarray, n_classes: int) -> Scaling:
+    """The a and b of least log-loss on some rows.
+
+    As Platt proposed, targets are a little less than certain (as if one more row of each class had been seen), so that
+    rows that can be separated give no infinite a.
+
+    Parameters
+    ----------
+    margins : (n, 1) or (n, K) array
+    codes, weight : (n,) arrays
+    n_classes : int
+
+    Examples
+    --------
+    >>> scaling = fitted(np.array([[-1.0], [-2.0], [1.0], [2.0]]), np.array([0, 0, 1, 1]), np.ones(4), 2)
+    >>> log_odds(scaling, np.array([[2.0]])).round(1)[:, 1]
+    array([2.])
+    """
+    from scipy.optimize import minimize
+
+    numbers = of_classes(margins)
+    n_classes = max(n_classes, 2)
+    share = weight.sum() / (weight.sum() + n_classes)
+    wanted = (share * np.eye(n_classes)[codes.astype(np.int64)] + (1.0 - share) / n_classes) * weight[:, None]
+    size = np.abs(numbers).mean() or 1.0
+
+    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
+        scores = numbers / size * parameters[:n_classes] + parameters[n_classes:]
+        logs = scores - scores.max(axis=1, keepdims=True)
+        logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
+        slopes = np.exp(logs) * weight[:, None] - wanted
+        gradient = np.concatenate([(slopes * numbers / size).sum(axis=0), slopes.sum(axis=0)])
+        return -float((wanted * logs).sum()), gradient
+
+    with threads.one_for_products():
+        found = minimize(loss, np.repeat([1.0, 0.0], n_classes), jac=True, method="L-BFGS-B").x
+    return Scaling(found[:n_classes] / size, found[n_classes:])
+
+
+@generic
+def grown(calibration: Any, n_classes: int) -> Any:
+    """The same for more classes, whose log-odds are 0 at first; those of the others do not move."""
+    raise TypeError(f"{type(calibration).__name__} is no calibration")
+
+
+@grown.register(Scaling)
+def grown_scaling(calibration, n_classes):
+    new = max(n_classes - calibration.n_classes, 0)
+    return Scaling(*(np.pad(array, (0, new)) for array in calibration))
+
+
+@grown.register(Calibration)
+def grown_calibration(calibration, n_classes):
+    new = max(n_classes - calibration.n_classes, 0)
+    view, n_features = calibration.view, 2 * (calibration.n_classes + new) + 1
+    columns = {name: np.pad(array, (0, new)) for name, array in view._asdict().items() if array.ndim}
+    view = view._replace(**columns)
+    return Calibration(view, with_room(calibration.learner, n_features, 1))
+
+
+@generic
+def learn(calibration: Any, margins: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Learn rows in order; a scaling stays as it is.
+
+    Parameters
+    ----------
+    calibration : Calibration
+    margins : (n, 1) or (n, K) array
+        Predicted before the rows were learned.
+    codes : (n,) array
+        The class of each row.
+    weight : (n,) array
+        Sample weights; rows of weight 0 are not learned.
+
+    Returns
+    -------
+    (n, K) array
+        The logarithms of what is proportional to the probabilities, as they were before each row was learned.
+    """
+    raise TypeError(f"{type(calibration).__name__} is no calibration")
+
+
+@learn.register(Scaling)
+def learn_scaling(calibration, margins, codes, weight):
+    return log_odds_scaling(calibration, margins)
+
+
+@learn.register(Calibration)
+def learn_calibration(calibration, margins, codes, weight):
+    codes = np.asarray(codes, np.float64)
+    predicted = np.empty((len(codes), calibration.n_classes))
+    for piece in _pieces(calibration, len(margins)):
+        rows = _rows(calibration, margins[piece], weight[piece])
+        passes.learn_apart(calibration.learner, LOG_LOSS, rows, codes[piece], weight[piece], predicted[piece])
+    return predicted
+
+
+def log_odds(calibration: Any, margins: np.ndarray) -> np.ndarray:
+    """Logarithms (n, K) of what is proportional to the probabilities; -inf where the margin is.
+
+    Parameters
+    ----------
+    calibration : Calibration, Scaling or None
+        None where margins are log-odds themselves.
+    margins : (n, 1) or (n, K) array
+    """
+    return of_classes(margins) if calibration is None else _log_odds(calibration, margins)
+
+
+def probabilities(log_odds: np.ndarray) -> np.ndarray:
+    """Class probabilities (n, K) of their log-odds."""
+    odds = np.exp(log_odds - log_odds.max(axis=1, keepdims=True))
+    return odds / odds.sum(axis=1, keepdims=True)
+
+
+@generic
+def _log_odds(calibration: Any, margins: np.ndarray) -> np.ndarray:
+    raise TypeError(f"{type(calibration).__name__} is no calibration")
+
+
+@_log_odds.register(Scaling)
+def log_odds_scaling(calibration, margins):
+    numbers = of_classes(margins)
+    known = np.isfinite(numbers)
+    return np.where(known, np.where(known, numbers, 0.0) * calibration.slopes + calibration.offsets, -np.inf)
+
+
+@_log_odds.register(Calibration)
+def log_odds_calibration(calibration, margins):
+    n_features = len(calibration.learner.features)
+    weights, units = np.empty((n_features, 1)), np.empty(n_features)
+    passes.read(calibration.learner, weights, units)
+    scores = np.empty((len(margins) * calibration.n_classes, 1))
+    for piece in _pieces(calibration, len(margins)):
+        rows = _rows(calibration, margins[piece], np.zeros(len(margins[piece])))
+        first = piece.start * calibration.n_classes
+        passes.score(weights, units, rows, scores[first : first + n_rows(rows)])
+    return np.where(np.isneginf(of_classes(margins)), -np.inf, scores.reshape(-1, calibration.n_classes))
+
+
+def _pieces(calibration: Calibration, n: int) -> Iterator[slice]:
+    """Cut rows so that what is made of them is never much at a time."""
+    step = max(MOST_PAIRS // calibration.n_classes, 1)
+    return (slice(start, start + step) for start in range(0, n, step))
+
+
+def of_classes(margins: np.ndarray) -> np.ndarray:
+    """A margin for each class: the one margin of two classes is that of class 1."""
+    return np.column_stack([np.zeros(len(margins)), margins]) if margins.shape[1] == 1 else margins
+
+
+def _rows(calibration: Calibration, margins: np.ndarray, learns: np.ndarray) -> Sparse:
+    """A row for each row and class: the margin as the view shows it, and 1."""
+    numbers = of_classes(margins)
+    numbers = read_only(np.where(np.isneginf(numbers), 0.0, numbers), np.float64)
+    n, n_classes = numbers.shape
+    seen, nothing = np.empty((n, n_classes)), np.empty(0)
+    none = read_only(np.zeros(n + 1), np.int64)
+    passes.look(calibration.view, learns, numbers, none, read_only(nothing, np.float64), seen, nothing)
+    pairs = np.stack([seen, np.ones_like(seen)], axis=-1)
+    features = np.tile(np.arange(1, 2 * n_classes + 1), n)
+    return sparse(np.arange(0, pairs.size + 1, 2), features, pairs.reshape(-1), intercept=False)

@@ -1,0 +1,175 @@
+"""Linear learners that learn together on features of a Gaussian kernel: kernel learners in memory that does not grow.
+
+A view is called ``fourier`` or ``nystroem``, after the features it shows, with the width relative to that of the
+median rule as a power of two: ``fourier+4`` is exp(-16 gamma_0 ||x - z||^2). Rows are steadied before. Centres, scales,
+gamma_0 and landmarks are settled on the first rows (:mod:`tunefree.model.warmup`): were they to move on, so would the
+features of every row, and what was learned of them would be of other features.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from tunefree.core import threads
+from tunefree.core.rows import n_rows, part, reach
+from tunefree.core.states import under
+from tunefree.kernel import fourier, kernels, nystroem
+from tunefree.kernel.fourier import Fourier
+from tunefree.kernel.kernels import Gaussian
+from tunefree.kernel.nystroem import Nystroem
+from tunefree.kernel.points import as_matrix, points
+from tunefree.model.members import Member, Setting
+from tunefree.model.warmup import Waiting, WaitingBank
+
+EXPONENTS = range(-6, 9)  # widths are these powers of two times gamma_0
+CHUNK = 512  # rows whose features are known at a time
+
+
+class FeatureBank(WaitingBank):
+    """Linear learners on one view of the rows as features of a kernel; a subclass for each kind of features.
+
+    Parameters
+    ----------
+    settings : list of Setting
+        Learners, one view for all.
+    objective : objective
+    n_outputs : int
+    average : bool
+        Whether the learners' weights are the averages of their iterates.
+    """
+
+    steadied = "steady"
+    n_features: int
+
+    def __init__(self, settings: list[Setting], objective: Any, n_outputs: int, average: bool) -> None:
+        members = [Member.create(own, average, 1 + self.n_features, n_outputs, objective) for own in settings]
+        super().__init__(members, n_outputs)
+        self.width = VIEWS[self.view_name][1]
+
+    @property
+    def settled(self) -> bool:
+        return self.gamma > 0.0
+
+    def _settle(self, first: Waiting, usable: np.ndarray, labels: np.ndarray) -> None:
+        rows = as_matrix(points(self._shown(first.X), Gaussian(1.0), np.float64))[usable]
+        self.gamma = kernels.median_gamma(rows, labels)
+        self._make(self._shown(first.X), usable)
+
+    def _make(self, X: Any, usable: np.ndarray) -> None:
+        """Fix the features by rows as the view shows them, those that are usable."""
+        raise NotImplementedError
+
+    def _features(self, X: Any) -> Any:
+        """Features of rows as the view shows them."""
+        raise NotImplementedError
+
+    def learn_settled(
+        self,
+        X: Any,
+        y: np.ndarray,
+        weight: np.ndarray,
+        counted: np.ndarray,
+        predictions: np.ndarray,
+        busy: list[int],
+    ) -> None:
+        for start in range(0, len(y), CHUNK):
+            here = slice(start, min(start + CHUNK, len(y)))
+            features = self._features(self._shown(part(X, here.start, here.stop)))
+
+            def of_member(m: int, features: Any = features, here: slice = here) -> None:
+                self.functions[m].learn(features, y[here], weight[here], predictions[m, here])
+
+            threads.each(of_member, [(m,) for m in busy], here.stop - here.start)
+
+    def _predict(self, X: Any) -> np.ndarray:
+        if self._read is None:
+            self._read = [member.linear(1 + self.n_features, self.n_outputs) for member in self.functions]
+        predictions = np.empty((len(self.functions), n_rows(X), self.n_outputs))
+        for start in range(0, n_rows(X), CHUNK):
+            stop = min(start + CHUNK, n_rows(X))
+            features = self._features(self._shown(part(X, start, stop)))
+            for member, read, written in zip(self.functions, self._read, predictions, strict=True):
+                written[start:stop] = member.predict(features, read)
+        return predictions
+
+    def grow(self, objective: Any, before: int, n_outputs: int, n_classes: int) -> None:
+        super().grow(objective, before, n_outputs, n_classes)
+        if n_outputs > before:
+            for member in self.functions:
+                member.grow(member.room, n_outputs, first=1 if before == 1 else 0)
+                known = {"steepest": member.objective.steepest} if hasattr(member.objective, "steepest") else {}
+                member.objective = objective._replace(**known) if hasattr(objective, "steepest") else objective
+
+    def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        arrays, header = super().save_state(n_features)
+        header["members"] = []
+        for m, member in enumerate(self.functions):
+            own, own_header = member.save_state(1 + self.n_features)
+            arrays |= {f"{m}.{name}": array for name, array in own.items()}
+            header["members"].append(own_header)
+        return arrays, header
+
+    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        super().restore(arrays, header)
+        for m, (member, saved) in enumerate(zip(self.functions, header["members"], strict=True)):
+            member.restore(under(f"{m}.", arrays), saved)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> FeatureBank:
+        """A bank that learns apart from this one; states of linear learners have a layout of their own."""
+        made = copy.copy(self)
+        made.functions = [copy.copy(member) for member in self.functions]
+        for member in made.functions:
+            member.grow(member.room, self.n_outputs)
+        return made
+
+
+class FourierBank(FeatureBank):
+    """Random Fourier features; directions of features that are new come as they are met."""
+
+    n_features = 2 * fourier.N_FREQUENCIES
+
+    def __init__(self, settings: list[Setting], objective: Any, n_outputs: int, average: bool) -> None:
+        super().__init__(settings, objective, n_outputs, average)
+        self.directions = Fourier.create(1)
+
+    def _make(self, X: Any, usable: np.ndarray) -> None:
+        pass  # they do not depend on the rows
+
+    def _features(self, X: Any) -> Any:
+        self.directions = fourier.grown(self.directions, reach(X))
+        return fourier.features(fourier.angles(self.directions, X), self.gamma * self.width, X.constant)
+
+
+class NystroemBank(FeatureBank):
+    """Nyström's features; landmarks are among the first rows."""
+
+    n_features = nystroem.N_LANDMARKS
+
+    def __init__(self, settings: list[Setting], objective: Any, n_outputs: int, average: bool) -> None:
+        super().__init__(settings, objective, n_outputs, average)
+        self.landmarks: Any = None  # once it is settled
+
+    def _make(self, X: Any, usable: np.ndarray) -> None:
+        self.landmarks = Nystroem.create(X, reach(X), self.gamma * self.width, usable)
+
+    def _features(self, X: Any) -> Any:
+        return nystroem.features(self.landmarks, X, X.constant)
+
+    def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        arrays, header = super().save_state(n_features)
+        known = {} if self.landmarks is None else self.landmarks._asdict()
+        arrays |= {f"landmarks.{name}": np.asarray(value) for name, value in known.items()}
+        return arrays, header
+
+    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        super().restore(arrays, header)
+        known: dict[str, Any] = under("landmarks.", arrays)
+        if known:
+            self.landmarks = Nystroem(**{**known, "limit": int(known["limit"])})
+
+
+BANKS: dict[str, type[FeatureBank]] = {"fourier": FourierBank, "nystroem": NystroemBank}
+VIEWS = {f"{kind}{f'{j:+d}' if j else ''}": (kind, 2.0**j) for kind in BANKS for j in EXPONENTS}

@@ -1,0 +1,306 @@
+"""The pool: many learners on one pass, mixed so that the mixture is as good as the best of them.
+
+Vovk: Aggregating strategies (COLT 1990): predictions are averaged with shares proportional to exp(-rate * total loss).
+At rate 1 and log-loss this is Bayes' rule, and the mixture's total loss exceeds that of the best of N members by at
+most ln N. For other losses the rate falls as it must: de Rooij, van Erven, Grünwald, Koolen: Follow the leader if you
+can, hedge if you must (JMLR 2014), with the gap of the averaged prediction itself, which is smaller than that of a
+member drawn at random and vanishes once the rate is below the loss's own. Herbster, Warmuth: Tracking the best expert
+(1998): after round t a share 1 / (t + 1) of everything is dealt out anew, so that a member that becomes the best is
+the best soon. All of it together costs at most :func:`excess`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core import compiled
+from tunefree.core.generic import generic
+from tunefree.core.numbers import softplus
+from tunefree.losses import value
+from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll, Regression, suffer
+from tunefree.model.views import pace
+
+ROUNDING = 1e-12  # of a loss: smaller differences tell nobody apart, and set no rate
+TOO_MUCH = 1e300  # losses beyond are all the same
+LEAST = 1e-290  # probabilities below are computed by their logarithms
+
+
+class Mixture(NamedTuple):
+    """Shares of N members, and what mixing has cost so far."""
+
+    shares: np.ndarray  # (N,) of each member in the next prediction, in place
+    means: np.ndarray  # (N,) shares in a prediction of new rows: means over the stream, see views.pace, in place
+    rounds: np.ndarray  # () t, in place
+    rate: np.ndarray  # () of the exponential weights; infinite until members differ, in place
+    gaps: np.ndarray  # () sum of the losses of mixtures minus their mix losses, where positive, in place
+    dealt: np.ndarray  # () cost of dealing shares out anew, in place
+    lowest: np.ndarray  # () least target so far (regression), in place
+    highest: np.ndarray  # () greatest target so far (regression), in place
+    missed: np.ndarray  # () cost of ranges of targets that the next one was beyond (regression), in place
+    losses: np.ndarray  # (N,) total loss of each member, in place
+    follows: float  # 1 if all of the share is the leader's, the member with the least total loss; else 0
+
+    @classmethod
+    def create(cls, n_members: int, mixable: float, follows: bool = False) -> Mixture:
+        """Equal shares; ``mixable``, the rate to begin with, is 1 for log-loss, infinite where no good one is known."""
+        losses, follows_leader = np.zeros(n_members), float(follows)
+        equal = np.full(n_members, 1.0 / n_members)
+        rounds, gaps, dealt, missed, rate = *(np.zeros(()) for _ in range(4)), np.array(mixable)
+        lowest, highest = np.array(math.inf), np.array(-math.inf)
+        return cls(equal, equal.copy(), rounds, rate, gaps, dealt, lowest, highest, missed, losses, follows_leader)
+
+
+def excess(mixture: Mixture, members: int) -> float:
+    """By how much the total loss of the mixture exceeds that of its best member, at most.
+
+    For log-loss with sample weights up to 1 it is ln N + ln (T + 1), T the rounds: the price of not knowing the best
+    member and that of a share for newcomers. Else it is known only after the pass: the gaps between mixtures and their
+    mix losses, both prices over the rate that was reached, and what targets beyond the range of earlier ones cost.
+    Following the leader has no such bound.
+
+    Parameters
+    ----------
+    mixture : Mixture
+    members : int
+        With how many it began.
+    """
+    if mixture.follows > 0.0:
+        return math.inf
+    if mixture.rate[()] == math.inf:
+        return float(mixture.missed[()])
+    return float(mixture.missed[()] + mixture.gaps[()] + math.log(members) / mixture.rate[()] + mixture.dealt[()])
+
+
+def without(mixture: Mixture, stays: np.ndarray) -> Mixture:
+    """The mixture of the members that stay; the others sleep from here on.
+
+    Towards those that stay the bound holds as before: their shares only grow. Towards one that was let go it holds for
+    the rounds before.
+    """
+    shares, means = mixture.shares[stays], mixture.means[stays]
+    return mixture._replace(shares=shares / shares.sum(), means=means / means.sum(), losses=mixture.losses[stays])
+
+
+@generic
+def blend(objective: Any, shares: np.ndarray, predictions: np.ndarray, blended: np.ndarray) -> None:
+    """Write the prediction (K,) of a mixture of predictions (N, K)."""
+    raise TypeError(f"{type(objective).__name__} is not an objective")
+
+
+@blend.register(Binary)
+def blend_binary(objective, shares, predictions, blended):
+    """The log-odds of the mean probability."""
+    yes, no = 0.0, 0.0
+    for m in range(len(shares)):
+        margin = predictions[m, 0]
+        odds = math.exp(-abs(margin))
+        less, more = shares[m] * odds / (1.0 + odds), shares[m] / (1.0 + odds)
+        yes += more if margin > 0.0 else less
+        no += less if margin > 0.0 else more
+    blended[0] = math.log(yes / no) if min(yes, no) > LEAST else far_log_odds(shares, predictions)
+
+
+@compiled.inline
+def far_log_odds(shares, predictions):
+    """The log-odds of a mean probability so near 0 or 1 that one of them would underflow."""
+    least_yes, least_no = math.inf, math.inf
+    for m in range(len(shares)):
+        if shares[m] > 0.0:
+            least_yes = min(least_yes, softplus(-predictions[m, 0]))
+            least_no = min(least_no, softplus(predictions[m, 0]))
+    yes, no = 0.0, 0.0
+    for m in range(len(shares)):
+        if shares[m] > 0.0:
+            yes += shares[m] * math.exp(least_yes - softplus(-predictions[m, 0]))
+            no += shares[m] * math.exp(least_no - softplus(predictions[m, 0]))
+    return (math.log(yes) - least_yes) - (math.log(no) - least_no)
+
+
+@blend.register(Multinomial)
+def blend_multinomial(objective, shares, predictions, blended):
+    """The logarithms of the mean probabilities."""
+    totals = np.empty(len(shares))
+    for m in range(len(shares)):
+        peak = np.max(predictions[m])
+        total = 0.0
+        for k in range(len(blended)):
+            total += math.exp(predictions[m, k] - peak)
+        totals[m] = peak + math.log(total)
+    for k in range(len(blended)):
+        greatest = -math.inf
+        for m in range(len(shares)):
+            if shares[m] > 0.0:
+                greatest = max(greatest, predictions[m, k] - totals[m])
+        total = 0.0
+        for m in range(len(shares)):
+            if shares[m] > 0.0:
+                total += shares[m] * math.exp(predictions[m, k] - totals[m] - greatest)
+        blended[k] = greatest + math.log(total)
+
+
+for mean_kind in (OneAgainstAll, Regression):
+
+    @blend.register(mean_kind)
+    def blend_mean(objective, shares, predictions, blended):
+        """The mean, which is no worse than the mean of the losses: they are convex."""
+        for k in range(len(blended)):
+            blended[k] = 0.0
+            for m in range(len(shares)):
+                blended[k] += shares[m] * predictions[m, k]
+
+
+@generic
+def confine(objective: Any, mixture: Mixture, predictions: np.ndarray) -> None:
+    """Move predictions (N, K) into the range of the targets so far, where targets have one."""
+    raise TypeError(f"{type(objective).__name__} is not an objective")
+
+
+@generic
+def widen(objective: Any, mixture: Mixture, y: float, weight: float) -> None:
+    """Let the range of targets include one more."""
+    raise TypeError(f"{type(objective).__name__} is not an objective")
+
+
+for kind in (Binary, Multinomial, OneAgainstAll):
+
+    @confine.register(kind)
+    def confine_nothing(objective, mixture, predictions):
+        pass
+
+    @widen.register(kind)
+    def widen_nothing(objective, mixture, y, weight):
+        pass
+
+
+@confine.register(Regression)
+def confine_numbers(objective, mixture, predictions):
+    if mixture.lowest[()] <= mixture.highest[()]:
+        for m in range(len(predictions)):
+            predictions[m, 0] = min(max(predictions[m, 0], mixture.lowest[()]), mixture.highest[()])
+
+
+@widen.register(Regression)
+def widen_numbers(objective, mixture, y, weight):
+    if mixture.lowest[()] <= mixture.highest[()]:  # a prediction was moved away from the target to this end at most
+        end = min(max(y, mixture.lowest[()]), mixture.highest[()])
+        if end != y:
+            mixture.missed[()] += min(weight * value(objective.loss, y, end), TOO_MUCH)
+    mixture.lowest[()] = min(mixture.lowest[()], y)
+    mixture.highest[()] = max(mixture.highest[()], y)
+
+
+@compiled.inline
+def judge(mixture, losses, loss):
+    """Let shares follow the members' losses (N,) in the round in which the mixture suffered ``loss``."""
+    mixture.rounds[()] += 1.0
+    best, worst = math.inf, 0.0
+    for m in range(len(losses)):
+        losses[m] = min(losses[m], TOO_MUCH)
+        best, worst = min(best, losses[m]), max(worst, losses[m])
+        mixture.losses[m] = min(mixture.losses[m] + losses[m], TOO_MUCH)
+    if mixture.follows > 0.0:
+        follow(mixture)
+        return
+    if mixture.rate[()] == math.inf and worst - best > ROUNDING * worst:
+        mixture.rate[()] = min(math.log(len(losses)) / (worst - best), TOO_MUCH)
+    if mixture.rate[()] < math.inf:
+        reward(mixture, losses, loss, best)
+        deal(mixture)
+        slow(mixture)
+    weight = pace(mixture.rounds[()])
+    for m in range(len(losses)):
+        mixture.means[m] += weight * (mixture.shares[m] - mixture.means[m])
+
+
+@compiled.inline
+def follow(mixture):
+    """Give the member with the least total loss, the first of several, all of the share."""
+    leader = np.argmin(mixture.losses)
+    for m in range(len(mixture.shares)):
+        mixture.shares[m] = mixture.means[m] = 1.0 if m == leader else 0.0
+
+
+@compiled.inline
+def reward(mixture, losses, loss, best):
+    """Bayes' rule at the present rate, and the gap between the loss and the mix loss."""
+    rate, total = mixture.rate[()], 0.0
+    for m in range(len(losses)):
+        mixture.shares[m] *= math.exp(-rate * (losses[m] - best))
+        total += mixture.shares[m]
+    for m in range(len(losses)):
+        mixture.shares[m] /= total
+    mix_loss = best - math.log(total) / rate
+    mixture.gaps[()] += max(min(loss, TOO_MUCH) - mix_loss, 0.0)
+
+
+@compiled.inline
+def deal(mixture):
+    """Deal a share 1 / (t + 1) out anew."""
+    share = 1.0 / (mixture.rounds[()] + 1.0)
+    for m in range(len(mixture.shares)):
+        mixture.shares[m] = (1.0 - share) * mixture.shares[m] + share / len(mixture.shares)
+    mixture.dealt[()] -= math.log1p(-share) / mixture.rate[()]
+
+
+@compiled.inline
+def slow(mixture):
+    """Lower the rate as the gaps grow, and what was learned at the higher rate with it."""
+    if mixture.gaps[()] > 0.0:
+        rate = min(mixture.rate[()], max(math.log(len(mixture.shares)) / mixture.gaps[()], 1e-300))
+        power, total = rate / mixture.rate[()], 0.0
+        if power < 1.0:
+            for m in range(len(mixture.shares)):
+                mixture.shares[m] **= power
+                total += mixture.shares[m]
+            for m in range(len(mixture.shares)):
+                mixture.shares[m] /= total
+            mixture.rate[()] = rate
+
+
+@compiled.inline
+def asleep(predictions):
+    """How many members predict nothing: what they wrote is not a number."""
+    count = 0
+    for m in range(len(predictions)):
+        count += 1 if math.isnan(predictions[m, 0]) else 0
+    return count
+
+
+@compiled.inline
+def unite(objective, mixture, shares, predictions, blended):
+    """Write the prediction of the mixture; who is asleep predicts what the others do together, and so neither gains
+    nor loses (Freund, Schapire, Singer, Warmuth: Using and combining predictors that specialize, STOC 1997)."""
+    sleeping = asleep(predictions)
+    if sleeping == 0:
+        confine(objective, mixture, predictions)
+        blend(objective, shares, predictions, blended)
+        return
+    awake, total = np.zeros(len(shares)), 0.0
+    for m in range(len(shares)):
+        if math.isnan(predictions[m, 0]):
+            predictions[m] = 0.0
+        else:
+            awake[m] = shares[m]
+            total += shares[m]
+    confine(objective, mixture, predictions)
+    for m in range(len(shares)):
+        awake[m] = awake[m] / total if total > 0.0 else 1.0 / len(shares)
+    blend(objective, awake, predictions, blended)
+    for m in range(len(shares)):
+        if awake[m] == 0.0:
+            predictions[m] = blended
+    confine(objective, mixture, predictions)  # what is blended of members that all are at one end may be beyond it
+
+
+@compiled.inline
+def mix_row(mixture, objective, y, weight, predictions, losses, blended):
+    """Predict a row from members' predictions (N, K), then judge them by its target."""
+    unite(objective, mixture, mixture.shares, predictions, blended)
+    if weight > 0.0:
+        widen(objective, mixture, y, weight)
+        for m in range(len(losses)):
+            losses[m] = weight * suffer(objective, y, predictions[m])
+        judge(mixture, losses, weight * suffer(objective, y, blended))

@@ -1,0 +1,106 @@
+"""The only compiled entry points: view rows, learn from them, mix members, read weights, predict, gather evidence."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tunefree.core import compiled
+from tunefree.core.numbers import bounded
+from tunefree.core.rows import entry, n_rows, row, size
+from tunefree.learners.contract import coordinate, factor, magnitude, predict, update
+from tunefree.losses.objectives import differentiate, respond, scale, smoothness, suffer, true_slope
+from tunefree.model.mixture import mix_row, unite
+from tunefree.model.views import divisor, mean_size, meet, number
+from tunefree.theory.evidence import gather
+
+
+@compiled.entry
+def look(view, learns, numbers, pointers, entries, seen_numbers, seen_entries):
+    for i in range(len(numbers)):
+        of_row, seen = entries[pointers[i] : pointers[i + 1]], seen_entries[pointers[i] : pointers[i + 1]]
+        size_of_entries = mean_size(of_row)
+        if learns[i] > 0.0:
+            meet(view, numbers[i], size_of_entries)
+        for c in range(numbers.shape[1]):
+            seen_numbers[i, c] = number(view, c, numbers[i, c])
+        by = divisor(view, size_of_entries)
+        for e in range(len(of_row)):
+            seen[e] = of_row[e] / by
+
+
+@compiled.entry
+def learn(state, objective, X, y, weight, predictions):
+    gradient, curvature = np.empty(predictions.shape[1]), np.empty(predictions.shape[1])
+    for i in range(n_rows(X)):
+        x, margins = row(X, i), predictions[i]
+        predict(state, x, scale(objective, weight[i]), margins)
+        before = objective
+        if weight[i] > 0.0:
+            objective = differentiate(objective, y[i], weight[i], margins, gradient, curvature)
+            update(state, x, gradient, curvature)
+        respond(before, margins)
+    return objective
+
+
+@compiled.entry
+def learn_apart(state, objective, X, y, weight, margins):
+    """Learn margins of which each has a row, and features, of its own: X holds K rows for each target."""
+    n_margins = margins.shape[1]
+    gradient, curvature = np.empty(n_margins), np.empty(n_margins)
+    for i in range(len(y)):
+        for k in range(n_margins):
+            predict(state, row(X, i * n_margins + k), scale(objective, weight[i]), margins[i, k : k + 1])
+        if weight[i] > 0.0:
+            objective = differentiate(objective, y[i], weight[i], margins[i], gradient, curvature)
+            for k in range(n_margins):
+                update(state, row(X, i * n_margins + k), gradient[k : k + 1], curvature[k : k + 1])
+    return objective
+
+
+@compiled.entry
+def mix(mixture, objective, y, weight, predictions, blended):
+    losses = np.empty(len(predictions))
+    for i in range(len(y)):
+        mix_row(mixture, objective, y[i], weight[i], predictions[:, i], losses, blended[i])
+
+
+@compiled.entry
+def combine(mixture, objective, predictions, blended):
+    for i in range(len(blended)):
+        unite(objective, mixture, mixture.means, predictions[:, i], blended[i])
+
+
+@compiled.entry
+def read(state, weights, units):
+    for j in range(weights.shape[0]):
+        units[j] = magnitude(state, j)
+        for k in range(weights.shape[1]):
+            weights[j, k] = bounded(coordinate(state, j, k) * factor(state, k)) if units[j] > 0.0 else 0.0
+
+
+@compiled.entry
+def score(weights, units, X, margins):
+    for i in range(n_rows(X)):
+        x = row(X, i)
+        margins[i] = 0.0
+        for e in range(size(x)):
+            j, x_j = entry(x, e)
+            if x_j != 0.0 and units[j] > 0.0:
+                ratio = bounded(x_j / units[j])
+                for k in range(margins.shape[1]):
+                    margins[i, k] += weights[j, k] * ratio
+
+
+@compiled.entry
+def measure(objective, y, predictions, losses):
+    for i in range(len(y)):
+        losses[i] = suffer(objective, y[i], predictions[i])
+
+
+@compiled.entry
+def witness(evidence, objective, X, y, weight, predictions, losses):
+    slopes, bend = np.empty(predictions.shape[1]), 0.5 / smoothness(objective)
+    for i in range(n_rows(X)):
+        if weight[i] > 0.0:
+            true_slope(objective, y[i], predictions[i], slopes)
+            gather(evidence, row(X, i), weight[i], slopes, bend, predictions[i], losses[i])

@@ -1,0 +1,132 @@
+"""Who learns in a model: one learner, the pool, kernels of every width, or all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tunefree.core.errors import ModelError
+from tunefree.kernel import kernels
+from tunefree.kernel import learners as kernel
+from tunefree.learners import ALL
+from tunefree.losses import loss_of
+from tunefree.model import views
+from tunefree.model.feature_bank import BANKS, VIEWS
+from tunefree.model.kernel_bank import Bank, Choice
+from tunefree.model.members import Setting
+from tunefree.model.warmup import WaitingBank
+
+# Chosen on real data: each leads or is missed somewhere (docs/design.md tells where).
+MEMBERS: tuple[Setting, ...] = (
+    Setting("newton", {"variance": 1.0}, "steady"),
+    Setting("scinol2", {"epsilon": 1.0}, "steady"),
+    Setting("scinol2", {"epsilon": 0.1}, "steady"),
+    Setting("adagrad", {"eta": 0.02}, "steady"),
+    Setting("adagrad", {"eta": 0.1}, "steady"),
+    Setting("adagrad", {"eta": 0.5}, "steady"),
+    Setting("nag", {"eta": 0.5}, "steady"),
+    Setting("nag", {"eta": 2.0}, "steady"),
+    Setting("nag", {"eta": 10.0}, "steady"),
+    Setting("cocob", {"alpha": 100.0}, "raw"),
+    Setting("nag", {"eta": 10.0}, "raw"),
+    Setting("scinol2", {"epsilon": 1.0}, "raw"),
+)
+POOLS = ("pool", "kernel-pool")
+WIDTHS = tuple(2.0**exponent for exponent in range(-2, 7))  # times the median rule's gamma
+KERNEL_VIEWS = ("steady", "level")
+CHOOSING = "kernel-regularized-sgd"  # of several, the one with the least progressive loss predicts alone
+PENALTIES = (0.1, 0.01, 0.001, 0.0001)  # lambda in the experiments of Nitanda, Suzuki 2019
+
+
+def is_kernel(learner: str) -> bool:
+    """Whether a learner of this name lives in a kernel's space."""
+    return learner in kernel.ALL
+
+
+def usual_view(learner: str) -> str:
+    """How a learner is shown numbers where nothing else is asked for: kernels compare features by their size."""
+    return "steady" if is_kernel(learner) else "raw"
+
+
+def waits(setting: Setting) -> bool:
+    """Whether a member learns in a bank, with those of its view, once a kernel is settled."""
+    return is_kernel(setting.learner) or setting.view in VIEWS
+
+
+def banks_of(
+    settings: list[Setting],
+    choice: Choice,
+    objective: Callable[[Setting], Any],
+    outputs: tuple[int, int | None],
+    average: bool,
+    is_mixed: bool,
+) -> list[WaitingBank]:
+    """The banks of some members that wait.
+
+    Parameters
+    ----------
+    settings : list of Setting
+    choice : Choice
+    objective : function
+        Of a member.
+    outputs : (int, int or None)
+        How many outputs; of how many classes kernel learners find the log-odds, or None.
+    average, is_mixed : bool
+        Whether predictions are those of averages; kernel learners in a mixture always average.
+    """
+    made: list[WaitingBank] = []
+    for of_kernels, view in dict.fromkeys((is_kernel(setting.learner), setting.view) for setting in settings):
+        own = [s for s in settings if (is_kernel(s.learner), s.view) == (of_kernels, view)]
+        if of_kernels:
+            made.append(Bank(own, choice, objective(own[0]), *outputs, average or is_mixed))
+        else:
+            made.append(BANKS[VIEWS[view][0]](own, objective(own[0]), outputs[0], average))
+    return made
+
+
+def roster_of(learner: str, settings: dict[str, float], view: str, named: Any = "rbf") -> list[Setting]:
+    """The members that a choice of learner, and of a kernel, stands for.
+
+    Examples
+    --------
+    >>> len(roster_of("pool", {}, "raw")), len(roster_of("kernel-pool", {}, "raw"))
+    (12, 30)
+    """
+    if learner == "pool":
+        return list(MEMBERS)
+    if learner == "kernel-pool":
+        of_kernels = [ladder("kernel-pistol", {"growth": 1.0}, seen, named) for seen in KERNEL_VIEWS]
+        return [*MEMBERS, *(setting for settings in of_kernels for setting in settings)]
+    found = [Setting(learner, settings, view)]
+    if learner == CHOOSING and "penalty" not in settings:
+        found = [Setting(learner, {**settings, "penalty": penalty}, view) for penalty in PENALTIES]
+    if is_kernel(learner) and "width" not in settings:
+        found = [at_width for own in found for at_width in ladder(learner, own.settings, view, named)]
+    return found
+
+
+def ladder(learner: str, settings: dict[str, float], view: str, named: Any) -> list[Setting]:
+    """A kernel learner at every width that the kernel has."""
+    widths = WIDTHS if kernels.is_ladder(kernels.kernel_of(named, 1.0)) else (1.0,)
+    return [Setting(learner, {**settings, "width": width}, view) for width in widths]
+
+
+def check_choice(task: str, learner: str, loss: str | None, average: bool, settings: Any, view: str) -> None:
+    """Whether these go together."""
+    loss_of(task, loss)
+    known = [*POOLS, *ALL, *kernel.ALL]
+    if learner not in known:
+        raise ModelError(f"unknown learner {learner!r}; choose one of {', '.join(known)}")
+    if view not in ("raw", *views.ALL, *VIEWS):
+        raise ModelError(f"unknown view {view!r}; choose one of {', '.join(('raw', *views.ALL, *VIEWS))}")
+    if view in VIEWS and is_kernel(learner):
+        raise ModelError(f"{learner} has a kernel of its own; the view {view} is for a linear learner")
+    if view in VIEWS and learner == "newton":
+        raise ModelError(f"newton cannot afford as many features as {view} has; name another learner for it")
+    if learner in POOLS:
+        if task == "classification" and (loss or "logistic") != "logistic":
+            raise ModelError(f"the pool learns probabilities, with the logistic loss; name a learner for {loss}")
+        if average or settings or view != "raw":
+            raise ModelError("the pool chooses settings, views and averages by itself; name a learner to choose them")
+    if learner in ("perceptron", "kernel-perceptron") and task == "regression":
+        raise ModelError("the perceptron learns classes only; name another learner for regression")

@@ -1,0 +1,138 @@
+"""What is learned from and what is counted: losses by their names, labels, sums over a stream, predictions judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core.errors import DataError
+from tunefree.losses.objectives import chosen
+from tunefree.model import calibration
+from tunefree.model.members import measured
+
+MANY_CLASSES = 1000
+
+
+class Labels(NamedTuple):
+    """The labels of some rows: distinct values, and which of them each row has."""
+
+    values: list[Any]
+    codes: np.ndarray  # (n,) int64
+
+    @classmethod
+    def of(cls, y: Any) -> Labels:
+        """From an array of labels."""
+        values, codes = np.unique(np.asarray(y), return_inverse=True)
+        return cls(values.tolist(), codes.reshape(-1).astype(np.int64))
+
+
+@dataclass
+class Tally:
+    """Sums over the rows of a stream, each predicted before it was learned."""
+
+    rows: int = 0
+    weight: float = 0.0  # sum of sample weights
+    loss: float = 0.0  # weighted sum of losses
+    errors: float = 0.0  # weighted sum of wrong classes, or of absolute errors in regression
+
+    def add(self, weight: np.ndarray, suffered: np.ndarray, errors: np.ndarray) -> None:
+        """Add a batch; sums run row by row, so that they do not depend on where batches are cut."""
+        self.rows += len(weight)
+        self.weight = _running(self.weight, weight)
+        with np.errstate(over="ignore"):
+            self.loss = _running(self.loss, weight * suffered)
+            self.errors = _running(self.errors, weight * errors)
+
+    def mean_loss(self) -> float:
+        return self.loss / self.weight if self.weight > 0 else 0.0
+
+    def mean_error(self) -> float:
+        return self.errors / self.weight if self.weight > 0 else 0.0
+
+
+def _running(start: float, terms: np.ndarray) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.minimum(np.cumsum(np.concatenate([[start], terms]))[-1], 1e308))
+
+
+class Judged:
+    """What predicts classes or numbers, and how good that is where the true ones are known.
+
+    A class of this kind has ``task``, ``classes`` (labels in the order of the outputs), ``objective`` (from predictions
+    to losses) and :meth:`log_odds`.
+    """
+
+    task: str
+    classes: list[Any]
+
+    @property
+    def objective(self) -> Any:
+        """From predictions to losses."""
+        raise NotImplementedError
+
+    def log_odds(self, margins: np.ndarray) -> np.ndarray:
+        """Logarithms (n, classes) of what is proportional to the probabilities."""
+        raise NotImplementedError
+
+    @property
+    def n_outputs(self) -> int:
+        """Margins of a row: one for regression and up to two classes, else one a class."""
+        return len(self.classes) if self.task == "classification" and len(self.classes) > 2 else 1
+
+    def codes(self, y: Labels) -> tuple[np.ndarray, list[tuple[int, Any]]]:
+        """The class of each row, and (first row, label) of each class that is new, in order."""
+        known = {label: k for k, label in enumerate(self.classes)}
+        new = sorted((int(np.argmax(y.codes == i)), i) for i, label in enumerate(y.values) if label not in known)
+        known |= {y.values[i]: len(self.classes) + k for k, (_, i) in enumerate(new)}
+        numbers = np.array([known[label] for label in y.values], np.int64)
+        return numbers[y.codes], [(first, y.values[i]) for first, i in new]
+
+    def check_room_for_a_class(self) -> None:
+        """Whether there may be one more class.
+
+        Raises
+        ------
+        DataError
+        """
+        if len(self.classes) >= MANY_CLASSES:
+            raise DataError(
+                f"the target has more than {MANY_CLASSES} different values",
+                remedy="if it is a number, pass --task regression; else group rare classes",
+            )
+
+    def targets(self, y: Any) -> np.ndarray:
+        """Labels that are all known, or numbers, as the objective takes them."""
+        return np.asarray(y, np.float64) if self.task == "regression" else self.targets_of(self.codes(y)[0])
+
+    def targets_of(self, codes: np.ndarray) -> np.ndarray:
+        """Classes as the objective takes them: -1 and +1 for one output."""
+        return np.where(codes == 1, 1.0, -1.0) if self.n_outputs == 1 else codes.astype(np.float64)
+
+    def errors(self, y: Any, predictions: np.ndarray) -> np.ndarray:
+        """1 where a predicted class is wrong, else 0; in regression the absolute error."""
+        if self.task == "regression":
+            return np.abs(np.clip(np.asarray(y, np.float64) - predictions[:, 0], -1e308, 1e308))
+        return (self.codes(y)[0] != chosen(predictions)).astype(np.float64)
+
+    def losses(self, y: Any, predictions: np.ndarray) -> np.ndarray:
+        """The loss of each prediction; NaN for a label that was never seen in training."""
+        if self.task == "regression":
+            return measured(self.objective, np.asarray(y, np.float64), predictions)
+        codes, known = self._known(y)
+        return np.where(known, measured(self.objective, self.targets_of(codes), predictions), np.nan)
+
+    def log_losses(self, y: Labels, margins: np.ndarray) -> np.ndarray:
+        """Minus the logarithm of the probability of each class; NaN for a label that was never seen in training."""
+        codes, known = self._known(y)
+        return np.where(known, measured(calibration.LOG_LOSS, codes.astype(np.float64), self.log_odds(margins)), np.nan)
+
+    def probabilities(self, margins: np.ndarray) -> np.ndarray:
+        """Class probabilities (n, classes) of margins."""
+        return calibration.probabilities(self.log_odds(margins))
+
+    def _known(self, y: Labels) -> tuple[np.ndarray, np.ndarray]:
+        """The class of each row, and whether it has one; 0 for one that has not."""
+        codes, _ = self.codes(y)
+        return np.where(codes < len(self.classes), codes, 0), codes < len(self.classes)

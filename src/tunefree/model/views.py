@@ -1,0 +1,194 @@
+"""How a learner sees rows: as they are, centred, or steadied against any single row.
+
+A view turns a block into a block of the same kind. Numbers in dense columns are changed one by one, the entries of a
+sparse row all by one divisor, one-hot codes never. What a view knows it learned from the rows themselves, each before
+it is predicted; it never sees a target.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core import compiled
+from tunefree.core.errors import ModelError
+from tunefree.core.generic import generic
+from tunefree.core.numbers import clip, finite
+
+WIDEST = 8.0  # a steadied number is at most this many times the typical distance from the centre
+WIDEST_LEVEL = 64.0  # of a number in the unit that all columns share
+HASTE = 3.0  # round t moves what is typical by HASTE / (t + HASTE - 1): the influence of one row fades like 1 / t^3
+
+
+class Centred(NamedTuple):
+    """Dense numbers minus the running mean of their column."""
+
+    centres: np.ndarray  # (p,) mean of each dense column, in place
+    rounds: np.ndarray  # () rows learned, in place
+
+    @classmethod
+    def create(cls, n_columns: int) -> Centred:
+        """A view that has seen nothing of ``n_columns`` dense columns."""
+        return cls(np.zeros(n_columns), np.zeros(()))
+
+
+class Steady(NamedTuple):
+    """Dense numbers minus a running centre, in units of the typical distance from it, cut at WIDEST of them; the
+    entries of a sparse row in units of the size typical of entries, shrunk together where they are WIDEST times that.
+
+    Centre and typical distance are themselves running means of what was cut so, with weights that grow like the square
+    of time. A row a million times too large moves them little, and is forgotten soon if it is the first.
+    """
+
+    centres: np.ndarray  # (p,) in place
+    distances: np.ndarray  # (p,) typical distance of the non-zeros of a column from its centre, in place
+    counts: np.ndarray  # (p,) non-zeros learned of a column, in place
+    size: np.ndarray  # () typical size of the entries of a sparse row, in place
+    rounds: np.ndarray  # () rows learned, in place
+    filled: np.ndarray  # () rows learned that had sparse entries, in place
+
+    @classmethod
+    def create(cls, n_columns: int) -> Steady:
+        """A view that has seen nothing of ``n_columns`` dense columns."""
+        columns = np.zeros(n_columns), np.zeros(n_columns), np.zeros(n_columns)
+        return cls(*columns, np.zeros(()), np.zeros(()), np.zeros(()))
+
+
+class Level(NamedTuple):
+    """Like steady, but all dense columns are in one unit, the root mean square of their typical distances: for columns
+    that are measured alike, such as pixels, of which those that vary little tell little."""
+
+    steady: Steady
+    unit: np.ndarray  # () in place
+
+    @classmethod
+    def create(cls, n_columns: int) -> Level:
+        """A view that has seen nothing of ``n_columns`` dense columns."""
+        return cls(Steady.create(n_columns), np.zeros(()))
+
+    @property
+    def centres(self) -> np.ndarray:
+        """(p,) of the dense columns."""
+        return self.steady.centres
+
+
+ALL: dict[str, Any] = {"centred": Centred, "steady": Steady, "level": Level}
+
+
+def check_width(view: Any, n_columns: int) -> None:
+    """Whether rows of so many dense columns are of the kind that the view has seen; compiled code does not ask."""
+    if len(view.centres) != n_columns:
+        raise ModelError(f"rows of {n_columns} dense columns, where the model has learned {len(view.centres)}")
+
+
+@generic
+def meet(view: Any, numbers: np.ndarray, size: float) -> None:
+    """Learn from the dense numbers (p,) of a row and the mean size of its sparse entries, 0 if it has none."""
+    raise TypeError(f"{type(view).__name__} is not a view")
+
+
+@generic
+def number(view: Any, column: int, value: float) -> float:
+    """What the view makes of a dense number."""
+    raise TypeError(f"{type(view).__name__} is not a view")
+
+
+@generic
+def divisor(view: Any, size: float) -> float:
+    """By what the view divides the sparse entries of a row, given their mean size."""
+    raise TypeError(f"{type(view).__name__} is not a view")
+
+
+@meet.register(Centred)
+def meet_centred(view, numbers, size):
+    view.rounds[()] += 1.0
+    for c in range(len(numbers)):
+        view.centres[c] += numbers[c] / view.rounds[()] - view.centres[c] / view.rounds[()]
+
+
+@number.register(Centred)
+def number_centred(view, column, value):
+    return finite(value - view.centres[column])
+
+
+@divisor.register(Centred)
+def divisor_centred(view, size):
+    return 1.0
+
+
+@compiled.inline
+def pace(rounds):
+    """By how much of its distance from the latest value a running mean moves."""
+    return HASTE / (rounds + HASTE - 1.0)
+
+
+@meet.register(Steady)
+def meet_steady(view, numbers, size):
+    view.rounds[()] += 1.0
+    rate = pace(view.rounds[()])
+    for c in range(len(numbers)):
+        typical, away = view.distances[c], numbers[c] - view.centres[c]
+        widest = WIDEST * typical if typical > 0.0 else abs(away)
+        view.centres[c] = finite(view.centres[c] + rate * clip(away, widest))
+        if numbers[c] != 0.0:  # a zero tells nothing of the size of what it stands among
+            view.counts[c] += 1.0
+            distance = abs(numbers[c]) if view.rounds[()] == 1.0 else abs(numbers[c] - view.centres[c])
+            view.distances[c] = approach(typical, finite(distance), pace(view.counts[c]))
+    if size > 0.0:
+        view.filled[()] += 1.0
+        view.size[()] = approach(view.size[()], size, pace(view.filled[()]))
+
+
+@compiled.inline
+def approach(typical, size, rate):
+    """A typical size after one more, which counts for at most WIDEST times what was typical."""
+    if typical == 0.0:
+        return size
+    return typical + rate * (min(size, WIDEST * typical) - typical)
+
+
+@compiled.inline
+def mean_size(entries):
+    """Mean absolute value of the sparse entries of a row, 0 if it has none."""
+    if len(entries) == 0:
+        return 0.0
+    total = 0.0
+    for e in range(len(entries)):
+        total += abs(entries[e])
+    return finite(total) / len(entries)
+
+
+@number.register(Steady)
+def number_steady(view, column, value):
+    typical = view.distances[column]
+    return clip((value - view.centres[column]) / typical, WIDEST) if typical > 0.0 else 0.0
+
+
+@divisor.register(Steady)
+def divisor_steady(view, size):
+    return max(view.size[()], size / WIDEST) if view.size[()] > 0.0 else 1.0
+
+
+@meet.register(Level)
+def meet_level(view, numbers, size):
+    meet(view.steady, numbers, size)
+    largest, total = 0.0, 0.0
+    for c in range(len(numbers)):
+        largest = max(largest, view.steady.distances[c])
+    for c in range(len(numbers)):
+        ratio = view.steady.distances[c] / largest if largest > 0.0 else 0.0
+        total += ratio * ratio
+    view.unit[()] = finite(largest * math.sqrt(total / len(numbers))) if len(numbers) > 0 else 0.0
+
+
+@number.register(Level)
+def number_level(view, column, value):
+    away = finite(value - view.steady.centres[column])
+    return clip(away / view.unit[()], WIDEST_LEVEL) if view.unit[()] > 0.0 else 0.0
+
+
+@divisor.register(Level)
+def divisor_level(view, size):
+    return divisor(view.steady, size)

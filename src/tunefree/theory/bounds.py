@@ -1,0 +1,230 @@
+"""The papers' regret bounds: how much better any fixed weights could have been, from what a learner kept.
+
+Orabona 2014 (Theorem 1, Appendix A); Kempka, Kotlowski, Warmuth 2019 (Theorems 3.1 and 3.2, here 1 and 2). All assume
+slopes of at most 1 in absolute value; for a loss with Lipschitz constant L divide it by L first.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tunefree.core.generic import generic
+from tunefree.core.numbers import LARGEST
+from tunefree.learners import Averaged, CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2
+
+
+def scinol1_bound(weights: ArrayLike, scales: ArrayLike, rounds: int, epsilon: float = 1.0) -> float:
+    """Regret bound of ScInOL1 (Kempka, Kotlowski, Warmuth 2019, Theorem 1).
+
+    Parameters
+    ----------
+    weights : (d,) array
+        The comparator u.
+    scales : (d,) array
+        S_hat_i = sqrt(S_i^2 + M_i^2) after the last round.
+    rounds : int
+        T.
+    epsilon : float, default 1
+
+    Returns
+    -------
+    float
+        sum_i 2 |u_i| S_i ln(1 + 2 |u_i| S_i T / epsilon) + epsilon (1 + ln T), in units of the loss.
+
+    Examples
+    --------
+    >>> round(scinol1_bound([0.0], [3.0], 100), 3)
+    5.605
+    """
+    reach = 2.0 * np.abs(np.asarray(weights, np.float64)) * np.asarray(scales, np.float64)
+    return float((reach * np.log1p(reach * rounds / epsilon) + epsilon * (1.0 + math.log(rounds))).sum())
+
+
+def scinol2_bound(weights: ArrayLike, scales: ArrayLike, first: ArrayLike, epsilon: float = 1.0) -> float:
+    """Regret bound of ScInOL2 (Kempka, Kotlowski, Warmuth 2019, Theorem 2).
+
+    Parameters
+    ----------
+    weights, scales, epsilon
+        As in :func:`scinol1_bound`.
+    first : (d,) array
+        Absolute value of each feature in the first round in which it is not 0.
+
+    Returns
+    -------
+    float
+        d epsilon + sum_i 2 |u_i| S_i (ln(3 |u_i| S_i^3 / (epsilon first_i^2)) - 1).
+
+    Examples
+    --------
+    >>> scinol2_bound([0.0, 0.0], [3.0, 1.0], [1.0, 1.0])
+    2.0
+    """
+    u, s = np.abs(np.asarray(weights, np.float64)), np.asarray(scales, np.float64)
+    used = (u > 0) & (s > 0)
+    # Logarithms of the factors: their product could leave the range of numbers.
+    logs = math.log(3.0 / epsilon) + np.log(u[used]) + 3.0 * np.log(s[used])
+    logs -= 2.0 * np.log(np.asarray(first, np.float64)[used])
+    return float(len(u) * epsilon + (2.0 * u[used] * s[used] * (logs - 1.0)).sum())
+
+
+def pistol_bound(norm: float, slopes: float, rounds: int, a: float = 2.25, b: float = 1.0) -> float:
+    """Regret bound of PiSTOL (Orabona 2014, Theorem 1, with phi as its proof has it) for L = 1 and ||x_t|| <= 1.
+
+    Parameters
+    ----------
+    norm : float
+        Norm of the comparator.
+    slopes : float
+        Sum of the absolute slopes of all rounds but the last.
+    rounds : int
+        T.
+    a : float, default 2.25
+        At least 2.25.
+    b : float, default 1
+
+    Examples
+    --------
+    >>> round(pistol_bound(1.0, 50.0, 100, a=4.0), 1)
+    40.2
+    """
+    spread = math.sqrt(2.0 * a * (1.0 + slopes) * math.log1p(norm * math.sqrt(a * rounds) / b))
+    log_rest = math.log(b) + log_phi(1.0 / a) + math.log(math.log1p(rounds))
+    return norm * spread + (math.exp(log_rest) if log_rest < 709.0 else math.inf)
+
+
+def log_phi(x: float) -> float:
+    """Logarithm of phi(x), x = L / a <= 4/9, of PiSTOL's bound; phi itself overflows at a = 2.25 L.
+
+    Both printings of the paper are garbled. From (18) and (19) of the proof, with n = e^{x/2} (x + 1) + 2 and
+    D = 1 - x e^{x/2} - x, it is phi(x) = (x / 2) n exp((x / 2) n / D).
+
+    Examples
+    --------
+    >>> round(log_phi(1 / 4), 2), round(log_phi(1 / 2.25))
+    (0.06, 1652)
+    """
+    n = math.exp(x / 2.0) * (x + 1.0) + 2.0
+    room = 1.0 - x * math.exp(x / 2.0) - x
+    if room <= 0.0:
+        return math.inf
+    return math.log(x / 2.0 * n) + x / 2.0 * n / room
+
+
+def paper_bound(state: Any, weights: ArrayLike, first: ArrayLike | None = None) -> float:
+    """The bound of a learner's own theorem on its regret against fixed weights, from what the learner has kept.
+
+    It holds for classification with a Lipschitz loss, in units of the loss divided by its Lipschitz constant. In
+    regression the initial wealth follows the target, which the theorems do not cover: infinite. Nor do they cover a
+    third class that appears on the way, since the outputs then are others. What is used:
+
+    ScInOL1
+        Theorem 1, with 1 / beta_T,i instead of T / epsilon and the conjugate of Lemma C.1 instead of its bound; nothing
+        is paid for features that were never seen.
+    ScInOL2
+        Theorem 2 if ``first`` is given. It is not kept by the learner, so without it the number which that theorem
+        bounds is used, never larger: sum_i epsilon - eta_i + u_i G_i.
+    PiSTOL
+        Theorem 1. M may grow: alpha then grows at once, which lowers the potential, so the proof goes through with
+        ln(1 + A_T / M_1), A_T = sum |s_t| ||x_t||, in place of ln(1 + T). For M_1, the norm of the first row, stands
+        the power of two below its largest value; that row's sample weight must be at least 1.
+    CoordinatePiSTOL
+        The same of every coordinate, M_1 being ``first``; infinite without it.
+
+    Parameters
+    ----------
+    state : learner
+    weights : (d, K) array, or (d,) for one output
+        The comparator, in the data's units; the constant's weight comes first.
+    first : (d,) array, optional
+        Absolute value of each feature, times the sample weight, in the first round in which it was not 0.
+
+    Examples
+    --------
+    >>> paper_bound(ScInOL2.create(2, epsilon=1.0), [0.0, 3.0])
+    0.0
+    """
+    u = np.asarray(weights, np.float64).reshape(state.coordinates.shape)
+    with np.errstate(all="ignore"):
+        bound = _own_bound(state, u, None if first is None else np.asarray(first, np.float64)[:, None])
+    return bound if math.isfinite(bound) else math.inf
+
+
+@generic
+def _own_bound(state: Any, u: np.ndarray, first: np.ndarray | None) -> float:
+    raise TypeError(f"{type(state).__name__} has no bound")
+
+
+@_own_bound.register(Averaged)
+def _bound_of_iterates(state, u, first):
+    return _own_bound(state.learner, u, first)
+
+
+@_own_bound.register(ScInOL1)
+def _bound_of_scinol1(state, u, first):
+    seen, own = state.features.inverse > 0.0, state.coordinates[state.features.inverse > 0.0]
+    if not _as_in_the_paper(own):
+        return math.inf
+    reach, stakes = 2.0 * _scaled(state, u) * _spread(state)[seen], own.stakes
+    conjugate = (reach + stakes) * np.log1p(reach / stakes) - reach
+    paid = conjugate + state.epsilon * (1.0 + math.log(max(state.rounds[()], 1.0)))
+    return float(paid[own.endowed > 0.0].sum())
+
+
+@_own_bound.register(ScInOL2)
+def _bound_of_scinol2(state, u, first):
+    seen, own = state.features.inverse > 0.0, state.coordinates[state.features.inverse > 0.0]
+    if not _as_in_the_paper(own):
+        return math.inf
+    if first is None:
+        linear = np.sign(u[seen]) * _scaled(state, u) * own.gradients
+        return float((state.epsilon * own.endowed - own.wealth + linear).sum())
+    scales = _spread(state)[seen] / state.features.inverse[seen, None]
+    columns = range(u.shape[1])
+    return sum(scinol2_bound(u[seen, k], scales[:, k], first[seen, 0], state.epsilon) for k in columns)
+
+
+def _as_in_the_paper(own):
+    """Whether each coordinate was given its wealth at once and for natural margins of 1, or is one of a class that
+    came after the last row with its feature."""
+    return bool(((own.endowed == 1.0) | ((own.endowed == 0.0) & (own.squares == 0.0))).all())
+
+
+def _spread(state):
+    """S_hat_i / unit_i."""
+    return np.sqrt(state.coordinates.squares + state.features.largest[:, None] ** 2)
+
+
+def _scaled(state, u):
+    """|u_i| unit_i of the features that were seen."""
+    seen = state.features.inverse > 0.0
+    return np.minimum(np.abs(u[seen]) / state.features.inverse[seen, None], LARGEST)
+
+
+@_own_bound.register(PiSTOL)
+def _bound_of_pistol(state, u, first):
+    if state.margin[()] != 1.0:
+        return math.inf
+    largest, slopes = state.largest[()], state.slopes[0]
+    norms = np.sqrt(((u * state.unit[()]) ** 2).sum(0))
+    return float(_potential(state, norms * largest, slopes / largest, slopes).sum()) if largest > 0.0 else 0.0
+
+
+@_own_bound.register(CoordinatePiSTOL)
+def _bound_of_coordinate_pistol(state, u, first):
+    if state.margin[()] != 1.0 or first is None:
+        return math.inf
+    seen = state.features.largest > 0.0
+    largest, slopes = state.features.largest[seen, None], state.coordinates.slopes[seen]
+    return float(_potential(state, np.abs(u[seen]) * largest, slopes, slopes * (largest / first[seen])).sum())
+
+
+def _potential(state, norms, slopes, growth):
+    """Lemma 3 and (20) of the proof: ``norms`` ||u|| M, ``slopes`` A_T / M, ``growth`` A_T / M_1."""
+    alpha = state.a * (1.0 + slopes)
+    overhead = math.log(state.b) + log_phi(1.0 / state.a) + np.log(np.log1p(growth))
+    return norms * np.sqrt(2.0 * alpha * np.log1p(np.sqrt(alpha) * norms / state.b)) + np.exp(overhead)

@@ -1,0 +1,326 @@
+"""The exact certificate: no linear model of a given size has a loss below a number that is computed on the way.
+
+Losses are convex in the predictions. So whatever predictions p_t (K,) were made, by whom and when, with s_t (K,) a
+subgradient of the loss there and h_t the sample weight, every linear model u (d, K) obeys
+
+    sum_t h_t loss_t(p_t) - sum_t h_t loss_t(u x_t)  <=  sum_t h_t s_t . (p_t - u x_t)  =  C - sum_jk u_jk G_jk,
+
+where C = sum h s . p and G_jk = sum h s_k x_j: one number and one a weight. (This is how the regret bounds of Orabona
+2014 and of Kempka, Kotlowski, Warmuth 2019, equation (3), begin; what they bound next is here known.) In the box
+|u_jk| max_t |x_tj| <= U the right side is at most C + U sum_jk |G_jk| / max_t |x_tj|. It says nothing about other rows.
+
+With L = sum h loss(p) this says that u has a total loss of at least A = L - C + u G. For losses of at least 0 whose
+slopes are H-Lipschitz it has more. By Fenchel-Young loss(q) >= r s . q - loss*(r s) for any r in [0, 1]; loss* is
+1/H-strongly convex, loss*(0) <= 0 and loss*(s) = s . p - loss(p), so with Q = sum h |s|^2 / (2 H)
+
+    sum_t h_t loss_t(u x_t)  >=  max_r r A + r (1 - r) Q  =  A if A >= Q, (A + Q)^2 / (4 Q) if |A| < Q, else 0.
+
+A class may appear late. A model of all classes has at least the loss of its part for the classes known at the time, so
+what was gathered before still holds, with G = 0 for the new class (see :func:`widened`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tunefree.core import compiled
+from tunefree.core.generic import generic
+from tunefree.core.numbers import LARGEST
+from tunefree.core.rows import entry, size
+from tunefree.learners.contract import grow, outputs, records
+from tunefree.learners.units import is_larger, rescale, see
+from tunefree.losses.objectives import Multinomial, Regression
+
+_ROUNDING = 2.0**-52
+_OPERATIONS = 16.0  # roundings of a row's own loss, slopes and product, generously counted
+
+
+class Evidence(NamedTuple):
+    """What is needed to compare predictions with every linear model; ``passes.witness`` adds rows."""
+
+    features: np.ndarray  # (d,) records, in place:
+    #   inverse    1 / unit_j, a power of two; 0 until the feature is first seen
+    #   largest    M_j / unit_j, from 1 to 2, where M_j = max |x_j|
+    coordinates: np.ndarray  # (d, K) records, in place:
+    #   gradients  G_jk / unit_j: sum of h s_k x_j
+    outputs: Any  # what to loop over, see contract.outputs
+    inner: np.ndarray  # () C: sum of h s . p; infinite, and nothing is known, once a sum has left the range, in place
+    loss: np.ndarray  # () sum of h loss(p), in place
+    slopes: np.ndarray  # () sum of h |s|, which bounds all G_jk / M_j, in place
+    sizes: np.ndarray  # () sum of h (loss(p) + sum |s_k p_k|), of which rounding takes a part, in place
+    bends: np.ndarray  # () Q: sum of h |s|^2 / (2 H), in place
+    weight: np.ndarray  # () sum of h, in place
+    rounds: np.ndarray  # () rows of positive weight, in place
+
+    @classmethod
+    def create(cls, n_features: int, n_outputs: int = 1) -> Evidence:
+        """Evidence of no row."""
+        statistics = records(("inverse", "largest"), ("gradients",), n_features, n_outputs)
+        return cls(*statistics, outputs(n_outputs), *(np.zeros(()) for _ in range(7)))
+
+    def blank(self, n_features: int, n_outputs: int) -> Evidence:
+        return self.create(n_features, n_outputs)
+
+
+@compiled.inline
+def gather(evidence, x, weight, slopes, bend, prediction, loss):
+    """Add a row: its ``slopes`` (K,), which are weighted in place, in its ``prediction`` (K,), and its loss; ``bend``
+    is 1 / (2 H)."""
+    inner, steep, bends, sizes = 0.0, 0.0, 0.0, weight * loss
+    for k in range(len(evidence.outputs)):
+        weighted = weight * slopes[k]
+        bends += bend * (weighted * slopes[k]) if bend > 0.0 else 0.0
+        slopes[k] = weighted
+        steep += abs(weighted)
+        if slopes[k] != 0.0:  # a class not yet known: its margin is -inf, and its slope 0
+            inner += slopes[k] * prediction[k]
+            sizes += abs(slopes[k] * prediction[k])
+    sizes += evidence.sizes[()]
+    bends, steep = evidence.bends[()] + bends, evidence.slopes[()] + steep
+    if not (loss <= LARGEST and sizes <= LARGEST and bends <= LARGEST and steep <= LARGEST / 2.0):  # or not a number
+        evidence.inner[()] = math.inf
+        return
+    evidence.inner[()] += inner
+    evidence.loss[()] += weight * loss
+    evidence.slopes[()], evidence.sizes[()], evidence.bends[()] = steep, sizes, bends
+    evidence.weight[()] += weight
+    evidence.rounds[()] += 1.0
+    for e in range(size(x)):
+        j, x_j = entry(x, e)
+        if is_larger(evidence, j, abs(x_j)):
+            see(evidence, j, abs(x_j))
+        ratio = x_j * evidence.features[j].inverse
+        for k in range(len(evidence.outputs)):
+            evidence.coordinates[j, k].gradients += slopes[k] * ratio
+
+
+@rescale.register(Evidence)
+def rescale_evidence(evidence, j, shrink):
+    for k in range(len(evidence.outputs)):
+        evidence.coordinates[j, k].gradients *= shrink
+
+
+def widened(evidence: Evidence, n_features: int, n_outputs: int, objective: Any) -> Evidence:
+    """The same evidence with room for more features and outputs.
+
+    What was gathered stays true of models with more classes: the loss of such a model is at least that of its part for
+    the classes known when a row came. Where one margin m of two classes becomes one margin a class, it was
+
+    - of the softmax: m = u_1 x - u_0 x, since leaving out the other classes only lowers the loss, so G_0 = -G_1;
+    - of class 1 against the others: m = u_1 x, since the losses of the other classes are at least 0, so G_0 = 0.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    n_features, n_outputs : int
+        New sizes, at least the present ones.
+    objective : objective
+        That of the new number of outputs.
+    """
+    split = evidence.coordinates.shape[1] == 1 < n_outputs
+    wide: Any = grow(evidence, n_features, n_outputs, first=1 if split else 0)
+    if split and isinstance(objective, Multinomial):
+        wide.coordinates.gradients[:, 0] = -wide.coordinates.gradients[:, 1]
+    return wide
+
+
+@generic
+def frame(objective: Any) -> tuple[float, float]:
+    """What the constant's weight is compared with, and the unit of a comparator's radius."""
+    return 0.0, 1.0
+
+
+@frame.register(Regression)
+def frame_of_target(objective):
+    """The mean of the targets, and their mean absolute deviation (where there is none, their size)."""
+    centre, spread = objective.centre * objective.unit, objective.spread * objective.unit
+    return min(max(centre, -LARGEST), LARGEST), min(spread, LARGEST) or min(abs(centre), LARGEST) or 1.0
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How good any linear model can be on the rows of the evidence.
+
+    The rows are those learned, each predicted before it was learned; other rows, and other kinds of models, may do
+    better. A *radius* bounds what a single feature can add to a prediction: the weight of every feature times the
+    largest absolute value of that feature, the constant included. In classification a radius is a margin. In
+    regression it is a multiple of the mean absolute deviation of the targets, and the constant's weight is counted
+    from their mean. Make one with :func:`certify`.
+
+    Parameters
+    ----------
+    loss : float
+        Weighted sum of the losses of the predictions.
+    inner : float
+        C, with constant weights counted from ``centre``, and enlarged by what rounding may have taken from it and
+        from the loss; infinite where numbers were too large to be summed, and then nothing is claimed.
+    weight : float
+        Sum of the sample weights.
+    rounds : int
+        Rows of positive weight.
+    pulls : (d, K) array
+        G_jk / M_j: how fast the linearised total loss grows with a weight; as exact as a sum of so many numbers.
+    largest : (d,) array
+        M_j, the largest absolute value of each feature; 0 if it was never seen.
+    bends : float
+        Q, 0 for losses that are not smooth.
+    centre, unit : float
+        Of comparators, see above.
+
+    Examples
+    --------
+    >>> from tunefree import losses, objectives, passes, rows
+    >>> X, y = rows.dense([[0.0], [1.0], [2.0]] * 100), np.array([-1.0, 1.0, 1.0] * 100)
+    >>> objective, margins = objectives.Binary(losses.Logistic(), 0.0), np.array([[-2.0], [1.0], [4.0]] * 100)
+    >>> evidence, suffered = Evidence.create(2), np.empty(300)
+    >>> passes.measure(objective, y, margins, suffered)
+    >>> passes.witness(evidence, objective, X, y, np.ones(300), margins, suffered)
+    >>> certificate = certify(evidence, objective)
+    >>> round(certificate.loss / 300, 3), round(certificate.lower_bound(2.0), 3)
+    (0.153, 0.132)
+    """
+
+    loss: float
+    inner: float
+    weight: float
+    rounds: int
+    pulls: np.ndarray
+    largest: np.ndarray
+    bends: float = 0.0
+    centre: float = 0.0
+    unit: float = 1.0
+
+    def regret(self, weights: ArrayLike, units: ArrayLike | float = 1.0) -> float:
+        """At most so much lower is the total loss of a given model than that of the predictions.
+
+        Parameters
+        ----------
+        weights : (d, K) array, or (d,) for one output
+            Of the model whose predictions are the sums of weight * x / unit.
+        units : (d,) array, default 1
+
+        Returns
+        -------
+        float
+            Negative if the model is certainly worse.
+        """
+        u = np.asarray(weights, np.float64).reshape(self.pulls.shape)
+        with np.errstate(all="ignore"):
+            reach = u * (self.largest / np.asarray(units, np.float64))[:, None]
+            reach[0] -= self.centre * (self.largest[0] > 0.0)
+            reach[self.pulls == 0.0] = 0.0
+            linear = self.loss - self.inner + float((reach * self.pulls).sum())
+        return self.loss - self._least(linear) if math.isfinite(self.inner) else math.inf
+
+    def lower_bound(self, radius: float, nonzeros: int | None = None) -> float:
+        """No linear model of this radius has a mean loss below this on the rows learned.
+
+        Parameters
+        ----------
+        radius : float
+        nonzeros : int, optional
+            Compare only with models that have at most so many weights other than 0 (and for regression, other than
+            the mean of the targets).
+
+        Examples
+        --------
+        >>> one = Certificate(50.0, -2.0, 100.0, 100, np.array([[1.0], [-3.0]]), np.ones(2))
+        >>> one.lower_bound(1.0), one.lower_bound(1.0, nonzeros=1), one.lower_bound(100.0)
+        (0.48, 0.49, 0.0)
+        """
+        if not (self.weight > 0.0 and math.isfinite(self.inner)):
+            return 0.0
+        linear = self.loss - self.inner - radius * self.unit * self._pull(nonzeros)
+        return min(self._least(linear) / self.weight, LARGEST)
+
+    def largest_radius(self, gap: float, nonzeros: int | None = None) -> float | None:
+        """No linear model of up to this radius has a mean loss lower by more than ``gap`` than that of the predictions.
+
+        Returns
+        -------
+        float or None
+            None where that cannot be said of any radius.
+
+        Examples
+        --------
+        >>> one = Certificate(50.0, -2.0, 100.0, 100, np.array([[1.0], [-3.0]]), np.ones(2))
+        >>> one.largest_radius(0.02), one.largest_radius(-0.1)
+        (1.0, None)
+        """
+        total = self.loss - gap * self.weight
+        if total <= 0.0:
+            return math.inf
+        linear = total if total >= self.bends else 2.0 * math.sqrt(self.bends) * math.sqrt(total) - self.bends
+        room = self.loss - self.inner - linear
+        if not room >= 0.0:
+            return None
+        pull = self.unit * self._pull(nonzeros)
+        return room / pull if pull > 0.0 else math.inf
+
+    def table(self, radii: Iterable[float] = (1.0, 3.0, 10.0, 30.0)) -> list[tuple[float, float]]:
+        """(radius, lower bound of the mean loss) for each radius."""
+        return [(float(radius), self.lower_bound(radius)) for radius in radii]
+
+    def _least(self, linear: float) -> float:
+        """The least total loss of a model for which the linearised one is ``linear``."""
+        if abs(linear) < self.bends:
+            return (linear + self.bends) / self.bends * (linear + self.bends) / 4.0
+        return linear if linear > 0.0 else 0.0
+
+    def _pull(self, nonzeros: int | None) -> float:
+        """Worst growth of the linearised loss with the radius: the largest pulls, summed."""
+        pulls = np.sort(np.abs(self.pulls), axis=None)[::-1]
+        return float(pulls[:nonzeros].sum())
+
+
+def certify(evidence: Evidence, objective: Any) -> Certificate:
+    """The certificate of the evidence gathered so far.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    objective : objective
+        Tells what comparators are measured against: in regression the mean and deviation of the targets.
+    """
+    centre, unit = frame(objective)
+    features: Any = evidence.features
+    coordinates: Any = evidence.coordinates
+    seen = features.inverse > 0.0
+    relative = np.where(seen, features.largest, 1.0)  # M_j / unit_j
+    with np.errstate(over="ignore"):
+        pulls = coordinates.gradients / relative[:, None]
+        largest = np.where(seen, features.largest / np.where(seen, features.inverse, 1.0), 0.0)
+        inner = float(evidence.inner[()]) - centre * float(pulls[0].sum())
+        sizes = float(evidence.sizes[()]) + abs(centre) * float(evidence.slopes[()])
+        inner += (float(evidence.rounds[()]) + _OPERATIONS) * _ROUNDING * sizes
+    lost = not (abs(inner) <= LARGEST and abs(pulls).sum() * unit <= LARGEST)
+    return Certificate(
+        loss=float(evidence.loss[()]),
+        inner=math.inf if lost else inner,
+        weight=float(evidence.weight[()]),
+        rounds=int(evidence.rounds[()]),
+        pulls=pulls,
+        largest=largest,
+        bends=float(evidence.bends[()]),
+        centre=centre,
+        unit=unit,
+    )
+
+
+def best_lower_bound(certificates: Iterable[Certificate], radius: float, nonzeros: int | None = None) -> float:
+    """The largest of the lower bounds that several predictions of the same rows give; each of them holds.
+
+    Examples
+    --------
+    >>> one = Certificate(50.0, -2.0, 100.0, 100, np.array([[1.0]]), np.ones(1))
+    >>> two = Certificate(45.0, -2.0, 100.0, 100, np.array([[0.5]]), np.ones(1))
+    >>> best_lower_bound([one, two], 1.0), best_lower_bound([one, two], 20.0)
+    (0.51, 0.37)
+    """
+    return max(certificate.lower_bound(radius, nonzeros) for certificate in certificates)

@@ -1,0 +1,299 @@
+"""When to stop the subgradient method, with which steps, and how fast the risk falls then.
+
+Lin, Rosasco, Zhou: Iterative regularization for learning with convex loss functions (JMLR 17, 2016): Theorems 4, 7, 8,
+11, 12, Corollaries 5, 6, 9, 10 and Lemmas 17, 19, 20. What they assume of the unknown distribution:
+
+    beta   exponent of the approximation error, in (0, 1]; 1 if the best predictor lies in the space       (8)
+    tau    exponent of the variance, in [0, 1]; 0 always holds for Lipschitz losses, 1 for the square loss (5)
+    zeta   exponent of the capacity, in (0, 2); 2 stands for the limit that assumes nothing                (9)
+
+Three printed statements are not followed to the letter. Theorem 12 allows steps twice as large as (10), on which its
+proof rests; Corollary 10 forgets the factor L = 2 of the square loss; and the first bound of Lemma 20 counts a step too
+many (f_T has seen T - 1). Each time the condition that the proof needs is taken.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from tunefree.losses.growth import Growth, at_zero, growth
+
+OUTPUTS = ("last", "average", "best")
+
+
+class StoppingTime(NamedTuple):
+    """When to stop, and what that achieves: excess risk <= C m^-rate (times ln m), with high probability."""
+
+    iterations: int  # T = ceil(m^exponent)
+    exponent: float  # gamma
+    rate: float  # alpha
+    logarithm: bool  # whether there is a further factor ln m
+    theta: float  # steps are eta_1 t^-theta
+    source: str  # the statement of the paper
+
+
+def usual_theta(loss: Any, bound: float = 1.0) -> float:
+    """The decay of steps with the earliest stop at the best rate: 0 for smooth losses, else (q + 1) / (q + 2).
+
+    Parameters
+    ----------
+    loss : loss
+    bound : float, default 1
+        Largest absolute target.
+
+    Examples
+    --------
+    >>> from tunefree.losses import Hinge, Logistic
+    >>> usual_theta(Hinge()), usual_theta(Logistic())
+    (0.5, 0.0)
+    """
+    q = _growth(loss, bound).power
+    return 0.0 if loss.smoothness < math.inf else (q + 1.0) / (q + 2.0)
+
+
+def stopping_time(
+    samples: float,
+    loss: Any,
+    *,
+    theta: float | None = None,
+    beta: float = 1.0,
+    tau: float | None = None,
+    zeta: float = 2.0,
+    output: str = "last",
+    smooth: bool | None = None,
+) -> StoppingTime:
+    """After how many iterations to stop, and the rate of the excess risk then.
+
+    Smooth losses follow Theorem 8 (and Corollaries 9 and 10), others Theorem 4 for the last iterate (Corollaries 5 and
+    6, and Theorem 11 for the hinge), Theorem 7 for the average or best one.
+
+    Parameters
+    ----------
+    samples : float
+        m, at least 1.
+    loss : loss
+        Its growth exponent q and its smoothness decide which theorem holds.
+    theta : float, optional
+        Decay of the steps eta_1 t^-theta: in [0, 1) for smooth losses, else in (q / (q + 1), 1). Default: see
+        :func:`usual_theta`.
+    beta : float, default 1
+        Exponent of the approximation error, in (0, 1].
+    tau : float, optional
+        Exponent of the variance, in [0, 1]. Default: 1 for the square loss, 0 for others; for losses that are neither
+        it is an assumption.
+    zeta : float, default 2
+        Exponent of the capacity, in (0, 2]; 2 is the limit that assumes nothing.
+    output : {"last", "average", "best"}, default "last"
+        Which iterate is taken. Theorem 8 is proved for the last one; for the two others it follows by Lemma 20, since
+        their empirical error is no larger (best) or obeys a bound of the same order (average).
+    smooth : bool, optional
+        Whether to use Theorem 8; default: whether the loss's slope has a Lipschitz constant.
+
+    Returns
+    -------
+    StoppingTime
+
+    Examples
+    --------
+    Corollary 6: a Lipschitz loss, steps eta_1 / sqrt(t), T = ceil(m^(2/3)), rate m^(-1/3) ln m.
+
+    >>> from tunefree.losses import Hinge, Square
+    >>> stopping_time(1000, Hinge(), theta=0.5)[:4]
+    (100, 0.6666666666666666, 0.3333333333333333, True)
+
+    Corollary 10: the square loss, constant steps, T = ceil(m^(2 / ((beta + 1) (zeta + 2)))).
+
+    >>> stopping_time(10_000, Square(), zeta=0.5)[:4]
+    (40, 0.4, 0.4, False)
+    """
+    q = _growth(loss, 1.0).power
+    smooth = loss.smoothness < math.inf if smooth is None else smooth
+    tau = (1.0 if type(loss).__name__ == "Square" else 0.0) if tau is None else tau
+    theta = (0.0 if smooth else (q + 1.0) / (q + 2.0)) if theta is None else float(theta)
+    _check(samples, theta, beta, tau, zeta, output, 0.0 if smooth else q / (q + 1.0), smooth)
+    variance, capacity = 2.0 - tau + 0.5 * zeta * tau, q * (1.0 + 0.5 * zeta)
+    edge = (q + 1.0) / (q + 2.0)
+    # The steps' decay divides what the approximation error gains from each iteration, where it is slow: (11), (12).
+    slow = 1.0 if smooth or theta >= edge else (theta * (1.0 + q) - q) / (1.0 - theta)
+    exponent = 2.0 / (1.0 - theta) / ((1.0 + 2.0 * beta * slow) * variance + capacity)
+    rate = beta / (beta * variance + 0.5 * (variance + capacity) / slow)
+    logarithm = not smooth and (theta <= edge if output == "last" else theta == edge)
+    source = "Theorem 8" if smooth else "Theorem 4" if output == "last" else "Theorem 7"
+    return StoppingTime(_iterations(samples, exponent), exponent, rate, logarithm, theta, source)
+
+
+def hinge_schedule(samples: float, beta: float, epsilon: float) -> StoppingTime:
+    """Theorem 12: for the hinge, a stop that depends on the samples alone, T = ceil(m^(2/3 + epsilon)).
+
+    The steps' decay depends on the distribution instead. The misclassification error is at most a constant times
+    m^(epsilon/4 - 1/3) above that of the Bayes rule.
+
+    Parameters
+    ----------
+    samples : float
+        m, at least 1.
+    beta : float
+        Exponent of the approximation error, above (4 - 3 epsilon) / (4 + 6 epsilon) and below 1.
+    epsilon : float
+        Between 0 and 1/3.
+
+    Returns
+    -------
+    StoppingTime
+
+    Examples
+    --------
+    >>> schedule = hinge_schedule(1000, beta=0.95, epsilon=0.1)
+    >>> round(schedule.theta, 6), round(schedule.exponent, 6), round(schedule.rate, 6)
+    (0.550225, 0.766667, 0.308333)
+    """
+    if not 0.0 < epsilon < 1.0 / 3.0:
+        raise ValueError(f"epsilon must lie between 0 and 1/3, not {epsilon}")
+    least = (4.0 - 3.0 * epsilon) / (4.0 + 6.0 * epsilon)
+    if not least < beta < 1.0:
+        raise ValueError(f"beta must lie between {least:.6g} and 1 for this epsilon, not {beta}")
+    theta = (4.0 * beta - 1.0 + 3.0 * epsilon * (2.0 * beta + 1.0)) / ((2.0 * beta + 1.0) * (2.0 + 3.0 * epsilon))
+    exponent = 2.0 / 3.0 + epsilon
+    return StoppingTime(
+        _iterations(samples, exponent), exponent, 1.0 / 3.0 - 0.25 * epsilon, False, theta, "Theorem 12"
+    )
+
+
+def largest_step(loss: Any, theta: float, kappa: float, bound: float = 1.0, outputs: int = 1) -> float:
+    """The largest eta_1 that the theorems allow: Theorem 8 for smooth losses, else (10).
+
+    Parameters
+    ----------
+    loss : loss
+    theta : float
+        Decay of the steps.
+    kappa : float
+        sup_x sqrt(K(x, x)).
+    bound : float, default 1
+        Largest absolute target.
+    outputs : int, default 1
+        Margins that each suffer a loss: |V|_0 is that of their sum.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from tunefree.losses import Hinge, Logistic
+    >>> largest_step(Hinge(), 0.5, kappa=1.0), round(largest_step(Logistic(), 0.0, kappa=1.0), 4)
+    (0.125, 0.7213)
+    """
+    if loss.smoothness < math.inf:
+        return min((1.0 - theta) / (2.0 * outputs * at_zero(loss, bound)), 1.0 / (loss.smoothness * kappa * kappa))
+    steep = math.sqrt(outputs) * gradient_bound(_growth(loss, bound), kappa)
+    return min(math.sqrt(0.5 * (1.0 - theta)) / steep, (1.0 - theta) / (4.0 * outputs * at_zero(loss, bound)))
+
+
+def gradient_bound(slopes: Growth, kappa: float) -> float:
+    """What bounds the gradient's norm over max(1, ||f||^q), as (21) asks for.
+
+    The paper has c_q (kappa + 1)^(q+1), which for 0 < q < 1 and large kappa is less than what its proof needs,
+    c_q (kappa + kappa^(q+1)); the larger of the two is taken.
+    """
+    q, constant = slopes
+    printed = (kappa + 1.0) ** (q + 1.0)
+    return constant * (max(printed, kappa + kappa ** (q + 1.0)) if q > 0.0 else printed)
+
+
+def optimisation_bound(
+    iterations: int,
+    loss: Any,
+    *,
+    theta: float,
+    step: float,
+    kappa: float,
+    radius: float,
+    bound: float = 1.0,
+    output: str = "last",
+) -> float:
+    """How far, at most, the empirical error is above that of any predictor of norm at most ``radius``.
+
+    Known before anything is learned: Lemma 20 for smooth losses, Lemma 19 for the average and best iterate, Lemma 17
+    for the last one, without its last term, which is at most 0 for the best predictor of norm ``radius`` as long as no
+    iterate has a larger norm. For the average of a smooth loss, which the paper leaves out, the sum behind Lemma 20 is
+    taken, as long as no iterate has a larger norm.
+
+    Parameters
+    ----------
+    iterations : int
+        T, at least 3.
+    loss : loss
+    theta, step : float
+        Steps are step t^-theta; ``step`` must obey :func:`largest_step`.
+    kappa : float
+        sup_x sqrt(K(x, x)).
+    radius : float
+        Norm of the predictors compared with.
+    bound : float, default 1
+        Largest absolute target.
+    output : {"last", "average", "best"}, default "last"
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from tunefree.losses import Logistic
+    >>> round(optimisation_bound(101, Logistic(), theta=0.0, step=0.5, kappa=1.0, radius=2.0), 6)
+    0.04
+    """
+    if iterations < 3 or output not in OUTPUTS:
+        raise ValueError(f"there must be at least 3 iterations, and output one of {', '.join(OUTPUTS)}")
+    T = float(iterations)
+    if loss.smoothness < math.inf:
+        mass = step * sum(t**-theta for t in range(1, iterations))
+        if output != "average":
+            return radius**2 / (2.0 * mass)
+        # Lemma 20 bounds the sum of eta_t (error of f_{t+1}), the average has errors of f_t: f_1 = 0 comes on top.
+        return (0.5 * radius**2 + step * at_zero(loss, bound)) / (mass + step * T**-theta)
+    slopes = _growth(loss, bound)
+    q, decay = slopes.power, (2.0 + slopes.power) * theta - slopes.power  # q* in the proof of Lemma 17
+    scale = step * gradient_bound(slopes, kappa) ** 2
+    if decay > 1.0:
+        factor, last, mean = 1.0 / (decay - 1.0) * T ** (theta - 1.0), decay + 2.0**decay, 3.0 * decay
+    elif decay == 1.0:
+        factor, last, mean = math.log(T) * T ** (theta - 1.0), 6.0, 3.0
+    else:
+        factor, last, mean = T ** (q - theta * (1.0 + q)) / (1.0 - decay), 2.0**decay + 3.0, 3.0
+        factor *= math.log(T) if output == "last" else 1.0
+    if output == "last":
+        return (radius**2 / (2.0 * step) + scale * last) * factor
+    return (2.0 * radius**2 / step + scale * mean) * factor
+
+
+def _growth(loss: Any, bound: float) -> Growth:
+    found = growth(loss, bound)
+    if found.power == math.inf:
+        raise ValueError(f"no power bounds the slopes of the {type(loss).__name__} loss: the theorems leave it out")
+    return found
+
+
+def _iterations(samples: float, exponent: float) -> int:
+    # A power that is whole, but for rounding, is not rounded up to the next number.
+    return max(math.ceil(samples**exponent * (1.0 - 1e-12)), 1)
+
+
+def _check(
+    samples: float, theta: float, beta: float, tau: float, zeta: float, output: str, least: float, closed: bool
+) -> None:
+    if not (samples >= 1 and math.isfinite(samples)):
+        raise ValueError(f"there must be at least one sample, not {samples}")
+    if output not in OUTPUTS:
+        raise ValueError(f"output must be one of {', '.join(OUTPUTS)}, not {output!r}")
+    if not (theta < 1.0 and (theta >= least if closed else theta > least)):
+        raise ValueError(f"theta must be {'at least' if closed else 'above'} {least:.6g} and below 1, not {theta}")
+    for name, number, inside in (
+        ("beta must lie in (0, 1]", beta, 0.0 < beta <= 1.0),
+        ("tau must lie in [0, 1]", tau, 0.0 <= tau <= 1.0),
+        ("zeta must lie in (0, 2]", zeta, 0.0 < zeta <= 2.0),
+    ):
+        if not inside:
+            raise ValueError(f"{name}, not {number}")

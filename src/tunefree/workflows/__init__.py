@@ -1,0 +1,1 @@
+"""What a command does, as functions of sources, plans and model files."""

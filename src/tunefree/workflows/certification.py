@@ -1,0 +1,137 @@
+"""What a model's one pass proves: about every linear model, about given weights, and about rows to come."""
+
+from __future__ import annotations
+
+import math
+import os
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv
+
+from tunefree.core.errors import DataError, ModelError
+from tunefree.model.mixture import excess
+from tunefree.model.pool import POOLS, is_kernel, roster_of
+from tunefree.theory.bounds import paper_bound
+from tunefree.theory.kernel_certificates import certificate_of
+from tunefree.workflows.training import Trained
+
+RADII = (0.3, 1.0, 3.0, 10.0, 30.0)
+NORMS = (1.0, 3.0, 10.0, 30.0)  # of functions of a kernel's space
+GAPS = (0.01, 0.1)  # parts of the progressive loss
+DELTA = 0.05
+
+
+def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+    """All that the kept sums prove.
+
+    Parameters
+    ----------
+    trained : Trained
+    weights : path, optional
+        CSV file with a column ``feature`` (names as ``inspect`` writes them, ``(constant)`` for the intercept) and a
+        column of weights: one, or one named after each class where there are more than two.
+
+    Returns
+    -------
+    dict
+        ``rows`` and ``loss``: of the progressive predictions; ``lower_bounds``: for each radius the loss below which no
+        linear model of that radius gets on these rows; ``largest_radii``: for each gap the radius up to which none is
+        better by more; ``weights``: what is known of the given ones; ``kernels``: for each kernel learner its mean loss
+        and, for each norm, the loss below which no function gets; ``pool`` and ``risk`` where they apply.
+    """
+    model = trained.model
+    certificate = model.certificate()
+    if certificate.rounds == 0:
+        raise ModelError("the model has seen no rows; train it first")
+    mean = certificate.loss / certificate.weight
+    found: dict[str, Any] = {
+        "rows": certificate.rounds,
+        "loss": mean,
+        "lower_bounds": dict(certificate.table(RADII)),
+        "largest_radii": {gap: certificate.largest_radius(gap * mean) for gap in GAPS},
+    }
+    if weights is not None:
+        found["weights"] = _of_weights(trained, read_weights(trained, weights))
+    if model.learner in POOLS:
+        members = len(roster_of(model.learner, {}, "raw"))
+        total = excess(model.mixture, members)
+        found["pool"] = {"members": members, "excess_per_row": total / certificate.weight}
+    if kernels := _of_kernels(trained):
+        found["kernels"] = kernels
+    risks = {name: risk.bound(DELTA) for name, risk in model.risks.items() if risk.rows}
+    if any(bound is not None for bound in risks.values()):
+        found["risk"] = {"confidence": 1.0 - DELTA, **risks}
+    return found
+
+
+def _of_kernels(trained: Trained) -> list[dict[str, Any]]:
+    """What each kernel learner proves of the functions of its space, the one with the largest share first."""
+    model, found = trained.model, []
+    for bank in model.banks:
+        for function in (function for function in bank.functions if is_kernel(function.setting.learner)):
+            certificate = certificate_of(function)
+            if certificate is not None:
+                gamma = bank.gamma * function.setting.settings.get("width", 1.0)
+                mean, bounds = certificate.loss / certificate.weight, dict(certificate.table(NORMS))
+                found.append({"learner": function.name, "gamma": gamma, "loss": mean, "lower_bounds": bounds})
+    shares = {member.name: share for member, share in zip(model.members, model.mixture.means.tolist(), strict=True)}
+    return sorted(found, key=lambda entry: -shares[entry["learner"]])
+
+
+def _of_weights(trained: Trained, weights: np.ndarray) -> dict[str, Any]:
+    """The exact linearised regret against some weights, and the bound of the learner's own theorem."""
+    model = trained.model
+    certificate = model.certificate()
+    regret = certificate.regret(weights)
+    known = {
+        "regret_at_most": regret / certificate.weight,
+        "loss_at_least": (certificate.loss - regret) / certificate.weight,
+    }
+    lipschitz = getattr(getattr(model.objective, "loss", None), "lipschitz", 1.0)
+    if len(model.linears) == 1 and model.view == "raw" and lipschitz < math.inf:
+        room = np.zeros((model.members[0].room, model.n_outputs))
+        room[: len(weights)] = weights
+        try:
+            bound = paper_bound(model.members[0].state, room) * lipschitz
+        except TypeError:  # a learner without a theorem of its own
+            return known
+        known["theorem"] = bound / certificate.weight
+    return known
+
+
+def read_weights(trained: Trained, path: str | os.PathLike[str]) -> np.ndarray:
+    """Weights (d, K) of a linear model from a CSV file.
+
+    Raises
+    ------
+    DataError
+        For a file that cannot be read, names that are no features, or columns that are no outputs.
+    """
+    model = trained.model
+    try:
+        table = csv.read_csv(Path(path))
+    except (OSError, pa.ArrowInvalid) as error:
+        raise DataError(f"cannot be read as CSV ({error})", str(path), remedy="columns feature and weight") from None
+    outputs = [str(label) for label in model.classes] if model.n_outputs > 1 else None
+    columns = [name for name in table.column_names if name != "feature"]
+    if "feature" not in table.column_names or (columns != outputs if outputs else len(columns) != 1):
+        wanted = ", ".join(["feature", *(outputs or ["weight"])])
+        raise DataError(f"the columns are {', '.join(table.column_names)}", str(path), remedy=f"write {wanted}")
+    names = {name: j for j, name in enumerate(trained.encoder.names())}
+    weights = np.zeros((model.n_features, model.n_outputs))
+    for row, (name, *values) in enumerate(
+        zip(*(table[column].to_pylist() for column in ["feature", *columns]), strict=True)
+    ):
+        if str(name) not in names:
+            close = get_close_matches(str(name), names, 1)
+            remedy = f"did you mean {close[0]!r}?" if close else "`tunefree inspect` lists the features"
+            raise DataError(f"there is no feature {name!r}", str(path), row + 1, "feature", remedy)
+        for k, value in enumerate(values):
+            if not isinstance(value, int | float) or not math.isfinite(value):
+                raise DataError(f"{value!r} is not a finite number", str(path), row + 1, columns[k])
+            weights[names[str(name)], k] = value
+    return weights

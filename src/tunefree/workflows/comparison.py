@@ -1,0 +1,314 @@
+"""Every learner and the pool on one pass over the same rows: who predicts how well after how many, and what it costs.
+
+The source is read and encoded once. Each batch is handed to one model after another, as each of them would get it from
+:func:`tunefree.workflows.training.train`, and each is timed by itself.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core.errors import ModelError
+from tunefree.core.rows import part
+from tunefree.learners import ALL
+from tunefree.losses import loss_of
+from tunefree.model.model import Model
+from tunefree.model.pool import check_choice
+from tunefree.model.targets import Labels, Tally
+from tunefree.stream.batch import BadRows, Batch
+from tunefree.stream.source import Source
+from tunefree.workflows.training import Plan, begin, check_learned, target_of
+
+POOL = "pool"
+FIRST_MARK = 64  # rows after which a curve begins; then the square root of two times as many, and so on
+RATES = 9  # that a careful user tries for a learner that has a rate: five decades in halves
+
+
+class Point(NamedTuple):
+    """A point of a curve."""
+
+    rows: int  # seen so far
+    loss: float  # mean over them
+    recent: float  # mean over those since the point before
+
+
+@dataclass
+class Contestant:
+    """A model in the comparison, and what it has suffered.
+
+    Examples
+    --------
+    >>> contestant = Contestant("scinol2", Model("regression", "scinol2"))
+    >>> contestant.note(np.ones(100), np.array([2.0] * 64 + [1.0] * 36), np.zeros(100))
+    >>> contestant.note(np.ones(28), np.zeros(28), np.zeros(28))
+    >>> contestant.curve
+    [Point(rows=64, loss=2.0, recent=2.0), Point(rows=91, loss=1.7032967032967032, recent=1.0), \
+Point(rows=128, loss=1.28125, recent=0.24324324324324326)]
+    """
+
+    name: str
+    model: Model
+    tally: Tally = field(default_factory=Tally)
+    recent: Tally = field(default_factory=Tally)  # since the last point of the curve
+    curve: list[Point] = field(default_factory=list)
+    seconds: float = 0.0  # of learning alone
+
+    def learn(self, batch: Batch, y: Any, n_features: int) -> None:
+        """Predict and learn a batch, on the clock; then note what it suffered."""
+        began = time.perf_counter()
+        self.model.make_room(n_features)
+        predictions, suffered = self.model.learn(batch.rows, y, batch.weight)
+        self.seconds += time.perf_counter() - began
+        self.note(batch.weight, suffered, self.model.errors(y, predictions))
+
+    def note(self, weight: np.ndarray, suffered: np.ndarray, errors: np.ndarray) -> None:
+        """Add rows to the sums, with a point of the curve at each mark; where batches are cut makes no difference."""
+        start = 0
+        while start < len(weight):
+            mark = self._mark()
+            rows = slice(start, min(len(weight), start + mark - self.tally.rows))
+            for tally in (self.tally, self.recent):
+                tally.add(weight[rows], suffered[rows], errors[rows])
+            if self.tally.rows == mark:
+                self.end_of_stretch()
+            start = rows.stop
+
+    def _mark(self) -> int:
+        return round(FIRST_MARK * 2.0 ** (len(self.curve) / 2))
+
+    def end_of_stretch(self) -> None:
+        """A point of the curve, if there have been rows since the last."""
+        if self.recent.rows:
+            self.curve.append(Point(self.tally.rows, self.tally.mean_loss(), self.recent.mean_loss()))
+            self.recent = Tally()
+
+    @property
+    def bytes(self) -> int:
+        """Memory of what has been learned."""
+        return sum(_bytes(member.state) for member in self.model.members)
+
+
+def _bytes(state: Any) -> int:
+    return sum(_bytes(value) if isinstance(value, tuple) else getattr(value, "nbytes", 0) for value in state)
+
+
+class Sweep(NamedTuple):
+    """What a way of choosing a learner costs: passes over the data, and seconds of learning."""
+
+    passes: int
+    seconds: float
+
+
+@dataclass
+class Comparison:
+    """How learners do on the same rows."""
+
+    plan: Plan
+    task: str
+    contestants: list[Contestant]
+    left_out: dict[str, str]  # learners that cannot take part, and why
+    rows: int = 0
+    skipped: int = 0
+    reading: float = 0.0  # seconds of reading and encoding
+
+    @property
+    def loss(self) -> str:
+        """The name of the loss."""
+        return self.plan.loss or ("square" if self.task == "regression" else "logistic")
+
+    @property
+    def loss_name(self) -> str:
+        """What to call it."""
+        return "log-loss" if self.loss == "logistic" else f"{self.loss} loss"
+
+    @property
+    def bytes(self) -> int:
+        """Memory of all models."""
+        return sum(contestant.bytes for contestant in self.contestants)
+
+    @property
+    def ranked(self) -> list[Contestant]:
+        """The least progressive loss first."""
+        return sorted(self.contestants, key=lambda contestant: contestant.tally.mean_loss())
+
+    @property
+    def pool(self) -> Contestant | None:
+        """The pool, if it takes part."""
+        return next((contestant for contestant in self.contestants if contestant.name == POOL), None)
+
+    def leaders(self) -> dict[str, float]:
+        """The pool's members by their shares in its prediction of a new row, the largest first."""
+        if self.pool is None:
+            return {}
+        model = self.pool.model
+        shares = {member.name: float(share) for member, share in zip(model.members, model.mixture.means, strict=True)}
+        return dict(sorted(shares.items(), key=lambda item: -item[1]))
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """The cost of each learner once, of those with a rate for each of so many rates, and of the pool."""
+        alone = [contestant for contestant in self.contestants if contestant.name != POOL]
+        passes = [RATES if has_rate(contestant.name) else 1 for contestant in alone]
+        seconds = [contestant.seconds for contestant in alone]
+        tuned = Sweep(sum(passes), sum(n * once for n, once in zip(passes, seconds, strict=True)))
+        found = {"learners": Sweep(len(alone), sum(seconds)), "learners_and_rates": tuned}
+        return found if self.pool is None else found | {POOL: Sweep(1, self.pool.seconds)}
+
+
+def in_figures(value: float) -> str:
+    """Four decimals where there is room for them.
+
+    Examples
+    --------
+    >>> in_figures(0.32149), in_figures(98861.2), in_figures(7e98)
+    ('0.3215', '98,861', '7.000e+98')
+    """
+    return f"{value:.4f}" if value < 1000.0 else f"{value:,.0f}" if value < 1e9 else f"{value:.3e}"
+
+
+def has_rate(learner: str) -> bool:
+    """Whether a learner has a rate to choose.
+
+    Examples
+    --------
+    >>> has_rate("adagrad"), has_rate("scinol2")
+    (True, False)
+    """
+    return "eta" in inspect.signature(ALL[learner].create).parameters
+
+
+class ComparisonWatcher:
+    """Is told how a comparison goes; this one keeps silent."""
+
+    def begin(self, comparison: Comparison, source: Source) -> None:
+        """The learners that take part are known."""
+
+    def prepare(self, contestant: Contestant) -> None:
+        """The code of a learner is loaded, or compiled if it never was."""
+
+    def step(self, comparison: Comparison, batch: Batch) -> None:
+        """All have learned a batch."""
+
+    def end(self, comparison: Comparison) -> None:
+        """The pass has ended, or failed."""
+
+
+def compare(
+    source: Source, plan: Plan, learners: Sequence[str] | None = None, watcher: ComparisonWatcher | None = None
+) -> Comparison:
+    """Teach every learner, with its default settings, and the pool on one pass over a source.
+
+    Parameters
+    ----------
+    source : Source
+        It is read once; one batch at a time is in memory, and all models are.
+    plan : Plan
+        What is to be learned. Its learner with all that is set of it, its passes and its held-out rows do not matter.
+    learners : sequence of str, optional
+        Names in ``learners.ALL``, and ``"pool"``; all of them if None. Those that cannot learn the task under the
+        loss are left out.
+    watcher : ComparisonWatcher, optional
+
+    Raises
+    ------
+    DataError, ModelError
+        As :func:`tunefree.workflows.training.train` does.
+
+    Examples
+    --------
+    >>> from tunefree.stream.source import open_source
+    >>> table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
+    >>> comparison = compare(open_source(table), Plan(target="rich"), ["ogd", "scinol2"])
+    >>> [contestant.name for contestant in comparison.ranked], comparison.rows
+    (['scinol2', 'ogd'], 200)
+    """
+    watcher = watcher or ComparisonWatcher()
+    names = list(dict.fromkeys(learners or (*ALL, POOL)))
+    for name in names:
+        if name not in (*ALL, POOL):
+            raise ModelError(f"unknown learner {name!r}; choose among {', '.join((POOL, *ALL))}")
+    bad = BadRows(plan.skip_bad_rows)
+    began = time.perf_counter()
+    task, classes, encoder, batches = begin(source, plan, bad)
+    comparison = _gathered(plan, task, names, classes, encoder.n_features)
+    comparison.reading = time.perf_counter() - began
+    watcher.begin(comparison, source)
+    try:
+        _one_pass(comparison, encoder, batches, bad, watcher)
+    finally:
+        watcher.end(comparison)
+    check_learned(comparison.contestants[0].model, comparison.rows, source)
+    for contestant in comparison.contestants:
+        contestant.end_of_stretch()
+    return comparison
+
+
+def _gathered(plan: Plan, task: str, names: list[str], classes: list[Any], n_features: int) -> Comparison:
+    """Those that can learn the task, and why the others cannot."""
+    loss_of(task, plan.loss)
+    contestants, left_out = [], {}
+    for name in names:
+        try:
+            check_choice(task, name, plan.loss, False, {}, "raw")
+        except ModelError as error:
+            left_out[name] = str(error).split(";")[0]
+        else:
+            contestants.append(Contestant(name, _new(plan, task, name, classes, n_features)))
+    if not contestants:
+        raise ModelError(f"no learner is left: {'; '.join(left_out.values())}; name others with --learner")
+    return Comparison(plan, task, contestants, left_out)
+
+
+def _new(plan: Plan, task: str, name: str, classes: list[Any], n_features: int) -> Model:
+    return Model(task, name, plan.loss, classes=list(classes), n_features=n_features)
+
+
+def _one_pass(
+    comparison: Comparison, encoder: Any, batches: Iterator[Batch], bad: BadRows, watcher: ComparisonWatcher
+) -> None:
+    rehearsed: set[int] = set()
+    first = comparison.contestants[0].model
+    for batch, seconds in _timed(batches):
+        comparison.reading += seconds
+        y = target_of(first.task, batch)
+        n_outputs = _n_outputs(first, y)
+        if len(batch.weight) and n_outputs not in rehearsed:
+            rehearsed.add(n_outputs)
+            for contestant in comparison.contestants:
+                watcher.prepare(contestant)
+                _rehearse(comparison, contestant.name, batch, y, encoder.n_features)
+        for contestant in comparison.contestants:
+            contestant.learn(batch, y, encoder.n_features)
+        comparison.rows, comparison.skipped = comparison.rows + len(batch.weight), bad.count
+        watcher.step(comparison, batch)
+
+
+def _timed(batches: Iterator[Batch]) -> Iterator[tuple[Batch, float]]:
+    """Batches, each with the seconds it took to read."""
+    began = time.perf_counter()
+    for batch in batches:
+        yield batch, time.perf_counter() - began
+        began = time.perf_counter()
+
+
+def _classes(model: Model, y: Any) -> list[Any]:
+    """Those that are known once a batch is learned."""
+    return model.classes + [label for label in y.values if label not in model.classes] if isinstance(y, Labels) else []
+
+
+def _n_outputs(model: Model, y: Any) -> int:
+    """1, or 2 for several: what compiled code depends on."""
+    return 2 if len(_classes(model, y)) > 2 else 1
+
+
+def _rehearse(comparison: Comparison, name: str, batch: Batch, y: Any, n_features: int) -> None:
+    """Let another model of the same kind learn a row, so that compiling is not on the clock."""
+    classes = _classes(comparison.contestants[0].model, y)
+    model = _new(comparison.plan, comparison.task, name, classes, n_features)
+    label = Labels([y.values[y.codes[0]]], np.zeros(1, np.int64)) if isinstance(y, Labels) else y[:1]
+    model.learn(part(batch.rows, 0, 1), label, np.ones(1))

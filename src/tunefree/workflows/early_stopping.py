@@ -1,0 +1,106 @@
+"""The regularization path of a source: all of it is read into memory, and the subgradient method descends once.
+
+Rows are encoded as for online learning, without their constant, which the estimator has itself.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from tunefree.core.errors import ModelError
+from tunefree.estimators.path import IterativeRegularizationClassifier, IterativeRegularizationRegressor
+from tunefree.stream.batch import BadRows, Batch
+from tunefree.stream.source import Source
+from tunefree.workflows.stopped_model import Descended, PathModel, matrix
+from tunefree.workflows.training import Plan, ahead, begin, check_learned, target_of
+
+KERNELS = ("linear", "rbf", "laplacian", "poly")
+HEEDED = {"target", "task", "loss", "weight", "ignore", "text", "hash_bits", "skip_bad_rows"}  # of a plan
+ROW_BY_ROW = "is for learning row by row; leave it out, or name another --method"
+OPTIONS = {"settings": "set", "max_support": "max-support"}  # on the command line, where called otherwise
+
+
+def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: int = 500) -> Descended:
+    """Read a source and compute its path, which is stopped where rows held out are predicted best.
+
+    Parameters
+    ----------
+    source : Source
+    plan : Plan
+        Of it what tells how to read, the task and the loss; the rest is for learning row by row.
+    kernel : {"linear", "rbf", "laplacian", "poly"}, optional
+        None for weights of the features.
+    iterations : int, default 500
+        Length of the path.
+
+    Raises
+    ------
+    DataError, ModelError
+        If a row cannot be used, or rows and loss make no problem that can be learned, or the plan has more in it.
+
+    Examples
+    --------
+    >>> from tunefree.stream.source import open_source
+    >>> table = {"age": list(range(20, 70)) * 4, "rich": (["no"] * 25 + ["yes"] * 25) * 4}
+    >>> found = descend(open_source(table), Plan(target="rich"), iterations=20)
+    >>> found.rows, len(found.path), bool(found.path.training_error[-1] < 0.05)
+    (200, 20, True)
+    """
+    if kernel not in (None, *KERNELS):
+        raise ModelError(f"unknown kernel {kernel!r}; choose one of {', '.join(KERNELS)}")
+    if iterations < 1:
+        raise ModelError(f"the number of iterations must be at least 1, not {iterations}")
+    check_plan(plan)
+    bad = BadRows(plan.skip_bad_rows)
+    task, classes, encoder, batches = begin(source, plan, bad)
+    read = list(ahead(batches))
+    weight = np.concatenate([batch.weight for batch in read])
+    chosen: dict[str, Any] = {} if plan.loss is None else {"loss": plan.loss}
+    kind: Any = IterativeRegularizationClassifier if task == "classification" else IterativeRegularizationRegressor
+    model = PathModel(task, [], kind(kernel=kernel, max_iter=int(iterations), **chosen))
+    for label in classes:
+        model.add_class(label)
+    targets = _targets(model, read)
+    check_learned(model, int(np.count_nonzero(weight)), source)
+    rows = matrix([batch.rows for batch in read], encoder.n_features)
+    model.is_dense = not sparse.issparse(rows)
+    started = time.perf_counter()
+    try:
+        model.estimator.fit(rows, targets, sample_weight=weight)
+    except ValueError as error:
+        raise ModelError(str(error)) from None
+    seconds = time.perf_counter() - started
+    return Descended(model, encoder, source.kind, plan, len(weight), bad.count, seconds)
+
+
+def check_plan(plan: Plan) -> None:
+    """Whether a plan has nothing in it that only learning row by row could heed.
+
+    Raises
+    ------
+    ModelError
+    """
+    usual = Plan()
+    for name in (field.name for field in fields(Plan)):
+        if name not in HEEDED and getattr(plan, name) != getattr(usual, name):
+            option = OPTIONS.get(name, name)
+            raise ModelError(f"--{option} {ROW_BY_ROW}")
+
+
+def _targets(model: PathModel, read: list[Batch]) -> np.ndarray:
+    """Numbers, or codes of the classes; those that are new join the model's."""
+    found = [target_of(model.task, batch) for batch in read]
+    if model.task == "regression":
+        return np.concatenate(found)
+    coded = []
+    for labels in found:
+        codes, new = model.codes(labels)
+        for _, label in new:
+            model.add_class(label)
+        coded.append(codes)
+    return np.concatenate(coded)

@@ -1,0 +1,125 @@
+"""What a trained model predicts of a source, and how well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from tunefree.core.errors import DataError
+from tunefree.model.targets import Tally
+from tunefree.stream.batch import BadRows, Batch
+from tunefree.stream.source import Source
+from tunefree.workflows.training import Predictor, ahead, encoded, target_of
+
+CELLS = 1000  # of the probability of the most probable class
+BINS = 15  # of equal mass, into which cells are gathered
+
+
+class Predicted(NamedTuple):
+    """Predictions of a batch."""
+
+    batch: Batch
+    predictions: np.ndarray  # (n, K) margins, or (n, 1) numbers
+
+
+def predict(trained: Predictor, source: Source, bad: BadRows, labelled: bool = False) -> Iterator[Predicted]:
+    """Predict the rows of a source, batch by batch.
+
+    Parameters
+    ----------
+    trained : Trained or Descended
+    source : Source
+    bad : BadRows
+        What happens to rows that cannot be used.
+    labelled : bool, default False
+        Whether each row must have a target (to be evaluated).
+    """
+    if source.kind != trained.kind:
+        raise DataError(
+            f"the model was trained on {trained.kind} data, this is {source.kind}",
+            source.name,
+            remedy="give data of the same kind, or pass --format",
+        )
+    types = trained.encoder.types() if source.kind == "table" else None
+    predicted = trained.model.predictor()
+
+    for batch in ahead(encoded(trained.encoder, source.chunks(bad=bad, types=types), bad, False, labelled)):
+        yield Predicted(batch, predicted(batch.rows))
+
+
+class Evaluation(NamedTuple):
+    """How a model does on data it has not seen."""
+
+    tally: Tally
+    squares: float  # weighted sum of squared errors (regression)
+    unseen: int  # rows whose label was never seen in training: errors, but without a loss
+    unseen_weight: float  # sum of their weights
+    log_loss: float  # weighted sum of minus the log-probabilities of the classes (classification)
+    calibration_error: float  # see Reliability.error (classification)
+
+
+class Reliability:
+    """How often the most probable class is right, by its probability.
+
+    Rows are counted in cells of equal width, so that any number of them takes little memory.
+    """
+
+    def __init__(self) -> None:
+        self.cells = np.zeros((CELLS, 3))  # weight, weight of rows that are right, weighted sum of probabilities
+
+    def add(self, probabilities: np.ndarray, right: np.ndarray, weight: np.ndarray) -> None:
+        """Count rows.
+
+        Parameters
+        ----------
+        probabilities : (n,) array
+            Of the most probable class of each row.
+        right : (n,) array of bool
+            Whether it is the row's class.
+        weight : (n,) array
+        """
+        cell = np.minimum((probabilities * CELLS).astype(np.int64), CELLS - 1)
+        np.add.at(self.cells, cell, np.column_stack([weight, weight * right, weight * probabilities]))
+
+    def error(self) -> float:
+        """Expected calibration error of the most probable class, with 15 bins of equal mass.
+
+        The mean, over rows by weight, of the distance in a bin between the share of rows that are right and the mean
+        probability. A cell is never split: it belongs to the bin in which the middle of its mass lies.
+
+        Examples
+        --------
+        >>> reliability = Reliability()
+        >>> reliability.add(np.full(10, 0.8), np.arange(10) < 7, np.ones(10))
+        >>> round(reliability.error(), 6)
+        0.1
+        """
+        mass = self.cells[:, 0]
+        if not mass.sum() > 0.0:
+            return 0.0
+        middles = (np.cumsum(mass) - mass / 2) / mass.sum()
+        bins = np.minimum((middles * BINS).astype(np.int64), BINS - 1)
+        gaps = np.bincount(bins, self.cells[:, 1] - self.cells[:, 2], BINS)
+        return float(np.abs(gaps).sum() / mass.sum())
+
+
+def evaluate(trained: Predictor, source: Source, bad: BadRows) -> Evaluation:
+    """Loss and error of a model on a labelled source, and how far its probabilities are to be believed."""
+    model, reliability = trained.model, Reliability()
+    tally, squares, unseen, unseen_weight, log_loss = Tally(), 0.0, 0, 0.0, 0.0
+    for batch, predictions in predict(trained, source, bad, labelled=True):
+        y = target_of(model.task, batch)
+        suffered, errors = model.losses(y, predictions), model.errors(y, predictions)
+        strange = np.isnan(suffered)
+        unseen, unseen_weight = unseen + int(strange.sum()), unseen_weight + float(batch.weight[strange].sum())
+        tally.add(batch.weight, np.where(strange, 0.0, suffered), errors)
+        squares += float((batch.weight * np.minimum(errors, 1e150) ** 2).sum())
+        if model.task == "classification":
+            log_losses, probabilities = model.log_losses(y, predictions), model.probabilities(predictions)
+            log_loss += float((batch.weight * np.where(strange, 0.0, log_losses)).sum())
+            reliability.add(probabilities.max(axis=1), model.errors(y, probabilities) == 0.0, batch.weight)
+    if tally.rows == 0:
+        raise DataError("there are no rows", source.name, remedy="check that it is the file you mean")
+    return Evaluation(tally, squares, unseen, unseen_weight, log_loss, reliability.error())

@@ -1,0 +1,224 @@
+"""A model that was stopped early, as the command line knows it: an estimator of iterative regularization, its labels,
+the encoder of its rows, and the file that holds them with the whole path.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from tunefree.core.errors import ModelError
+from tunefree.core.rows import Dense, n_rows, part
+from tunefree.estimators import stored
+from tunefree.estimators.preparation import LARGEST
+from tunefree.kernel.kernels import Polynomial
+from tunefree.kernel.points import as_matrix, points
+from tunefree.losses import loss_of, objectives
+from tunefree.model.targets import Judged
+from tunefree.stream.source import encoder_of
+from tunefree.workflows import model_files as modelfile
+from tunefree.workflows.training import Plan, plan_of
+
+KIND = "path"
+DENSE_BYTES = 2**30  # rows of a table are laid out as an array up to so many bytes: only then are columns centred
+PIECE_BYTES = 2**28  # of rows predicted at a time
+MOST_SHOWN = 24  # iterations in a table, the chosen one apart
+
+
+@dataclass
+class PathModel(Judged):
+    """A fitted estimator of iterative regularization that takes blocks of rows and tells labels.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+    classes : list
+        Labels; the estimator knows them by their places.
+    estimator : IterativeRegularizationClassifier or IterativeRegularizationRegressor
+    is_dense : bool, default True
+        Whether it learns rows of an array.
+    """
+
+    task: str
+    classes: list[Any]
+    estimator: Any
+    is_dense: bool = True
+
+    @property
+    def loss(self) -> str:
+        """What is minimised."""
+        return str(self.estimator.loss)
+
+    @property
+    def n_features(self) -> int:
+        """Features known, the constant included."""
+        return int(self.estimator.n_features_in_) + 1
+
+    @property
+    def objective(self) -> Any:
+        """From predictions to losses."""
+        if self.task == "regression":
+            return objectives.regression(loss_of("regression", self.loss))
+        return self.estimator._targets.objective
+
+    @property
+    def loss_is_log_loss(self) -> bool:
+        """Whether what classes suffer is minus the logarithm of their probability."""
+        return self.task == "classification" and self.loss == "logistic"
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether features as they are given have weights."""
+        return self.estimator.kernel is None
+
+    @property
+    def n_support(self) -> int:
+        """Rows that it is made of, in the space of a kernel."""
+        return 0 if self.has_weights else int(self.estimator._coefficients.any(axis=1).sum())
+
+    def mean_weights(self) -> np.ndarray:
+        """Weights (d, K) of the constant and of the features, these in units of their spread."""
+        if not self.has_weights:
+            raise ModelError("an expansion in a kernel has no weights of features")
+        weights, targets = self.estimator._coefficients, self.estimator._targets
+        with np.errstate(over="ignore"):
+            weights = np.concatenate([weights[-1:] + targets.centre, weights[:-1]]) * targets.unit
+        return np.clip(weights, -LARGEST, LARGEST)
+
+    def add_class(self, label: Any) -> None:
+        """A class is new, before anything is learned."""
+        self.check_room_for_a_class()
+        self.classes.append(label)
+
+    def predictor(self) -> Callable[[Any], np.ndarray]:
+        """A function from blocks of rows to predictions."""
+        return self.predict
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Margins (n, K), or in regression the predicted targets (n, 1), of a block of rows."""
+        step = max(PIECE_BYTES // (8 * self.n_features), 1)
+        edges = [*range(0, n_rows(X), step), n_rows(X)]
+        predict = self.estimator.predict if self.task == "regression" else self.estimator.decision_function
+        pieces = [
+            predict(matrix([part(X, first, last)], self.n_features, self.is_dense)).reshape(last - first, -1)
+            for first, last in pairwise(edges)
+        ]
+        return np.concatenate([np.empty((0, self.n_outputs)), *pieces])
+
+    def log_odds(self, margins: np.ndarray) -> np.ndarray:
+        """Logarithms (n, classes) of what is proportional to the probabilities."""
+        return np.asarray(self.estimator._log_odds(margins))
+
+    def probabilities(self, margins: np.ndarray) -> np.ndarray:
+        """Class probabilities (n, classes) of margins."""
+        return np.asarray(self.estimator._probabilities(margins))
+
+
+@dataclass
+class Descended:
+    """A path, what it is of, and where it is stopped."""
+
+    model: PathModel
+    encoder: Any
+    kind: str  # of the encoder: table, svmlight or vw
+    plan: Plan
+    rows: int
+    skipped: int
+    seconds: float | None = None  # of learning; None if that was before
+
+    @property
+    def estimator(self) -> Any:
+        """What was fitted."""
+        return self.model.estimator
+
+    @property
+    def task(self) -> str:
+        """Classification or regression."""
+        return self.model.task
+
+    @property
+    def path(self) -> Any:
+        """A record for each iteration."""
+        return self.estimator.path_
+
+    @property
+    def stop(self) -> int:
+        """The iteration chosen."""
+        return int(self.estimator.n_iter_)
+
+    def shown(self) -> list[int]:
+        """Iterations for a table: as if evenly spaced on a logarithmic scale, and the chosen one."""
+        spaced = np.geomspace(1, len(self.path), min(MOST_SHOWN, len(self.path)))
+        return sorted({*np.round(spaced).astype(int).tolist(), self.stop})
+
+    def at(self, t: int) -> Descended:
+        """The same, stopped at iteration t.
+
+        Raises
+        ------
+        ModelError
+            If the path has no such iteration.
+        """
+        if not 1 <= t <= len(self.path):
+            raise ModelError(f"there is no iteration {t} to stop at; choose one from 1 to {len(self.path)}")
+        return replace(self, model=replace(self.model, estimator=self.estimator.at(t)))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to a file."""
+        model = {"task": self.task, "classes": self.model.classes, "is_dense": self.model.is_dense}
+        header = {"source": self.kind, "plan": asdict(self.plan), "rows": self.rows, "skipped": self.skipped}
+        parts = {"estimator": stored.flat(self.estimator), "encoder": self.encoder.state()}
+        modelfile.save(path, KIND, parts, {**header, "model": model})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Descended:
+        """Read what :meth:`save` wrote."""
+        loaded: Descended = modelfile.load(path, KIND)
+        return loaded
+
+    @classmethod
+    def restored(cls, arrays: dict[str, dict[str, np.ndarray]], header: dict[str, Any]) -> Descended:
+        """From the parts of a file."""
+        estimator = stored.restored(arrays["estimator"], header["estimator"])
+        encoder = encoder_of(header["source"]).restore(arrays.get("encoder", {}), header["encoder"])
+        model = PathModel(**header["model"], estimator=estimator)
+        return cls(model, encoder, header["source"], plan_of(header["plan"]), header["rows"], header["skipped"])
+
+
+def matrix(blocks: list[Any], n_features: int, is_dense: bool | None = None) -> Any:
+    """Blocks of rows as one array or sparse matrix, without the constant.
+
+    Parameters
+    ----------
+    blocks : list of blocks of rows
+    n_features : int
+        Features known, the constant included; others are left out.
+    is_dense : bool, optional
+        Whether to make an array; by default where it is not too large.
+    """
+    linear = Polynomial(1, 1.0, 0.0)
+    found = [as_matrix(points(X, linear, np.float64)) for X in blocks]
+    if all(isinstance(rows, np.ndarray) for rows in found):
+        return np.concatenate(found)
+    found = [_scattered(X, rows) for X, rows in zip(blocks, found, strict=True)]
+    for rows in found:
+        rows.resize((rows.shape[0], n_features))
+    whole = sparse.vstack(found, format="csr")[:, 1:]
+    is_dense = whole.shape[0] * whole.shape[1] * 8 <= DENSE_BYTES if is_dense is None else is_dense
+    return whole.toarray() if is_dense else whole
+
+
+def _scattered(X: Any, rows: Any) -> Any:
+    """A block's rows as a sparse matrix in which feature 0 is the constant."""
+    if sparse.issparse(rows):
+        return rows
+    columns = np.arange(1, rows.shape[1] + 1) if isinstance(X, Dense) else X.columns
+    pointers = np.arange(n_rows(X) + 1) * len(columns)
+    shape = (n_rows(X), 1 + int(columns.max(initial=0)))
+    return sparse.csr_array((rows.reshape(-1), np.tile(columns, n_rows(X)), pointers), shape=shape)

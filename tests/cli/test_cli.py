@@ -1,0 +1,392 @@
+"""The command line, as a user types it."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from tests.workflows.test_training import people
+from tunefree.cli import app as cli
+
+
+@pytest.fixture
+def run(monkeypatch, capfd):
+    """Run a command; returns (status, output, errors)."""
+
+    def command(*arguments, stdin=b""):
+        monkeypatch.setattr(sys, "argv", ["tunefree", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        capfd.readouterr()
+        try:
+            cli.main()
+            status = 0
+        except SystemExit as end:
+            status = end.code or 0
+        sys.stdout.flush()
+        out, err = capfd.readouterr()
+        return status, out, err
+
+    return command
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "people.csv"
+    csv.write_csv(pa.table(people()).drop_columns("pay"), path)
+    return path
+
+
+@pytest.fixture
+def model(run, data, tmp_path):
+    path = tmp_path / "people.model"
+    status, out, err = run("train", data, "--target", "rich", "-o", path)
+    assert status == 0, err
+    assert "classification of 'rich'" in err
+    assert "progressive log-loss" in out
+    return path
+
+
+def test_train_predict_evaluate_inspect(run, data, model, tmp_path):
+    status, out, _ = run("evaluate", model, data, "--json")
+    figures = json.loads(out)
+    assert status == 0
+    assert figures["rows"] == 2000
+    assert figures["error"] < 0.3
+    for name, read in (("out.csv", csv.read_csv), ("out.parquet", parquet.read_table)):
+        status, out, err = run("predict", model, data, "-o", tmp_path / name)
+        assert (status, out) == (0, "")
+        assert "2000 predictions" in err
+        table = read(tmp_path / name)
+        assert table.column_names == ["prediction", "probability[no]", "probability[yes]"]
+        probabilities = np.column_stack([table[1], table[2]])
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+        wrong = np.mean(np.array(table["prediction"].to_pylist()) != np.array(people()["rich"]))
+        assert wrong == pytest.approx(figures["error"])
+    status, out, _ = run("inspect", model, "--json", "--top", "2")
+    assert status == 0
+    assert [len(json.loads(out)["features"]), json.loads(out)["classes"]] == [2, ["no", "yes"]]
+    status, out, _ = run("inspect", model)
+    assert "job=pilot" in out
+
+
+def test_pipes(run, data, tmp_path):
+    text = data.read_bytes()
+    assert run("train", "-", "--target", "rich", "-o", tmp_path / "m", stdin=text)[0] == 0
+    run("train", data, "--target", "rich", "-o", tmp_path / "n")
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "n").read_bytes()
+    unlabelled = b"\n".join(line.rsplit(b",", 1)[0] for line in text.splitlines()) + b"\n"
+    status, out, _ = run("predict", tmp_path / "m", "-", stdin=unlabelled)
+    assert status == 0
+    assert len(out.splitlines()) == 2001
+
+
+def test_columns_in_another_order_and_extra_ones(run, data, model, tmp_path):
+    table = csv.read_csv(data)
+    csv.write_csv(table.select(["rich", "job", "age"]).append_column("more", table["age"]), tmp_path / "other.csv")
+    assert run("predict", model, tmp_path / "other.csv")[1] == run("predict", model, data)[1]
+
+
+def test_vowpal_wabbits_table(run, data, tmp_path):
+    status, _, err = run("train", data, "--target", "rich", "-o", tmp_path / "m", "--verbose")
+    counters = [int(line.split()[2]) for line in err.splitlines() if line[:2] in ("0.", "1.")]
+    assert status == 0
+    assert counters == [2**k for k in range(11)]
+
+
+@pytest.mark.parametrize("loss", ["hinge", "smoothed-hinge", "squared-hinge", "exponential", "square"])
+def test_probabilities_of_other_losses(run, data, tmp_path, loss):
+    assert run("train", data, "-t", "rich", "-o", tmp_path / "m", "--loss", loss, "--learner", "scinol2")[0] == 0
+    status, out, _ = run("predict", tmp_path / "m", data)
+    assert status == 0
+    table = csv.read_csv(io.BytesIO(out.encode()))
+    assert table.column_names == ["prediction", "probability[no]", "probability[yes]"]
+    yes, rich = table["probability[yes]"].to_numpy(), np.array(people()["rich"]) == "yes"
+    figures = json.loads(run("evaluate", tmp_path / "m", data, "--json")[1])
+    assert figures["log_loss"] == pytest.approx(-np.log(np.where(rich, yes, 1 - yes)).mean())
+    assert figures["loss"] != pytest.approx(figures["log_loss"])
+    assert figures["log_loss"] < 0.95 * -np.log([rich.mean(), 1 - rich.mean()]) @ [rich.mean(), 1 - rich.mean()]
+    assert 0 < figures["calibration_error"] < 0.15
+    assert "calibration error" in run("evaluate", tmp_path / "m", data)[1]
+
+
+@pytest.mark.parametrize("loss", ["absolute", "huber:0.5", "quantile:0.9", "power:1.5", "epsilon-insensitive:0.1"])
+def test_regression_losses(run, tmp_path, loss):
+    parquet.write_table(pa.table(people()).drop_columns("rich"), tmp_path / "d.parquet")
+    assert run("train", tmp_path / "d.parquet", "-t", "pay", "-o", tmp_path / "m", "--loss", loss)[0] == 0
+    status, out, _ = run("evaluate", tmp_path / "m", tmp_path / "d.parquet", "--json")
+    assert status == 0
+    assert json.loads(out)["mean_absolute_error"] < np.std(people()["pay"])
+
+
+LABELS = {
+    "zero and one": lambda yes: yes.astype(int),
+    "minus one and one": lambda yes: 2 * yes - 1,
+    "booleans": lambda yes: yes,
+    "strings": lambda yes: np.where(yes, "ja", "nein"),
+    "floats": lambda yes: yes.astype(float),
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "feather", "jsonl"])
+def test_labels_of_every_kind_in_every_format(run, tmp_path, kind, suffix):
+    yes = np.array(people(400)["rich"]) == "yes"
+    table = pa.table({"age": people(400)["age"], "job": people(400)["job"], "y": LABELS[kind](yes)})
+    path = tmp_path / f"data.{suffix}"
+    write_table(table, path)
+    assert run("train", path, "-t", "y", "-o", tmp_path / "m")[0] == 0
+    status, out, err = run("predict", tmp_path / "m", path)
+    assert status == 0, err
+    labels = {line.split(",")[0].strip('"') for line in out.splitlines()[1:]}
+    assert (
+        labels
+        <= {
+            "zero and one": {"0", "1"},
+            "minus one and one": {"-1", "1"},
+            "booleans": {"true", "false"},
+            "strings": {"ja", "nein"},
+            "floats": {"0", "1"},
+        }[kind]
+    )
+
+
+def write_table(table, path):
+    from pyarrow import feather
+
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    else:
+        {".csv": csv.write_csv, ".parquet": parquet.write_table, ".feather": feather.write_feather}[path.suffix](
+            table, str(path)
+        )
+
+
+BAD = {
+    "no such file": ("none.csv", None, "no such file"),
+    "unknown column": ("a.csv", b"x,z\n1,a\n2,b\n", "'y'"),
+    "empty file": ("a.csv", b"", "no rows|empty"),
+    "header only": ("a.csv", b"x,y\n", "no rows"),
+    "garbage": ("a.csv", bytes(range(256)) * 10, "a.csv"),
+    "garbage parquet": ("a.parquet", b"PAR1 this is not parquet", "a.parquet"),
+    "fields": ("a.csv", b"x,y\n1,a\n2,b,3\n", "row 2"),
+    "target null": ("a.csv", b"x,y\n1,a\n2,\n", "row 2, column 'y'"),
+    "one class": ("a.csv", b"x,y\n1,a\n2,a\n", "one class only"),
+    "infinite": ("a.csv", b"x,y\n1,a\ninf,b\n", "row 2, column 'x'"),
+    "svm colon": ("a.svm", b"1 1:2\n-1 3\n", "row 2"),
+    "svm zero": ("a.svm", b"1 1:2\n-1 0:3\n", "row 2"),
+    "svm twice": ("a.svm", b"1 1:2\n-1 1:3 1:4\n", "row 2"),
+    "svm overflow": ("a.svm", b"1 1:2\n-1 99999999999:3\n", "row 2"),
+    "svm nan": ("a.svm", b"1 1:2\n-1 1:nan\n", "row 2"),
+    "svm cut": ("a.svm", b"1 1:2\n-1 1:", "row 2"),
+    "vw weight": ("a.vw", b"1 | a\n-1 -2 | b\n", "row 2"),
+    "vw number": ("a.vw", b"1 | a\n-1 | b:x\n", "row 2"),
+    "vw label": ("a.vw", b"1 | a\n| b\n", "row 2"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_named_and_nothing_is_touched(run, tmp_path, case):
+    name, content, message = BAD[case]
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "m").write_text("an earlier model")
+    target = [] if name.endswith(("svm", "vw")) else ["--target", "y"]
+    status, _, err = run("train", tmp_path / name, *target, "-o", tmp_path / "m")
+    assert status == 2
+    assert name.split(".")[0] in err
+    assert re.search(message, err), err
+    assert (tmp_path / "m").read_text() == "an earlier model"
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name not in (name, "m")) == []
+
+
+@pytest.mark.parametrize("arguments", [("train",), ("train", "x.csv"), ("fly",), ("predict", "none.model", "x.csv")])
+def test_wrong_commands_end_with_status_2(run, arguments):
+    assert run(*arguments)[0] == 2
+
+
+def test_wrong_options(run, data, tmp_path):
+    for options in (
+        ["--on-bad-row", "x"],
+        ["--learner", "x"],
+        ["--loss", "huber"],
+        ["--passes", "0"],
+        ["--format", "x"],
+    ):
+        status, _, err = run("train", data, "-t", "rich", "-o", tmp_path / "m", *options)
+        assert status == 2
+        assert err
+    status, _, err = run("train", data, "-t", "rich", "-o", tmp_path / "no" / "m")
+    assert (status, "directory" in err) == (2, True)
+
+
+def test_rows_skipped_are_counted(run, data, model, tmp_path):
+    text = data.read_text().splitlines()
+    text[3] += ",too,many"
+    (tmp_path / "bad.csv").write_text("\n".join(text) + "\n")
+    assert run("train", tmp_path / "bad.csv", "-t", "rich", "-o", tmp_path / "m")[0] == 2
+    status, out, _ = run("train", tmp_path / "bad.csv", "-t", "rich", "-o", tmp_path / "m", "--on-bad-row", "skip")
+    assert status == 0
+    assert "rows skipped" in out
+    status, out, err = run("predict", model, tmp_path / "bad.csv", "--on-bad-row", "skip")
+    rows = [int(line.split(",")[0]) for line in out.splitlines()[1:]]
+    assert "1 rows skipped" in err
+    assert rows == [1, 2, *range(4, 2001)]
+
+
+def test_damaged_model(run, data, model):
+    model.write_bytes(model.read_bytes()[:-1])
+    status, _, err = run("predict", model, data)
+    assert status == 2
+    assert "damaged" in err
+
+
+def test_unseen_classes_are_errors_without_a_loss(run, data, model, tmp_path):
+    (tmp_path / "new.csv").write_text("age,job,rich\n30,cook,no\n40,pilot,perhaps\n")
+    status, out, _ = run("evaluate", model, tmp_path / "new.csv", "--json")
+    figures = json.loads(out)
+    assert (status, figures["rows_of_unseen_classes"]) == (0, 1)
+    assert np.isfinite(figures["log_loss"])
+    assert figures["error"] >= 0.5
+
+
+def test_a_prediction_that_fails_leaves_the_earlier_file(run, model, tmp_path):
+    (tmp_path / "out.csv").write_text("earlier")
+    (tmp_path / "bad.csv").write_text("age,job\n1,cook\ninf,cook\n")
+    assert run("predict", model, tmp_path / "bad.csv", "-o", tmp_path / "out.csv")[0] == 2
+    assert (tmp_path / "out.csv").read_text() == "earlier"
+    assert run("predict", model, tmp_path / "bad.csv", "-o", tmp_path / "out.xlsx")[0] == 2
+
+
+def test_help_is_instant_and_loads_nothing_heavy():
+    heavy = "('numba', 'numpy', 'pyarrow', 'sklearn')"
+    code = f"import sys, tunefree, tunefree.cli.app; print([m for m in {heavy} if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    done = subprocess.run([sys.executable, "-m", "tunefree.cli", "--help"], capture_output=True, text=True, check=True)
+    assert "train" in done.stdout
+
+
+def test_training_from_a_file_imports_neither_pandas_nor_scikit_learn(data, tmp_path):
+    code = (
+        "import sys; from tunefree.cli import app as cli\n"
+        f"sys.argv = ['tunefree', 'train', {str(data)!r}, '-t', 'rich', '-o', {str(tmp_path / 'm')!r}, '-q']\n"
+        "try: cli.main()\nexcept SystemExit: pass\n"
+        "print([m for m in ('pandas', 'sklearn', 'polars') if m in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_uncompiled_code_writes_the_same_model(data, tmp_path):
+    """NUMBA_DISABLE_JIT=1, for debugging: every compiled function also runs as plain Python."""
+    few = tmp_path / "few.csv"
+    few.write_text("".join(data.read_text().splitlines(keepends=True)[:40]))
+    (tmp_path / "few.vw").write_text("".join(f"{1 - 2 * (i % 2)} |n a:{i % 7} b{i % 3}\n" for i in range(20)))
+    for arguments in ([str(few), "-t", "rich"], [str(tmp_path / "few.vw")]):
+        models = []
+        for disabled in ("0", "1"):
+            command = [sys.executable, "-m", "tunefree.cli", "train", *arguments, "-o", str(tmp_path / "m"), "-q"]
+            command += ["--learner", "scinol2"]
+            subprocess.run(command, env=os.environ | {"NUMBA_DISABLE_JIT": disabled}, check=True, capture_output=True)
+            models.append((tmp_path / "m").read_bytes())
+        assert models[0] == models[1]
+
+
+def test_a_pipe_by_name_is_explained(run, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    status, _, err = run("train", tmp_path / "pipe", "-t", "y", "-o", tmp_path / "m")
+    assert status == 2
+    assert "standard input" in err
+
+
+def test_a_column_that_names_the_rows_is_pointed_out(run, tmp_path):
+    table = people(300) | {"id": [f"row {i}" for i in range(300)]}
+    parquet.write_table(pa.table(table), tmp_path / "d.parquet")
+    status, out, _ = run("train", tmp_path / "d.parquet", "-t", "rich", "-o", tmp_path / "m")
+    assert status == 0
+    assert "--ignore id" in out
+    assert out.count("hint") == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--hash-bits", "10"],
+        ["--text", "note"],
+        ["--weight", "h"],
+        ["--passes", "3", "--holdout", "0.1"],
+        ["--learner", "pistol", "--average"],
+        ["--checkpoint-every", "100", "--resume"],
+        ["--format", "parquet", "--quiet"],
+    ],
+)
+def test_every_option_of_train_makes_a_model_that_predicts(run, tmp_path, options):
+    words = ["a plain note", "rich and rich again", "nothing"]
+    table = people(300) | {"note": [words[i % 3] for i in range(300)], "h": [1.0 + i % 2 for i in range(300)]}
+    parquet.write_table(pa.table(table), tmp_path / "d.parquet")
+    status, _, err = run(
+        "train", tmp_path / "d.parquet", "-t", "rich", "--ignore", "pay", *options, "-o", tmp_path / "m"
+    )
+    assert status == 0, err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d.parquet", "m"]
+    status, out, err = run("evaluate", tmp_path / "m", tmp_path / "d.parquet", "--json")
+    assert status == 0, err
+    assert json.loads(out)["log_loss"] < 0.75
+    assert run("inspect", tmp_path / "m")[0] == 0
+
+
+def test_path_of_a_table(run, data, tmp_path):
+    plot = tmp_path / "path.svg"
+    status, out, err = run("path", data, "--target", "rich", "--iterations", 60, "--plot", plot, "--json")
+    assert status == 0, err
+    found = json.loads(out)
+    path = found["path"]
+    assert found["task"] == "classification" and [record["iteration"] for record in path] == list(range(1, 61))
+    held = [record["validation_loss"] for record in path]
+    assert path[0]["norm"] == 0.0 and abs(path[0]["training_loss"] - np.log(2.0)) < 1e-12
+    assert found["stop"] == int(np.argmin(held)) + 1 and min(held) < 0.9 * held[0]
+    assert "at the stop" in plot.read_text()
+    status, out, _ = run("path", data, "--target", "rich", "--iterations", 60)
+    assert status == 0 and out.count("<- stop") == 1
+    assert f"{found['rows']:,} rows" in out
+
+
+def test_path_of_numbers_with_a_kernel(run, tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3, 3, 300)
+    csv.write_csv(pa.table({"x": x, "y": np.abs(x)}), tmp_path / "wave.csv")
+    errors = []
+    for more in ((), ("--kernel", "rbf")):
+        status, out, err = run("path", tmp_path / "wave.csv", "-t", "y", "--iterations", 100, "--json", *more)
+        assert status == 0, err
+        errors.append(json.loads(out)["path"][-1]["validation_error"])
+    assert errors[1] < 0.5 * errors[0]
+
+
+@pytest.mark.parametrize("wrong", [("--kernel", "cubic"), ("--iterations", 0), ("--loss", "absolute")])
+def test_path_says_what_is_wrong(run, data, wrong):
+    status, _, err = run("path", data, "--target", "rich", *wrong)
+    assert status == 2 and str(wrong[1]) in err
+
+
+def test_regularised_sgd_with_a_kernel_makes_a_model_file(run, data, tmp_path):
+    model = tmp_path / "kernel.model"
+    learner = ("--learner", "kernel-regularized-sgd", "--set", "width=1")
+    status, _, err = run("train", data, "--target", "rich", *learner, "-o", model)
+    assert status == 0, err
+    named = tmp_path / "named.model"
+    assert run("train", data, "--target", "rich", *learner, "--view", "steady", "-o", named)[0] == 0
+    assert run("predict", named, data)[1] == run("predict", model, data)[1]  # the usual view of kernels
+    status, _, err = run("train", data, "--target", "rich", *learner, "--device", "abacus", "-o", model)
+    assert status == 2 and "device" in err
+    status, out, err = run("evaluate", model, data, "--json")
+    assert status == 0 and json.loads(out)["error"] < 0.35, err
+    status, out, err = run("inspect", model)
+    assert status == 0 and "penalty=" in out and "rows" in out, err

@@ -1,0 +1,103 @@
+"""Files that are whole or not there, and damage that shows."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays_of
+
+from tunefree.core import storage
+from tunefree.core.errors import ModelError
+
+SHAPES = arrays_of.array_shapes(min_dims=0, max_dims=2, min_side=0, max_side=5)
+ARRAYS = st.dictionaries(
+    st.text("abc.", min_size=1, max_size=5),
+    st.one_of(
+        arrays_of.arrays(np.float64, SHAPES, elements=st.floats(allow_nan=False)),
+        arrays_of.arrays(np.uint64, SHAPES),
+    ),
+    max_size=4,
+)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "model"
+    storage.save(path, {"weights": np.arange(6.0).reshape(3, 2)}, {"task": "regression", "classes": ["a", "é"]})
+    return path
+
+
+@settings(max_examples=50, deadline=None)
+@given(arrays=ARRAYS)
+def test_what_is_saved_is_loaded(tmp_path_factory, arrays):
+    path = tmp_path_factory.mktemp("models") / "model"
+    storage.save(path, arrays, {"n": 1.1})
+    loaded, header = storage.load(path)
+    assert header == {"n": 1.1, "format": storage.FORMAT}
+    assert sorted(loaded) == sorted(arrays)
+    for name, array in arrays.items():
+        assert (loaded[name].dtype, loaded[name].shape) == (array.dtype, array.shape)
+        np.testing.assert_array_equal(loaded[name], array)
+
+
+def test_the_same_model_is_the_same_bytes(saved, tmp_path):
+    storage.save(tmp_path / "again", *storage.load(saved))
+    assert (tmp_path / "again").read_bytes() == saved.read_bytes()
+
+
+def test_every_changed_byte_is_found(saved):
+    data = saved.read_bytes()
+    for place in range(len(data)):
+        saved.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        with pytest.raises(ModelError, match=r"damaged|not a tunefree model|upgrade"):
+            storage.load(saved)
+
+
+def test_every_cut_is_found(saved):
+    data = saved.read_bytes()
+    for length in range(len(data)):
+        saved.write_bytes(data[:length])
+        with pytest.raises(ModelError):
+            storage.load(saved)
+    saved.write_bytes(data + b"\0")
+    with pytest.raises(ModelError, match="damaged"):
+        storage.load(saved)
+
+
+def test_a_newer_format_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(storage, "FORMAT", storage.FORMAT + 1)
+    storage.save(tmp_path / "model", {}, {})
+    monkeypatch.undo()
+    with pytest.raises(ModelError, match=r"format 2, this tunefree reads up to 1; upgrade"):
+        storage.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("data", [b"", b"abc", b"\xff" * 100, b"PAR1" * 50, json.dumps({"a": 1}).encode()])
+def test_other_files_are_refused(tmp_path, data):
+    (tmp_path / "model").write_bytes(data)
+    with pytest.raises(ModelError, match="not a tunefree model"):
+        storage.load(tmp_path / "model")
+
+
+def test_missing_file_and_missing_folder(tmp_path):
+    with pytest.raises(ModelError, match="cannot be read"):
+        storage.load(tmp_path / "none")
+    with pytest.raises(ModelError, match="cannot be written"):
+        storage.save(tmp_path / "none" / "model", {}, {})
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_other(saved, monkeypatch):
+    before = saved.read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(storage.os, "fsync", full)
+    with pytest.raises(ModelError, match="No space left"):
+        storage.save(saved, {"weights": np.zeros(10)}, {})
+    assert saved.read_bytes() == before
+    assert [path.name for path in saved.parent.iterdir()] == [saved.name]

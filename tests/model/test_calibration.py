@@ -1,0 +1,256 @@
+"""Probabilities of margins that are no log-odds."""
+
+from __future__ import annotations
+
+import pickle
+from contextlib import suppress
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from tunefree.cli.demonstration import TARGET, write_data
+from tunefree.core import storage
+from tunefree.core.rows import dense, part
+from tunefree.model import calibration
+from tunefree.model.calibration import Calibration
+from tunefree.model.model import Model
+from tunefree.model.targets import Labels
+from tunefree.stream.batch import BadRows
+from tunefree.stream.source import open_source
+from tunefree.workflows.evaluation import evaluate
+from tunefree.workflows.training import Plan, Trained, Watcher, train
+
+
+def softmax(log_odds):
+    odds = np.exp(log_odds - log_odds.max(axis=1, keepdims=True))
+    return odds / odds.sum(axis=1, keepdims=True)
+
+
+def drawn(n, K, seed=0):
+    """Margins of which an unknown multiple, plus an unknown constant, are the log-odds of the classes."""
+    rng = np.random.default_rng(seed)
+    margins, slopes, constants = rng.normal(size=(n, K)), rng.uniform(1.0, 4.0, K), rng.normal(size=K)
+    probabilities = softmax(slopes * margins + constants)
+    codes = (probabilities.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+    return margins, np.minimum(codes, K - 1), probabilities
+
+
+def entropy(truth, said):
+    return -(truth * np.log(said)).sum(axis=1).mean()
+
+
+@pytest.mark.parametrize("scale", [1e-290, 1.0, 1e140])
+@pytest.mark.parametrize("K", [2, 3, 10])
+def test_the_true_probabilities_are_found(K, scale):
+    margins, codes, truth = drawn(20_000, K)
+    learned = Calibration.create(K)
+    calibration.learn(learned, scale * margins, codes, np.ones(len(codes)))
+    said = softmax(calibration.log_odds(learned, scale * margins))
+    assert entropy(truth, said) < entropy(truth, truth) + 0.02
+    assert entropy(truth, said) < entropy(truth, softmax(margins)) - 0.03
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 4), st.integers(0, 2**32 - 1), st.integers(0, 39))
+def test_learning_tells_what_was_known_before_each_row(K, seed, i):
+    """Not what its class, or later rows, would tell; and of rows that are not learned what :func:`log_odds` does."""
+    margins, codes, _ = drawn(40, max(K, 2), seed)
+    margins = margins[:, 1:] if K < 2 else margins
+    weight = np.random.default_rng(seed).choice([0.0, 1.0, 2.0], 40)
+    told = calibration.learn(Calibration.create(K), margins, codes, weight)
+    assert told.shape == (40, max(K, 2))
+    others = np.where(np.arange(40) < i, codes, (codes + 1) % max(K, 2))
+    again = calibration.learn(Calibration.create(K), margins, others, weight)
+    np.testing.assert_array_equal(told[: i + 1], again[: i + 1])
+    weight[i:] = 0.0
+    learned = Calibration.create(K)
+    told = calibration.learn(learned, margins, codes, weight)
+    np.testing.assert_allclose(told[i:], calibration.log_odds(learned, margins[i:]), rtol=1e-9, atol=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 4), st.integers(0, 2**32 - 1), st.data())
+def test_cuts_and_rows_of_weight_0_do_not_matter(K, seed, data):
+    margins, codes, _ = drawn(40, max(K, 2), seed)
+    margins = margins[:, 1:] if K < 2 else margins
+    weight = np.random.default_rng(seed).choice([0.0, 1.0, 2.5], 40)
+    whole, cut, without = (Calibration.create(K) for _ in range(3))
+    calibration.learn(whole, margins, codes, weight)
+    edges = [0, *sorted(data.draw(st.lists(st.integers(0, 40), max_size=4))), 40]
+    for first, last in zip(edges[:-1], edges[1:], strict=True):
+        calibration.learn(cut, margins[first:last], codes[first:last], weight[first:last])
+    kept = weight > 0
+    calibration.learn(without, margins[kept], codes[kept], weight[kept])
+    for other in (cut, without):
+        np.testing.assert_array_equal(calibration.log_odds(other, margins), calibration.log_odds(whole, margins))
+
+
+def test_pieces_do_not_matter(monkeypatch):
+    margins, codes, _ = drawn(100, 3)
+    said = []
+    for most in (1, 10, 1000):
+        monkeypatch.setattr(calibration, "MOST_PAIRS", most)
+        learned = Calibration.create(3)
+        calibration.learn(learned, margins, codes, np.ones(100))
+        said.append(calibration.log_odds(learned, margins))
+    np.testing.assert_array_equal(said[0], said[1])
+    np.testing.assert_array_equal(said[0], said[2])
+
+
+numbers = st.floats(-1e150, 1e150) | st.sampled_from([0.0, 5e-324, -1e-300, 1e150, -1e150])
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(numbers, numbers, numbers, st.integers(0, 2)), min_size=1, max_size=20))
+def test_finite_whatever_the_margins(rows):
+    margins, codes = np.array([row[:3] for row in rows]), np.array([row[3] for row in rows])
+    learned = Calibration.create(3)
+    calibration.learn(learned, margins, codes, np.ones(len(rows)))
+    probabilities = softmax(calibration.log_odds(learned, margins))
+    assert np.isfinite(probabilities).all()
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+
+
+def test_a_class_that_is_not_known_yet_has_probability_0():
+    margins, codes, _ = drawn(100, 3)
+    learned = Calibration.create(3)
+    calibration.learn(learned, margins, codes, np.ones(100))
+    margins[:50, 2] = -np.inf
+    probabilities = softmax(calibration.log_odds(learned, margins))
+    assert (probabilities[:50, 2] == 0.0).all()
+    assert (probabilities[50:, 2] > 0.0).all()
+
+
+def stream(n=400, classes=("a", "b")):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4))
+    scores = X @ rng.normal(size=(4, len(classes))) + rng.gumbel(size=(n, len(classes)))
+    return dense(X), np.array(classes)[scores.argmax(axis=1)]
+
+
+LOSSES = ["hinge", "smoothed-hinge", "squared-hinge", "exponential", "square"]
+LEARNERS = [("scinol2", loss, False) for loss in LOSSES]
+LEARNERS += [("scinol2", "hinge", True), ("perceptron", None, False), ("newton", "hinge", False)]
+every = pytest.mark.parametrize(("learner", "loss", "average"), LEARNERS)
+
+
+@every
+def test_a_third_class_does_not_move_the_odds_of_the_other_two(learner, loss, average):
+    X, y = stream()
+    model = Model("classification", learner, loss, average, n_features=5)
+    model.learn(X, Labels.of(y), np.ones(400))
+    before = model.probabilities(model.predict(X))
+    model.add_class("c")
+    after = model.probabilities(model.predict(X))
+    assert after.shape == (400, 3)
+    np.testing.assert_allclose(after[:, 1] / after[:, 0], before[:, 1] / before[:, 0])
+
+
+@every
+@pytest.mark.parametrize("classes", ["ab", "abcd"])
+def test_saved_pickled_and_cut_models_go_on_alike(tmp_path, learner, loss, average, classes):
+    X, y = stream(classes=tuple(classes))
+    y[:150] = np.where(np.isin(y[:150], ["a", "b"]), y[:150], "a")  # classes that come late
+    model, cut = (Model("classification", learner, loss, average, n_features=5) for _ in range(2))
+    model.learn(part(X, 0, 200), Labels.of(y[:200]), np.ones(200))
+    storage.save(tmp_path / "model", *model.save_state())
+    arrays, header = storage.load(tmp_path / "model")
+    header.pop("format")
+    models = [model, Model.restore(arrays, header), pickle.loads(pickle.dumps(model)), cut]
+    for each in models[:3]:
+        each.learn(part(X, 200, 400), Labels.of(y[200:]), np.ones(200))
+    for i in range(0, 400, 40):
+        cut.learn(part(X, i, i + 40), Labels.of(y[i : i + 40]), np.ones(40))
+    said = [each.probabilities(each.predict(X)) for each in models]
+    assert said[0].shape == (400, len(classes))
+    for other, probabilities in zip(models[1:], said[1:], strict=True):
+        assert other.classes == model.classes
+        np.testing.assert_array_equal(probabilities, said[0])
+
+
+def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch):
+    monkeypatch.setattr("tunefree.stream.arrow.CHUNK_ROWS", 1000)
+    X, y = stream(6000, ("a", "b", "c"))
+    columns = {f"x{j}": X.values[:, j] for j in range(4)}
+    parquet.write_table(pa.table(columns | {"y": y}), tmp_path / "data.parquet", row_group_size=1000)
+    source, plan = (tmp_path / "data.parquet"), Plan("y", learner="scinol2", loss="hinge", passes=2, holdout=0.1)
+    train(open_source(source), plan).save(tmp_path / "whole")
+
+    class Stop(Exception):
+        pass
+
+    class Stopping(Watcher):
+        steps = 0
+
+        def step(self, trained, step):
+            self.steps += 1
+            if self.steps > 4:
+                raise Stop
+
+    for _ in range(4):
+        with suppress(Stop):
+            train(open_source(source), plan, Stopping(), tmp_path / "checkpoint", 1500, resume=True)
+    assert Trained.load(tmp_path / "checkpoint").progress.number == 1
+    train(open_source(source), plan, Watcher(), tmp_path / "checkpoint", 1500, resume=True).save(tmp_path / "resumed")
+    assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_rows_that_are_not_judged_calibrate_nothing():
+    X, y = stream()
+    models = [Model("classification", "scinol2", "hinge", n_features=5) for _ in range(2)]
+    for model in models:
+        model.learn(X, Labels.of(y), np.ones(400))
+    models[0].learn(X, Labels.of(y), np.ones(400), np.zeros(400))
+    margins = np.linspace(-2, 2, 9)[:, None]
+    np.testing.assert_array_equal(models[0].probabilities(margins), models[1].probabilities(margins))
+    models[1].learn(X, Labels.of(y), np.ones(400))
+    assert not np.array_equal(models[0].probabilities(margins), models[1].probabilities(margins))
+
+
+def test_log_losses_are_those_of_the_probabilities():
+    X, y = stream(classes=("a", "b", "c"))
+    for loss in ("hinge", None):
+        model = Model("classification", "scinol2", loss, n_features=5)
+        model.learn(part(X, 0, 200), Labels.of(y[:200]), np.ones(200))
+        margins = model.predict(X)
+        codes = np.array([model.classes.index(label) for label in y])
+        expected = -np.log(model.probabilities(margins)[np.arange(400), codes])
+        np.testing.assert_allclose(model.log_losses(Labels.of(y), margins), expected, rtol=1e-9)
+    strange = np.where(y == "a", "z", y)
+    assert (np.isnan(model.log_losses(Labels.of(strange), margins)) == (y == "a")).all()
+
+
+@pytest.fixture(scope="module")
+def census(tmp_path_factory):
+    """Evaluations on the test set of the census data, by learner and loss."""
+    train_file, test_file = write_data(tmp_path_factory.mktemp("census"))
+
+    def evaluated(learner, loss):
+        trained = train(open_source(train_file), Plan(target=TARGET, learner=learner, loss=loss))
+        return evaluate(trained, open_source(test_file), BadRows())
+
+    return evaluated
+
+
+def test_the_census_is_predicted_as_well_as_with_the_logistic_loss(census):
+    logistic = census("scinol2", "logistic")
+    assert logistic.log_loss == pytest.approx(logistic.tally.loss)
+    for loss in LOSSES[:4]:
+        result = census("scinol2", loss)
+        assert result.log_loss < 1.05 * logistic.log_loss
+        assert result.calibration_error < 0.03
+        assert result.log_loss != pytest.approx(result.tally.loss)
+    assert census("scinol2", "square").log_loss < 1.08 * logistic.log_loss
+
+
+def test_a_perceptrons_margins_become_probabilities(census):
+    """They are of any size; taken as log-odds they would cost millions a row."""
+    result = census("perceptron", None)
+    share = 0.2362  # of the rarer class in the test set
+    blind = -share * np.log(share) - (1 - share) * np.log(1 - share)
+    assert result.log_loss / result.tally.weight < blind
+    assert result.tally.mean_loss() > 100 * blind

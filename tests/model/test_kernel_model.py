@@ -1,0 +1,150 @@
+"""Kernel learners within a model: asleep at first, mixed with the others, saved, and let go."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from tests.kernel.contracts import settled_after
+from tunefree.core import storage
+from tunefree.core.errors import ModelError
+from tunefree.core.rows import dense, part
+from tunefree.model import model as models
+from tunefree.model.kernel_bank import Choice
+from tunefree.model.model import Model
+from tunefree.model.pool import MEMBERS, WIDTHS
+from tunefree.model.targets import Labels
+
+
+def rings(n, seed=0, n_classes=2):
+    """Classes that lie around each other, and columns of noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    return X, np.digitize(np.hypot(X[:, 0], X[:, 1]), np.linspace(0.0, 2.4, n_classes + 1)[1:-1])
+
+
+def learned(X, y, learner="kernel-pool", cuts=(), settled=256, **options):
+    """A model after one pass, and what it predicted on the way."""
+    known = options.pop("classes", sorted(set(y.tolist())))
+    made = Model("classification", learner, n_features=X.shape[1] + 1, classes=list(known), **options)
+    shown, edges = [], [0, *cuts, len(X)]
+    with settled_after(settled):
+        for start, stop in zip(edges[:-1], edges[1:], strict=True):
+            block, labels = part(dense(X), start, stop), Labels.of(y[start:stop])
+            shown.append(made.learn(block, labels, np.ones(stop - start)))
+    width = made.n_outputs
+    assert all(margins.shape[1] in (1, width) for margins, _ in shown)
+    return made, shown
+
+
+def model_bytes(made, path):
+    storage.save(path, *made.save_state())
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_kernels_sleep_at_first_and_then_lead(n_classes):
+    X, y = rings(1500, n_classes=n_classes)
+    made, shown = learned(X[:1000], y[:1000])
+    assert len(made.members) == len(MEMBERS) + 2 * len(WIDTHS)
+    assert np.isfinite(shown[0][0]).all()
+    wrong = made.errors(Labels.of(y[1000:]), made.predict(dense(X[1000:]))).mean()
+    linear, _ = learned(X[:1000], y[:1000], "pool")
+    assert wrong < 0.15
+    assert wrong < 0.5 * linear.errors(Labels.of(y[1000:]), linear.predict(dense(X[1000:]))).mean()
+    assert made.mixture.means[len(MEMBERS) :].sum() > 0.5
+
+
+def test_while_kernels_sleep_the_pool_predicts_as_it_does_without_them():
+    X, y = rings(200)
+    (made, with_them), (_, without) = learned(X, y), learned(X, y, "pool")
+    assert all(bank.expansion is None for bank in made.banks)
+    # they share what is dealt out anew, so the others' shares differ a little
+    np.testing.assert_allclose(with_them[0][0], without[0][0], rtol=0.2, atol=0.1)
+    named, shown = learned(X, y, "kernel-pistol")
+    assert not shown[0][0].any()
+    assert np.isfinite(named.predict(dense(X))).all()
+
+
+@pytest.mark.parametrize("learner", ["kernel-pool", "kernel-pistol"])
+@pytest.mark.parametrize("n", [100, 300, 900])
+def test_cuts_and_saving_change_no_byte(learner, n, tmp_path):
+    X, y = rings(1000)
+    (whole, shown), (pieces, parts) = learned(X[:n], y[:n], learner), learned(X[:n], y[:n], learner, (1, 70, 99))
+    assert np.concatenate([margins for margins, _ in parts]).tobytes() == shown[0][0].tobytes()
+    data = model_bytes(whole, tmp_path / "whole")
+    assert model_bytes(pieces, tmp_path / "pieces") == data
+    arrays, header = storage.load(tmp_path / "whole")
+    header.pop("format")
+    restored = Model.restore(arrays, header)
+    rest = dense(X[n:]), Labels.of(y[n:]), np.ones(1000 - n)
+    with settled_after(256):
+        for one in (restored, pickle.loads(pickle.dumps(whole)), copy.deepcopy(whole)):
+            assert model_bytes(one, tmp_path / "again") == data
+            assert one.predict(dense(X)).tobytes() == whole.predict(dense(X)).tobytes()
+        assert whole.learn(*rest)[0].tobytes() == restored.learn(*rest)[0].tobytes()
+    assert model_bytes(whole, tmp_path / "whole") == model_bytes(restored, tmp_path / "again")
+
+
+@pytest.mark.parametrize("settled", [64, 400])
+@pytest.mark.parametrize("learner", ["kernel-pool", "kernel-pistol"])
+def test_classes_that_appear_late_change_no_prediction(learner, settled):
+    X, y = rings(600, n_classes=4)
+    order = np.argsort(y, kind="stable")[np.r_[0:300]]
+    late = np.r_[np.sort(order), np.setdiff1d(np.arange(600), order)]
+    X, y = X[late], y[late]
+    first = int(np.argmax(y >= 2))
+    made, _ = learned(X[:first], y[:first], learner, settled=settled, classes=())
+    before = made.probabilities(made.predict(dense(X)))
+    made.add_class(2)
+    made.add_class(3)
+    after = made.probabilities(made.predict(dense(X)))
+    # each member's odds of the old classes stay; those of a mixture move with the share that each gives the new ones,
+    # and what kernels that still wait will have learned with more classes is not quite the same
+    most = 0.02 if settled < first else 0.1
+    assert (after[:, :2].argmax(axis=1) != before.argmax(axis=1)).mean() < most
+    with settled_after(settled):
+        made.learn(dense(X[first:]), Labels.of(y[first:]), np.ones(600 - first))
+    assert np.isfinite(made.predict(dense(X))).all()
+    assert made.n_outputs == 4
+
+
+def test_widths_that_earn_no_share_are_let_go_and_the_others_stay(monkeypatch):
+    X, y = rings(1500)
+    monkeypatch.setattr(models, "FIRST_FAREWELL_OF_KERNELS", 512)
+    made, _ = learned(X, y)
+    left = [setting for setting in made.roster if setting.learner == "kernel-pistol"]
+    assert 0 < len(left) < 2 * len(WIDTHS)
+    assert [member.setting for member in made.members] == made.roster
+    assert sum(len(bank.functions) for bank in made.banks) == len(left)
+    assert np.isfinite(made.predict(dense(X))).all()
+    assert made.errors(Labels.of(y), made.predict(dense(X))).mean() < 0.15
+
+
+def test_no_kernel_given_as_a_function_is_saved(tmp_path):
+    X, y = rings(100)
+    made, _ = learned(X, y, "kernel-pistol", choice=Choice(lambda A, B: A @ B.T))
+    assert len(made.members) == 1
+    with pytest.raises(ModelError, match="name a kernel instead of giving a function"):
+        storage.save(tmp_path / "model", *made.save_state())
+    assert not list(tmp_path.iterdir())
+
+
+def test_kernel_learners_have_no_weights_of_features():
+    X, y = rings(50)
+    made, _ = learned(X, y, "kernel-pistol")
+    with pytest.raises(ModelError, match="no weights of features"):
+        made.mean_weights()
+
+
+def test_regression_learns_curves():
+    X, _ = rings(1500)
+    y = 1e3 * np.sin(2.0 * X[:, 0]) + 1e5
+    made = Model("regression", "kernel-pool", n_features=5)
+    with settled_after(256):
+        made.learn(dense(X[:1000]), y[:1000], np.ones(1000))
+    errors = np.abs(made.predict(dense(X[1000:]))[:, 0] - y[1000:])
+    assert errors.mean() < 0.6 * np.abs(y - y.mean()).mean()

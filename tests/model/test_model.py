@@ -1,0 +1,124 @@
+"""The model while it is learned: saved and restored, pickled, and grown by classes that come late."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from tunefree.core import storage
+from tunefree.core.errors import DataError, ModelError
+from tunefree.core.rows import dense, part
+from tunefree.learners import ALL
+from tunefree.losses import loss_of
+from tunefree.model.model import Model
+from tunefree.model.targets import Labels
+
+NEVER_AVERAGED = ("adam", "newton", "pool")
+every = pytest.mark.parametrize(
+    ("learner", "average"),
+    [
+        (name, average)
+        for name in ["pool", *ALL]
+        for average in (False, True)
+        if not (average and name in NEVER_AVERAGED)
+    ],
+)
+
+
+def data(n=300, classes=("a", "b"), seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4)) * [1e-3, 1.0, 1e3, 1.0]
+    scores = X / [1e-3, 1.0, 1e3, 1.0] @ rng.normal(size=(4, len(classes)))
+    return dense(X), np.array(classes)[scores.argmax(axis=1)]
+
+
+def targets(task, y):
+    return Labels.of(y) if task == "classification" else (y == "b") * 7.0 + 100.0
+
+
+@every
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_saved_pickled_and_untouched_models_go_on_alike(tmp_path, learner, average, task):
+    if (task, learner) == ("regression", "perceptron"):
+        pytest.skip("the perceptron learns classes only")
+    X, y = data()
+    model = Model(task, learner, average=average, n_features=5)
+    model.learn(part(X, 0, 200), targets(task, y[:200]), np.ones(200))
+    storage.save(tmp_path / "model", *model.save_state())
+    arrays, header = storage.load(tmp_path / "model")
+    header.pop("format")
+    models = [model, Model.restore(arrays, header), pickle.loads(pickle.dumps(model))]
+    results = [each.learn(part(X, 200, 300), targets(task, y[200:]), np.ones(100))[0] for each in models]
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_array_equal(results[0], results[2])
+
+
+@pytest.mark.parametrize(("learner", "average"), [pair for pair in every.args[1] if pair[0] != "pool"])
+def test_a_third_class_does_not_move_the_odds_of_the_other_two(learner, average):
+    X, y = data()
+    model = Model("classification", learner, average=average, n_features=5)
+    model.learn(X, Labels.of(y), np.ones(300))
+    margins = model.predict(X)
+    before = model.probabilities(margins)
+    model.add_class("c")
+    margins_of_three = model.predict(X)
+    after = model.probabilities(margins_of_three)
+    assert after.shape == (300, 3)
+    np.testing.assert_allclose(margins_of_three[:, 1] - margins_of_three[:, 0], margins[:, 0], rtol=1e-12)
+    with np.errstate(divide="ignore", over="ignore"):  # odds of learners that are not invariant to scale are extreme
+        odds = np.log(before[:, 1] / before[:, 0])
+        np.testing.assert_allclose(np.log(after[:, 1] / after[:, 0]), odds, rtol=1e-9, atol=1e-12)
+
+
+def test_classes_known_beforehand_and_found_at_their_first_row_are_learned_from_there_on():
+    X, y = data(classes=("a", "b", "c", "d"))
+    first = {label: int(np.argmax(y == label)) for label in "abcd"}
+    found = Model("classification", n_features=5)
+    margins, _ = found.learn(X, Labels.of(y), np.ones(300))
+    assert found.classes == sorted("abcd", key=first.get)
+    for k, label in enumerate(found.classes[2:], start=2):
+        assert np.isneginf(margins[: first[label], k]).all()
+        assert np.isfinite(margins[first[label] :, k]).all()
+    known = Model("classification", n_features=5, classes=found.classes)
+    known.learn(X, Labels.of(y), np.ones(300))
+    assert known.errors(Labels.of(y), known.predict(X)).mean() < 0.2
+    assert found.errors(Labels.of(y), found.predict(X)).mean() < 0.2
+
+
+def test_too_many_classes_suggest_a_regression():
+    X = dense(np.ones((1001, 1)))
+    with pytest.raises(DataError, match="--task regression"):
+        Model("classification").learn(X, Labels.of(np.arange(1001)), np.ones(1001))
+
+
+@pytest.mark.parametrize(
+    ("task", "name"),
+    [
+        ("classification", "absolute"),
+        ("regression", "logistic"),
+        ("regression", "huber:x"),
+        ("regression", "huber:1:2"),
+        ("classification", "hinge:5"),
+        ("regression", "quantile:2"),
+    ],
+)
+def test_losses_that_are_none_of_the_task(task, name):
+    with pytest.raises(ModelError):
+        loss_of(task, name)
+
+
+def test_unknown_learners_and_settings():
+    with pytest.raises(ModelError, match="unknown learner"):
+        Model("classification", "sgd")
+    with pytest.raises(ModelError, match="no setting"):
+        Model("classification", "scinol2", settings={"eta": 1.0})
+    with pytest.raises(ModelError, match="by itself"):
+        Model("classification", settings={"eta": 1.0})
+    with pytest.raises(ModelError, match="unknown view"):
+        Model("classification", "scinol2", view="upside-down")
+    with pytest.raises(ModelError, match="logistic"):
+        Model("classification", loss="hinge")
+    with pytest.raises(ModelError, match="classes only"):
+        Model("regression", "perceptron")

@@ -1,0 +1,290 @@
+"""How learners see rows: what views agree with, what they leave alone, and what no single row can do to them."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import naive
+from tunefree.core import rows, storage
+from tunefree.core.rows import n_rows, part, parts, with_parts
+from tunefree.learners import ALL
+from tunefree.model import passes, views
+from tunefree.model.model import Model
+from tunefree.model.targets import Labels
+from tunefree.model.views import Centred, Level, Steady
+
+quick = settings(max_examples=60, deadline=None)
+by_view = pytest.mark.parametrize("name", sorted(views.ALL))
+
+
+def shown(view, X, learns=None, cuts=()):
+    """A block as the view shows it, learned on the way; cut into pieces."""
+    numbers, entries, edges = [], [], [0, *cuts, n_rows(X)]
+    learns = np.ones(n_rows(X)) if learns is None else learns
+    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+        given = parts(part(X, start, stop))
+        numbers.append(np.empty_like(given.numbers))
+        entries.append(np.empty_like(given.entries))
+        passes.look(view, learns[start:stop], *given, numbers[-1], entries[-1])
+    return with_parts(X, np.concatenate(numbers), np.concatenate(entries))
+
+
+def arrays_of(view):
+    """Of a view that has another within, those of both."""
+    return [array for part in view for array in (arrays_of(part) if isinstance(part, tuple) else [part])]
+
+
+def state(view):
+    return [np.array(array) for array in arrays_of(view)]
+
+
+def assert_same(one, other):
+    for left, right in zip(arrays_of(one), arrays_of(other), strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+@st.composite
+def columns(draw, exponents=20):
+    """Rows of numbers with zeros, repetitions and constant columns, each column of a scale of its own."""
+    n, d = draw(st.integers(1, 60)), draw(st.integers(1, 5))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    X = rng.standard_t(2.0, (n, d)) + rng.choice([0.0, 10.0])
+    X *= rng.random((n, d)) < draw(st.sampled_from([0.2, 0.8, 1.0]))
+    if draw(st.booleans()):
+        X[:, 0] = X[0, 0]
+    return np.ldexp(X, rng.integers(-exponents, exponents + 1, d))
+
+
+def words(X):
+    """The non-zeros as sparse rows."""
+    i, j = np.nonzero(X)
+    return rows.sparse(np.searchsorted(i, np.arange(len(X) + 1)), j + 1, X[i, j])
+
+
+def table(X, Z):
+    """A table of numbers X, one-hot codes, and the non-zeros of Z as words."""
+    codes = np.arange(2 * len(X)).reshape(-1, 2) % 3
+    return rows.table(X, np.arange(X.shape[1]) + 1, codes, words(Z))
+
+
+@quick
+@given(X=columns())
+def test_centred_is_minus_the_running_mean(X):
+    view = Centred.create(X.shape[1])
+    expected, means = naive.centred(X)
+    size = np.abs(X).max(axis=0) + 1e-300
+    np.testing.assert_allclose(shown(view, rows.dense(X)).values / size, expected / size, atol=1e-12)
+    np.testing.assert_allclose(view.centres / size, means / size, atol=1e-12)
+
+
+@quick
+@given(X=columns())
+def test_steady_numbers_are_distances_from_a_centre(X):
+    view = Steady.create(X.shape[1])
+    seen = shown(view, rows.dense(X)).values
+    for c in range(X.shape[1]):
+        expected, centre, distance = naive.steady(X[:, c])
+        np.testing.assert_allclose(seen[:, c], expected, rtol=1e-7, atol=1e-7)
+        np.testing.assert_allclose(view.centres[c], centre, rtol=1e-9, atol=1e-12 * np.abs(X[:, c]).max())
+        np.testing.assert_allclose(view.distances[c], distance, rtol=1e-9, atol=1e-12 * np.abs(X[:, c]).max())
+
+
+@quick
+@given(X=columns(exponents=3))
+def test_level_numbers_are_distances_from_a_centre_in_the_unit_of_all_columns(X):
+    view = Level.create(X.shape[1])
+    seen = shown(view, rows.dense(X)).values
+    expected, unit = naive.level(X)
+    np.testing.assert_allclose(seen, expected, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(view.unit, unit, rtol=1e-9)
+
+
+def test_level_keeps_columns_that_vary_little_small():
+    X = np.random.default_rng(0).normal(size=(500, 3)) * [1.0, 1e-3, 1.0] + 5.0
+    seen = shown(Level.create(3), rows.dense(X)).values[100:]
+    np.testing.assert_allclose(seen.std(axis=0) / X[100:].std(axis=0), np.full(3, 1.6), rtol=0.15)
+
+
+@quick
+@given(X=columns())
+def test_steady_entries_are_in_units_of_a_typical_size(X):
+    view = Steady.create(0)
+    block = words(X)
+    expected, typical = naive.steady_entries([row[row != 0] for row in X])
+    np.testing.assert_allclose(shown(view, block).values, np.concatenate(expected), rtol=1e-9)
+    np.testing.assert_allclose(view.size, typical, rtol=1e-9)
+
+
+@by_view
+@quick
+@given(X=columns(), Z=columns())
+def test_dense_rows_and_tables_are_seen_alike(name, X, Z):
+    n = min(len(X), len(Z))
+    X, Z = X[:n], Z[:n]
+    of_table, of_dense, of_sparse = (views.ALL[name].create(width) for width in (X.shape[1], X.shape[1], 0))
+    given_table = table(X, Z)
+    seen = shown(of_table, given_table)
+    np.testing.assert_array_equal(seen.numbers, shown(of_dense, rows.dense(X)).values)
+    np.testing.assert_array_equal(seen.values, shown(of_sparse, words(Z)).values)
+    for name_of_part in ("columns", "codes", "pointers", "features"):
+        assert getattr(seen, name_of_part) is getattr(given_table, name_of_part)
+
+
+@quick
+@given(X=columns(), Z=columns())
+def test_centring_leaves_words_and_codes_alone(X, Z):
+    n = min(len(X), len(Z))
+    block = table(X[:n], Z[:n])
+    seen = shown(Centred.create(X.shape[1]), block)
+    np.testing.assert_array_equal(seen.values, block.values)
+    np.testing.assert_array_equal(seen.codes, block.codes)
+
+
+@by_view
+@quick
+@given(X=columns(), data=st.data())
+def test_batch_cuts_do_not_matter(name, X, data):
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(X)), max_size=4)))
+    one, other = (views.ALL[name].create(X.shape[1]) for _ in range(2))
+    block = table(X, X[::-1])
+    whole, pieces = shown(one, block), shown(other, block, cuts=cuts)
+    np.testing.assert_array_equal(whole.numbers, pieces.numbers)
+    np.testing.assert_array_equal(whole.values, pieces.values)
+    assert_same(one, other)
+
+
+@by_view
+@quick
+@given(X=columns(), seed=st.integers(0, 2**32))
+def test_rows_of_weight_0_are_seen_but_not_learned(name, X, seed):
+    learns = np.random.default_rng(seed).choice([0.0, 0.5, 2.0], len(X))
+    one, other = (views.ALL[name].create(X.shape[1]) for _ in range(2))
+    seen = shown(one, rows.dense(X), learns).values
+    np.testing.assert_array_equal(seen[learns > 0], shown(other, rows.dense(X[learns > 0])).values)
+    assert_same(one, other)
+    before = state(one)
+    last = shown(one, rows.dense(X), np.zeros(len(X))).values
+    assert_same(before, one)
+    np.testing.assert_array_equal(last, shown(one, rows.dense(X), np.zeros(len(X)), cuts=(len(X) // 2,)).values)
+
+
+@quick
+@given(X=columns(exponents=0), data=st.data())
+def test_multiplying_columns_by_powers_of_two_changes_no_bit_of_what_steady_shows(X, data):
+    d = X.shape[1]
+    exponents = np.array(data.draw(st.lists(st.integers(-300, 300), min_size=d, max_size=d)))
+    one, other = (
+        shown(Steady.create(d), table(np.ldexp(X, by), np.ldexp(X, of_words)))
+        for by, of_words in ((0, 0), (exponents, int(exponents[0])))
+    )
+    np.testing.assert_array_equal(one.numbers, other.numbers)
+    np.testing.assert_array_equal(one.values, other.values)
+
+
+@pytest.mark.parametrize("at", [0, 2000])
+def test_one_row_a_million_times_too_large_moves_what_is_typical_little(at):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 4)) * [1e-3, 1.0, 1e3, 1.0] + [0.0, 1.0, 3e3, -3.0]
+    spoilt = X.copy()
+    spoilt[at] *= 1e6
+    clean, moved = Steady.create(4), Steady.create(4)
+    shown(clean, table(X, X))
+    shown(moved, table(spoilt, spoilt))
+    assert (np.abs(moved.centres - clean.centres) < 0.01 * clean.distances).all()
+    np.testing.assert_allclose(moved.distances, clean.distances, rtol=0.01)
+    np.testing.assert_allclose(moved.size, clean.size, rtol=0.01)
+
+
+def test_a_steadied_number_is_near_one_and_never_far_from_it():
+    rng = np.random.default_rng(1)
+    X = rng.standard_t(1.2, (3000, 3)) * [1e-6, 1.0, 1e6] + [0.0, 5.0, -1e8]
+    seen = shown(Steady.create(3), rows.dense(X)).values
+    assert np.abs(seen).max() <= views.WIDEST
+    assert (np.abs(np.median(seen[1000:], axis=0)) < 0.2).all()
+    assert ((np.abs(seen[1000:]).mean(axis=0) > 0.5) & (np.abs(seen[1000:]).mean(axis=0) < 2.0)).all()
+
+
+def test_rare_numbers_are_paced_by_themselves():
+    """A column of zeros with a few ones is told from its ones."""
+    rng = np.random.default_rng(2)
+    X = (rng.random((5000, 1)) < 0.01) * rng.uniform(0.5, 1.5, (5000, 1)) * 1e-4
+    view = Steady.create(1)
+    shown(view, rows.dense(X))
+    assert view.counts[0] == (X != 0).sum()
+    assert 0.5e-4 < view.distances[0] < 1.5e-4
+
+
+@by_view
+@quick
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 40), span=st.sampled_from([0, 10, 300]))
+def test_finite_on_any_finite_input(name, seed, n, span):
+    rng = np.random.default_rng(seed)
+    X = rng.choice([-1.0, 0.0, 1.0], (n, 3)) * 10.0 ** rng.uniform(-span, span, (n, 3))
+    if rng.random() < 0.5:
+        X[rng.integers(n)] = rng.choice([-1.0, 1.0], 3) * 1.7e308
+    view = views.ALL[name].create(3)
+    seen = shown(view, table(X, X))
+    for array in (seen.numbers, seen.values, *state(view)):
+        assert np.isfinite(array).all()
+    if name == "level":
+        assert np.abs(seen.numbers).max() <= views.WIDEST_LEVEL
+
+
+def labelled(n=300):
+    rng = np.random.default_rng(3)
+    X = rng.normal(loc=(0.0, 3.0, -1.0, 0.0), size=(n, 4))
+    return X, np.where(X @ [1.0, -1.0, 2.0, 0.0] + 5.0 > 0, "yes", "no")
+
+
+@by_view
+@pytest.mark.parametrize("learner", sorted(ALL))
+def test_every_learner_learns_through_every_view_and_is_restored_to_the_last_bit(name, learner, tmp_path):
+    X, y = labelled()
+    model = Model("classification", learner, view=name, n_features=5)
+    model.learn(rows.dense(X[:200]), Labels.of(y[:200]), np.ones(200))
+    storage.save(tmp_path / "model", *model.save_state())
+    arrays, header = storage.load(tmp_path / "model")
+    header.pop("format")
+    restored = Model.restore(arrays, header)
+    assert_same(state(model.views[name]), restored.views[name])
+    rest = rows.dense(X[200:]), Labels.of(y[200:]), np.ones(100)
+    np.testing.assert_array_equal(model.learn(*rest)[0], restored.learn(*rest)[0])
+    assert_same(state(model.views[name]), restored.views[name])
+    predictions = model.predict(rows.dense(X))
+    np.testing.assert_array_equal(predictions, restored.predict(rows.dense(X)))
+    assert model.errors(Labels.of(y), predictions).mean() < 0.2
+
+
+@by_view
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_predictions_are_of_rows_as_last_seen_and_leave_the_view_alone(name, task):
+    X, y = labelled()
+    targets = Labels.of(y) if task == "classification" else X @ [1.0, -1.0, 2.0, 0.0] + 5.0
+    model = Model(task, "scinol2", view=name, n_features=5)
+    model.learn(rows.dense(X), targets, np.ones(300))
+    view = copy.deepcopy(model.views[name])
+    predictions = model.predict(rows.dense(X))
+    assert_same(view, model.views[name])
+    ((weights, units),) = model.linear()
+    seen = np.c_[np.ones(300), shown(view, rows.dense(X), np.zeros(300)).values]
+    by_hand = seen @ np.divide(weights, units[:, None], out=np.zeros_like(weights), where=units[:, None] > 0)
+    if task == "regression":
+        by_hand = (model.objective.centre + by_hand) * model.objective.unit
+    np.testing.assert_allclose(predictions, by_hand, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(predictions, np.concatenate([model.predict(rows.dense(x[None])) for x in X]))
+
+
+def test_pools_learn_rows_again_through_views_that_stay():
+    X, y = labelled()
+    model = Model("classification", n_features=5)
+    model.learn(rows.dense(X), Labels.of(y), np.ones(300))
+    before = {name: state(view) for name, view in model.views.items()}
+    assert set(before) == {"steady"}
+    model.learn(rows.dense(X), Labels.of(y), np.ones(300), np.zeros(300), again=True)
+    model.teach(rows.dense(X), Labels.of(y), np.ones(300), [0, 3])
+    assert_same(before["steady"], model.views["steady"])

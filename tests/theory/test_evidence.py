@@ -1,0 +1,356 @@
+"""The exact certificate: its sums are those of its definition, and no model that can be found violates it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from sklearn import datasets
+
+from tests.strategies import KINDS, OBJECTIVES, streams
+from tunefree import losses
+from tunefree.core import rows
+from tunefree.losses import objectives
+from tunefree.losses.objectives import true_slope
+from tunefree.model import passes
+from tunefree.model.model import Model
+from tunefree.model.targets import Labels
+from tunefree.theory import Evidence, best_lower_bound, certify, widened
+
+LEARNERS = ["scinol1", "scinol2", "pistol"]
+
+
+def losses_of(objective, y, predictions):
+    suffered = np.empty(len(y))
+    passes.measure(objective, y, np.ascontiguousarray(predictions), suffered)
+    return suffered
+
+
+def slopes_of(objective, y, predictions):
+    slopes = np.empty_like(predictions)
+    for row in zip(y, predictions, slopes, strict=True):
+        true_slope(objective, *row)
+    return slopes
+
+
+def gathered(objective, X, y, weight, predictions, cuts=(), evidence=None, n_features=None):
+    """Evidence of a block of rows whose features are those of a dense array with its constant."""
+    evidence = evidence or Evidence.create(n_features, predictions.shape[1])
+    edges = [0, *cuts, len(y)]
+    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+        part = (a[start:stop] for a in (y, weight, predictions, losses_of(objective, y, predictions)))
+        passes.witness(evidence, objective, rows.part(X, start, stop), *part)
+    return evidence
+
+
+def with_predictions(stream, seed):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(len(stream.y), stream.n_outputs)) * 3.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=40, deadline=None)
+@given(stream=streams(), seed=st.integers(0, 2**32), cut=st.floats(0, 1))
+def test_sums_are_those_of_the_definition(kind, stream, seed, cut):
+    X, y, weight, objective = stream.X, stream.y, stream.weight, stream.objective
+    predictions = with_predictions(stream, seed)
+    cuts = (int(cut * len(y)),)
+    evidence = gathered(objective, KINDS[kind](X), y, weight, predictions, cuts, n_features=X.shape[1] + 1)
+    certificate = certify(evidence, objective)
+    slopes = weight[:, None] * slopes_of(objective, y, predictions)
+    largest = np.abs(X).max(0)
+    pulls = np.where(largest > 0, X / np.where(largest > 0, largest, 1.0), 0.0).T @ slopes
+    close = {"rel": 1e-9, "abs": 1e-12 * weight.sum()}
+    assert certificate.inner == pytest.approx((slopes * predictions).sum(), **close)
+    assert certificate.loss == pytest.approx((weight * losses_of(objective, y, predictions)).sum(), **close)
+    assert certificate.pulls[1:] == pytest.approx(pulls, **close)
+    assert (certificate.largest[1:] == largest).all()
+    assert (certificate.weight, certificate.rounds) == (pytest.approx(weight.sum()), len(y))
+    rest = certify(
+        gathered(objective, KINDS["dense"](X), y, weight, predictions, n_features=len(largest) + 1), objective
+    )
+    assert (rest.pulls == certificate.pulls).all() and rest.inner == certificate.inner
+
+
+@settings(max_examples=100, deadline=None)
+@given(stream=streams(), seed=st.integers(0, 2**32), size=st.floats(-2, 2), radius=st.floats(0.01, 100))
+def test_no_comparator_violates_it(stream, seed, size, radius):
+    X, y, weight, objective = stream.X, stream.y, stream.weight, stream.objective
+    predictions, rng = with_predictions(stream, seed), np.random.default_rng(seed + 1)
+    evidence = gathered(objective, KINDS["dense"](X), y, weight, predictions, n_features=X.shape[1] + 1)
+    certificate = certify(evidence, objective)
+    largest = np.abs(X).max(0)
+    slack = 1e-9 * (1.0 + radius) * weight.sum()
+    corner = np.sign(certificate.pulls[1:])
+    for u in (rng.uniform(-1, 1, corner.shape), rng.choice([-1.0, 0.0, 1.0], corner.shape), corner, -corner):
+        u = radius * u / np.where(largest > 0, largest, 1.0)[:, None]
+        total = (weight * losses_of(objective, y, X @ u)).sum()
+        regret = certificate.regret(np.vstack([np.zeros(u.shape[1]), u]))
+        assert certificate.loss - total <= regret + slack
+        assert certificate.lower_bound(radius) * weight.sum() <= total + slack
+        few = np.where(np.arange(u.size).reshape(u.shape) < 2, u, 0.0)
+        total = (weight * losses_of(objective, y, X @ few)).sum()
+        assert certificate.lower_bound(radius, nonzeros=2) * weight.sum() <= total + slack
+    worst = certificate.regret(
+        np.vstack([np.zeros(u.shape[1]), -corner * radius / np.where(largest > 0, largest, 1.0)[:, None]])
+    )
+    assert certificate.lower_bound(radius) == pytest.approx(
+        (certificate.loss - worst) / weight.sum(), abs=1e-9 * (1.0 + radius)
+    )
+
+
+def best_in_box(objective, X, y, certificate, radius):
+    """The best mean loss that L-BFGS-B finds among the models of a radius, and its weights."""
+    A = np.c_[np.ones(len(X)), X]
+    scale = np.where(certificate.largest > 0, certificate.largest, 1.0)
+    A, shape = A / scale, certificate.pulls.shape
+    centre = np.zeros(shape)
+    centre[0] = certificate.centre
+
+    def mean_loss(v):
+        predictions = np.ascontiguousarray(A @ (centre + v.reshape(shape)))
+        gradient = A.T @ slopes_of(objective, y, predictions) / len(y)
+        return losses_of(objective, y, predictions).mean(), gradient.ravel()
+
+    limits = [(-radius * certificate.unit, radius * certificate.unit)] * centre.size
+    found = minimize(mean_loss, np.zeros(centre.size), jac=True, method="L-BFGS-B", bounds=limits)
+    return found.fun, (centre + found.x.reshape(shape)) / scale[:, None]
+
+
+def learned(task, learner, X, y, loss=None):
+    """A model that has learned a data set in one pass, the objective's targets, and the certificate of that pass."""
+    labels = Labels.of(y) if task == "classification" else y
+    model = Model(task, learner, loss, classes=labels.values if task == "classification" else [])
+    model.make_room(X.shape[1] + 1)
+    predictions, _ = model.learn(rows.dense(X), labels, np.ones(len(y)))
+    targets = model.targets_of(labels.codes) if task == "classification" else y
+    evidence = gathered(
+        model.objective, rows.dense(X), targets, np.ones(len(y)), predictions, n_features=X.shape[1] + 1
+    )
+    return model, targets, certify(evidence, model.objective)
+
+
+def shuffled(X, y):
+    order = np.random.default_rng(0).permutation(len(y))
+    return np.asarray(X, np.float64)[order], np.asarray(y)[order]
+
+
+def data_set(name):
+    if name == "census":
+        from importlib.resources import as_file, files
+
+        from pyarrow import parquet
+
+        with as_file(files("tunefree") / "data" / "adult.parquet") as path:
+            table = parquet.read_table(path)
+        numbers = [c for c in table.column_names if str(table.schema.field(c).type).startswith(("int", "float"))]
+        X = np.column_stack([table[c].to_numpy() for c in numbers]).astype(float)[:5000]
+        return X, np.array(table["income"].to_pylist())[: len(X)]
+    if name == "digits":
+        X, y = shuffled(*datasets.load_digits(return_X_y=True))
+        return X[:300, 20:30], y[:300] % 4
+    return shuffled(*getattr(datasets, f"load_{name}")(return_X_y=True))
+
+
+CASES = [
+    ("census", "classification", None),
+    ("breast_cancer", "classification", None),
+    ("breast_cancer", "classification", "squared-hinge"),
+    ("digits", "classification", None),
+    ("digits", "classification", "smoothed-hinge"),
+    ("diabetes", "regression", None),
+    ("diabetes", "regression", "absolute"),
+    ("diabetes", "regression", "huber:20"),
+]
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize(("name", "task", "loss"), CASES)
+def test_batch_optimisation_finds_no_better_model(name, task, loss, learner):
+    X, y = data_set(name)
+    model, targets, certificate = learned(task, learner, X, y, loss)
+    found = []
+    for radius in (0.1, 1.0, 10.0):
+        best, u = best_in_box(model.objective, X, targets, certificate, radius)
+        assert certificate.lower_bound(radius) <= best + 1e-9
+        assert certificate.loss - best * len(y) <= certificate.regret(u) + 1e-6 * certificate.loss
+        found.append(best)
+    assert certificate.lower_bound(0.01) > 0.4 * found[0]  # and it says something
+
+
+def test_what_it_says_of_the_census_is_worth_reading():
+    X, y = data_set("census")
+    certificates = []
+    for learner in ("scinol1", "scinol2", "coordinate-pistol"):
+        model, targets, certificate = learned("classification", learner, X, y)
+        certificates.append(certificate)
+    best, _ = best_in_box(model.objective, X, targets, certificate, 1.0)
+    bounds = [certificate.lower_bound(1.0) for certificate in certificates]
+    assert best_lower_bound(certificates, 1.0) == max(bounds)
+    assert 0.8 * best < max(bounds) <= best
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_a_models_own_weights(learner):
+    """Weights as a model reads them, relative to the units of its features."""
+    X, y = data_set("breast_cancer")
+    model, targets, certificate = learned("classification", learner, X, y)
+    total = model.losses(Labels.of(y), model.predict(rows.dense(X))).sum()
+    ((weights, units),) = model.linear()
+    assert certificate.loss - total <= certificate.regret(weights, units) + 1e-9
+    own = np.divide(weights, units[:, None], out=np.zeros_like(weights), where=units[:, None] > 0)
+    assert certificate.regret(own) == pytest.approx(certificate.regret(weights, units))
+
+
+@pytest.mark.parametrize("multinomial", [True, False])
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 2**32), size=st.floats(-1, 1))
+def test_evidence_holds_when_classes_are_added(multinomial, seed, size):
+    """Two classes, then three, then four: compared with models of four classes on all rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 3))
+    loss = losses.Logistic() if multinomial else losses.SmoothedHinge()
+    many = objectives.Multinomial(1.0) if multinomial else objectives.OneAgainstAll(loss, 0.0)
+    y = np.r_[rng.integers(0, 2, 20), rng.integers(0, 3, 20), rng.integers(0, 4, 20)].astype(float)
+    evidence = Evidence.create(3, 1)
+    for n_outputs, objective, piece in (
+        (1, objectives.Binary(loss, 0.0), slice(0, 20)),
+        (3, many, slice(20, 40)),
+        (4, many, slice(40, 60)),
+    ):
+        evidence = widened(evidence, len(evidence.features) + 1, n_outputs, objective)
+        targets = np.where(y[piece] == 1, 1.0, -1.0) if n_outputs == 1 else y[piece]
+        block = rows.dense(X[piece], intercept=False)
+        gathered(objective, block, targets, np.ones(20), rng.normal(size=(20, n_outputs)), evidence=evidence)
+    certificate = certify(evidence, many)
+    assert certificate.pulls.shape == (6, 4) and certificate.rounds == 60
+    for u in (10.0**size * rng.normal(size=(3, 4)), -np.sign(certificate.pulls[1:4])):
+        total = losses_of(many, y, X @ u).sum()
+        whole = np.zeros((6, 4))
+        whole[1:4] = u
+        assert certificate.loss - total <= certificate.regret(whole) + 1e-9
+    radius = np.abs(u * np.abs(X).max(0)[:, None]).max()
+    assert certificate.lower_bound(radius) <= total / 60 + 1e-12
+
+
+def test_the_margin_of_an_unknown_class_is_left_out():
+    objective, y = objectives.Multinomial(1.0), np.array([0.0, 1.0, 0.0])
+    X, known = rows.dense([[1.0], [2.0], [-1.0]]), np.array([[0.3, -0.2], [1.0, 0.0], [2.0, 1.0]])
+    padded = np.c_[known, np.full(3, -np.inf)]
+    two = certify(gathered(objective, X, y, np.ones(3), known, n_features=2), objective)
+    three = certify(gathered(objective, X, y, np.ones(3), padded, n_features=2), objective)
+    assert (three.inner, three.loss) == pytest.approx((two.inner, two.loss))
+    assert three.pulls[:, :2] == pytest.approx(two.pulls) and (three.pulls[:, 2] == 0).all()
+
+
+def test_rows_of_weight_0_do_not_count():
+    objective, y = OBJECTIVES["logistic"], np.array([1.0, -1.0, 1.0])
+    X, predictions = rows.dense([[1.0], [200.0], [-1.0]]), np.array([[0.3], [5.0], [-2.0]])
+    certificate = certify(gathered(objective, X, y, np.array([1.0, 0.0, 2.0]), predictions, n_features=2), objective)
+    assert (certificate.rounds, certificate.weight, certificate.largest[1]) == (2, 3.0, 1.0)
+    assert certificate.loss == pytest.approx(np.log1p(np.exp(-0.3)) + 2 * np.log1p(np.exp(2.0)))
+
+
+@pytest.mark.parametrize("exponents", [(40, -40), (900, -950)])
+def test_units_of_features_are_free(exponents):
+    rng = np.random.default_rng(3)
+    X, y, p = rng.normal(size=(50, 2)), rng.choice([-1.0, 1.0], 50), rng.normal(size=(50, 1))
+    one, other = (
+        certify(
+            gathered(OBJECTIVES["logistic"], rows.dense(Z), y, np.ones(50), p, n_features=3), OBJECTIVES["logistic"]
+        )
+        for Z in (X, np.ldexp(X, exponents))
+    )
+    assert (one.pulls == other.pulls).all() and one.table() == other.table()
+    u = np.array([[0.1], [0.2], [0.3]])
+    scaled = np.ldexp(u, [[0], [-exponents[0]], [-exponents[1]]])
+    assert other.regret(scaled) == pytest.approx(one.regret(u))
+
+
+REGRESSIONS = [losses.Square(), losses.Absolute(), losses.power_loss(1.5), losses.huber(1.0)]
+extreme = st.one_of(st.floats(-1e308, 1e308), st.floats(-10, 10), st.sampled_from([0.0, 1e300, -1e300, 5e-324, 1e-300]))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    data=st.lists(st.tuples(extreme, extreme, extreme, st.sampled_from([1.0, 1e-300, 1e300])), min_size=1, max_size=6),
+    loss=st.sampled_from(REGRESSIONS),
+)
+def test_finite_for_any_numbers(data, loss):
+    X, y, predictions, weight = (np.array(column) for column in zip(*data, strict=True))
+    objective = objectives.regression(loss)
+    evidence = gathered(objective, rows.dense(X[:, None]), y, weight, predictions[:, None], n_features=2)
+    certificate = certify(evidence, objective)
+    assert np.isfinite(certificate.pulls).all() and not math.isnan(certificate.inner)
+    for radius in (0.0, 1.0, 1e300):
+        assert 0.0 <= certificate.lower_bound(radius) < math.inf
+    suffered = losses_of(objective, y, np.zeros((len(y), 1)))  # a model of radius 0
+    if suffered.max() <= 1e308:
+        total = sum(h * loss for h, loss in zip(weight.tolist(), suffered.tolist(), strict=True))
+        assert certificate.lower_bound(0.0) * weight.sum() <= total * (1 + 1e-9) + 1e-12
+    assert not math.isnan(certificate.regret(np.array([[1.0], [1e300]])))
+    assert certificate.largest_radius(1e300) is None or certificate.largest_radius(1e300) >= 0.0
+
+
+@settings(max_examples=100, deadline=None)
+@given(stream=streams(), seed=st.integers(0, 2**32), gap=st.floats(0.0, 3.0))
+def test_largest_radius_is_the_inverse_of_the_bound(stream, seed, gap):
+    predictions = with_predictions(stream, seed)
+    block, n_features = KINDS["dense"](stream.X), stream.X.shape[1] + 1
+    certificate = certify(
+        gathered(stream.objective, block, stream.y, stream.weight, predictions, n_features=n_features), stream.objective
+    )
+    mean, radius = certificate.loss / certificate.weight, certificate.largest_radius(gap)
+    if radius is None:
+        assert certificate.lower_bound(0.0) < mean - gap + 1e-12
+    elif radius == math.inf:
+        assert mean - gap <= certificate.lower_bound(1e9) + 1e-9 * (1 + mean)
+    else:
+        assert certificate.lower_bound(radius) == pytest.approx(max(mean - gap, 0.0), abs=1e-9 * (1 + mean))
+        assert certificate.lower_bound(radius * 1.01 + 0.01) <= certificate.lower_bound(radius)
+
+
+def test_nothing_is_claimed_without_rows():
+    certificate = certify(Evidence.create(2), OBJECTIVES["logistic"])
+    assert certificate.table((1.0,)) == [(1.0, 0.0)]
+
+
+@pytest.mark.parametrize("loss", [losses.Square(), losses.huber(0.5), losses.power_loss(1.5)])
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32), offset=st.floats(-5, 5))
+def test_smooth_losses_give_more(loss, seed, offset):
+    """The closed form is the best multiple of the slopes, and holds for every constant."""
+    rng = np.random.default_rng(seed)
+    y, objective = rng.normal(size=30), objectives.regression(loss)
+    predictions = np.full((30, 1), y.mean() + offset)
+    certificate = certify(
+        gathered(objective, rows.dense(np.zeros((30, 1))), y, np.ones(30), predictions, n_features=2), objective
+    )
+    grid = np.linspace(-8.0, 8.0, 41)
+    true = np.array([losses_of(objective, y, np.full((30, 1), c)).sum() for c in grid])
+    claimed = np.array([certificate.loss - certificate.regret([[c], [0.0]]) for c in grid])
+    assert (claimed <= true + 1e-9).all() and (claimed >= 0.0).all()
+    linear = certificate.loss - certificate.inner + certificate.pulls[0, 0] * (grid - certificate.centre)
+    r = np.linspace(0.0, 1.0, 2001)[:, None]
+    assert claimed == pytest.approx((r * linear + r * (1.0 - r) * certificate.bends).max(0), abs=1e-3)
+    assert (certificate.bends > 0.0) == math.isfinite(loss.smoothness)
+
+
+@pytest.mark.parametrize("name", [*OBJECTIVES, "square", "huber"])
+def test_smoothness_bounds_how_fast_slopes_change(name):
+    regressions = {"square": losses.Square(), "huber": losses.huber(2.0)}
+    objective = objectives.regression(regressions[name]) if name in regressions else OBJECTIVES[name]
+    n_outputs = 3 if name in ("multinomial", "against") else 1
+    rng = np.random.default_rng(0)
+    p = rng.normal(size=(500, n_outputs)) * 3.0
+    q = p + rng.normal(size=p.shape) * 10.0 ** rng.uniform(-3, 1, (500, 1))
+    y = rng.integers(0, 3, 500).astype(float) if n_outputs == 3 else rng.choice([-1.0, 1.0], 500)
+    change = np.linalg.norm(slopes_of(objective, y, p) - slopes_of(objective, y, q), axis=1)
+    steepest = (change / np.linalg.norm(p - q, axis=1)).max()
+    smooth = objectives.smoothness(objective)
+    assert steepest <= smooth * (1 + 1e-9)
+    assert smooth == math.inf or steepest > 0.5 * smooth

@@ -1,0 +1,128 @@
+"""`tunefree certify`: what one pass proves, from the command line."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from typer.testing import CliRunner
+
+from tunefree.cli.app import app
+from tunefree.core.errors import DataError, ModelError
+from tunefree.stream.source import open_source
+from tunefree.workflows.certification import findings
+from tunefree.workflows.training import Plan, Trained, train
+
+CENSUS = files("tunefree") / "data" / "adult.parquet"
+
+
+def numbers(n=3000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    margin = X @ [1.0, -2.0, 0.0] + 0.5
+    label = np.where(rng.random(n) < 1 / (1 + np.exp(-margin)), "yes", "no")
+    return {"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "label": label}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("models") / "model"
+    train(open_source(numbers()), Plan(target="label", learner="scinol2")).save(path)
+    return path
+
+
+def losses(table, weights, constant):
+    margins = sum(weights[name] * table[name] for name in weights) + constant
+    return np.logaddexp(0.0, -np.where(table["label"] == "yes", 1.0, -1.0) * margins)
+
+
+def test_the_true_weights_are_not_below_the_bounds(saved, tmp_path):
+    table = numbers()
+    (tmp_path / "weights.csv").write_text("feature,weight\na,1\nb,-2\n(constant),0.5\n")
+    found = findings(Trained.load(saved), tmp_path / "weights.csv")
+    mean = losses(table, {"a": 1.0, "b": -2.0}, 0.5).mean()
+    radius = max(abs(table["a"]).max(), 2 * abs(table["b"]).max(), 0.5)
+    assert found["weights"]["loss_at_least"] <= mean
+    assert found["weights"]["regret_at_most"] <= found["weights"]["theorem"] + 1e-9
+    for bound_radius, bound in found["lower_bounds"].items():
+        assert bound_radius < radius or bound <= mean
+    assert found["loss"] - found["weights"]["regret_at_most"] > 0.5 * mean  # and it says something
+
+
+def test_risk_and_pool_on_the_census_data():
+    table = parquet.read_table(CENSUS).slice(0, 8000)
+    trained = train(open_source(table), Plan(target="income"))
+    found = findings(trained)
+    tally = trained.progress.progressive[0]
+    assert found["rows"] == 8000
+    assert found["loss"] == pytest.approx(tally.mean_loss(), rel=1e-9)
+    assert tally.mean_error() < found["risk"]["error"] < tally.mean_error() + 0.03
+    assert found["pool"]["excess_per_row"] <= (np.log(12) + np.log(8001)) / 8000 * (1 + 1e-9)
+
+
+def test_three_classes(tmp_path):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(900, 2))
+    label = np.array(["x", "y", "z"])[np.argmax(X @ rng.normal(size=(2, 3)) + rng.gumbel(size=(900, 3)), axis=1)]
+    trained = train(open_source({"a": X[:, 0], "b": X[:, 1], "label": label}), Plan(target="label"))
+    (tmp_path / "weights.csv").write_text("feature,x,y,z\na,0,0,0\n")
+    found = findings(trained, tmp_path / "weights.csv")
+    assert found["weights"]["loss_at_least"] <= np.log(3)
+    (tmp_path / "weights.csv").write_text("feature,weight\na,0\n")
+    with pytest.raises(DataError, match="write feature, x, y, z"):
+        findings(trained, tmp_path / "weights.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("feature,weight\nd,1\n", "row 1, column 'feature': there is no feature 'd'"),
+        ("feature,weight\na,1\nb,nan\n", "row 2, column 'weight'"),
+        ("name,weight\na,1\n", "write feature, weight"),
+        ("", "cannot be read as CSV"),
+    ],
+)
+def test_weights_that_cannot_be_used(saved, tmp_path, text, message):
+    (tmp_path / "weights.csv").write_text(text)
+    with pytest.raises(DataError, match=message):
+        findings(Trained.load(saved), tmp_path / "weights.csv")
+
+
+def test_command_line(saved, tmp_path):
+    result = CliRunner().invoke(app, ["certify", str(saved)])
+    assert result.exit_code == 0
+    assert "no linear model has a mean loss below" in result.output
+    result = CliRunner().invoke(app, ["certify", str(saved), "--json"])
+    assert json.loads(result.output)["rows"] == 3000
+    result = CliRunner().invoke(app, ["inspect", str(saved), "--json"])
+    assert json.loads(result.output)["members"] == {"scinol2": 1.0}
+
+
+def test_shares_along_the_stream_are_shown(tmp_path):
+    path = tmp_path / "model"
+    train(open_source(numbers()), Plan(target="label")).save(path)
+    shown = CliRunner().invoke(app, ["inspect", str(path)]).output
+    assert "newton variance=1 steady" in shown
+    members = json.loads(CliRunner().invoke(app, ["inspect", str(path), "--json"]).output)
+    assert sum(members["members"].values()) == pytest.approx(1.0)
+    assert [moment["rows"] for moment in members["history"]] == [64, 128, 256, 512, 1024, 2048]
+
+
+def test_a_model_without_rows():
+    trained = train(open_source(numbers(100)), Plan(target="label"))
+    blank = type(trained.model)("classification", classes=["no", "yes"])
+    with pytest.raises(ModelError, match="no rows"):
+        findings(Trained(blank, trained.encoder, trained.kind, trained.plan, trained.progress))
+
+
+def test_regression_is_certified_in_the_targets_units():
+    table = numbers()
+    target = 1e6 + 1e4 * (table["a"] - 0.5 * table["b"]) + 100 * np.random.default_rng(3).normal(size=3000)
+    trained = train(open_source({"a": table["a"], "b": table["b"], "y": pa.array(target)}), Plan(target="y"))
+    found = findings(trained)
+    best = np.linalg.lstsq(np.column_stack([np.ones(3000), table["a"], table["b"]]), target, rcond=None)
+    assert found["lower_bounds"][30.0] <= best[1][0] / 3000

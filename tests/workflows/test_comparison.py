@@ -1,0 +1,269 @@
+"""Learners compared on one pass: the figures are those of `train`, whatever the batches; the picture shows them."""
+
+from __future__ import annotations
+
+import builtins
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tests.workflows.test_training import people
+from tunefree.cli import app as cli
+from tunefree.cli import display
+from tunefree.core.errors import DataError, ModelError
+from tunefree.learners import ALL
+from tunefree.model.model import Model
+from tunefree.report import pictures as picture
+from tunefree.stream.source import open_source
+from tunefree.workflows import comparison
+from tunefree.workflows.comparison import POOL, RATES, Contestant, compare, has_rate
+from tunefree.workflows.training import Plan, train
+
+FEW = ["scinol2", "adagrad", POOL]
+
+
+def three_classes(n=900):
+    """The third class comes late."""
+    table = people(n)
+    table["rich"][n // 2 :] = np.random.default_rng(1).choice(["no", "yes", "very"], n - n // 2).tolist()
+    return table
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "people.parquet"
+    parquet.write_table(pa.table(people()), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Plan(target="rich", ignore=("pay",)),
+        Plan(target="pay", ignore=("rich",)),
+        Plan(target="job", loss="hinge", weight="age"),
+    ],
+    ids=["classes", "regression", "hinge, weighted"],
+)
+def test_figures_are_those_of_train_to_the_last_bit(plan):
+    compared = compare(open_source(people(600)), plan)
+    assert {contestant.name for contestant in compared.contestants} | set(compared.left_out) == {*ALL, POOL}
+    for contestant in compared.contestants:
+        options = {name: getattr(plan, name) for name in ("target", "ignore", "loss", "weight")}
+        alone = train(open_source(people(600)), Plan(**options, learner=contestant.name)).progress.progressive[0]
+        assert contestant.tally == alone, contestant.name
+        assert (contestant.curve[-1].rows, contestant.curve[-1].loss) == (600, alone.mean_loss())
+
+
+def test_a_late_class_and_bad_rows_as_in_train(monkeypatch):
+    monkeypatch.setattr("tunefree.stream.frames.rows_of_a_chunk", lambda *_: 100)
+    table = three_classes()
+    table["rich"][5] = table["rich"][500] = None
+    plan = Plan(target="rich", ignore=("pay",), skip_bad_rows=True)
+    compared = compare(open_source(table), plan, FEW)
+    assert (compared.rows, compared.skipped) == (898, 2)
+    for contestant in compared.contestants:
+        alone = Plan(target="rich", ignore=("pay",), skip_bad_rows=True, learner=contestant.name)
+        assert contestant.tally == train(open_source(table), alone).progress.progressive[0]
+
+
+def test_curves_do_not_depend_on_where_batches_are_cut():
+    rng = np.random.default_rng(0)
+    weight, suffered, errors = rng.random(1000), 1e3 ** rng.normal(size=1000), rng.random(1000)
+    contestants = []
+    for cuts in ([], [1, 63, 64, 65, 500, 999], list(range(1000))):
+        contestant = Contestant("scinol2", Model("classification", "scinol2"))
+        for piece in zip(*(np.split(array, cuts) for array in (weight, suffered, errors)), strict=True):
+            contestant.note(*piece)
+        contestant.end_of_stretch()
+        contestants.append(contestant)
+    assert contestants[0].curve == contestants[1].curve == contestants[2].curve
+    assert contestants[0].tally == contestants[1].tally == contestants[2].tally
+    assert [point.rows for point in contestants[0].curve] == [64, 91, 128, 181, 256, 362, 512, 724, 1000]
+    so_far, before = contestants[0].curve[-1], contestants[0].curve[-2]
+    assert so_far.loss == pytest.approx(np.average(suffered, weights=weight))
+    assert so_far.recent == pytest.approx(np.average(suffered[before.rows :], weights=weight[before.rows :]))
+
+
+def test_a_sweep_costs_what_its_passes_cost():
+    compared = compare(open_source(people(300)), Plan(target="rich", ignore=("pay",)), FEW)
+    seconds = {contestant.name: contestant.seconds for contestant in compared.contestants}
+    sweeps = compared.sweeps()
+    assert all(figure > 0.0 for figure in seconds.values())
+    assert sweeps["learners"] == (2, seconds["scinol2"] + seconds["adagrad"])
+    assert sweeps["learners_and_rates"] == (1 + RATES, seconds["scinol2"] + RATES * seconds["adagrad"])
+    assert sweeps[POOL] == (1, seconds[POOL])
+    assert {name for name in ALL if has_rate(name)} >= {"ogd", "adam", "adagrad", "nag"}
+    assert not any(has_rate(name) for name in ("scinol1", "scinol2", "pistol", "kotlowski", "newton", "perceptron"))
+
+
+def test_the_clock_does_not_run_while_code_is_prepared(monkeypatch):
+    """Each learner rehearses before the first batch, and again before the first with a third class."""
+    monkeypatch.setattr("tunefree.stream.frames.rows_of_a_chunk", lambda *_: 100)
+    told = []
+
+    class Listener(comparison.ComparisonWatcher):
+        def prepare(self, contestant):
+            told.append((contestant.name, contestant.tally.rows))
+
+    compare(open_source(three_classes()), Plan(target="rich", ignore=("pay",)), FEW, Listener())
+    assert told == [(name, rows) for rows in (0, 400) for name in FEW]
+
+
+def test_who_cannot_take_part_is_left_out():
+    compared = compare(open_source(people(100)), Plan(target="pay", ignore=("rich",)), ["perceptron", "scinol2"])
+    assert ([contestant.name for contestant in compared.contestants], list(compared.left_out)) == (
+        ["scinol2"],
+        ["perceptron"],
+    )
+    assert "classes only" in compared.left_out["perceptron"]
+    assert compared.leaders() == {}
+    hinge = compare(open_source(people(100)), Plan(target="rich", loss="hinge"), FEW)
+    assert "logistic" in hinge.left_out[POOL]
+    with pytest.raises(ModelError, match="no learner is left.*classes only"):
+        compare(open_source(people(100)), Plan(target="pay"), ["perceptron"])
+
+
+@pytest.mark.parametrize(
+    ("change", "plan", "learners", "message"),
+    [
+        ({}, Plan(target="rich"), ["scinol3"], "unknown learner 'scinol3'.*scinol2"),
+        ({}, Plan(target="rich", loss="cubic"), None, "unknown loss 'cubic'"),
+        ({}, Plan(target="ritch"), None, "ritch.*rich"),
+        ({}, Plan(), None, "no target is named"),
+        ({"rich": ["yes"] * 2000}, Plan(target="rich"), ["scinol2"], "one class only"),
+        ({"age": [float("inf")] * 2000}, Plan(target="rich"), ["scinol2"], "row 1, column 'age'"),
+        ({"rich": [None] * 2000}, Plan(target="rich", skip_bad_rows=True), ["scinol2"], "no row"),
+    ],
+)
+def test_what_cannot_be_compared(change, plan, learners, message):
+    with pytest.raises((DataError, ModelError), match=message):
+        compare(open_source(people() | change), plan, learners)
+
+
+def test_json_on_the_command_line(run, data):  # noqa: F811
+    status, out, err = run("compare", data, "-t", "rich", "--ignore", "pay", "--json", "-q")
+    figures = json.loads(out)
+    assert (status, err) == (0, "")
+    assert (figures["rows"], figures["loss"], figures["left_out"]) == (2000, "logistic", {})
+    losses = [learner["log_loss"] for learner in figures["learners"]]
+    assert losses == sorted(losses)
+    assert {learner["learner"] for learner in figures["learners"]} == {*ALL, POOL}
+    for learner in figures["learners"]:
+        assert learner["curve"][-1] == {**learner["curve"][-1], "rows": 2000, "loss": learner["log_loss"]}
+    assert sum(figures["pool"].values()) == pytest.approx(1.0)
+    assert figures["sweep"]["learners"]["passes"] == len(ALL)
+
+
+def test_table_on_the_command_line(run, data):  # noqa: F811
+    few = [word for name in FEW for word in ("--learner", name)]
+    status, out, err = run("compare", data, "-t", "pay", "--ignore", "rich", *few, "--learner", "perceptron")
+    assert status == 0, err
+    assert "regression of 'pay'" in err
+    assert " ".join(out.splitlines()[0].split()) == "learner progressive square loss absolute error seconds"
+    assert {line.split()[0] for line in out.splitlines()[1:4]} == set(FEW)
+    for words in ("left out: perceptron", "2,000 rows", "the pool ends with", "trying 2 learners", "10 passes"):
+        assert words in out
+
+
+def test_every_option_of_compare(run, tmp_path):  # noqa: F811
+    words = ["a plain note", "rich and rich again", "nothing"]
+    table = people(300) | {"note": [words[i % 3] for i in range(300)], "h": [1.0 + i % 2 for i in range(300)]}
+    parquet.write_table(pa.table(table), tmp_path / "d.parquet")
+    few = ["--learner", "scinol2", "--learner", POOL]
+    options = ["--task", "classification", "--loss", "logistic", "--weight", "h", "--ignore", "pay", "--text", "note"]
+    options += ["--hash-bits", "10", "--format", "parquet", "--on-bad-row", "skip", "--json"]
+    status, out, err = run("compare", tmp_path / "d.parquet", "-t", "rich", *few, *options)
+    assert status == 0, err
+    assert [learner["log_loss"] < 0.75 for learner in json.loads(out)["learners"]] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--learner", "x"], "unknown learner 'x'"),
+        (["--plot", "plot.xlsx"], "name the file so"),
+        (["--plot", "no/such/folder/plot.png"], "directory"),
+        (["--on-bad-row", "x"], "error or skip"),
+        (["--loss", "x"], "unknown loss"),
+    ],
+)
+def test_wrong_options(run, data, options, message):  # noqa: F811
+    status, out, err = run("compare", data, "-t", "rich", *options)
+    assert (status, out) == (2, "")
+    assert message in err
+
+
+@pytest.mark.parametrize("target", ["rich", "pay"])
+@pytest.mark.parametrize("rows", [20, 2000])
+def test_the_picture_is_drawn(tmp_path, target, rows):
+    images = pytest.importorskip("matplotlib.image")
+    compared = compare(open_source(people(rows)), Plan(target=target))
+    picture.draw(compared, tmp_path / "plot.png")
+    image = images.imread(tmp_path / "plot.png")[..., :3]
+    ink = (image.min(axis=2) < 0.9).mean()
+    assert 0.005 < ink < 0.3
+    colours = {tuple(pixel) for pixel in (255 * image.reshape(-1, 3)).round().astype(int).tolist()}
+    named = picture.named(compared)
+    assert 0 < len(named) <= len(picture.STYLES)
+    for style in picture.STYLES[: len(named)]:
+        assert tuple(bytes.fromhex(style["color"][1:])) in colours
+    for name in ("plot.svg", "plot.pdf"):
+        picture.draw(compared, tmp_path / name)
+        first = (tmp_path / name).read_bytes()
+        picture.draw(compared, tmp_path / name)
+        assert (tmp_path / name).read_bytes() == first
+    text = (tmp_path / "plot.svg").read_text()
+    for words in (">rows<", f"progressive {compared.loss_name}", "pool", named[0].name):
+        assert words in text
+
+
+def test_the_picture_on_the_command_line(run, data, tmp_path):  # noqa: F811
+    pytest.importorskip("matplotlib")
+    status, _, err = run("compare", data, "-t", "rich", "--learner", "scinol2", "--plot", tmp_path / "plot.pdf", "-q")
+    assert status == 0, err
+    assert (tmp_path / "plot.pdf").read_bytes().startswith(b"%PDF")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["people.parquet", "plot.pdf"]
+
+
+def test_without_matplotlib_the_remedy_is_told_at_once(run, data, tmp_path, monkeypatch):  # noqa: F811
+    original = builtins.__import__
+
+    def without(name, *arguments, **options):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return original(name, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    status, out, err = run("compare", data, "-t", "rich", "--plot", tmp_path / "plot.png")
+    assert (status, out) == (2, "")
+    assert "pip install 'tunefree[plot]'" in err
+    assert not (tmp_path / "plot.png").exists()
+
+
+def test_progress_is_told_where_there_is_no_terminal(monkeypatch, capfd):
+    monkeypatch.setattr(display, "_LINE_SECONDS", 0.0)
+    compare(open_source(people(300)), Plan(target="rich"), FEW, display.ComparisonDisplay())
+    err = capfd.readouterr().err
+    assert "classification of 'rich'" in err
+    assert "preparing scinol2" in err
+    assert "300 rows" in err
+
+
+def test_models_that_are_large_are_announced(monkeypatch, capfd):
+    plan = Plan(target="rich", hash_bits=10)
+    for limit, told in ((2**30, False), (2**10, True)):
+        monkeypatch.setattr(display, "_MUCH_MEMORY", limit)
+        compared = compare(open_source(people(50)), plan, FEW, display.ComparisonDisplay())
+        assert ("--hash-bits" in capfd.readouterr().err) == told
+    states = [member.state for contestant in compared.contestants for member in contestant.model.members]
+    assert compared.bytes > sum(state.coordinates.nbytes for state in states) > 14 * 2**10 * 8
+
+
+def test_the_command_has_an_example_in_its_help(run):  # noqa: F811
+    assert "tunefree compare" in run("compare", "--help")[1]
+    assert cli.compare.__doc__

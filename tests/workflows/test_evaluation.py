@@ -1,0 +1,71 @@
+"""How far probabilities are to be believed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tunefree.workflows.evaluation import BINS, CELLS, Reliability
+
+
+def expected_error(probabilities, right, weight):
+    """The expected calibration error from all rows at once: sorted, and cut where rows of one cell do not part."""
+    order = np.argsort(probabilities, kind="stable")
+    cells = np.minimum(np.floor(probabilities[order] * CELLS), CELLS - 1)
+    mass, bins = weight.sum(), {}
+    for cell in np.unique(cells):
+        rows = order[cells == cell]
+        middle = weight[order[cells < cell]].sum() + weight[rows].sum() / 2
+        bins.setdefault(min(int(BINS * middle / mass), BINS - 1), []).extend(rows)
+    total = 0.0
+    for rows in bins.values():
+        share = weight[rows].sum() / mass
+        if share > 0:
+            accuracy = np.average(right[rows], weights=weight[rows])
+            total += share * abs(accuracy - np.average(probabilities[rows], weights=weight[rows]))
+    return total
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 300), st.integers(0, 2**32 - 1), st.sampled_from([1.0, 0.1, 0.0]), st.booleans())
+def test_the_error_is_that_of_all_rows_at_once(n, seed, spread, weighted):
+    rng = np.random.default_rng(seed)
+    probabilities = np.clip(0.75 + spread * (rng.random(n) - 0.5), 0.5, 1.0)
+    right = rng.random(n) < probabilities - 0.1
+    weight = rng.exponential(size=n) if weighted else np.ones(n)
+    reliability = Reliability()
+    for part in np.array_split(np.arange(n), 3):
+        reliability.add(probabilities[part], right[part], weight[part])
+    assert reliability.error() == pytest.approx(expected_error(probabilities, right, weight), abs=1e-9)
+
+
+def test_near_the_error_in_bins_of_exactly_equal_mass():
+    rng = np.random.default_rng(0)
+    probabilities = rng.uniform(0.5, 1.0, 30_000)
+    right = rng.random(30_000) < probabilities**2
+    reliability = Reliability()
+    reliability.add(probabilities, right, np.ones(30_000))
+    bins = np.array_split(np.argsort(probabilities), BINS)
+    exact = np.mean([abs(right[rows].mean() - probabilities[rows].mean()) for rows in bins])
+    assert reliability.error() == pytest.approx(exact, abs=1e-3)
+    assert exact > 0.1
+
+
+def test_weights_count_as_copies_and_nothing_has_no_error():
+    rng = np.random.default_rng(1)
+    probabilities, right, weight = rng.uniform(0.5, 1, 200), rng.random(200) < 0.6, rng.integers(0, 4, 200)
+    heavy, copies, nothing = Reliability(), Reliability(), Reliability()
+    heavy.add(probabilities, right, weight.astype(float))
+    copies.add(*(np.repeat(array, weight) for array in (probabilities, right, np.ones(200))))
+    assert heavy.error() == pytest.approx(copies.error())
+    assert nothing.error() == 0.0
+
+
+def test_probabilities_that_are_true_and_certain_have_no_error():
+    reliability = Reliability()
+    reliability.add(np.ones(10), np.ones(10, bool), np.ones(10))
+    assert reliability.error() == 0.0
+    reliability.add(np.ones(10), np.zeros(10, bool), np.ones(10))
+    assert reliability.error() == 0.5

@@ -1,0 +1,272 @@
+"""From sources to models: tasks, classes along the stream, held-out rows, checkpoints."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from tunefree.core.errors import DataError, ModelError
+from tunefree.learners import ALL
+from tunefree.stream.arrow import read_tables
+from tunefree.stream.batch import BadRows
+from tunefree.stream.lines import read_lines
+from tunefree.stream.source import open_source
+from tunefree.workflows.evaluation import evaluate, predict
+from tunefree.workflows.training import Plan, Trained, labels_of, task_of, train
+
+
+def people(n=2000, seed=0):
+    rng = np.random.default_rng(seed)
+    age, job = rng.integers(18, 80, n).astype(float), rng.choice(["clerk", "cook", "pilot"], n)
+    margin = (age - 45) / 10 + np.where(job == "pilot", 2.0, -1.0)
+    rich = np.where(rng.random(n) < 1 / (1 + np.exp(-margin)), "yes", "no")
+    return {"age": age.tolist(), "job": job.tolist(), "rich": rich.tolist(), "pay": (1e5 * margin + 7e5).tolist()}
+
+
+def model_bytes(trained, path):
+    trained.save(path)
+    return path.read_bytes()
+
+
+def test_classification_and_regression_are_told_apart():
+    assert task_of(pa.array(["a", "b", "c"])) == "classification"
+    assert task_of(pa.array([True, False])) == "classification"
+    assert task_of(pa.array([0.0, 1.0, 0.0])) == "classification"
+    assert task_of(pa.array([1.0, 2.0, 3.0] * 10)) == "classification"
+    assert task_of(pa.array([1.0, 2.0, 3.0])) == "regression"
+    assert task_of(pa.array([1000.0, 2000.0, 3000.0] * 10)) == "regression"
+    assert task_of(pa.array([0.5, 1.5, 2.5] * 10)) == "regression"
+    assert task_of(pa.array(np.arange(1000.0))) == "regression"
+
+
+def test_labels_keep_the_order_of_appearance_and_drop_what_no_row_has():
+    labels = labels_of(pa.DictionaryArray.from_arrays(pa.array([2, 0, 2]), pa.array(["a", "b", "c"])))
+    assert [labels.values[code] for code in labels.codes] == ["c", "a", "c"]
+    assert set(labels.values) == {"a", "c"}
+    assert labels_of(pa.array([2.0, 1.0])).values == [2, 1]
+    twice = labels_of(pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), pa.array(["a", "b", "a"])))
+    assert (twice.values, twice.codes.tolist()) == (["a", "b"], [0, 1, 0])
+
+
+@pytest.mark.parametrize("learner", ["pool", *ALL])
+def test_every_learner_learns_a_table(learner):
+    table = people()
+    table["age"] = ((np.array(table["age"]) - 45) / 20).tolist()  # some learners do not rescale features
+    source = open_source(table)
+    trained = train(source, Plan(target="rich", ignore=("pay",), learner=learner, passes=5))
+    assert trained.model.classes == ["no", "yes"]
+    rarer = min(people()["rich"].count(label) for label in ("no", "yes")) / 2000
+    assert evaluate(trained, source, BadRows()).tally.mean_error() < 0.75 * rarer
+
+
+def test_regression_of_any_offset():
+    source = open_source(people())
+    trained = train(source, Plan(target="pay", ignore=("rich",), passes=20))
+    spread = np.std(people()["pay"])
+    assert np.sqrt(evaluate(trained, source, BadRows()).squares / 2000) < 0.2 * spread
+
+
+def test_classes_that_come_late_and_where_batches_are_cut(tmp_path, monkeypatch):
+    table = people(900)
+    table["rich"][600:] = np.random.default_rng(1).choice(["no", "yes", "very", "so-so"], 300).tolist()
+    models = []
+    for rows in (900, 7, 450):
+        monkeypatch.setattr("tunefree.stream.frames.rows_of_a_chunk", lambda *_, rows=rows: rows)
+        first = Plan(target="rich", ignore=("pay",))
+        models.append(model_bytes(train(open_source(table), first), tmp_path / "model"))
+    assert models[1] == models[2]  # the first chunk of the whole table knows all classes beforehand
+    trained = Trained.load(tmp_path / "model")
+    assert set(trained.model.classes) == {"no", "yes", "very", "so-so"}
+
+
+def test_held_out_rows_are_not_learned():
+    table = people()
+    kept = np.arange(2000) % 4 != 3
+    without = {name: np.array(column, object)[kept].tolist() for name, column in table.items()}
+    plans = Plan(target="rich", ignore=("pay",), holdout=0.25), Plan(target="rich", ignore=("pay",))
+    trained = [train(open_source(data), plan) for data, plan in zip((table, without), plans, strict=True)]
+    for one, other in zip(*(model.model.linear() for model in trained), strict=True):
+        np.testing.assert_array_equal(one[0], other[0])
+    np.testing.assert_array_equal(*(model.model.mixture.means for model in trained))
+    assert trained[0].progress.held_out[0].rows == 500
+    assert trained[0].progress.progressive[0] == trained[1].progress.progressive[0]
+
+
+def test_weights_count_as_repetitions_of_the_loss():
+    table = people(500)
+    table["h"] = [2.0] * 250 + [0.0] * 250
+    trained = train(open_source(table), Plan(target="rich", ignore=("pay",), weight="h"))
+    half = {name: column[:250] for name, column in people(500).items()}
+    expected = train(open_source(half | {"h": [2.0] * 250}), Plan(target="rich", ignore=("pay",), weight="h"))
+    for one, other in zip(trained.model.linear(), expected.model.linear(), strict=True):
+        np.testing.assert_array_equal(one[0][:5], other[0][:5])
+
+
+def test_saved_and_loaded_models_predict_the_same(tmp_path):
+    source = open_source(people())
+    for plan in (
+        Plan(target="rich", learner="scinol2", average=True),
+        Plan(target="pay", learner="pistol"),
+        Plan(target="job", learner="scinol2", loss="hinge"),
+    ):
+        trained = train(source, plan)
+        data = model_bytes(trained, tmp_path / "model")
+        loaded = Trained.load(tmp_path / "model")
+        for one, other in zip(predict(trained, source, BadRows()), predict(loaded, source, BadRows()), strict=True):
+            np.testing.assert_array_equal(one.predictions, other.predictions)
+        assert model_bytes(loaded, tmp_path / "again") == data
+
+
+@pytest.fixture
+def stream(tmp_path):
+    path = tmp_path / "people.parquet"
+    parquet.write_table(pa.table(people(30_000)), path, row_group_size=3000)
+    return path
+
+
+def written(table, path):
+    """The table in the format of the path's name."""
+    if path.suffix == ".csv":
+        csv.write_csv(table, path)
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    elif path.suffix == ".parquet":
+        parquet.write_table(table, path, row_group_size=3000)
+    else:
+        bar = "|" if path.suffix == ".vw" else ""
+        rows = enumerate(zip(*table.select(["rich", "age", "pay"]).to_pydict().values(), strict=True))
+        lines = (f"{1 if rich == 'yes' else -1} {bar} {i % 999 + 9}:1 3:{age}\n" for i, (rich, age, _) in rows)
+        path.write_text("".join(lines))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("suffix", "passes", "learner"),
+    [
+        ("parquet", 1, "scinol2"),
+        ("parquet", 2, "pool"),
+        ("csv", 1, "pool"),
+        ("jsonl", 1, "scinol2"),
+        ("vw", 2, "scinol2"),
+        ("svm", 1, "pool"),
+    ],
+)
+def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix, passes, learner):
+    monkeypatch.setattr("tunefree.stream.arrow.CHUNK_ROWS", 1000)
+    monkeypatch.setattr("tunefree.stream.arrow.read_tables", partial(read_tables, block_size=20_000))
+    monkeypatch.setattr("tunefree.stream.source.read_lines", partial(read_lines, block_size=20_000))
+    stream = written(pa.table(people(30_000)), tmp_path / f"people.{suffix}")
+    named = {"target": "rich", "ignore": ("pay",)} if suffix not in ("vw", "svm") else {}
+    plan = Plan(**named, learner=learner, passes=passes, holdout=0.1, average=learner != "pool")
+    whole = model_bytes(train(open_source(stream), plan), tmp_path / "whole")
+    checkpoint = tmp_path / "model.checkpoint"
+
+    class Crash(Exception):
+        pass
+
+    saved, original = [0], Trained.save
+
+    def save_and_crash(self, *arguments, **options):
+        original(self, *arguments, **options)
+        saved[0] += 1
+        if saved[0] % 2 == 0:
+            raise Crash
+
+    monkeypatch.setattr(Trained, "save", save_and_crash)
+    crashes = 0
+    while True:
+        try:
+            trained = train(open_source(stream), plan, None, checkpoint, 5000, resume=True)
+            break
+        except Crash:
+            crashes += 1
+    monkeypatch.undo()
+    assert crashes >= 2 * passes
+    assert model_bytes(trained, tmp_path / "resumed") == whole
+
+
+def test_killed_at_any_moment_and_resumed(stream, tmp_path):
+    """SIGKILL at random moments, then --resume, until it is done: the bytes of an uninterrupted run."""
+    command = [sys.executable, "-m", "tunefree.cli", "train", str(stream), "--target", "rich", "--quiet"]
+    command += ["--passes", "30", "--checkpoint-every", "7000"]
+    subprocess.run([*command, "-o", str(tmp_path / "whole")], check=True)
+    output, checkpoint = tmp_path / "model", tmp_path / "model.checkpoint"
+    rng, kills = np.random.default_rng(0), 0
+    for kill in (True, True, True, True, False):
+        written = checkpoint.stat().st_mtime_ns if checkpoint.exists() else None
+        process = subprocess.Popen([*command, "-o", str(output), "--resume"])
+        while kill and process.poll() is None and (not checkpoint.exists() or checkpoint.stat().st_mtime_ns == written):
+            time.sleep(0.001)
+        if kill and process.poll() is None:
+            time.sleep(0.2 * rng.random())
+            process.send_signal(signal.SIGKILL)
+            kills += 1
+        process.wait()
+        assert not output.exists() or output.read_bytes() == (tmp_path / "whole").read_bytes()
+    assert process.returncode == 0
+    assert kills > 0
+    assert output.read_bytes() == (tmp_path / "whole").read_bytes()
+    assert not (tmp_path / "model.checkpoint").exists()
+
+
+def test_a_checkpoint_of_another_plan_is_refused(stream, tmp_path, monkeypatch):
+    monkeypatch.setattr("tunefree.stream.arrow.CHUNK_ROWS", 1000)
+    checkpoint = tmp_path / "model.checkpoint"
+    train(open_source(stream), Plan(target="rich"), None, checkpoint, 5000)
+    assert not Trained.load(checkpoint).progress.complete
+    with pytest.raises(ModelError, match="other options"):
+        train(open_source(stream), Plan(target="job"), None, checkpoint, 5000, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "plan", "message"),
+    [
+        ({"rich": ["yes"] * 2000}, Plan(target="rich"), "one class only"),
+        ({"rich": [None, *people()["rich"][1:]]}, Plan(target="rich"), "row 1, column 'rich': .*missing"),
+        ({"h": [-1.0] * 2000}, Plan(target="rich", weight="h"), "row 1, column 'h'"),
+        ({"h": [float("nan")] * 2000}, Plan(target="rich", weight="h"), "row 1, column 'h'"),
+        ({"age": [float("inf")] * 2000}, Plan(target="rich"), "row 1, column 'age'"),
+        ({"pay": [float("inf")] * 2000}, Plan(target="pay"), "row 1, column 'pay'"),
+        ({}, Plan(target="ritch"), "ritch.*rich"),
+        ({}, Plan(), "no target is named"),
+        ({}, Plan(target="job", task="regression"), "--task classification|not.*number"),
+    ],
+)
+def test_data_that_cannot_be_used(change, plan, message):
+    with pytest.raises(DataError, match=message):
+        train(open_source(people() | change), plan)
+
+
+def test_bad_rows_are_skipped_and_counted_when_asked():
+    table = people()
+    table["rich"][5] = table["rich"][100] = None
+    trained = train(open_source(table), Plan(target="rich", skip_bad_rows=True))
+    assert (trained.progress.skipped, trained.progress.progressive[0].rows) == (2, 1998)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"passes": 0}, {"holdout": 0.9}, {"hash_bits": 99}, {"task": "ranking"}, {"learner": "x"}, {"loss": "x"}],
+)
+def test_impossible_plans(options):
+    with pytest.raises(ModelError):
+        train(open_source(people()), Plan(target="rich", **options))
+
+
+def test_predicting_other_data():
+    trained = train(open_source(people()), Plan(target="rich", ignore=("pay",)))
+    shuffled = {"job": ["clerk", "astronaut"], "extra": [1, 2], "age": [30.0, None]}
+    margins = next(iter(predict(trained, open_source(shuffled), BadRows()))).predictions
+    assert margins.shape == (2, 1)
+    assert np.isfinite(margins).all()
+    with pytest.raises(DataError, match="job"):
+        next(iter(predict(trained, open_source({"age": [1.0]}), BadRows())))
