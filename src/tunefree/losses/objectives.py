@@ -292,3 +292,16 @@ def smoothness_multinomial(objective):
 def chosen(margins: np.ndarray) -> np.ndarray:
     """The class with the largest margin; with one margin, class 1 where it is positive."""
     return (margins[:, 0] > 0).astype(np.int64) if margins.shape[1] == 1 else margins.argmax(axis=1)
+
+
+@compiled.entry
+def measure(objective, y, predictions, losses):
+    for i in range(len(y)):
+        losses[i] = suffer(objective, y[i], predictions[i])
+
+
+def measured(objective: Any, y: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+    """The loss of each prediction."""
+    suffered = np.empty(len(predictions))
+    measure(objective, y, np.ascontiguousarray(predictions), suffered)
+    return suffered

@@ -114,13 +114,6 @@ def name_of(setting: Setting) -> str:
     return " ".join(parts if setting.view == "raw" else [*parts, setting.view])
 
 
-def measured(objective: Any, y: np.ndarray, predictions: np.ndarray) -> np.ndarray:
-    """The loss of each prediction."""
-    suffered = np.empty(len(predictions))
-    passes.measure(objective, y, np.ascontiguousarray(predictions), suffered)
-    return suffered
-
-
 def joined(pieces: list[np.ndarray], n_outputs: int) -> np.ndarray:
     """Margins of pieces with ever more outputs; a class not yet known has the margin of a class never chosen."""
     joined = [np.full((len(piece), n_outputs), -np.inf) for piece in pieces]

@@ -304,3 +304,16 @@ def mix_row(mixture, objective, y, weight, predictions, losses, blended):
         for m in range(len(losses)):
             losses[m] = weight * suffer(objective, y, predictions[m])
         judge(mixture, losses, weight * suffer(objective, y, blended))
+
+
+@compiled.entry
+def mix(mixture, objective, y, weight, predictions, blended):
+    losses = np.empty(len(predictions))
+    for i in range(len(y)):
+        mix_row(mixture, objective, y[i], weight[i], predictions[:, i], losses, blended[i])
+
+
+@compiled.entry
+def combine(mixture, objective, predictions, blended):
+    for i in range(len(blended)):
+        unite(objective, mixture, mixture.means, predictions[:, i], blended[i])

@@ -15,20 +15,6 @@ from tunefree.theory.evidence import gather
 
 
 @compiled.entry
-def look(view, learns, numbers, pointers, entries, seen_numbers, seen_entries):
-    for i in range(len(numbers)):
-        of_row, seen = entries[pointers[i] : pointers[i + 1]], seen_entries[pointers[i] : pointers[i + 1]]
-        size_of_entries = mean_size(of_row)
-        if learns[i] > 0.0:
-            meet(view, numbers[i], size_of_entries)
-        for c in range(numbers.shape[1]):
-            seen_numbers[i, c] = number(view, c, numbers[i, c])
-        by = divisor(view, size_of_entries)
-        for e in range(len(of_row)):
-            seen[e] = of_row[e] / by
-
-
-@compiled.entry
 def learn(state, objective, X, y, weight, predictions):
     gradient, curvature = np.empty(predictions.shape[1]), np.empty(predictions.shape[1])
     for i in range(n_rows(X)):
@@ -58,19 +44,6 @@ def learn_apart(state, objective, X, y, weight, margins):
 
 
 @compiled.entry
-def mix(mixture, objective, y, weight, predictions, blended):
-    losses = np.empty(len(predictions))
-    for i in range(len(y)):
-        mix_row(mixture, objective, y[i], weight[i], predictions[:, i], losses, blended[i])
-
-
-@compiled.entry
-def combine(mixture, objective, predictions, blended):
-    for i in range(len(blended)):
-        unite(objective, mixture, mixture.means, predictions[:, i], blended[i])
-
-
-@compiled.entry
 def read(state, weights, units):
     for j in range(weights.shape[0]):
         units[j] = magnitude(state, j)
@@ -91,16 +64,3 @@ def score(weights, units, X, margins):
                     margins[i, k] += weights[j, k] * ratio
 
 
-@compiled.entry
-def measure(objective, y, predictions, losses):
-    for i in range(len(y)):
-        losses[i] = suffer(objective, y[i], predictions[i])
-
-
-@compiled.entry
-def witness(evidence, objective, X, y, weight, predictions, losses):
-    slopes, bend = np.empty(predictions.shape[1]), 0.5 / smoothness(objective)
-    for i in range(n_rows(X)):
-        if weight[i] > 0.0:
-            true_slope(objective, y[i], predictions[i], slopes)
-            gather(evidence, row(X, i), weight[i], slopes, bend, predictions[i], losses[i])

@@ -192,3 +192,31 @@ def number_level(view, column, value):
 @divisor.register(Level)
 def divisor_level(view, size):
     return divisor(view.steady, size)
+
+
+@compiled.entry
+def transform_rows(view, learns, numbers, pointers, entries, seen_numbers, seen_entries):
+    for i in range(len(numbers)):
+        of_row, seen = entries[pointers[i] : pointers[i + 1]], seen_entries[pointers[i] : pointers[i + 1]]
+        size_of_entries = mean_size(of_row)
+        if learns[i] > 0.0:
+            meet(view, numbers[i], size_of_entries)
+        for c in range(numbers.shape[1]):
+            seen_numbers[i, c] = number(view, c, numbers[i, c])
+        by = divisor(view, size_of_entries)
+        for e in range(len(of_row)):
+            seen[e] = of_row[e] / by
+
+
+def blank(name: str, X: Any) -> Any:
+    """A view that has seen nothing, of rows like these."""
+    return ALL[name].create(parts(X).numbers.shape[1])
+
+
+def transform(view: Any, X: Any, learns: np.ndarray) -> Any:
+    """The rows as the view shows them; it learns from rows of weights above 0, each before it shows it."""
+    numbers, pointers, entries = parts(X)
+    check_width(view, numbers.shape[1])
+    shown = np.empty_like(numbers), np.empty_like(entries)
+    transform_rows(view, learns, numbers, pointers, entries, *shown)
+    return with_parts(X, *shown)

@@ -324,3 +324,12 @@ def best_lower_bound(certificates: Iterable[Certificate], radius: float, nonzero
     (0.51, 0.37)
     """
     return max(certificate.lower_bound(radius, nonzeros) for certificate in certificates)
+
+
+@compiled.entry
+def record_evidence(evidence, objective, X, y, weight, predictions, losses):
+    slopes, bend = np.empty(predictions.shape[1]), 0.5 / smoothness(objective)
+    for i in range(n_rows(X)):
+        if weight[i] > 0.0:
+            true_slope(objective, y[i], predictions[i], slopes)
+            gather(evidence, row(X, i), weight[i], slopes, bend, predictions[i], losses[i])
