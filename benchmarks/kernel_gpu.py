@@ -19,7 +19,7 @@ import torch
 
 from tunefree.core import rows
 from tunefree.kernel.torch_backend import full_precision, fused_kernels, usable
-from tunefree.model.kernel_bank import Choice
+from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 
@@ -37,8 +37,8 @@ def made(n_rows: int, n_features: int, seed: int = 0) -> tuple[np.ndarray, np.nd
 
 def learned(device: str | None, X: np.ndarray, y: np.ndarray, loss: str, kernel: str) -> tuple[Model, np.ndarray]:
     """A model after one pass, and what it predicted of each row before."""
-    choice = Choice(kernel, device=device)
-    model = Model("classification", "kernel-pistol", loss, choice=choice, farewells=False, classes=["no", "yes"])
+    choice = KernelConfig(kernel, device=device)
+    model = Model("classification", "kernel-pistol", loss, kernel_config=choice, may_prune=False, classes=["no", "yes"])
     model.make_room(X.shape[1] + 1)
     predictions = []
     for start in range(0, len(y), CALL):

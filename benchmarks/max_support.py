@@ -14,7 +14,7 @@ from kernel_features import data_of
 
 from tunefree.core import rows
 from tunefree.kernel import feature_expansion
-from tunefree.model.kernel_bank import Choice
+from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 
@@ -30,7 +30,7 @@ def main() -> None:
         data = data_of(name)
         y, y_test = ((signs > 0).astype(np.int64) for signs in (data.y, data.y_test))
         for bound, n_features in BOUNDS:
-            choice, started = Choice(max_support=bound), time.perf_counter()
+            choice, started = KernelConfig(max_support=bound), time.perf_counter()
             model = Model(
                 "classification", "kernel-pistol", "smoothed-hinge", True, {"growth": 1.0}, "steady", [0, 1],
                 data.X.shape[1] + 1, choice,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.rows import n_rows, part
+from tunefree.losses.objectives import measure
 from tunefree.model import passes
 
 
@@ -24,7 +25,7 @@ def run(state: Any, objective: Any, X: Any, y: Any, weight: Any, n_outputs: int,
             weight[start:stop],
             predictions[start:stop],
         )
-    passes.measure(objective, y, predictions, losses)
+    measure(objective, y, predictions, losses)
     return state, objective, predictions, losses
 
 

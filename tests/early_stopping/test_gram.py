@@ -16,7 +16,7 @@ from tunefree.early_stopping.gram import Gram, Kernel, diagonal, tile
 from tunefree.early_stopping.products import expand
 
 KERNELS = [Kernel("linear"), Kernel("rbf", 0.3), Kernel("laplacian", 0.2), Kernel("poly", 0.1, 3, 1.0)]
-every = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+holdout_stride = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 
 
 def whole(kernel, left, right):
@@ -30,7 +30,7 @@ def rows(n, d=5, seed=0):
     return X * (np.abs(X) > 0.4)
 
 
-@every
+@holdout_stride
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 def test_tiles_and_diagonals_are_scikit_learns(kernel, form):
     X, Z = rows(30), rows(20, seed=1)
@@ -41,7 +41,7 @@ def test_tiles_and_diagonals_are_scikit_learns(kernel, form):
     np.testing.assert_allclose(thin, whole(kernel, X, Z), rtol=2e-5, atol=1e-5)
 
 
-@every
+@holdout_stride
 @pytest.mark.parametrize("budget", [0, 70_000, 10**9])
 def test_products_do_not_depend_on_what_is_kept(kernel, budget, monkeypatch):
     monkeypatch.setattr(gram, "BLOCK", 64)
@@ -71,7 +71,7 @@ def test_products_do_not_depend_on_the_number_of_threads(monkeypatch):
     assert gram.FEW == threads.FEW
 
 
-@every
+@holdout_stride
 @settings(max_examples=20, deadline=None)
 @given(n=st.integers(0, 40), m=st.integers(1, 40), zeros=st.integers(0, 40))
 def test_expansions_leave_out_what_does_not_count(kernel, n, m, zeros):

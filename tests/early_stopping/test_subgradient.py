@@ -89,14 +89,14 @@ SETTINGS = [
     (losses.Hinge(), OneAgainstAll(losses.Hinge(), 0.0), 3, 3, 0.6),
     ("multinomial", Multinomial(1.0), 4, 4, 0.25),
 ]
-every = pytest.mark.parametrize(
+holdout_stride = pytest.mark.parametrize(
     ("loss", "objective", "classes", "n_outputs", "theta"),
     SETTINGS,
     ids=["logistic", "hinge", "smoothed against all", "hinge against all", "multinomial"],
 )
 
 
-@every
+@holdout_stride
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 def test_weights_are_those_of_ten_lines(loss, objective, classes, n_outputs, theta, form):
     X, y, weight = data(classes=classes)
@@ -111,7 +111,7 @@ def test_weights_are_those_of_ten_lines(loss, objective, classes, n_outputs, the
         assert run.path["norm"][t - 1] == pytest.approx(np.linalg.norm(expected[t - 1]), rel=1e-10)
 
 
-@every
+@holdout_stride
 @pytest.mark.parametrize("budget", [0, LARGE], ids=["computed anew", "kept"])
 def test_coefficients_are_those_of_ten_lines(loss, objective, classes, n_outputs, theta, budget):
     X, y, weight = data(classes=classes)
@@ -149,9 +149,9 @@ def test_the_path_says_what_the_coefficients_say():
         for kind, w in (("", run.last(t)), ("average_", run.average(t))):
             for rows, name in ((slice(15, None), "training"), (slice(0, 15), "validation")):
                 margins = X[rows] @ w[:-1, 0] + w[-1, 0]
-                suffered = np.maximum(0, 1 - y[rows] * margins)
+                row_losses = np.maximum(0, 1 - y[rows] * margins)
                 wrong = (margins > 0) != (y[rows] > 0)
-                assert record[f"{kind}{name}_loss"] == pytest.approx(share(weight[rows]) @ suffered, rel=1e-9)
+                assert record[f"{kind}{name}_loss"] == pytest.approx(share(weight[rows]) @ row_losses, rel=1e-9)
                 assert record[f"{kind}{name}_error"] == pytest.approx(share(weight[rows]) @ wrong, rel=1e-9)
     least = int(run.path["training_loss"][:33].argmin())
     np.testing.assert_array_equal(run.best(33), run.last(least + 1))

@@ -25,7 +25,7 @@ DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 KERNELS = [Kernel("linear"), Kernel("rbf", 0.3), Kernel("laplacian", 0.2), Kernel("poly", 0.1, 3, 1.0)]
 WINE, DIABETES = load_wine(return_X_y=True), load_diabetes(return_X_y=True)
 ITERATIONS = 20
-every = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+holdout_stride = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +62,7 @@ def assert_alike(found, expected, tolerance):
     assert np.abs(found - expected).max() <= tolerance * np.abs(expected).max()
 
 
-@every
+@holdout_stride
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-4), (np.float64, 1e-12)])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("budget", [0, 70_000, 10**9])
@@ -80,7 +80,7 @@ def test_products_are_numpys_whatever_is_kept(kernel, form, dtype, tolerance, bu
     assert not matrix._tiles and matrix._there is None
 
 
-@every
+@holdout_stride
 def test_the_same_bytes_whatever_is_kept_and_after_release(kernel, device, small_tiles):
     X, Z, c = rows(150, dtype=np.float32), rows(70, 1, np.float32), coefficients(150, 1)
     matrix, nothing = (gram_of(kernel, X, Z, budget, device) for budget in (10**9, 0))
@@ -93,7 +93,7 @@ def test_the_same_bytes_whatever_is_kept_and_after_release(kernel, device, small
     assert before == (again.times(c).tobytes(), again.times_held(c).tobytes())
 
 
-@every
+@holdout_stride
 def test_large_numbers_stay_numbers(kernel, device):
     X = np.array([[1e15, -1e15], [1e15, 1e15], [0.0, 1e-30]], np.float32)
     c = np.ones((3, 1))

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from sklearn.datasets import make_circles
 from sklearn.svm import SVC
 
-from tests.kernel.contracts import settled_after
+from tests.kernel.contracts import frozen_after
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
 
 
@@ -65,7 +65,7 @@ def test_sparse_rows_are_fitted(circles):
 
 def test_streams_whose_buffer_is_used_again(circles):
     X, y = circles
-    with settled_after(200):
+    with frozen_after(200):
         one, other = TuneFreeClassifier(kernel=True), TuneFreeClassifier(kernel=True)
         buffer = np.empty((100, 3))
         for start in range(0, 400, 100):

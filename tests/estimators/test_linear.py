@@ -33,7 +33,7 @@ from tunefree.model.targets import Labels
 CLASSIFIERS = (ScInOLClassifier, PiSTOLClassifier)
 REGRESSORS = (ScInOLRegressor, PiSTOLRegressor)
 STREAM = {"epochs": 1, "shuffle": False}
-every = pytest.mark.parametrize("cls", CLASSIFIERS + REGRESSORS)
+holdout_stride = pytest.mark.parametrize("cls", CLASSIFIERS + REGRESSORS)
 classifiers = pytest.mark.parametrize("cls", CLASSIFIERS)
 regressors = pytest.mark.parametrize("cls", REGRESSORS)
 quick = settings(max_examples=25, deadline=None)
@@ -59,7 +59,7 @@ def assert_same(one, other, X):
         np.testing.assert_array_equal(a, b)
 
 
-@every
+@holdout_stride
 @quick
 @given(
     seed=st.integers(0, 2**16),
@@ -98,7 +98,7 @@ def test_classes_that_appear_later_do_so_at_their_row(cls, seed, cut, labels):
     np.testing.assert_array_equal(once.classes_[once.predict_proba(X).argmax(axis=1)], once.predict(X))
 
 
-@every
+@holdout_stride
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize("options", [STREAM, {"epochs": 2, "random_state": 3}])
 def test_kinds_of_table_give_the_same_bits(cls, options):
@@ -117,7 +117,7 @@ def test_kinds_of_table_give_the_same_bits(cls, options):
     assert model.n_features_in_ == 5
 
 
-@every
+@holdout_stride
 @pytest.mark.parametrize("in_sparse", [False, True])
 def test_rows_are_learned_in_blocks_without_a_trace(cls, in_sparse, monkeypatch):
     X, y = table(100, n_classes=3)
@@ -128,7 +128,7 @@ def test_rows_are_learned_in_blocks_without_a_trace(cls, in_sparse, monkeypatch)
     assert_same(streamed, cls().partial_fit(X, y), X)
 
 
-@every
+@holdout_stride
 def test_predicting_between_batches_changes_nothing(cls):
     X, y = table()
     watched = cls().partial_fit(X[:60], y[:60])
@@ -138,7 +138,7 @@ def test_predicting_between_batches_changes_nothing(cls):
     assert_same(watched, cls().partial_fit(X[:60], y[:60]).partial_fit(X[60:], y[60:]), X)
 
 
-@every
+@holdout_stride
 def test_frames_with_other_columns_are_refused(cls):
     X, y = table()
     model = cls().fit(pd.DataFrame(X, columns=list("abcde")), y)
@@ -146,7 +146,7 @@ def test_frames_with_other_columns_are_refused(cls):
         model.predict(pd.DataFrame(X, columns=list("abcdf")))
 
 
-@every
+@holdout_stride
 def test_duplicate_entries_are_summed_and_nothing_is_changed(cls):
     data, indices, pointers = np.array([1.0, 2.0, 4.0, 8.0]), np.array([1, 1, 0, 1]), np.array([0, 3, 4])
     X = sparse.csr_array((data, indices, pointers), shape=(2, 2))
@@ -156,7 +156,7 @@ def test_duplicate_entries_are_summed_and_nothing_is_changed(cls):
         np.testing.assert_array_equal(part, old)
 
 
-@every
+@holdout_stride
 @pytest.mark.parametrize("indices", [[0, 7], [0, -1]])
 def test_indices_out_of_range_are_refused(cls, indices):
     X = sparse.csr_array(np.eye(2))
@@ -165,7 +165,7 @@ def test_indices_out_of_range_are_refused(cls, indices):
         cls().fit(X, [0, 1])
 
 
-@every
+@holdout_stride
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 def test_not_a_number_is_refused(cls, bad, kind):
@@ -177,7 +177,7 @@ def test_not_a_number_is_refused(cls, bad, kind):
             use()
 
 
-@every
+@holdout_stride
 @pytest.mark.parametrize(
     ("weight", "message"),
     [([-1.0, 1.0], "Negative"), ([np.nan, 1.0], "NaN"), ([1.0], "shape"), ([[1.0, 1.0]], "1D"), ([0.0, 0.0], "zero")],
@@ -187,7 +187,7 @@ def test_bad_weights_are_refused(cls, weight, message):
         cls().fit([[0.0], [1.0]], [0, 1], sample_weight=weight)
 
 
-@every
+@holdout_stride
 @quick
 @given(seed=st.integers(0, 2**16), shuffle=st.booleans())
 def test_weight_zero_is_removal_and_weight_one_is_none(cls, seed, shuffle):
@@ -199,7 +199,7 @@ def test_weight_zero_is_removal_and_weight_one_is_none(cls, seed, shuffle):
     assert_same(cls(**options).fit(X, y, kept), cls(**options).fit(X[kept], y[kept]), X)
 
 
-@every
+@holdout_stride
 @quick
 @given(seed=st.integers(0, 2**16), in_sparse=st.booleans())
 def test_shuffled_weights_are_copies_in_any_order(cls, seed, in_sparse):
@@ -222,7 +222,7 @@ def test_heavy_weights_do_not_make_endless_rounds():
     np.testing.assert_allclose(np.bincount(rounds.row, rounds.counts), weight)
 
 
-@every
+@holdout_stride
 def test_random_state_decides_the_order(cls):
     X, y = table()
     same, other = cls(random_state=1).fit(X, y), cls(random_state=2).fit(X, y)
@@ -281,9 +281,9 @@ def test_progressive_loss_is_of_rows_not_yet_learned():
     np.testing.assert_allclose(model.progressive_loss_, np.mean(losses))
     weight = np.linspace(0.0, 3.0, 50)
     by_model = Model("classification", "scinol2", classes=[0, 1], n_features=6)
-    _, suffered = by_model.learn(dense(X[1:]), Labels.of(y[1:]), weight[1:])
+    _, row_losses = by_model.learn(dense(X[1:]), Labels.of(y[1:]), weight[1:])
     weighted = ScInOLClassifier(epochs=2, shuffle=False).fit(X, y, weight)
-    np.testing.assert_allclose(weighted.progressive_loss_, np.average(suffered, weights=weight[1:]))
+    np.testing.assert_allclose(weighted.progressive_loss_, np.average(row_losses, weights=weight[1:]))
 
 
 @classifiers
@@ -301,7 +301,7 @@ def test_class_weights_are_sample_weights(cls, shuffle):
         balanced.partial_fit(X, y)
 
 
-@every
+@holdout_stride
 @pytest.mark.parametrize("kind", ["pickle", "deepcopy", "joblib"])
 def test_copies_predict_and_learn_alike(cls, kind, tmp_path):
     X, y = table(n_classes=3)
@@ -316,7 +316,7 @@ def test_copies_predict_and_learn_alike(cls, kind, tmp_path):
     assert_same(model.partial_fit(X[60:], y[60:]), copied.partial_fit(X[60:], y[60:]), X)
 
 
-@every
+@holdout_stride
 def test_refitting_forgets_and_warm_start_goes_on(cls):
     X, y = table()
     fresh = cls(**STREAM).fit(X, y)
@@ -329,7 +329,7 @@ def test_refitting_forgets_and_warm_start_goes_on(cls):
     assert_same(two, warm, X)
 
 
-@every
+@holdout_stride
 @pytest.mark.parametrize(
     "bad",
     [
@@ -388,7 +388,7 @@ def test_few_classes(cls):
         model.partial_fit(X, y)
 
 
-@every
+@holdout_stride
 def test_intercept(cls):
     X = np.zeros((50, 1))
     y = np.r_[np.zeros(10), np.ones(40)]
@@ -397,7 +397,7 @@ def test_intercept(cls):
         assert cls(fit_intercept=False).fit(X, y).intercept_.tolist() == [0.0]
 
 
-@every
+@holdout_stride
 def test_finite_whatever_the_scale(cls):
     X, y = table(60, 3)
     X = X * [1e-290, 1.0, 1e290]

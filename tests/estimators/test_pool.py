@@ -30,7 +30,7 @@ from tunefree.model.pool import MEMBERS
 
 BOTH = (TuneFreeClassifier, TuneFreeRegressor)
 STREAM = {"epochs": 1, "shuffle": False}
-every = pytest.mark.parametrize("cls", BOTH)
+holdout_stride = pytest.mark.parametrize("cls", BOTH)
 quick = settings(max_examples=15, deadline=None)
 
 
@@ -54,7 +54,7 @@ def assert_same(one, other, X):
     assert one.passes_ == other.passes_ if hasattr(one, "passes_") and hasattr(other, "passes_") else True
 
 
-@every
+@holdout_stride
 def test_two_fits_are_the_same_and_the_order_depends_on_random_state(cls):
     X, y = table(200)
     first = cls(random_state=3).fit(X, y)
@@ -64,7 +64,7 @@ def test_two_fits_are_the_same_and_the_order_depends_on_random_state(cls):
     assert (said(first, X) != said(cls(random_state=4).fit(X, y), X)).any()
 
 
-@every
+@holdout_stride
 def test_passes_and_members(cls):
     X, y = table(300)
     found = cls().fit(X, y)
@@ -80,7 +80,7 @@ def test_passes_and_members(cls):
     assert not hasattr(found, "intercept_")
 
 
-@every
+@holdout_stride
 @pytest.mark.parametrize("shuffle", [True, False])
 def test_a_number_of_epochs_is_obeyed(cls, shuffle):
     X, y = table(200)
@@ -92,7 +92,7 @@ def test_a_number_of_epochs_is_obeyed(cls, shuffle):
             cls(epochs=bad).fit(X, y)
 
 
-@every
+@holdout_stride
 def test_too_few_rows_to_hold_any_out_are_learned_ten_times(cls):
     X, y = table(80)
     weight = (np.arange(80) < pool.FEWEST - 1).astype(float)
@@ -101,7 +101,7 @@ def test_too_few_rows_to_hold_any_out_are_learned_ten_times(cls):
     assert len(set(cls().fit(X, y, weight).passes_)) > 1
 
 
-@every
+@holdout_stride
 def test_many_rows_make_few_passes(cls, monkeypatch):
     X, y = table(300)
     assert cls().fit(X, y).n_iter_ > 3
@@ -127,7 +127,7 @@ def test_passes_do_not_pay_where_labels_are_noise():
     assert np.average(auto.passes_, weights=shares) < 5
 
 
-@every
+@holdout_stride
 @quick
 @given(
     seed=st.integers(0, 2**16),
@@ -172,7 +172,7 @@ def test_a_class_that_appears_late_is_learned():
     assert np.mean(late.predict(X) == y) > 0.8
 
 
-@every
+@holdout_stride
 def test_warm_start_goes_on_with_one_pass(cls):
     X, y = table(200)
     warm = cls(warm_start=True).fit(X, y)
@@ -187,7 +187,7 @@ def test_warm_start_goes_on_with_one_pass(cls):
     assert_same(cls(warm_start=True).fit(X, y), cls().fit(X, y), X)
 
 
-@every
+@holdout_stride
 @pytest.mark.parametrize("in_sparse", [False, True])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_weights_are_copies_in_any_order(cls, seed, in_sparse):
@@ -202,7 +202,7 @@ def test_weights_are_copies_in_any_order(cls, seed, in_sparse):
     assert_same(cls().fit(rows, y, kept), cls().fit(rows[kept], y[kept]), X)
 
 
-@every
+@holdout_stride
 @pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names")
 def test_kinds_of_table_give_the_same_bits(cls):
     X, y = table()
@@ -216,7 +216,7 @@ def test_kinds_of_table_give_the_same_bits(cls):
         np.testing.assert_array_equal(said(of_sparse, kind), said(of_sparse, X))
 
 
-@every
+@holdout_stride
 @pytest.mark.parametrize("first_sparse", [False, True])
 def test_rows_to_come_may_be_dense_or_sparse_whatever_the_first_were(cls, first_sparse):
     """Views see dense columns and sparse entries differently, but an estimator's in one way, that of its first rows."""
@@ -253,7 +253,7 @@ def test_dense_and_sparse_rows_are_learned_equally_well():
         assert TuneFreeClassifier().fit(kind(X[:500]), y[:500]).score(kind(X[500:]), y[500:]) > 0.8
 
 
-@every
+@holdout_stride
 @pytest.mark.parametrize("kind", ["pickle", "deepcopy", "joblib"])
 def test_copies_predict_and_learn_alike(cls, kind, tmp_path):
     X, y = table()
@@ -268,7 +268,7 @@ def test_copies_predict_and_learn_alike(cls, kind, tmp_path):
     assert_same(fitted.partial_fit(X[60:], y[60:]), copied.partial_fit(X[60:], y[60:]), X)
 
 
-@every
+@holdout_stride
 @pytest.mark.parametrize("shuffle", [True, False])
 def test_rows_are_learned_in_blocks_without_a_trace(cls, shuffle, monkeypatch):
     X, y = table(150)
@@ -277,11 +277,11 @@ def test_rows_are_learned_in_blocks_without_a_trace(cls, shuffle, monkeypatch):
     assert_same(fitted, cls(shuffle=shuffle).fit(X, y), X)
 
 
-@every
+@holdout_stride
 def test_members_may_leave_while_rows_are_learned(cls, monkeypatch):
     X, y = table(400)
     everybody = cls().fit(X, y)
-    monkeypatch.setattr(model, "FIRST_FAREWELL", 128)
+    monkeypatch.setattr(model, "FIRST_PRUNING", 128)
     fewer = cls().fit(X, y)
     assert 2 <= len(fewer.members_) < len(MEMBERS)
     assert len(fewer.passes_) == len(fewer.members_)
@@ -331,7 +331,7 @@ def test_regression_losses(loss):
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
-@every
+@holdout_stride
 def test_finite_whatever_the_scale_of_features(cls, scale):
     X, y = table(100)
     X[:, 1] *= scale

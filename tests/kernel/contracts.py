@@ -15,7 +15,7 @@ from tunefree.core.rows import n_rows, part
 from tunefree.kernel.points import keys, points, size
 from tunefree.losses import objectives, slope
 from tunefree.model import warmup as waiting
-from tunefree.model.kernel_bank import Bank, Choice
+from tunefree.model.kernel_bank import Bank, KernelConfig
 from tunefree.model.members import Setting
 
 # Few, since each is compiled for each learner.
@@ -59,7 +59,7 @@ def gram(X: np.ndarray, Z: np.ndarray, name: str, gamma: float, degree: int = 3,
 
 
 @contextmanager
-def settled_after(n: int) -> Any:
+def frozen_after(n: int) -> Any:
     """Banks settle on their first n rows."""
     with patch.object(waiting, "SETTLED", n):
         yield
@@ -68,7 +68,7 @@ def settled_after(n: int) -> Any:
 def bank_of(
     data: Rows,
     learner: str = "kernel-pistol",
-    choice: Choice = Choice("rbf", 0.5),  # noqa: B008
+    kernel_config: KernelConfig = KernelConfig("rbf", 0.5),  # noqa: B008
     widths: tuple[float, ...] = (1.0,),
     average: bool = True,
     view: str = "raw",
@@ -76,26 +76,35 @@ def bank_of(
     **settings: float,
 ) -> Bank:
     """A bank that has seen nothing."""
-    roster = [Setting(learner, {**settings, "width": width}, view) for width in widths]
-    return Bank(roster, choice, data.objective, data.n_outputs, n_classes, average)
+    member_settings = [Setting(learner, {**settings, "width": width}, view) for width in widths]
+    return Bank(member_settings, kernel_config, data.objective, data.n_outputs, n_classes, average)
 
 
-def teach(bank: Bank, block: Any, data: Rows, cuts: tuple[int, ...] = (), counted: Any = None, busy: Any = None) -> Any:
+def teach(
+    bank: Bank, block: Any, data: Rows, cuts: tuple[int, ...] = (), evaluation_weight: Any = None, busy: Any = None
+) -> Any:
     """What each learner predicted (M, n, K) before it learned a row; cut into batches at ``cuts``."""
     n = n_rows(block)
-    predictions = np.empty((len(bank.functions), n, bank.n_outputs))
-    counted = data.weight if counted is None else counted
+    predictions = np.empty((len(bank.members), n, bank.n_outputs))
+    evaluation_weight = data.weight if evaluation_weight is None else evaluation_weight
     edges = [0, *cuts, n]
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
         here = slice(start, stop)
-        bank.learn(part(block, start, stop), data.y[here], data.weight[here], counted[here], predictions[:, here], busy)
+        bank.learn(
+            part(block, start, stop),
+            data.y[here],
+            data.weight[here],
+            evaluation_weight[here],
+            predictions[:, here],
+            busy,
+        )
     return predictions
 
 
 def taught(data: Rows, block: Any = None, cuts: tuple[int, ...] = (), **options: Any) -> tuple[Bank, np.ndarray]:
     """A bank that settled on its first row, after one pass, and what it predicted; 0 of the first row."""
     bank = bank_of(data, **options)
-    with settled_after(1):
+    with frozen_after(1):
         predictions = teach(bank, as_dense(data.X) if block is None else block, data, cuts)
     return bank, np.nan_to_num(predictions)
 
@@ -106,7 +115,7 @@ def by_row(bank: Bank, block: Any) -> np.ndarray:
     first: dict[bytes, int] = {}
     for i, key in enumerate(keys(rows, size(rows))):
         first.setdefault(key, i)
-    expansion, found = bank.expansion, np.zeros((len(bank.functions), size(rows), bank.n_outputs))
+    expansion, found = bank.expansion, np.zeros((len(bank.members), size(rows), bank.n_outputs))
     for (store, n), coefficients in zip(
         ((expansion.store, expansion.n), (expansion.block, expansion.filled)), bank._coefficients(), strict=True
     ):

@@ -12,17 +12,17 @@ from tests.kernel.contracts import Rows, by_row, drawn, gram, naive_slope, taugh
 from tests.strategies import KINDS, as_dense
 from tunefree.core.rows import part
 from tunefree.kernel.points import BLOCK, keys
-from tunefree.model.kernel_bank import Choice
+from tunefree.model.kernel_bank import KernelConfig
 
-DOUBLE = Choice("rbf", 0.5, double=True)
+DOUBLE = KernelConfig("rbf", 0.5, double=True)
 WIDTHS = (1.0, 4.0, 0.5)
 few = settings(max_examples=10, deadline=None)
 
 
 def taught_again(bank, block, data, **options):
     """Another pass over the same rows."""
-    bank.begin_pass(list(range(len(bank.functions))))
-    return teach(bank, block, data, counted=np.zeros(len(data.y)), **options)
+    bank.begin_pass(list(range(len(bank.members))))
+    return teach(bank, block, data, evaluation_weight=np.zeros(len(data.y)), **options)
 
 
 def twice(data):
@@ -54,7 +54,7 @@ def test_a_second_pass_goes_on_from_the_first_and_its_average_is_its_own(average
     data = drawn(seed, n, distinct=distinct)
     data.weight[-1] = 1.0
     block = as_dense(data.X)
-    bank, first = taught(data, average=average, choice=DOUBLE, growth=1.0)
+    bank, first = taught(data, average=average, kernel_config=DOUBLE, growth=1.0)
     second = taught_again(bank, block, data)
     again = twice(data)
     values = gram(again.X, again.X, "rbf", 0.5)
@@ -91,7 +91,7 @@ def test_rows_without_a_coefficient_are_not_stored():
     rng = np.random.default_rng(1)
     X = np.concatenate([rng.normal(size=(200, 2)) - 4.0, rng.normal(size=(200, 2)) + 4.0])[rng.permutation(400)]
     data = drawn(1, 400, weighted=False)._replace(X=X, y=np.sign(X[:, 0]))
-    bank, _ = taught(data, choice=Choice("rbf", 0.05))
+    bank, _ = taught(data, kernel_config=KernelConfig("rbf", 0.05))
     bank.expansion.close()
     assert 0 < bank.expansion.n < 60
     assert (bank.expansion.coefficients[:, :, : bank.expansion.n] != 0.0).any(axis=(0, 1)).all()
@@ -111,11 +111,11 @@ def test_rows_of_weight_0_are_not_stored():
 def test_functions_that_stay_predict_as_before(kind, n):
     data = drawn(3, n, kind="against")
     block = KINDS[kind](data.X)
-    bank, _ = taught(data, block, widths=(0.25, 1.0, 4.0, 16.0), choice=Choice("rbf", 0.25, double=True))
+    bank, _ = taught(data, block, widths=(0.25, 1.0, 4.0, 16.0), kernel_config=KernelConfig("rbf", 0.25, double=True))
     before = bank.predict(block)
     bank.keep([3, 1])
     np.testing.assert_allclose(bank.predict(block), before[[3, 1]], rtol=1e-9, atol=1e-11)
-    alone, _ = taught(data, block, widths=(16.0, 1.0), choice=Choice("rbf", 0.25, double=True))
+    alone, _ = taught(data, block, widths=(16.0, 1.0), kernel_config=KernelConfig("rbf", 0.25, double=True))
     more = teach(bank, block, data)
     np.testing.assert_allclose(more, teach(alone, block, data), rtol=1e-8, atol=1e-10)
     bank.keep([1])
@@ -124,7 +124,7 @@ def test_functions_that_stay_predict_as_before(kind, n):
 
 def test_points_that_no_function_needs_any_more_go_when_functions_go():
     data = drawn(4, 500, weighted=False)
-    bank, _ = taught(data, widths=(1.0, 64.0), choice=Choice("rbf", 0.1))
+    bank, _ = taught(data, widths=(1.0, 64.0), kernel_config=KernelConfig("rbf", 0.1))
     bank.expansion.close()
     both = bank.expansion.n
     used = int((bank.expansion.coefficients[0, :, :both] != 0.0).any(axis=0).sum())
@@ -137,7 +137,7 @@ def test_points_that_no_function_needs_any_more_go_when_functions_go():
 def test_compacting_changes_no_prediction():
     data = drawn(5, 400)
     block = as_dense(data.X)
-    bank, _ = taught(data, choice=DOUBLE)
+    bank, _ = taught(data, kernel_config=DOUBLE)
     expansion = bank.expansion
     expansion.close()
     expansion.coefficients[:, :, 1::2] = 0.0
@@ -156,13 +156,13 @@ def test_compacting_changes_no_prediction():
 
 def test_some_functions_learn_while_others_rest():
     data, block = drawn(6, 300), as_dense(drawn(6, 300).X)
-    bank, _ = taught(data, widths=WIDTHS, choice=DOUBLE)
+    bank, _ = taught(data, widths=WIDTHS, kernel_config=DOUBLE)
     resting = bank.predict(block)[1]
     bank.begin_pass([0, 2])
     teach(bank, block, data, busy=[0, 2])
     np.testing.assert_allclose(bank.predict(block)[1], resting, rtol=1e-10, atol=1e-12)
     for m, width in ((0, WIDTHS[0]), (2, WIDTHS[2])):
-        alone, _ = taught(data, widths=(width,), choice=DOUBLE)
+        alone, _ = taught(data, widths=(width,), kernel_config=DOUBLE)
         taught_again(alone, block, data)
         np.testing.assert_allclose(bank.predict(block)[m], alone.predict(block)[0], rtol=1e-8, atol=1e-10)
 
@@ -193,7 +193,7 @@ def test_a_third_and_a_fourth_class_change_no_decision_and_no_margin(kind, n):
 def test_the_open_block_is_part_of_the_functions():
     data = drawn(9, BLOCK + 60, weighted=False)
     block = as_dense(data.X)
-    bank, _ = taught(data, part(block, 0, 100), choice=DOUBLE)
+    bank, _ = taught(data, part(block, 0, 100), kernel_config=DOUBLE)
     expected = by_row(bank, block)[0]
     assert bank.expansion.n == 0 and bank.expansion.filled == 100
     found = bank.predict(block)[0]

@@ -17,11 +17,11 @@ from tunefree.core.errors import ModelError
 from tunefree.core.rows import part
 from tunefree.estimators import memory
 from tunefree.kernel import fourier
-from tunefree.kernel.feature_expansion import FeatureExpansion, affordable, speed
+from tunefree.kernel.feature_expansion import FeatureExpansion, affordable, frequency_scale
 from tunefree.kernel.fourier import LENGTH, Fourier
 from tunefree.kernel.kernels import Gaussian, Laplacian
 from tunefree.kernel.points import BLOCK
-from tunefree.model.kernel_bank import Choice
+from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 
@@ -37,11 +37,11 @@ def noisy(n, seed=0, n_classes=2):
 
 
 def learned(X, y, max_support, kernel="rbf", cuts=(), make=rows.dense, learner="kernel-pistol", **settings):
-    classes, choice = sorted(set(y.tolist())), Choice(kernel, max_support=max_support)
+    classes, choice = sorted(set(y.tolist())), KernelConfig(kernel, max_support=max_support)
     view = "raw" if kernel == "precomputed" else "steady"
     model = Model(
-        "classification", learner, view=view, n_features=4, average=True, classes=classes, choice=choice,
-        settings=settings, farewells=False,
+        "classification", learner, view=view, n_features=4, average=True, classes=classes, kernel_config=choice,
+        settings=settings, may_prune=False,
     )  # fmt: skip
     labels, block, edges = Labels.of(y.tolist()), make(X), [0, *cuts, len(X)]
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
@@ -64,8 +64,11 @@ def restored(model, path):
 
 def test_features_by_cauchys_law_have_products_near_the_laplacian_kernel():
     X = np.random.default_rng(0).normal(size=(60, 4))
-    made = Fourier.create(5, 8192, law="cauchy")
-    shown = fourier.features(fourier.angles(made, rows.dense(X)), 0.5 * speed(Laplacian(0.3)) ** 2).values / LENGTH
+    made = Fourier.create(5, 8192, spectral_distribution="cauchy")
+    shown = (
+        fourier.features(fourier.angles(made, rows.dense(X)), 0.5 * frequency_scale(Laplacian(0.3)) ** 2).values
+        / LENGTH
+    )
     error = shown @ shown.T - np.exp(-0.3 * cdist(X, X, "cityblock"))
     assert np.sqrt(np.mean(error[np.triu_indices(60, 1)] ** 2)) < 1.2 / np.sqrt(8192)
 
@@ -81,7 +84,7 @@ def test_predictions_change_by_the_error_of_the_approximation_alone(kernel):
     new = rows.dense(noisy(300, seed=1)[0])
     before, coefficients = bank.margins(new), bank._coefficients()[0][:, 0]
     points, distance = exact.store.values[: exact.n], "sqeuclidean" if kernel == "rbf" else "cityblock"
-    gammas = [bank.gamma * function.setting.settings["width"] for function in bank.functions]
+    gammas = [bank.gamma * function.setting.settings["width"] for function in bank.members]
     K = [np.exp(-gamma * cdist(points, points, distance)) for gamma in gammas]
     norms = np.array([np.sqrt(c @ values @ c) for c, values in zip(coefficients, K, strict=True)])
     changes = {}
@@ -138,7 +141,7 @@ def test_functions_that_share_a_width_switch_as_each_alone():
     assert together.switched is not None
     margins = together.margins(Z)
     for width in several:
-        for m, function in enumerate(together.functions):
+        for m, function in enumerate(together.members):
             if function.setting.settings["width"] == width:
                 alone = learned(X, y, 1024, width=width, penalty=function.setting.settings["penalty"], **settings)
                 np.testing.assert_allclose(alone.banks[0].margins(Z)[0], margins[m], rtol=1e-5, atol=1e-6)
@@ -171,7 +174,9 @@ def test_sparse_rows_switch_too_and_meet_new_features():
     pointers, features = np.arange(0, 3 * 2601, 3), np.tile([1, 2, 3], 2600)
     features[3 * 2500 :] += 5
     block = rows.sparse(pointers, features, X.ravel())
-    model = Model("classification", "kernel-pistol", n_features=9, choice=Choice(max_support=1024), classes=[0, 1])
+    model = Model(
+        "classification", "kernel-pistol", n_features=9, kernel_config=KernelConfig(max_support=1024), classes=[0, 1]
+    )
     model.learn(block, Labels.of(y.tolist()), np.ones(2600))
     assert model.banks[0].switched is not None
     assert np.isfinite(model.predict(block)).all()
@@ -181,7 +186,7 @@ def test_a_new_class_and_fewer_members_after_the_switch():
     X, y = noisy(2600)
     model = learned(X, y, 1024)
     before = model.banks[0].margins(rows.dense(X[:50]))
-    model.let_go(np.arange(len(model.members)) > 2)
+    model.prune(np.arange(len(model.members)) > 2)
     np.testing.assert_allclose(model.banks[0].margins(rows.dense(X[:50])), before[:3], atol=1e-9)
     model.add_class(2)
     three = model.banks[0].margins(rows.dense(X[:50]))
@@ -202,8 +207,8 @@ def test_a_bound_that_is_none_is_refused():
 
 
 def test_speeds_are_those_of_the_kernels():
-    assert speed(Gaussian(0.5)) == 1.0
-    assert speed(Laplacian(0.5)) == 0.5
+    assert frequency_scale(Gaussian(0.5)) == 1.0
+    assert frequency_scale(Laplacian(0.5)) == 0.5
 
 
 def test_estimators_warn_once_and_survive_pickling():
@@ -243,7 +248,7 @@ def test_bytes_needed_are_about_those_taken():
     bank = learned(X, y, None).banks[0]
     expansion = bank.expansion
     taken = expansion.coefficients.nbytes + expansion.lags.nbytes + expansion.store.values.nbytes
-    bound = memory.needed(rows.dense(X), expansion.n, len(bank.functions), 1)
+    bound = memory.needed(rows.dense(X), expansion.n, len(bank.members), 1)
     assert 0.4 * bound < taken <= bound
 
 

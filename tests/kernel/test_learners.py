@@ -24,8 +24,8 @@ from tunefree.core import rows
 from tunefree.core.errors import ModelError
 from tunefree.kernel import contract
 from tunefree.kernel.learners import ALL
-from tunefree.model import passes
-from tunefree.model.kernel_bank import Choice
+from tunefree.losses.objectives import measure
+from tunefree.model.kernel_bank import KernelConfig
 
 TOLERANCE = {False: 1e-4, True: 1e-10}
 # Steps that single precision can follow: longer ones multiply rounding errors.
@@ -77,13 +77,13 @@ def test_agrees_with_the_paper(name, double, seed, n, kind, kernel, distinct, av
     assume(data.weight.any())
     data = data if double else data._replace(X=data.X.astype(np.float32).astype(np.float64))
     gamma, degree, constant = KERNELS[kernel]
-    choice = Choice(kernel, gamma, degree, constant, double)
+    choice = KernelConfig(kernel, gamma, degree, constant, double)
     values, block = gram(data.X, data.X, kernel, gamma, degree, constant), as_dense(data.X)
     expected, last, mean = naive.KERNEL[name](
         values, naive_slope(data), data.n_outputs, data.weight, **settings_of_twin(name, data)
     )
     assume(is_decided(name, expected, 1e-12 if double else 1e-3))
-    bank, predictions = taught(data, learner=name, choice=choice, average=average, **MILD.get(name, {}))
+    bank, predictions = taught(data, learner=name, kernel_config=choice, average=average, **MILD.get(name, {}))
     tolerance = TOLERANCE[double]
     assert_near(predictions[0], expected, tolerance)
     function = mean if average else last
@@ -99,7 +99,7 @@ def test_more_points_than_a_tile_agree_with_the_paper():
     data = data._replace(X=data.X.astype(np.float32).astype(np.float64))
     values = gram(data.X, data.X, "laplacian", 8.0)
     expected, _, mean = naive.kernel_pistol(values, naive_slope(data), 1, data.weight, growth=1.0)
-    bank, predictions = taught(data, choice=Choice("laplacian", 8.0), growth=1.0)
+    bank, predictions = taught(data, kernel_config=KernelConfig("laplacian", 8.0), growth=1.0)
     assert bank.expansion.n > 1024
     assert_near(predictions[0], expected, TOLERANCE[False])
     assert_near(by_row(bank, as_dense(data.X))[0], merged(data.X, mean), TOLERANCE[False])
@@ -111,11 +111,11 @@ def test_more_points_than_a_tile_agree_with_the_paper():
 def test_several_widths_at_once_equal_each_alone(double, kernel, kind):
     data = drawn(1, 400, kind=kind)
     widths = (0.25, 4.0, 1.0, 16.0)
-    choice = Choice(kernel, 0.25, double=double)
-    together, predictions = taught(data, widths=widths, choice=choice)
+    choice = KernelConfig(kernel, 0.25, double=double)
+    together, predictions = taught(data, widths=widths, kernel_config=choice)
     block = as_dense(data.X)
     for m, width in enumerate(widths):
-        alone, expected = taught(data, widths=(width,), choice=choice)
+        alone, expected = taught(data, widths=(width,), kernel_config=choice)
         assert_near(predictions[m], expected[0], TOLERANCE[double])
         assert_near(by_row(together, block)[m], by_row(alone, block)[0], TOLERANCE[double])
         assert_near(together.predict(block)[m], alone.predict(block)[0], TOLERANCE[double])
@@ -126,10 +126,10 @@ def test_several_widths_at_once_equal_each_alone(double, kernel, kind):
 def test_dense_sparse_and_table_rows_are_learned_alike(double, kernel):
     data = drawn(2, 300, kind="against")
     gamma, degree, constant = KERNELS[kernel]
-    choice, others = Choice(kernel, gamma, degree, constant, double), drawn(3, 50).X
+    choice, others = KernelConfig(kernel, gamma, degree, constant, double), drawn(3, 50).X
     results = {}
     for kind, block in KINDS.items():
-        bank, predictions = taught(data, block(data.X), choice=choice, widths=(1.0,))
+        bank, predictions = taught(data, block(data.X), kernel_config=choice, widths=(1.0,))
         results[kind] = predictions, by_row(bank, block(data.X)), bank.predict(block(others))
     for kind in ("sparse", "table"):
         for found, expected in zip(results[kind], results["dense"], strict=True):
@@ -152,17 +152,17 @@ def test_one_hot_codes_are_columns_of_zeros_and_ones():
 @pytest.mark.parametrize("double", [False, True])
 def test_functions_and_matrices_serve_as_kernels(double):
     data, others = drawn(5, 300, distinct=0.7), drawn(6, 40).X
-    named, expected = taught(data, choice=Choice("poly", 0.5, 2, 1.0, double))
+    named, expected = taught(data, kernel_config=KernelConfig("poly", 0.5, 2, 1.0, double))
 
     def kernel(X, Z):
         return (0.5 * X @ Z.T + 1.0) ** 2
 
-    bank, predictions = taught(data, choice=Choice(kernel, double=double))
+    bank, predictions = taught(data, kernel_config=KernelConfig(kernel, double=double))
     assert_near(predictions, expected, TOLERANCE[double])
     assert_near(bank.predict(as_dense(others)), named.predict(as_dense(others)), TOLERANCE[double])
 
     given, place = as_dense(np.c_[np.arange(300.0), kernel(data.X, data.X)]), np.zeros(40)
-    bank, predictions = taught(data, given, choice=Choice("precomputed", double=double))
+    bank, predictions = taught(data, given, kernel_config=KernelConfig("precomputed", double=double))
     assert_near(predictions, expected, TOLERANCE[double])
     known = bank.predict(as_dense(np.c_[place, kernel(others, data.X)]))
     assert_near(known, named.predict(as_dense(others)), TOLERANCE[double])
@@ -174,8 +174,8 @@ def test_rows_of_weight_0_are_predicted_not_learned(name):
     data = drawn(7, 300)
     kept = data.weight > 0
     without = data._replace(X=data.X[kept], y=data.y[kept], weight=data.weight[kept])
-    one, with_zeros = taught(data, learner=name, choice=Choice("rbf", 0.5, double=True))
-    other, alone = taught(without, learner=name, choice=Choice("rbf", 0.5, double=True))
+    one, with_zeros = taught(data, learner=name, kernel_config=KernelConfig("rbf", 0.5, double=True))
+    other, alone = taught(without, learner=name, kernel_config=KernelConfig("rbf", 0.5, double=True))
     assert_near(with_zeros[:, kept], alone, TOLERANCE[True])
     assert_near(one.predict(as_dense(data.X)), other.predict(as_dense(data.X)), TOLERANCE[True])
 
@@ -202,8 +202,8 @@ def certified(data, double=True):
     """A bank that counted all rows but the first, which has weight 0; its total loss, and by how much the total loss of
     a function of norm 1 is less at most."""
     data.weight[0] = 0.0
-    bank, _ = taught(data, choice=Choice("rbf", 0.5, double=double), average=False)
-    function = bank.functions[0]
+    bank, _ = taught(data, kernel_config=KernelConfig("rbf", 0.5, double=double), average=False)
+    function = bank.members[0]
     lipschitz = getattr(getattr(function.objective, "loss", None), "lipschitz", 1.0)
     return (
         bank,
@@ -214,9 +214,9 @@ def certified(data, double=True):
 
 
 def total_loss(data, margins):
-    suffered = np.empty(len(margins))
-    passes.measure(data.objective, data.y, np.ascontiguousarray(margins), suffered)
-    return float(data.weight @ suffered)
+    row_losses = np.empty(len(margins))
+    measure(data.objective, data.y, np.ascontiguousarray(margins), row_losses)
+    return float(data.weight @ row_losses)
 
 
 @pytest.mark.parametrize("kind", sorted(OBJECTIVES))

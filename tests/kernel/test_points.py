@@ -14,8 +14,8 @@ from tunefree.kernel.kernels import Given, kernel_of
 from tunefree.kernel.points import (
     BLOCK,
     TILE,
-    Full,
-    Scattered,
+    DensePoints,
+    SparsePoints,
     as_matrix,
     cut,
     joined,
@@ -41,7 +41,7 @@ def drawn(seed, n, d=5):
 
 def values_of(found, n, d):
     """The first n points as an array (n, d); feature j of scattered ones is column j - 1."""
-    if isinstance(found, Full):
+    if isinstance(found, DensePoints):
         return found.values[:n]
     dense = np.zeros((n, d))
     for i in range(n):
@@ -56,7 +56,7 @@ def values_of(found, n, d):
 def test_rows_are_points_with_their_norms(kind, name, dtype):
     X = drawn(0, 20)
     found = points(KINDS[kind](X), kernel_of(name, 0.5), dtype)
-    assert isinstance(found, Full if kind == "dense" else Scattered)
+    assert isinstance(found, DensePoints if kind == "dense" else SparsePoints)
     assert found.values.dtype == found.norms.dtype == dtype
     np.testing.assert_array_equal(values_of(found, 20, 5), X.astype(dtype))
     norms = np.abs(X.astype(dtype)) if name == "laplacian" else X.astype(dtype) ** 2

@@ -126,10 +126,10 @@ def test_the_ladder_is_each_penalty_alone_and_the_best_so_far_predicts():
 def test_widths_may_be_shared_and_apart():
     X, codes, _ = drawn()
     bank = model_of(gamma="ladder").fit(X, codes)._learned.model.banks[0]
-    assert len(bank.functions) == 36 and len(set(bank.expansion.steps.tolist())) == 9
+    assert len(bank.members) == 36 and len(set(bank.expansion.steps.tolist())) == 9
     margins = bank.margins(_dense(X))
     for m in (0, 13, 35):
-        settings = bank.functions[m].setting.settings
+        settings = bank.members[m].setting.settings
         alone = model_of(penalty=settings["penalty"], gamma=bank.gamma * settings["width"]).fit(X, codes)
         np.testing.assert_allclose(margins[m, :, 0], alone.decision_function(X), rtol=1e-8, atol=1e-10)
     stays = [0, 13, 14, 35]

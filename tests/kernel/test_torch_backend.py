@@ -13,10 +13,10 @@ from scipy import sparse as scipy_sparse
 from tunefree import losses
 from tunefree.core import rows, storage
 from tunefree.core.errors import ModelError
-from tunefree.kernel.backends import at_hand, engine_of
+from tunefree.kernel.backends import at_hand, backend_of
 from tunefree.losses import objectives
 from tunefree.model import warmup as waiting
-from tunefree.model.kernel_bank import Bank, Choice
+from tunefree.model.kernel_bank import Bank, KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
@@ -74,7 +74,7 @@ def learned(choice, widths, n_outputs, X, y, ahead=None, calls=CALL):
             predictions = np.empty((len(widths), stop - start, n_outputs))
             part, weight = rows.part(X, start, stop), np.ones(stop - start)
             if ahead is not None and bank.expansion is not None:
-                bank.expansion.engine.ahead = ahead
+                bank.expansion.backend.ahead = ahead
             bank.learn(part, y[start:stop], weight, weight, predictions, busy)
             progress.append(predictions)
     return bank, np.concatenate(progress, axis=1)
@@ -95,7 +95,7 @@ KERNELS = [("rbf", WIDTHS), ("laplacian", WIDTHS[2:6]), ("poly", [1.0]), ("linea
 @pytest.mark.parametrize(("kernel", "widths"), KERNELS, ids=[name for name, _ in KERNELS])
 def test_learns_what_the_processor_learns(kernel, widths, n_outputs, double, tolerance, device):
     X, y = drawn(n_outputs)
-    choice = Choice(kernel, 0.05, degree=2, double=double)
+    choice = KernelConfig(kernel, 0.05, degree=2, double=double)
     expected, progress = learned(choice, widths, n_outputs, X, y)
     bank, found = learned(choice._replace(device=device), widths, n_outputs, X, y, ahead=256)
     assert_alike(found, progress, tolerance)
@@ -108,12 +108,12 @@ def test_learns_what_the_processor_learns(kernel, widths, n_outputs, double, tol
 def test_same_values_of_the_same_functions(kernel, sparse, double, tolerance, device):
     X, y = drawn(1, sparse)
     widths = WIDTHS if kernel in ("rbf", "laplacian") else [1.0]
-    bank, _ = learned(Choice(kernel, 0.05, double=double), widths, 1, X, y)
+    bank, _ = learned(KernelConfig(kernel, 0.05, double=double), widths, 1, X, y)
     expansion, points = bank.expansion, bank._points(X)
     functions = expansion._functions(expansion.coefficients)
-    expected = expansion.engine.values(functions, points)
-    sizes = expansion.engine.values(functions._replace(coefficients=np.abs(functions.coefficients)), points)
-    found = engine_of(device).values(functions, points)
+    expected = expansion.backend.values(functions, points)
+    sizes = expansion.backend.values(functions._replace(coefficients=np.abs(functions.coefficients)), points)
+    found = backend_of(device).values(functions, points)
     assert np.abs(expected).max() > 0.1
     assert np.abs(found - expected).max() <= tolerance * np.abs(sizes).max()  # of what rounding is relative to
 
@@ -121,7 +121,7 @@ def test_same_values_of_the_same_functions(kernel, sparse, double, tolerance, de
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 def test_how_many_rows_are_taken_ahead_does_not_matter(sparse, device):
     X, y = drawn(1, sparse)
-    choice = Choice("rbf", 0.05, double=True, device=device)
+    choice = KernelConfig("rbf", 0.05, double=True, device=device)
     _, expected = learned(choice, WIDTHS, 1, X, y)
     for ahead, calls in ((128, 700), (200, 1500), (1000, 333), (8192, 37)):
         _, found = learned(choice, WIDTHS, 1, X, y, ahead, calls)
@@ -130,7 +130,7 @@ def test_how_many_rows_are_taken_ahead_does_not_matter(sparse, device):
 
 def test_tiles_and_room_do_not_matter(device, monkeypatch):
     X, y = drawn(1)
-    choice = Choice("rbf", 0.05, double=True, device=device)
+    choice = KernelConfig("rbf", 0.05, double=True, device=device)
     _, expected = learned(choice, WIDTHS, 1, X, y)
     monkeypatch.setattr(on_torch, "PAIRS", 2048)
     monkeypatch.setattr(on_torch, "UNIT", 16)
@@ -146,7 +146,7 @@ def test_sparse_rows_may_bring_new_features(device):
     features += np.arange(6)
     X = rows.sparse(np.arange(N + 1) * 6, features.reshape(-1), rng.normal(size=6 * N))
     y = np.where(rng.random(N) < 0.5, 1.0, -1.0)
-    choice = Choice("rbf", 0.1, double=True)
+    choice = KernelConfig("rbf", 0.1, double=True)
     expected, progress = learned(choice, WIDTHS[3:6], 1, X, y)
     bank, found = learned(choice._replace(device=device), WIDTHS[3:6], 1, X, y, ahead=256)
     assert_alike(found, progress, 1e-10)
@@ -156,14 +156,14 @@ def test_sparse_rows_may_bring_new_features(device):
 
 def test_wide_sparse_rows_say_what_to_do(device):
     X = rows.sparse(np.arange(301), np.arange(300) * 100 + 1, np.ones(300))
-    bank = bank_of(Choice("rbf", 0.1, device=device), [1.0], 1)
+    bank = bank_of(KernelConfig("rbf", 0.1, device=device), [1.0], 1)
     with pytest.raises(ModelError, match="leave the device out"):
         bank.learn(X, np.ones(300), np.ones(300), np.ones(300), np.empty((1, 300, 1)))
 
 
 def test_letting_go_and_new_classes(device):
     X, y = drawn(1)
-    choice = Choice("rbf", 0.05, double=True)
+    choice = KernelConfig("rbf", 0.05, double=True)
     found = []
     for own in (choice, choice._replace(device=device)):
         bank, _ = learned(own, WIDTHS, 1, X, y)
@@ -184,7 +184,9 @@ def test_a_model_goes_from_one_device_to_another(there, tmp_path):
     X, y = drawn(1)
     labels = Labels.of(["yes" if t > 0 else "no" for t in y])
     here = None if there else "cpu"
-    model = Model("classification", "kernel-pistol", "smoothed-hinge", choice=Choice("rbf", 0.05, device=here))
+    model = Model(
+        "classification", "kernel-pistol", "smoothed-hinge", kernel_config=KernelConfig("rbf", 0.05, device=here)
+    )
     model.make_room(11)
     model.learn(X, labels, np.ones(N))
     storage.save(tmp_path / "model", *model.save_state())
@@ -200,7 +202,7 @@ def test_a_model_goes_from_one_device_to_another(there, tmp_path):
 
 def test_a_model_is_used_where_its_device_is_not(tmp_path, monkeypatch):
     X, y = drawn(1)
-    model = Model("regression", "kernel-pistol", choice=Choice("rbf", 0.05, device="cpu"))
+    model = Model("regression", "kernel-pistol", kernel_config=KernelConfig("rbf", 0.05, device="cpu"))
     model.make_room(11)
     model.learn(X, y, np.ones(N))
     storage.save(tmp_path / "model", *model.save_state())
@@ -210,15 +212,15 @@ def test_a_model_is_used_where_its_device_is_not(tmp_path, monkeypatch):
     assert loaded.choice.device is None
     assert_alike(loaded.predict(X), model.predict(X), 1e-4)
     with pytest.raises(ModelError, match=r"tunefree\[torch\]"):
-        engine_of("cpu")
+        backend_of("cpu")
     with pytest.raises(ModelError, match=r"tunefree\[torch\]"):
-        Model("regression", "kernel-pistol", choice=Choice(device="cpu"))
+        Model("regression", "kernel-pistol", kernel_config=KernelConfig(device="cpu"))
 
 
 @pytest.mark.parametrize("name", ["abacus", "meta", "cuda:99", ""])
 def test_no_such_device(name):
     with pytest.raises(ModelError, match="leave the device out"):
-        engine_of(name)
+        backend_of(name)
 
 
 @pytest.mark.parametrize("kernel", ["precomputed", lambda X, Z: X @ Z.T], ids=["matrix", "function"])
@@ -226,7 +228,7 @@ def test_kernels_given_stay_on_the_processor(kernel, device):
     values = np.random.default_rng(0).normal(size=(N, 10))
     X = rows.dense(np.column_stack([np.arange(N), values @ values.T]) if kernel == "precomputed" else values)
     with pytest.raises(ModelError, match="leave the device out"):
-        learned(Choice(kernel, device=device), [1.0], 1, X, np.ones(N))
+        learned(KernelConfig(kernel, device=device), [1.0], 1, X, np.ones(N))
 
 
 def test_memory_is_asked_for_before_it_is_taken(device, monkeypatch):
@@ -234,7 +236,7 @@ def test_memory_is_asked_for_before_it_is_taken(device, monkeypatch):
     monkeypatch.setattr(on_torch, "free_memory", lambda device: 2 * on_torch.PAIRS * 4 + 1200 * 4 * (10 + 1 + 1))
     # room for 1024 points, not for twice as many
     with pytest.raises(ModelError, match=r"2048 support points of 10 features.*Fourier features"):
-        learned(Choice("rbf", 0.05, device=device), [1.0], 1, X, y)
+        learned(KernelConfig("rbf", 0.05, device=device), [1.0], 1, X, y)
 
 
 def test_nobody_elses_precision_is_used_or_changed(device):

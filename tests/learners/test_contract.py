@@ -224,11 +224,11 @@ def test_finite_on_any_finite_input(name, stream, wrapped):
     X = np.clip(np.nan_to_num(stream.X), -1e307, 1e307)
     create = averaged_if_possible if wrapped else lambda name, *sizes: ALL[name].create(*sizes)
     state = create(name, X.shape[1] + 1, stream.n_outputs)
-    state, _, margins, suffered = run(state, stream.objective, as_dense(X), stream.y, stream.weight, stream.n_outputs)
+    state, _, margins, row_losses = run(state, stream.objective, as_dense(X), stream.y, stream.weight, stream.n_outputs)
     values, units = weights(state, X.shape[1], stream.n_outputs)
     after = np.empty_like(margins)
     passes.score(np.vstack([np.zeros(stream.n_outputs), values]), np.r_[0.0, units], as_dense(X), after)
-    for array in (margins, suffered, values, units, after):
+    for array in (margins, row_losses, values, units, after):
         assert np.isfinite(array).all()
 
 
@@ -342,8 +342,8 @@ def test_regression_is_finite_on_any_finite_target(name, seed, span, kind):
     y = rng.normal(size=30) * 10.0 ** rng.integers(-span, span + 1, 30).astype(float)
     objective = objectives.regression({"square": losses.Square(), "absolute": losses.Absolute()}[kind])
     weight = 10.0 ** rng.uniform(-3, 3, 30)
-    state, _, predictions, suffered = run(ALL[name].create(4), objective, rows.dense(X), y, weight, 1)
-    for array in (predictions, suffered, *weights(state, 3, 1)):
+    state, _, predictions, row_losses = run(ALL[name].create(4), objective, rows.dense(X), y, weight, 1)
+    for array in (predictions, row_losses, *weights(state, 3, 1)):
         assert np.isfinite(array).all()
 
 

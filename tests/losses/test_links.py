@@ -21,11 +21,11 @@ LOSSES = [
     losses.SmoothedHinge(),
     losses.Hinge(),
 ]
-every = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+holdout_stride = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
 inner = st.floats(0.001, 0.999)
 
 
-@every
+@holdout_stride
 @settings(max_examples=60, deadline=None)
 @given(probability=inner)
 def test_the_link_minimises_the_conditional_risk(loss, probability):
@@ -34,7 +34,7 @@ def test_the_link_minimises_the_conditional_risk(loss, probability):
     assert least_risk(loss, probability) == risk(loss, probability, link(loss, probability))
 
 
-@every
+@holdout_stride
 @settings(max_examples=60, deadline=None)
 @given(probability=inner)
 def test_the_inverse_undoes_the_link(loss, probability):
@@ -42,7 +42,7 @@ def test_the_inverse_undoes_the_link(loss, probability):
         assert inverse_link(loss, np.array([link(loss, probability)]))[0] == pytest.approx(probability, rel=1e-9)
 
 
-@every
+@holdout_stride
 def test_signs_agree_with_the_likelier_label(loss):
     for probability in (0.01, 0.3, 0.499, 0.501, 0.7, 0.99):
         assert math.copysign(1.0, link(loss, probability)) == math.copysign(1.0, probability - 0.5)

@@ -35,7 +35,7 @@ REGRESSION = {
 CASES = [(f"{name} (labels)", loss, True) for name, loss in CLASSIFICATION.items()] + [
     (name, loss, False) for name, loss in REGRESSION.items()
 ]
-every = pytest.mark.parametrize(("loss", "labels"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+holdout_stride = pytest.mark.parametrize(("loss", "labels"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 moderate = st.floats(-20, 20)
 number = st.floats(-1e308, 1e308)
 
@@ -44,7 +44,7 @@ def target(labels, y):
     return math.copysign(1.0, y) if labels else y
 
 
-@every
+@holdout_stride
 @settings(max_examples=100, deadline=None)
 @given(y=moderate, p=moderate, q=moderate)
 def test_slope_is_a_subgradient_of_a_convex_loss(loss, labels, y, p, q):
@@ -53,7 +53,7 @@ def test_slope_is_a_subgradient_of_a_convex_loss(loss, labels, y, p, q):
     assert value(loss, y, q) >= lower - 1e-9 * (1 + abs(lower))
 
 
-@every
+@holdout_stride
 @settings(max_examples=100, deadline=None)
 @given(y=moderate, p=moderate, q=moderate)
 def test_lipschitz_and_smoothness_constants(loss, labels, y, p, q):
@@ -63,7 +63,7 @@ def test_lipschitz_and_smoothness_constants(loss, labels, y, p, q):
     assert loss.smoothness == math.inf or change <= loss.smoothness * abs(p - q) * (1 + 1e-9) + 1e-12
 
 
-@every
+@holdout_stride
 @pytest.mark.parametrize("p", [-1e308, -1e160, -800.0, -1e-300, 0.0, 1e-300, 1.0, 800.0, 1e160, 1e308])
 @pytest.mark.parametrize("y", [-1e308, -1.0, 1.0, 1e308])
 def test_finite_for_any_prediction(loss, labels, y, p):
@@ -104,7 +104,7 @@ def test_impossible_parameters_are_refused(make):
         make()
 
 
-@every
+@holdout_stride
 @settings(max_examples=100, deadline=None)
 @given(y=moderate, p=moderate, step=st.floats(1e-7, 1.0))
 def test_left_slope_is_the_left_derivative(loss, labels, y, p, step):
@@ -139,7 +139,7 @@ def test_at_kinks_the_piece_to_the_left_counts(loss, y, p, left):
     assert left_slope(loss, y, p) == left
 
 
-@every
+@holdout_stride
 @settings(max_examples=100, deadline=None)
 @given(y=moderate, p=st.floats(-1e3, 1e3), bound=st.floats(0.1, 20.0))
 def test_growth_constants_bound_slopes(loss, labels, y, p, bound):

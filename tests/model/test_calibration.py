@@ -60,7 +60,7 @@ def test_learning_tells_what_was_known_before_each_row(K, seed, i):
     """Not what its class, or later rows, would tell; and of rows that are not learned what :func:`log_odds` does."""
     margins, codes, _ = drawn(40, max(K, 2), seed)
     margins = margins[:, 1:] if K < 2 else margins
-    weight = np.random.default_rng(seed).choice([0.0, 1.0, 2.0], 40)
+    weight = np.random.default_rng(seed).kernel_config([0.0, 1.0, 2.0], 40)
     told = calibration.learn(Calibration.create(K), margins, codes, weight)
     assert told.shape == (40, max(K, 2))
     others = np.where(np.arange(40) < i, codes, (codes + 1) % max(K, 2))
@@ -77,7 +77,7 @@ def test_learning_tells_what_was_known_before_each_row(K, seed, i):
 def test_cuts_and_rows_of_weight_0_do_not_matter(K, seed, data):
     margins, codes, _ = drawn(40, max(K, 2), seed)
     margins = margins[:, 1:] if K < 2 else margins
-    weight = np.random.default_rng(seed).choice([0.0, 1.0, 2.5], 40)
+    weight = np.random.default_rng(seed).kernel_config([0.0, 1.0, 2.5], 40)
     whole, cut, without = (Calibration.create(K) for _ in range(3))
     calibration.learn(whole, margins, codes, weight)
     edges = [0, *sorted(data.draw(st.lists(st.integers(0, 40), max_size=4))), 40]
@@ -135,10 +135,10 @@ def stream(n=400, classes=("a", "b")):
 LOSSES = ["hinge", "smoothed-hinge", "squared-hinge", "exponential", "square"]
 LEARNERS = [("scinol2", loss, False) for loss in LOSSES]
 LEARNERS += [("scinol2", "hinge", True), ("perceptron", None, False), ("newton", "hinge", False)]
-every = pytest.mark.parametrize(("learner", "loss", "average"), LEARNERS)
+holdout_stride = pytest.mark.parametrize(("learner", "loss", "average"), LEARNERS)
 
 
-@every
+@holdout_stride
 def test_a_third_class_does_not_move_the_odds_of_the_other_two(learner, loss, average):
     X, y = stream()
     model = Model("classification", learner, loss, average, n_features=5)
@@ -150,7 +150,7 @@ def test_a_third_class_does_not_move_the_odds_of_the_other_two(learner, loss, av
     np.testing.assert_allclose(after[:, 1] / after[:, 0], before[:, 1] / before[:, 0])
 
 
-@every
+@holdout_stride
 @pytest.mark.parametrize("classes", ["ab", "abcd"])
 def test_saved_pickled_and_cut_models_go_on_alike(tmp_path, learner, loss, average, classes):
     X, y = stream(classes=tuple(classes))
@@ -238,12 +238,12 @@ def census(tmp_path_factory):
 
 def test_the_census_is_predicted_as_well_as_with_the_logistic_loss(census):
     logistic = census("scinol2", "logistic")
-    assert logistic.log_loss == pytest.approx(logistic.tally.loss)
+    assert logistic.log_loss == pytest.approx(logistic.metrics.loss)
     for loss in LOSSES[:4]:
         result = census("scinol2", loss)
         assert result.log_loss < 1.05 * logistic.log_loss
         assert result.calibration_error < 0.03
-        assert result.log_loss != pytest.approx(result.tally.loss)
+        assert result.log_loss != pytest.approx(result.metrics.loss)
     assert census("scinol2", "square").log_loss < 1.08 * logistic.log_loss
 
 
@@ -252,5 +252,5 @@ def test_a_perceptrons_margins_become_probabilities(census):
     result = census("perceptron", None)
     share = 0.2362  # of the rarer class in the test set
     blind = -share * np.log(share) - (1 - share) * np.log(1 - share)
-    assert result.log_loss / result.tally.weight < blind
-    assert result.tally.mean_loss() > 100 * blind
+    assert result.log_loss / result.metrics.weight < blind
+    assert result.metrics.mean_loss() > 100 * blind

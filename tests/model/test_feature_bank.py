@@ -31,7 +31,7 @@ from tunefree.model.feature_bank import BANKS, VIEWS
 from tunefree.model.members import Setting
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
-from tunefree.model.warmup import SETTLED
+from tunefree.model.warmup import WARMUP_ROWS
 from tunefree.stream.source import open_source
 from tunefree.workflows.training import Plan, Watcher, train
 
@@ -340,7 +340,7 @@ def test_predictions_before_rows_suffice_are_of_those_there_are_and_change_nothi
     storage.save(tmp_path / "after", *model.save_state())
     assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes()
     model.begin_pass([0])
-    assert model.banks[0].settled
+    assert model.banks[0].frozen
 
 
 @by_view
@@ -368,7 +368,7 @@ def test_a_bank_may_settle_on_rows_of_weight_0_alone(view):
         model.learn(rows.dense(X), targets, np.zeros(100))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            model.settle()
+            model.freeze()
         assert np.isfinite(model.predict(rows.dense(X))).all()
 
 
@@ -405,8 +405,8 @@ def test_regression(view):
 @by_view
 def test_members_that_look_differently_learn_side_by_side(view, tmp_path):
     X, y = rings(2600)
-    roster = [Setting("scinol2", {}, view), Setting("scinol2", {}, "steady"), Setting("nag", {}, "fourier-1")]
-    model = Model("classification", n_features=3, roster=roster)
+    member_settings = [Setting("scinol2", {}, view), Setting("scinol2", {}, "steady"), Setting("nag", {}, "fourier-1")]
+    model = Model("classification", n_features=3, member_settings=member_settings)
     model.learn(rows.dense(X), Labels.of(y), np.ones(2600))
     shares = {member.setting.view: share for member, share in zip(model.members, model.mixture.means, strict=True)}
     assert shares[view] > shares["steady"]
@@ -435,10 +435,10 @@ def test_as_many_rows_wait_as_are_needed():
     for start, stop in ((0, 100), (100, 1000), (1000, 2000)):
         here = slice(start, stop)
         bank.learn(part(X, start, stop), y[here], weight[here], weight[here], predictions[:, here])
-        assert bank.n_waiting == (stop if stop < 2000 else 0)
-        assert bank.settled == (stop == 2000)
-    assert np.isnan(predictions[0, :SETTLED]).all()
-    assert np.isfinite(predictions[0, SETTLED:]).all()
+        assert bank.n_warmup == (stop if stop < 2000 else 0)
+        assert bank.frozen == (stop == 2000)
+    assert np.isnan(predictions[0, :WARMUP_ROWS]).all()
+    assert np.isfinite(predictions[0, WARMUP_ROWS:]).all()
 
 
 def test_rows_that_wait_are_the_banks_own():

@@ -10,25 +10,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.kernel.contracts import bank_of, drawn, saved, settled_after, taught, teach
+from tests.kernel.contracts import bank_of, drawn, frozen_after, saved, taught, teach
 from tests.strategies import KINDS, as_dense, as_sparse
 from tunefree import losses
 from tunefree.core import storage, threads
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import part
 from tunefree.losses import objectives
-from tunefree.model.kernel_bank import Choice
-from tunefree.model.warmup import SETTLED
+from tunefree.model.kernel_bank import KernelConfig
+from tunefree.model.warmup import WARMUP_ROWS
 
 WIDTHS = (0.5, 1.0, 4.0)
 few = settings(max_examples=8, deadline=None)
 
 
-def learned(data, block, cuts=(), settled=300, **options):
+def learned(data, block, cuts=(), frozen=300, **options):
     """A bank after one pass, with probabilities, what it predicted on the way and what it predicts of the rows."""
-    usual = {"choice": Choice(), "view": "steady", "n_classes": max(data.n_outputs, 2)}
+    usual = {"kernel_config": KernelConfig(), "view": "steady", "n_classes": max(data.n_outputs, 2)}
     bank = bank_of(data, widths=WIDTHS, **usual | options)
-    with settled_after(settled):
+    with frozen_after(frozen):
         shown = teach(bank, block, data, cuts)
         return bank, shown, bank.predict(block)
 
@@ -43,7 +43,7 @@ def learned(data, block, cuts=(), settled=300, **options):
 def test_cuts_of_batches_change_no_byte(kind, cuts, double, view):
     data = drawn(0, 700, kind="against", distinct=0.7)
     block = KINDS[kind](data.X)
-    options = {"choice": Choice(double=double), "view": view}
+    options = {"kernel_config": KernelConfig(double=double), "view": view}
     whole, pieces = (learned(data, block, at, **options) for at in ((), sorted(cuts)))
     assert whole[1].tobytes() == pieces[1].tobytes()
     assert whole[2].tobytes() == pieces[2].tobytes()
@@ -62,7 +62,7 @@ def test_cuts_of_rows_that_wait_change_no_byte(kind):
 def test_rows_one_by_one_change_no_byte():
     data = drawn(1, 400)
     block = as_dense(data.X)
-    whole, pieces = (learned(data, block, at, settled=150) for at in ((), tuple(range(1, 400))))
+    whole, pieces = (learned(data, block, at, frozen=150) for at in ((), tuple(range(1, 400))))
     assert whole[1].tobytes() == pieces[1].tobytes()
     assert saved(whole[0]) == saved(pieces[0])
 
@@ -79,7 +79,7 @@ def test_predictions_of_a_row_do_not_depend_on_the_rows_that_it_came_with(kind):
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_the_number_of_threads_changes_no_byte(kind, monkeypatch):
     data = drawn(3, 2500, weighted=False)
-    data = data._replace(y=np.random.default_rng(3).choice([-1.0, 1.0], 2500))  # nearly all rows become points
+    data = data._replace(y=np.random.default_rng(3).kernel_config([-1.0, 1.0], 2500))  # nearly all rows become points
     monkeypatch.setattr(threads, "FEW", 0)
     found = []
     for number in (1, 2, 5):
@@ -91,15 +91,15 @@ def test_the_number_of_threads_changes_no_byte(kind, monkeypatch):
 
 
 def test_rows_wait_until_there_are_enough():
-    data = drawn(4, SETTLED + 200, weighted=False)
+    data = drawn(4, WARMUP_ROWS + 200, weighted=False)
     bank = bank_of(data, widths=WIDTHS)
     early = teach(bank, as_dense(data.X), data)
-    assert np.isnan(early[:, :SETTLED]).all()
-    assert np.isfinite(early[:, SETTLED:]).all()
-    assert bank.n_waiting == 0
+    assert np.isnan(early[:, :WARMUP_ROWS]).all()
+    assert np.isfinite(early[:, WARMUP_ROWS:]).all()
+    assert bank.n_warmup == 0
     waiting = bank_of(data, widths=WIDTHS)
-    teach(waiting, part(as_dense(data.X), 0, SETTLED - 1), data)
-    assert waiting.n_waiting == SETTLED - 1 and waiting.expansion is None
+    teach(waiting, part(as_dense(data.X), 0, WARMUP_ROWS - 1), data)
+    assert waiting.n_warmup == WARMUP_ROWS - 1 and waiting.expansion is None
 
 
 def test_a_bank_that_has_seen_nothing_predicts_nothing():
@@ -109,8 +109,8 @@ def test_a_bank_that_has_seen_nothing_predicts_nothing():
 
 def test_predicting_early_leaves_the_bank_as_it_is():
     data, block = drawn(6, 500), as_dense(drawn(6, 500).X)
-    bank, other = (bank_of(data, view="steady", choice=Choice(), n_classes=2) for _ in range(2))
-    with settled_after(400):
+    bank, other = (bank_of(data, view="steady", kernel_config=KernelConfig(), n_classes=2) for _ in range(2))
+    with frozen_after(400):
         teach(bank, part(block, 0, 200), data)
         before = saved(bank)
         early = bank.predict(block)
@@ -121,16 +121,16 @@ def test_predicting_early_leaves_the_bank_as_it_is():
         teach(other, block, data)
     assert saved(bank) == saved(other)
     # it is what the bank would be, were it to settle now
-    now = bank_of(data, view="steady", choice=Choice(), n_classes=2)
-    with settled_after(200):
+    now = bank_of(data, view="steady", kernel_config=KernelConfig(), n_classes=2)
+    with frozen_after(200):
         teach(now, part(block, 0, 200), data)
     np.testing.assert_array_equal(now.predict(block), early)
 
 
 def test_rows_that_wait_are_not_the_callers():
     data, X = drawn(7, 300), drawn(7, 300).X.copy()
-    bank, other = (bank_of(data, choice=Choice()) for _ in range(2))
-    with settled_after(200):
+    bank, other = (bank_of(data, kernel_config=KernelConfig()) for _ in range(2))
+    with frozen_after(200):
         for start in range(0, 300, 100):
             buffer = X[start : start + 100].copy()
             here = data._replace(y=data.y[start : start + 100], weight=data.weight[start : start + 100])
@@ -151,11 +151,13 @@ def test_saved_and_restored_banks_are_the_same(kind, n, objective, tmp_path):
     arrays, header = bank.save_state(10**6)
     storage.save(tmp_path / "bank", arrays, {"bank": header})
     arrays, header = storage.load(tmp_path / "bank")
-    restored = bank_of(data, widths=WIDTHS, n_classes=max(data.n_outputs, 2), choice=Choice(), view="steady")
+    restored = bank_of(
+        data, widths=WIDTHS, n_classes=max(data.n_outputs, 2), kernel_config=KernelConfig(), view="steady"
+    )
     restored.restore(arrays, header["bank"])
     assert saved(restored) == saved(bank)
     rest = data._replace(y=data.y[n:], weight=data.weight[n:])
-    with settled_after(300):
+    with frozen_after(300):
         assert restored.predict(block).tobytes() == bank.predict(block).tobytes()
         shown = [teach(one, part(block, n, 900), rest).tobytes() for one in (bank, restored)]
         assert shown[0] == shown[1]
@@ -196,11 +198,11 @@ EXTREMES = {
 def test_extreme_rows_give_finite_predictions(case, kind, view, double):
     X = EXTREMES[case](np.random.default_rng(10))
     data = drawn(10, len(X))._replace(X=X)
-    options = {"view": view, "choice": Choice(double=double)}
-    for settled in (1, 100):
-        bank, shown, predictions = learned(data, KINDS[kind](X), settled=settled, **options)
+    options = {"view": view, "kernel_config": KernelConfig(double=double)}
+    for frozen in (1, 100):
+        bank, shown, predictions = learned(data, KINDS[kind](X), frozen=frozen, **options)
         assert np.isfinite(predictions).all()
-        assert np.isfinite(shown[:, settled:]).all()
+        assert np.isfinite(shown[:, frozen:]).all()
         assert all(np.isfinite(array).all() for array in bank.save_state(9)[0].values() if array.dtype.kind == "f")
 
 
@@ -211,7 +213,7 @@ def test_extreme_weights_give_finite_predictions(learner, average, heaviest):
     data = drawn(11, 300)
     for weight in (heaviest * data.weight, np.where(np.arange(300) % 7 == 3, heaviest, 1.0)):
         bank, shown, predictions = learned(
-            data._replace(weight=weight), as_dense(data.X), settled=1, learner=learner, average=average
+            data._replace(weight=weight), as_dense(data.X), frozen=1, learner=learner, average=average
         )
         assert np.isfinite(predictions).all()
         assert np.isfinite(shown[:, 1:]).all()
@@ -220,20 +222,20 @@ def test_extreme_weights_give_finite_predictions(learner, average, heaviest):
 def test_one_class_only_in_the_first_rows():
     data = drawn(12, 400)
     data.y[:250] = 1.0
-    bank, shown, predictions = learned(data, as_dense(data.X), settled=200)
+    bank, shown, predictions = learned(data, as_dense(data.X), frozen=200)
     assert np.isfinite(predictions).all()
     assert predictions[1, :250, 0].mean() > predictions[1, 250:, 0][data.y[250:] < 0].mean()
 
 
 def test_raw_rows_too_large_for_the_kernel_are_named():
     data = drawn(13, 50)
-    for choice, scale in (
-        (Choice("rbf", 1.0), 1e30),
-        (Choice("poly", 1.0), 1e30),
-        (Choice("linear", 1.0, double=True), 1e200),
+    for kernel_config, scale in (
+        (KernelConfig("rbf", 1.0), 1e30),
+        (KernelConfig("poly", 1.0), 1e30),
+        (KernelConfig("linear", 1.0, double=True), 1e200),
     ):
         with pytest.raises(ModelError, match="not a finite number; scale the features"), np.errstate(all="ignore"):
-            taught(data, as_dense(scale * data.X), choice=choice)
+            taught(data, as_dense(scale * data.X), kernel_config=kernel_config)
 
 
 def test_bad_kernels_are_named():
@@ -243,17 +245,17 @@ def test_bad_kernels_are_named():
     spoilt = kernel.copy()
     spoilt[200, 3] = np.nan
     cases = [
-        (as_dense(np.c_[place, spoilt]), Choice("precomputed"), "not a finite number"),
-        (as_dense(np.c_[place, -kernel]), Choice("precomputed"), r"k\(x, x\) is negative for some row"),
-        (block, Choice(lambda X, Z: np.full((len(X), len(Z)), np.inf)), "not a finite number"),
-        (block, Choice(lambda X, Z: -X @ Z.T), r"k\(x, x\) is negative for some row"),
-        (block, Choice(lambda X, Z: (X @ Z.T)[:, 0]), r"a matrix \(128,\) for 128 x 128 rows"),
-        (as_sparse(data.X), Choice(lambda X, Z: X @ Z.T), "takes dense rows; pass an array"),
-        (as_sparse(kernel), Choice("precomputed"), "takes dense rows; pass an array"),
+        (as_dense(np.c_[place, spoilt]), KernelConfig("precomputed"), "not a finite number"),
+        (as_dense(np.c_[place, -kernel]), KernelConfig("precomputed"), r"k\(x, x\) is negative for some row"),
+        (block, KernelConfig(lambda X, Z: np.full((len(X), len(Z)), np.inf)), "not a finite number"),
+        (block, KernelConfig(lambda X, Z: -X @ Z.T), r"k\(x, x\) is negative for some row"),
+        (block, KernelConfig(lambda X, Z: (X @ Z.T)[:, 0]), r"a matrix \(128,\) for 128 x 128 rows"),
+        (as_sparse(data.X), KernelConfig(lambda X, Z: X @ Z.T), "takes dense rows; pass an array"),
+        (as_sparse(kernel), KernelConfig("precomputed"), "takes dense rows; pass an array"),
     ]
-    for rows_, choice, problem in cases:
+    for rows_, kernel_config, problem in cases:
         with pytest.raises(ModelError, match=problem):
-            taught(data, rows_, choice=choice)
+            taught(data, rows_, kernel_config=kernel_config)
 
 
 def test_a_kernel_that_is_finite_within_a_block_only_is_named():
@@ -265,7 +267,7 @@ def test_a_kernel_that_is_finite_within_a_block_only_is_named():
         return np.where(far, np.nan, X[:, 1:] @ Z[:, 1:].T)
 
     with pytest.raises(ModelError, match="not a finite number"):
-        taught(data, as_dense(data.X), choice=Choice(kernel))
+        taught(data, as_dense(data.X), kernel_config=KernelConfig(kernel))
 
 
 @pytest.mark.parametrize(("first", "then"), [("dense", "sparse"), ("sparse", "dense")])
@@ -289,36 +291,36 @@ def test_sparse_rows_may_have_new_features_at_any_time():
     data = drawn(17, 600)
     X = np.c_[data.X, np.zeros((600, 20))]
     X[300:, 4:] = rng.normal(size=(300, 20)) * (rng.random((300, 20)) < 0.1)
-    bank, shown, _ = learned(data, as_sparse(X), settled=400)
-    other, expected, _ = learned(data, as_dense(X), settled=400, view="raw")
-    raw, found, _ = learned(data, as_sparse(X), settled=400, view="raw")
+    bank, shown, _ = learned(data, as_sparse(X), frozen=400)
+    other, expected, _ = learned(data, as_dense(X), frozen=400, view="raw")
+    raw, found, _ = learned(data, as_sparse(X), frozen=400, view="raw")
     assert np.isfinite(shown[:, 400:]).all()
     np.testing.assert_allclose(found[:, 400:], expected[:, 400:], rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize(
-    ("widths", "choice", "problem"),
+    ("widths", "kernel_config", "problem"),
     [
-        ((3.0,), Choice(), "widths are powers of two, not 3.0"),
-        ((0.0,), Choice(), "widths are powers of two, not 0.0"),
-        ((1.0, 2.0), Choice("poly"), "the kernel poly has one width only"),
-        ((1.0, 2.0), Choice("linear"), "the kernel linear has one width only"),
+        ((3.0,), KernelConfig(), "widths are powers of two, not 3.0"),
+        ((0.0,), KernelConfig(), "widths are powers of two, not 0.0"),
+        ((1.0, 2.0), KernelConfig("poly"), "the kernel poly has one width only"),
+        ((1.0, 2.0), KernelConfig("linear"), "the kernel linear has one width only"),
     ],
 )
-def test_widths_that_cannot_be_are_named(widths, choice, problem):
+def test_widths_that_cannot_be_are_named(widths, kernel_config, problem):
     with pytest.raises(ModelError, match=problem):
-        bank_of(drawn(18, 1), widths=widths, choice=choice)
+        bank_of(drawn(18, 1), widths=widths, kernel_config=kernel_config)
 
 
 def test_a_matrix_is_seen_as_it_is():
     with pytest.raises(ModelError, match="choose the view raw, not steady"):
-        bank_of(drawn(18, 1), choice=Choice("precomputed"), view="steady")
+        bank_of(drawn(18, 1), kernel_config=KernelConfig("precomputed"), view="steady")
 
 
 def test_steepest_slopes_are_kept_when_classes_are_added():
     data = drawn(19, 200)._replace(objective=objectives.Binary(losses.SquaredHinge(), 0.0))
-    bank, _ = taught(data, choice=Choice("rbf", 0.5))
-    steepest = bank.functions[0].objective.steepest
+    bank, _ = taught(data, kernel_config=KernelConfig("rbf", 0.5))
+    steepest = bank.members[0].objective.steepest
     assert steepest > 0.0
     bank.grow(objectives.OneAgainstAll(losses.SquaredHinge(), 0.0), 1, 3, 3)
-    assert bank.functions[0].objective.steepest == steepest
+    assert bank.members[0].objective.steepest == steepest

@@ -8,12 +8,12 @@ import pickle
 import numpy as np
 import pytest
 
-from tests.kernel.contracts import settled_after
+from tests.kernel.contracts import frozen_after
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense, part
 from tunefree.model import model as models
-from tunefree.model.kernel_bank import Choice
+from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.pool import MEMBERS, WIDTHS
 from tunefree.model.targets import Labels
@@ -26,12 +26,12 @@ def rings(n, seed=0, n_classes=2):
     return X, np.digitize(np.hypot(X[:, 0], X[:, 1]), np.linspace(0.0, 2.4, n_classes + 1)[1:-1])
 
 
-def learned(X, y, learner="kernel-pool", cuts=(), settled=256, **options):
+def learned(X, y, learner="kernel-pool", cuts=(), frozen=256, **options):
     """A model after one pass, and what it predicted on the way."""
     known = options.pop("classes", sorted(set(y.tolist())))
     made = Model("classification", learner, n_features=X.shape[1] + 1, classes=list(known), **options)
     shown, edges = [], [0, *cuts, len(X)]
-    with settled_after(settled):
+    with frozen_after(frozen):
         for start, stop in zip(edges[:-1], edges[1:], strict=True):
             block, labels = part(dense(X), start, stop), Labels.of(y[start:stop])
             shown.append(made.learn(block, labels, np.ones(stop - start)))
@@ -81,7 +81,7 @@ def test_cuts_and_saving_change_no_byte(learner, n, tmp_path):
     header.pop("format")
     restored = Model.restore(arrays, header)
     rest = dense(X[n:]), Labels.of(y[n:]), np.ones(1000 - n)
-    with settled_after(256):
+    with frozen_after(256):
         for one in (restored, pickle.loads(pickle.dumps(whole)), copy.deepcopy(whole)):
             assert model_bytes(one, tmp_path / "again") == data
             assert one.predict(dense(X)).tobytes() == whole.predict(dense(X)).tobytes()
@@ -91,22 +91,22 @@ def test_cuts_and_saving_change_no_byte(learner, n, tmp_path):
 
 @pytest.mark.parametrize("settled", [64, 400])
 @pytest.mark.parametrize("learner", ["kernel-pool", "kernel-pistol"])
-def test_classes_that_appear_late_change_no_prediction(learner, settled):
+def test_classes_that_appear_late_change_no_prediction(learner, frozen):
     X, y = rings(600, n_classes=4)
     order = np.argsort(y, kind="stable")[np.r_[0:300]]
-    late = np.r_[np.sort(order), np.setdiff1d(np.arange(600), order)]
-    X, y = X[late], y[late]
+    warmup_predictions = np.r_[np.sort(order), np.setdiff1d(np.arange(600), order)]
+    X, y = X[warmup_predictions], y[warmup_predictions]
     first = int(np.argmax(y >= 2))
-    made, _ = learned(X[:first], y[:first], learner, settled=settled, classes=())
+    made, _ = learned(X[:first], y[:first], learner, frozen=frozen, classes=())
     before = made.probabilities(made.predict(dense(X)))
     made.add_class(2)
     made.add_class(3)
     after = made.probabilities(made.predict(dense(X)))
     # each member's odds of the old classes stay; those of a mixture move with the share that each gives the new ones,
     # and what kernels that still wait will have learned with more classes is not quite the same
-    most = 0.02 if settled < first else 0.1
+    most = 0.02 if frozen < first else 0.1
     assert (after[:, :2].argmax(axis=1) != before.argmax(axis=1)).mean() < most
-    with settled_after(settled):
+    with frozen_after(frozen):
         made.learn(dense(X[first:]), Labels.of(y[first:]), np.ones(600 - first))
     assert np.isfinite(made.predict(dense(X))).all()
     assert made.n_outputs == 4
@@ -114,19 +114,19 @@ def test_classes_that_appear_late_change_no_prediction(learner, settled):
 
 def test_widths_that_earn_no_share_are_let_go_and_the_others_stay(monkeypatch):
     X, y = rings(1500)
-    monkeypatch.setattr(models, "FIRST_FAREWELL_OF_KERNELS", 512)
+    monkeypatch.setattr(models, "FIRST_PRUNING_OF_KERNELS", 512)
     made, _ = learned(X, y)
-    left = [setting for setting in made.roster if setting.learner == "kernel-pistol"]
+    left = [setting for setting in made.member_settings if setting.learner == "kernel-pistol"]
     assert 0 < len(left) < 2 * len(WIDTHS)
-    assert [member.setting for member in made.members] == made.roster
-    assert sum(len(bank.functions) for bank in made.banks) == len(left)
+    assert [member.setting for member in made.members] == made.member_settings
+    assert sum(len(bank.members) for bank in made.banks) == len(left)
     assert np.isfinite(made.predict(dense(X))).all()
     assert made.errors(Labels.of(y), made.predict(dense(X))).mean() < 0.15
 
 
 def test_no_kernel_given_as_a_function_is_saved(tmp_path):
     X, y = rings(100)
-    made, _ = learned(X, y, "kernel-pistol", choice=Choice(lambda A, B: A @ B.T))
+    made, _ = learned(X, y, "kernel-pistol", kernel_config=KernelConfig(lambda A, B: A @ B.T))
     assert len(made.members) == 1
     with pytest.raises(ModelError, match="name a kernel instead of giving a function"):
         storage.save(tmp_path / "model", *made.save_state())
@@ -144,7 +144,7 @@ def test_regression_learns_curves():
     X, _ = rings(1500)
     y = 1e3 * np.sin(2.0 * X[:, 0]) + 1e5
     made = Model("regression", "kernel-pool", n_features=5)
-    with settled_after(256):
+    with frozen_after(256):
         made.learn(dense(X[:1000]), y[:1000], np.ones(1000))
     errors = np.abs(made.predict(dense(X[1000:]))[:, 0] - y[1000:])
     assert errors.mean() < 0.6 * np.abs(y - y.mean()).mean()

@@ -18,8 +18,9 @@ from tunefree import losses
 from tunefree.core import storage, threads
 from tunefree.core.rows import dense, part
 from tunefree.losses import objectives
-from tunefree.model import model, passes
-from tunefree.model.mixture import Mixture, blend, excess, without
+from tunefree.losses.objectives import measure
+from tunefree.model import model
+from tunefree.model.mixture import Mixture, aggregate, combine, excess, mix, without
 from tunefree.model.model import Model
 from tunefree.model.pool import MEMBERS
 from tunefree.model.targets import Labels
@@ -73,19 +74,19 @@ def drawn(rng, kind, n, n_members, spread):
 def mixed(kind, y, weight, predictions, cuts=(), mixture=None):
     """The mixture, and what it predicted; the members' predictions are left as they are."""
     mixture = mixture or Mixture.create(len(predictions), rate_of(kind))
-    blended = np.empty(predictions.shape[1:])
+    aggregated = np.empty(predictions.shape[1:])
     edges = [0, *cuts, len(y)]
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
         given = predictions[:, start:stop].copy()
-        passes.mix(mixture, objective_of(kind), y[start:stop], weight[start:stop], given, blended[start:stop])
-    return mixture, blended
+        mix(mixture, objective_of(kind), y[start:stop], weight[start:stop], given, aggregated[start:stop])
+    return mixture, aggregated
 
 
 def total(kind, y, weight, predictions):
     """The sum of weighted losses."""
-    suffered = np.empty(len(y))
-    passes.measure(objective_of(kind), y, np.ascontiguousarray(predictions), suffered)
-    return float(weight @ suffered)
+    row_losses = np.empty(len(y))
+    measure(objective_of(kind), y, np.ascontiguousarray(predictions), row_losses)
+    return float(weight @ row_losses)
 
 
 def totals(kind, y, weight, predictions):
@@ -99,13 +100,13 @@ def log_probabilities(margins):
 
 
 def naive_blend(kind):
-    def blend(shares, predictions):
+    def aggregate(shares, predictions):
         if is_numeric(kind):
             return shares @ predictions
         logs = np.logaddexp.reduce(np.log(shares)[:, None] + log_probabilities(predictions), axis=0)
         return logs[1:] - logs[:1] if predictions.shape[1] == 1 else logs
 
-    return blend
+    return aggregate
 
 
 def naive_loss(kind, y):
@@ -124,13 +125,13 @@ def test_agrees_with_the_papers(kind, seed, n, n_members, weighted):
     rng = np.random.default_rng(seed)
     y, predictions = drawn(rng, kind, n, n_members, 1.0)
     weight = 10.0 ** rng.uniform(-2, 1, n) if weighted else np.ones(n)
-    mixture, blended = mixed(kind, y, weight, predictions)
+    mixture, aggregated = mixed(kind, y, weight, predictions)
     if is_numeric(kind):  # moved into the range of the targets so far
         lowest, highest = np.minimum.accumulate(y)[:-1, None], np.maximum.accumulate(y)[:-1, None]
         predictions[:, 1:] = np.clip(predictions[:, 1:], lowest, highest)
     by_round = predictions.transpose(1, 0, 2)
     expected, shares, means = naive.mixture(by_round, naive_blend(kind), naive_loss(kind, y), weight, rate_of(kind))
-    np.testing.assert_allclose(blended, expected, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(aggregated, expected, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(mixture.shares, shares, rtol=1e-6, atol=1e-12)
     np.testing.assert_allclose(mixture.means, means, rtol=1e-6, atol=1e-12)
 
@@ -148,10 +149,10 @@ def test_log_loss_exceeds_that_of_the_best_member_by_two_logarithms(kind, seed, 
     rng = np.random.default_rng(seed)
     y, predictions = drawn(rng, kind, n, n_members, spread)
     weight = rng.uniform(0.0, 1.0, n) ** rng.choice([1.0, 4.0]) if weighted else np.ones(n)
-    mixture, blended = mixed(kind, y, weight, predictions)
+    mixture, aggregated = mixed(kind, y, weight, predictions)
     best = totals(kind, y, weight, predictions).min()
     price = math.log(n_members) + math.log(n + 1)
-    assert total(kind, y, weight, blended) <= best + price + 1e-9 * (1 + best)
+    assert total(kind, y, weight, aggregated) <= best + price + 1e-9 * (1 + best)
     assert excess(mixture, n_members) <= price + 1e-9 * (1 + best)
 
 
@@ -160,8 +161,8 @@ def test_the_price_of_the_best_of_many_is_paid():
     y = np.ones(1)
     predictions = np.full((50, 1, 1), -60.0)
     predictions[17] = 60.0
-    _, blended = mixed("logistic", y, np.ones(1), predictions)
-    assert total("logistic", y, np.ones(1), blended) == pytest.approx(math.log(50))
+    _, aggregated = mixed("logistic", y, np.ones(1), predictions)
+    assert total("logistic", y, np.ones(1), aggregated) == pytest.approx(math.log(50))
 
 
 @kinds
@@ -180,9 +181,9 @@ def test_no_loss_exceeds_that_of_the_best_member_by_more_than_the_excess(kind, s
     if rng.random() < 0.5:
         predictions[:, n // 2 :] = predictions[rng.permutation(n_members), n // 2 :]
     weight = 10.0 ** rng.uniform(-3, 3, n) if heavy else np.ones(n)
-    mixture, blended = mixed(kind, y, weight, predictions)
+    mixture, aggregated = mixed(kind, y, weight, predictions)
     best = totals(kind, y, weight, predictions).min()
-    assert total(kind, y, weight, blended) <= best + excess(mixture, n_members) + 1e-9 * (1 + best)
+    assert total(kind, y, weight, aggregated) <= best + excess(mixture, n_members) + 1e-9 * (1 + best)
 
 
 @kinds
@@ -200,10 +201,10 @@ def test_after_members_are_let_go_the_excess_holds_towards_those_that_stay(kind,
     assert mixture.shares.sum() == pytest.approx(1.0)
     assert mixture.means.sum() == pytest.approx(1.0)
     best = totals(kind, y, weight, predictions[stays]).min()
-    suffered = total(kind, y[:cut], weight[:cut], before) + total(kind, y[cut:], weight[cut:], after)
-    assert suffered <= best + excess(mixture, n_members) + 1e-9 * (1 + best)
+    row_losses = total(kind, y[:cut], weight[:cut], before) + total(kind, y[cut:], weight[cut:], after)
+    assert row_losses <= best + excess(mixture, n_members) + 1e-9 * (1 + best)
     if not (heavy or is_numeric(kind)):
-        assert suffered <= best + math.log(n_members) + math.log(n + 1) + 1e-9 * (1 + best)
+        assert row_losses <= best + math.log(n_members) + math.log(n + 1) + 1e-9 * (1 + best)
 
 
 @kinds
@@ -246,13 +247,13 @@ def test_what_is_blended_is_the_mean_of_the_probabilities(kind, seed, n_members,
     margins, shares = scale * rng.normal(size=(n_members, 5, K)), rng.dirichlet(np.full(n_members, 0.3))
     shares = np.maximum(shares, 1e-300)
     mixture = Mixture.create(n_members, 1.0)._replace(means=shares)
-    blended = np.empty((5, K))
-    passes.combine(mixture, KINDS[kind], margins.copy(), blended)
+    aggregated = np.empty((5, K))
+    combine(mixture, KINDS[kind], margins.copy(), aggregated)
     logs = np.array([naive_blend(kind)(shares, margins[:, i]) for i in range(5)])
-    np.testing.assert_allclose(blended, logs, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(aggregated, logs, rtol=1e-9, atol=1e-12)
     probabilities = np.exp(log_probabilities(margins))
     np.testing.assert_allclose(
-        np.exp(log_probabilities(blended)), np.tensordot(shares, probabilities, axes=1), rtol=1e-9, atol=1e-12
+        np.exp(log_probabilities(aggregated)), np.tensordot(shares, probabilities, axes=1), rtol=1e-9, atol=1e-12
     )
 
 
@@ -260,9 +261,9 @@ def test_what_is_blended_is_the_mean_of_the_probabilities(kind, seed, n_members,
 def test_what_is_blended_else_is_the_mean(objective):
     """Uncompiled: the same bodies serve Python."""
     rng = np.random.default_rng(1)
-    shares, predictions, blended = rng.dirichlet(np.ones(4)), rng.normal(size=(4, 3)), np.empty(3)
-    blend(objective, shares, predictions, blended)
-    np.testing.assert_allclose(blended, shares @ predictions)
+    shares, predictions, aggregated = rng.dirichlet(np.ones(4)), rng.normal(size=(4, 3)), np.empty(3)
+    aggregate(objective, shares, predictions, aggregated)
+    np.testing.assert_allclose(aggregated, shares @ predictions)
 
 
 def extremes(kind, case):
@@ -297,24 +298,24 @@ CASES = (
 def test_extreme_predictions_give_finite_results(kind, case, heaviest):
     y, predictions = extremes(kind, case)
     weight = np.where(np.arange(40) % 7 == 0, heaviest, 1.0)
-    mixture, blended = mixed(kind, y, weight, predictions)
-    assert np.isfinite(blended).all()
+    mixture, aggregated = mixed(kind, y, weight, predictions)
+    assert np.isfinite(aggregated).all()
     for array in (mixture.shares, mixture.means):
         assert np.isfinite(array).all()
         assert (array >= 0.0).all()
         assert array.sum() == pytest.approx(1.0)
     assert math.isfinite(excess(mixture, 3))
     assert math.isfinite(excess(without(mixture, np.array([True, False, True])), 3))
-    after = np.empty_like(blended)
-    passes.combine(mixture, objective_of(kind), predictions.copy(), after)
+    after = np.empty_like(aggregated)
+    combine(mixture, objective_of(kind), predictions.copy(), after)
     assert np.isfinite(after).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_identical_members_are_mixed_to_what_they_say(kind):
     y, predictions = extremes(kind, "identical")
-    _, blended = mixed(kind, y, np.ones(40), predictions)
-    np.testing.assert_allclose(log_probabilities(blended), log_probabilities(predictions[0]), rtol=1e-12)
+    _, aggregated = mixed(kind, y, np.ones(40), predictions)
+    np.testing.assert_allclose(log_probabilities(aggregated), log_probabilities(predictions[0]), rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -333,9 +334,9 @@ def test_a_member_that_becomes_the_best_is_the_best_soon(kind):
     right = y[:, None] if kind != "multinomial" else np.c_[1.0 - y, y]
     early = np.arange(2000)[:, None] < 1000
     predictions = np.stack([np.where(early, right, -right), np.where(early, -right, right)])
-    mixture, blended = mixed(kind, y, np.ones(2000), predictions)
-    late = total(kind, y[1100:], np.ones(900), blended[1100:])
-    assert late < 1.2 * total(kind, y[1100:], np.ones(900), predictions[1, 1100:]) + 0.05 * total(
+    mixture, aggregated = mixed(kind, y, np.ones(2000), predictions)
+    warmup_predictions = total(kind, y[1100:], np.ones(900), aggregated[1100:])
+    assert warmup_predictions < 1.2 * total(kind, y[1100:], np.ones(900), predictions[1, 1100:]) + 0.05 * total(
         kind, y[1100:], np.ones(900), predictions[0, 1100:]
     )
     assert mixture.shares[1] > 0.9
@@ -366,14 +367,14 @@ def test_who_sleeps_predicts_what_the_others_do(kind, how, seed, n, n_members):
     y, predictions = drawn(rng, kind, n, n_members, 1.0)
     weight = rng.choice([0.0, 0.5, 1.0], n)
     sleeps, sleeping = put_to_sleep(rng, predictions, how)
-    mixture, blended = mixed(kind, y, weight, sleeping)
-    assert np.isfinite(blended).all()
-    awake = np.where(sleeps[:, :, None], blended, predictions)
+    mixture, aggregated = mixed(kind, y, weight, sleeping)
+    assert np.isfinite(aggregated).all()
+    awake = np.where(sleeps[:, :, None], aggregated, predictions)
     other, expected = mixed(kind, y, weight, awake)
-    np.testing.assert_allclose(blended, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(aggregated, expected, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(mixture.shares, other.shares, rtol=1e-6, atol=1e-12)
     best = totals(kind, y, weight, awake).min()
-    assert total(kind, y, weight, blended) <= best + excess(mixture, n_members) + 1e-9 * (1 + best)
+    assert total(kind, y, weight, aggregated) <= best + excess(mixture, n_members) + 1e-9 * (1 + best)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -383,11 +384,11 @@ def test_log_loss_exceeds_that_of_the_best_while_it_is_awake_by_two_logarithms(k
     rng = np.random.default_rng(seed)
     y, predictions = drawn(rng, kind, n, n_members, 1.0)
     sleeps, sleeping = put_to_sleep(rng, predictions, "now and then")
-    mixture, blended = mixed(kind, y, np.ones(n), sleeping)
+    mixture, aggregated = mixed(kind, y, np.ones(n), sleeping)
     for m in range(n_members):
         awake = (~sleeps[m]).astype(float)
-        suffered, own = total(kind, y, awake, blended), total(kind, y, awake, predictions[m])
-        assert suffered <= own + math.log(n_members) + math.log(n + 1) + 1e-9 * (1 + own)
+        row_losses, own = total(kind, y, awake, aggregated), total(kind, y, awake, predictions[m])
+        assert row_losses <= own + math.log(n_members) + math.log(n + 1) + 1e-9 * (1 + own)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -401,9 +402,9 @@ def test_who_sleeps_neither_gains_nor_loses(kind):
         y = np.zeros(1)
     predictions[1] = np.nan
     mixed(kind, y, np.ones(1), predictions, mixture=mixture)
-    dealt = 1.0 / 42.0
-    assert mixture.shares[1] == pytest.approx((1.0 - dealt) * before[1] + dealt / 3)
-    assert mixture.shares[0] != pytest.approx((1.0 - dealt) * before[0] + dealt / 3, rel=1e-6)
+    fixed_share_cost = 1.0 / 42.0
+    assert mixture.shares[1] == pytest.approx((1.0 - fixed_share_cost) * before[1] + fixed_share_cost / 3)
+    assert mixture.shares[0] != pytest.approx((1.0 - fixed_share_cost) * before[0] + fixed_share_cost / 3, rel=1e-6)
 
 
 @kinds
@@ -411,15 +412,15 @@ def test_new_rows_are_predicted_by_who_is_awake(kind):
     rng = np.random.default_rng(6)
     y, predictions = drawn(rng, kind, 30, 4, 1.0)
     mixture, _ = mixed(kind, y, np.ones(30), predictions)
-    blended, expected = np.empty(predictions.shape[1:]), np.empty(predictions.shape[1:])
+    aggregated, expected = np.empty(predictions.shape[1:]), np.empty(predictions.shape[1:])
     sleeping = predictions.copy()
     sleeping[[0, 2]] = np.nan
-    passes.combine(mixture, objective_of(kind), sleeping, blended)
+    combine(mixture, objective_of(kind), sleeping, aggregated)
     without_them = without(mixture, np.array([False, True, False, True]))
-    passes.combine(without_them, objective_of(kind), predictions[[1, 3]], expected)
-    np.testing.assert_allclose(blended, expected, rtol=1e-12, atol=1e-12)
-    passes.combine(mixture, objective_of(kind), np.full_like(predictions, np.nan), blended)
-    assert np.isfinite(blended).all()
+    combine(without_them, objective_of(kind), predictions[[1, 3]], expected)
+    np.testing.assert_allclose(aggregated, expected, rtol=1e-12, atol=1e-12)
+    combine(mixture, objective_of(kind), np.full_like(predictions, np.nan), aggregated)
+    assert np.isfinite(aggregated).all()
 
 
 @cache
@@ -436,8 +437,8 @@ class Recorder(Watcher):
 
     def step(self, trained, step):
         self.predictions.append(step.predictions)
-        self.total += float(step.suffered.sum())
-        self.rows += len(step.suffered)
+        self.total += float(step.row_losses.sum())
+        self.rows += len(step.row_losses)
 
 
 def recorded(**options):
@@ -454,20 +455,20 @@ def census_alone():
 
 def recorded_inside(monkeypatch):
     """What members of pools predict, (N, n, K) a piece, from here on."""
-    inside, mix = [], passes.mix
+    inside = []
 
-    def recording(mixture, objective, y, weight, predictions, blended):
+    def recording(mixture, objective, y, weight, predictions, aggregated):
         inside.append(predictions.copy())
-        mix(mixture, objective, y, weight, predictions, blended)
+        mix(mixture, objective, y, weight, predictions, aggregated)
 
-    monkeypatch.setattr(passes, "mix", recording)
+    monkeypatch.setattr(model, "mix", recording)
     return inside
 
 
-@pytest.mark.parametrize("farewell", [None, 2**9])
-def test_on_census_data_the_pool_is_as_good_as_its_best_member(farewell, monkeypatch):
-    if farewell:
-        monkeypatch.setattr(model, "FIRST_FAREWELL", farewell)
+@pytest.mark.parametrize("pruning", [None, 2**9])
+def test_on_census_data_the_pool_is_as_good_as_its_best_member(pruning, monkeypatch):
+    if pruning:
+        monkeypatch.setattr(model, "FIRST_PRUNING", pruning)
     pooled, alone = recorded(), census_alone()
     assert pooled.rows == alone[0].rows == 48_842
     best = min(one.total for one in alone)
@@ -476,7 +477,7 @@ def test_on_census_data_the_pool_is_as_good_as_its_best_member(farewell, monkeyp
 
 
 def test_on_census_data_members_of_the_pool_predict_as_they_do_alone(monkeypatch):
-    monkeypatch.setattr(model, "FIRST_FAREWELL", math.inf)
+    monkeypatch.setattr(model, "FIRST_PRUNING", math.inf)
     inside = recorded_inside(monkeypatch)
     recorded()
     for member, alone in zip(np.concatenate(inside, axis=1), census_alone(), strict=True):
@@ -525,7 +526,7 @@ def test_a_pool_of_regressors_is_as_good_as_its_best_member_alone(loss, monkeypa
         alone.append(single.learn(dense(X), y, np.ones(1500)))
     for member, (shown, _) in zip(np.concatenate(inside, axis=1), alone, strict=True):
         np.testing.assert_array_equal(member, shown)
-    best = min(suffered.sum() for _, suffered in alone)
+    best = min(row_losses.sum() for _, row_losses in alone)
     assert total <= best + excess(pooled.mixture, len(MEMBERS))
     assert total < 1.5 * best
 
@@ -582,13 +583,13 @@ def test_threads_and_cuts_change_no_byte(task, tmp_path, monkeypatch):
                 said = learner.predict(dense(X)).tobytes()
                 results.append((model_bytes(learner, tmp_path / "model"), shown.tobytes(), said))
 
-    def slowly(*arguments, mix=passes.mix):
+    def slowly(*arguments, mix=mix):
         time.sleep(0.01)
         mix(*arguments)
 
     for where, name, instead in (
         (model, "PIECE", 128),
-        (passes, "mix", slowly),  # members learn on, far ahead of their judge
+        (model, "mix", slowly),  # members learn on, far ahead of their judge
         (threads, "FEW", 10**9),
     ):
         monkeypatch.setattr(where, name, instead)
@@ -620,10 +621,10 @@ def test_members_that_earn_no_share_are_let_go(n_classes, tmp_path, monkeypatch)
     X, y = rows_of(3000, n_classes=n_classes)
     everybody, _ = learned(X, y)
     assert len(everybody.members) == len(MEMBERS)
-    monkeypatch.setattr(model, "FIRST_FAREWELL", 512)
+    monkeypatch.setattr(model, "FIRST_PRUNING", 512)
     learner, _ = learned(X[:1500], y[:1500])
     assert model.FEWEST_MEMBERS <= len(learner.members) < len(MEMBERS)
-    assert [member.setting for member in learner.members] == learner.roster
+    assert [member.setting for member in learner.members] == learner.member_settings
     for entry, later in zip(learner.history, learner.history[1:], strict=False):
         kept = {name for name, share in entry["shares"].items() if share >= model.NEGLIGIBLE}
         assert set(later["shares"]) <= set(entry["shares"])
@@ -644,7 +645,7 @@ def test_members_that_earn_no_share_are_let_go(n_classes, tmp_path, monkeypatch)
 
 
 def test_two_members_always_stay(monkeypatch):
-    monkeypatch.setattr(model, "FIRST_FAREWELL", 64)
+    monkeypatch.setattr(model, "FIRST_PRUNING", 64)
     monkeypatch.setattr(model, "NEGLIGIBLE", 1.0)
     X, y = rows_of(600)
     learner, shown = learned(X, y)

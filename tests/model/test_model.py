@@ -16,7 +16,7 @@ from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 
 NEVER_AVERAGED = ("adam", "newton", "pool")
-every = pytest.mark.parametrize(
+holdout_stride = pytest.mark.parametrize(
     ("learner", "average"),
     [
         (name, average)
@@ -38,7 +38,7 @@ def targets(task, y):
     return Labels.of(y) if task == "classification" else (y == "b") * 7.0 + 100.0
 
 
-@every
+@holdout_stride
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_saved_pickled_and_untouched_models_go_on_alike(tmp_path, learner, average, task):
     if (task, learner) == ("regression", "perceptron"):
@@ -55,7 +55,7 @@ def test_saved_pickled_and_untouched_models_go_on_alike(tmp_path, learner, avera
     np.testing.assert_array_equal(results[0], results[2])
 
 
-@pytest.mark.parametrize(("learner", "average"), [pair for pair in every.args[1] if pair[0] != "pool"])
+@pytest.mark.parametrize(("learner", "average"), [pair for pair in holdout_stride.args[1] if pair[0] != "pool"])
 def test_a_third_class_does_not_move_the_odds_of_the_other_two(learner, average):
     X, y = data()
     model = Model("classification", learner, average=average, n_features=5)

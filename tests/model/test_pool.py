@@ -8,7 +8,16 @@ from tunefree.core.errors import ModelError
 from tunefree.kernel import learners as kernel
 from tunefree.learners import ALL
 from tunefree.model.members import Setting
-from tunefree.model.pool import CHOOSING, KERNEL_VIEWS, MEMBERS, PENALTIES, WIDTHS, check_choice, is_kernel, roster_of
+from tunefree.model.pool import (
+    FOLLOW_THE_LEADER,
+    KERNEL_VIEWS,
+    MEMBERS,
+    PENALTIES,
+    WIDTHS,
+    check_settings,
+    is_kernel,
+    settings_of_members,
+)
 
 
 def test_kernel_learners_have_names_of_their_own():
@@ -18,36 +27,38 @@ def test_kernel_learners_have_names_of_their_own():
 
 
 def test_the_kernel_pool_has_the_members_of_the_pool_and_every_width_in_every_view():
-    roster = roster_of("kernel-pool", {}, "raw")
-    assert roster[: len(MEMBERS)] == list(MEMBERS)
-    of_kernels = roster[len(MEMBERS) :]
+    member_settings = settings_of_members("kernel-pool", {}, "raw")
+    assert member_settings[: len(MEMBERS)] == list(MEMBERS)
+    of_kernels = member_settings[len(MEMBERS) :]
     assert [(s.view, s.settings["width"]) for s in of_kernels] == [(v, w) for v in KERNEL_VIEWS for w in WIDTHS]
     assert {s.learner for s in of_kernels} == {"kernel-pistol"}
-    assert len({repr(setting) for setting in roster}) == len(roster)
+    assert len({repr(setting) for setting in member_settings}) == len(member_settings)
 
 
 @pytest.mark.parametrize("name", sorted(kernel.ALL))
 def test_a_kernel_learner_without_a_width_has_all(name):
     given = {"penalty": 1.0}
-    assert [s.settings for s in roster_of(name, given, "steady")] == [{**given, "width": w} for w in WIDTHS]
+    assert [s.settings for s in settings_of_members(name, given, "steady")] == [{**given, "width": w} for w in WIDTHS]
     given = {"penalty": 1.0, "width": 2.0}
-    assert roster_of(name, given, "level") == [Setting(name, given, "level")]
+    assert settings_of_members(name, given, "level") == [Setting(name, given, "level")]
 
 
 def test_regularised_sgd_has_every_penalty_at_every_width():
-    found = [(s.settings["penalty"], s.settings["width"]) for s in roster_of(CHOOSING, {}, "steady")]
+    found = [(s.settings["penalty"], s.settings["width"]) for s in settings_of_members(FOLLOW_THE_LEADER, {}, "steady")]
     assert found == [(penalty, width) for penalty in PENALTIES for width in WIDTHS]
-    assert [s.settings["penalty"] for s in roster_of(CHOOSING, {"width": 2.0}, "steady")] == list(PENALTIES)
+    assert [s.settings["penalty"] for s in settings_of_members(FOLLOW_THE_LEADER, {"width": 2.0}, "steady")] == list(
+        PENALTIES
+    )
 
 
 @pytest.mark.parametrize("named", ["poly", "linear", "precomputed", min])
 def test_kernels_that_are_no_exponentials_have_one_width(named):
-    assert [s.settings["width"] for s in roster_of("kernel-pistol", {}, "raw", named)] == [1.0]
-    assert len(roster_of("kernel-pool", {}, "raw", named)) == len(MEMBERS) + len(KERNEL_VIEWS)
+    assert [s.settings["width"] for s in settings_of_members("kernel-pistol", {}, "raw", named)] == [1.0]
+    assert len(settings_of_members("kernel-pool", {}, "raw", named)) == len(MEMBERS) + len(KERNEL_VIEWS)
 
 
 @pytest.mark.parametrize(
-    ("choice", "problem"),
+    ("chosen", "problem"),
     [
         (("regression", "kernel-perceptron", None, False, {}, "raw"), "the perceptron learns classes only"),
         (("classification", "kernel-svm", None, False, {}, "raw"), "choose one of pool, kernel-pool, .*kernel-pistol"),
@@ -56,6 +67,6 @@ def test_kernels_that_are_no_exponentials_have_one_width(named):
         (("classification", "kernel-pistol", None, True, {}, "flat"), "unknown view 'flat'; choose one of raw, "),
     ],
 )
-def test_what_does_not_go_together_is_named(choice, problem):
+def test_what_does_not_go_together_is_named(chosen, problem):
     with pytest.raises(ModelError, match=problem):
-        check_choice(*choice)
+        check_settings(*chosen)

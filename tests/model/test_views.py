@@ -13,10 +13,10 @@ from tests import naive
 from tunefree.core import rows, storage
 from tunefree.core.rows import n_rows, part, parts, with_parts
 from tunefree.learners import ALL
-from tunefree.model import passes, views
+from tunefree.model import views
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
-from tunefree.model.views import Centred, Level, Steady
+from tunefree.model.views import Centred, Level, Steady, transform_rows
 
 quick = settings(max_examples=60, deadline=None)
 by_view = pytest.mark.parametrize("name", sorted(views.ALL))
@@ -30,7 +30,7 @@ def shown(view, X, learns=None, cuts=()):
         given = parts(part(X, start, stop))
         numbers.append(np.empty_like(given.numbers))
         entries.append(np.empty_like(given.entries))
-        passes.look(view, learns[start:stop], *given, numbers[-1], entries[-1])
+        transform_rows(view, learns[start:stop], *given, numbers[-1], entries[-1])
     return with_parts(X, np.concatenate(numbers), np.concatenate(entries))
 
 
@@ -162,7 +162,7 @@ def test_batch_cuts_do_not_matter(name, X, data):
 @quick
 @given(X=columns(), seed=st.integers(0, 2**32))
 def test_rows_of_weight_0_are_seen_but_not_learned(name, X, seed):
-    learns = np.random.default_rng(seed).choice([0.0, 0.5, 2.0], len(X))
+    learns = np.random.default_rng(seed).kernel_config([0.0, 0.5, 2.0], len(X))
     one, other = (views.ALL[name].create(X.shape[1]) for _ in range(2))
     seen = shown(one, rows.dense(X), learns).values
     np.testing.assert_array_equal(seen[learns > 0], shown(other, rows.dense(X[learns > 0])).values)

@@ -41,11 +41,11 @@ def named_rows(encoder, batch):
 
 def raw_rows(batch):
     """Each row's entries with a value, in their order."""
-    every = []
+    holdout_stride = []
     for i in range(n_rows(batch.rows)):
         x = row(batch.rows, i)
-        every.append([(int(j), float(v)) for j, v in (entry(x, k) for k in range(size(x))) if v != 0])
-    return every
+        holdout_stride.append([(int(j), float(v)) for j, v in (entry(x, k) for k in range(size(x))) if v != 0])
+    return holdout_stride
 
 
 def text(path, content):

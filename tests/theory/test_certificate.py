@@ -175,11 +175,11 @@ def test_bounds_of_several_outputs_add_up():
         state = {"scinol1": ScInOL1, "scinol2": ScInOL2, "pistol": PiSTOL}[name].create(3, 3)
         state = state._replace(a=4.0) if name == "pistol" else state
         objective = objectives.Multinomial(1.0)
-        *_, suffered = run(state, objective, rows.dense(X, intercept=False), y, np.ones(100), 3)
+        *_, row_losses = run(state, objective, rows.dense(X, intercept=False), y, np.ones(100), 3)
         u = rng.normal(size=(3, 3))
         margins = X @ u[1:]
         best = (np.log(np.exp(margins).sum(1)) - margins[np.arange(100), y.astype(int)]).sum()
-        assert suffered.sum() - best <= paper_bound(state, u) < 1e4
+        assert row_losses.sum() - best <= paper_bound(state, u) < 1e4
 
 
 def test_nothing_is_claimed_where_no_theorem_holds():

@@ -15,19 +15,19 @@ from tests.strategies import KINDS, OBJECTIVES, streams
 from tunefree import losses
 from tunefree.core import rows
 from tunefree.losses import objectives
-from tunefree.losses.objectives import true_slope
-from tunefree.model import passes
+from tunefree.losses.objectives import measure, true_slope
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.theory import Evidence, best_lower_bound, certify, widened
+from tunefree.theory.evidence import record_evidence
 
 LEARNERS = ["scinol1", "scinol2", "pistol"]
 
 
 def losses_of(objective, y, predictions):
-    suffered = np.empty(len(y))
-    passes.measure(objective, y, np.ascontiguousarray(predictions), suffered)
-    return suffered
+    row_losses = np.empty(len(y))
+    measure(objective, y, np.ascontiguousarray(predictions), row_losses)
+    return row_losses
 
 
 def slopes_of(objective, y, predictions):
@@ -43,7 +43,7 @@ def gathered(objective, X, y, weight, predictions, cuts=(), evidence=None, n_fea
     edges = [0, *cuts, len(y)]
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
         part = (a[start:stop] for a in (y, weight, predictions, losses_of(objective, y, predictions)))
-        passes.witness(evidence, objective, rows.part(X, start, stop), *part)
+        record_evidence(evidence, objective, rows.part(X, start, stop), *part)
     return evidence
 
 
@@ -288,9 +288,9 @@ def test_finite_for_any_numbers(data, loss):
     assert np.isfinite(certificate.pulls).all() and not math.isnan(certificate.inner)
     for radius in (0.0, 1.0, 1e300):
         assert 0.0 <= certificate.lower_bound(radius) < math.inf
-    suffered = losses_of(objective, y, np.zeros((len(y), 1)))  # a model of radius 0
-    if suffered.max() <= 1e308:
-        total = sum(h * loss for h, loss in zip(weight.tolist(), suffered.tolist(), strict=True))
+    row_losses = losses_of(objective, y, np.zeros((len(y), 1)))  # a model of radius 0
+    if row_losses.max() <= 1e308:
+        total = sum(h * loss for h, loss in zip(weight.tolist(), row_losses.tolist(), strict=True))
         assert certificate.lower_bound(0.0) * weight.sum() <= total * (1 + 1e-9) + 1e-12
     assert not math.isnan(certificate.regret(np.array([[1.0], [1e300]])))
     assert certificate.largest_radius(1e300) is None or certificate.largest_radius(1e300) >= 0.0

@@ -18,10 +18,10 @@ INVERTIBLE = [
     losses.Exponential(),
     losses.SmoothedHinge(),
 ]
-every = pytest.mark.parametrize("loss", INVERTIBLE, ids=lambda loss: type(loss).__name__)
+holdout_stride = pytest.mark.parametrize("loss", INVERTIBLE, ids=lambda loss: type(loss).__name__)
 
 
-@every
+@holdout_stride
 @settings(max_examples=60, deadline=None)
 @given(pairs=st.lists(st.tuples(st.floats(0.01, 0.99), st.floats(0.01, 0.99)), min_size=1, max_size=8))
 def test_the_identity_of_excess_risk_and_bregman_divergence(loss, pairs):
@@ -38,7 +38,7 @@ def test_the_logistic_divergence_is_kullback_and_leiblers():
     assert bregman(losses.Logistic(), a, b) == pytest.approx(expected)
 
 
-@every
+@holdout_stride
 def test_the_bayes_rule_has_no_excess(loss):
     probabilities = np.linspace(0.05, 0.95, 19)
     best = [link(loss, mu) for mu in probabilities.tolist()]

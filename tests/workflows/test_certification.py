@@ -57,10 +57,10 @@ def test_risk_and_pool_on_the_census_data():
     table = parquet.read_table(CENSUS).slice(0, 8000)
     trained = train(open_source(table), Plan(target="income"))
     found = findings(trained)
-    tally = trained.progress.progressive[0]
+    metrics = trained.progress.progressive[0]
     assert found["rows"] == 8000
-    assert found["loss"] == pytest.approx(tally.mean_loss(), rel=1e-9)
-    assert tally.mean_error() < found["risk"]["error"] < tally.mean_error() + 0.03
+    assert found["loss"] == pytest.approx(metrics.mean_loss(), rel=1e-9)
+    assert metrics.mean_error() < found["risk"]["error"] < metrics.mean_error() + 0.03
     assert found["pool"]["excess_per_row"] <= (np.log(12) + np.log(8001)) / 8000 * (1 + 1e-9)
 
 

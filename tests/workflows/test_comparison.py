@@ -55,7 +55,7 @@ def test_figures_are_those_of_train_to_the_last_bit(plan):
     for contestant in compared.contestants:
         options = {name: getattr(plan, name) for name in ("target", "ignore", "loss", "weight")}
         alone = train(open_source(people(600)), Plan(**options, learner=contestant.name)).progress.progressive[0]
-        assert contestant.tally == alone, contestant.name
+        assert contestant.metrics == alone, contestant.name
         assert (contestant.curve[-1].rows, contestant.curve[-1].loss) == (600, alone.mean_loss())
 
 
@@ -68,25 +68,25 @@ def test_a_late_class_and_bad_rows_as_in_train(monkeypatch):
     assert (compared.rows, compared.skipped) == (898, 2)
     for contestant in compared.contestants:
         alone = Plan(target="rich", ignore=("pay",), skip_bad_rows=True, learner=contestant.name)
-        assert contestant.tally == train(open_source(table), alone).progress.progressive[0]
+        assert contestant.metrics == train(open_source(table), alone).progress.progressive[0]
 
 
 def test_curves_do_not_depend_on_where_batches_are_cut():
     rng = np.random.default_rng(0)
-    weight, suffered, errors = rng.random(1000), 1e3 ** rng.normal(size=1000), rng.random(1000)
+    weight, row_losses, errors = rng.random(1000), 1e3 ** rng.normal(size=1000), rng.random(1000)
     contestants = []
     for cuts in ([], [1, 63, 64, 65, 500, 999], list(range(1000))):
         contestant = Contestant("scinol2", Model("classification", "scinol2"))
-        for piece in zip(*(np.split(array, cuts) for array in (weight, suffered, errors)), strict=True):
+        for piece in zip(*(np.split(array, cuts) for array in (weight, row_losses, errors)), strict=True):
             contestant.note(*piece)
         contestant.end_of_stretch()
         contestants.append(contestant)
     assert contestants[0].curve == contestants[1].curve == contestants[2].curve
-    assert contestants[0].tally == contestants[1].tally == contestants[2].tally
+    assert contestants[0].metrics == contestants[1].metrics == contestants[2].metrics
     assert [point.rows for point in contestants[0].curve] == [64, 91, 128, 181, 256, 362, 512, 724, 1000]
     so_far, before = contestants[0].curve[-1], contestants[0].curve[-2]
-    assert so_far.loss == pytest.approx(np.average(suffered, weights=weight))
-    assert so_far.recent == pytest.approx(np.average(suffered[before.rows :], weights=weight[before.rows :]))
+    assert so_far.loss == pytest.approx(np.average(row_losses, weights=weight))
+    assert so_far.recent == pytest.approx(np.average(row_losses[before.rows :], weights=weight[before.rows :]))
 
 
 def test_a_sweep_costs_what_its_passes_cost():
@@ -108,7 +108,7 @@ def test_the_clock_does_not_run_while_code_is_prepared(monkeypatch):
 
     class Listener(comparison.ComparisonWatcher):
         def prepare(self, contestant):
-            told.append((contestant.name, contestant.tally.rows))
+            told.append((contestant.name, contestant.metrics.rows))
 
     compare(open_source(three_classes()), Plan(target="rich", ignore=("pay",)), FEW, Listener())
     assert told == [(name, rows) for rows in (0, 400) for name in FEW]

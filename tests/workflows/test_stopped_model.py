@@ -23,7 +23,7 @@ from tunefree.workflows import model_files as modelfile
 from tunefree.workflows import stopped_model as path_model
 from tunefree.workflows.early_stopping import descend
 from tunefree.workflows.evaluation import predict
-from tunefree.workflows.stopped_model import Descended
+from tunefree.workflows.stopped_model import StoppedModel
 from tunefree.workflows.training import Plan, Trained
 
 LABELS = {"two": ["no", "yes"], "three": ["few", "more", "many"]}
@@ -70,7 +70,7 @@ def test_predictions_are_those_of_the_estimator(run, tmp_path, kind, form):  # n
     estimator = (IterativeRegularizationClassifier if classifies else IterativeRegularizationRegressor)(
         kernel="rbf" if form == "rbf" else None
     ).fit(X, y)
-    loaded = Descended.load(tmp_path / "m")
+    loaded = StoppedModel.load(tmp_path / "m")
     assert loaded.path.tobytes() == estimator.path_.tobytes() and loaded.stop == estimator.n_iter_
     status, _, err = run("predict", tmp_path / "m", tmp_path / "d.parquet", "-o", tmp_path / "p.parquet")
     assert status == 0, err
@@ -118,7 +118,7 @@ def test_what_inspect_tells(run, early, tmp_path):  # noqa: F811
     assert (told["task"], told["learner"], told["kernel"]) == ("classification", "early-stopping", None)
     assert told["classes"] == ["no", "yes"] and told["rows"] == 2000 and told["iterations"] == 500
     assert [feature["feature"] for feature in told["features"]] == ["age", "job=pilot"]
-    loaded = Descended.load(early)
+    loaded = StoppedModel.load(early)
     assert told["stop"] == loaded.stop and told["validation_loss"] == loaded.path.validation_loss[loaded.stop - 1]
     spread = loaded.estimator._standards
     weights = loaded.estimator.coef_[0] * spread.unit * spread.spread
@@ -133,7 +133,7 @@ def test_what_inspect_tells_of_a_kernel(run, data, tmp_path):  # noqa: F811
     status, out, _ = run("inspect", tmp_path / "m")
     assert status == 0 and "kernel rbf, gamma" in out and "in the space of a kernel" in out
     told = json.loads(run("inspect", tmp_path / "m", "--json")[1])
-    assert told["features"] == [] and told["gamma"] == Descended.load(tmp_path / "m").estimator.gamma_
+    assert told["features"] == [] and told["gamma"] == StoppedModel.load(tmp_path / "m").estimator.gamma_
 
 
 def test_the_path_of_a_model_is_that_of_its_data(run, data, early, tmp_path):  # noqa: F811
@@ -152,7 +152,7 @@ def test_a_model_is_stopped_anew(run, data, early, tmp_path):  # noqa: F811
     status, out, err = run("path", early, "--at", 3, "--output", tmp_path / "three.model", "--json")
     assert (status, json.loads(out)["stop"]) == (0, 3), err
     assert early.read_bytes() == before
-    one, three = Descended.load(early), Descended.load(tmp_path / "three.model")
+    one, three = StoppedModel.load(early), StoppedModel.load(tmp_path / "three.model")
     assert three.stop == 3 != one.stop and three.path.tobytes() == one.path.tobytes()
     assert three.estimator.coef_.tobytes() == one.estimator.at(3).coef_.tobytes()
     assert run("evaluate", tmp_path / "three.model", data)[1] != run("evaluate", early, data)[1]
@@ -169,7 +169,7 @@ def test_a_path_of_data_may_be_written_too(run, data, early, tmp_path):  # noqa:
     assert (tmp_path / "m").read_bytes() == early.read_bytes()
     kernel = ("--kernel", "poly", "--iterations", 40, "--at", 9)
     assert run(*written, *kernel)[0] == 0
-    found = Descended.load(tmp_path / "m")
+    found = StoppedModel.load(tmp_path / "m")
     assert (found.estimator.kernel, found.stop, len(found.path)) == ("poly", 9, 40)
 
 
@@ -181,11 +181,11 @@ def test_little_memory_changes_no_bit(tmp_path):
     found.model.estimator = estimator.fit(rows, found.model.codes(Labels.of(people(400)["rich"]))[0])
     assert estimator._descent._stride > 1
     found.save(tmp_path / "m")
-    back = Descended.load(tmp_path / "m")
+    back = StoppedModel.load(tmp_path / "m")
     for t in range(1, 31):
         one, two = found.at(t), back.at(t)
         two.save(tmp_path / "t")
-        three = Descended.load(tmp_path / "t")
+        three = StoppedModel.load(tmp_path / "t")
         pieces = [[p for _, p in predict(which, source, BadRows())] for which in (one, two, three)]
         assert pieces[0][0].tobytes() == pieces[1][0].tobytes() == pieces[2][0].tobytes()
 
@@ -200,7 +200,7 @@ def test_features_and_labels_that_were_never_seen(run, tmp_path, dense, monkeypa
     made = ("train", tmp_path / "d.svm", "--method", "early-stopping", "--task", "classification")
     status, _, err = run(*made, "-o", tmp_path / "m")
     assert status == 0, err
-    assert Descended.load(tmp_path / "m").model.is_dense == dense
+    assert StoppedModel.load(tmp_path / "m").model.is_dense == dense
     (tmp_path / "new.svm").write_text("0 1:1 4:0.5\n0 1:1 4:0.5 5000:7\n7 3:1\n")
     status, out, _ = run("predict", tmp_path / "m", tmp_path / "new.svm")
     first, second, third = out.splitlines()[1:]
@@ -306,7 +306,7 @@ def test_models_of_another_kind(run, data, early, model, tmp_path):  # noqa: F81
         with pytest.raises(ModelError, match="regularization path"):
             load(early)
     with pytest.raises(ModelError, match="row by row"):
-        Descended.load(model)
+        StoppedModel.load(model)
 
 
 def test_a_kind_that_is_unknown(run, data, early, tmp_path):  # noqa: F811

@@ -65,7 +65,7 @@ def test_every_learner_learns_a_table(learner):
     trained = train(source, Plan(target="rich", ignore=("pay",), learner=learner, passes=5))
     assert trained.model.classes == ["no", "yes"]
     rarer = min(people()["rich"].count(label) for label in ("no", "yes")) / 2000
-    assert evaluate(trained, source, BadRows()).tally.mean_error() < 0.75 * rarer
+    assert evaluate(trained, source, BadRows()).metrics.mean_error() < 0.75 * rarer
 
 
 def test_regression_of_any_offset():

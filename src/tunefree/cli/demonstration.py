@@ -99,9 +99,9 @@ def _one_pass(folder: Path, train_file: Path, test_file: Path) -> tuple[float, f
     trained = training.train(open_source(train_file), plan, display.TrainingDisplay())
     trained.save(folder / "adult.model")
     predictions.write(trained, open_source(test_file), str(folder / "predictions.csv"), BadRows())
-    tally = evaluation.evaluate(trained, open_source(test_file), BadRows()).tally
+    metrics = evaluation.evaluate(trained, open_source(test_file), BadRows()).metrics
     display.show_trained(trained, folder / "adult.model")
-    return tally.mean_loss(), tally.mean_error()
+    return metrics.mean_loss(), metrics.mean_error()
 
 
 def _cross_validated(train_file: Path, test_file: Path) -> tuple[float, float]:

@@ -19,7 +19,7 @@ from tunefree.core.rows import entry, row, size
 from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses.objectives import chosen
 from tunefree.model.model import Model
-from tunefree.model.targets import Tally
+from tunefree.model.targets import RunningMetrics
 from tunefree.stream.batch import Batch
 from tunefree.stream.source import Source
 from tunefree.workflows.comparison import POOL, RATES, Comparison, ComparisonWatcher, Contestant, has_rate, in_figures
@@ -53,7 +53,7 @@ class TrainingDisplay(Watcher):
             self.bar.start()
 
     def step(self, trained: Trained, step: Step) -> None:
-        self.rows += len(step.suffered)
+        self.rows += len(step.row_losses)
         progress = trained.progress
         if trained.model.switched is not None and not self.told_of_switch:
             self.told_of_switch = True
@@ -62,10 +62,10 @@ class TrainingDisplay(Watcher):
             self.powers.step(trained.model, step)
             return
         now = time.monotonic()
-        tally = progress.progressive[-1]
+        metrics = progress.progressive[-1]
         done = f"pass {progress.number + 1}, " if trained.plan.passes > 1 else ""
         line = f"{done}{progress.rows:,} rows, {self.rows / max(now - self.began, 1e-3):,.0f} rows/s, "
-        line += f"progressive loss {tally.mean_loss():.4g}"
+        line += f"progressive loss {metrics.mean_loss():.4g}"
         if self.task is not None:
             share = self.share(progress.position)
             total = None if share is None else trained.plan.passes
@@ -94,7 +94,7 @@ class PowersOfTwo:
 
     def step(self, model: Model, step: Step) -> None:
         start = 0
-        n = len(step.suffered)
+        n = len(step.row_losses)
         while self.next <= self.rows + n:
             stop = self.next - self.rows
             self._add(step, start, stop)
@@ -106,7 +106,7 @@ class PowersOfTwo:
     def _add(self, step: Step, start: int, stop: int) -> None:
         weight = step.batch.weight[start:stop]
         self.weight += float(weight.sum())
-        self.loss += float((weight * step.suffered[start:stop]).sum())
+        self.loss += float((weight * step.row_losses[start:stop]).sum())
 
     def _line(self, model: Model, step: Step, i: int) -> None:
         since = (self.loss - self.last_loss) / max(self.weight - self.last_weight, 1e-300)
@@ -161,10 +161,10 @@ def show_trained(trained: Trained, output: Path) -> None:
         table.add_row("classes", listed(model.classes, 12))
     for title, value in losses_of(model, first).items():
         table.add_row(f"progressive {title}", value)
-    for number, tally in enumerate(progress.held_out):
-        if tally.rows:
+    for number, metrics in enumerate(progress.held_out):
+        if metrics.rows:
             passes = f" (pass {number + 1})" if trained.plan.passes > 1 else ""
-            for title, value in losses_of(model, tally).items():
+            for title, value in losses_of(model, metrics).items():
                 table.add_row(f"held-out {title}{passes}", value)
     table.add_row("model", str(output))
     console = Console(highlight=False, soft_wrap=True)
@@ -187,30 +187,30 @@ def naming_columns(trained: Trained) -> list[tuple[str, int]]:
     return [(column.name, count) for column, count in pairs if column.kind == "category" and 2 * count > rows]
 
 
-def losses_of(model: Model, tally: Tally) -> dict[str, str]:
+def losses_of(model: Model, metrics: RunningMetrics) -> dict[str, str]:
     if model.task == "classification":
         default = "log-loss" if model.loss_is_log_loss else "loss"
-        return {default: f"{tally.mean_loss():.4f}", "error": f"{100 * tally.mean_error():.2f} %"}
-    return {"loss": f"{tally.mean_loss():.6g}", "absolute error": f"{tally.mean_error():.6g}"}
+        return {default: f"{metrics.mean_loss():.4f}", "error": f"{100 * metrics.mean_error():.2f} %"}
+    return {"loss": f"{metrics.mean_loss():.6g}", "absolute error": f"{metrics.mean_error():.6g}"}
 
 
 def show_evaluation(trained: Predictor, result: Evaluation, as_json: bool) -> None:
     """Losses, errors and calibration on known targets."""
-    model, tally = trained.model, result.tally
-    figures: dict[str, float] = {"rows": tally.rows}
+    model, metrics = trained.model, result.metrics
+    figures: dict[str, float] = {"rows": metrics.rows}
     if model.task == "classification":
-        known = tally.weight - result.unseen_weight
+        known = metrics.weight - result.unseen_weight
         if not model.loss_is_log_loss:
-            figures["loss"] = tally.loss / known if known else math.nan
+            figures["loss"] = metrics.loss / known if known else math.nan
         figures["log_loss"] = result.log_loss / known if known else math.nan
-        figures["error"] = tally.mean_error()
+        figures["error"] = metrics.mean_error()
         figures["calibration_error"] = result.calibration_error
         if result.unseen:
             figures["rows_of_unseen_classes"] = result.unseen
     else:
-        figures["loss"] = tally.mean_loss()
-        figures["mean_absolute_error"] = tally.mean_error()
-        figures["root_mean_squared_error"] = math.sqrt(result.squares / tally.weight) if tally.weight else 0.0
+        figures["loss"] = metrics.mean_loss()
+        figures["mean_absolute_error"] = metrics.mean_error()
+        figures["root_mean_squared_error"] = math.sqrt(result.squares / metrics.weight) if metrics.weight else 0.0
     if as_json:
         typer.echo(json.dumps(figures))
         return
@@ -296,7 +296,7 @@ class ComparisonDisplay(ComparisonWatcher):
 
     def step(self, comparison: Comparison, batch: Batch) -> None:
         best = comparison.ranked[0]
-        line = f"{comparison.rows:,} rows, {best.name} leads with {in_figures(best.tally.mean_loss())}"
+        line = f"{comparison.rows:,} rows, {best.name} leads with {in_figures(best.metrics.mean_loss())}"
         self._tell(f"{line}, models take {_memory(comparison)}", self.share(batch.position))
 
     def _tell(self, line: str, share: float | None = None) -> None:
@@ -320,9 +320,9 @@ def show_comparison(comparison: Comparison, as_json: bool) -> None:
     for title in (f"progressive {comparison.loss_name}", "error" if classes else "absolute error", "seconds"):
         table.add_column(title, justify="right")
     for contestant in comparison.ranked:
-        error = contestant.tally.mean_error()
+        error = contestant.metrics.mean_error()
         shown = f"{100 * error:.2f} %" if classes else in_figures(error)
-        figures = in_figures(contestant.tally.mean_loss()), shown, f"{contestant.seconds:.3f}"
+        figures = in_figures(contestant.metrics.mean_loss()), shown, f"{contestant.seconds:.3f}"
         table.add_row(contestant.name, *figures, style="bold cyan" if contestant.name == POOL else None)
     console = Console(highlight=False, soft_wrap=True)
     console.print(table)
@@ -376,8 +376,8 @@ def _comparison_figures(comparison: Comparison) -> dict[str, Any]:
     learners = [
         {
             "learner": contestant.name,
-            loss: contestant.tally.mean_loss(),
-            "error" if classes else "mean_absolute_error": contestant.tally.mean_error(),
+            loss: contestant.metrics.mean_loss(),
+            "error" if classes else "mean_absolute_error": contestant.metrics.mean_error(),
             "seconds": contestant.seconds,
             "bytes": contestant.bytes,
             "curve": [point._asdict() for point in contestant.curve],

@@ -15,9 +15,9 @@ from rich.table import Table
 
 from tunefree.cli.display import describe, goal_of, listed, losses_of, plain_table
 from tunefree.model.model import Model
-from tunefree.model.targets import Judged
+from tunefree.model.targets import ScoredModel
 from tunefree.workflows.comparison import in_figures
-from tunefree.workflows.stopped_model import Descended
+from tunefree.workflows.stopped_model import StoppedModel
 from tunefree.workflows.training import Trained
 
 MOST_COLUMNS = 6  # of shares along the stream
@@ -29,7 +29,7 @@ def show_model(trained: Any, top: int, as_json: bool) -> None:
 
     Parameters
     ----------
-    trained : Trained or Descended
+    trained : Trained or StoppedModel
     top : int
         Features at most; 0 for all.
     as_json : bool
@@ -96,8 +96,8 @@ def story_of_passes(trained: Trained) -> list[Any]:
     return lines + ([_shares(model)] if len(model.members) > 1 or model.history else [])
 
 
-@facts.register(Descended)
-def facts_of_a_path(found: Descended) -> dict[str, Any]:
+@facts.register(StoppedModel)
+def facts_of_a_path(found: StoppedModel) -> dict[str, Any]:
     kernel = found.estimator.kernel
     return {
         "task": found.task,
@@ -113,8 +113,8 @@ def facts_of_a_path(found: Descended) -> dict[str, Any]:
     }
 
 
-@story.register(Descended)
-def story_of_a_path(found: Descended) -> list[Any]:
+@story.register(StoppedModel)
+def story_of_a_path(found: StoppedModel) -> list[Any]:
     kernel = found.estimator.kernel
     how = "weights of features" if kernel is None else f"kernel {kernel}, gamma {found.estimator.gamma_:.3g}"
     figures = ", ".join(f"{title} {value}" for title, value in _at_the_stop(found).items())
@@ -125,7 +125,7 @@ def story_of_a_path(found: Descended) -> list[Any]:
     ]
 
 
-def _at_the_stop(found: Descended) -> dict[str, str]:
+def _at_the_stop(found: StoppedModel) -> dict[str, str]:
     """Losses and errors, of rows held out if there are any."""
     record, classes = found.path[found.stop - 1], found.task == "classification"
     shown = {}
@@ -139,7 +139,7 @@ def _at_the_stop(found: Descended) -> dict[str, str]:
     return shown
 
 
-def show_stopped(found: Descended, output: Path) -> None:
+def show_stopped(found: StoppedModel, output: Path) -> None:
     """The end of training by early stopping: rows, losses and where the model is."""
     table = plain_table()
     table.add_row("rows", f"{found.rows:,}")
@@ -158,7 +158,9 @@ def show_stopped(found: Descended, output: Path) -> None:
         console.print("hint: rows held out were best predicted at the end; tunefree path --iterations makes it longer")
 
 
-def _importances(model: Judged, names: Any, weights: np.ndarray, importance: np.ndarray, order: np.ndarray) -> Table:
+def _importances(
+    model: ScoredModel, names: Any, weights: np.ndarray, importance: np.ndarray, order: np.ndarray
+) -> Table:
     """Features in an order, with their weights."""
     table = Table("feature", box=None, header_style="bold", pad_edge=False)
     table.add_column("importance", justify="right")
@@ -188,7 +190,7 @@ def _shares(model: Model) -> Table:
     return table
 
 
-def show_path(found: Descended, as_json: bool) -> None:
+def show_path(found: StoppedModel, as_json: bool) -> None:
     """The regularization path: losses, errors and norms, with the chosen iteration marked."""
     if as_json:
         records = [

@@ -19,7 +19,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 
-FORMAT = 1  # raised when an older version could no longer read what this one writes
+FORMAT = 2  # raised when an older version could no longer read what this one writes
 _BLANK = "0" * 64
 _BEGINNING = b'{"__metadata__":{"tunefree":'  # behind eight bytes that tell the length of the header
 

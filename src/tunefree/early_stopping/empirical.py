@@ -9,7 +9,7 @@ import numpy as np
 from tunefree.core import compiled
 from tunefree.core.generic import generic
 from tunefree.losses import left_slope
-from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll, suffer, true_slope_multinomial
+from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll, loss_at, true_slope_multinomial
 
 
 @generic
@@ -37,16 +37,16 @@ def respond(objective, y, weight, margins, slopes, losses):
     """Write weighted slopes (n, K) and losses (n,) of margins (n, K)."""
     for i in range(len(y)):
         left_gradient(objective, y[i], margins[i], slopes[i])
-        losses[i] = suffer(objective, y[i], margins[i])
+        losses[i] = loss_at(objective, y[i], margins[i])
         for k in range(slopes.shape[1]):
             slopes[i, k] *= weight[i]
 
 
 @compiled.entry
-def suffer_rows(objective, y, margins, losses):
+def losses_of_rows(objective, y, margins, losses):
     """Write the losses (n,) of margins (n, K)."""
     for i in range(len(y)):
-        losses[i] = suffer(objective, y[i], margins[i])
+        losses[i] = loss_at(objective, y[i], margins[i])
 
 
 @compiled.entry

@@ -23,7 +23,7 @@ import numpy as np
 
 from tunefree.core.numbers import finite
 from tunefree.core.threads import one_for_products
-from tunefree.early_stopping.empirical import respond, suffer_rows, visit
+from tunefree.early_stopping.empirical import losses_of_rows, respond, visit
 from tunefree.early_stopping.spaces import largest_eigenvalue
 from tunefree.losses.growth import growth
 from tunefree.losses.objectives import chosen, smoothness
@@ -339,7 +339,7 @@ class Descent(Path):
     def _judged(self, rows: Rows, margins: np.ndarray) -> tuple[float, float]:
         """Mean loss and error of margins; nan without rows."""
         losses = np.empty(len(rows.y))
-        suffer_rows(self.problem.objective, rows.y, np.ascontiguousarray(margins), losses)
+        losses_of_rows(self.problem.objective, rows.y, np.ascontiguousarray(margins), losses)
         return _mean(rows.weight, losses), _mean(rows.weight, self.problem.errors(rows.y, margins))
 
     def _keep(self, iterate: Iterate) -> None:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from tunefree.estimators import memory, validation
 from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses import loss_of
-from tunefree.model.kernel_bank import Choice
+from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.theory.evidence import Certificate
@@ -34,10 +34,10 @@ class _Learned:
     def learn(self, X: Any, y: Any, weight: np.ndarray, counts: np.ndarray | None) -> None:
         """Learn a block; rows with ``counts`` enter the progressive loss, and members are judged by them."""
         self._linear = None
-        judged = weight if counts is not None else np.zeros(len(weight))
-        predictions, suffered = self.model.learn(X, y, weight, judged, again=counts is None)
+        evaluation_weight = weight if counts is not None else np.zeros(len(weight))
+        predictions, row_losses = self.model.learn(X, y, weight, evaluation_weight, again=counts is None)
         if counts is not None:
-            self.model.tally.add(counts, suffered, self.model.errors(y, predictions))
+            self.model.metrics.add(counts, row_losses, self.model.errors(y, predictions))
         self._tell()
 
     def _tell(self) -> None:
@@ -51,10 +51,10 @@ class _Learned:
         self._linear = None
         self.model.begin_pass()
 
-    def settle(self) -> None:
+    def freeze(self) -> None:
         """No more rows are to be waited for."""
         self._linear = None
-        self.model.settle()
+        self.model.freeze()
 
     def linear(self) -> list[tuple[np.ndarray, np.ndarray]]:
         if self._linear is None:
@@ -97,12 +97,12 @@ class LinearEstimator(BaseEstimator):
     def _model(self, n_features: int, classes: list[Any]) -> Model:
         learner, settings = self._learner()
         average = bool(getattr(self, "average", False))
-        kernel = self._choice()
+        kernel = self._kernel_config()
         return Model(self._task, learner, self.loss, average, settings, self._view(), classes, n_features + 1, kernel)
 
-    def _choice(self) -> Choice:
+    def _kernel_config(self) -> KernelConfig:
         """The kernel, for learners that have one."""
-        return Choice()
+        return KernelConfig()
 
     def _view(self) -> str:
         """How the learner sees rows."""
@@ -153,7 +153,7 @@ class LinearEstimator(BaseEstimator):
             if epoch > 0:
                 self._learned.begin_pass()
             self._pass(X, y, drawn, first=epoch == 0)
-        self._learned.settle()
+        self._learned.freeze()
         self.n_iter_ = epochs
 
     def _targets(self, y: Any, row: np.ndarray) -> Any:
@@ -173,7 +173,7 @@ class LinearEstimator(BaseEstimator):
     def progressive_loss_(self) -> float:
         """Mean loss of the rows, each predicted before it was learned."""
         check_is_fitted(self)
-        return self._learned.model.tally.mean_loss()
+        return self._learned.model.metrics.mean_loss()
 
     @property
     def certificate_(self) -> Certificate:

@@ -116,7 +116,7 @@ class IterativeRegularization(BaseEstimator):
                 self._begin(X, targets, weight)
                 self._begun_with = signature
             self._descent.run(self._iterations())
-            self._descent.settle(self.warm_start)
+            self._descent.freeze(self.warm_start)
             self.path_ = self._path()
             self._stop_at(self._chosen())
 

@@ -14,7 +14,7 @@ from tunefree.estimators.base import LinearClassifier, LinearEstimator, LinearRe
 from tunefree.kernel import feature_expansion
 from tunefree.kernel.kernels import LADDERS, kernel_of
 from tunefree.losses import loss_of
-from tunefree.model.kernel_bank import Choice
+from tunefree.model.kernel_bank import KernelConfig
 
 GAMMAS = ("ladder", "median")
 VIEWS = ("raw", "centred", "steady", "level")
@@ -38,9 +38,9 @@ class KernelEstimator(LinearEstimator):
         is_ladder = self.gamma == "ladder" and self.kernel in LADDERS
         return "kernel-pistol", settings | ({} if is_ladder else {"width": 1.0})
 
-    def _choice(self) -> Choice:
+    def _kernel_config(self) -> KernelConfig:
         gamma = 0.0 if self.gamma in GAMMAS else float(self.gamma)
-        made = Choice(self.kernel, gamma, self.degree, float(self.coef0), self.precision == "double", self.device)
+        made = KernelConfig(self.kernel, gamma, self.degree, float(self.coef0), self.precision == "double", self.device)
         return made._replace(max_support=self.max_support)
 
     def _view(self) -> str:

@@ -12,7 +12,7 @@ from tunefree.estimators.base import LinearClassifier
 from tunefree.estimators.kernel import KernelEstimator
 from tunefree.kernel.kernels import LADDERS
 from tunefree.kernel.sgd import BY_THEOREM, LEAST_OFFSET, TUNED
-from tunefree.model.pool import CHOOSING
+from tunefree.model.pool import FOLLOW_THE_LEADER
 
 OFFSETS = {"auto": BY_THEOREM, "tuned": TUNED}
 
@@ -166,7 +166,7 @@ class KernelSGDClassifier(KernelEstimator, LinearClassifier):
             settings |= validation.positive(offset=self.offset)
             if settings["offset"] < LEAST_OFFSET:
                 raise ValueError(f"offset must be at least {LEAST_OFFSET:g}, not {self.offset!r}")
-        return CHOOSING, settings | ({} if self.radius is None else validation.positive(radius=self.radius))
+        return FOLLOW_THE_LEADER, settings | ({} if self.radius is None else validation.positive(radius=self.radius))
 
     def _has_ladder(self) -> bool:
         if isinstance(self.penalty, str) and self.penalty != "ladder":

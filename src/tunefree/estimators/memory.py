@@ -39,7 +39,7 @@ def check(banks: list[Any], X: Any, n: int) -> None:
     most, bytes_needed = installed(), 0
     for bank in banks:
         bounded = n if bank.max_support is None else min(n, bank.max_support)
-        bytes_needed += needed(X, bounded, len(bank.functions), bank.n_outputs)
+        bytes_needed += needed(X, bounded, len(bank.members), bank.n_outputs)
     if most and bytes_needed > most:
         raise ModelError(
             f"{n:,} rows may all become support points, which take {bytes_needed / 2**30:.1f} GiB of memory; this "

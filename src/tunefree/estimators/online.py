@@ -6,7 +6,7 @@ from typing import Any
 
 from tunefree.estimators import validation
 from tunefree.estimators.base import LinearClassifier, LinearEstimator, LinearRegressor
-from tunefree.model.pool import check_choice
+from tunefree.model.pool import check_settings
 
 
 class Named(LinearEstimator):
@@ -18,7 +18,7 @@ class Named(LinearEstimator):
 
     def _learner(self) -> tuple[str, dict[str, Any]]:
         settings = dict(self.settings or {})
-        check_choice(self._task, self.learner, self.loss, bool(self.average), settings, self.view)
+        check_settings(self._task, self.learner, self.loss, bool(self.average), settings, self.view)
         if self.learner == "pool":
             raise ValueError("the pool chooses for itself: use TuneFreeClassifier or TuneFreeRegressor")
         numbers = {name: value for name, value in settings.items() if name != "rates"}

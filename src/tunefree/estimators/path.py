@@ -220,7 +220,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         if self._for_calibration is not None:
             features, rows = self._for_calibration
             codes = (rows.y > 0).astype(np.int64) if self._targets.n_outputs == 1 else rows.y.astype(np.int64)
-            self._sharpness = sharpness(of_classes(self._margins_of(features)), codes, rows.weight)
+            self._temperature = temperature(of_classes(self._margins_of(features)), codes, rows.weight)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Margins: (n_samples,) of the second class with two classes, else (n_samples, n_classes).
@@ -273,13 +273,13 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         if isinstance(self._targets.loss, Logistic):
             return of_classes(margins)
         if not has_inverse_link(self._targets.loss):
-            return self._sharpness * of_classes(margins)
+            return self._temperature * of_classes(margins)
         return np.log(np.maximum(self._probabilities(margins), np.finfo(np.float64).eps))
 
     def _probabilities(self, margins: np.ndarray) -> np.ndarray:
         loss = self._targets.loss
         if not has_inverse_link(loss):
-            return softmax(self._sharpness * of_classes(margins), axis=1)
+            return softmax(self._temperature * of_classes(margins), axis=1)
         if margins.shape[1] == 1:
             upper = inverse_link(loss, margins[:, 0])
             return np.stack([1.0 - upper, upper], axis=1)
@@ -438,7 +438,7 @@ stochastic, validation_fraction, memory_limit, device, random_state, warm_start
             return np.clip((self._targets.centre + constant) * self._targets.unit, -LARGEST, LARGEST)
 
 
-def sharpness(margins: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> float:
+def temperature(margins: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> float:
     """The a for which softmax(a m) has the least log-loss: temperature scaling (Guo, Pleiss, Sun, Weinberger 2017).
 
     Parameters

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from tunefree.estimators import validation
 from tunefree.estimators.base import LinearClassifier, LinearEstimator, LinearRegressor
 from tunefree.losses import loss_of
-from tunefree.model.kernel_bank import Choice
+from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.mixture import without
 from tunefree.model.model import Model
@@ -41,8 +41,8 @@ class Pooled(LinearEstimator):
     def _learner(self) -> tuple[str, dict[str, float]]:
         return "kernel-pool" if self.kernel else "pool", {}
 
-    def _choice(self) -> Choice:
-        return Choice(device=self.device, max_support=self.max_support)
+    def _kernel_config(self) -> KernelConfig:
+        return KernelConfig(device=self.device, max_support=self.max_support)
 
     def _check_parameters(self) -> None:
         if self.epochs != "auto":
@@ -65,20 +65,22 @@ class Pooled(LinearEstimator):
         drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
         model = self._learned.model
         found = self._search(X, y, drawn, model, random)
-        roster = [
-            setting for setting, share in zip(model.roster, found.mixture.means, strict=True) if _pays(setting, share)
+        member_settings = [
+            setting
+            for setting, share in zip(model.member_settings, found.mixture.means, strict=True)
+            if _pays(setting, share)
         ]
-        self._begin_again(Model(**_settings_of(model), roster=roster, farewells=not self.kernel))
+        self._begin_again(Model(**_settings_of(model), member_settings=member_settings, may_prune=not self.kernel))
         self._pass(X, y, drawn, first=True)
         kept = self._adopt(found, model)
         for number in range(2, max(kept) + 1):
             drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
-            self._teach(X, y, drawn, self._learned.model, [m for m, most in enumerate(kept) if most >= number])
+            self._replay(X, y, drawn, self._learned.model, [m for m, most in enumerate(kept) if most >= number])
             self.t_ += len(drawn.row)
-        self._learned.settle()
-        scalings = dict(zip(map(repr, model.roster), found.scalings, strict=True))
+        self._learned.freeze()
+        scalings = dict(zip(map(repr, model.member_settings), found.scalings, strict=True))
         for bank in self._learned.model.banks:
-            for function in bank.functions:
+            for function in bank.members:
                 function.calibration = scalings[repr(function.setting)]
         self.passes_, self.n_iter_ = kept, max(kept)
 
@@ -94,22 +96,22 @@ class Pooled(LinearEstimator):
                     model.learn(block, self._targets(y, rest.row[place]), rest.weight[place])
             else:
                 order = random.permutation(len(rest.row)) if self.shuffle else np.arange(len(rest.row))
-                self._teach(X, y, validation.Rounds(*(part[order] for part in rest)), model, members)
+                self._replay(X, y, validation.Rounds(*(part[order] for part in rest)), model, members)
 
         most = int(np.clip(MOST_ROUNDS // len(rest.row), LEAST_PASSES, MOST_PASSES))
         rows = validation.block(X[held.row], self._intercept())
         return find_passes(model, learn_pass, rows, self._targets(y, held.row), held.weight, most)
 
-    def _teach(self, X: Any, y: np.ndarray, rounds: validation.Rounds, model: Model, members: list[int]) -> None:
+    def _replay(self, X: Any, y: np.ndarray, rounds: validation.Rounds, model: Model, members: list[int]) -> None:
         model.begin_pass(members)
         for place, block in self._blocks(X, rounds):
-            model.teach(block, self._targets(y, rounds.row[place]), rounds.weight[place], members)
+            model.replay(block, self._targets(y, rounds.row[place]), rounds.weight[place], members)
 
     def _adopt(self, found: Found, searched: Model) -> list[int]:
         """Take shares over from the search; returns how many passes each member is to make."""
         model = self._learned.model
         model.mixture = found.mixture
-        stays = np.array([setting in model.roster for setting in searched.roster])
+        stays = np.array([setting in model.member_settings for setting in searched.member_settings])
         if not stays.all():
             model.mixture = without(found.mixture, stays)
         return [number for number, kept in zip(found.passes, stays, strict=True) if kept]
@@ -131,7 +133,7 @@ def _pays(setting: Setting, share: float) -> bool:
 
 def _settings_of(model: Model) -> dict[str, Any]:
     """What makes a model like this that has seen nothing."""
-    names = ("task", "learner", "loss", "n_features", "choice")
+    names = ("task", "learner", "loss", "n_features", "kernel_config")
     return {name: getattr(model, name) for name in names} | {"classes": list(model.classes)}
 
 

@@ -22,7 +22,7 @@ from tunefree.kernel.backends import at_hand
 ESTIMATORS: dict[str, Any] = {
     kind.__name__: kind for kind in (IterativeRegularizationClassifier, IterativeRegularizationRegressor)
 }
-PLAIN = ("n_features_in_", "n_iter_", "eta_", "theta_", "gamma_", "_mass", "_kappa", "_judges", "_sharpness")
+PLAIN = ("n_features_in_", "n_iter_", "eta_", "theta_", "gamma_", "_mass", "_kappa", "_judges", "_temperature")
 UNITS = ("bound", "unit", "centre")  # of targets
 
 

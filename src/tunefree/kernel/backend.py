@@ -30,7 +30,7 @@ class Coming(NamedTuple):
     start: int  # where in these they begin
 
 
-class Engine(Protocol):
+class Backend(Protocol):
     """What an expansion asks for, and tells."""
 
     def known(self, functions: Functions, busy: list[int], coming: Coming) -> np.ndarray:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from tunefree.core.errors import ModelError
-from tunefree.kernel.backend import Engine
-from tunefree.kernel.processor_backend import OnProcessor
+from tunefree.kernel.backend import Backend
+from tunefree.kernel.processor_backend import ProcessorBackend
 
 
-def engine_of(device: str | None) -> Engine:
+def backend_of(device: str | None) -> Backend:
     """The engine of a device.
 
     Parameters
@@ -28,11 +28,11 @@ def engine_of(device: str | None) -> Engine:
     <tunefree.kernel.processor_backend.OnProcessor object at ...>
     """
     if device is None:
-        return OnProcessor()
+        return ProcessorBackend()
     check_device(device)
-    from tunefree.kernel.torch_backend import OnTorch
+    from tunefree.kernel.torch_backend import TorchBackend
 
-    return OnTorch(device)
+    return TorchBackend(device)
 
 
 def check_device(device: str | None) -> None:

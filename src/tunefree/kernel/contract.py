@@ -20,7 +20,7 @@ from tunefree.core import compiled
 from tunefree.core.generic import generic
 from tunefree.core.numbers import bounded, finite
 from tunefree.learners.contract import Scale
-from tunefree.losses.objectives import differentiate, respond, scale, smoothness, suffer, true_slope
+from tunefree.losses.objectives import differentiate, loss_at, respond, scale, smoothness, true_slope
 
 
 @generic
@@ -60,7 +60,7 @@ def heeded(state: Any, objective: Any) -> Any:
 
 
 @generic
-def settled(state: Any, objective: Any, largest: float, average: bool) -> Any:
+def with_kernel_bound(state: Any, objective: Any, largest: float, average: bool) -> Any:
     """The state once the largest k(x, x) of the first rows is known, and whether averages are asked for."""
     raise TypeError(f"{type(state).__name__} is not a kernel learner")
 
@@ -110,7 +110,19 @@ class Average(NamedTuple):
 
 @compiled.entry
 def learn_rows(
-    state, average, record, objective, values, known, first, y, weight, counted, coefficients, lags, predictions
+    state,
+    average,
+    record,
+    objective,
+    values,
+    known,
+    first,
+    y,
+    weight,
+    evaluation_weight,
+    coefficients,
+    lags,
+    predictions,
 ):
     """Learn the rows of a block from ``first`` on, whose sums over the support are known (BLOCK, K)."""
     n_outputs = len(coefficients)
@@ -136,8 +148,8 @@ def learn_rows(
                 lags[k, t] = coefficients[k, t] * average.clocks[k]
             end_round(state)
         respond(before, margins)
-        if counted[i] > 0.0 and weight[i] > 0.0:
-            note(record, before, y[i], counted[i], margins, gradient)
+        if evaluation_weight[i] > 0.0 and weight[i] > 0.0:
+            note(record, before, y[i], evaluation_weight[i], margins, gradient)
     return objective
 
 
@@ -149,7 +161,7 @@ def note(record, objective, y, weight, predictions, slopes):
     for k in range(len(predictions)):
         inner += slopes[k] * predictions[k]
         squares += slopes[k] * slopes[k]
-    record.loss[()] = finite(record.loss[()] + weight * suffer(objective, y, predictions))
+    record.loss[()] = finite(record.loss[()] + weight * loss_at(objective, y, predictions))
     record.inner[()] = finite(record.inner[()] + weight * inner)
     record.squares[()] = finite(record.squares[()] + weight * squares / (2.0 * smoothness(objective)))
     record.weight[()] += weight

@@ -14,9 +14,9 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.kernel import blocks
 from tunefree.kernel.backend import Coming, Functions
-from tunefree.kernel.backends import engine_of
+from tunefree.kernel.backends import backend_of
 from tunefree.kernel.points import BLOCK, TILE, cut, joined, keys, like_those_of, nothing, packed, size, unpacked
-from tunefree.kernel.processor_backend import OnProcessor
+from tunefree.kernel.processor_backend import ProcessorBackend
 
 
 class Expansion:
@@ -36,7 +36,7 @@ class Expansion:
     """
 
     def __init__(self, kernel: Any, steps: np.ndarray, n_outputs: int, like: Any, device: str | None = None) -> None:
-        self.engine = engine_of(device)
+        self.backend = backend_of(device)
         self.kernel, self.steps = kernel, np.asarray(steps, np.int64)
         n_functions = len(self.steps)
         self.store, self.n = nothing(like, kernel), 0
@@ -82,7 +82,7 @@ class Expansion:
         block = cut(self.block, 0, BLOCK)
         known = np.zeros((BLOCK, self.n_functions, self.n_outputs))
         coming = Coming(block, (first, self.filled), more, int(which[0]))
-        known[:, busy] = self.engine.known(self._functions(self.coefficients), busy, coming)
+        known[:, busy] = self.backend.known(self._functions(self.coefficients), busy, coming)
         if not np.isfinite(known).all():
             raise ModelError(blocks.NOT_FINITE)
         n_steps = int(self.steps[busy].max(initial=0)) + 1
@@ -108,7 +108,7 @@ class Expansion:
         columns: Any = np.s_[:, :, places_of_active]
         for at, own in ((self.coefficients, self.open_coefficients), (self.lags, self.open_lags)):
             np.add.at(at, columns, own[:, :, active])  # a place may come twice
-        self.engine.changed(self.block, active, places_of_active, self.open_coefficients)
+        self.backend.changed(self.block, active, places_of_active, self.open_coefficients)
         self.open_coefficients[:] = self.open_lags[:] = 0.0
         self.block, self.filled = joined(nothing(self.block, None), 0, self.block, np.arange(0)), 0
 
@@ -141,7 +141,7 @@ class Expansion:
         own, lags = self.coefficients[m, :, : self.n], self.lags[m, :, : self.n]
         lags -= own * clocks[:, None]
         own *= factors[:, None]
-        self.engine.forget()
+        self.backend.forget()
 
     def averaged(self, clocks: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (M, K, n) of the averages of the functions, and those of the open block (M, K, BLOCK).
@@ -173,8 +173,8 @@ class Expansion:
         """Values (M, n, K) of functions at any rows."""
         tail = joined(nothing(self.store, None), 0, self.block, np.arange(self.filled))
         still_open = Functions(self.kernel, self.steps, tail, self.filled, coefficients[1])
-        found = self.engine.values(self._functions(coefficients[0]), rows)
-        found += OnProcessor().values(still_open, rows)
+        found = self.backend.values(self._functions(coefficients[0]), rows)
+        found += ProcessorBackend().values(still_open, rows)
         return np.ascontiguousarray(found.transpose(1, 0, 2))
 
     def _functions(self, coefficients: np.ndarray) -> Functions:
@@ -185,7 +185,7 @@ class Expansion:
         self.kernel, self.steps = kernel, np.asarray(steps, np.int64)
         for name in ("coefficients", "lags", "open_coefficients", "open_lags"):
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[stays]))
-        self.engine.forget()
+        self.backend.forget()
         self.compact()
 
     def compact(self) -> None:
@@ -195,17 +195,17 @@ class Expansion:
             self.store = joined(nothing(self.store, self.kernel), 0, self.store, kept)
             coefficients, lags = self.coefficients[:, :, kept], self.lags[:, :, kept]
             self.coefficients, self.lags, self.n, self._places = coefficients, lags, len(kept), None
-            self.engine.forget()
+            self.backend.forget()
 
     def grow(self, placed: np.ndarray) -> None:
         """Have room for more outputs; ``placed`` (K_new, K) tells what the new ones are made of."""
         for name in ("coefficients", "lags", "open_coefficients", "open_lags"):
             setattr(self, name, np.einsum("lk,mkn->mln", placed, getattr(self, name)))
-        self.engine.forget()
+        self.backend.forget()
 
     def move(self, device: str | None) -> None:
         """Compute elsewhere from now on."""
-        self.engine = engine_of(device)
+        self.backend = backend_of(device)
 
     def save_state(self) -> dict[str, np.ndarray]:
         """Arrays from which :meth:`restore` makes the same functions."""

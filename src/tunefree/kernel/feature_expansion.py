@@ -33,7 +33,7 @@ LEAST, MOST = 2**12, 2**14  # features: fewer lose much and save little, more ar
 
 
 @generic
-def law(kernel: Any) -> str:
+def spectral_distribution(kernel: Any) -> str:
     """The law of the directions for a kernel."""
     raise ModelError(
         f"max_support goes on in random Fourier features, which the kernel {type(kernel).__name__.lower()} has not; "
@@ -41,35 +41,35 @@ def law(kernel: Any) -> str:
     )
 
 
-@law.register(Gaussian)
+@spectral_distribution.register(Gaussian)
 def law_gaussian(kernel):
     return "normal"
 
 
-@law.register(Laplacian)
+@spectral_distribution.register(Laplacian)
 def law_laplacian(kernel):
     return "cauchy"
 
 
 @generic
-def speed(kernel: Any) -> float:
+def frequency_scale(kernel: Any) -> float:
     """What directions of that law are multiplied by."""
     raise TypeError(f"{type(kernel).__name__} has no Fourier features")
 
 
-@speed.register(Gaussian)
+@frequency_scale.register(Gaussian)
 def speed_gaussian(kernel):
     return math.sqrt(2.0 * kernel.gamma)
 
 
-@speed.register(Laplacian)
+@frequency_scale.register(Laplacian)
 def speed_laplacian(kernel):
     return kernel.gamma
 
 
 def check(kernel: Any, max_support: int) -> None:
     """Whether functions with this kernel can go on in features beyond so many points."""
-    law(kernel)
+    spectral_distribution(kernel)
     if max_support < 1:
         raise ModelError(f"max_support must be a whole number above 0, or None, not {max_support}")
 
@@ -105,7 +105,7 @@ class FeatureExpansion(Expansion):
         self.n = n_features
         shape = (self.n_functions, n_outputs, n_features)
         self.coefficients, self.lags = np.zeros(shape), np.zeros(shape)
-        self.directions = Fourier.create(1, n_features // 2, law=law(kernel))
+        self.directions = Fourier.create(1, n_features // 2, spectral_distribution=spectral_distribution(kernel))
         self.angles = np.zeros((BLOCK, n_features // 2))  # of the open block
 
     @classmethod
@@ -167,7 +167,7 @@ class FeatureExpansion(Expansion):
         """Features (n, D) of which the products are nearly the kernel at a step of the ladder."""
         kernel = self.kernel._replace(gamma=self.kernel.gamma * 2.0**step)
         features = np.empty((len(angles), 2 * angles.shape[1]))
-        fourier.turn(angles, speed(kernel), 1.0 / math.sqrt(angles.shape[1]), features)
+        fourier.turn(angles, frequency_scale(kernel), 1.0 / math.sqrt(angles.shape[1]), features)
         return features
 
     def values(self, rows: Any, coefficients: tuple[np.ndarray, np.ndarray]) -> np.ndarray:

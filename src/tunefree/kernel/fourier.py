@@ -43,13 +43,15 @@ class Fourier(NamedTuple):
     directions: np.ndarray  # (h / TILE, rows, TILE) of the features met, up to the limit; never changed
     limit: int  # features from here on are hashed
     seed: int
-    law: str = "normal"  # of the directions: a name in LAWS
+    spectral_distribution: str = "normal"  # of the directions: a name in LAWS
 
     @classmethod
-    def create(cls, n_features: int, n_frequencies: int = N_FREQUENCIES, seed: int = 0, law: str = "normal") -> Fourier:
+    def create(
+        cls, n_features: int, n_frequencies: int = N_FREQUENCIES, seed: int = 0, spectral_distribution: str = "normal"
+    ) -> Fourier:
         """Directions for features below ``n_features``; they are multiples of TILE."""
         tiles = tiles_of(n_frequencies)
-        blank = cls(np.zeros((tiles, 0, TILE)), MOST_NUMBERS // (tiles * TILE), seed, law)
+        blank = cls(np.zeros((tiles, 0, TILE)), MOST_NUMBERS // (tiles * TILE), seed, spectral_distribution)
         return grown(blank, n_features)
 
 
@@ -63,7 +65,9 @@ def grown(fourier: Fourier, n_features: int) -> Fourier:
     directions = np.empty((tiles, room, TILE))
     directions[:, :held] = fourier.directions
     for j in range(held, room):
-        directions[:, j] = LAWS[fourier.law](fourier.seed, j, tiles * TILE).reshape(tiles, TILE)
+        directions[:, j] = SPECTRAL_DISTRIBUTIONS[fourier.spectral_distribution](fourier.seed, j, tiles * TILE).reshape(
+            tiles, TILE
+        )
     return fourier._replace(directions=directions)
 
 
@@ -89,7 +93,7 @@ def between_0_and_1(seed: int, feature: int, n: int) -> np.ndarray:
     return (bits.astype(np.float64) + 0.5) * 2.0**-53
 
 
-LAWS = {"normal": normal, "cauchy": cauchy}
+SPECTRAL_DISTRIBUTIONS = {"normal": normal, "cauchy": cauchy}
 
 
 def angles(fourier: Fourier, X: Any) -> np.ndarray:
@@ -114,12 +118,12 @@ def features(angles: np.ndarray, gamma: float, constant: float = 1.0) -> Dense:
 
 
 @compiled.entry
-def turn(angles, speed, length, written):
+def turn(angles, frequency_scale, length, written):
     h = angles.shape[1]
     for i in range(len(angles)):
         cosines, sines = written[i, :h], written[i, h:]
         for m in range(h):
-            cosine, sine = cosine_and_sine(clip(speed * angles[i, m], FASTEST))
+            cosine, sine = cosine_and_sine(clip(frequency_scale * angles[i, m], FASTEST))
             cosines[m], sines[m] = length * cosine, length * sine
 
 

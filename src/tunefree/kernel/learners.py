@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tunefree.kernel.contract import end_round, give_up, heeded, settled, share, share_to_come
+from tunefree.kernel.contract import end_round, give_up, heeded, share, share_to_come, with_kernel_bound
 from tunefree.kernel.perceptron import KernelPerceptron
 from tunefree.kernel.pistol import KernelPiSTOL
 from tunefree.kernel.sgd import KernelSGD, RegularizedKernelSGD
@@ -34,8 +34,8 @@ for as_it_is in (KernelPiSTOL, KernelSGD, KernelPerceptron):
     def heeded_as_it_is(state, objective):
         return objective
 
-    @settled.register(as_it_is)
-    def settled_as_it_is(state, objective, largest, average):
+    @with_kernel_bound.register(as_it_is)
+    def with_kernel_bound_as_it_is(state, objective, largest, average):
         return state
 
     @give_up.register(as_it_is)

@@ -21,14 +21,14 @@ BLOCK = 128  # rows whose kernel values are computed together
 TILE = 1024  # points of the support whose kernel values are computed together
 
 
-class Full(NamedTuple):
+class DensePoints(NamedTuple):
     """Rows of an array."""
 
     values: np.ndarray  # (n, d)
     norms: np.ndarray  # (n,) see :func:`size_of`
 
 
-class Scattered(NamedTuple):
+class SparsePoints(NamedTuple):
     """Rows of which few features are not zero."""
 
     pointers: np.ndarray  # (n + 1,) int64: row i has the entries pointers[i] .. pointers[i + 1]
@@ -38,19 +38,19 @@ class Scattered(NamedTuple):
 
 
 @generic
-def points(X: Any, kernel: Any, dtype: Any) -> Full | Scattered:
+def points(X: Any, kernel: Any, dtype: Any) -> DensePoints | SparsePoints:
     """A block of rows without its constant, as points of a kernel."""
     raise TypeError(f"{type(X).__name__} is not a block of rows")
 
 
 @points.register(Dense)
 def points_of_dense(X, kernel, dtype):
-    return full(X.values, kernel, dtype)
+    return dense_points(X.values, kernel, dtype)
 
 
 @points.register(Sparse)
 def points_of_sparse(X, kernel, dtype):
-    return scattered(X.pointers, X.features, X.values, kernel, dtype)
+    return sparse_points(X.pointers, X.features, X.values, kernel, dtype)
 
 
 @points.register(Table)
@@ -65,21 +65,21 @@ def points_of_table(X, kernel, dtype):
     kept = np.flatnonzero((values != 0.0) & (features > 0))
     order = kept[np.argsort(owner[kept], kind="stable")]
     pointers = np.concatenate([[0], np.cumsum(np.bincount(owner[kept], minlength=n))])
-    return scattered(pointers, features[order], values[order], kernel, dtype)
+    return sparse_points(pointers, features[order], values[order], kernel, dtype)
 
 
-def full(values: np.ndarray, kernel: Any, dtype: Any) -> Full:
+def dense_points(values: np.ndarray, kernel: Any, dtype: Any) -> DensePoints:
     """Rows of an array as points."""
     values = np.ascontiguousarray(values, dtype)
-    return Full(values, size_of(kernel, values).sum(axis=1, dtype=np.float64).astype(dtype))
+    return DensePoints(values, size_of(kernel, values).sum(axis=1, dtype=np.float64).astype(dtype))
 
 
-def scattered(pointers: Any, features: Any, values: Any, kernel: Any, dtype: Any) -> Scattered:
+def sparse_points(pointers: Any, features: Any, values: Any, kernel: Any, dtype: Any) -> SparsePoints:
     """Compressed sparse rows as points."""
     pointers, values = np.ascontiguousarray(pointers, np.int64), np.ascontiguousarray(values, dtype)
     owner, n = np.repeat(np.arange(len(pointers) - 1), np.diff(pointers)), len(pointers) - 1
     norms = np.bincount(owner, size_of(kernel, values), n)  # row by row: a row's norm does not depend on the others
-    return Scattered(pointers, np.ascontiguousarray(features, np.int32), values, norms.astype(dtype))
+    return SparsePoints(pointers, np.ascontiguousarray(features, np.int32), values, norms.astype(dtype))
 
 
 @generic
@@ -106,16 +106,16 @@ def nothing(like: Any, kernel: Any) -> Any:
     raise TypeError(f"{type(like).__name__} holds no points")
 
 
-@nothing.register(Full)
+@nothing.register(DensePoints)
 def nothing_full(like, kernel):
     width = 1 if kernel == Given(None) else like.values.shape[1]  # of a matrix made beforehand, its place in it
-    return Full(np.zeros((0, width), like.values.dtype), np.zeros(0, like.norms.dtype))
+    return DensePoints(np.zeros((0, width), like.values.dtype), np.zeros(0, like.norms.dtype))
 
 
-@nothing.register(Scattered)
+@nothing.register(SparsePoints)
 def nothing_scattered(like, kernel):
     blank = np.zeros(0, like.values.dtype)
-    return Scattered(np.zeros(1, np.int64), np.zeros(0, np.int32), blank, blank)
+    return SparsePoints(np.zeros(1, np.int64), np.zeros(0, np.int32), blank, blank)
 
 
 @generic
@@ -124,15 +124,15 @@ def joined(store: Any, n: int, more: Any, which: np.ndarray) -> Any:
     raise TypeError(f"{type(store).__name__} holds no points")
 
 
-@joined.register(Full)
+@joined.register(DensePoints)
 def joined_full(store, n, more, which):
     values, norms = (_roomy(array, n, n + len(which), TILE) for array in store)
     values[n : n + len(which)] = more.values[which, : values.shape[1]]
     norms[n : n + len(which)] = more.norms[which]
-    return Full(values, norms)
+    return DensePoints(values, norms)
 
 
-@joined.register(Scattered)
+@joined.register(SparsePoints)
 def joined_scattered(store, n, more, which):
     first, counts = store.pointers[n], np.diff(more.pointers)[which]
     after = first + np.cumsum(counts)
@@ -146,7 +146,7 @@ def joined_scattered(store, n, more, which):
     features[first:last], values[first:last] = more.features[entries], more.values[entries]
     norms = _roomy(store.norms, n, n + len(which), TILE)
     norms[n : n + len(which)] = more.norms[which]
-    return Scattered(pointers, features, values, norms)
+    return SparsePoints(pointers, features, values, norms)
 
 
 def _roomy(array: np.ndarray, used: int, needed: int, unit: int) -> np.ndarray:
@@ -165,14 +165,14 @@ def cut(store: Any, start: int, stop: int) -> Any:
     raise TypeError(f"{type(store).__name__} holds no points")
 
 
-@cut.register(Full)
+@cut.register(DensePoints)
 def cut_full(store, start, stop):
-    return Full(store.values[start:stop], store.norms[start:stop])
+    return DensePoints(store.values[start:stop], store.norms[start:stop])
 
 
-@cut.register(Scattered)
+@cut.register(SparsePoints)
 def cut_scattered(store, start, stop):
-    return Scattered(store.pointers[start : stop + 1], store.features, store.values, store.norms[start:stop])
+    return SparsePoints(store.pointers[start : stop + 1], store.features, store.values, store.norms[start:stop])
 
 
 @generic
@@ -181,12 +181,12 @@ def as_matrix(store: Any) -> Any:
     raise TypeError(f"{type(store).__name__} holds no points")
 
 
-@as_matrix.register(Full)
+@as_matrix.register(DensePoints)
 def as_matrix_full(store):
     return store.values
 
 
-@as_matrix.register(Scattered)
+@as_matrix.register(SparsePoints)
 def as_matrix_scattered(store):
     from scipy.sparse import csr_array
 
@@ -200,12 +200,12 @@ def as_rows(store: Any) -> Any:
     raise TypeError(f"{type(store).__name__} holds no points")
 
 
-@as_rows.register(Full)
+@as_rows.register(DensePoints)
 def as_rows_full(store):
     return dense(store.values, intercept=False)
 
 
-@as_rows.register(Scattered)
+@as_rows.register(SparsePoints)
 def as_rows_scattered(store):
     first, last = store.pointers[0], store.pointers[size(store)]
     return sparse(
@@ -224,12 +224,12 @@ def packed(store: Any, n: int) -> dict[str, np.ndarray]:
     raise TypeError(f"{type(store).__name__} holds no points")
 
 
-@packed.register(Full)
+@packed.register(DensePoints)
 def packed_full(store, n):
     return {"values": store.values[:n], "norms": store.norms[:n]}
 
 
-@packed.register(Scattered)
+@packed.register(SparsePoints)
 def packed_scattered(store, n):
     last = int(store.pointers[n])
     kept = {"pointers": store.pointers[: n + 1], "features": store.features[:last], "values": store.values[:last]}
@@ -238,7 +238,7 @@ def packed_scattered(store, n):
 
 def unpacked(arrays: dict[str, np.ndarray], prefix: str) -> Any:
     """The points that :func:`packed` gave, from arrays named with a prefix."""
-    kind = Scattered if f"{prefix}pointers" in arrays else Full
+    kind = SparsePoints if f"{prefix}pointers" in arrays else DensePoints
     return kind(*(np.array(arrays[prefix + name]) for name in kind._fields))
 
 
@@ -248,12 +248,12 @@ def like_those_of(block: Any, store: Any) -> Any:
     raise TypeError(f"{type(block).__name__} holds no points")
 
 
-@like_those_of.register(Full)
+@like_those_of.register(DensePoints)
 def like_those_of_full(block, store):
-    return Full(np.ascontiguousarray(block.values[:, : store.values.shape[1]]), block.norms)
+    return DensePoints(np.ascontiguousarray(block.values[:, : store.values.shape[1]]), block.norms)
 
 
-@like_those_of.register(Scattered)
+@like_those_of.register(SparsePoints)
 def like_those_of_scattered(block, store):
     return block
 
@@ -264,14 +264,14 @@ def keys(store: Any, n: int) -> list[bytes]:
     raise TypeError(f"{type(store).__name__} holds no points")
 
 
-@keys.register(Full)
+@keys.register(DensePoints)
 def keys_full(store, n):
     width = store.values.shape[1] * store.values.itemsize
     data = (store.values[:n] + 0).tobytes()  # -0.0 becomes 0.0
     return [data[i * width : (i + 1) * width] for i in range(n)]
 
 
-@keys.register(Scattered)
+@keys.register(SparsePoints)
 def keys_scattered(store, n):
     edges = store.pointers[: n + 1].tolist()
     spans = [slice(first, last) for first, last in pairwise(edges)]
@@ -285,12 +285,12 @@ def pairs(store: Any, block: Any, kernel: Any) -> np.ndarray:
     raise TypeError(f"{type(store).__name__} holds no points")
 
 
-@pairs.register(Full)
+@pairs.register(DensePoints)
 def pairs_full(store, block, kernel):
     return numbers(kernel, block, store)
 
 
-@pairs.register(Scattered)
+@pairs.register(SparsePoints)
 def pairs_scattered(store, block, kernel):
     if isinstance(kernel, Given):
         raise ModelError("a kernel given as a matrix or a function takes dense rows; pass an array")
@@ -302,7 +302,7 @@ def pairs_scattered(store, block, kernel):
 
 
 @generic
-def numbers(kernel: Any, block: Full, store: Full) -> np.ndarray:
+def numbers(kernel: Any, block: DensePoints, store: DensePoints) -> np.ndarray:
     """:func:`pairs` of dense points."""
     raise TypeError(f"{type(kernel).__name__} is not a kernel")
 

@@ -11,7 +11,7 @@ from tunefree.kernel.backend import Coming, Functions
 from tunefree.kernel.points import BLOCK, cut, joined, nothing, size
 
 
-class OnProcessor:
+class ProcessorBackend:
     """Sums by blocks of rows, in compiled code (:mod:`tunefree.kernel.blocks`)."""
 
     def known(self, functions: Functions, busy: list[int], coming: Coming) -> np.ndarray:

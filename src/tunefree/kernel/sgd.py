@@ -35,9 +35,9 @@ from tunefree.kernel.contract import (
     factor,
     give_up,
     heeded,
-    settled,
     share,
     share_to_come,
+    with_kernel_bound,
 )
 from tunefree.learners.gradient import stride_of
 from tunefree.losses import curvature
@@ -169,7 +169,7 @@ def heeded_regularized(state, objective):
     return objective._replace(steepest=CEILING)
 
 
-@settled.register(RegularizedKernelSGD)
+@with_kernel_bound.register(RegularizedKernelSGD)
 def settled_regularized(state, objective, largest, average):
     """lambda in units of the slopes, gamma, and the radius."""
     loss = getattr(objective, "loss", None)

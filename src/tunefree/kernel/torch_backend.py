@@ -26,7 +26,7 @@ from tunefree.core.generic import generic
 from tunefree.kernel.backend import Coming, Functions
 from tunefree.kernel.blocks import TINY, rungs_of
 from tunefree.kernel.kernels import Gaussian, Laplacian, Polynomial, is_ladder
-from tunefree.kernel.points import BLOCK, Full, Scattered, cut, size
+from tunefree.kernel.points import BLOCK, DensePoints, SparsePoints, cut, size
 
 AHEAD = 8192  # rows taken ahead
 PAIRS = 2**26  # kernel values of a tile
@@ -124,7 +124,7 @@ class Ahead(NamedTuple):
     since: Support  # rows of blocks closed since, with what came to their coefficients
 
 
-class OnTorch:
+class TorchBackend:
     """Sums by PyTorch; see :class:`tunefree.kernel.backend.Engine`.
 
     Parameters
@@ -283,12 +283,12 @@ def width_of(points: Any) -> int:
     raise TypeError(f"{type(points).__name__} holds no points")
 
 
-@width_of.register(Full)
+@width_of.register(DensePoints)
 def width_of_full(points):
     return points.values.shape[1]
 
 
-@width_of.register(Scattered)
+@width_of.register(SparsePoints)
 def width_of_scattered(points):
     """Rounded up, so that features that are new seldom ask for more room."""
     first, last = points.pointers[0], points.pointers[-1]
@@ -301,12 +301,12 @@ def laid_out(points: Any, width: int) -> np.ndarray:
     raise TypeError(f"{type(points).__name__} holds no points")
 
 
-@laid_out.register(Full)
+@laid_out.register(DensePoints)
 def laid_out_full(points, width):
     return points.values
 
 
-@laid_out.register(Scattered)
+@laid_out.register(SparsePoints)
 def laid_out_scattered(points, width):
     found = np.zeros((size(points), width), points.values.dtype)
     here = slice(points.pointers[0], points.pointers[-1])

@@ -77,7 +77,7 @@ class Adam(NamedTuple):
 
 
 @compiled.inline
-def settle(state, j, first, weights):
+def catch_up(state, j, first, weights):
     """Write the weights of feature j, for outputs from ``first`` on, after all rounds so far, those missed included.
 
     In a missed round m and sqrt(v) of all outputs decay alike. With both sides of the fraction multiplied by
@@ -117,7 +117,7 @@ def predict_adam(state, x, scale, margins):
     for e in range(size(x)):
         j, x_j = entry(x, e)
         if x_j != 0.0:
-            settle(state, j, 0, state.coordinates[j].weights)
+            catch_up(state, j, 0, state.coordinates[j].weights)
     weigh(state, x, margins)
 
 
@@ -145,7 +145,7 @@ def update_adam(state, x, gradient, curvature):
 @coordinate.register(Adam)
 def coordinate_adam(state, j, k):
     weights = np.empty(1)
-    settle(state, j, k, weights)
+    catch_up(state, j, k, weights)
     return weights[0]
 
 

@@ -54,7 +54,7 @@ def predict_averaged(state, x, scale, margins):
     for e in range(size(x)):
         j, x_j = entry(x, e)
         if x_j != 0.0:
-            settle(state, j)
+            catch_up(state, j)
     learner = state.learner
     predict(learner, x, scale, margins)
     for e in range(size(x)):
@@ -73,7 +73,7 @@ def predict_averaged(state, x, scale, margins):
 
 
 @compiled.inline
-def settle(state, j):
+def catch_up(state, j):
     """Count a coordinate for the rounds in which it stood still."""
     for k in range(len(state.outputs)):
         still = coordinate(state.learner, j, k) * (state.clocks[0, k] - state.coordinates[j, k].since)

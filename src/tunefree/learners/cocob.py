@@ -62,7 +62,7 @@ class CoCoBOriginal(NamedTuple):
 
     features: np.ndarray  # (d,) records, in place:
     #   largest    L_i; 0 until the feature is first seen
-    #   endowed    scale.margin that the initial wealth is in units of
+    #   wealth_scale  scale.margin that the initial wealth is in units of
     coordinates: np.ndarray  # (d, K) records, in place:
     #   slopes     A_i: sum of |g x_i|
     #   gradients  theta_i: minus the sum of gradients
@@ -73,7 +73,7 @@ class CoCoBOriginal(NamedTuple):
     @classmethod
     def create(cls, n_features: int, n_outputs: int = 1) -> CoCoBOriginal:
         """A learner that has seen nothing."""
-        names = ("largest", "endowed"), ("slopes", "gradients", "rewards", "bets")
+        names = ("largest", "wealth_scale"), ("slopes", "gradients", "rewards", "bets")
         return cls(*records(*names, n_features, n_outputs), outputs(n_outputs))
 
     def blank(self, n_features: int, n_outputs: int) -> CoCoBOriginal:
@@ -106,7 +106,7 @@ def predict_original(state, x, scale, margins):
         if x_j != 0.0:
             feature = state.features[j]
             feature.largest = max(feature.largest, min(scale.slope * abs(bounded(x_j)), CEILING))
-            feature.endowed = max(feature.endowed, scale.margin)
+            feature.wealth_scale = max(feature.wealth_scale, scale.margin)
             for k in range(len(state.outputs)):
                 state.coordinates[j, k].bets = bet_original(feature, state.coordinates[j, k])
     combine(state, x, margins)
@@ -116,7 +116,7 @@ def predict_original(state, x, scale, margins):
 def bet_original(feature, own):
     if feature.largest == 0.0:  # never seen
         return 0.0
-    wealth = max(feature.endowed * feature.largest + own.rewards, 0.0)
+    wealth = max(feature.wealth_scale * feature.largest + own.rewards, 0.0)
     # 2 sigmoid(2 z) - 1 = tanh(z)
     return bounded(math.tanh(own.gradients / (own.slopes + feature.largest)) * (wealth / feature.largest))
 

@@ -26,7 +26,7 @@ from tunefree.core import compiled
 from tunefree.core.numbers import LARGEST, LOG_CEILING, bounded
 from tunefree.core.rows import entry, size
 from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, update
-from tunefree.learners.units import combine, largest_value, look, rescale
+from tunefree.learners.units import combine, largest_value, rescale, update_magnitudes
 
 
 class Kotlowski(NamedTuple):
@@ -73,7 +73,7 @@ def predict_kotlowski(state, x, scale, margins):
     slope = 0.0
     if scale.weight > 0.0:
         slope = scale.slope
-        state.seen[()] += look(state, x, slope)
+        state.seen[()] += update_magnitudes(state, x, slope)
         state.rounds[()] += 1.0
         state.margin[()] = scale.margin
     for e in range(size(x)):

@@ -63,7 +63,7 @@ def rescale_nag(state, j, shrink):
 
 
 @compiled.inline
-def look(state, x):
+def update_magnitudes(state, x):
     """Let s_i of all features of a row grow, which leaves s_i w_i as it is."""
     for e in range(size(x)):
         j, x_j = entry(x, e)
@@ -88,7 +88,7 @@ def squared_norm(state, x):
 @predict.register(NAG)
 def predict_nag(state, x, scale, margins):
     if scale.weight > 0.0:
-        look(state, x)
+        update_magnitudes(state, x)
         weight = min(scale.weight, CEILING)
         state.rounds[()] += weight
         state.norms[()] += weight * squared_norm(state, x)

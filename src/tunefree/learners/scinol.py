@@ -21,7 +21,7 @@ from tunefree.core import compiled
 from tunefree.core.numbers import CEILING
 from tunefree.core.rows import entry, size
 from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, update
-from tunefree.learners.units import combine, largest_value, look, rescale
+from tunefree.learners.units import combine, largest_value, rescale, update_magnitudes
 
 
 class ScInOL1(NamedTuple):
@@ -33,7 +33,7 @@ class ScInOL1(NamedTuple):
     coordinates: np.ndarray  # (d, K) records, in place:
     #   gradients  G_i / unit_i: minus the sum of gradients
     #   squares    S_i^2 / unit_i^2: sum of squared gradients
-    #   endowed    scale.margin that beta_i is in units of
+    #   wealth_scale  scale.margin that beta_i is in units of
     #   stakes     beta_i
     #   bets       unit_i w_i in the latest round with feature i
     outputs: Any  # what to loop over, see contract.outputs
@@ -43,7 +43,7 @@ class ScInOL1(NamedTuple):
     @classmethod
     def create(cls, n_features: int, n_outputs: int = 1, epsilon: float = 1.0) -> ScInOL1:
         """A learner that has seen nothing."""
-        names = ("inverse", "largest"), ("gradients", "squares", "endowed", "stakes", "bets")
+        names = ("inverse", "largest"), ("gradients", "squares", "wealth_scale", "stakes", "bets")
         return cls(*records(*names, n_features, n_outputs), outputs(n_outputs), np.zeros(()), epsilon)
 
     def blank(self, n_features: int, n_outputs: int) -> ScInOL1:
@@ -59,7 +59,7 @@ class ScInOL2(NamedTuple):
     coordinates: np.ndarray  # (d, K) records, in place:
     #   gradients  G_i / unit_i: minus the sum of gradients
     #   squares    S_i^2 / unit_i^2: sum of squared gradients
-    #   endowed    scale.margin for which eta_i was given epsilon
+    #   wealth_scale  scale.margin for which eta_i was given epsilon
     #   wealth     eta_i
     #   bets       unit_i w_i in the latest round with feature i
     outputs: Any  # what to loop over, see contract.outputs
@@ -68,7 +68,7 @@ class ScInOL2(NamedTuple):
     @classmethod
     def create(cls, n_features: int, n_outputs: int = 1, epsilon: float = 1.0) -> ScInOL2:
         """A learner that has seen nothing."""
-        names = ("inverse", "largest"), ("gradients", "squares", "endowed", "wealth", "bets")
+        names = ("inverse", "largest"), ("gradients", "squares", "wealth_scale", "wealth", "bets")
         return cls(*records(*names, n_features, n_outputs), outputs(n_outputs), epsilon)
 
     def blank(self, n_features: int, n_outputs: int) -> ScInOL2:
@@ -77,7 +77,7 @@ class ScInOL2(NamedTuple):
 
 @predict.register(ScInOL1)
 def predict_scinol1(state, x, scale, margins):
-    look(state, x, scale.slope)
+    update_magnitudes(state, x, scale.slope)
     rounds, epsilon = state.rounds[()] + 1.0, state.epsilon * scale.margin
     for e in range(size(x)):
         j, x_j = entry(x, e)
@@ -87,9 +87,9 @@ def predict_scinol1(state, x, scale, margins):
             for k in range(len(state.outputs)):
                 own = state.coordinates[j, k]
                 if share > 0.0:  # a row that will be learned
-                    if scale.margin > own.endowed:  # what the stake had been, had the natural margin been known before
-                        own.stakes = own.stakes / own.endowed * scale.margin if own.endowed > 0.0 else epsilon
-                        own.endowed = scale.margin
+                    if scale.margin > own.wealth_scale:  # as if the natural margin had been known before
+                        own.stakes = own.stakes / own.wealth_scale * scale.margin if own.wealth_scale > 0.0 else epsilon
+                        own.wealth_scale = scale.margin
                     own.stakes = min(own.stakes, epsilon * (own.squares + feature.largest**2) / share)
                 own.bets = bet_scinol1(feature, own)
     combine(state, x, margins)
@@ -124,14 +124,14 @@ def coordinate_scinol1(state, j, k):
 
 @predict.register(ScInOL2)
 def predict_scinol2(state, x, scale, margins):
-    look(state, x, scale.slope)
+    update_magnitudes(state, x, scale.slope)
     for e in range(size(x)):
         j = entry(x, e)[0]
         for k in range(len(state.outputs)):
             own = state.coordinates[j, k]
-            if scale.margin > own.endowed:  # epsilon for each unit of the natural margin, which may grow
-                own.wealth += state.epsilon * (scale.margin - own.endowed)
-                own.endowed = scale.margin
+            if scale.margin > own.wealth_scale:  # epsilon for each unit of the natural margin, which may grow
+                own.wealth += state.epsilon * (scale.margin - own.wealth_scale)
+                own.wealth_scale = scale.margin
             own.bets = bet_scinol2(state.features[j], own)
     combine(state, x, margins)
 

@@ -24,7 +24,7 @@ from tunefree.core import compiled
 from tunefree.core.numbers import CEILING, LARGEST, bounded
 from tunefree.core.rows import entry, size
 from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, update
-from tunefree.learners.units import combine, largest_value, look, rescale
+from tunefree.learners.units import combine, largest_value, rescale, update_magnitudes
 
 
 class SFMD(NamedTuple):
@@ -66,7 +66,7 @@ def rescale_sfmd(state, j, shrink):
 def predict_sfmd(state, x, scale, margins):
     slope = 0.0
     if scale.weight > 0.0:
-        state.seen[()] += look(state, x, 1.0)
+        state.seen[()] += update_magnitudes(state, x, 1.0)
         state.margin[()] = scale.margin
         slope = min(scale.slope, CEILING)
     for e in range(size(x)):

@@ -45,7 +45,7 @@ def see(state, j, size_of_x):
 
 
 @compiled.inline
-def look(state, x, slope):
+def update_magnitudes(state, x, slope):
     """Let M_i of all features of a row, times ``slope``, grow; returns how many features are new. So little is done
     here for each that the processor fetches the statistics of many at once; what follows finds them in its cache."""
     new = 0

@@ -93,7 +93,7 @@ def true_slope(objective: Any, y: float, predictions: np.ndarray, slopes: np.nda
 
 
 @generic
-def suffer(objective: Any, y: float, predictions: np.ndarray) -> float:
+def loss_at(objective: Any, y: float, predictions: np.ndarray) -> float:
     """The loss of predictions (K,)."""
     raise TypeError(f"{type(objective).__name__} is not an objective")
 
@@ -152,8 +152,8 @@ def differentiate_binary(objective, y, weight, margins, gradient, curvature):
     return Binary(objective.loss, max(objective.steepest, abs(steep)))
 
 
-@suffer.register(Binary)
-def suffer_binary(objective, y, predictions):
+@loss_at.register(Binary)
+def loss_at_binary(objective, y, predictions):
     return value(objective.loss, y, predictions[0])
 
 
@@ -179,8 +179,8 @@ def differentiate_one_against_all(objective, y, weight, margins, gradient, curva
     return OneAgainstAll(objective.loss, steepest)
 
 
-@suffer.register(OneAgainstAll)
-def suffer_one_against_all(objective, y, predictions):
+@loss_at.register(OneAgainstAll)
+def loss_at_one_against_all(objective, y, predictions):
     total = 0.0
     for k in range(len(predictions)):
         total += value(objective.loss, 1.0 if k == y else -1.0, predictions[k])
@@ -212,8 +212,8 @@ def differentiate_multinomial(objective, y, weight, margins, gradient, curvature
     return objective
 
 
-@suffer.register(Multinomial)
-def suffer_multinomial(objective, y, predictions):
+@loss_at.register(Multinomial)
+def loss_at_multinomial(objective, y, predictions):
     peak = np.max(predictions)
     total = 0.0
     for k in range(len(predictions)):
@@ -255,8 +255,8 @@ def differentiate_regression(objective, y, weight, margins, gradient, curvature)
     return Regression(objective.loss, max(objective.steepest, abs(steep)), grain, unit, centre, spread, margin, mass)
 
 
-@suffer.register(Regression)
-def suffer_regression(objective, y, predictions):
+@loss_at.register(Regression)
+def loss_at_regression(objective, y, predictions):
     return value(objective.loss, y, predictions[0])
 
 
@@ -297,11 +297,11 @@ def chosen(margins: np.ndarray) -> np.ndarray:
 @compiled.entry
 def measure(objective, y, predictions, losses):
     for i in range(len(y)):
-        losses[i] = suffer(objective, y[i], predictions[i])
+        losses[i] = loss_at(objective, y[i], predictions[i])
 
 
 def measured(objective: Any, y: np.ndarray, predictions: np.ndarray) -> np.ndarray:
     """The loss of each prediction."""
-    suffered = np.empty(len(predictions))
-    measure(objective, y, np.ascontiguousarray(predictions), suffered)
-    return suffered
+    row_losses = np.empty(len(predictions))
+    measure(objective, y, np.ascontiguousarray(predictions), row_losses)
+    return row_losses

@@ -27,7 +27,7 @@ from tunefree.learners import ScInOL2
 from tunefree.learners.contract import grow as with_room
 from tunefree.losses.objectives import Multinomial
 from tunefree.model import passes
-from tunefree.model.views import Steady
+from tunefree.model.views import Steady, transform_rows
 
 LOG_LOSS = Multinomial(1.0)
 MOST_PAIRS = 2**17  # of rows and classes, at a time
@@ -226,7 +226,7 @@ def _rows(calibration: Calibration, margins: np.ndarray, learns: np.ndarray) -> 
     n, n_classes = numbers.shape
     seen, nothing = np.empty((n, n_classes)), np.empty(0)
     none = read_only(np.zeros(n + 1), np.int64)
-    passes.look(calibration.view, learns, numbers, none, read_only(nothing, np.float64), seen, nothing)
+    transform_rows(calibration.view, learns, numbers, none, read_only(nothing, np.float64), seen, nothing)
     pairs = np.stack([seen, np.ones_like(seen)], axis=-1)
     features = np.tile(np.arange(1, 2 * n_classes + 1), n)
     return sparse(np.arange(0, pairs.size + 1, 2), features, pairs.reshape(-1), intercept=False)

@@ -22,13 +22,13 @@ from tunefree.kernel.kernels import Gaussian
 from tunefree.kernel.nystroem import Nystroem
 from tunefree.kernel.points import as_matrix, points
 from tunefree.model.members import Member, Setting
-from tunefree.model.warmup import Waiting, WaitingBank
+from tunefree.model.warmup import WarmupBank, WarmupRows
 
 EXPONENTS = range(-6, 9)  # widths are these powers of two times gamma_0
 CHUNK = 512  # rows whose features are known at a time
 
 
-class FeatureBank(WaitingBank):
+class FeatureBank(WarmupBank):
     """Linear learners on one view of the rows as features of a kernel; a subclass for each kind of features.
 
     Parameters
@@ -41,7 +41,7 @@ class FeatureBank(WaitingBank):
         Whether the learners' weights are the averages of their iterates.
     """
 
-    steadied = "steady"
+    frozen_view = "steady"
     n_features: int
 
     def __init__(self, settings: list[Setting], objective: Any, n_outputs: int, average: bool) -> None:
@@ -50,10 +50,10 @@ class FeatureBank(WaitingBank):
         self.width = VIEWS[self.view_name][1]
 
     @property
-    def settled(self) -> bool:
+    def frozen(self) -> bool:
         return self.gamma > 0.0
 
-    def _settle(self, first: Waiting, usable: np.ndarray, labels: np.ndarray) -> None:
+    def _freeze(self, first: WarmupRows, usable: np.ndarray, labels: np.ndarray) -> None:
         rows = as_matrix(points(self._shown(first.X), Gaussian(1.0), np.float64))[usable]
         self.gamma = kernels.median_gamma(rows, labels)
         self._make(self._shown(first.X), usable)
@@ -66,12 +66,12 @@ class FeatureBank(WaitingBank):
         """Features of rows as the view shows them."""
         raise NotImplementedError
 
-    def learn_settled(
+    def learn_frozen(
         self,
         X: Any,
         y: np.ndarray,
         weight: np.ndarray,
-        counted: np.ndarray,
+        evaluation_weight: np.ndarray,
         predictions: np.ndarray,
         busy: list[int],
     ) -> None:
@@ -80,25 +80,25 @@ class FeatureBank(WaitingBank):
             features = self._features(self._shown(part(X, here.start, here.stop)))
 
             def of_member(m: int, features: Any = features, here: slice = here) -> None:
-                self.functions[m].learn(features, y[here], weight[here], predictions[m, here])
+                self.members[m].learn(features, y[here], weight[here], predictions[m, here])
 
             threads.each(of_member, [(m,) for m in busy], here.stop - here.start)
 
     def _predict(self, X: Any) -> np.ndarray:
         if self._read is None:
-            self._read = [member.linear(1 + self.n_features, self.n_outputs) for member in self.functions]
-        predictions = np.empty((len(self.functions), n_rows(X), self.n_outputs))
+            self._read = [member.linear(1 + self.n_features, self.n_outputs) for member in self.members]
+        predictions = np.empty((len(self.members), n_rows(X), self.n_outputs))
         for start in range(0, n_rows(X), CHUNK):
             stop = min(start + CHUNK, n_rows(X))
             features = self._features(self._shown(part(X, start, stop)))
-            for member, read, written in zip(self.functions, self._read, predictions, strict=True):
+            for member, read, written in zip(self.members, self._read, predictions, strict=True):
                 written[start:stop] = member.predict(features, read)
         return predictions
 
     def grow(self, objective: Any, before: int, n_outputs: int, n_classes: int) -> None:
         super().grow(objective, before, n_outputs, n_classes)
         if n_outputs > before:
-            for member in self.functions:
+            for member in self.members:
                 member.grow(member.room, n_outputs, first=1 if before == 1 else 0)
                 known = {"steepest": member.objective.steepest} if hasattr(member.objective, "steepest") else {}
                 member.objective = objective._replace(**known) if hasattr(objective, "steepest") else objective
@@ -106,7 +106,7 @@ class FeatureBank(WaitingBank):
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         arrays, header = super().save_state(n_features)
         header["members"] = []
-        for m, member in enumerate(self.functions):
+        for m, member in enumerate(self.members):
             own, own_header = member.save_state(1 + self.n_features)
             arrays |= {f"{m}.{name}": array for name, array in own.items()}
             header["members"].append(own_header)
@@ -114,14 +114,14 @@ class FeatureBank(WaitingBank):
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         super().restore(arrays, header)
-        for m, (member, saved) in enumerate(zip(self.functions, header["members"], strict=True)):
+        for m, (member, saved) in enumerate(zip(self.members, header["members"], strict=True)):
             member.restore(under(f"{m}.", arrays), saved)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FeatureBank:
         """A bank that learns apart from this one; states of linear learners have a layout of their own."""
         made = copy.copy(self)
-        made.functions = [copy.copy(member) for member in self.functions]
-        for member in made.functions:
+        made.members = [copy.copy(member) for member in self.members]
+        for member in made.members:
             member.grow(member.room, self.n_outputs)
         return made
 

@@ -16,7 +16,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.numbers import CEILING
 from tunefree.core.states import filled, flatten, under
 from tunefree.kernel import contract, feature_expansion, kernels
-from tunefree.kernel.backends import at_hand, engine_of
+from tunefree.kernel.backends import at_hand, backend_of
 from tunefree.kernel.expansion import Expansion
 from tunefree.kernel.feature_expansion import FeatureExpansion
 from tunefree.kernel.learners import ALL
@@ -24,10 +24,10 @@ from tunefree.kernel.points import BLOCK, as_matrix, points
 from tunefree.losses.objectives import OneAgainstAll
 from tunefree.model import calibration, starting
 from tunefree.model.members import Setting, name_of, responded
-from tunefree.model.warmup import UNLIKE, Waiting, WaitingBank
+from tunefree.model.warmup import UNLIKE, WarmupBank, WarmupRows
 
 
-class Choice(NamedTuple):
+class KernelConfig(NamedTuple):
     """The kernel of a bank; widths are settings of its learners."""
 
     name: Any = "rbf"  # as scikit-learn calls it, or a function of two arrays
@@ -39,13 +39,13 @@ class Choice(NamedTuple):
     max_support: int | None = None  # support points beyond which functions go on in random Fourier features
 
     @classmethod
-    def restored(cls, saved: dict[str, Any]) -> Choice:
+    def restored(cls, saved: dict[str, Any]) -> KernelConfig:
         """The choice that was saved, on a machine that may have other devices."""
         return cls(**{**saved, "device": at_hand(saved.get("device"))})
 
 
 @dataclass
-class Function:
+class KernelMember:
     """One learner of a bank."""
 
     setting: Setting
@@ -56,7 +56,7 @@ class Function:
     calibration: Any  # None where margins are predicted as they are
 
     @classmethod
-    def create(cls, setting: Setting, n_outputs: int, objective: Any, n_classes: int | None) -> Function:
+    def create(cls, setting: Setting, n_outputs: int, objective: Any, n_classes: int | None) -> KernelMember:
         """A learner that has seen nothing; ``n_classes`` is None where margins are predicted as they are."""
         own = {name: value for name, value in setting.settings.items() if name not in ("width", "growth")}
         try:
@@ -98,7 +98,7 @@ class Function:
         return round(np.log2(self.setting.settings.get("width", 1.0)))
 
 
-class Bank(WaitingBank):
+class Bank(WarmupBank):
     """Kernel learners on one view of the rows.
 
     Parameters
@@ -116,35 +116,35 @@ class Bank(WaitingBank):
     def __init__(
         self,
         settings: list[Setting],
-        choice: Choice,
+        kernel_config: KernelConfig,
         objective: Any,
         n_outputs: int,
         n_classes: int | None,
         average: bool,
     ) -> None:
-        super().__init__([Function.create(own, n_outputs, objective, n_classes) for own in settings], n_outputs)
-        self.steadied = self.view_name
-        self.choice, self.average = choice, average
-        engine_of(choice.device)  # what is wrong with it shows now, not after the first rows
+        super().__init__([KernelMember.create(own, n_outputs, objective, n_classes) for own in settings], n_outputs)
+        self.frozen_view = self.view_name
+        self.kernel_config, self.average = kernel_config, average
+        backend_of(kernel_config.device)  # what is wrong with it shows now, not after the first rows
         self.expansion: Any = None  # once it is settled
-        self.max_support = choice.max_support
+        self.max_support = kernel_config.max_support
         self.rows = 0  # learned, those learned again included
         self.switched: int | None = None  # how many had been learned when functions went on in Fourier features
         self._check()
 
     def _check(self) -> None:
-        widths = [function.setting.settings.get("width", 1.0) for function in self.functions]
+        widths = [function.setting.settings.get("width", 1.0) for function in self.members]
         if not all(width > 0.0 and np.frexp(width)[0] == 0.5 for width in widths):
             raise ModelError(f"widths are powers of two, not {', '.join(map(str, widths))}")
-        if self.choice.name == "precomputed" and self.view_name != "raw":
+        if self.kernel_config.name == "precomputed" and self.view_name != "raw":
             raise ModelError(f"a matrix of kernel values is seen as it is; choose the view raw, not {self.view_name}")
         if len(set(widths)) > 1 and not kernels.is_ladder(self._kernel(1.0)):
-            raise ModelError(f"the kernel {self.choice.name} has one width only; give one")
+            raise ModelError(f"the kernel {self.kernel_config.name} has one width only; give one")
         if self.max_support is not None:
             feature_expansion.check(self._kernel(1.0), self.max_support)
 
     @property
-    def settled(self) -> bool:
+    def frozen(self) -> bool:
         return self.expansion is not None
 
     @property
@@ -152,18 +152,18 @@ class Bank(WaitingBank):
         """Rows that the functions are made of."""
         return 0 if self.expansion is None else self.expansion.n_support
 
-    def learn_settled(
+    def learn_frozen(
         self,
         X: Any,
         y: np.ndarray,
         weight: np.ndarray,
-        counted: np.ndarray,
+        evaluation_weight: np.ndarray,
         predictions: np.ndarray,
         busy: list[int],
     ) -> None:
         """Learn rows, block by block."""
         expansion, rows = self.expansion, self._points(X)
-        margins = np.zeros((len(self.functions), len(y), self.n_outputs))
+        margins = np.zeros((len(self.members), len(y), self.n_outputs))
         start = 0
         while start < len(y):
             first = expansion.filled
@@ -171,10 +171,10 @@ class Bank(WaitingBank):
             here = slice(start, stop)
             known, values = expansion.open(rows, np.arange(start, stop), busy)
             for m in busy:
-                own = self.functions[m]
+                own = self.members[m]
                 own.objective = contract.learn_rows(
                     own.state, own.average, own.record, own.objective, values[expansion.steps[m]], known[:, m], first,
-                    y[here], weight[here], counted[here],
+                    y[here], weight[here], evaluation_weight[here],
                     expansion.open_coefficients[m], expansion.open_lags[m], margins[m, here],
                 )  # fmt: skip
             self.rows += stop - start
@@ -182,7 +182,7 @@ class Bank(WaitingBank):
                 expansion = self._closed(busy)
             start = stop
         for m in busy:
-            predictions[m] = self._calibrated(self.functions[m], margins[m], y, counted)
+            predictions[m] = self._calibrated(self.members[m], margins[m], y, evaluation_weight)
 
     def _closed(self, busy: list[int]) -> Any:
         """Close the open block; functions of too many points go on in Fourier features."""
@@ -197,45 +197,47 @@ class Bank(WaitingBank):
     def _take_factors(self, busy: list[int]) -> None:
         """Take factors that have become small into the coefficients, before their numbers leave the range."""
         for m in busy:
-            own = self.functions[m]
+            own = self.members[m]
             factors = contract.give_up(own.state)
             if factors is not None:
                 self.expansion.fold(m, factors, own.average.clocks)
                 own.average.clocks[:] = 0.0
 
-    def _calibrated(self, own: Function, margins: np.ndarray, y: np.ndarray, counted: np.ndarray) -> np.ndarray:
+    def _calibrated(
+        self, own: KernelMember, margins: np.ndarray, y: np.ndarray, evaluation_weight: np.ndarray
+    ) -> np.ndarray:
         """Margins as they are predicted, from which rows that count teach calibration."""
         if own.calibration is None:
             return margins
         codes = np.where(y > 0, 1, 0) if self.n_outputs == 1 else y
-        return like_margins(calibration.learn(own.calibration, margins, codes, counted), self.n_outputs)
+        return like_margins(calibration.learn(own.calibration, margins, codes, evaluation_weight), self.n_outputs)
 
-    def _settle(self, first: Waiting, usable: np.ndarray, labels: np.ndarray) -> None:
+    def _freeze(self, first: WarmupRows, usable: np.ndarray, labels: np.ndarray) -> None:
         rows = as_matrix(points(self._shown(first.X), self._kernel(1.0), np.float64))[usable]
         ladder = kernels.is_ladder(self._kernel(1.0))
-        self.gamma = self.choice.gamma or (kernels.median_gamma(rows, labels) if ladder else 1.0)
+        self.gamma = self.kernel_config.gamma or (kernels.median_gamma(rows, labels) if ladder else 1.0)
         kernel, steps = self._ladder()
         seen = self._points(first.X)
-        self.expansion = Expansion(kernel, steps, self.n_outputs, seen, self.choice.device)
-        starting.settle_learners(self, first, seen)
+        self.expansion = Expansion(kernel, steps, self.n_outputs, seen, self.kernel_config.device)
+        starting.initialise_members(self, first, seen)
 
     def _kernel(self, gamma: float) -> Any:
-        return kernels.kernel_of(self.choice.name, gamma, self.choice.degree, self.choice.constant)
+        return kernels.kernel_of(self.kernel_config.name, gamma, self.kernel_config.degree, self.kernel_config.constant)
 
     def _ladder(self) -> tuple[Any, np.ndarray]:
         """The kernel of least gamma, and the step of each learner on the ladder of widths."""
-        exponents = np.array([function.exponent for function in self.functions])
+        exponents = np.array([function.exponent for function in self.members])
         return self._kernel(self.gamma * 2.0 ** float(exponents.min())), exponents - exponents.min()
 
     def _points(self, X: Any) -> Any:
-        found = points(self._shown(X), self._kernel(1.0), np.float64 if self.choice.double else np.float32)
+        found = points(self._shown(X), self._kernel(1.0), np.float64 if self.kernel_config.double else np.float32)
         if self.expansion is not None and type(found) is not type(self.expansion.block):
             raise ModelError(UNLIKE)
         return found
 
     def _predict(self, X: Any) -> np.ndarray:
         margins = self.margins(X)
-        return np.array([self._answer(own, found) for own, found in zip(self.functions, margins, strict=True)])
+        return np.array([self._answer(own, found) for own, found in zip(self.members, margins, strict=True)])
 
     def margins(self, X: Any) -> np.ndarray:
         """Values (M, n, K) of the functions at new rows."""
@@ -251,15 +253,15 @@ class Bank(WaitingBank):
 
     def _coefficients(self) -> tuple[np.ndarray, np.ndarray]:
         outputs = range(self.n_outputs)
-        factors = np.array([[contract.factor(f.state, k) for k in outputs] for f in self.functions])
+        factors = np.array([[contract.factor(f.state, k) for k in outputs] for f in self.members])
         if not self.average:
             return self.expansion.scaled(factors)
-        to_come = np.array([contract.share_to_come(function.state) for function in self.functions])
-        clocks = np.array([function.average.clocks for function in self.functions]) + factors * to_come[:, None]
-        shares = np.array([function.average.shares[()] for function in self.functions]) + to_come
+        to_come = np.array([contract.share_to_come(function.state) for function in self.members])
+        clocks = np.array([function.average.clocks for function in self.members]) + factors * to_come[:, None]
+        shares = np.array([function.average.shares[()] for function in self.members]) + to_come
         return self.expansion.averaged(np.minimum(clocks, CEILING), np.minimum(shares, CEILING))
 
-    def _answer(self, own: Function, margins: np.ndarray) -> np.ndarray:
+    def _answer(self, own: KernelMember, margins: np.ndarray) -> np.ndarray:
         """Margins as they are predicted."""
         if own.calibration is not None:
             return like_margins(calibration.log_odds(own.calibration, margins), self.n_outputs)
@@ -268,8 +270,8 @@ class Bank(WaitingBank):
     def begin_pass(self, busy: list[int]) -> None:
         """Let averages of some learners begin anew: those of a later pass are of better functions."""
         super().begin_pass(busy)
-        own = [self.functions[m] for m in busy]
-        if self.settled:
+        own = [self.members[m] for m in busy]
+        if self.frozen:
             self.expansion.restart_averages(busy, np.array([function.average.clocks for function in own]))
         for function in own:
             if hasattr(function.state, "norms") and (function.record.norms < 0.0).any():
@@ -279,23 +281,23 @@ class Bank(WaitingBank):
     def recalibrate(self, X: Any, codes: np.ndarray, weight: np.ndarray, chosen: list[int]) -> None:
         if not chosen:
             return
-        self.settle()
-        if not self.settled:
+        self.freeze()
+        if not self.frozen:
             return
         margins = self.margins(X)
         for m in chosen:
-            own = self.functions[m]
+            own = self.members[m]
             if own.calibration is not None:
                 own.calibration = calibration.fitted(margins[m], codes, weight, own.calibration.n_classes)
 
     def next_widths(self, shares: np.ndarray) -> np.ndarray:
         """Whether a learner's kernel is the next narrower one to the leader's, which more rows may need."""
-        exponents = np.array([function.exponent for function in self.functions])
+        exponents = np.array([function.exponent for function in self.members])
         return exponents == exponents[np.argmax(shares)] + 1
 
     def move(self, device: str | None) -> None:
         """Compute elsewhere from now on; functions stay what they are."""
-        self.choice = self.choice._replace(device=device)
+        self.kernel_config = self.kernel_config._replace(device=device)
         if self.expansion is not None:
             self.expansion.move(device)
 
@@ -314,7 +316,7 @@ class Bank(WaitingBank):
         placed = np.eye(n_outputs, before)
         if before == 1 < n_outputs:
             placed[:2, 0] = -1.0 if isinstance(objective, OneAgainstAll) else 0.0, 1.0
-        for function in self.functions:
+        for function in self.members:
             known = function.state, function.average, function.record
             function.state, function.average, function.record = (spread(state, np.abs(placed)) for state in known)
             heeded = contract.heeded(function.state, objective)
@@ -326,24 +328,24 @@ class Bank(WaitingBank):
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         arrays, header = super().save_state(n_features)
-        header |= {"functions": [], "rows": self.rows, "switched": self.switched}
-        for m, function in enumerate(self.functions):
+        header |= {"members": [], "rows": self.rows, "switched": self.switched}
+        for m, function in enumerate(self.members):
             own, scalars = function.flat()
             arrays |= {f"{m}.{name}": array for name, array in own.items()}
             objective = {name: value for name, value in function.objective._asdict().items() if name != "loss"}
-            header["functions"].append({"scalars": scalars, "objective": objective})
+            header["members"].append({"scalars": scalars, "objective": objective})
         if self.expansion is not None:
             arrays |= {f"expansion.{name}": array for name, array in self.expansion.save_state().items()}
         return arrays, header
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         super().restore(arrays, header)
-        for m, (function, saved) in enumerate(zip(self.functions, header["functions"], strict=True)):
+        for m, (function, saved) in enumerate(zip(self.members, header["members"], strict=True)):
             function.fill(under(f"{m}.", arrays), saved)
         self.rows, self.switched = header["rows"], header["switched"]
-        if header["settled"]:
+        if header["frozen"]:
             kind = Expansion if self.switched is None else FeatureExpansion
-            self.expansion = kind.restore(*self._ladder(), under("expansion.", arrays), self.choice.device)
+            self.expansion = kind.restore(*self._ladder(), under("expansion.", arrays), self.kernel_config.device)
 
 
 def spread(state: Any, placed: np.ndarray) -> Any:

@@ -20,7 +20,7 @@ from tunefree.core import compiled
 from tunefree.core.generic import generic
 from tunefree.core.numbers import softplus
 from tunefree.losses import value
-from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll, Regression, suffer
+from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll, Regression, loss_at
 from tunefree.model.views import pace
 
 ROUNDING = 1e-12  # of a loss: smaller differences tell nobody apart, and set no rate
@@ -35,11 +35,11 @@ class Mixture(NamedTuple):
     means: np.ndarray  # (N,) shares in a prediction of new rows: means over the stream, see views.pace, in place
     rounds: np.ndarray  # () t, in place
     rate: np.ndarray  # () of the exponential weights; infinite until members differ, in place
-    gaps: np.ndarray  # () sum of the losses of mixtures minus their mix losses, where positive, in place
-    dealt: np.ndarray  # () cost of dealing shares out anew, in place
+    mixability_gap: np.ndarray  # () sum of the losses of mixtures minus their mix losses, where positive, in place
+    fixed_share_cost: np.ndarray  # () cost of dealing shares out anew, in place
     lowest: np.ndarray  # () least target so far (regression), in place
     highest: np.ndarray  # () greatest target so far (regression), in place
-    missed: np.ndarray  # () cost of ranges of targets that the next one was beyond (regression), in place
+    clipping_cost: np.ndarray  # () cost of ranges of targets that the next one was beyond (regression), in place
     losses: np.ndarray  # (N,) total loss of each member, in place
     follows: float  # 1 if all of the share is the leader's, the member with the least total loss; else 0
 
@@ -48,9 +48,24 @@ class Mixture(NamedTuple):
         """Equal shares; ``mixable``, the rate to begin with, is 1 for log-loss, infinite where no good one is known."""
         losses, follows_leader = np.zeros(n_members), float(follows)
         equal = np.full(n_members, 1.0 / n_members)
-        rounds, gaps, dealt, missed, rate = *(np.zeros(()) for _ in range(4)), np.array(mixable)
+        rounds, mixability_gap, fixed_share_cost, clipping_cost, rate = (
+            *(np.zeros(()) for _ in range(4)),
+            np.array(mixable),
+        )
         lowest, highest = np.array(math.inf), np.array(-math.inf)
-        return cls(equal, equal.copy(), rounds, rate, gaps, dealt, lowest, highest, missed, losses, follows_leader)
+        return cls(
+            equal,
+            equal.copy(),
+            rounds,
+            rate,
+            mixability_gap,
+            fixed_share_cost,
+            lowest,
+            highest,
+            clipping_cost,
+            losses,
+            follows_leader,
+        )
 
 
 def excess(mixture: Mixture, members: int) -> float:
@@ -70,8 +85,13 @@ def excess(mixture: Mixture, members: int) -> float:
     if mixture.follows > 0.0:
         return math.inf
     if mixture.rate[()] == math.inf:
-        return float(mixture.missed[()])
-    return float(mixture.missed[()] + mixture.gaps[()] + math.log(members) / mixture.rate[()] + mixture.dealt[()])
+        return float(mixture.clipping_cost[()])
+    return float(
+        mixture.clipping_cost[()]
+        + mixture.mixability_gap[()]
+        + math.log(members) / mixture.rate[()]
+        + mixture.fixed_share_cost[()]
+    )
 
 
 def without(mixture: Mixture, stays: np.ndarray) -> Mixture:
@@ -85,13 +105,13 @@ def without(mixture: Mixture, stays: np.ndarray) -> Mixture:
 
 
 @generic
-def blend(objective: Any, shares: np.ndarray, predictions: np.ndarray, blended: np.ndarray) -> None:
+def aggregate(objective: Any, shares: np.ndarray, predictions: np.ndarray, aggregated: np.ndarray) -> None:
     """Write the prediction (K,) of a mixture of predictions (N, K)."""
     raise TypeError(f"{type(objective).__name__} is not an objective")
 
 
-@blend.register(Binary)
-def blend_binary(objective, shares, predictions, blended):
+@aggregate.register(Binary)
+def aggregate_binary(objective, shares, predictions, aggregated):
     """The log-odds of the mean probability."""
     yes, no = 0.0, 0.0
     for m in range(len(shares)):
@@ -100,7 +120,7 @@ def blend_binary(objective, shares, predictions, blended):
         less, more = shares[m] * odds / (1.0 + odds), shares[m] / (1.0 + odds)
         yes += more if margin > 0.0 else less
         no += less if margin > 0.0 else more
-    blended[0] = math.log(yes / no) if min(yes, no) > LEAST else far_log_odds(shares, predictions)
+    aggregated[0] = math.log(yes / no) if min(yes, no) > LEAST else far_log_odds(shares, predictions)
 
 
 @compiled.inline
@@ -119,17 +139,17 @@ def far_log_odds(shares, predictions):
     return (math.log(yes) - least_yes) - (math.log(no) - least_no)
 
 
-@blend.register(Multinomial)
-def blend_multinomial(objective, shares, predictions, blended):
+@aggregate.register(Multinomial)
+def aggregate_multinomial(objective, shares, predictions, aggregated):
     """The logarithms of the mean probabilities."""
     totals = np.empty(len(shares))
     for m in range(len(shares)):
         peak = np.max(predictions[m])
         total = 0.0
-        for k in range(len(blended)):
+        for k in range(len(aggregated)):
             total += math.exp(predictions[m, k] - peak)
         totals[m] = peak + math.log(total)
-    for k in range(len(blended)):
+    for k in range(len(aggregated)):
         greatest = -math.inf
         for m in range(len(shares)):
             if shares[m] > 0.0:
@@ -138,63 +158,63 @@ def blend_multinomial(objective, shares, predictions, blended):
         for m in range(len(shares)):
             if shares[m] > 0.0:
                 total += shares[m] * math.exp(predictions[m, k] - totals[m] - greatest)
-        blended[k] = greatest + math.log(total)
+        aggregated[k] = greatest + math.log(total)
 
 
 for mean_kind in (OneAgainstAll, Regression):
 
-    @blend.register(mean_kind)
-    def blend_mean(objective, shares, predictions, blended):
+    @aggregate.register(mean_kind)
+    def aggregate_mean(objective, shares, predictions, aggregated):
         """The mean, which is no worse than the mean of the losses: they are convex."""
-        for k in range(len(blended)):
-            blended[k] = 0.0
+        for k in range(len(aggregated)):
+            aggregated[k] = 0.0
             for m in range(len(shares)):
-                blended[k] += shares[m] * predictions[m, k]
+                aggregated[k] += shares[m] * predictions[m, k]
 
 
 @generic
-def confine(objective: Any, mixture: Mixture, predictions: np.ndarray) -> None:
+def clip_to_range(objective: Any, mixture: Mixture, predictions: np.ndarray) -> None:
     """Move predictions (N, K) into the range of the targets so far, where targets have one."""
     raise TypeError(f"{type(objective).__name__} is not an objective")
 
 
 @generic
-def widen(objective: Any, mixture: Mixture, y: float, weight: float) -> None:
+def extend_range(objective: Any, mixture: Mixture, y: float, weight: float) -> None:
     """Let the range of targets include one more."""
     raise TypeError(f"{type(objective).__name__} is not an objective")
 
 
 for kind in (Binary, Multinomial, OneAgainstAll):
 
-    @confine.register(kind)
-    def confine_nothing(objective, mixture, predictions):
+    @clip_to_range.register(kind)
+    def clip_to_range_nothing(objective, mixture, predictions):
         pass
 
-    @widen.register(kind)
-    def widen_nothing(objective, mixture, y, weight):
+    @extend_range.register(kind)
+    def extend_range_nothing(objective, mixture, y, weight):
         pass
 
 
-@confine.register(Regression)
-def confine_numbers(objective, mixture, predictions):
+@clip_to_range.register(Regression)
+def clip_to_range_numbers(objective, mixture, predictions):
     if mixture.lowest[()] <= mixture.highest[()]:
         for m in range(len(predictions)):
             predictions[m, 0] = min(max(predictions[m, 0], mixture.lowest[()]), mixture.highest[()])
 
 
-@widen.register(Regression)
-def widen_numbers(objective, mixture, y, weight):
+@extend_range.register(Regression)
+def extend_range_numbers(objective, mixture, y, weight):
     if mixture.lowest[()] <= mixture.highest[()]:  # a prediction was moved away from the target to this end at most
         end = min(max(y, mixture.lowest[()]), mixture.highest[()])
         if end != y:
-            mixture.missed[()] += min(weight * value(objective.loss, y, end), TOO_MUCH)
+            mixture.clipping_cost[()] += min(weight * value(objective.loss, y, end), TOO_MUCH)
     mixture.lowest[()] = min(mixture.lowest[()], y)
     mixture.highest[()] = max(mixture.highest[()], y)
 
 
 @compiled.inline
-def judge(mixture, losses, loss):
-    """Let shares follow the members' losses (N,) in the round in which the mixture suffered ``loss``."""
+def update_shares(mixture, losses, loss):
+    """Let shares follow the members' losses (N,) in the round in which the mixture's loss is ``loss``."""
     mixture.rounds[()] += 1.0
     best, worst = math.inf, 0.0
     for m in range(len(losses)):
@@ -202,21 +222,21 @@ def judge(mixture, losses, loss):
         best, worst = min(best, losses[m]), max(worst, losses[m])
         mixture.losses[m] = min(mixture.losses[m] + losses[m], TOO_MUCH)
     if mixture.follows > 0.0:
-        follow(mixture)
+        follow_the_leader(mixture)
         return
     if mixture.rate[()] == math.inf and worst - best > ROUNDING * worst:
         mixture.rate[()] = min(math.log(len(losses)) / (worst - best), TOO_MUCH)
     if mixture.rate[()] < math.inf:
-        reward(mixture, losses, loss, best)
-        deal(mixture)
-        slow(mixture)
+        exponential_update(mixture, losses, loss, best)
+        fixed_share(mixture)
+        decrease_rate(mixture)
     weight = pace(mixture.rounds[()])
     for m in range(len(losses)):
         mixture.means[m] += weight * (mixture.shares[m] - mixture.means[m])
 
 
 @compiled.inline
-def follow(mixture):
+def follow_the_leader(mixture):
     """Give the member with the least total loss, the first of several, all of the share."""
     leader = np.argmin(mixture.losses)
     for m in range(len(mixture.shares)):
@@ -224,7 +244,7 @@ def follow(mixture):
 
 
 @compiled.inline
-def reward(mixture, losses, loss, best):
+def exponential_update(mixture, losses, loss, best):
     """Bayes' rule at the present rate, and the gap between the loss and the mix loss."""
     rate, total = mixture.rate[()], 0.0
     for m in range(len(losses)):
@@ -233,23 +253,23 @@ def reward(mixture, losses, loss, best):
     for m in range(len(losses)):
         mixture.shares[m] /= total
     mix_loss = best - math.log(total) / rate
-    mixture.gaps[()] += max(min(loss, TOO_MUCH) - mix_loss, 0.0)
+    mixture.mixability_gap[()] += max(min(loss, TOO_MUCH) - mix_loss, 0.0)
 
 
 @compiled.inline
-def deal(mixture):
+def fixed_share(mixture):
     """Deal a share 1 / (t + 1) out anew."""
     share = 1.0 / (mixture.rounds[()] + 1.0)
     for m in range(len(mixture.shares)):
         mixture.shares[m] = (1.0 - share) * mixture.shares[m] + share / len(mixture.shares)
-    mixture.dealt[()] -= math.log1p(-share) / mixture.rate[()]
+    mixture.fixed_share_cost[()] -= math.log1p(-share) / mixture.rate[()]
 
 
 @compiled.inline
-def slow(mixture):
+def decrease_rate(mixture):
     """Lower the rate as the gaps grow, and what was learned at the higher rate with it."""
-    if mixture.gaps[()] > 0.0:
-        rate = min(mixture.rate[()], max(math.log(len(mixture.shares)) / mixture.gaps[()], 1e-300))
+    if mixture.mixability_gap[()] > 0.0:
+        rate = min(mixture.rate[()], max(math.log(len(mixture.shares)) / mixture.mixability_gap[()], 1e-300))
         power, total = rate / mixture.rate[()], 0.0
         if power < 1.0:
             for m in range(len(mixture.shares)):
@@ -270,13 +290,13 @@ def asleep(predictions):
 
 
 @compiled.inline
-def unite(objective, mixture, shares, predictions, blended):
+def predict_awake(objective, mixture, shares, predictions, aggregated):
     """Write the prediction of the mixture; who is asleep predicts what the others do together, and so neither gains
     nor loses (Freund, Schapire, Singer, Warmuth: Using and combining predictors that specialize, STOC 1997)."""
     sleeping = asleep(predictions)
     if sleeping == 0:
-        confine(objective, mixture, predictions)
-        blend(objective, shares, predictions, blended)
+        clip_to_range(objective, mixture, predictions)
+        aggregate(objective, shares, predictions, aggregated)
         return
     awake, total = np.zeros(len(shares)), 0.0
     for m in range(len(shares)):
@@ -285,35 +305,35 @@ def unite(objective, mixture, shares, predictions, blended):
         else:
             awake[m] = shares[m]
             total += shares[m]
-    confine(objective, mixture, predictions)
+    clip_to_range(objective, mixture, predictions)
     for m in range(len(shares)):
         awake[m] = awake[m] / total if total > 0.0 else 1.0 / len(shares)
-    blend(objective, awake, predictions, blended)
+    aggregate(objective, awake, predictions, aggregated)
     for m in range(len(shares)):
         if awake[m] == 0.0:
-            predictions[m] = blended
-    confine(objective, mixture, predictions)  # what is blended of members that all are at one end may be beyond it
+            predictions[m] = aggregated
+    clip_to_range(objective, mixture, predictions)  # a mean of equal ends may round beyond them
 
 
 @compiled.inline
-def mix_row(mixture, objective, y, weight, predictions, losses, blended):
+def mix_row(mixture, objective, y, weight, predictions, losses, aggregated):
     """Predict a row from members' predictions (N, K), then judge them by its target."""
-    unite(objective, mixture, mixture.shares, predictions, blended)
+    predict_awake(objective, mixture, mixture.shares, predictions, aggregated)
     if weight > 0.0:
-        widen(objective, mixture, y, weight)
+        extend_range(objective, mixture, y, weight)
         for m in range(len(losses)):
-            losses[m] = weight * suffer(objective, y, predictions[m])
-        judge(mixture, losses, weight * suffer(objective, y, blended))
+            losses[m] = weight * loss_at(objective, y, predictions[m])
+        update_shares(mixture, losses, weight * loss_at(objective, y, aggregated))
 
 
 @compiled.entry
-def mix(mixture, objective, y, weight, predictions, blended):
+def mix(mixture, objective, y, weight, predictions, aggregated):
     losses = np.empty(len(predictions))
     for i in range(len(y)):
-        mix_row(mixture, objective, y[i], weight[i], predictions[:, i], losses, blended[i])
+        mix_row(mixture, objective, y[i], weight[i], predictions[:, i], losses, aggregated[i])
 
 
 @compiled.entry
-def combine(mixture, objective, predictions, blended):
-    for i in range(len(blended)):
-        unite(objective, mixture, mixture.means, predictions[:, i], blended[i])
+def combine(mixture, objective, predictions, aggregated):
+    for i in range(len(aggregated)):
+        predict_awake(objective, mixture, mixture.means, predictions[:, i], aggregated[i])

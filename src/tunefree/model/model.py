@@ -1,4 +1,4 @@
-"""A model while it is learned: its members, how they are mixed, the classes found so far, and what it suffered.
+"""A model while it is learned: its members, how they are mixed, the classes found so far, and its losses.
 
 This is what the command line, the streaming fit and the estimators share. It takes rows and raw targets, finds
 new classes at the very row where they first appear, and makes room for new features. A learner that is named is a pool
@@ -22,28 +22,37 @@ from tunefree.core import threads
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, part
 from tunefree.losses import loss_of, objectives
-from tunefree.losses.objectives import chosen
-from tunefree.model import calibration, looking, passes, saving
-from tunefree.model.kernel_bank import Choice
-from tunefree.model.members import Member, Setting, joined, measured
-from tunefree.model.mixture import Mixture, without
-from tunefree.model.pool import CHOOSING, POOLS, banks_of, check_choice, is_kernel, roster_of, waits
-from tunefree.model.targets import Judged, Tally
-from tunefree.model.warmup import WaitingBank, each_bank, within
-from tunefree.theory.evidence import Certificate, Evidence, certify, widened
+from tunefree.losses.objectives import chosen, measured
+from tunefree.model import calibration, saving
+from tunefree.model.kernel_bank import KernelConfig
+from tunefree.model.members import Member, Setting, joined
+from tunefree.model.mixture import Mixture, combine, mix, without
+from tunefree.model.pool import (
+    FOLLOW_THE_LEADER,
+    POOLS,
+    banks_of,
+    check_settings,
+    is_kernel,
+    settings_of_members,
+    waits,
+)
+from tunefree.model.targets import RunningMetrics, ScoredModel
+from tunefree.model.views import create_view, transform
+from tunefree.model.warmup import WarmupBank, each_bank, within
+from tunefree.theory.evidence import Certificate, Evidence, certify, record_evidence, widened
 from tunefree.theory.risk import Progressive
 
 PIECE = 2048  # rows learned at a time by the members of a pool: what they predict is kept until it is mixed
 FIRST_REVIEW = 64  # judged rows after which shares are first written down; then at each power of two
-FIRST_FAREWELL = 2**17  # judged rows after which members may be let go
+FIRST_PRUNING = 2**17  # judged rows after which members may be let go
 MOST_NATS = 10.0  # log-losses are cut there where the risk of predictions is bounded
-FIRST_FAREWELL_OF_KERNELS = 2**12  # their cost grows with the rows
+FIRST_PRUNING_OF_KERNELS = 2**12  # their cost grows with the rows
 NEGLIGIBLE = 0.01  # mean share below which one is
 FEWEST_MEMBERS = 2  # never let go: whatever comes, there is an alternative
 
 
 @dataclass
-class Model(Judged):
+class Model(ScoredModel):
     """A model that learns.
 
     Parameters
@@ -86,36 +95,40 @@ class Model(Judged):
     view: str = "raw"
     classes: list[Any] = field(default_factory=list)
     n_features: int = 2  # never less: the constant and one more
-    choice: Choice = field(default_factory=Choice)
-    tally: Tally = field(default_factory=Tally)
-    roster: list[Setting] = field(default_factory=list)  # the members that are left
+    kernel_config: KernelConfig = field(default_factory=KernelConfig)
+    metrics: RunningMetrics = field(default_factory=RunningMetrics)
+    member_settings: list[Setting] = field(default_factory=list)  # the members that are left
     history: list[dict[str, Any]] = field(default_factory=list)  # rows judged, and each member's share after them
     members: list[Any] = field(default_factory=list)  # linear ones, then those of the banks
-    banks: list[WaitingBank] = field(default_factory=list)  # learners with a kernel, those that learn together in one
+    banks: list[WarmupBank] = field(default_factory=list)  # learners with a kernel, those that learn together in one
     mixture: Any = None
     views: dict[str, Any] = field(default_factory=dict)  # those that members look through, once they have seen rows
     evidence: Any = None  # of the first pass, for certificates
     risks: dict[str, Progressive] = field(default_factory=dict)  # of errors and log-losses in the first pass
     calibration: Any = None  # for classes, where margins are no log-odds
-    farewells: bool = True  # whether members may be let go
+    may_prune: bool = True  # whether members may be let go
 
     def __post_init__(self) -> None:
-        check_choice(self.task, self.learner, self.loss, self.average, self.settings, self.view)
+        check_settings(self.task, self.learner, self.loss, self.average, self.settings, self.view)
         self.n_features = max(self.n_features, 2)
-        self.roster = self.roster or roster_of(self.learner, self.settings, self.view, self.choice.name)
-        linear = [setting for setting in self.roster if not waits(setting)]
+        self.member_settings = self.member_settings or settings_of_members(
+            self.learner, self.settings, self.view, self.kernel_config.name
+        )
+        linear = [setting for setting in self.member_settings if not waits(setting)]
         self.members = [
             Member.create(setting, self.average, self.n_features, self.n_outputs, self._objective(self.loss))
             for setting in linear
         ]
         n_classes = len(self.classes) if self._is_mixed() and self.task == "classification" else None
         of_all = self._objective_of, (self.n_outputs, n_classes), self.average, self._is_mixed()
-        self.banks = banks_of([setting for setting in self.roster if waits(setting)], self.choice, *of_all)
-        self.members += [function for bank in self.banks for function in bank.functions]
-        self.roster = [member.setting for member in self.members]
+        self.banks = banks_of(
+            [setting for setting in self.member_settings if waits(setting)], self.kernel_config, *of_all
+        )
+        self.members += [function for bank in self.banks for function in bank.members]
+        self.member_settings = [member.setting for member in self.members]
         mixable = 1.0 if self.task == "classification" else math.inf
-        self.mixture = Mixture.create(len(self.members), mixable, follows=self.learner == CHOOSING)
-        self.farewells = self.farewells and self.learner != CHOOSING
+        self.mixture = Mixture.create(len(self.members), mixable, follows=self.learner == FOLLOW_THE_LEADER)
+        self.may_prune = self.may_prune and self.learner != FOLLOW_THE_LEADER
         self.evidence = Evidence.create(self.n_features, self.n_outputs)
         self.risks = self.risks or {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
         if self._is_calibrated():
@@ -123,7 +136,7 @@ class Model(Judged):
 
     def _is_mixed(self) -> bool:
         """Whether predictions are those of a mixture; of classes its members then predict log-odds."""
-        return (len(self.roster) > 1 or self.learner in POOLS) and self.learner != CHOOSING
+        return (len(self.member_settings) > 1 or self.learner in POOLS) and self.learner != FOLLOW_THE_LEADER
 
     def _is_calibrated(self) -> bool:
         """Whether predictions are margins that are no log-odds."""
@@ -138,7 +151,7 @@ class Model(Judged):
     @property
     def linears(self) -> list[Member]:
         """The members that are linear in the features as they are given; they come first."""
-        return self.members[: len(self.members) - sum(len(bank.functions) for bank in self.banks)]
+        return self.members[: len(self.members) - sum(len(bank.members) for bank in self.banks)]
 
     @property
     def objective(self) -> Any:
@@ -168,7 +181,7 @@ class Model(Judged):
             self.evidence = widened(self.evidence, room, self.n_outputs, self.objective)
 
     def learn(
-        self, X: Any, y: Any, weight: np.ndarray, judged: np.ndarray | None = None, again: bool = False
+        self, X: Any, y: Any, weight: np.ndarray, evaluation_weight: np.ndarray | None = None, again: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
         """Learn a block of rows in order.
 
@@ -189,19 +202,22 @@ class Model(Judged):
         -------
         predictions : (n, K) array
             Predictions made before each row was learned: margins for classification.
-        suffered : (n,) array
+        row_losses : (n,) array
             The loss of each.
         """
-        judged = weight if judged is None else judged
+        evaluation_weight = weight if evaluation_weight is None else evaluation_weight
         codes, new = (np.asarray(y, np.float64), []) if self.task == "regression" else self.codes(y)
         later = threads.later if n_rows(X) >= threads.FEW else threads.now
         pieces: list[Future[tuple[np.ndarray, np.ndarray]]] = []
         start = 0
         for stop, label in [*new, (n_rows(X), None)]:
-            for first, last, review in self._pieces(judged, start, stop):
+            for first, last, review in self._pieces(evaluation_weight, start, stop):
                 targets = codes[first:last] if self.task == "regression" else self.targets_of(codes[first:last])
                 targets = np.ascontiguousarray(targets)
-                own, judging = np.ascontiguousarray(weight[first:last]), np.ascontiguousarray(judged[first:last])
+                own, judging = (
+                    np.ascontiguousarray(weight[first:last]),
+                    np.ascontiguousarray(evaluation_weight[first:last]),
+                )
                 pieces.append(self._piece(part(X, first, last), targets, own, judging, again, later))
                 if review:
                     pieces[-1].result()
@@ -211,22 +227,28 @@ class Model(Judged):
                 self.add_class(label)
             start = stop
         done = [piece.result() for piece in pieces]
-        suffered = [losses_of_piece for _, losses_of_piece in done]
-        return joined([margins for margins, _ in done], self.n_outputs), np.concatenate([np.empty(0), *suffered])
+        row_losses = [losses_of_piece for _, losses_of_piece in done]
+        return joined([margins for margins, _ in done], self.n_outputs), np.concatenate([np.empty(0), *row_losses])
 
-    def _pieces(self, judged: np.ndarray, start: int, stop: int) -> list[tuple[int, int, bool]]:
+    def _pieces(self, evaluation_weight: np.ndarray, start: int, stop: int) -> list[tuple[int, int, bool]]:
         """Cut rows so that what members predict is never much at a time, and where shares are reviewed."""
         if start == stop:
             return []
         before = int(self.mixture.rounds[()])
-        counts = before + np.cumsum(judged[start:stop] > 0)
+        counts = before + np.cumsum(evaluation_weight[start:stop] > 0)
         powers = [2**k for k in range(64) if max(before + 1, FIRST_REVIEW) <= 2**k <= counts[-1]]
         reviews = {start + int(np.searchsorted(counts, power)) + 1 for power in powers if len(self.members) > 1}
         cuts = set(range(start, stop, PIECE)) | {stop} | reviews
         return [(first, last, last in reviews) for first, last in pairwise(sorted(cuts))]
 
     def _piece(
-        self, X: Any, y: np.ndarray, weight: np.ndarray, judged: np.ndarray, again: bool, later: Callable[..., Any]
+        self,
+        X: Any,
+        y: np.ndarray,
+        weight: np.ndarray,
+        evaluation_weight: np.ndarray,
+        again: bool,
+        later: Callable[..., Any],
     ) -> Future[tuple[np.ndarray, np.ndarray]]:
         """Let the members learn rows; they are mixed and judged while they learn the next ones."""
         seen = self._look(X, np.zeros(len(y)) if again else weight)
@@ -236,29 +258,31 @@ class Model(Judged):
             zip(self.linears, predictions, strict=False),
             len(y),
         )
-        each_bank(lambda bank, span: bank.learn(X, y, weight, judged, predictions[span]), self._spans(), len(y))
-        self._judge_late(later)
-        return later(self._judge, self.objective, X, y, judged, predictions, again)
+        each_bank(
+            lambda bank, span: bank.learn(X, y, weight, evaluation_weight, predictions[span]), self._spans(), len(y)
+        )
+        self._mix_warmup_predictions(later)
+        return later(self._judge, self.objective, X, y, evaluation_weight, predictions, again)
 
-    def _spans(self) -> list[tuple[WaitingBank, slice]]:
+    def _spans(self) -> list[tuple[WarmupBank, slice]]:
         """The banks, and where their learners stand among the members."""
-        edges = list(accumulate((len(bank.functions) for bank in self.banks), initial=len(self.linears)))
+        edges = list(accumulate((len(bank.members) for bank in self.banks), initial=len(self.linears)))
         return [(bank, slice(*span)) for bank, span in zip(self.banks, pairwise(edges), strict=True)]
 
-    def settle(self) -> None:
+    def freeze(self) -> None:
         """No more rows are to be waited for: banks that wait for more learn those they have."""
         for bank in self.banks:
-            bank.settle()
-        self._judge_late(threads.now)
+            bank.freeze()
+        self._mix_warmup_predictions(threads.now)
 
-    def _judge_late(self, later: Callable[..., Any]) -> None:
+    def _mix_warmup_predictions(self, later: Callable[..., Any]) -> None:
         """Judge the learners of banks by the rows that waited for these to settle, if there were no others."""
-        late = [bank.late for bank in self.banks if bank.late is not None]
-        if late and len(late) == len(self.banks) and not self.linears:
-            predictions = np.concatenate([predicted for _, _, predicted in late])
-            later(self._mix, self.objective, *late[0][:2], predictions)
+        warmup_predictions = [bank.warmup_predictions for bank in self.banks if bank.warmup_predictions is not None]
+        if warmup_predictions and len(warmup_predictions) == len(self.banks) and not self.linears:
+            predictions = np.concatenate([predicted for _, _, predicted in warmup_predictions])
+            later(self._mix, self.objective, *warmup_predictions[0][:2], predictions)
         for bank in self.banks:
-            bank.late = None
+            bank.warmup_predictions = None
 
     @property
     def is_sparse(self) -> bool | None:
@@ -285,36 +309,40 @@ class Model(Judged):
             )
 
     def _judge(
-        self, objective: Any, X: Any, y: np.ndarray, judged: np.ndarray, predictions: np.ndarray, again: bool
+        self, objective: Any, X: Any, y: np.ndarray, evaluation_weight: np.ndarray, predictions: np.ndarray, again: bool
     ) -> tuple[np.ndarray, np.ndarray]:
         """Mix what members predicted, judge them by the targets, and keep what certificates are made of."""
-        mixed = self._mix(objective, y, judged, predictions)
-        suffered = measured(objective, y, mixed)
+        mixed = self._mix(objective, y, evaluation_weight, predictions)
+        row_losses = measured(objective, y, mixed)
         if not again:
-            self._witness(objective, X, y, judged, mixed, suffered)
-        return mixed, suffered
+            self._witness(objective, X, y, evaluation_weight, mixed, row_losses)
+        return mixed, row_losses
 
-    def _mix(self, objective: Any, y: np.ndarray, judged: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+    def _mix(self, objective: Any, y: np.ndarray, evaluation_weight: np.ndarray, predictions: np.ndarray) -> np.ndarray:
         """Mix what members predicted, and judge them; rows of which all slept teach calibration nothing."""
-        told = np.where(np.isnan(predictions).all(axis=(0, 2)), 0.0, judged) if self.banks else judged
+        told = (
+            np.where(np.isnan(predictions).all(axis=(0, 2)), 0.0, evaluation_weight)
+            if self.banks
+            else evaluation_weight
+        )
         mixed = np.nan_to_num(predictions[0], copy=False) if len(predictions) == 1 else np.empty_like(predictions[0])
         if len(predictions) > 1:
-            passes.mix(self.mixture, objective, y, judged, predictions, mixed)
+            mix(self.mixture, objective, y, evaluation_weight, predictions, mixed)
         if self.calibration is not None:
             calibration.learn(self.calibration, mixed, y > 0 if self.n_outputs == 1 else y, told)
         return mixed
 
     def _witness(
-        self, objective: Any, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, suffered: np.ndarray
+        self, objective: Any, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, row_losses: np.ndarray
     ) -> None:
         """Gather what certificates are made of."""
-        passes.witness(self.evidence, objective, X, y, weight, predictions, suffered)
+        record_evidence(self.evidence, objective, X, y, weight, predictions, row_losses)
         if self.task == "classification":
             codes = np.where(y > 0, 1, 0) if self.n_outputs == 1 else y
             kept = weight > 0
             self.risks["error"].add(weight[kept], (chosen(predictions) != codes)[kept])
             if self.calibration is None:
-                self.risks["log_loss"].add(weight[kept], suffered[kept])
+                self.risks["log_loss"].add(weight[kept], row_losses[kept])
 
     def certificate(self) -> Certificate:
         """What is known of every linear model on the rows of the first pass."""
@@ -328,8 +356,8 @@ class Model(Judged):
         seen = {"raw": X}
         for name in {member.setting.view for member in self.linears} - {"raw"}:
             if name not in self.views:
-                self.views[name] = looking.blank(name, X)
-            seen[name] = looking.look(self.views[name], X, learns)
+                self.views[name] = create_view(name, X)
+            seen[name] = transform(self.views[name], X, learns)
         return seen
 
     def _review(self) -> None:
@@ -342,12 +370,12 @@ class Model(Judged):
         for bank, span in self._spans():
             stays[span] |= bank.next_widths(means[span]) & stays[span].any()
         first = np.where(
-            [is_kernel(setting.learner) for setting in self.roster], FIRST_FAREWELL_OF_KERNELS, FIRST_FAREWELL
+            [is_kernel(setting.learner) for setting in self.member_settings], FIRST_PRUNING_OF_KERNELS, FIRST_PRUNING
         )
-        if self.farewells:
-            self.let_go(~stays & (rounds >= first))
+        if self.may_prune:
+            self.prune(~stays & (rounds >= first))
 
-    def let_go(self, leaves: np.ndarray) -> None:
+    def prune(self, leaves: np.ndarray) -> None:
         """Go on without some of the members."""
         if not leaves.any():
             return
@@ -357,8 +385,8 @@ class Model(Judged):
             if not leaves[span].all():
                 bank.keep(np.flatnonzero(~leaves[span]).tolist())
                 self.banks.append(bank)
-        self.members = [*linear, *(function for bank in self.banks for function in bank.functions)]
-        self.roster = [member.setting for member in self.members]
+        self.members = [*linear, *(function for bank in self.banks for function in bank.members)]
+        self.member_settings = [member.setting for member in self.members]
         self.mixture = without(self.mixture, ~leaves)
 
     def add_class(self, label: Any) -> None:
@@ -367,7 +395,7 @@ class Model(Judged):
         before = self.n_outputs
         self.classes.append(label)
         for bank in self.banks:
-            bank.grow(self._objective_of(bank.functions[0].setting), before, self.n_outputs, len(self.classes))
+            bank.grow(self._objective_of(bank.members[0].setting), before, self.n_outputs, len(self.classes))
         if self.calibration is not None:
             self.calibration = calibration.grown(self.calibration, len(self.classes))
         if self.n_outputs > before:
@@ -399,7 +427,7 @@ class Model(Judged):
         if len(self.members) == 1:
             return np.nan_to_num(predictions[0], copy=False)
         mixed = np.empty_like(predictions[0])
-        passes.combine(self.mixture, self.objective, predictions, mixed)
+        combine(self.mixture, self.objective, predictions, mixed)
         return mixed
 
     def member_predictions(self, X: Any, linear: list[tuple[np.ndarray, np.ndarray]] | None = None) -> np.ndarray:
@@ -414,7 +442,7 @@ class Model(Judged):
         each_bank(lambda bank, span: np.copyto(predictions[span], bank.predict(X)), self._spans(), n_rows(X))
         return predictions
 
-    def teach(self, X: Any, y: Any, weight: np.ndarray, members: list[int]) -> None:
+    def replay(self, X: Any, y: Any, weight: np.ndarray, members: list[int]) -> None:
         """Let some members learn rows again, by which they are not judged; views stay as they are."""
         targets, seen = self.targets(y), self._look(X, np.zeros(n_rows(X)))
         linear = [self.linears[m] for m in members if m < len(self.linears)]
@@ -425,7 +453,7 @@ class Model(Judged):
             len(targets),
         )
 
-        def of_bank(bank: WaitingBank, span: slice) -> None:
+        def of_bank(bank: WarmupBank, span: slice) -> None:
             if busy := within(span, members):
                 bank.learn(X, targets, weight, np.zeros(len(targets)), scratch[span], busy)
 
@@ -461,7 +489,7 @@ class Model(Judged):
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Model:
         """The model that :meth:`save_state` wrote down."""
-        return saving.fill(cls(**saving.choices(header, _PLAIN)), arrays, header)
+        return saving.fill(cls(**saving.constructor_arguments(header, _PLAIN)), arrays, header)
 
     def __getstate__(self) -> dict[str, Any]:
         return dict(zip(("arrays", "header"), self.save_state(), strict=True))
@@ -470,4 +498,4 @@ class Model(Judged):
         self.__dict__.update(Model.restore(**copy.deepcopy(saved)).__dict__)
 
 
-_PLAIN = ("task", "learner", "loss", "average", "settings", "view", "classes", "n_features", "history", "farewells")
+_PLAIN = ("task", "learner", "loss", "average", "settings", "view", "classes", "n_features", "history", "may_prune")

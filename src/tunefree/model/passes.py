@@ -1,4 +1,4 @@
-"""The only compiled entry points: view rows, learn from them, mix members, read weights, predict, gather evidence."""
+"""The passes over rows that a linear learner makes: learn, read its weights, predict."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from tunefree.core import compiled
 from tunefree.core.numbers import bounded
 from tunefree.core.rows import entry, n_rows, row, size
 from tunefree.learners.contract import coordinate, factor, magnitude, predict, update
-from tunefree.losses.objectives import differentiate, respond, scale, smoothness, suffer, true_slope
-from tunefree.model.mixture import mix_row, unite
-from tunefree.model.views import divisor, mean_size, meet, number
-from tunefree.theory.evidence import gather
+from tunefree.losses.objectives import differentiate, respond, scale
 
 
 @compiled.entry
@@ -62,5 +59,3 @@ def score(weights, units, X, margins):
                 ratio = bounded(x_j / units[j])
                 for k in range(margins.shape[1]):
                     margins[i, k] += weights[j, k] * ratio
-
-

@@ -12,9 +12,9 @@ from tunefree.learners import ALL
 from tunefree.losses import loss_of
 from tunefree.model import views
 from tunefree.model.feature_bank import BANKS, VIEWS
-from tunefree.model.kernel_bank import Bank, Choice
+from tunefree.model.kernel_bank import Bank, KernelConfig
 from tunefree.model.members import Setting
-from tunefree.model.warmup import WaitingBank
+from tunefree.model.warmup import WarmupBank
 
 # Chosen on real data: each leads or is missed somewhere (docs/design.md tells where).
 MEMBERS: tuple[Setting, ...] = (
@@ -34,7 +34,7 @@ MEMBERS: tuple[Setting, ...] = (
 POOLS = ("pool", "kernel-pool")
 WIDTHS = tuple(2.0**exponent for exponent in range(-2, 7))  # times the median rule's gamma
 KERNEL_VIEWS = ("steady", "level")
-CHOOSING = "kernel-regularized-sgd"  # of several, the one with the least progressive loss predicts alone
+FOLLOW_THE_LEADER = "kernel-regularized-sgd"  # of several, the one with the least progressive loss predicts alone
 PENALTIES = (0.1, 0.01, 0.001, 0.0001)  # lambda in the experiments of Nitanda, Suzuki 2019
 
 
@@ -55,12 +55,12 @@ def waits(setting: Setting) -> bool:
 
 def banks_of(
     settings: list[Setting],
-    choice: Choice,
+    kernel_config: KernelConfig,
     objective: Callable[[Setting], Any],
     outputs: tuple[int, int | None],
     average: bool,
     is_mixed: bool,
-) -> list[WaitingBank]:
+) -> list[WarmupBank]:
     """The banks of some members that wait.
 
     Parameters
@@ -74,17 +74,17 @@ def banks_of(
     average, is_mixed : bool
         Whether predictions are those of averages; kernel learners in a mixture always average.
     """
-    made: list[WaitingBank] = []
+    made: list[WarmupBank] = []
     for of_kernels, view in dict.fromkeys((is_kernel(setting.learner), setting.view) for setting in settings):
         own = [s for s in settings if (is_kernel(s.learner), s.view) == (of_kernels, view)]
         if of_kernels:
-            made.append(Bank(own, choice, objective(own[0]), *outputs, average or is_mixed))
+            made.append(Bank(own, kernel_config, objective(own[0]), *outputs, average or is_mixed))
         else:
             made.append(BANKS[VIEWS[view][0]](own, objective(own[0]), outputs[0], average))
     return made
 
 
-def roster_of(learner: str, settings: dict[str, float], view: str, named: Any = "rbf") -> list[Setting]:
+def settings_of_members(learner: str, settings: dict[str, float], view: str, named: Any = "rbf") -> list[Setting]:
     """The members that a choice of learner, and of a kernel, stands for.
 
     Examples
@@ -98,7 +98,7 @@ def roster_of(learner: str, settings: dict[str, float], view: str, named: Any = 
         of_kernels = [ladder("kernel-pistol", {"growth": 1.0}, seen, named) for seen in KERNEL_VIEWS]
         return [*MEMBERS, *(setting for settings in of_kernels for setting in settings)]
     found = [Setting(learner, settings, view)]
-    if learner == CHOOSING and "penalty" not in settings:
+    if learner == FOLLOW_THE_LEADER and "penalty" not in settings:
         found = [Setting(learner, {**settings, "penalty": penalty}, view) for penalty in PENALTIES]
     if is_kernel(learner) and "width" not in settings:
         found = [at_width for own in found for at_width in ladder(learner, own.settings, view, named)]
@@ -111,7 +111,7 @@ def ladder(learner: str, settings: dict[str, float], view: str, named: Any) -> l
     return [Setting(learner, {**settings, "width": width}, view) for width in widths]
 
 
-def check_choice(task: str, learner: str, loss: str | None, average: bool, settings: Any, view: str) -> None:
+def check_settings(task: str, learner: str, loss: str | None, average: bool, settings: Any, view: str) -> None:
     """Whether these go together."""
     loss_of(task, loss)
     known = [*POOLS, *ALL, *kernel.ALL]

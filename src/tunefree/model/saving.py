@@ -9,9 +9,9 @@ import numpy as np
 
 from tunefree.core.states import filled, flatten, under
 from tunefree.model import views
-from tunefree.model.kernel_bank import Choice
+from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
-from tunefree.model.targets import Tally
+from tunefree.model.targets import RunningMetrics
 from tunefree.theory.risk import Progressive
 
 
@@ -31,18 +31,21 @@ def flat(model: Any, plain: tuple[str, ...]) -> tuple[dict[str, np.ndarray], dic
             own, own_header = part.save_state(model.n_features)
             arrays |= {f"{prefix}{number}.{name}": array for name, array in own.items()}
             header[kind].append(own_header)
-    header["roster"] = [setting._asdict() for setting in model.roster]
-    header["choice"] = model.choice._asdict()
+    header["member_settings"] = [setting._asdict() for setting in model.member_settings]
+    header["kernel_config"] = model.kernel_config._asdict()
     header["risks"] = {name: asdict(risk) for name, risk in model.risks.items()}
-    return arrays, header | {"views": sorted(model.views), "scalars": scalars, "tally": asdict(model.tally)}
+    return arrays, header | {"views": sorted(model.views), "scalars": scalars, "metrics": asdict(model.metrics)}
 
 
-def choices(header: dict[str, Any], plain: tuple[str, ...]) -> dict[str, Any]:
+def constructor_arguments(header: dict[str, Any], plain: tuple[str, ...]) -> dict[str, Any]:
     """What a blank model like the one saved is made of."""
     made = {name: header[name] for name in plain if name in header}  # what older versions did not know is as it was
-    made["roster"] = [Setting(**setting) for setting in header["roster"]]
+    made["member_settings"] = [Setting(**setting) for setting in header["member_settings"]]
     made["risks"] = {name: Progressive(**risk) for name, risk in header["risks"].items()}
-    return made | {"tally": Tally(**header["tally"]), "choice": Choice.restored(header.get("choice", {}))}
+    return made | {
+        "metrics": RunningMetrics(**header["metrics"]),
+        "kernel_config": KernelConfig.restored(header["kernel_config"]),
+    }
 
 
 def fill(model: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Any:

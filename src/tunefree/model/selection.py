@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.numbers import LARGEST
-from tunefree.model import passes
-from tunefree.model import pool as roster
-from tunefree.model.mixture import Mixture
+from tunefree.losses.objectives import measure
+from tunefree.model import pool as member_settings
+from tunefree.model.mixture import Mixture, mix
 from tunefree.model.model import Model
 
 PATIENCE = 4  # passes a member goes on without an improvement that is worthwhile
@@ -57,7 +57,7 @@ def find_passes(
     targets = model.targets(y)
     kept = model.member_predictions(X)
     best, found = _losses(model, targets, weight, kept), [1] * len(model.members)
-    is_kernel = [roster.is_kernel(setting.learner) for setting in model.roster]
+    is_kernel = [member_settings.is_kernel(setting.learner) for setting in model.member_settings]
     rows = model.mixture.rounds[()]
     patience = np.where(is_kernel, KERNEL_PATIENCE if rows < MANY else 1, PATIENCE)
     worthwhile = np.where(is_kernel, KERNEL_WORTHWHILE, WORTHWHILE)
@@ -76,7 +76,7 @@ def find_passes(
             break
     mixture = Mixture.create(len(kept), 1.0 if model.task == "classification" else np.inf)
     mixed = np.empty_like(kept[0])
-    passes.mix(mixture, model.objective, targets, weight, kept, mixed)
+    mix(mixture, model.objective, targets, weight, kept, mixed)
     return Found(found, mixture, scalings, _losses(model, targets, weight, mixed[None])[0])
 
 
@@ -91,9 +91,9 @@ def _hopeful(best: list[float], busy: list[int], is_kernel: list[bool], number: 
 
 def _losses(model: Model, targets: np.ndarray, weight: np.ndarray, predictions: np.ndarray) -> list[float]:
     """Mean loss of each member."""
-    means, suffered = [], np.empty(len(targets))
+    means, row_losses = [], np.empty(len(targets))
     for prediction in predictions:
-        passes.measure(model.objective, targets, prediction, suffered)
+        measure(model.objective, targets, prediction, row_losses)
         with np.errstate(over="ignore"):
-            means.append(min(float(np.average(suffered, weights=weight)), LARGEST))
+            means.append(min(float(np.average(row_losses, weights=weight)), LARGEST))
     return means

@@ -23,7 +23,7 @@ TRIED = 1000  # rows on which candidates are tried
 FIRST_RATES = tuple(4.0**exponent for exponent in range(-3, 4))  # over the largest k(x, x)
 
 
-def settle_learners(bank: Any, first: Any, rows: Any) -> None:
+def initialise_members(bank: Any, first: Any, rows: Any) -> None:
     """Tell the learners of a bank how large k(x, x) is, and find the offsets of those that ask for it.
 
     Parameters
@@ -37,9 +37,9 @@ def settle_learners(bank: Any, first: Any, rows: Any) -> None:
     """
     kernel = bank.expansion.kernel
     largest = largest_own(kernel, rows)
-    for function in bank.functions:
-        function.state = contract.settled(function.state, function.objective, largest, bank.average)
-    asking = [m for m, function in enumerate(bank.functions) if getattr(function.state, "offset", 0.0) < 0.0]
+    for function in bank.members:
+        function.state = contract.with_kernel_bound(function.state, function.objective, largest, bank.average)
+    asking = [m for m, function in enumerate(bank.members) if getattr(function.state, "offset", 0.0) < 0.0]
     if asking:
         _tune(bank, first, rows, asking, largest)
 
@@ -77,19 +77,19 @@ def offsets(penalty: float, largest: float) -> list[float]:
 
 
 def _tune(bank: Any, first: Any, rows: Any, asking: list[int], largest: float) -> None:
-    candidates = [(m, offset) for m in asking for offset in offsets(float(bank.functions[m].state.penalty), largest)]
+    candidates = [(m, offset) for m in asking for offset in offsets(float(bank.members[m].state.penalty), largest)]
     trial = copy.copy(bank)
     trial.max_support = None
-    trial.functions = [copy.deepcopy(bank.functions[m]) for m, _ in candidates]
-    for function, (_, offset) in zip(trial.functions, candidates, strict=True):
+    trial.members = [copy.deepcopy(bank.members[m]) for m, _ in candidates]
+    for function, (_, offset) in zip(trial.members, candidates, strict=True):
         function.state = function.state._replace(offset=offset)
     steps = bank.expansion.steps[[m for m, _ in candidates]]
     trial.expansion = Expansion(bank.expansion.kernel, steps, bank.n_outputs, rows)
     n = min(TRIED, len(first.y))
     y, weight = first.y[:n], first.weight[:n]
     predictions, everyone = np.empty((len(candidates), n, bank.n_outputs)), list(range(len(candidates)))
-    trial.learn_settled(part(first.X, 0, n), y, weight, weight, predictions, everyone)
-    suffered = [float(function.record.loss[()]) for function in trial.functions]
+    trial.learn_frozen(part(first.X, 0, n), y, weight, weight, predictions, everyone)
+    row_losses = [float(function.record.loss[()]) for function in trial.members]
     for asked in asking:
-        best = min((loss, offset) for loss, (m, offset) in zip(suffered, candidates, strict=True) if m == asked)
-        bank.functions[asked].state = bank.functions[asked].state._replace(offset=best[1])
+        best = min((loss, offset) for loss, (m, offset) in zip(row_losses, candidates, strict=True) if m == asked)
+        bank.members[asked].state = bank.members[asked].state._replace(offset=best[1])

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import DataError
-from tunefree.losses.objectives import chosen
+from tunefree.losses.objectives import chosen, measured
 from tunefree.model import calibration
-from tunefree.model.members import measured
 
 MANY_CLASSES = 1000
 
@@ -29,7 +28,7 @@ class Labels(NamedTuple):
 
 
 @dataclass
-class Tally:
+class RunningMetrics:
     """Sums over the rows of a stream, each predicted before it was learned."""
 
     rows: int = 0
@@ -37,12 +36,12 @@ class Tally:
     loss: float = 0.0  # weighted sum of losses
     errors: float = 0.0  # weighted sum of wrong classes, or of absolute errors in regression
 
-    def add(self, weight: np.ndarray, suffered: np.ndarray, errors: np.ndarray) -> None:
+    def add(self, weight: np.ndarray, row_losses: np.ndarray, errors: np.ndarray) -> None:
         """Add a batch; sums run row by row, so that they do not depend on where batches are cut."""
         self.rows += len(weight)
         self.weight = _running(self.weight, weight)
         with np.errstate(over="ignore"):
-            self.loss = _running(self.loss, weight * suffered)
+            self.loss = _running(self.loss, weight * row_losses)
             self.errors = _running(self.errors, weight * errors)
 
     def mean_loss(self) -> float:
@@ -57,7 +56,7 @@ def _running(start: float, terms: np.ndarray) -> float:
         return float(np.minimum(np.cumsum(np.concatenate([[start], terms]))[-1], 1e308))
 
 
-class Judged:
+class ScoredModel:
     """What predicts classes or numbers, and how good that is where the true ones are known.
 
     A class of this kind has ``task``, ``classes`` (labels in the order of the outputs), ``objective`` (from predictions

@@ -16,6 +16,7 @@ from tunefree.core import compiled
 from tunefree.core.errors import ModelError
 from tunefree.core.generic import generic
 from tunefree.core.numbers import clip, finite
+from tunefree.core.rows import parts, with_parts
 
 WIDEST = 8.0  # a steadied number is at most this many times the typical distance from the centre
 WIDEST_LEVEL = 64.0  # of a number in the unit that all columns share
@@ -208,7 +209,7 @@ def transform_rows(view, learns, numbers, pointers, entries, seen_numbers, seen_
             seen[e] = of_row[e] / by
 
 
-def blank(name: str, X: Any) -> Any:
+def create_view(name: str, X: Any) -> Any:
     """A view that has seen nothing, of rows like these."""
     return ALL[name].create(parts(X).numbers.shape[1])
 

@@ -18,23 +18,24 @@ from tunefree.core import threads
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, part, parts, rebuilt, together
 from tunefree.core.states import filled, flatten, under
-from tunefree.model import looking, views
+from tunefree.model import views
+from tunefree.model.views import create_view, transform
 
 UNLIKE = "rows are dense where they were sparse at first, or sparse where dense; give them alike"
 FEW_POINTS = 2**12  # support points for which a block is no work for several threads
-SETTLED = 1024  # rows after which view and kernel stand still
+WARMUP_ROWS = 1024  # rows after which view and kernel stand still
 
 
-class Waiting(NamedTuple):
+class WarmupRows(NamedTuple):
     """Rows to be learned once a bank is settled."""
 
     X: Any  # block of rows
     y: np.ndarray  # (n,)
     weight: np.ndarray  # (n,)
-    counted: np.ndarray  # (n,) see WaitingBank.learn
+    evaluation_weight: np.ndarray  # (n,) see WaitingBank.learn
 
 
-class WaitingBank:
+class WarmupBank:
     """A bank of learners; subclasses say what they learn once it is settled.
 
     Parameters
@@ -44,31 +45,31 @@ class WaitingBank:
     n_outputs : int
     """
 
-    steadied: str  # name of the view that is settled
+    frozen_view: str  # name of the view that is settled
     max_support: int | None = 0  # support points at most; None for any number
     switched: int | None = None  # rows learned when kernel learners went on in features, if they have
 
-    def __init__(self, functions: list[Any], n_outputs: int) -> None:
-        self.functions, self.n_outputs = functions, n_outputs
+    def __init__(self, members: list[Any], n_outputs: int) -> None:
+        self.members, self.n_outputs = members, n_outputs
         self.view: Any = None  # once it is settled, unless rows are taken as they are
         self.gamma = 0.0  # of width 1, once it is settled
-        self.waiting: list[Waiting] = []
-        self.late: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # see :meth:`settle`
+        self.waiting: list[WarmupRows] = []
+        self.warmup_predictions: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # see :meth:`settle`
         self.n_columns: int | None = None  # dense columns of the rows met
         self._read: Any = None  # what predicts, until the bank learns again
 
     @property
-    def settled(self) -> bool:
+    def frozen(self) -> bool:
         """Whether view and kernel stand still."""
         raise NotImplementedError
 
     @property
     def view_name(self) -> str:
         """The view that the learners name."""
-        return self.functions[0].setting.view
+        return self.members[0].setting.view
 
     @property
-    def n_waiting(self) -> int:
+    def n_warmup(self) -> int:
         """Rows that wait."""
         return sum(len(rows.y) for rows in self.waiting)
 
@@ -82,7 +83,7 @@ class WaitingBank:
         X: Any,
         y: np.ndarray,
         weight: np.ndarray,
-        counted: np.ndarray,
+        evaluation_weight: np.ndarray,
         predictions: np.ndarray,
         busy: list[int] | None = None,
     ) -> None:
@@ -102,85 +103,87 @@ class WaitingBank:
         """
         predictions[:] = np.nan
         self._read = None
-        start = 0 if self.settled else self._wait(X, y, weight, counted)
+        start = 0 if self.frozen else self._wait(X, y, weight, evaluation_weight)
         if start < len(y):
-            chosen = list(range(len(self.functions))) if busy is None else busy
+            chosen = list(range(len(self.members))) if busy is None else busy
             rest = part(X, start, n_rows(X))
-            self.learn_settled(rest, y[start:], weight[start:], counted[start:], predictions[:, start:], chosen)
+            self.learn_frozen(
+                rest, y[start:], weight[start:], evaluation_weight[start:], predictions[:, start:], chosen
+            )
 
-    def _wait(self, X: Any, y: np.ndarray, weight: np.ndarray, counted: np.ndarray) -> int:
+    def _wait(self, X: Any, y: np.ndarray, weight: np.ndarray, evaluation_weight: np.ndarray) -> int:
         """Let rows wait until there are enough, and then settle; returns how many waited."""
-        stop, n_columns = min(SETTLED - self.n_waiting, len(y)), parts(X).numbers.shape[1]
+        stop, n_columns = min(WARMUP_ROWS - self.n_warmup, len(y)), parts(X).numbers.shape[1]
         if self.waiting and type(self.waiting[0].X) is not type(X):
             raise ModelError(UNLIKE)
         if self.n_columns not in (None, n_columns):
             raise ModelError(f"rows of {n_columns} dense columns, where the model has learned {self.n_columns}")
         self.n_columns = n_columns
-        of_first = (array[:stop].copy() for array in (y, weight, counted))
-        self.waiting.append(Waiting(together([part(X, 0, stop)]), *of_first))
-        if self.n_waiting == SETTLED:
-            self.settle()
+        of_first = (array[:stop].copy() for array in (y, weight, evaluation_weight))
+        self.waiting.append(WarmupRows(together([part(X, 0, stop)]), *of_first))
+        if self.n_warmup == WARMUP_ROWS:
+            self.freeze()
         return stop
 
-    def learn_settled(
+    def learn_frozen(
         self,
         X: Any,
         y: np.ndarray,
         weight: np.ndarray,
-        counted: np.ndarray,
+        evaluation_weight: np.ndarray,
         predictions: np.ndarray,
         busy: list[int],
     ) -> None:
         """Learn rows, settled."""
         raise NotImplementedError
 
-    def settle(self) -> None:
+    def freeze(self) -> None:
         """Fix view and kernel by the rows that wait, if there are any, and learn them.
 
-        What is then predicted of them, before each is learned, is kept in ``late`` with their targets and the weights
-        with which they count: a mixture of no other learners is judged by it.
+        ``warmup_predictions`` then holds their targets, their evaluation weights, and the predictions made before each
+        was learned: a mixture of no other learners is evaluated by them.
         """
-        if self.settled or not self.waiting:
+        if self.frozen or not self.waiting:
             return
-        first = X, y, weight, counted = self._waited()
+        first = X, y, weight, evaluation_weight = self._warmup_rows()
         self.waiting = []
-        if self.steadied != "raw":
-            self.view = looking.blank(self.steadied, X)
-            looking.look(self.view, X, weight)
+        if self.frozen_view != "raw":
+            self.view = create_view(self.frozen_view, X)
+            transform(self.view, X, weight)
         usable = np.flatnonzero(weight)
-        self._settle(first, usable, self._labels(y[usable]))
-        predicted = np.empty((len(self.functions), len(y), self.n_outputs))
-        self.learn_settled(X, y, weight, counted, predicted, list(range(len(self.functions))))
-        self.late = y, counted, predicted
+        self._freeze(first, usable, self._labels(y[usable]))
+        predicted = np.empty((len(self.members), len(y), self.n_outputs))
+        self.learn_frozen(X, y, weight, evaluation_weight, predicted, list(range(len(self.members))))
+        self.warmup_predictions = y, evaluation_weight, predicted
 
-    def _settle(self, first: Waiting, usable: np.ndarray, labels: np.ndarray) -> None:
+    def _freeze(self, first: WarmupRows, usable: np.ndarray, labels: np.ndarray) -> None:
         """Fix the kernel by the first rows; ``usable`` are those of weight above 0, which have these labels."""
         raise NotImplementedError
 
     def _labels(self, targets: np.ndarray) -> np.ndarray:
         """Targets as the median rule takes them; numbers count as two labels, up to their median and above."""
-        if not hasattr(self.functions[0].objective, "centre") or not len(targets):
+        if not hasattr(self.members[0].objective, "centre") or not len(targets):
             return targets
         return targets > np.median(targets)
 
-    def _waited(self) -> Waiting:
+    def _warmup_rows(self) -> WarmupRows:
         """The rows that wait, as one block."""
         blocks, *others = zip(*self.waiting, strict=True)
-        return Waiting(together(list(blocks)), *(np.concatenate(arrays) for arrays in others))
+        return WarmupRows(together(list(blocks)), *(np.concatenate(arrays) for arrays in others))
 
     def _shown(self, X: Any) -> Any:
         """Rows as the view shows them."""
-        return X if self.view is None else looking.look(self.view, X, np.zeros(n_rows(X)))
+        return X if self.view is None else transform(self.view, X, np.zeros(n_rows(X)))
 
     def predict(self, X: Any) -> np.ndarray:
         """What each learner predicts of new rows, (M, n, K); NaN if there was nothing to learn yet."""
-        if self.settled:
+        if self.frozen:
             return self._predict(X)
         if not self.waiting:
-            return np.full((len(self.functions), n_rows(X), self.n_outputs), np.nan)
+            return np.full((len(self.members), n_rows(X), self.n_outputs), np.nan)
         if self._read is None:
             self._read = copy.deepcopy(self)  # settled on fewer rows than there will be; the bank itself waits on
-            self._read.settle()
+            self._read.freeze()
         return self._read.predict(X)
 
     def _predict(self, X: Any) -> np.ndarray:
@@ -190,14 +193,14 @@ class WaitingBank:
     def begin_pass(self, busy: list[int]) -> None:
         """Rows that were learned come again, for some of the learners."""
         self._read = None
-        self.settle()
+        self.freeze()
 
     def recalibrate(self, X: Any, codes: np.ndarray, weight: np.ndarray, chosen: list[int]) -> None:
         """Find the log-odds of some learners' margins from rows that are never learned."""
 
     def next_widths(self, shares: np.ndarray) -> np.ndarray:
         """Whether a learner's kernel is the next narrower one to the leader's, which more rows may need."""
-        return np.zeros(len(self.functions), bool)
+        return np.zeros(len(self.members), bool)
 
     def move(self, device: str | None) -> None:
         """Compute elsewhere from now on; functions stay what they are."""
@@ -205,7 +208,7 @@ class WaitingBank:
     def keep(self, stays: list[int]) -> None:
         """Let go of all learners but some."""
         self._read = None
-        self.functions = [self.functions[m] for m in stays]
+        self.members = [self.members[m] for m in stays]
 
     def grow(self, objective: Any, before: int, n_outputs: int, n_classes: int) -> None:
         """Know one more class; ``before`` is how many margins there were. Some of them may be new."""
@@ -217,13 +220,13 @@ class WaitingBank:
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same bank."""
         arrays: dict[str, np.ndarray] = {}
-        header: dict[str, Any] = {"gamma": self.gamma, "settled": self.settled, "n_columns": self.n_columns}
+        header: dict[str, Any] = {"gamma": self.gamma, "frozen": self.frozen, "n_columns": self.n_columns}
         if self.view is not None:
             arrays |= flatten("view", self.view, n_features)[0]
         if self.waiting:
-            rows = self._waited()
+            rows = self._warmup_rows()
             header["waiting"] = type(rows.X).__name__
-            arrays |= {f"waiting.{name}": getattr(rows, name) for name in ("y", "weight", "counted")}
+            arrays |= {f"waiting.{name}": getattr(rows, name) for name in ("y", "weight", "evaluation_weight")}
             arrays |= {f"waiting.X.{name}": np.asarray(value) for name, value in rows.X._asdict().items()}
         return arrays, header
 
@@ -232,9 +235,11 @@ class WaitingBank:
         self.gamma, self.n_columns = header["gamma"], header["n_columns"]
         if "waiting" in header:
             block = rebuilt(header["waiting"], under("waiting.X.", arrays))
-            self.waiting = [Waiting(block, *(arrays[f"waiting.{name}"] for name in ("y", "weight", "counted")))]
-        if header["settled"] and self.steadied != "raw":
-            self.view = filled("view", views.ALL[self.steadied].create(self.n_columns), arrays, {})
+            self.waiting = [
+                WarmupRows(block, *(arrays[f"waiting.{name}"] for name in ("y", "weight", "evaluation_weight")))
+            ]
+        if header["frozen"] and self.frozen_view != "raw":
+            self.view = filled("view", views.ALL[self.frozen_view].create(self.n_columns), arrays, {})
 
 
 def within(span: slice, members: list[int] | None) -> list[int]:
@@ -242,9 +247,7 @@ def within(span: slice, members: list[int] | None) -> list[int]:
     return [m - span.start for m in range(span.start, span.stop) if members is None or m in members]
 
 
-def each_bank(
-    function: Callable[[WaitingBank, slice], None], spans: list[tuple[WaitingBank, slice]], rows: int
-) -> None:
+def each_bank(function: Callable[[WarmupBank, slice], None], spans: list[tuple[WarmupBank, slice]], rows: int) -> None:
     """Call a function for each bank and its place; in threads, unless banks are large enough to use those themselves.
 
     Parameters

@@ -8,7 +8,7 @@ import numpy as np
 
 from tunefree import losses
 from tunefree.losses import objectives
-from tunefree.model import passes
+from tunefree.losses.objectives import measure
 from tunefree.model.members import Member, Setting
 from tunefree.model.model import Model
 from tunefree.reproduce import drawing
@@ -57,9 +57,9 @@ def model_of(learner: str, view: str, n_features: int, labels: list[str]) -> Mod
 
 def cross_entropies(margins: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """The loss of each row, in nats."""
-    suffered = np.empty(len(targets))
-    passes.measure(objective_of(margins.shape[1]), targets, np.ascontiguousarray(margins), suffered)
-    return suffered
+    row_losses = np.empty(len(targets))
+    measure(objective_of(margins.shape[1]), targets, np.ascontiguousarray(margins), row_losses)
+    return row_losses
 
 
 def with_rate(contestant: Contestant, rate: float) -> str:

@@ -156,6 +156,6 @@ def _ours(prepared, orders, learner, view):
     weight = np.ones(len(prepared.train_classes))
     for epoch, order in enumerate(orders[:1] if learner == "pool" else orders):
         labels = Labels(prepared.labels, prepared.train_classes[order].astype(np.int64))
-        judged = weight if epoch == 0 else np.zeros(len(weight))
-        model.learn(data.take(prepared.train, order), labels, weight, judged, again=epoch > 0)
+        evaluation_weight = weight if epoch == 0 else np.zeros(len(weight))
+        model.learn(data.take(prepared.train, order), labels, weight, evaluation_weight, again=epoch > 0)
         yield model.predict(prepared.test)

@@ -143,12 +143,12 @@ def _as_in_the_paper(learner: str, rate: float | None, train: Rows, test: Rows, 
 
 
 def _ours(learner: str, view: str, train: Rows, test: Rows, stops: np.ndarray) -> list[float]:
-    model, start, suffered = contestants.model_of(learner, view, FEATURES + 1, LABELS), 0, []
+    model, start, row_losses = contestants.model_of(learner, view, FEATURES + 1, LABELS), 0, []
     for stop in stops:
         model.learn(part(train.X, start, stop), Labels(LABELS, train.classes[start:stop]), np.ones(stop - start))
-        suffered.append(_loss(model.predict(test.X)[:, 0], test))
+        row_losses.append(_loss(model.predict(test.X)[:, 0], test))
         start = stop
-    return suffered
+    return row_losses
 
 
 def lines_of(settings: Settings, results: Results) -> list[Line]:

@@ -16,20 +16,22 @@ from scipy.optimize import minimize_scalar
 from tunefree import losses
 from tunefree.core.rows import dense, part
 from tunefree.losses import objectives
-from tunefree.model.kernel_bank import Bank, Choice
+from tunefree.model.kernel_bank import Bank, KernelConfig
 from tunefree.model.members import Setting
 from tunefree.reproduce import drawing
 from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
 from tunefree.reproduce.sgd_fig1 import BORDER, GAP, strips
 
-KERNEL = Choice("poly", gamma=1.0, degree=1, constant=1.0, double=True)  # 1 + x.z: linear functions and a constant
+KERNEL = KernelConfig(
+    "poly", gamma=1.0, degree=1, constant=1.0, double=True
+)  # 1 + x.z: linear functions and a constant
 OFFSETS = (3.0, 30.0, 300.0, 3e3, 3e4, 3e5)  # gamma; the first is the least for which no rate is above 1 / (2 lambda)
 TEST_SEED, TUNING = 10**6, 10**7  # seeds that no run has
 AXES = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])  # three values tell a linear function
 KINDS = ("SGD", "averaged SGD")
 STYLES = (drawing.Style(drawing.PURPLE), drawing.Style(drawing.BLUE))
 THEIRS = {0.1: 0.01, 0.25: 0.01, 0.4: 0.0001}  # lambda in the paper, by delta
-SETTLED = 0.1  # of delta, the excess error of the function 0
+WARMUP_ROWS = 0.1  # of delta, the excess error of the function 0
 
 
 class Settings(NamedTuple):
@@ -68,7 +70,7 @@ class Curves(NamedTuple):
     @property
     def settled(self) -> np.ndarray:
         """Rounds (2,) from which on the mean excess error stays below a tenth of delta; infinite if never."""
-        above = self.excess_error > SETTLED * self.delta
+        above = self.excess_error > WARMUP_ROWS * self.delta
         after = len(self.rounds) - np.argmax(above[:, ::-1], axis=1)  # behind the last test above
         after[~above.any(axis=1)] = 0
         return np.append(self.rounds, np.inf)[after]
@@ -138,8 +140,10 @@ def progressive_loss(x: np.ndarray, y: np.ndarray, penalty: float, offset: float
     """Mean loss of rows, each predicted before it was learned."""
     bank = descent(penalty, offset)
     predictions = learn(bank, x, y)
-    bank.settle()
-    early = bank.late[2] if bank.late is not None else predictions[:, :0]  # of the rows that the bank began with
+    bank.freeze()
+    early = (
+        bank.warmup_predictions[2] if bank.warmup_predictions is not None else predictions[:, :0]
+    )  # of the rows that the bank began with
     predictions[:, : early.shape[1]] = early
     return float(np.logaddexp(0.0, -y * predictions[0, :, 0]).mean())
 

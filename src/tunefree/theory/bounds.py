@@ -172,7 +172,7 @@ def _bound_of_scinol1(state, u, first):
     reach, stakes = 2.0 * _scaled(state, u) * _spread(state)[seen], own.stakes
     conjugate = (reach + stakes) * np.log1p(reach / stakes) - reach
     paid = conjugate + state.epsilon * (1.0 + math.log(max(state.rounds[()], 1.0)))
-    return float(paid[own.endowed > 0.0].sum())
+    return float(paid[own.wealth_scale > 0.0].sum())
 
 
 @_own_bound.register(ScInOL2)
@@ -182,7 +182,7 @@ def _bound_of_scinol2(state, u, first):
         return math.inf
     if first is None:
         linear = np.sign(u[seen]) * _scaled(state, u) * own.gradients
-        return float((state.epsilon * own.endowed - own.wealth + linear).sum())
+        return float((state.epsilon * own.wealth_scale - own.wealth + linear).sum())
     scales = _spread(state)[seen] / state.features.inverse[seen, None]
     columns = range(u.shape[1])
     return sum(scinol2_bound(u[seen, k], scales[:, k], first[seen, 0], state.epsilon) for k in columns)
@@ -191,7 +191,7 @@ def _bound_of_scinol2(state, u, first):
 def _as_in_the_paper(own):
     """Whether each coordinate was given its wealth at once and for natural margins of 1, or is one of a class that
     came after the last row with its feature."""
-    return bool(((own.endowed == 1.0) | ((own.endowed == 0.0) & (own.squares == 0.0))).all())
+    return bool(((own.wealth_scale == 1.0) | ((own.wealth_scale == 0.0) & (own.squares == 0.0))).all())
 
 
 def _spread(state):

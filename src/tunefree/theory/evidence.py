@@ -32,17 +32,17 @@ from numpy.typing import ArrayLike
 from tunefree.core import compiled
 from tunefree.core.generic import generic
 from tunefree.core.numbers import LARGEST
-from tunefree.core.rows import entry, size
+from tunefree.core.rows import entry, n_rows, row, size
 from tunefree.learners.contract import grow, outputs, records
 from tunefree.learners.units import is_larger, rescale, see
-from tunefree.losses.objectives import Multinomial, Regression
+from tunefree.losses.objectives import Multinomial, Regression, smoothness, true_slope
 
 _ROUNDING = 2.0**-52
 _OPERATIONS = 16.0  # roundings of a row's own loss, slopes and product, generously counted
 
 
 class Evidence(NamedTuple):
-    """What is needed to compare predictions with every linear model; ``passes.witness`` adds rows."""
+    """What is needed to compare predictions with every linear model; :func:`record_evidence` adds rows."""
 
     features: np.ndarray  # (d,) records, in place:
     #   inverse    1 / unit_j, a power of two; 0 until the feature is first seen
@@ -98,6 +98,16 @@ def gather(evidence, x, weight, slopes, bend, prediction, loss):
         ratio = x_j * evidence.features[j].inverse
         for k in range(len(evidence.outputs)):
             evidence.coordinates[j, k].gradients += slopes[k] * ratio
+
+
+@compiled.entry
+def record_evidence(evidence, objective, X, y, weight, predictions, losses):
+    """Add rows, with the predictions (n, K) that were made of them and their losses (n,)."""
+    slopes, bend = np.empty(predictions.shape[1]), 0.5 / smoothness(objective)
+    for i in range(n_rows(X)):
+        if weight[i] > 0.0:
+            true_slope(objective, y[i], predictions[i], slopes)
+            gather(evidence, row(X, i), weight[i], slopes, bend, predictions[i], losses[i])
 
 
 @rescale.register(Evidence)
@@ -175,12 +185,13 @@ class Certificate:
 
     Examples
     --------
-    >>> from tunefree import losses, objectives, passes, rows
+    >>> from tunefree.core import rows
+    >>> from tunefree.losses import Logistic, objectives
     >>> X, y = rows.dense([[0.0], [1.0], [2.0]] * 100), np.array([-1.0, 1.0, 1.0] * 100)
-    >>> objective, margins = objectives.Binary(losses.Logistic(), 0.0), np.array([[-2.0], [1.0], [4.0]] * 100)
-    >>> evidence, suffered = Evidence.create(2), np.empty(300)
-    >>> passes.measure(objective, y, margins, suffered)
-    >>> passes.witness(evidence, objective, X, y, np.ones(300), margins, suffered)
+    >>> objective, margins = objectives.Binary(Logistic(), 0.0), np.array([[-2.0], [1.0], [4.0]] * 100)
+    >>> evidence, row_losses = Evidence.create(2), np.empty(300)
+    >>> objectives.measure(objective, y, margins, row_losses)
+    >>> record_evidence(evidence, objective, X, y, np.ones(300), margins, row_losses)
     >>> certificate = certify(evidence, objective)
     >>> round(certificate.loss / 300, 3), round(certificate.lower_bound(2.0), 3)
     (0.153, 0.132)
@@ -324,12 +335,3 @@ def best_lower_bound(certificates: Iterable[Certificate], radius: float, nonzero
     (0.51, 0.37)
     """
     return max(certificate.lower_bound(radius, nonzeros) for certificate in certificates)
-
-
-@compiled.entry
-def record_evidence(evidence, objective, X, y, weight, predictions, losses):
-    slopes, bend = np.empty(predictions.shape[1]), 0.5 / smoothness(objective)
-    for i in range(n_rows(X)):
-        if weight[i] > 0.0:
-            true_slope(objective, y[i], predictions[i], slopes)
-            gather(evidence, row(X, i), weight[i], slopes, bend, predictions[i], losses[i])

@@ -14,7 +14,7 @@ from pyarrow import csv
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model.mixture import excess
-from tunefree.model.pool import POOLS, is_kernel, roster_of
+from tunefree.model.pool import POOLS, is_kernel, settings_of_members
 from tunefree.theory.bounds import paper_bound
 from tunefree.theory.kernel_certificates import certificate_of
 from tunefree.workflows.training import Trained
@@ -57,7 +57,7 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
     if weights is not None:
         found["weights"] = _of_weights(trained, read_weights(trained, weights))
     if model.learner in POOLS:
-        members = len(roster_of(model.learner, {}, "raw"))
+        members = len(settings_of_members(model.learner, {}, "raw"))
         total = excess(model.mixture, members)
         found["pool"] = {"members": members, "excess_per_row": total / certificate.weight}
     if kernels := _of_kernels(trained):
@@ -72,7 +72,7 @@ def _of_kernels(trained: Trained) -> list[dict[str, Any]]:
     """What each kernel learner proves of the functions of its space, the one with the largest share first."""
     model, found = trained.model, []
     for bank in model.banks:
-        for function in (function for function in bank.functions if is_kernel(function.setting.learner)):
+        for function in (function for function in bank.members if is_kernel(function.setting.learner)):
             certificate = certificate_of(function)
             if certificate is not None:
                 gamma = bank.gamma * function.setting.settings.get("width", 1.0)

@@ -19,8 +19,8 @@ from tunefree.core.rows import part
 from tunefree.learners import ALL
 from tunefree.losses import loss_of
 from tunefree.model.model import Model
-from tunefree.model.pool import check_choice
-from tunefree.model.targets import Labels, Tally
+from tunefree.model.pool import check_settings
+from tunefree.model.targets import Labels, RunningMetrics
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import Source
 from tunefree.workflows.training import Plan, begin, check_learned, target_of
@@ -40,7 +40,7 @@ class Point(NamedTuple):
 
 @dataclass
 class Contestant:
-    """A model in the comparison, and what it has suffered.
+    """A model in the comparison, and its losses so far.
 
     Examples
     --------
@@ -54,28 +54,28 @@ Point(rows=128, loss=1.28125, recent=0.24324324324324326)]
 
     name: str
     model: Model
-    tally: Tally = field(default_factory=Tally)
-    recent: Tally = field(default_factory=Tally)  # since the last point of the curve
+    metrics: RunningMetrics = field(default_factory=RunningMetrics)
+    recent: RunningMetrics = field(default_factory=RunningMetrics)  # since the last point of the curve
     curve: list[Point] = field(default_factory=list)
     seconds: float = 0.0  # of learning alone
 
     def learn(self, batch: Batch, y: Any, n_features: int) -> None:
-        """Predict and learn a batch, on the clock; then note what it suffered."""
+        """Predict and learn a batch, on the clock; then note its losses."""
         began = time.perf_counter()
         self.model.make_room(n_features)
-        predictions, suffered = self.model.learn(batch.rows, y, batch.weight)
+        predictions, row_losses = self.model.learn(batch.rows, y, batch.weight)
         self.seconds += time.perf_counter() - began
-        self.note(batch.weight, suffered, self.model.errors(y, predictions))
+        self.note(batch.weight, row_losses, self.model.errors(y, predictions))
 
-    def note(self, weight: np.ndarray, suffered: np.ndarray, errors: np.ndarray) -> None:
+    def note(self, weight: np.ndarray, row_losses: np.ndarray, errors: np.ndarray) -> None:
         """Add rows to the sums, with a point of the curve at each mark; where batches are cut makes no difference."""
         start = 0
         while start < len(weight):
             mark = self._mark()
-            rows = slice(start, min(len(weight), start + mark - self.tally.rows))
-            for tally in (self.tally, self.recent):
-                tally.add(weight[rows], suffered[rows], errors[rows])
-            if self.tally.rows == mark:
+            rows = slice(start, min(len(weight), start + mark - self.metrics.rows))
+            for metrics in (self.metrics, self.recent):
+                metrics.add(weight[rows], row_losses[rows], errors[rows])
+            if self.metrics.rows == mark:
                 self.end_of_stretch()
             start = rows.stop
 
@@ -85,8 +85,8 @@ Point(rows=128, loss=1.28125, recent=0.24324324324324326)]
     def end_of_stretch(self) -> None:
         """A point of the curve, if there have been rows since the last."""
         if self.recent.rows:
-            self.curve.append(Point(self.tally.rows, self.tally.mean_loss(), self.recent.mean_loss()))
-            self.recent = Tally()
+            self.curve.append(Point(self.metrics.rows, self.metrics.mean_loss(), self.recent.mean_loss()))
+            self.recent = RunningMetrics()
 
     @property
     def bytes(self) -> int:
@@ -135,7 +135,7 @@ class Comparison:
     @property
     def ranked(self) -> list[Contestant]:
         """The least progressive loss first."""
-        return sorted(self.contestants, key=lambda contestant: contestant.tally.mean_loss())
+        return sorted(self.contestants, key=lambda contestant: contestant.metrics.mean_loss())
 
     @property
     def pool(self) -> Contestant | None:
@@ -254,7 +254,7 @@ def _gathered(plan: Plan, task: str, names: list[str], classes: list[Any], n_fea
     contestants, left_out = [], {}
     for name in names:
         try:
-            check_choice(task, name, plan.loss, False, {}, "raw")
+            check_settings(task, name, plan.loss, False, {}, "raw")
         except ModelError as error:
             left_out[name] = str(error).split(";")[0]
         else:

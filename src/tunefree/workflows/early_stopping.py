@@ -16,7 +16,7 @@ from tunefree.core.errors import ModelError
 from tunefree.estimators.path import IterativeRegularizationClassifier, IterativeRegularizationRegressor
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import Source
-from tunefree.workflows.stopped_model import Descended, PathModel, matrix
+from tunefree.workflows.stopped_model import PathModel, StoppedModel, matrix
 from tunefree.workflows.training import Plan, ahead, begin, check_learned, target_of
 
 KERNELS = ("linear", "rbf", "laplacian", "poly")
@@ -25,7 +25,7 @@ ROW_BY_ROW = "is for learning row by row; leave it out, or name another --method
 OPTIONS = {"settings": "set", "max_support": "max-support"}  # on the command line, where called otherwise
 
 
-def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: int = 500) -> Descended:
+def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: int = 500) -> StoppedModel:
     """Read a source and compute its path, which is stopped where rows held out are predicted best.
 
     Parameters
@@ -75,7 +75,7 @@ def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: i
     except ValueError as error:
         raise ModelError(str(error)) from None
     seconds = time.perf_counter() - started
-    return Descended(model, encoder, source.kind, plan, len(weight), bad.count, seconds)
+    return StoppedModel(model, encoder, source.kind, plan, len(weight), bad.count, seconds)
 
 
 def check_plan(plan: Plan) -> None:

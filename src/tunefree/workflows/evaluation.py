@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.core.errors import DataError
-from tunefree.model.targets import Tally
+from tunefree.model.targets import RunningMetrics
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import Source
 from tunefree.workflows.training import Predictor, ahead, encoded, target_of
@@ -29,7 +29,7 @@ def predict(trained: Predictor, source: Source, bad: BadRows, labelled: bool = F
 
     Parameters
     ----------
-    trained : Trained or Descended
+    trained : Trained or StoppedModel
     source : Source
     bad : BadRows
         What happens to rows that cannot be used.
@@ -52,7 +52,7 @@ def predict(trained: Predictor, source: Source, bad: BadRows, labelled: bool = F
 class Evaluation(NamedTuple):
     """How a model does on data it has not seen."""
 
-    tally: Tally
+    metrics: RunningMetrics
     squares: float  # weighted sum of squared errors (regression)
     unseen: int  # rows whose label was never seen in training: errors, but without a loss
     unseen_weight: float  # sum of their weights
@@ -108,18 +108,18 @@ class Reliability:
 def evaluate(trained: Predictor, source: Source, bad: BadRows) -> Evaluation:
     """Loss and error of a model on a labelled source, and how far its probabilities are to be believed."""
     model, reliability = trained.model, Reliability()
-    tally, squares, unseen, unseen_weight, log_loss = Tally(), 0.0, 0, 0.0, 0.0
+    metrics, squares, unseen, unseen_weight, log_loss = RunningMetrics(), 0.0, 0, 0.0, 0.0
     for batch, predictions in predict(trained, source, bad, labelled=True):
         y = target_of(model.task, batch)
-        suffered, errors = model.losses(y, predictions), model.errors(y, predictions)
-        strange = np.isnan(suffered)
+        row_losses, errors = model.losses(y, predictions), model.errors(y, predictions)
+        strange = np.isnan(row_losses)
         unseen, unseen_weight = unseen + int(strange.sum()), unseen_weight + float(batch.weight[strange].sum())
-        tally.add(batch.weight, np.where(strange, 0.0, suffered), errors)
+        metrics.add(batch.weight, np.where(strange, 0.0, row_losses), errors)
         squares += float((batch.weight * np.minimum(errors, 1e150) ** 2).sum())
         if model.task == "classification":
             log_losses, probabilities = model.log_losses(y, predictions), model.probabilities(predictions)
             log_loss += float((batch.weight * np.where(strange, 0.0, log_losses)).sum())
             reliability.add(probabilities.max(axis=1), model.errors(y, probabilities) == 0.0, batch.weight)
-    if tally.rows == 0:
+    if metrics.rows == 0:
         raise DataError("there are no rows", source.name, remedy="check that it is the file you mean")
-    return Evaluation(tally, squares, unseen, unseen_weight, log_loss, reliability.error())
+    return Evaluation(metrics, squares, unseen, unseen_weight, log_loss, reliability.error())

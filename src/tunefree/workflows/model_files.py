@@ -13,11 +13,29 @@ from tunefree.core.errors import ModelError
 
 KINDS = {
     "linear": ("tunefree.workflows.training", "Trained"),
-    "path": ("tunefree.workflows.stopped_model", "Descended"),
+    "path": ("tunefree.workflows.stopped_model", "StoppedModel"),
 }
 REMEDIES = {
     "linear": "it holds a regularization path, which is neither certified nor gone on with; train by another --method",
     "path": "it was learned row by row and has no path; train with --method early-stopping, or give the data",
+}
+
+# What files of format 1 called otherwise: parts of the names of arrays, and keys of headers.
+ARRAYS_OF_FORMAT_1 = {
+    "counted": "evaluation_weight",
+    "dealt": "fixed_share_cost",
+    "endowed": "wealth_scale",
+    "gaps": "mixability_gap",
+    "missed": "clipping_cost",
+}
+KEYS_OF_FORMAT_1 = {
+    "_sharpness": "_temperature",
+    "choice": "kernel_config",
+    "farewells": "may_prune",
+    "functions": "members",
+    "roster": "member_settings",
+    "settled": "frozen",
+    "tally": "metrics",
 }
 
 Saved = tuple[dict[str, np.ndarray], dict[str, Any]]  # arrays, and a header
@@ -40,7 +58,7 @@ def load(path: str | os.PathLike[str], kind: str | None = None) -> Any:
 
     Returns
     -------
-    tunefree.workflows.training.Trained or tunefree.workflows.stopped_model.Descended
+    tunefree.workflows.training.Trained or tunefree.workflows.stopped_model.StoppedModel
         Both have a ``model`` that predicts, its ``encoder``, and the ``plan`` of its training.
 
     Raises
@@ -49,6 +67,8 @@ def load(path: str | os.PathLike[str], kind: str | None = None) -> Any:
         If the file cannot be read, or its kind is unknown or another.
     """
     arrays, header = storage.load(path)
+    if header["format"] == 1:
+        arrays, header = _from_format_1(arrays, header)
     found = header.get("kind")
     if found not in KINDS:
         raise ModelError(f"{path}: a model of kind {found!r}, which this tunefree does not know; upgrade tunefree")
@@ -60,3 +80,22 @@ def load(path: str | os.PathLike[str], kind: str | None = None) -> Any:
         part, _, rest = key.partition(".")
         parts.setdefault(part, {})[rest] = array
     return getattr(importlib.import_module(module), name).restored(parts, header)
+
+
+def _from_format_1(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Saved:
+    """Arrays and header by the names they have now; an encoder's are a user's columns and stay."""
+    learned = ("model", "estimator")
+    renamed = {_renamed(name) if name.startswith(learned) else name: array for name, array in arrays.items()}
+    return renamed, {key: _with_new_keys(part) if key in learned else part for key, part in header.items()}
+
+
+def _renamed(name: str) -> str:
+    return ".".join(ARRAYS_OF_FORMAT_1.get(word, word) for word in name.split("."))
+
+
+def _with_new_keys(saved: Any) -> Any:
+    if isinstance(saved, list):
+        return [_with_new_keys(part) for part in saved]
+    if not isinstance(saved, dict):
+        return saved
+    return {KEYS_OF_FORMAT_1.get(key, key): _with_new_keys(part) for key, part in saved.items()}

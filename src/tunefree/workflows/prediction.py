@@ -14,14 +14,14 @@ from pyarrow import csv, parquet
 from tunefree.core.errors import ModelError
 from tunefree.core.storage import whole_file
 from tunefree.losses.objectives import chosen
-from tunefree.model.targets import Judged
+from tunefree.model.targets import ScoredModel
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import Source
 from tunefree.workflows.evaluation import Predicted, predict
 from tunefree.workflows.training import Predictor
 
 
-def columns(model: Judged, predicted: Predicted, numbered: bool = False) -> Any:
+def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False) -> Any:
     """A record batch: ``prediction``; for classes their probabilities too.
 
     Parameters

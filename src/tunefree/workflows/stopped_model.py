@@ -20,7 +20,7 @@ from tunefree.estimators.preparation import LARGEST
 from tunefree.kernel.kernels import Polynomial
 from tunefree.kernel.points import as_matrix, points
 from tunefree.losses import loss_of, objectives
-from tunefree.model.targets import Judged
+from tunefree.model.targets import ScoredModel
 from tunefree.stream.source import encoder_of
 from tunefree.workflows import model_files as modelfile
 from tunefree.workflows.training import Plan, plan_of
@@ -32,7 +32,7 @@ MOST_SHOWN = 24  # iterations in a table, the chosen one apart
 
 
 @dataclass
-class PathModel(Judged):
+class PathModel(ScoredModel):
     """A fitted estimator of iterative regularization that takes blocks of rows and tells labels.
 
     Parameters
@@ -121,7 +121,7 @@ class PathModel(Judged):
 
 
 @dataclass
-class Descended:
+class StoppedModel:
     """A path, what it is of, and where it is stopped."""
 
     model: PathModel
@@ -157,7 +157,7 @@ class Descended:
         spaced = np.geomspace(1, len(self.path), min(MOST_SHOWN, len(self.path)))
         return sorted({*np.round(spaced).astype(int).tolist(), self.stop})
 
-    def at(self, t: int) -> Descended:
+    def at(self, t: int) -> StoppedModel:
         """The same, stopped at iteration t.
 
         Raises
@@ -177,13 +177,13 @@ class Descended:
         modelfile.save(path, KIND, parts, {**header, "model": model})
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Descended:
+    def load(cls, path: str | os.PathLike[str]) -> StoppedModel:
         """Read what :meth:`save` wrote."""
-        loaded: Descended = modelfile.load(path, KIND)
+        loaded: StoppedModel = modelfile.load(path, KIND)
         return loaded
 
     @classmethod
-    def restored(cls, arrays: dict[str, dict[str, np.ndarray]], header: dict[str, Any]) -> Descended:
+    def restored(cls, arrays: dict[str, dict[str, np.ndarray]], header: dict[str, Any]) -> StoppedModel:
         """From the parts of a file."""
         estimator = stored.restored(arrays["estimator"], header["estimator"])
         encoder = encoder_of(header["source"]).restore(arrays.get("encoder", {}), header["encoder"])

@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import DataError, ModelError
-from tunefree.model.kernel_bank import Choice
+from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
-from tunefree.model.pool import CHOOSING, POOLS
-from tunefree.model.targets import Judged, Labels, Tally
+from tunefree.model.pool import FOLLOW_THE_LEADER, POOLS
+from tunefree.model.targets import Labels, RunningMetrics, ScoredModel
 from tunefree.stream.arrays import to_numpy
 from tunefree.stream.batch import BadRows, Batch, Position
 from tunefree.stream.source import Source, encoder_of
@@ -94,7 +94,7 @@ class Plan:
                 raise ModelError(message)
 
     @property
-    def every(self) -> int:
+    def holdout_stride(self) -> int:
         """One row of this many is held out; 0 for none."""
         if self.learner in POOLS and self.passes > 1 and not self.holdout:
             return SOME_HELD_OUT
@@ -104,7 +104,7 @@ class Plan:
         """Whether no further pass is to be made."""
         if progress.number >= self.passes:
             return True
-        losses = [tally.mean_loss() for tally in progress.held_out[: progress.number]]
+        losses = [metrics.mean_loss() for metrics in progress.held_out[: progress.number]]
         if self.learner not in POOLS or len(losses) <= PATIENCE:
             return False
         return min(losses[-PATIENCE:]) > (1.0 - WORTHWHILE) * min(losses[:-PATIENCE])
@@ -119,8 +119,10 @@ class Progress:
     position: Position = field(default_factory=Position)
     rows: int = 0  # usable rows of this pass so far
     skipped: int = 0  # rows that could not be used, in this pass
-    progressive: list[Tally] = field(default_factory=list)  # of each pass: rows predicted before they were learned
-    held_out: list[Tally] = field(default_factory=list)  # of each pass: rows never learned
+    progressive: list[RunningMetrics] = field(
+        default_factory=list
+    )  # of each pass: rows predicted before they were learned
+    held_out: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows never learned
 
 
 class Predictor(Protocol):
@@ -188,7 +190,7 @@ def learner_of(method: str, learner: str, average: bool, kernel: bool) -> tuple[
         for option, given in (("learner", learner != "pool"), ("kernel", kernel)):
             if given:
                 raise ModelError(f"{KERNEL_SGD} is a learner, and has kernels; leave --{option} out, or --method")
-        return CHOOSING, True
+        return FOLLOW_THE_LEADER, True
     of_kernels = kernel and learner == "pool" and method != EARLY_STOPPING
     return "kernel-pool" if of_kernels else learner, average
 
@@ -200,8 +202,10 @@ def plan_of(saved: dict[str, Any]) -> Plan:
 
 
 def _progress(saved: dict[str, Any]) -> Progress:
-    tallies = {name: [Tally(**tally) for tally in saved[name]] for name in ("progressive", "held_out")}
-    return Progress(**{**saved, **tallies, "position": Position(*saved["position"])})
+    saved_metrics = {
+        name: [RunningMetrics(**metrics) for metrics in saved[name]] for name in ("progressive", "held_out")
+    }
+    return Progress(**{**saved, **saved_metrics, "position": Position(*saved["position"])})
 
 
 class Step(NamedTuple):
@@ -210,7 +214,7 @@ class Step(NamedTuple):
     batch: Batch
     y: Any  # Labels, or numbers
     predictions: np.ndarray  # (n, K), made before each row was learned
-    suffered: np.ndarray  # (n,) losses
+    row_losses: np.ndarray  # (n,) losses
     held_out: np.ndarray  # (n,) bool
 
 
@@ -288,7 +292,7 @@ def train(
         progress.number, progress.position, progress.rows = progress.number + 1, Position(), 0
         batches, bad = None, BadRows(plan.skip_bad_rows)
     check_learned(trained.model, progress.progressive[0].rows if progress.progressive else 0, source)
-    trained.model.settle()
+    trained.model.freeze()
     progress.complete = True
     watcher.end(trained)
     return trained
@@ -313,7 +317,7 @@ def _begun(source: Source, plan: Plan, bad: BadRows) -> tuple[Trained, Iterator[
     """A model that has seen nothing, and the batches to learn."""
     task, classes, encoder, batches = begin(source, plan, bad)
     settings, n_features = dict(plan.settings), encoder.n_features
-    kernel = Choice(max_support=plan.max_support, device=plan.device)
+    kernel = KernelConfig(max_support=plan.max_support, device=plan.device)
     model = Model(task, plan.learner, plan.loss, plan.average, settings, plan.view, classes, n_features, kernel)
     return Trained(model, encoder, source.kind, plan, Progress()), batches
 
@@ -365,24 +369,24 @@ def _resumed(trained: Trained, source: Source, plan: Plan, checkpoint: Any) -> T
 def _one_pass(trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkpoint: Any) -> None:
     progress, model = trained.progress, trained.model
     if len(progress.progressive) == progress.number:
-        progress.progressive.append(Tally())
-        progress.held_out.append(Tally())
+        progress.progressive.append(RunningMetrics())
+        progress.held_out.append(RunningMetrics())
         if progress.number > 0:
             model.begin_pass()
     for read in ahead(reads):
         batch = read.batch
         n, y = len(batch.weight), target_of(model.task, batch)
         model.make_room(read.n_features)
-        held_out = _held_out(trained.plan.every, progress.rows, n)
+        held_out = _held_out(trained.plan.holdout_stride, progress.rows, n)
         weight = np.where(held_out, 0.0, batch.weight)
         # Members are judged by rows that they have not learned: in further passes these are the ones held out.
-        judged = weight if progress.number == 0 else np.where(held_out, batch.weight, 0.0)
-        predictions, suffered = model.learn(batch.rows, y, weight, judged, again=progress.number > 0)
+        evaluation_weight = weight if progress.number == 0 else np.where(held_out, batch.weight, 0.0)
+        predictions, row_losses = model.learn(batch.rows, y, weight, evaluation_weight, again=progress.number > 0)
         errors = model.errors(y, predictions)
-        for tally, rows in ((progress.progressive[-1], ~held_out), (progress.held_out[-1], held_out)):
-            tally.add(batch.weight[rows], suffered[rows], errors[rows])
+        for metrics, rows in ((progress.progressive[-1], ~held_out), (progress.held_out[-1], held_out)):
+            metrics.add(batch.weight[rows], row_losses[rows], errors[rows])
         progress.rows, progress.position, progress.skipped = progress.rows + n, batch.position, read.skipped
-        watcher.step(trained, Step(batch, y, predictions, suffered, held_out))
+        watcher.step(trained, Step(batch, y, predictions, row_losses, held_out))
         if read.encoder is not None:
             trained.save(checkpoint, read.encoder)
 
@@ -402,9 +406,9 @@ def target_of(task: str, batch: Batch) -> Any:
         ) from None
 
 
-def _held_out(every: int, start: int, n: int) -> np.ndarray:
+def _held_out(holdout_stride: int, start: int, n: int) -> np.ndarray:
     """Which of the rows from ``start`` on are held out."""
-    return np.arange(start, start + n) % every == every - 1 if every else np.zeros(n, bool)
+    return np.arange(start, start + n) % holdout_stride == holdout_stride - 1 if holdout_stride else np.zeros(n, bool)
 
 
 def _rest(trained: Trained, source: Source, bad: BadRows) -> Iterator[Batch]:
@@ -473,7 +477,7 @@ def ahead(items: Iterator[Any], depth: int = 2) -> Iterator[Any]:
         thread.join(timeout=1.0)  # longer only if it waits for more input, which may never come
 
 
-def check_learned(model: Judged, rows: int, source: Source) -> None:
+def check_learned(model: ScoredModel, rows: int, source: Source) -> None:
     """Whether the rows of a source, so many of which could be used, were enough to learn from."""
     if rows == 0:
         raise DataError("no row could be used", source.name, remedy="see the messages about skipped rows")
