@@ -1,0 +1,93 @@
+"""Registries: what can be chosen by name, loaded when it is first asked for.
+
+Learners, losses, kernels, views, file formats and commands are each a registry with one line an entry. Names cost
+nothing, so that help texts and messages are made from them without importing what they name; users add their own with
+:meth:`Registry.register`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+from tunefree.core.errors import ModelError
+
+
+class Registry(Mapping[str, Any]):
+    """A mapping from names to objects, in a fixed order.
+
+    Parameters
+    ----------
+    kind : str
+        What is registered, in the singular, for messages.
+    entries : dict of str to str
+        For each name the place of its object, ``"package.module:attribute"``.
+
+    Raises
+    ------
+    ModelError
+        When an unknown name is looked up; the message lists the names there are.
+
+    Examples
+    --------
+    >>> shapes = Registry("shape", {"path": "pathlib:PurePosixPath"})
+    >>> shapes["path"]("a/b").name, list(shapes)
+    ('b', ['path'])
+    >>> shapes.register("number", int)
+    >>> shapes["circle"]
+    Traceback (most recent call last):
+    tunefree.core.registry.UnknownName: unknown shape 'circle'; choose one of path, number
+    """
+
+    def __init__(self, kind: str, entries: dict[str, str]) -> None:
+        self.kind = kind
+        self._places: dict[str, str] = dict(entries)
+        self._loaded: dict[str, Any] = {}
+
+    def register(self, name: str, entry: Any) -> None:
+        """Add an object under a name that is not taken.
+
+        Parameters
+        ----------
+        name : str
+        entry : object
+            The object itself, or its place as a string ``"package.module:attribute"``.
+
+        Raises
+        ------
+        ModelError
+            If the name is taken by another object.
+        """
+        if isinstance(entry, str):
+            if self._places.get(name, entry) != entry:
+                raise ModelError(f"there is a {self.kind} {name!r} already; choose another name")
+            self._places[name] = entry
+        else:
+            if name in self._places and self._loaded.get(name) is not entry:
+                raise ModelError(f"there is a {self.kind} {name!r} already; choose another name")
+            self._places.setdefault(name, f"{getattr(entry, '__module__', '')}:{getattr(entry, '__qualname__', name)}")
+            self._loaded[name] = entry
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._places:
+            raise UnknownName(f"unknown {self.kind} {name!r}; choose one of {', '.join(self._places)}")
+        if name not in self._loaded:
+            module, _, attribute = self._places[name].partition(":")
+            self._loaded[name] = getattr(import_module(module), attribute)
+        return self._loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+class UnknownName(ModelError, KeyError):
+    """A name that a registry does not hold."""
+
+    __str__ = ModelError.__str__
