@@ -37,7 +37,7 @@ class Registry(Mapping[str, Any]):
     >>> shapes.register("number", int)
     >>> shapes["circle"]
     Traceback (most recent call last):
-    tunefree.core.registry.UnknownName: unknown shape 'circle'; choose one of path, number
+    tunefree.core.registry.UnknownNameError: unknown shape 'circle'; choose one of path, number
     """
 
     def __init__(self, kind: str, entries: dict[str, str]) -> None:
@@ -71,7 +71,7 @@ class Registry(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._places:
-            raise UnknownName(f"unknown {self.kind} {name!r}; choose one of {', '.join(self._places)}")
+            raise UnknownNameError(f"unknown {self.kind} {name!r}; choose one of {', '.join(self._places)}")
         if name not in self._loaded:
             module, _, attribute = self._places[name].partition(":")
             self._loaded[name] = getattr(import_module(module), attribute)
@@ -87,7 +87,7 @@ class Registry(Mapping[str, Any]):
         return len(self._places)
 
 
-class UnknownName(ModelError, KeyError):
+class UnknownNameError(ModelError, KeyError):
     """A name that a registry does not hold."""
 
     __str__ = ModelError.__str__
