@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tunefree import losses
 from tunefree.losses import left_slope, slope, value
-from tunefree.losses.growth import at_zero, growth, rescaled
+from tunefree.losses.contract import at_zero, growth, rescaled
 
 CLASSIFICATION = {
     "logistic": losses.Logistic(),

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tunefree import losses
-from tunefree.losses.links import link
+from tunefree.losses.contract import link
 from tunefree.theory import bregman, excess_error, excess_risk, excess_risk_by_bregman
 
 INVERTIBLE = [

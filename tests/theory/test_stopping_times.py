@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tunefree import losses
-from tunefree.losses.growth import growth
+from tunefree.losses.contract import growth
 from tunefree.theory import hinge_schedule, largest_step, optimisation_bound, stopping_time, usual_theta
 from tunefree.theory.stopping_times import gradient_bound
 

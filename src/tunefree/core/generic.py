@@ -40,6 +40,26 @@ def generic(declaration: Callable[..., Any]) -> Any:
     >>> area(Circle(2.0))
     12.0
     """
+    return _dispatched(declaration, None)
+
+
+def generic_with_default(declaration: Callable[..., Any]) -> Any:
+    """Like :func:`generic`, but the declaration is itself the body for classes without one, in compiled code too.
+
+    Examples
+    --------
+    >>> from typing import NamedTuple
+    >>> class Circle(NamedTuple):
+    ...     radius: float
+    >>> @generic_with_default
+    ... def corners(shape): return 0
+    >>> corners(Circle(2.0))
+    0
+    """
+    return _dispatched(declaration, declaration)
+
+
+def _dispatched(declaration: Callable[..., Any], default: Callable[..., Any] | None) -> Any:
     in_python = singledispatch(declaration)
     bodies: dict[type, Callable[..., Any]] = {}
 
@@ -55,5 +75,5 @@ def generic(declaration: Callable[..., Any]) -> Any:
         return add
 
     function.register = register  # type: ignore[attr-defined]
-    compiled.dispatch(function, bodies)
+    compiled.dispatch(function, bodies, default)
     return function

@@ -25,7 +25,7 @@ from tunefree.core.numbers import finite
 from tunefree.core.threads import one_for_products
 from tunefree.early_stopping.empirical import losses_of_rows, respond, visit
 from tunefree.early_stopping.spaces import largest_eigenvalue
-from tunefree.losses.growth import growth
+from tunefree.losses.contract import growth
 from tunefree.losses.objectives import chosen, smoothness
 from tunefree.theory.stopping_times import gradient_bound, largest_step
 

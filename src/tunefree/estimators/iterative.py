@@ -24,7 +24,7 @@ from tunefree.estimators import preparation, validation
 from tunefree.estimators.path_display import PathDisplay
 from tunefree.kernel.backends import check_device
 from tunefree.kernel.kernels import LADDERS
-from tunefree.losses.growth import growth
+from tunefree.losses.contract import growth
 from tunefree.theory.stopping_times import OUTPUTS, optimisation_bound, stopping_time, usual_theta
 
 ORDERS = {None: "batch", "cyclic": "cyclic", "shuffled": "shuffled"}

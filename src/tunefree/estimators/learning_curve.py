@@ -23,7 +23,7 @@ from tunefree.estimators import validation
 from tunefree.estimators.iterative import IterativeRegularization
 from tunefree.estimators.path_display import GAP, NORM, TRAINING, VALIDATION, beside, calm, pyplot
 from tunefree.losses import loss_of
-from tunefree.losses.growth import growth
+from tunefree.losses.contract import growth
 from tunefree.theory import StoppingTime, stopping_time
 
 CURVE = VALIDATION | {"marker": "o", "markersize": 4.5}

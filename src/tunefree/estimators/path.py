@@ -16,8 +16,7 @@ from tunefree.estimators import validation
 from tunefree.estimators.iterative import IterativeRegularization, Targets
 from tunefree.estimators.preparation import LARGEST, shares
 from tunefree.losses import Logistic, loss_of
-from tunefree.losses.growth import rescaled
-from tunefree.losses.links import has_inverse_link, inverse_link
+from tunefree.losses.contract import has_inverse_link, inverse_link, rescaled
 from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll, chosen
 from tunefree.model.calibration import of_classes
 

@@ -1,48 +1,118 @@
-"""Losses of one prediction, by their names."""
+"""Losses of one prediction: one loss (or close family) a file, chosen by name.
+
+A loss is a NamedTuple of its parameters, ``lipschitz`` and ``smoothness`` among them. :mod:`tunefree.losses.contract`
+says which functions a loss has, ``docs/extending.md`` shows how to add one. The losses are loaded when they are first
+asked for, so that their names cost nothing.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
 
 from tunefree.core.errors import ModelError
-from tunefree.losses.pointwise import (
-    Absolute,
-    EpsilonInsensitive,
-    Exponential,
-    Hinge,
-    Huber,
-    Logistic,
-    Power,
-    Quantile,
-    SmoothedHinge,
-    Square,
-    SquaredHinge,
-    curvature,
-    epsilon_insensitive,
-    huber,
-    left_slope,
-    power_loss,
-    quantile,
-    slope,
-    value,
-)
+from tunefree.core.registry import Registry, UnknownNameError
 
-CLASSIFICATION_LOSSES: dict[str, Any] = {
-    "logistic": Logistic,
-    "hinge": Hinge,
-    "smoothed-hinge": SmoothedHinge,
-    "squared-hinge": SquaredHinge,
-    "exponential": Exponential,
-    "square": Square,
+TASKS = ("classification", "regression")
+LOSSES = Registry("loss", {})
+
+
+class Usage(NamedTuple):
+    """What is known of a loss before it is loaded."""
+
+    tasks: tuple[str, ...]  # for which it serves
+    parameters: tuple[str, ...]  # their names, in the order in which they stand behind colons
+
+
+_USAGES: dict[str, Usage] = {}
+# Where the attributes of this module are that are loaded when they are asked for; :func:`register` adds the losses of
+# this package. No file may be called like a function here: importing a file sets an attribute of the file's name.
+_EXPORTED = {
+    "value": "tunefree.losses.contract",
+    "slope": "tunefree.losses.contract",
+    "curvature": "tunefree.losses.contract",
+    "left_slope": "tunefree.losses.contract",
+    "Power": "tunefree.losses.power",
+    "EpsilonInsensitive": "tunefree.losses.power",
+    "Huber": "tunefree.losses.huber_loss",
+    "Quantile": "tunefree.losses.quantile_loss",
 }
-REGRESSION_LOSSES: dict[str, Any] = {
-    "square": Square,
-    "absolute": Absolute,
-    "power": power_loss,
-    "epsilon-insensitive": epsilon_insensitive,
-    "huber": huber,
-    "quantile": quantile,
-}
+
+
+def register(name: str, factory: Any, *tasks: str, parameters: Sequence[str] = ()) -> None:
+    """Let a loss be chosen by a name: on the command line, in plans and in estimators.
+
+    Parameters
+    ----------
+    name : str
+        The first loss of a task is its default.
+    factory : callable or str
+        Makes the loss from its parameters: a NamedTuple class or a function, or its place
+        ``"package.module:attribute"``. All parameters are numbers and have defaults.
+    *tasks : {"classification", "regression"}
+        For which tasks the loss serves; one of them, or both.
+    parameters : sequence of str
+        Names of the parameters, which stand behind the name and colons: ``huber:1.5``.
+
+    Raises
+    ------
+    ModelError
+        If the name is taken by another loss or has a colon, or if a task is missing or unknown.
+
+    Examples
+    --------
+    The loss of the command line's ``--loss rounded-huber:2``:
+
+    >>> from tunefree.losses import huber
+    >>> register("rounded-huber", huber, "regression", parameters=["DELTA"])
+    >>> loss_of("regression", "rounded-huber:2").delta
+    2.0
+    """
+    if ":" in name:
+        raise ModelError(f"a loss's parameters stand behind colons; choose another name than {name!r}")
+    if not tasks or not set(tasks) <= set(TASKS):
+        raise ModelError(f"a loss serves for {' or '.join(TASKS)}, or for both; {name!r} for {tasks}")
+    LOSSES.register(name, factory)
+    _USAGES[name] = Usage(tasks, tuple(parameters))
+    if isinstance(factory, str) and factory.startswith("tunefree.losses."):
+        module, _, attribute = factory.partition(":")
+        _EXPORTED[attribute] = module
+
+
+register("logistic", "tunefree.losses.logistic:Logistic", "classification")
+register("hinge", "tunefree.losses.hinge:Hinge", "classification")
+register("smoothed-hinge", "tunefree.losses.smoothed_hinge:SmoothedHinge", "classification")
+register("squared-hinge", "tunefree.losses.squared_hinge:SquaredHinge", "classification")
+register("exponential", "tunefree.losses.exponential:Exponential", "classification")
+register("square", "tunefree.losses.square:Square", "classification", "regression")
+register("absolute", "tunefree.losses.absolute:Absolute", "regression")
+register("power", "tunefree.losses.power:power_loss", "regression", parameters=["P"])
+register("epsilon-insensitive", "tunefree.losses.power:epsilon_insensitive", "regression", parameters=["EPSILON", "P"])
+register("huber", "tunefree.losses.huber_loss:huber", "regression", parameters=["DELTA"])
+register("quantile", "tunefree.losses.quantile_loss:quantile", "regression", parameters=["TAU"])
+
+
+def names(task: str) -> list[str]:
+    """The names of a task's losses, the default first; none of them is loaded.
+
+    Examples
+    --------
+    >>> names("classification")
+    ['logistic', 'hinge', 'smoothed-hinge', 'squared-hinge', 'exponential', 'square']
+    """
+    return [name for name in LOSSES if task in _USAGES[name].tasks]
+
+
+def usage(task: str) -> list[str]:
+    """The names of a task's losses with their parameters, as they are written on the command line.
+
+    Examples
+    --------
+    >>> usage("regression")[:3]
+    ['square', 'absolute', 'power:P']
+    """
+    return [":".join([name, *_USAGES[name].parameters]) for name in names(task)]
 
 
 def loss_of(task: str, name: str | None) -> Any:
@@ -52,7 +122,7 @@ def loss_of(task: str, name: str | None) -> Any:
     ----------
     task : {"classification", "regression"}
     name : str or None
-        None for the logistic loss, or the square loss in regression.
+        None for the task's default: the logistic loss in classification, the square loss in regression.
 
     Raises
     ------
@@ -64,39 +134,26 @@ def loss_of(task: str, name: str | None) -> Any:
     >>> loss_of("regression", "huber:2").delta
     2.0
     """
-    known = REGRESSION_LOSSES if task == "regression" else CLASSIFICATION_LOSSES
-    kind, *parameters = (name or next(iter(known))).split(":")
+    known = names(task)
+    kind, *parameters = (name or known[0]).split(":")
     if kind not in known:
-        raise ModelError(f"unknown loss {kind!r} for {task}; choose one of {', '.join(known)}")
-    if parameters and isinstance(known[kind], type):
+        raise UnknownNameError(f"unknown loss {kind!r} for {task}; choose one of {', '.join(known)}")
+    expected = _USAGES[kind].parameters
+    if parameters and not expected:
         raise ModelError(f"the {kind} loss has no parameter; write {kind}")
+    if len(parameters) > len(expected):
+        raise ModelError(f"loss {name!r} has too many parameters; write {':'.join([kind, *expected])}")
     try:
-        return known[kind](*map(float, parameters))
+        return LOSSES[kind](*map(float, parameters))
     except (TypeError, ValueError) as error:
         raise ModelError(f"loss {name!r}: {error}") from None
 
 
-__all__ = [
-    "CLASSIFICATION_LOSSES",
-    "REGRESSION_LOSSES",
-    "Absolute",
-    "EpsilonInsensitive",
-    "Exponential",
-    "Hinge",
-    "Huber",
-    "Logistic",
-    "Power",
-    "Quantile",
-    "SmoothedHinge",
-    "Square",
-    "SquaredHinge",
-    "curvature",
-    "epsilon_insensitive",
-    "huber",
-    "left_slope",
-    "loss_of",
-    "power_loss",
-    "quantile",
-    "slope",
-    "value",
-]
+def __getattr__(name: str) -> Any:
+    if name not in _EXPORTED:
+        raise AttributeError(f"module 'tunefree.losses' has no attribute {name!r}")
+    return getattr(import_module(_EXPORTED[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*_EXPORTED, "LOSSES", "loss_of", "names", "register", "usage"]

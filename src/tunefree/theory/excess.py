@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tunefree.losses import value
-from tunefree.losses.links import inverse_link, least_risk, link, risk
+from tunefree.losses.contract import inverse_link, link, value
+from tunefree.losses.links import least_risk, risk
 
 
 class Estimate(NamedTuple):

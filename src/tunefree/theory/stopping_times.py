@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from tunefree.losses.growth import Growth, at_zero, growth
+from tunefree.losses.contract import Growth, at_zero, growth, variance_exponent
 
 OUTPUTS = ("last", "average", "best")
 
@@ -109,7 +109,7 @@ def stopping_time(
     """
     q = _growth(loss, 1.0).power
     smooth = loss.smoothness < math.inf if smooth is None else smooth
-    tau = (1.0 if type(loss).__name__ == "Square" else 0.0) if tau is None else tau
+    tau = variance_exponent(loss) if tau is None else tau
     theta = (0.0 if smooth else (q + 1.0) / (q + 2.0)) if theta is None else float(theta)
     _check(samples, theta, beta, tau, zeta, output, 0.0 if smooth else q / (q + 1.0), smooth)
     variance, capacity = 2.0 - tau + 0.5 * zeta * tau, q * (1.0 + 0.5 * zeta)

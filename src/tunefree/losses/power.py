@@ -1,0 +1,160 @@
+"""Powers of the absolute error: the p-loss and the epsilon-insensitive loss (Lin, Rosasco, Zhou 2016, Section 2)."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from tunefree.core import compiled
+from tunefree.core.numbers import finite, raised, sign
+from tunefree.losses.contract import Growth, curvature, growth, left_slope, rescaled, slope, value
+
+
+class Power(NamedTuple):
+    """|p - y|^power; made by :func:`power_loss`.
+
+    Examples
+    --------
+    >>> value(power_loss(3.0), 3.0, 1.0), slope(power_loss(3.0), 3.0, 1.0)
+    (8.0, -12.0)
+    """
+
+    power: float  # at least 1
+    lipschitz: float
+    smoothness: float
+
+
+class EpsilonInsensitive(NamedTuple):
+    """max(|p - y|^power - epsilon, 0); made by :func:`epsilon_insensitive`.
+
+    Examples
+    --------
+    >>> value(epsilon_insensitive(0.5), 3.0, 1.0), value(epsilon_insensitive(0.5), 3.0, 2.75)
+    (1.5, 0.0)
+    """
+
+    epsilon: float  # at least 0; subtracted from the power of the error
+    power: float  # at least 1
+    lipschitz: float
+    smoothness: float
+
+
+def power_loss(power: float = 1.5) -> Power:
+    """The p-loss |p - y|^power.
+
+    Parameters
+    ----------
+    power : float, default 1.5
+        At least 1.
+
+    Examples
+    --------
+    >>> power_loss(2.0)
+    Power(power=2.0, lipschitz=inf, smoothness=2.0)
+    """
+    if not (power >= 1 and math.isfinite(power)):
+        raise ValueError(f"the power of a p-loss must be at least 1, not {power}")
+    return Power(power, 1.0 if power == 1 else math.inf, 2.0 if power == 2 else math.inf)
+
+
+def epsilon_insensitive(epsilon: float = 0.1, power: float = 1.0) -> EpsilonInsensitive:
+    """The epsilon-insensitive loss max(|p - y|^power - epsilon, 0).
+
+    Parameters
+    ----------
+    epsilon : float, default 0.1
+        At least 0.
+    power : float, default 1
+        At least 1.
+
+    Examples
+    --------
+    >>> epsilon_insensitive(0.5)
+    EpsilonInsensitive(epsilon=0.5, power=1.0, lipschitz=1.0, smoothness=inf)
+    """
+    if not (epsilon >= 0 and math.isfinite(epsilon)):
+        raise ValueError(f"epsilon must be a number of at least 0, not {epsilon}")
+    if not (power >= 1 and math.isfinite(power)):
+        raise ValueError(f"the power must be at least 1, not {power}")
+    return EpsilonInsensitive(epsilon, power, 1.0 if power == 1 else math.inf, math.inf)
+
+
+@value.register(Power)
+def value_power(loss, y, prediction):
+    return raised(finite(abs(prediction - y)), loss.power)
+
+
+@value.register(EpsilonInsensitive)
+def value_epsilon_insensitive(loss, y, prediction):
+    return finite(max(raised(finite(abs(prediction - y)), loss.power) - loss.epsilon, 0.0))
+
+
+@slope.register(Power)
+def slope_power(loss, y, prediction):
+    side = sign(prediction - y)
+    return side * finite(loss.power * raised(finite(abs(prediction - y)), loss.power - 1.0))
+
+
+@slope.register(EpsilonInsensitive)
+def slope_epsilon_insensitive(loss, y, prediction):
+    error = finite(abs(prediction - y))
+    if raised(error, loss.power) <= loss.epsilon:
+        return 0.0
+    side = sign(prediction - y)
+    return side * finite(loss.power * raised(error, loss.power - 1.0))
+
+
+@compiled.inline
+def second_derivative(power, error):
+    """The second derivative of error^power; 0 where it is infinite."""
+    if power == 1.0 or (error == 0.0 and power < 2.0):
+        return 0.0
+    return finite(power * (power - 1.0) * (raised(error, power - 2.0) if power >= 2.0 else error ** (power - 2.0)))
+
+
+@curvature.register(Power)
+def curvature_power(loss, y, prediction):
+    return second_derivative(loss.power, finite(abs(prediction - y)))
+
+
+@curvature.register(EpsilonInsensitive)
+def curvature_epsilon_insensitive(loss, y, prediction):
+    error = finite(abs(prediction - y))
+    return second_derivative(loss.power, error) if raised(error, loss.power) > loss.epsilon else 0.0
+
+
+@left_slope.register(Power)
+def left_slope_power(loss, y, prediction):
+    side = 1.0 if prediction > y else -1.0
+    return side * finite(loss.power * raised(finite(abs(prediction - y)), loss.power - 1.0))
+
+
+@left_slope.register(EpsilonInsensitive)
+def left_slope_epsilon_insensitive(loss, y, prediction):
+    error = finite(abs(prediction - y))
+    above = raised(error, loss.power) - loss.epsilon
+    if above < 0.0 or (above == 0.0 and prediction > y):
+        return 0.0
+    side = 1.0 if prediction > y else -1.0
+    return side * finite(loss.power * raised(error, loss.power - 1.0))
+
+
+for kind in (Power, EpsilonInsensitive):
+
+    @growth.register(kind)
+    def growth_power(loss, bound):
+        q = loss.power - 1.0
+        # |a - y|^q <= 2^(q-1) (|a|^q + |y|^q) by convexity for q >= 1, and without the factor for q <= 1.
+        largest = max(1.0, raised(bound, q)) if q > 0.0 else 1.0
+        return Growth(q, finite(loss.power * 2.0 ** max(q - 1.0, 0.0) * largest))
+
+
+@rescaled.register(Power)
+def rescaled_power(loss, unit):
+    return loss, raised(unit, loss.power)
+
+
+@rescaled.register(EpsilonInsensitive)
+def rescaled_epsilon_insensitive(loss, unit):
+    factor = raised(unit, loss.power)
+    return loss._replace(epsilon=finite(loss.epsilon / factor) if factor > 0.0 else finite(math.inf)), factor
