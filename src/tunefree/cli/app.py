@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from tunefree import losses
+
 app = typer.Typer(
     name="tunefree",
     help="Learn linear predictors from files and streams in one pass, with nothing to tune.",
@@ -30,8 +32,7 @@ Task = Annotated[str | None, typer.Option(help="classification or regression; fo
 Loss = Annotated[
     str | None,
     typer.Option(
-        help="logistic, hinge, smoothed-hinge, squared-hinge, exponential, square; in regression square, absolute, "
-        "huber:DELTA, quantile:TAU, power:P, epsilon-insensitive:EPSILON."
+        help=f"{', '.join(losses.usage('classification'))}; in regression {', '.join(losses.usage('regression'))}."
     ),
 ]
 Weight = Annotated[str | None, typer.Option(help="Column of sample weights.", show_default=False)]

@@ -164,7 +164,7 @@ def end_round_regularized(state):
 @heeded.register(RegularizedKernelSGD)
 def heeded_regularized(state, objective):
     """Of classes, slopes as they come: the ball bounds them where the loss does not."""
-    if hasattr(objective, "centre") or not hasattr(objective, "steepest"):
+    if objective.task == "regression" or not hasattr(objective, "steepest"):
         return objective
     return objective._replace(steepest=CEILING)
 
@@ -174,7 +174,7 @@ def settled_regularized(state, objective, largest, average):
     """lambda in units of the slopes, gamma, and the radius."""
     loss = getattr(objective, "loss", None)
     lipschitz = getattr(loss, "lipschitz", 1.0)  # 1 for the multinomial loss
-    is_of_classes, radius, offset = not hasattr(objective, "centre"), state.radius, state.offset
+    is_of_classes, radius, offset = objective.task == "classification", state.radius, state.offset
     bend, reach = smoothness(objective) if is_of_classes else math.inf, math.sqrt(largest)
     if lipschitz == math.inf and is_of_classes:
         lossless = math.sqrt(2.0 * loss_of_prediction(loss, 1.0, 0.0) / state.penalty)

@@ -1,25 +1,26 @@
-"""From a loss of one prediction to the gradient in K margins of one target.
+"""Objectives: what is minimised over K margins of a row, for one target.
 
-An objective knows what the target is (a label, a class, a number) and divides slopes by the loss's Lipschitz constant.
-Where there is none, slopes are clipped at the steepest one seen before, which bounds them; this adds to the regret at
-most the largest slope times the range of the margins, once (Cutkosky 2019, Artificial constraints and hints). For
-regression it keeps the running centre and spread of the target, so that targets of any scale and offset are learned
-alike.
+An objective is a NamedTuple. It knows what the target is (a label, a class, a number), and holds what it has to know of
+the targets so far. Learners receive slopes divided by the loss's Lipschitz constant. Where there is none, slopes are
+clipped at the largest absolute one of earlier rounds, which adds to the regret at most the largest slope times the
+range of the margins, once (Cutkosky 2019, Artificial constraints and hints). In regression the running mean and mean
+absolute deviation of the targets are kept, so that targets of any scale and offset are learned alike.
 """
 
 from __future__ import annotations
 
 import math
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core import compiled
 from tunefree.core.generic import generic
-from tunefree.core.numbers import bounded, clip, finite, power_below
+from tunefree.core.numbers import LARGEST, bounded, clip, finite, power_below
 from tunefree.learners.contract import Scale
-from tunefree.losses import curvature as second_derivative
-from tunefree.losses import slope, value
+from tunefree.losses.contract import curvature as second_derivative
+from tunefree.losses.contract import slope, value
 
 
 class Binary(NamedTuple):
@@ -28,6 +29,11 @@ class Binary(NamedTuple):
     loss: Any  # loss of the margin
     steepest: float  # largest absolute slope so far, returned
 
+    @property
+    def task(self) -> str:
+        """Classes are learned."""
+        return "classification"
+
 
 class OneAgainstAll(NamedTuple):
     """K margins, targets 0 .. K - 1; the sum of the binary losses of each class against the others."""
@@ -35,28 +41,43 @@ class OneAgainstAll(NamedTuple):
     loss: Any  # loss of each margin
     steepest: float  # largest absolute slope so far, returned
 
+    @property
+    def task(self) -> str:
+        """Classes are learned."""
+        return "classification"
+
 
 class Multinomial(NamedTuple):
     """K margins, targets 0 .. K - 1; minus the log-probability of the class under the softmax of the margins."""
 
-    steepest: float  # 1: the loss is Lipschitz
+    steepest: float  # 1, which no slope exceeds
+
+    @property
+    def task(self) -> str:
+        """Classes are learned."""
+        return "classification"
 
 
 class Regression(NamedTuple):
     """One margin, real targets; the margin predicts the target minus its running mean, in units of the first target.
 
-    The unit is a power of two, so it costs no bit. A learner's initial wealth follows the mean absolute deviation,
-    which is 0 at first and may grow for as long as targets are seen.
+    The unit is a power of two, so dividing by it does not round. A learner's initial wealth follows the mean absolute
+    deviation, which is 0 at first and may grow with every target.
     """
 
     loss: Any  # loss of the prediction, in the target's own units
-    steepest: float  # largest absolute slope so far, in grains, returned
-    grain: float  # power of two next to the first slope that is not 0; 0 before it, returned
-    unit: float  # power of two next to the first target that is not 0; 0 before it, returned
+    steepest: float  # largest absolute slope so far, over the loss's Lipschitz constant or else in grains, returned
+    grain: float  # power of two next below the first slope that is not 0, in size; 0 before it, returned
+    unit: float  # power of two next below the first target that is not 0, in size; 0 before it, returned
     centre: float  # running mean of the targets, in units, returned
     spread: float  # running mean of |target - centre|, in units, returned
     margin: float  # power of two that no spread so far has exceeded, returned
     mass: float  # sum of the sample weights, returned
+
+    @property
+    def task(self) -> str:
+        """Numbers are learned."""
+        return "regression"
 
 
 def regression(loss: Any) -> Regression:
@@ -74,21 +95,52 @@ def scale(objective: Any, weight: float) -> Scale:
 def differentiate(
     objective: Any, y: float, weight: float, margins: np.ndarray, gradient: np.ndarray, curvature: np.ndarray
 ) -> Any:
-    """Write the weighted gradient (K,) in the margins, each part at most ``scale.slope``, and how fast each part of it
-    grows with its margin (K,); returns the new objective."""
+    """Write the gradient (K,) in the margins and the second derivative (K,) in each; returns the new objective.
+
+    Both are multiplied by the sample weight and divided by the loss's Lipschitz constant, if it has one. No part of the
+    gradient is larger than ``scale(objective, weight).slope``.
+    """
     raise TypeError(f"{type(objective).__name__} is not an objective")
 
 
 @generic
 def respond(objective: Any, margins: np.ndarray) -> None:
-    """Turn a learner's margins into the predictions that the objective's loss is a function of, in place."""
+    """Turn a learner's margins (K,) into predictions, of which the loss is a function, in place."""
     raise TypeError(f"{type(objective).__name__} is not an objective")
+
+
+@singledispatch
+def predictions_of(objective: Any, margins: np.ndarray) -> np.ndarray:
+    """The predictions (n, K) that margins (n, K) stand for: :func:`respond` for many rows.
+
+    Examples
+    --------
+    >>> objective = Regression(None, 0.0, 1.0, unit=2.0, centre=1.5, spread=0.0, margin=0.0, mass=1.0)
+    >>> predictions_of(objective, np.array([[0.0], [1.0]]))
+    array([[3.],
+           [5.]])
+    """
+    return margins
+
+
+@singledispatch
+def labels_of(objective: Any, targets: np.ndarray) -> np.ndarray:
+    """Targets as labels: classes as they are, numbers as two labels, up to their median and above.
+
+    Examples
+    --------
+    >>> labels_of(regression(None), np.array([3.0, 1.0, 2.0]))
+    array([ True, False, False])
+    """
+    return targets
 
 
 @generic
 def true_slope(objective: Any, y: float, predictions: np.ndarray, slopes: np.ndarray) -> None:
-    """Write a subgradient (K,) of :func:`suffer` in the predictions: of the loss as it is, neither divided nor
-    clipped, and without the sample weight."""
+    """Write a subgradient (K,) of :func:`loss_at` in the predictions.
+
+    It is neither divided by the Lipschitz constant nor clipped nor multiplied by the sample weight.
+    """
     raise TypeError(f"{type(objective).__name__} is not an objective")
 
 
@@ -100,7 +152,7 @@ def loss_at(objective: Any, y: float, predictions: np.ndarray) -> float:
 
 @generic
 def smoothness(objective: Any) -> float:
-    """The Lipschitz constant, in the Euclidean norm, of the slopes of :func:`suffer`; infinite if they jump."""
+    """The Lipschitz constant, in the Euclidean norm, of the gradient of :func:`loss_at`; infinite if it jumps."""
     raise TypeError(f"{type(objective).__name__} is not an objective")
 
 
@@ -120,13 +172,13 @@ def unit_curvature(loss, y, prediction):
 
 @compiled.inline
 def slope_bound(objective):
-    """What bounds the next unit slope: 1, or the steepest so far where the loss has no Lipschitz constant."""
+    """The bound of the next unit slope: 1, or the largest one so far if the loss has no Lipschitz constant."""
     return 1.0 if objective.loss.lipschitz < math.inf else objective.steepest
 
 
 @compiled.inline
 def first_power(power, number):
-    """The power of two already found, or else the one next to a number that is not 0."""
+    """The power of two already found, or else the one next below the size of a number that is not 0."""
     if power == 0.0 and number != 0.0:
         return power_below(number)
     return power
@@ -134,7 +186,7 @@ def first_power(power, number):
 
 @compiled.inline
 def known(bound, weight, margin):
-    """The scale of a round; what is known of its slope is never so small that a feature over it would overflow."""
+    """The scale of a round; a bound of its slope is 0 or so large that no feature divided by it overflows."""
     steepest = bound * weight
     return Scale(max(steepest, 1e-150) if steepest > 0.0 else 0.0, margin, weight)
 
@@ -277,6 +329,17 @@ def respond_regression(objective, margins):
     margins[0] = finite((objective.centre + margins[0]) * objective.unit)
 
 
+@predictions_of.register(Regression)
+def predictions_of_regression(objective, margins):
+    with np.errstate(over="ignore"):
+        return np.clip((objective.centre + margins) * objective.unit, -LARGEST, LARGEST)
+
+
+@labels_of.register(Regression)
+def labels_of_numbers(objective, targets):
+    return targets > np.median(targets) if len(targets) else targets
+
+
 for kind_of_one_loss in (Binary, OneAgainstAll, Regression):
 
     @smoothness.register(kind_of_one_loss)
@@ -290,18 +353,32 @@ def smoothness_multinomial(objective):
 
 
 def chosen(margins: np.ndarray) -> np.ndarray:
-    """The class with the largest margin; with one margin, class 1 where it is positive."""
+    """The class with the largest margin; with one margin, class 1 where it is positive.
+
+    Examples
+    --------
+    >>> chosen(np.array([[0.0], [0.5]])), chosen(np.array([[1.0, 3.0, 2.0]]))
+    (array([0, 1]), array([1]))
+    """
     return (margins[:, 0] > 0).astype(np.int64) if margins.shape[1] == 1 else margins.argmax(axis=1)
 
 
 @compiled.entry
 def measure(objective, y, predictions, losses):
+    """Write the loss (n,) of each prediction (n, K)."""
     for i in range(len(y)):
         losses[i] = loss_at(objective, y[i], predictions[i])
 
 
 def measured(objective: Any, y: np.ndarray, predictions: np.ndarray) -> np.ndarray:
-    """The loss of each prediction."""
+    """The loss (n,) of each prediction (n, K).
+
+    Examples
+    --------
+    >>> from tunefree.losses import Hinge
+    >>> measured(Binary(Hinge(), 0.0), np.array([1.0, -1.0]), np.array([[0.5], [0.5]]))
+    array([0.5, 1.5])
+    """
     row_losses = np.empty(len(predictions))
     measure(objective, y, np.ascontiguousarray(predictions), row_losses)
     return row_losses

@@ -21,9 +21,9 @@ from tunefree.kernel.expansion import Expansion
 from tunefree.kernel.feature_expansion import FeatureExpansion
 from tunefree.kernel.learners import ALL
 from tunefree.kernel.points import BLOCK, as_matrix, points
-from tunefree.losses.objectives import OneAgainstAll
+from tunefree.losses.objectives import OneAgainstAll, predictions_of
 from tunefree.model import calibration, starting
-from tunefree.model.members import Setting, name_of, responded
+from tunefree.model.members import Setting, name_of
 from tunefree.model.warmup import UNLIKE, WarmupBank, WarmupRows
 
 
@@ -265,7 +265,7 @@ class Bank(WarmupBank):
         """Margins as they are predicted."""
         if own.calibration is not None:
             return like_margins(calibration.log_odds(own.calibration, margins), self.n_outputs)
-        return responded(own.objective, margins)
+        return predictions_of(own.objective, margins)
 
     def begin_pass(self, busy: list[int]) -> None:
         """Let averages of some learners begin anew: those of a later pass are of better functions."""

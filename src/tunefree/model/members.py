@@ -12,6 +12,7 @@ from tunefree.core.rows import n_rows
 from tunefree.core.states import filled, flatten
 from tunefree.learners import ALL, Averaged
 from tunefree.learners.contract import grow
+from tunefree.losses.objectives import predictions_of
 from tunefree.model import passes
 
 
@@ -80,7 +81,7 @@ class Member:
         weights, units = linear
         margins = np.empty((n_rows(X), weights.shape[1]))
         passes.score(weights, units, X, margins)
-        return responded(self.objective, margins)
+        return predictions_of(self.objective, margins)
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` fills a member of the same setting."""
@@ -92,14 +93,6 @@ class Member:
         """Become the member that :meth:`save_state` wrote down."""
         self.state = filled("learner", self.state, arrays, header["scalars"])
         self.objective = self.objective._replace(**header["objective"])
-
-
-def responded(objective: Any, margins: np.ndarray) -> np.ndarray:
-    """Margins as they are predicted: in regression, numbers like the targets."""
-    if not hasattr(objective, "centre"):
-        return margins
-    with np.errstate(over="ignore"):
-        return np.clip((objective.centre + margins) * objective.unit, -1e308, 1e308)
 
 
 def name_of(setting: Setting) -> str:

@@ -18,6 +18,7 @@ from tunefree.core import threads
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, part, parts, rebuilt, together
 from tunefree.core.states import filled, flatten, under
+from tunefree.losses.objectives import labels_of
 from tunefree.model import views
 from tunefree.model.views import create_view, transform
 
@@ -151,7 +152,7 @@ class WarmupBank:
             self.view = create_view(self.frozen_view, X)
             transform(self.view, X, weight)
         usable = np.flatnonzero(weight)
-        self._freeze(first, usable, self._labels(y[usable]))
+        self._freeze(first, usable, labels_of(self.members[0].objective, y[usable]))
         predicted = np.empty((len(self.members), len(y), self.n_outputs))
         self.learn_frozen(X, y, weight, evaluation_weight, predicted, list(range(len(self.members))))
         self.warmup_predictions = y, evaluation_weight, predicted
@@ -159,12 +160,6 @@ class WarmupBank:
     def _freeze(self, first: WarmupRows, usable: np.ndarray, labels: np.ndarray) -> None:
         """Fix the kernel by the first rows; ``usable`` are those of weight above 0, which have these labels."""
         raise NotImplementedError
-
-    def _labels(self, targets: np.ndarray) -> np.ndarray:
-        """Targets as the median rule takes them; numbers count as two labels, up to their median and above."""
-        if not hasattr(self.members[0].objective, "centre") or not len(targets):
-            return targets
-        return targets > np.median(targets)
 
     def _warmup_rows(self) -> WarmupRows:
         """The rows that wait, as one block."""
