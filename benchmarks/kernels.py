@@ -4,12 +4,12 @@ The targets are 1.1 times its error or 0.3 points more, in a fiftieth of the tim
 docs/results.md tells where they are met.
 
 There are seven binary tasks: letters A to M, three kinds of soil, spam, the most frequent state of the shuttle,
-incomes, odd digits (10,000 of them, pixels / 255) and madelon. Other numbers are standardised for both sides. C and gamma of the
-support vector machine are selected by 5-fold cross-validation over 5 x 5 values on all processors (on 20,000 rows of
-the shuttle and 4,000 digits), with a final fit to all training rows. A second search selects C alone, at the gamma of
-the median heuristic. ``fit`` of the pool with kernels, one pass of it (``partial_fit``) and early stopping run with
-default settings. Early stopping makes 500 iterations, and held-out rows select one of them and the bandwidth, on at
-most 20,000 rows. Times of ``fit`` and of one pass are medians of 5 after a warm-up; the others are of one run.
+incomes, odd digits (10,000 of them, pixels / 255) and madelon. Other numbers are standardised for both sides. C and
+gamma of the support vector machine are selected by 5-fold cross-validation over 5 x 5 values on all processors (on
+20,000 rows of the shuttle and 4,000 digits), with a final fit to all training rows. A second search selects C alone, at
+the gamma of the median heuristic. ``fit`` of the pool with kernels and one pass of it (``partial_fit``) run with their
+default settings. Early stopping has the smoothed hinge loss and at most 500 iterations and 20,000 rows; held-out rows
+select the iteration and the bandwidth. Times of ``fit`` and of one pass are medians of 5 after a warm-up; the others are of one run.
 ``--sets a,b`` selects tasks, ``--show`` prints stored results, ``--skip-search`` omits the support vector machine.
 """
 

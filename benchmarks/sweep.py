@@ -1,7 +1,7 @@
 """The figure of the README: test loss after one pass over the census data against the learning rate.
 
-tunefree has no learning rate and is a horizontal line. The script writes docs/figures/sweep.png and .svg. It needs matplotlib
-and Vowpal Wabbit, which ``make bench`` installs.
+tunefree has no learning rate and is a horizontal line. The script writes docs/figures/sweep.png and .svg. It
+needs matplotlib and Vowpal Wabbit, which ``make bench`` installs.
 """
 
 from __future__ import annotations
