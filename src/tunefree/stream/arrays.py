@@ -56,6 +56,19 @@ def of_strings(values: Sequence[str]) -> Any:
     )
 
 
+def to_batch(table: Any) -> Any:
+    """A table as one record batch.
+
+    Examples
+    --------
+    >>> to_batch(pa.table({"age": pa.chunked_array([[39], [50]])})).to_pydict()
+    {'age': [39, 50]}
+    """
+    arrays = [column.combine_chunks() for column in table.columns]
+    arrays = [array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array for array in arrays]
+    return pa.record_batch(arrays, schema=table.schema)
+
+
 def to_booleans(array: Any) -> np.ndarray:
     """A boolean Arrow array as a NumPy array, False where it is null.
 

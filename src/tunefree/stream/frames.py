@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import of_numbers
-from tunefree.stream.arrow import rows_of_a_chunk
 from tunefree.stream.batch import Columns, Position
+from tunefree.stream.tables import rows_of_a_chunk
 
 
 def read_frame(

@@ -15,9 +15,11 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import Lines, Position
+from tunefree.stream.files import COMPRESSIONS, display_name
 
 LONGEST_LINE = 1 << 30  # bytes; a longer line is refused rather than let it fill the memory
-_BLOCK_SIZE = 1 << 21  # large enough that a chunk's fixed costs vanish, small enough to stay in the last cache
+BLOCK_SIZE = 1 << 21  # large enough that a chunk's fixed costs vanish, small enough to stay in the last cache
+SAMPLE = 1 << 20  # bytes at the start of a text from which the types of its columns are inferred
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LINE_END, _QUOTE = 10, 34
 _PIECE = 1 << 16
@@ -28,14 +30,6 @@ _MAGIC = {
     "zstd": (b"\x28\xb5\x2f\xfd",),
     "lz4": (b"\x04\x22\x4d\x18",),
     "xz": (b"\xfd7zXZ\x00",),
-}
-_EXTENSIONS = {
-    ".gz": "gzip",
-    ".bz2": "bz2",
-    ".zst": "zstd",
-    ".lz4": "lz4",
-    ".xz": "xz",
-    ".br": "brotli",  # the one format without a magic number: known by its extension alone
 }
 
 
@@ -89,7 +83,7 @@ class Text:
 
     def read(self, size: int = -1) -> bytes:
         """The next bytes, as a file gives them (a decompressor reads from here)."""
-        block = min(size, _BLOCK_SIZE) if size >= 0 else _BLOCK_SIZE
+        block = min(size, BLOCK_SIZE) if size >= 0 else BLOCK_SIZE
         self.peek(block)
         return self.take(block).tobytes()
 
@@ -100,7 +94,7 @@ class Text:
         if self.size is not None:
             self.offset, self._ahead = min(offset, self.size), self._ahead[:0]
             self.stream.seek(self.offset)
-        while self.offset < offset and len(self.peek(min(_BLOCK_SIZE, offset - self.offset))):
+        while self.offset < offset and len(self.peek(min(BLOCK_SIZE, offset - self.offset))):
             self.take(offset - self.offset)
         if self.offset < offset:
             problem = "the data end before the place to go on from"
@@ -125,7 +119,7 @@ class _Record(NamedTuple):
 def read_lines(
     files: Sequence[str],
     start: Position = Position(),  # noqa: B008 - an immutable tuple
-    block_size: int = _BLOCK_SIZE,
+    block_size: int = BLOCK_SIZE,
     quoted: bool = False,
     header: bool = False,
 ) -> Iterator[Lines]:
@@ -180,6 +174,44 @@ def read_header(file: str, quoted: bool = False) -> bytes:
         text.close()
 
 
+def read_sample(file: str) -> bytes:
+    """The first mebibyte of a text, without a byte-order mark; standard input can still be read from its start."""
+    text = open_text(file)
+    try:
+        window = text.peek(SAMPLE).tobytes() if text.offset == 0 else b""
+    finally:
+        text.close()
+    return window.removeprefix(_BYTE_ORDER_MARK)
+
+
+def whole_lines(window: bytes) -> bytes:
+    """A sample of text up to its last line end outside quotes; all of it where the text ends sooner."""
+    if len(window) < SAMPLE // 2:
+        return window
+    end = len(window)
+    while end > 0:
+        end = window.rfind(b"\n", 0, end)
+        if end > 0 and window.count(b'"', 0, end) % 2 == 0:
+            return window[: end + 1]
+    return window
+
+
+def check_text(file: str) -> None:
+    """Raise a DataError if a file is not text in UTF-8."""
+    start = read_sample(file)[:4096]
+    if start.startswith((b"PAR1", b"ARROW1")):
+        remedy = "give it its own extension, or pass --format"
+        raise DataError("this is a Parquet or Arrow file, not text", display_name(file), remedy=remedy)
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in start:
+        raise not_utf8(file)
+
+
+def not_utf8(file: str) -> DataError:
+    """The error for a file that is not text in UTF-8."""
+    remedy = "convert it to UTF-8, or name its --format"
+    return DataError("this is not text in UTF-8", display_name(file), remedy=remedy)
+
+
 def open_text(file: str) -> Text:
     """Open a file, or standard input for ``"-"``, and decompress it.
 
@@ -230,7 +262,7 @@ def _reading(name: str) -> Iterator[None]:
 
 def _decompressed(raw: Text, file: str) -> Text:
     start = raw.peek(10).tobytes()
-    claimed = _EXTENSIONS.get(os.path.splitext(file)[1].lower())
+    claimed = COMPRESSIONS.get(os.path.splitext(file)[1].lower())
     found = next((method for method, magic in _MAGIC.items() if start.startswith(magic)), None)
     method = claimed if claimed == "brotli" else found
     if claimed and claimed != method and start:

@@ -35,6 +35,13 @@ _MESSAGES = {
 }
 
 
+def is_svmlight(line: str) -> bool:
+    """Whether a first line is a label followed by words with a colon; words that start with ``#`` are passed over."""
+    words = line.split()
+    pairs = [word for word in words[1:] if not word.startswith("#")]
+    return len(words) > 1 and all(":" in word for word in pairs) and "," not in words[0]
+
+
 class SvmlightEncoder:
     """Turns lines of svmlight text into batches.
 

@@ -43,6 +43,11 @@ _MESSAGES = {
 }
 
 
+def is_vw(line: str) -> bool:
+    """Whether a word of a first line starts with a bar."""
+    return any(word.startswith("|") for word in line.split())
+
+
 class VWEncoder:
     """Turns lines of Vowpal Wabbit text into batches.
 
