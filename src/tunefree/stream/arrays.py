@@ -1,7 +1,7 @@
 """Arrow arrays of NumPy arrays and strings, and NumPy arrays of Arrow arrays, by their buffers.
 
-``pyarrow.array`` and ``Array.to_numpy`` import pandas wherever it is installed, for half a second and 40 MB; a table
-that comes from a file needs none of it.
+``pyarrow.array`` and ``Array.to_numpy`` import pandas wherever it is installed, which takes half a second and 40 MB.
+The functions here do not.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class OpenFile(NamedTuple):
 
 @contextmanager
 def open_parquet(file: str) -> Iterator[OpenFile]:
-    """Open a Parquet file; columns of few different strings are read as dictionaries."""
+    """Open a Parquet file; string columns with many repetitions are read dictionary-encoded."""
     with _arrow_errors(file, "Parquet"):
         plain = parquet.ParquetFile(file)
         names = _repetitive(plain.metadata, plain.schema_arrow)
@@ -49,7 +49,7 @@ def open_parquet(file: str) -> Iterator[OpenFile]:
 
 
 def _repetitive(metadata: Any, schema: Any) -> list[str]:
-    """Top-level string columns whose first row group takes few bytes a value: a dictionary pays."""
+    """Top-level string columns whose first row group takes few bytes a value, so that dictionary encoding pays."""
     if not metadata.num_row_groups or metadata.row_group(0).num_rows == 0:
         return []
     group = metadata.row_group(0)

@@ -31,10 +31,10 @@ _EXAMPLES = {pa.float64(): "a number", pa.bool_(): "true or false", pa.string():
 
 
 class Header(NamedTuple):
-    """Names of the columns of one file, in its order, and what lies between its fields."""
+    """The first line of one file."""
 
-    names: list[str]
-    delimiter: str
+    names: list[str]  # of the columns, in the order of the file
+    delimiter: str  # between fields
 
 
 def is_delimited(line: str) -> bool:
@@ -54,7 +54,7 @@ def csv_schema(file: str, options: Options) -> Any:
         try:
             found = {field.name: field.type for field in _parse(body, header, {}, unfit).schema}
         except pa.ArrowInvalid as error:
-            raise _garbage(file, error) from None
+            raise _unreadable(file, error) from None
     types = {name: options.types.get(name, _widened(found.get(name, pa.string()))) for name in header.names}
     return pa.schema(list(types.items()))
 
@@ -70,7 +70,7 @@ def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: B
     types = {name: schema.field(name).type for name in header.names}
     row = start.row + 1
     for lines in read_lines([file], start, options.block_size, quoted=True, header=True):
-        batch, count = _columns(lines, row, header, types, bad)
+        batch, count = _parse_block(lines, row, header, types, bad)
         row += count
         yield Columns(batch, lines.file, row - count, Position(0, lines.position.offset, row - 1))
 
@@ -110,7 +110,7 @@ def _guess_delimiter(header: str, file: str) -> str:
     return max(counts, key=lambda delimiter: counts[delimiter])
 
 
-def _columns(lines: Lines, row: int, header: Header, types: dict[str, Any], bad: BadRows) -> tuple[Any, int]:
+def _parse_block(lines: Lines, row: int, header: Header, types: dict[str, Any], bad: BadRows) -> tuple[Any, int]:
     """The rows of a block of text, and how many rows it holds with the bad ones."""
     unfit: list[int] = []
     try:
@@ -118,8 +118,8 @@ def _columns(lines: Lines, row: int, header: Header, types: dict[str, Any], bad:
         if not unfit and not _open_quote(lines.data, table):
             return table, table.num_rows
     except pa.ArrowInvalid:
-        pass  # looked into below
-    return _examined(lines, row, header, types, bad)
+        pass  # some row is bad
+    return _good_rows(lines, row, header, types, bad)
 
 
 def _parse(data: Any, header: Header, types: dict[str, Any], unfit: list[Any], nulls: tuple[str, ...] = NULLS) -> Any:
@@ -147,14 +147,14 @@ def _parse(data: Any, header: Header, types: dict[str, Any], unfit: list[Any], n
 
 
 def _open_quote(data: np.ndarray, table: Any) -> bool:
-    """Whether a quote that nobody closed has swallowed lines."""
+    """Whether a double quote that is never closed has joined lines."""
     if np.count_nonzero(data == ord('"')) % 2 == 0 or not table.num_rows:
         return False
     last = table.slice(table.num_rows - 1).to_pylist()[0].values()
     return any("\\n" in repr(value) for value in last)  # of strings and bytes alike
 
 
-def _examined(lines: Lines, row: int, header: Header, types: dict[str, Any], bad: BadRows) -> tuple[Any, int]:
+def _good_rows(lines: Lines, row: int, header: Header, types: dict[str, Any], bad: BadRows) -> tuple[Any, int]:
     """Find the bad rows of a block, report them, and parse the others."""
     unfit: list[Any] = []
     raw = _parse(lines.data, header, dict.fromkeys(header.names, pa.binary()), unfit, nulls=())
@@ -165,7 +165,7 @@ def _examined(lines: Lines, row: int, header: Header, types: dict[str, Any], bad
         faults.add([raw.num_rows - 1], header.names[-1], lambda _: "a double quote is never closed")
     arrays = [_converted(raw.column(name), name, types[name], faults) for name in header.names]
     problems: dict[int, Fault] = {int(places[place]): fault for place, fault in faults.items()}
-    problems |= {wrong.number - 1: Fault("", _miscounted(wrong)) for wrong in unfit}
+    problems |= {wrong.number - 1: Fault("", _wrong_count(wrong)) for wrong in unfit}
     for place in sorted(problems):
         bad.report(problems[place].problem, lines.file, row + place, problems[place].column or None)
     good = np.ones(raw.num_rows, bool)
@@ -185,13 +185,13 @@ def _converted(raw: Any, name: str, to: Any, faults: Faults) -> Any:
     return values
 
 
-def _miscounted(row: Any) -> str:
+def _wrong_count(row: Any) -> str:
     fields = f"{row.actual_columns} field{'s' if row.actual_columns != 1 else ''}"
     quote = " (a double quote may be left open)" if "\n" in row.text else ""
     return f"the row has {fields}, the header {row.expected_columns}{quote}"
 
 
-def _garbage(file: str, error: Exception) -> DataError:
+def _unreadable(file: str, error: Exception) -> DataError:
     return DataError(
         f"this cannot be read as CSV ({error})", display_name(file), remedy="check the file, or name its --format"
     )

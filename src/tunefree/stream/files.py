@@ -19,9 +19,9 @@ COMPRESSIONS = {
 
 
 def expand(paths: Sequence[str]) -> list[str]:
-    """Files named by paths, patterns (``*``, ``**``) and directories, those of each in sorted order; "-" stays.
+    """Files that paths, patterns (``*``, ``**``) and directories stand for, those of each in sorted order; "-" stays.
 
-    Hidden files, and those that begin with an underscore (as cluster tools leave them), are not taken from a directory.
+    Hidden files of a directory are left out, and so are those that begin with an underscore, which cluster tools write.
     """
     files: list[str] = []
     for path in paths:

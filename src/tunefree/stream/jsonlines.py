@@ -63,17 +63,17 @@ def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: 
     check_text(file)
     row = start.row + 1
     for lines in read_lines([file], start, options.block_size):
-        batch, count = _columns(lines, row, schema, bad)
+        batch, count = _parse_block(lines, row, schema, bad)
         row += count
         yield Columns(batch, lines.file, row - count, Position(0, lines.position.offset, row - 1))
 
 
-def _columns(lines: Lines, row: int, schema: Any, bad: BadRows) -> tuple[Any, int]:
+def _parse_block(lines: Lines, row: int, schema: Any, bad: BadRows) -> tuple[Any, int]:
     try:
         batch = _parse(lines.data, schema)
         return batch.select(schema.names), batch.num_rows
     except (pa.ArrowInvalid, UnicodeDecodeError):
-        return _examined(lines, row, schema, bad)
+        return _good_rows(lines, row, schema, bad)
 
 
 def _parse(data: Any, schema: Any) -> Any:
@@ -96,7 +96,7 @@ def _widened(found: Any) -> Any:
     return pa.float64() if kind == "number" else pa.string()
 
 
-def _examined(lines: Lines, row: int, schema: Any, bad: BadRows) -> tuple[Any, int]:
+def _good_rows(lines: Lines, row: int, schema: Any, bad: BadRows) -> tuple[Any, int]:
     """Read a block line by line, report the bad ones, and keep the others."""
     texts = [text for text in lines.data.tobytes().split(b"\n") if text.strip()]
     good, numbers = [], []
@@ -113,9 +113,9 @@ def _examined(lines: Lines, row: int, schema: Any, bad: BadRows) -> tuple[Any, i
 
 
 def _read(text: bytes, schema: Any) -> tuple[dict[str, Any], str | None, str]:
-    """The object on a line; or the column, if one is to blame, and what is wrong."""
+    """The object on a line, or the column in question (if it is one) and the problem."""
     try:
-        record = json.loads(text, object_pairs_hook=_once)
+        record = json.loads(text, object_pairs_hook=_unique)
     except UnicodeDecodeError:
         return {}, None, "the line is not text in UTF-8"
     except ValueError as error:
@@ -136,26 +136,26 @@ def _floats(record: dict[str, Any], schema: Any) -> dict[str, Any]:
 
 
 def _schema_of_good_lines(window: bytes, file: str) -> Any:
-    """The schema of those of the first lines that can be read; the bad ones are reported when their turn comes."""
+    """The schema of those of the first lines that can be read; the bad ones are reported when they are read."""
     lines = [line for line in window.split(b"\n") if _object(line)]
     if not lines:
         remedy = "give it one JSON object a line, or name its --format"
         raise DataError("no line of this can be read as JSON", display_name(file), remedy=remedy)
     try:
         return _parse(b"\n".join(lines), None).schema
-    except pa.ArrowInvalid:  # types that change: the first line's count
+    except pa.ArrowInvalid:  # types differ from line to line; those of the first hold
         return _parse(lines[0], None).schema
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
     try:
-        record = json.loads(line, object_pairs_hook=_once)
+        record = json.loads(line, object_pairs_hook=_unique)
     except ValueError:
         return None
     return record if isinstance(record, dict) else None
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) < len(pairs):
         raise ValueError("a name appears twice")
