@@ -9,7 +9,8 @@ gamma of the support vector machine are selected by 5-fold cross-validation over
 20,000 rows of the shuttle and 4,000 digits), with a final fit to all training rows. A second search selects C alone, at
 the gamma of the median heuristic. ``fit`` of the pool with kernels and one pass of it (``partial_fit``) run with their
 default settings. Early stopping has the smoothed hinge loss and at most 500 iterations and 20,000 rows; held-out rows
-select the iteration and the bandwidth. Times of ``fit`` and of one pass are medians of 5 after a warm-up; the others are of one run.
+select the iteration and the bandwidth. Times of ``fit`` and of one pass are medians of 5 after a warm-up; the others
+are of one run.
 ``--sets a,b`` selects tasks, ``--show`` prints stored results, ``--skip-search`` omits the support vector machine.
 """
 
