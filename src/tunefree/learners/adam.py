@@ -24,10 +24,11 @@ from tunefree.core import compiled
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import bounded
 from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, rests, update
-from tunefree.learners.gradient import weigh
+from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, traits, update
+from tunefree.learners.plain import write_margins
 
 
+@traits(rate="eta", can_be_averaged=False)
 class Adam(NamedTuple):
     """Adam, with every weight moving in every round.
 
@@ -118,7 +119,7 @@ def predict_adam(state, x, scale, margins):
         j, x_j = entry(x, e)
         if x_j != 0.0:
             catch_up(state, j, 0, state.coordinates[j].weights)
-    weigh(state, x, margins)
+    write_margins(state, x, margins)
 
 
 @update.register(Adam)
@@ -157,8 +158,3 @@ def factor_adam(state, k):
 @magnitude.register(Adam)
 def magnitude_adam(state, j):
     return state.features[j].seen
-
-
-@rests.register(Adam)
-def rests_adam(state):
-    return False

@@ -15,7 +15,7 @@ from tunefree.core import compiled
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import bounded
 from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, predict, records, rests, update
+from tunefree.learners.contract import coordinate, factor, magnitude, predict, records, traits_of, update
 
 
 class Averaged(NamedTuple):
@@ -36,7 +36,7 @@ class Averaged(NamedTuple):
         """The learner, and the average of what its weights will be; a learner that averages already stays as it is."""
         if isinstance(learner, Averaged):
             return learner
-        if not rests(learner):
+        if not traits_of(type(learner)).can_be_averaged:
             raise ModelError(
                 f"{type(learner).__name__} moves all weights in every round, so no average of them is kept; "
                 "leave out the average or choose another learner"

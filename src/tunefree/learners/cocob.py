@@ -25,7 +25,7 @@ import numpy as np
 from tunefree.core import compiled
 from tunefree.core.numbers import CEILING, bounded
 from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, update
+from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, traits, update
 
 SMALLEST_BOUND = 1e-8  # where L_i starts in Algorithm 2
 
@@ -57,6 +57,7 @@ class CoCoB(NamedTuple):
         return self.create(n_features, n_outputs)
 
 
+@traits(invariant_to_slopes=True)
 class CoCoBOriginal(NamedTuple):
     """COCOB (Algorithm 1), the original with a bound on its regret; it has no settings."""
 

@@ -24,10 +24,11 @@ import numpy as np
 from tunefree.core import compiled
 from tunefree.core.numbers import CEILING, LARGEST, bounded
 from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, update
+from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, traits, update
 from tunefree.learners.units import combine, is_larger, largest_value, rescale, see
 
 
+@traits(rate="eta", invariant_to_scale_of="each feature", invariant_to_slopes=True)
 class NAG(NamedTuple):
     """Normalized adaptive gradient descent: invariant to the scale of each feature, but its step size is a setting.
 

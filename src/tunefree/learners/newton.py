@@ -28,7 +28,7 @@ import numpy as np
 from tunefree.core import compiled
 from tunefree.core.numbers import LARGEST, bounded
 from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, rests, update
+from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, traits, update
 
 MOST_NUMBERS = 2**18  # of all matrices together
 DEPTH = 4  # corrections that wait, as many as `take` takes at once
@@ -36,6 +36,7 @@ STEEPEST = 1e200
 WIDE = 8.0  # what a feature may be in its unit
 
 
+@traits(can_be_averaged=False, second_order=True, quadratic_cost=True)
 class Newton(NamedTuple):
     """Online Newton steps with one matrix an output."""
 
@@ -199,8 +200,3 @@ def factor_newton(state, k):
 @magnitude.register(Newton)
 def magnitude_newton(state, j):
     return 1.0 / state.features[j].inverse if state.features[j].inverse > 0.0 else 0.0
-
-
-@rests.register(Newton)
-def rests_newton(state):
-    return False

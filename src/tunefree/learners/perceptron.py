@@ -18,10 +18,12 @@ import numpy as np
 
 from tunefree.core.numbers import bounded
 from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, update
-from tunefree.learners.gradient import weigh
+from tunefree.learners.contract import outputs, predict, records, traits, update
+from tunefree.learners.plain import plain_weights, write_margins
 
 
+@traits(classifies_only=True, margins_are_log_odds=False)
+@plain_weights
 class Perceptron(NamedTuple):
     """The perceptron, for classification only; it has no settings.
 
@@ -48,7 +50,7 @@ class Perceptron(NamedTuple):
 
 @predict.register(Perceptron)
 def predict_perceptron(state, x, scale, margins):
-    weigh(state, x, margins)
+    write_margins(state, x, margins)
     state.weight[()] = scale.weight
     for k in range(len(state.outputs)):
         state.margins[0, k] = margins[k]
@@ -63,18 +65,3 @@ def update_perceptron(state, x, gradient, curvature):
                 j, x_j = entry(x, e)
                 own = state.coordinates[j, k]
                 own.weights = bounded(own.weights + bounded(label * state.weight[()] * x_j))
-
-
-@coordinate.register(Perceptron)
-def coordinate_perceptron(state, j, k):
-    return state.coordinates[j, k].weights
-
-
-@factor.register(Perceptron)
-def factor_perceptron(state, k):
-    return 1.0
-
-
-@magnitude.register(Perceptron)
-def magnitude_perceptron(state, j):
-    return state.features[j].seen

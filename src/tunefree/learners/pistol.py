@@ -22,9 +22,10 @@ import numpy as np
 from tunefree.core import compiled
 from tunefree.core.numbers import CEILING, LARGEST, LOG_CEILING, bounded, power_below
 from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, update
+from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, traits, update
 
 
+@traits(invariant_to_scale_of="all features alike")
 class PiSTOL(NamedTuple):
     """PiSTOL with the linear kernel (Algorithm 3): invariant to the scale of the data as a whole."""
 
@@ -53,6 +54,7 @@ class PiSTOL(NamedTuple):
         return self.create(n_features, n_outputs)
 
 
+@traits(invariant_to_scale_of="each feature")
 class CoordinatePiSTOL(NamedTuple):
     """One copy of PiSTOL a coordinate (Appendix A): invariant to the scale of each feature."""
 
