@@ -8,7 +8,7 @@ Kingma, Ba: Adam: a method for stochastic optimization (ICLR 2015), Algorithm 1:
 As published every weight moves in every round, also where the gradient is 0. Here a weight is brought up to date only
 when its feature is seen or it is read: the steps it has missed are made one after the other, with the moments and the
 bias corrections of their rounds. They shrink at least as fast as (beta1 / sqrt(beta2))^n, so that after some hundreds
-none changes a number any more and all others are left out.
+none changes a weight any more, and the others are left out.
 
 The rate is in units of ``scale.margin``, for missed steps that at the time they are made.
 """

@@ -94,7 +94,7 @@ def combine(state, x, margins):
 
 @compiled.inline
 def toss(own, coin):
-    """Count the outcome c of the bet."""
+    """Add the outcome c of the bet to the sums."""
     own.slopes = min(own.slopes + abs(coin), CEILING)
     own.gradients = bounded(own.gradients + coin)
     own.rewards = bounded(own.rewards + coin * own.bets)

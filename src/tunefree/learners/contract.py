@@ -107,7 +107,10 @@ def update(state: Any, x: Any, gradient: np.ndarray, curvature: np.ndarray) -> N
 
 @generic
 def coordinate(state: Any, j: int, k: int) -> float:
-    """The part of the weight of feature ``j`` for output ``k`` that only rows with feature ``j`` change."""
+    """The part of the weight of feature ``j`` for output ``k`` that is its own.
+
+    Only rows with feature ``j`` change it, unless the learner cannot be averaged.
+    """
     raise TypeError(f"{type(state).__name__} is not a learner")
 
 
@@ -135,10 +138,10 @@ def outputs(n_outputs: int) -> tuple[int, ...] | np.ndarray:
 def records(
     of_feature: tuple[str, ...], of_coordinate: tuple[str, ...], n_features: int, n_outputs: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Statistics of each feature (d,) and of each of its coordinates (d, K), one for an output; all zero.
+    """Statistics of each feature (d,) and of each coordinate, a feature and an output (d, K); all zero.
 
-    Both are views of one block in which the statistics of a feature share a cache line, or start with one, so that a
-    sparse row touches few.
+    Both are views of one block, in which the statistics of a feature share a cache line or begin with one, so that a
+    sparse row touches few lines.
 
     Parameters
     ----------
@@ -171,15 +174,15 @@ def records(
 
 
 def _numbers(array: np.ndarray) -> np.ndarray:
-    """Records as an axis of numbers more, which is much faster to copy."""
+    """Records as one more axis of numbers, which is much faster to copy."""
     names = array.dtype.names
     return array if names is None else structured_to_unstructured(array, copy=False) if names else array[..., None]
 
 
 def _places(old: tuple[int, ...], new: tuple[int, ...], first: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-    """What of an array of a learner, (d, K), (K, d, d), (d,) or (), goes where in one of another size.
+    """Which part of a learner's array, (d, K), (K, d, d), (d,) or (), is copied to which part of one of another size.
 
-    A matrix of which more outputs can afford less is cut.
+    A matrix that has to be smaller with more outputs is cut.
     """
     kept = [slice(min(pair)) for pair in zip(old, new, strict=True)]
     placed = list(kept)
@@ -190,7 +193,7 @@ def _places(old: tuple[int, ...], new: tuple[int, ...], first: int) -> tuple[tup
 
 
 def grow(state: Any, n_features: int, n_outputs: int, first: int = 0) -> Any:
-    """The same learner with room for more features and outputs, which start as new.
+    """The same learner with room for more features and outputs, of which nothing is known yet.
 
     Parameters
     ----------

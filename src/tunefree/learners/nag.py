@@ -65,7 +65,7 @@ def rescale_nag(state, j, shrink):
 
 @compiled.inline
 def update_magnitudes(state, x):
-    """Let s_i of all features of a row grow, which leaves s_i w_i as it is."""
+    """Let s_i of all features of a row grow; s_i w_i stays as it is."""
     for e in range(size(x)):
         j, x_j = entry(x, e)
         if is_larger(state, j, abs(x_j)):
@@ -77,7 +77,7 @@ def update_magnitudes(state, x):
 
 @compiled.inline
 def squared_norm(state, x):
-    """sum_i x_i^2 / s_i^2 of a row that was looked at."""
+    """sum_i x_i^2 / s_i^2 of a row whose magnitudes are up to date."""
     total = 0.0
     for e in range(size(x)):
         j, x_j = entry(x, e)

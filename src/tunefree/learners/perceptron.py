@@ -3,10 +3,10 @@
 Rosenblatt: The perceptron (Psychological Review 1958), as Orabona: Simultaneous model selection and optimization
 through parameter-free stochastic learning (NIPS 2014) has it, Algorithm 2 with the linear kernel.
 
-A learner is not told the label; it is the sign of minus the slope, for every loss that never asks for less of a margin
+A learner is not told the label. It is the sign of minus the slope, for every loss that does not increase with a margin
 of the right sign (all for classification but the square loss). A margin of 0 is a mistake. Several outputs are as many
-perceptrons, each for one class against all others. A round of weight h takes a step of h, for its loss is
-h max(0, -y w.x).
+perceptrons, each for one class against all others. A mistake in a round of weight h moves w by h y x, as the
+loss of the round is h max(0, -y w.x).
 """
 
 from __future__ import annotations

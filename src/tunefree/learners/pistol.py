@@ -159,7 +159,7 @@ def magnitude_pistol(state, j):
 
 @compiled.inline
 def see(state, j, size_of_x):
-    """Let M_i grow to the size of the feature just seen; the statistics relative to it shrink."""
+    """Let M_i grow to the size of a value that exceeds it; the statistics relative to it shrink."""
     shrink = state.features[j].largest / size_of_x
     state.features[j].largest = size_of_x
     for k in range(len(state.outputs)):

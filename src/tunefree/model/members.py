@@ -10,8 +10,7 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows
 from tunefree.core.states import filled, flatten
-from tunefree.learners import ALL
-from tunefree.learners.averaged import Averaged
+from tunefree.learners import ALL, Averaged
 from tunefree.learners.contract import grow
 from tunefree.model import passes
 
