@@ -29,6 +29,8 @@ _BELOW_THE_MODEL = ("core", "learners", "losses", "theory", "kernel")
 # For each room with entry points: the rooms whose functions can become part of them, that is, all that it imports from.
 ROOMS = {
     "stream": ("core", "stream"),
+    "losses": ("core", "learners", "losses"),
+    "theory": ("core", "learners", "losses", "theory"),
     "kernel": _BELOW_THE_MODEL,
     "early_stopping": (*_BELOW_THE_MODEL, "early_stopping"),
     "model": (*_BELOW_THE_MODEL, "model"),
