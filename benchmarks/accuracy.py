@@ -1,9 +1,9 @@
-"""One pass, nothing chosen: losses on test rows of tunefree and of Vowpal Wabbit, rows in the same order.
+"""Test losses after one pass of tunefree with its defaults and of Vowpal Wabbit, on the same rows in the same order.
 
-Beside Vowpal Wabbit's default stands the best of twelve of its settings, chosen on the test rows themselves. Texts it
-gets as words, and in a second line as words with the value log(1 + count). Runs on the data sets that are there (see
-``datasets.py``); ``--sets a,b`` names some of them, ``--default-only`` leaves the eleven other settings out. Figures
-are kept in benchmarks/data/accuracy.json.
+Vowpal Wabbit is run with its defaults and with eleven other settings; the best of the twelve is chosen on the test
+rows. It gets texts as words, and in a second result as words with the value log(1 + count). The benchmark uses the data
+sets that are available (see ``datasets.py``). ``--sets a,b`` selects data sets, ``--default-only`` omits the eleven
+other settings. Results are stored in benchmarks/data/accuracy.json.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from pyarrow import parquet
 from tunefree.workflows.evaluation import Reliability
 from tunefree.workflows.training import Trained
 
-WARM = 300  # rows of a run that compiles what is not compiled yet
-TEXT_OPTIONS = ("-b", "24")  # its default of 18 bits is too few for the words of the texts
+WARM = 300  # rows of a run before the timed one, which compiles the code
+TEXT_OPTIONS = ("-b", "24")  # the default of 18 bits is too small for the vocabulary of the texts
 
 
 def ours(split: datasets.Split, folder: Path, loss: str | None = None) -> dict[str, float]:
-    """``tunefree train``, then ``tunefree evaluate``; seconds of training are those of the whole process."""
+    """Run ``tunefree train`` and ``tunefree evaluate``; the training time is that of the whole process."""
     tables = {"train": split.train, "test": split.test, "warm": split.train.slice(0, WARM)}
     for name, table in tables.items():
         parquet.write_table(table, folder / f"{name}.parquet")
@@ -49,7 +49,7 @@ def ours(split: datasets.Split, folder: Path, loss: str | None = None) -> dict[s
 
 
 def classes(split: datasets.Split, settings: Sequence[str], folder: Path) -> list[dict[str, Any]]:
-    """A result, or for texts two, of a set with classes."""
+    """The result, or for texts the two results, on a classification data set."""
     mine = ours(split, folder)
     results = []
     for logarithms in (False, True) if split.data.kind == "text" else (False,):
@@ -68,7 +68,7 @@ def classes(split: datasets.Split, settings: Sequence[str], folder: Path) -> lis
 
 
 def figures_of(run: vowpal.Run, y: np.ndarray) -> dict[str, float]:
-    """Losses of a run on test rows."""
+    """Test losses of a run of Vowpal Wabbit."""
     reliability, odds = Reliability(), np.nan_to_num(np.exp(run.predictions))
     reliability.add(odds.max(axis=1), odds.argmax(axis=1) == y, np.ones(len(y)))
     return {
@@ -80,7 +80,7 @@ def figures_of(run: vowpal.Run, y: np.ndarray) -> dict[str, float]:
 
 
 def numbers(split: datasets.Split, settings: Sequence[str], folder: Path) -> list[dict[str, Any]]:
-    """Two results of a regression: with the square and with the absolute loss."""
+    """The two results on a regression data set: with the square and with the absolute loss."""
     texts = (datasets.lines(split, table) for table in (split.train, split.test))
     y = split.targets(split.test)
     problem = vowpal.Problem.write(folder, *texts, 0, y)
@@ -101,20 +101,20 @@ def numbers(split: datasets.Split, settings: Sequence[str], folder: Path) -> lis
 
 
 def criterion(result: dict[str, Any]) -> str:
-    """By which figure settings are compared."""
+    """The metric by which settings are compared."""
     if result["kind"] != "regression":
         return "log_loss"
     return "root_mean_squared_error" if "[square]" in result["name"] else "mean_absolute_error"
 
 
 def best(result: dict[str, Any], figure: str | None = None) -> str:
-    """The setting that is best on the test rows."""
+    """The setting with the least loss on the test rows."""
     figure = figure or criterion(result)
     return min(result["theirs"], key=lambda setting: result["theirs"][setting][figure])
 
 
 def ratio(result: dict[str, Any], setting: str) -> float:
-    """Ours over theirs."""
+    """The loss of tunefree divided by that of a setting of Vowpal Wabbit."""
     return result["ours"][criterion(result)] / result["theirs"][setting][criterion(result)]
 
 
@@ -136,7 +136,7 @@ def line(result: dict[str, Any]) -> str:
 
 
 def table(results: Sequence[dict[str, Any]]) -> str:
-    """The table in Markdown, and what follows from it."""
+    """The tables in Markdown, with geometric means of the ratios and progressive losses."""
     figures = {"log-loss / error % / calibration error %": False, "MAE / RMSE": True}
     lines = []
     for title, regression in figures.items():
@@ -164,11 +164,11 @@ def table(results: Sequence[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """Measure, keep, print."""
+    """Run the benchmark, store and print the results."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--sets", help="names of data sets, with commas between them")
+    parser.add_argument("--sets", help="comma-separated names of data sets")
     parser.add_argument("--default-only", action="store_true", help="only Vowpal Wabbit's default")
-    parser.add_argument("--show", action="store_true", help="measure nothing, print what was kept")
+    parser.add_argument("--show", action="store_true", help="only print stored results")
     chosen = parser.parse_args()
     if chosen.show:
         print(table(sorted(kept("accuracy").values(), key=lambda result: datasets.place(result["name"]))))

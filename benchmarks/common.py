@@ -1,4 +1,4 @@
-"""What the benchmarks share: generated files, interleaved timings of whole processes, ratios."""
+"""Common code of the benchmarks: generated files, interleaved timings of whole processes, stored results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VOWPAL = [sys.executable, "-m", "vowpalwabbit"]
 
 
 def zipf_rows(n_rows: int, per_row: int, n_features: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Row numbers, features (from 1, no feature twice in a row) and values of sparse rows, and nothing learned yet."""
+    """Row indices, Zipf-distributed features (from 1, distinct within a row) and values of sparse rows."""
     rng = np.random.default_rng(seed)
     ranks = rng.random((n_rows, per_row))
     features = np.floor(n_features**ranks).astype(np.int64)  # P(feature) is proportional to 1 / feature
@@ -34,7 +34,7 @@ def zipf_rows(n_rows: int, per_row: int, n_features: int, seed: int) -> tuple[np
 
 
 def text_file(n_rows: int, per_row: int = 52, n_features: int = 200_000, bar: str = "|") -> Path:
-    """A file of labelled rows, about 40 features each, in Vowpal Wabbit's text (or svmlight's, without the bar)."""
+    """A file of labelled rows with about 40 features each, as Vowpal Wabbit text (or, without the bar, svmlight)."""
     FOLDER.mkdir(exist_ok=True)
     path = FOLDER / f"zipf-{n_rows}-{n_features}.{'vw' if bar else 'svm'}"
     if path.exists():
@@ -63,13 +63,13 @@ def text_file(n_rows: int, per_row: int = 52, n_features: int = 200_000, bar: st
 
 
 def kept(benchmark: str) -> dict[str, Any]:
-    """Figures that runs of a benchmark have left, by name."""
+    """Stored results of a benchmark, by name."""
     path = FOLDER / f"{benchmark}.json"
     return json.loads(path.read_text()) if path.exists() else {}
 
 
 def keep(benchmark: str, name: str, figures: Any) -> None:
-    """Leave figures for tables and pictures; those of the same name before are replaced."""
+    """Store a result for tables and figures; it replaces an earlier one of the same name."""
     FOLDER.mkdir(exist_ok=True)
     path = FOLDER / f"{benchmark}.json"
     part = path.with_suffix(".part")
@@ -78,7 +78,7 @@ def keep(benchmark: str, name: str, figures: Any) -> None:
 
 
 def process_seconds(command: Sequence[str]) -> float:
-    """Wall time of a whole process that must succeed."""
+    """Wall time of a whole process, which must succeed."""
     start = time.perf_counter()
     done = subprocess.run(command, capture_output=True, check=False)
     seconds = time.perf_counter() - start
@@ -88,7 +88,7 @@ def process_seconds(command: Sequence[str]) -> float:
 
 
 def interleaved(runs: dict[str, Callable[[], float]], repeats: int = 5) -> dict[str, list[float]]:
-    """Run each in turn, once to warm up and then ``repeats`` times; seconds of each."""
+    """Times of each function, called in turn: once to warm up, then ``repeats`` times."""
     for run in runs.values():
         run()
     seconds: dict[str, list[float]] = {name: [] for name in runs}
@@ -99,7 +99,7 @@ def interleaved(runs: dict[str, Callable[[], float]], repeats: int = 5) -> dict[
 
 
 def report(seconds: dict[str, list[float]]) -> None:
-    """A line for each: median, smallest and largest, and the ratio of medians to the first."""
+    """Print median, minimum and maximum of each, and the ratio of its median to that of the first."""
     first = statistics.median(next(iter(seconds.values())))
     for name, values in seconds.items():
         middle = statistics.median(values)
@@ -107,7 +107,7 @@ def report(seconds: dict[str, list[float]]) -> None:
 
 
 def peak_memory_mib(command: Sequence[str]) -> float:
-    """Largest resident size of a process, as the operating system counts it."""
+    """Maximum resident set size of the child processes so far, this command included."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     process_seconds(command)
     after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss

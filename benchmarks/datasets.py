@@ -1,8 +1,7 @@
 """The data sets of the benchmarks, split into training and test rows, as tables and as matrices.
 
-They are Parquet files in TUNEFREE_DATA (or ../shared/data); a set that is not there is left out. The census data come
-with the package. Files without a column ``split`` are split two to one in a fixed random order, or in the order of
-time.
+They are Parquet files in TUNEFREE_DATA (or ../shared/data); missing data sets are skipped. The census data are part of
+the package. Files without a column ``split`` are split two to one in a fixed random order, or in temporal order.
 """
 
 from __future__ import annotations
@@ -21,21 +20,21 @@ from pyarrow import compute, parquet
 
 import tunefree
 
-LATE = 15  # minutes after which a flight is late
+LATE = 15  # minutes of delay from which a flight is late
 
 
 class DataSet(NamedTuple):
-    """Where a data set is and what is predicted."""
+    """The file and the target of a data set."""
 
     name: str
     target: str
-    kind: str = "table"  # "table", "drift" (in the order of time), "text" or "regression"
-    drop: tuple[str, ...] = ()  # columns that tell the target, or nothing
-    file: str | None = None  # if it is not called like the set
+    kind: str = "table"  # "table", "drift" (in temporal order), "text" or "regression"
+    drop: tuple[str, ...] = ()  # columns that reveal the target or are not informative
+    file: str | None = None  # name of the file, if not that of the data set
 
     @property
     def path(self) -> Path:
-        """Where it is, if it is there."""
+        """Path of the file, which may not exist."""
         if self.name == "adult":
             return Path(tunefree.__file__).parent / "data" / "adult.parquet"
         return SHARED / f"{self.file or self.name}.parquet"
@@ -63,7 +62,7 @@ ALL = (
 
 
 class Split(NamedTuple):
-    """Training rows, in the order in which they are learned, and test rows; labels are strings."""
+    """Training rows, in the order of learning, and test rows; labels are strings."""
 
     data: DataSet
     train: pa.Table
@@ -75,7 +74,7 @@ class Split(NamedTuple):
         return [] if self.data.kind == "regression" else sorted(self.train[self.data.target].unique().to_pylist())
 
     def targets(self, table: pa.Table) -> np.ndarray:
-        """Classes as their places among the sorted labels, or numbers."""
+        """Class indices into the sorted labels, or numbers."""
         column = table[self.data.target]
         if self.data.kind == "regression":
             return column.to_numpy().astype(np.float64)
@@ -83,7 +82,7 @@ class Split(NamedTuple):
 
 
 def available(names: list[str] | None = None) -> Iterator[DataSet]:
-    """The sets named, or all; a line for each that is not there."""
+    """Yield the selected data sets, or all; prints a line for each missing one."""
     known = {data.name: data for data in ALL}
     if unknown := set(names or ()) - known.keys():
         raise SystemExit(f"no data set is called {', '.join(sorted(unknown))}; there are {', '.join(known)}")
@@ -91,16 +90,16 @@ def available(names: list[str] | None = None) -> Iterator[DataSet]:
         if data.path.exists():
             yield data
         else:
-            print(f"{data.name}: skipped, {data.path} is not there", flush=True)
+            print(f"{data.name}: skipped, {data.path} does not exist", flush=True)
 
 
 def place(result: str) -> int:
-    """Where the set of a result stands among all: its name is the set's, or goes on in brackets."""
+    """Index of the data set of a result, whose name is that of the set, optionally followed by brackets."""
     return [data.name for data in ALL].index(result.partition(" [")[0])
 
 
 def load(data: DataSet) -> Split:
-    """Read a set and split it."""
+    """Read and split a data set."""
     table = parquet.read_table(data.path)
     table = table.drop_columns([column for column in data.drop if column in table.column_names])
     if data.kind != "regression":
@@ -118,7 +117,7 @@ def load(data: DataSet) -> Split:
 
 
 def with_calendar(table: pa.Table) -> pa.Table:
-    """Timestamps as the fields that tunefree makes of them, for those who do not: the hour, the day, time elapsed."""
+    """Replace timestamps by the fields that tunefree derives from them: year, month, weekday, hour, elapsed days."""
     for name in [field.name for field in table.schema if pa.types.is_timestamp(field.type)]:
         moment = table[name]
         for part in ("year", "month", "day_of_week", "hour"):
@@ -129,25 +128,25 @@ def with_calendar(table: pa.Table) -> pa.Table:
 
 
 def is_number(table: pa.Table, name: str) -> bool:
-    """Whether a column is one of numbers."""
+    """Whether a column is numeric."""
     kind = table.schema.field(name).type
     return pa.types.is_integer(kind) or pa.types.is_floating(kind)
 
 
 WORD = re.compile(r"\w\w+")
-SEPARATOR = re.compile(r"[ :|\n]")  # what the text gives a meaning
+SEPARATOR = re.compile(r"[ :|\n]")  # special characters of the text format
 
 
 def lines(split: Split, table: pa.Table, logarithms: bool = False) -> Iterator[str]:
-    """A table in Vowpal Wabbit's text: numbers as they are, other columns one-hot, texts as their words.
+    """A table as Vowpal Wabbit text: numbers unchanged, other columns one-hot encoded, texts as words.
 
     Parameters
     ----------
     split : Split
     table : Table
-        One of its two.
+        The training or the test rows.
     logarithms : bool, default False
-        Whether a word stands there once, with the value log(1 + count), not as often as it occurs.
+        Whether each distinct word has the value log(1 + count), instead of one entry for each occurrence.
     """
     targets, n_classes = split.targets(table), len(split.classes)
     if n_classes:
@@ -172,7 +171,7 @@ def entry(column: int, value: Any, numeric: bool) -> str:
 
 
 def words(text: str, logarithms: bool) -> str:
-    """The words of a text, each as often as it occurs, or once with log(1 + count)."""
+    """The words of a text, one for each occurrence, or the distinct words with the value log(1 + count)."""
     found = WORD.findall(text.lower())
     return (
         " ".join(f"{word}:{np.log1p(n):.5g}" for word, n in Counter(found).items()) if logarithms else " ".join(found)
@@ -180,18 +179,18 @@ def words(text: str, logarithms: bool) -> str:
 
 
 class Matrices(NamedTuple):
-    """A split as scikit-learn takes it."""
+    """A split as matrices for scikit-learn."""
 
-    X: Any  # (n, d) training rows: numbers first, as they are, then one-hot columns; or words
+    X: Any  # (n, d) training rows: unscaled numbers, then one-hot columns; or words
     y: np.ndarray  # (n,)
     X_test: Any
     y_test: np.ndarray
-    n_numbers: int  # columns at the left that are numbers
+    n_numbers: int  # number of numeric columns, which come first
     classes: list[str]
 
 
 def matrices(split: Split, tf_idf: bool = False) -> Matrices:
-    """Numbers as they are beside one-hot columns, dense; texts as sparse logarithms of word counts, or as TF-IDF."""
+    """Unscaled numbers and one-hot columns as dense matrices; texts as sparse log word counts, or as TF-IDF."""
     prepared, n_numbers = (_words(split, tf_idf), 0) if split.data.kind == "text" else _columns(split)
     y, y_test = split.targets(split.train), split.targets(split.test)
     return Matrices(prepared[0], y, prepared[1], y_test, n_numbers, split.classes)

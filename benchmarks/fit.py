@@ -1,9 +1,9 @@
 """``fit`` with its defaults against logistic (or ridge) regression tuned by cross-validation: test losses and times.
 
-The other side standardises numbers, has one-hot columns beside them, chooses C (or alpha) among five values by 3-fold
-cross-validation, and learns with it from all training rows: 16 fits. Texts are the same for both: logarithms of word
-counts, then TF-IDF, as is customary before logistic regression.
-Times are of one run each, one after the other. Sets as in ``accuracy.py``; ``--sets a,b`` names some of them.
+The baseline standardises numbers, one-hot encodes other columns, and chooses C (or alpha) among five values by 3-fold
+cross-validation, with a final fit to all training rows: 16 fits. Texts have the same features for both: log word
+counts, and in a second result TF-IDF, which is customary for logistic regression. Times are of one run each, one after
+the other. The data sets are those of ``accuracy.py``; ``--sets a,b`` selects some of them.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from tunefree import TuneFreeClassifier, TuneFreeRegressor
 STRENGTHS = np.logspace(-2, 2, 5)  # C; alpha is 1 / C
 OF_TF_IDF = np.logspace(0, 4, 5)  # C, for rows of length 1
 FOLDS = 3
-WARM = 300  # rows of a fit that compiles what is not compiled yet
+WARM = 300  # rows of a fit before the timed one, which compiles the code
 TOO_LONG = {"flights_3m"}  # 16 logistic regressions of two million rows
 
 
 def tuned(problem: datasets.Matrices, strengths: np.ndarray) -> Any:
-    """A pipeline that scales and cross-validates."""
+    """The baseline: a pipeline with standardisation and cross-validation."""
     from sklearn.compose import make_column_transformer
     from sklearn.linear_model import LogisticRegressionCV, RidgeCV
     from sklearn.pipeline import make_pipeline
@@ -51,14 +51,14 @@ def tuned(problem: datasets.Matrices, strengths: np.ndarray) -> Any:
 
 
 def timed_fit(model: Any, problem: datasets.Matrices) -> float:
-    """Seconds of learning the training rows."""
+    """Time of fitting the training rows, in seconds."""
     start = time.perf_counter()
     model.fit(problem.X, problem.y)
     return time.perf_counter() - start
 
 
 def figures_of(model: Any, problem: datasets.Matrices) -> dict[str, float]:
-    """Losses on the test rows."""
+    """Test losses."""
     if not problem.classes:
         misses = model.predict(problem.X_test) - problem.y_test
         return {
@@ -73,7 +73,7 @@ def figures_of(model: Any, problem: datasets.Matrices) -> dict[str, float]:
 
 
 def measure(data: datasets.DataSet) -> list[dict[str, Any]]:
-    """Results of a set: one, for numbers one for each of two losses, for texts one for each form of them."""
+    """Results on a data set: two in regression, one for each loss; two for texts, one for each encoding; else one."""
     split = datasets.load(data)
     results = compared(data.name, data.kind, datasets.matrices(split), STRENGTHS)
     if data.kind == "text":
@@ -82,7 +82,7 @@ def measure(data: datasets.DataSet) -> list[dict[str, Any]]:
 
 
 def compared(name: str, kind: str, problem: datasets.Matrices, strengths: np.ndarray) -> list[dict[str, Any]]:
-    """Results on matrices."""
+    """Results of both sides on the given matrices."""
     theirs = tuned(problem, strengths)
     seconds = timed_fit(theirs, problem)
     other = figures_of(theirs, problem) | {"seconds": seconds, "chosen": chosen(theirs)}
@@ -98,20 +98,20 @@ def compared(name: str, kind: str, problem: datasets.Matrices, strengths: np.nda
 
 
 def chosen(model: Any) -> float:
-    """The C or alpha that cross-validation chose."""
+    """The C or alpha selected by cross-validation."""
     last = model[-1] if hasattr(model, "steps") else model
     return float(np.ravel(last.C_ if hasattr(last, "C_") else last.alpha_)[0])
 
 
 def criterion(result: dict[str, Any]) -> str:
-    """By which figure both are compared."""
+    """The metric by which both are compared."""
     if result["kind"] != "regression":
         return "log_loss"
     return "root_mean_squared_error" if "[square]" in result["name"] else "mean_absolute_error"
 
 
 def ratio(result: dict[str, Any]) -> float:
-    """Ours over theirs."""
+    """The loss of tunefree divided by that of the baseline."""
     return result["ours"][criterion(result)] / result["theirs"][criterion(result)]
 
 
@@ -132,7 +132,7 @@ def line(result: dict[str, Any]) -> str:
 
 
 def table(results: Sequence[dict[str, Any]]) -> str:
-    """The table in Markdown, and geometric means of its ratios."""
+    """The tables in Markdown, and geometric means of the ratios."""
     lines = []
     for figures, name, regression in (
         ("log-loss / error %", "logistic regression", False),
@@ -151,10 +151,10 @@ def table(results: Sequence[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """Measure, keep, print."""
+    """Run the benchmark, store and print the results."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--sets", help="names of data sets, with commas between them")
-    parser.add_argument("--show", action="store_true", help="measure nothing, print what was kept")
+    parser.add_argument("--sets", help="comma-separated names of data sets")
+    parser.add_argument("--show", action="store_true", help="only print stored results")
     arguments = parser.parse_args()
     if arguments.show:
         print(table(sorted(kept("fit").values(), key=lambda result: datasets.place(result["name"]))))
@@ -162,7 +162,7 @@ def main() -> None:
     results = []
     for data in datasets.available(arguments.sets.split(",") if arguments.sets else None):
         if data.name in TOO_LONG and not arguments.sets:
-            print(f"{data.name}: left out, it takes long; --sets {data.name} measures it", flush=True)
+            print(f"{data.name}: skipped because it takes long; run it with --sets {data.name}", flush=True)
             continue
         measured = measure(data)
         for result in measured:

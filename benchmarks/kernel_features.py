@@ -1,7 +1,7 @@
-"""Random Fourier features against Nyström's: errors of linear learners after one pass and five, and what they cost.
+"""Random Fourier and Nyström features: test errors of linear learners after one and five passes, and times.
 
-Features are standardised with the training rows' means and deviations; widths are multiples of gamma_0 that are good
-for a support vector machine. Landmarks are chosen among the first rows of the stream.
+Features are standardised by the means and standard deviations of the training rows. Bandwidths are multiples of gamma_0
+that suit a support vector machine. Landmarks are chosen among the first rows of the stream.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from tunefree.learners import ALL as LEARNERS
 from tunefree.losses import objectives
 from tunefree.model import passes
 
-FIRST = 1024  # rows that tell the width
+FIRST = 1024  # rows from which gamma_0 is computed
 BLOCK = 512
 
 
 class Task(NamedTuple):
-    """Two classes made of a set's, and the width in units of gamma_0."""
+    """A binary task from the classes of a data set, and the bandwidth gamma in units of gamma_0."""
 
     positive: Callable[[str], bool]
     width: float
@@ -70,7 +70,7 @@ class Data(NamedTuple):
 
 
 def data_of(name: str) -> Data:
-    """A set as two classes."""
+    """The rows of a data set with binary targets."""
     task, split = TASKS[name], load(next(data for data in ALL if data.name == name))
     m = matrices(split)
     signs = np.array([1.0 if task.positive(label) else -1.0 for label in m.classes])
@@ -81,7 +81,7 @@ def data_of(name: str) -> Data:
 
 
 def map_of(kind: str, size: int, data: Data, width: float) -> Callable[[np.ndarray], Any]:
-    """From rows to features, for a multiple of gamma_0."""
+    """The feature map for a multiple of gamma_0."""
     n_features = data.X.shape[1] + 1
     gamma = width * median_gamma(data.X[:FIRST], data.y[:FIRST])
     if kind == "fourier":
@@ -92,7 +92,7 @@ def map_of(kind: str, size: int, data: Data, width: float) -> Callable[[np.ndarr
 
 
 def error(state: Any, phi: Callable[[np.ndarray], Any], data: Data) -> float:
-    """Share of the test rows that are predicted wrong."""
+    """Test error."""
     d, wrong = len(state.coordinates), 0
     weights, units = np.empty((d, 1)), np.empty(d)
     passes.read(state, weights, units)
@@ -105,7 +105,7 @@ def error(state: Any, phi: Callable[[np.ndarray], Any], data: Data) -> float:
 
 
 def run(kind: str, size: int, data: Data, width: float, n_passes: int) -> dict[str, Any]:
-    """Errors after the first and the last pass, and microseconds a row: the median over blocks."""
+    """Test errors after the first and the last pass, and median microseconds for each row over blocks."""
     phi = map_of(kind, size, data, width)
     d = phi(data.X[:2]).values.shape[1] + 1
     states = {f"{name} {value:g}": LEARNERS[name].create(d, 1, **kw) for name, kw in SETTINGS for value in kw.values()}
@@ -128,7 +128,7 @@ def run(kind: str, size: int, data: Data, width: float, n_passes: int) -> dict[s
 
 
 def show(results: dict[str, Any]) -> None:
-    """Two tables: errors of the learner that is best after one pass, and costs."""
+    """Print the table: test errors of the learner that is best after one pass, and times."""
     names = sorted({key.split()[0] for key in results}, key=list(TASKS).index)
     print("| features | " + " | ".join(names) + " |\n|---|" + "---|" * len(names))
     for kind, sizes in MAPS.items():
@@ -147,7 +147,7 @@ def show(results: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Run what was asked for, after what earlier runs have left."""
+    """Run the selected data sets, store the results and print all stored ones."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", default=",".join(TASKS))
     parser.add_argument("--passes", type=int, default=5)

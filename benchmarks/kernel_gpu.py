@@ -1,12 +1,12 @@
-"""Claim: a GPU learns kernels of nine widths exactly, on 1,000,000 rows of 100 numbers, in one pass of half a minute.
+"""Time of one exact pass of kernel PiSTOL with nine bandwidths on a GPU, over 1,000,000 rows of 100 numbers.
 
-Every row is a support point (the logistic loss never is flat), so there are n^2 / 2 pairs of rows, with 2 d operations
-of products each; the rest (the exponential, eight squares, nine sums) is to cost little beside them. The fraction of
-the peak is that of these operations in the time of the whole pass, Python and all; the peak is what products of large
-matrices reach in single precision, measured before and after.
+The target is half a minute. Every row becomes a support point (the slope of the logistic loss is never 0), so there are
+n^2 / 2 pairs of rows, each with 2 d operations of the matrix product. The printed fraction of the peak counts these
+operations only, over the time of the whole pass including Python. The peak is the rate of products of large matrices
+in single precision, measured before and after.
 
     python benchmarks/kernel_gpu.py                              # on a GPU
-    python benchmarks/kernel_gpu.py --rows 4000 --device cpu     # a trial anywhere
+    python benchmarks/kernel_gpu.py --rows 4000 --device cpu     # a small run on the processor
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 
-CALL = 65_536  # rows given at a time
+CALL = 65_536  # rows of a call
 
 
 def made(n_rows: int, n_features: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Rows, and labels that no linear model knows."""
+    """Rows with labels from a nonlinear function."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n_rows, n_features))
     directions = np.random.default_rng(1).standard_normal((n_features, 8)) / np.sqrt(n_features)
@@ -36,7 +36,7 @@ def made(n_rows: int, n_features: int, seed: int = 0) -> tuple[np.ndarray, np.nd
 
 
 def learned(device: str | None, X: np.ndarray, y: np.ndarray, loss: str, kernel: str) -> tuple[Model, np.ndarray]:
-    """A model after one pass, and what it predicted of each row before."""
+    """A model after one pass, and its progressive predictions."""
     choice = KernelConfig(kernel, device=device)
     model = Model("classification", "kernel-pistol", loss, kernel_config=choice, may_prune=False, classes=["no", "yes"])
     model.make_room(X.shape[1] + 1)
@@ -49,7 +49,7 @@ def learned(device: str | None, X: np.ndarray, y: np.ndarray, loss: str, kernel:
 
 
 def peak(device: torch.device) -> float:
-    """Operations a second of products of large matrices."""
+    """Operations per second of products of large matrices."""
     size = 8192 if device.type == "cuda" else 1024
     one, other = (torch.randn((size, size), device=device) for _ in range(2))
     best = 0.0
@@ -70,20 +70,20 @@ def finish(device: torch.device) -> None:
 
 
 def difference(found: np.ndarray, expected: np.ndarray) -> float:
-    """The largest, relative to the largest number."""
+    """The largest absolute difference, relative to the largest absolute value."""
     return float(np.nanmax(np.abs(found - expected)) / np.nanmax(np.abs(expected)))
 
 
 def main() -> None:
-    """Time a pass, and compare it with the processor's."""
+    """Time a pass, and compare its predictions with those of the processor."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--features", type=int, default=100)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--loss", default="logistic", help="smoothed-hinge keeps fewer support points")
     parser.add_argument("--kernel", default="rbf")
-    parser.add_argument("--compared", type=int, default=4096, help="rows learned on the processor, too")
-    parser.add_argument("--sample", type=int, default=256, help="rows predicted on the processor, too")
+    parser.add_argument("--compared", type=int, default=4096, help="rows learned on the processor as well")
+    parser.add_argument("--sample", type=int, default=256, help="rows predicted on the processor as well")
     chosen = parser.parse_args()
     device, (X, y) = usable(chosen.device), made(chosen.rows, chosen.features)
     few = min(chosen.compared, chosen.rows)
@@ -104,9 +104,9 @@ def main() -> None:
     fraction = pairs * 2.0 * chosen.features / seconds / max(peaks)
     last = slice(-chosen.rows // 10, None)
     error = np.mean((progressive[last, 0] > 0) != (y[last] == "yes"))
-    print(f"one pass, {len(model.members)} widths: {seconds:.2f} s, {n_support:,} support points")
+    print(f"one pass, {len(model.members)} bandwidths: {seconds:.2f} s, {n_support:,} support points")
     print(f"{pairs / seconds:.3g} pairs/s, {fraction:.1%} of the peak of {max(peaks) / 1e12:.3g} TFLOP/s")
-    print(f"error on the last tenth of the rows, before they were learned: {error:.4f}")
+    print(f"progressive error on the last tenth of the rows: {error:.4f}")
     sample = rows.dense(made(chosen.sample, chosen.features, seed=2)[0])
     start = time.perf_counter()
     found = model.predict(sample)

@@ -1,9 +1,10 @@
-"""Claims: one exact pass of kernel PiSTOL over 58,000 x 100 rows takes at most 12 s where every row becomes a support
-point; a block's sums cost little beside the matrix product that they are made of; 100,000 points fit in 400 MB.
+"""Claims: one exact pass of kernel PiSTOL over 58,000 x 100 rows takes at most 12 s if each becomes a support point;
+100,000 support points need at most 400 MB. The rate of kernel evaluation is measured as well.
 
-The first with one width and with nine (``partial_fit``, logistic loss, so that no row has slope 0), medians of 3; the
-second as the rate of a whole block over that of the product alone, on all processors, medians of 15, five at a time in
-turn; the third is the greatest memory of a process of its own, which learns them a thousand at a time.
+The time of a pass is measured with one bandwidth and with nine (``partial_fit``, logistic loss, so that no slope is 0),
+as the median of 3. The rate is that of evaluating a block against all support points, relative to the matrix product
+alone, on all processors, as medians of 15 in alternating groups of five. The memory is the maximum resident set size of
+a separate process, which learns the rows a thousand at a time.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ print(streamed(100_000).n_support_, resource.getrusage(resource.RUSAGE_SELF).ru_
 
 
 def rows(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Two classes that a quadric parts, with noise."""
+    """Two classes separated by a quadric, with noise."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(n, COLUMNS)).astype(np.float32).astype(np.float64)
     return X, ((X[:, :10] ** 2).sum(axis=1) + random.normal(size=n) > 10).astype(np.int64)
@@ -41,7 +42,7 @@ def learned(n: int, gamma: str) -> KernelPiSTOLClassifier:
 
 
 def streamed(n: int) -> KernelPiSTOLClassifier:
-    """The same of a stream, of which a thousand rows are in memory at a time."""
+    """The same for a stream with a thousand rows in memory at a time."""
     model = KernelPiSTOLClassifier(loss="logistic", gamma="median")
     for number in range(n // 1000):
         X, y = rows(1000, number)
@@ -50,7 +51,7 @@ def streamed(n: int) -> KernelPiSTOLClassifier:
 
 
 def seconds_of_pass(gamma: str) -> float:
-    """Median of three, after one that compiles."""
+    """Median time of three passes, after a smaller one that compiles the code."""
     X, y = rows(ROWS)
     learned(3000, gamma)
     taken = []
@@ -63,7 +64,7 @@ def seconds_of_pass(gamma: str) -> float:
 
 
 def rates(n_widths: int) -> tuple[float, float]:
-    """Median seconds of a block's sums, and of the product alone."""
+    """Median time of evaluating a block, and of the matrix product alone, in seconds."""
     kernel, random = kernels.Gaussian(1.0 / (8 * COLUMNS)), np.random.default_rng(0)
     block = points.full(random.normal(size=(points.BLOCK, COLUMNS)), kernel, np.float32)
     every = np.arange(SUPPORT)
@@ -75,29 +76,29 @@ def rates(n_widths: int) -> tuple[float, float]:
     whole, product = [], []
     for _ in range(3):
         for work, seconds in ((sums, whole), (alone, product)):
-            time.sleep(0.2)  # BLAS leaves a thread that looks for work for a while, where the next is to be measured
+            time.sleep(0.2)  # threads of BLAS keep spinning for a while after a product
             work()
             seconds.extend(seconds_of(work) for _ in range(5))
     return statistics.median(whole), statistics.median(product)
 
 
 def seconds_of(work: Callable[[], object]) -> float:
-    """Seconds that it takes once."""
+    """Time of one call, in seconds."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
 
 
 def main() -> None:
-    """Measure and print."""
-    for gamma, name in (("median", "one width"), ("ladder", "nine widths")):
+    """Run the benchmark and print the results."""
+    for gamma, name in (("median", "one bandwidth"), ("ladder", "nine bandwidths")):
         print(f"one pass, {ROWS:,} x {COLUMNS}, {name}: {seconds_of_pass(gamma):.1f} s")
     for n_widths in (1, 9):
         whole, product = rates(n_widths)
         speed = 2 * points.BLOCK * SUPPORT * COLUMNS / product / 1e9
-        print(f"a block against {SUPPORT:,} points, {n_widths} widths: {whole * 1e3:.1f} ms; its product", end=" ")
+        print(f"a block against {SUPPORT:,} points, {n_widths} bandwidths: {whole * 1e3:.1f} ms; its product", end=" ")
         print(f"{product * 1e3:.1f} ms ({speed:.0f} GFLOP/s): {100 * product / whole:.0f} % of the product's rate")
-    for _ in range(2):  # the first may compile, which takes memory of its own
+    for _ in range(2):  # the first run may compile code, which takes additional memory
         done = subprocess.run(
             [sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True, cwd=sys.path[0]
         )

@@ -1,6 +1,6 @@
-"""Claim: the learning pass alone costs about 12 ns an entry on one core (ScInOL2, logistic loss, sparse rows).
+"""Claim: the learning pass alone takes about 12 ns for each entry on one core (ScInOL2, logistic loss, sparse rows).
 
-Zipf-distributed features with ids in the order of first appearance, as a stream gives them; about 44 entries a row.
+Features are Zipf-distributed, with indices in the order of first appearance, as in a stream; about 44 entries in a row.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tunefree.model import passes
 
 
 def main(n: int = 100_000, n_features: int = 200_000) -> None:
-    """Time each learner over the same rows."""
+    """Time each learner on the same rows."""
     i, features, values = zipf_rows(n, 52, n_features, seed=1)
     _, first, inverse = np.unique(features, return_index=True, return_inverse=True)
     ids = np.argsort(np.argsort(first))[inverse] + 1
@@ -28,7 +28,7 @@ def main(n: int = 100_000, n_features: int = 200_000) -> None:
     y = np.where(np.random.default_rng(2).random(n) < 1 / (1 + np.exp(-margins)), 1.0, -1.0)
     X = rows.sparse(np.searchsorted(i, np.arange(n + 1)), ids, values)
     objective, predictions = objectives.Binary(losses.Logistic(), 0.0), np.empty((n, 1))
-    print(f"{len(values) / n:.1f} entries a row, {int(ids.max()):,} features")
+    print(f"{len(values) / n:.1f} entries per row, {int(ids.max()):,} features")
     for name, learner in ALL.items():
         seconds = []
         for _ in range(8):
@@ -36,7 +36,9 @@ def main(n: int = 100_000, n_features: int = 200_000) -> None:
             passes.learn(state, objective, X, y, np.ones(n), predictions)
             seconds.append(time.perf_counter() - start)
         entry = 1e9 / len(values)
-        print(f"{name:<18} {statistics.median(seconds[1:]) * entry:5.1f} ns an entry (best {min(seconds) * entry:.1f})")
+        print(
+            f"{name:<18} {statistics.median(seconds[1:]) * entry:5.1f} ns per entry (best {min(seconds) * entry:.1f})"
+        )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Kernel PiSTOL in bounded memory: test errors, bytes and time for bounds on the support and numbers of features.
+"""Kernel PiSTOL in bounded memory: test error, memory and time for limits on support points and Fourier features.
 
-Two classes of each set as in ``kernel_features.py``, one pass, every width of the ladder at once.
+Binary tasks as in ``kernel_features.py``, one pass, all bandwidths of the grid at once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BOUNDS = ((None, 0), (1024, 1024), (1024, 4096), (4096, 1024), (4096, 4096), (40
 
 
 def main() -> None:
-    """Print a row for each set and bound."""
+    """Print a row for each data set and limit."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", default="letter_recognition,adult")
     print("| set | max_support | features | error | switched after | MB | seconds |\n|---|---|---|---|---|---|---|")

@@ -1,6 +1,7 @@
-"""The picture of docs/results.md: losses after one pass over those of cross-validated logistic regression.
+"""The figure of docs/results.md: losses after one pass, divided by those of cross-validated logistic regression.
 
-Draws what ``accuracy.py`` and ``fit.py`` have left in benchmarks/data; writes docs/figures/one-pass.png and .svg.
+It shows the results that ``accuracy.py`` and ``fit.py`` stored in benchmarks/data. It writes docs/figures/one-pass.png
+and .svg.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ KINDS = {"table": "tables", "text": "texts", "drift": "in the order of time", "r
 
 
 class Row(NamedTuple):
-    """A data set: each loss over that of the tuned batch model."""
+    """The losses on a data set, divided by that of the tuned batch model."""
 
     title: str
     ours: float
@@ -44,7 +45,7 @@ class Row(NamedTuple):
 
 
 def rows_of(kind: str) -> list[Row]:
-    """The sets of a kind that both benchmarks have measured, the best for us at the top."""
+    """The data sets of a kind with results of both benchmarks, sorted by the ratio of tunefree."""
     passes, fits, rows = kept("accuracy"), kept("fit"), []
     for name, fit in fits.items():
         one_pass = passes.get(name)
@@ -55,7 +56,7 @@ def rows_of(kind: str) -> list[Row]:
 
 
 def row_of(name: str, one_pass: Any, logarithms: Any, fit: Any) -> Row:
-    """Of texts, Vowpal Wabbit's default is that on words, its best the best on words or on logarithms of counts."""
+    """A row; on texts, Vowpal Wabbit's default uses words, and its best uses words or logarithms of counts."""
     figure = criterion(one_pass)
     batch = fit["theirs"][figure]
     tried = [result["theirs"][best(result)][figure] for result in (one_pass, logarithms) if result]
@@ -66,11 +67,11 @@ def row_of(name: str, one_pass: Any, logarithms: Any, fit: Any) -> Row:
 
 
 def draw() -> None:
-    """A line of marks for each data set, grouped by kind."""
+    """Draw a row of markers for each data set, grouped by kind."""
     groups = {title: rows_of(kind) for kind, title in KINDS.items()}
     groups = {title: rows for title, rows in groups.items() if rows}
     if not groups:
-        raise SystemExit("nothing to draw; run accuracy.py and fit.py first")
+        raise SystemExit("there are no stored results; run accuracy.py and fit.py first")
     everything = [row for rows in groups.values() for row in rows]
     height, places, labels = 0.0, [], []
     figure, axes = plt.subplots(figsize=(7.2, 1.3 + 0.25 * (len(everything) + len(groups))), layout="constrained")
@@ -118,7 +119,7 @@ MARKS = {
 
 
 def mark(axes: Any, row: Row, height: float, edge: float) -> None:
-    """Three marks on a line; what lies beyond the edge is written."""
+    """Draw three markers on a line; values beyond the edge are printed as numbers."""
     inside = [value for value in (row.ours, row.best, row.default) if value < edge and math.isfinite(value)]
     axes.plot([min(inside), max(inside)], [height] * 2, color=GREY, linewidth=1, zorder=1)
     for (_, style), value in reversed(list(zip(MARKS.items(), (row.ours, row.best, row.default), strict=True))):
@@ -129,7 +130,7 @@ def mark(axes: Any, row: Row, height: float, edge: float) -> None:
 
 
 def axes_legend() -> tuple[list[Any], list[str]]:
-    """Handles and names of the marks."""
+    """Handles and labels of the markers."""
     handles = [mpl.lines.Line2D([], [], linestyle="none", **style) for style in MARKS.values()]
     return handles, list(MARKS)
 

@@ -1,7 +1,7 @@
-"""Iterative regularization: a whole path against a grid search, and kernel steps against the memory's bandwidth.
+"""Early stopping: time of a regularization path against a grid search, and of kernel steps against memory bandwidth.
 
-python benchmarks/path.py            # all of it: some minutes
-python benchmarks/path.py --quick    # small sizes, to see that it runs
+python benchmarks/path.py            # full size: some minutes
+python benchmarks/path.py --quick    # small sizes, as a test
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from tunefree import IterativeRegularizationClassifier
 from tunefree.core.threads import one_for_products
 from tunefree.early_stopping.gram import Gram, Kernel
 
-STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)  # of C in the grid search
+STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)  # values of C in the grid search
 FOLDS = 5
-COLUMNS = 100  # of the rows whose Gram matrix is multiplied
+COLUMNS = 100  # number of columns of the rows of the Gram matrix
 
 
 def census(rows: int) -> datasets.Matrices:
-    """The census data, as numbers."""
+    """The census data as matrices."""
     problem = datasets.matrices(datasets.load(next(datasets.available(["adult"]))))
     return problem._replace(X=problem.X[:rows], y=problem.y[:rows])
 
 
 def searched() -> Any:
-    """Logistic regression with its strength by cross-validation, on standardised columns."""
+    """Logistic regression on standardised columns, with C selected by cross-validation."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV
     from sklearn.pipeline import make_pipeline
@@ -42,7 +42,7 @@ def searched() -> Any:
 
 
 def path_against_search(rows: int, iterations: int, repeats: int) -> None:
-    """Seconds of both, one after the other in turn, and the test errors."""
+    """Interleaved times of both, and their test errors."""
     problem = census(rows)
     models = {
         "grid search": searched(),
@@ -63,7 +63,7 @@ def path_against_search(rows: int, iterations: int, repeats: int) -> None:
 
 
 def bandwidth(size: int) -> float:
-    """Bytes a second that a dot product of two long arrays reads, best of five."""
+    """Memory bandwidth in bytes per second: a dot product of a long array, best of five."""
     array = np.ones(size // 4, np.float32)
     return max(_rate(lambda: float(array @ array), array.nbytes) for _ in range(5))
 
@@ -75,7 +75,7 @@ def _rate(work: Any, size: int) -> float:
 
 
 def gram_steps(n: int, budget: int, steps: int) -> float:
-    """Median seconds of a product with the Gram matrix of n rows, after the first."""
+    """Median time of a product with the Gram matrix of n rows, without the first, in seconds."""
     random = np.random.default_rng(0)
     rows = random.normal(size=(n, COLUMNS)).astype(np.float32)
     matrix = Gram(Kernel("rbf", 0.5 / COLUMNS), rows, rows[:0], budget)
@@ -90,7 +90,7 @@ def gram_steps(n: int, budget: int, steps: int) -> float:
 
 
 def main() -> None:
-    """Measure, keep, print."""
+    """Run the benchmark, store and print the results."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="small sizes")
     quick = parser.parse_args().quick
@@ -106,7 +106,7 @@ def main() -> None:
 
     n = 6000 if quick else 60_000
     seconds = gram_steps(n, 0, 1 if quick else 3)
-    print(f"n = {n}: a step that computes the Gram matrix anew, tile by tile, takes {seconds:.2f} s")
+    print(f"n = {n}: a step that recomputes the Gram matrix, tile by tile, takes {seconds:.2f} s")
     keep("path", "computed", {"n": n, "seconds": seconds})
 
 

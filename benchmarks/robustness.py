@@ -1,9 +1,10 @@
-"""Streams that do harm: what they do to the pool, and to the best of twelve settings of Vowpal Wabbit.
+"""Adverse streams: test losses of the pool, and of the best of twelve settings of Vowpal Wabbit.
 
-First a row of real data is multiplied by a million, wherever in the stream: the pool's log-loss on the test rows over
-that of the clean stream. Then generated streams: features with heavy tails, a feature whose scale grows by a million
-along the stream (test rows follow at its last scale), features that are nearly the same, sample weights from 1/1000 to
-1000: the pool's log-loss on test rows over that of Vowpal Wabbit's best setting, chosen on the test rows themselves.
+In the first part one row of real data is multiplied by a million, at three places of the stream. The result is the
+pool's test log-loss divided by that on the clean stream. The second part has synthetic streams: heavy-tailed features,
+a feature whose scale grows by a million along the stream (the test rows have its final scale), strongly correlated
+features, and sample weights from 1/1000 to 1000. The result is the pool's test log-loss divided by that of Vowpal
+Wabbit's best setting, chosen on the test rows.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ TRAIN, TEST, FEATURES, SEEDS = 20_000, 10_000, 10, 5
 
 
 def pool_loss(X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray, weight: np.ndarray | None = None) -> float:
-    """Log-loss on test rows after one pass in the order given."""
+    """Test log-loss after one pass in the given order."""
     model = TuneFreeClassifier().partial_fit(X, y, classes=[0, 1], sample_weight=weight)
     logs = model.predict_log_proba(X_test)
     return float(-logs[np.arange(len(y_test)), y_test].mean())
@@ -54,7 +55,7 @@ def poison() -> None:
 
 
 class Stream(NamedTuple):
-    """Rows, the last of them to be tested on, without weight."""
+    """Rows, the last of which are unweighted test rows."""
 
     X: np.ndarray  # (TRAIN + TEST, FEATURES)
     y: np.ndarray  # (TRAIN + TEST,) 0 or 1
@@ -62,12 +63,12 @@ class Stream(NamedTuple):
 
 
 def labels(margins: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Drawn with the log-odds given."""
+    """Sample labels with the given log-odds."""
     return (random.random(len(margins)) < expit(margins)).astype(np.int64)
 
 
 def plain(random: np.random.Generator) -> Stream:
-    """Normal features of about the same scale, for comparison."""
+    """Normal features of equal scale, for comparison."""
     X = random.normal(size=(TRAIN + TEST, FEATURES))
     return Stream(X, labels(X @ random.normal(size=FEATURES), random), np.ones(TRAIN))
 
@@ -79,7 +80,7 @@ def heavy_tails(random: np.random.Generator) -> Stream:
 
 
 def growing_scale(random: np.random.Generator) -> Stream:
-    """The first feature's unit shrinks: its values grow by a million from the first training row to the last."""
+    """The scale of the first feature grows by a factor of a million from the first training row to the last."""
     X, y, weight = plain(random)
     X[:, 0] *= TIMES ** (np.minimum(np.arange(len(X)), TRAIN) / TRAIN)
     return Stream(X, y, weight)
@@ -92,7 +93,7 @@ def correlated(random: np.random.Generator) -> Stream:
 
 
 def weighted(random: np.random.Generator) -> Stream:
-    """Normal features and weights from 1/1000 to 1000, evenly on a logarithmic scale."""
+    """Normal features and sample weights from 1/1000 to 1000, uniform on a logarithmic scale."""
     return plain(random)._replace(weight=10 ** random.uniform(-3, 3, TRAIN))
 
 
@@ -106,14 +107,14 @@ STREAMS: dict[str, Callable[[np.random.Generator], Stream]] = {
 
 
 def lines(stream: Stream, start: int, stop: int) -> Iterator[str]:
-    """Rows in Vowpal Wabbit's text."""
+    """Rows as Vowpal Wabbit text."""
     weight = np.concatenate([stream.weight, np.ones(TEST)])
     for row, y, importance in zip(stream.X[start:stop].tolist(), stream.y[start:stop], weight[start:stop], strict=True):
         yield f"{2 * y - 1} {importance:.6g} | {' '.join(f'{j}:{value!r}' for j, value in enumerate(row))}\n"
 
 
 def theirs(stream: Stream) -> dict[str, float]:
-    """Vowpal Wabbit's log-losses on test rows."""
+    """Test log-losses of Vowpal Wabbit, by setting."""
     with tempfile.TemporaryDirectory() as name:
         parts = lines(stream, 0, TRAIN), lines(stream, TRAIN, TRAIN + TEST)
         problem = vowpal.Problem.write(Path(name), *parts, 2, stream.y[TRAIN:])
@@ -122,8 +123,8 @@ def theirs(stream: Stream) -> dict[str, float]:
 
 
 def generated() -> None:
-    """Streams with what learners stumble over."""
-    print(f"\ngenerated streams, {TRAIN} training rows: mean test log-loss of {SEEDS} streams each; the ratio's range")
+    """Print the results on the synthetic streams."""
+    print(f"\nsynthetic streams, {TRAIN} training rows: mean test log-loss over {SEEDS} streams, and the ratio's range")
     print("\n| stream | pool | VW default | VW best (which) | pool / best |\n|---|---|---|---|---|")
     for name, make in STREAMS.items():
         ours, default, best, which = [], [], [], []
@@ -145,7 +146,7 @@ def generated() -> None:
 
 
 def main() -> None:
-    """Both tables."""
+    """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", choices=("poison", "generated"), help="one of the two tables")
     only = parser.parse_args().only

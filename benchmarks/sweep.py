@@ -1,6 +1,7 @@
-"""The README's picture: what a learning rate does to one pass over the census data, and what having none does.
+"""The figure of the README: test loss after one pass over the census data against the learning rate.
 
-Writes docs/figures/sweep.png and .svg; needs matplotlib and Vowpal Wabbit (``make bench`` installs both).
+tunefree has no learning rate and is a horizontal line. The script writes docs/figures/sweep.png and .svg. It
+needs matplotlib and Vowpal Wabbit, which ``make bench`` installs.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ BLUE, ORANGE, BLACK = "#0072B2", "#D55E00", "#000000"
 
 
 def signs(table) -> np.ndarray:
-    """-1 and +1."""
+    """Labels -1 and +1."""
     return np.where(np.array(table["income"].to_pylist()) == ">50K", 1.0, -1.0)
 
 
 def gradient_descent(train, test, rate: float) -> float:
-    """Test log-loss of scikit-learn's SGD at a constant rate; columns one-hot, numbers standardised beforehand."""
+    """Test log-loss of scikit-learn's SGD at a constant rate, with one-hot encoded columns and standardised numbers."""
     from sklearn.compose import make_column_transformer
     from sklearn.linear_model import SGDClassifier
     from sklearn.pipeline import make_pipeline
@@ -46,7 +47,7 @@ def gradient_descent(train, test, rate: float) -> float:
 
 
 def main() -> None:
-    """Measure and draw."""
+    """Run the benchmark and draw the figure."""
     split = datasets.load(next(datasets.available(["adult"])))
     train, test, y = split.train, split.test, split.targets(split.test)
     with tempfile.TemporaryDirectory() as name:

@@ -1,7 +1,7 @@
-"""How training from text compares with Vowpal Wabbit, whole process against whole process: the pool, and one learner.
+"""Training time from text against Vowpal Wabbit, as whole processes, with the pool and with one learner.
 
-One pass, logistic loss, both from the same file of Vowpal Wabbit text (over 400 MB, zipf-distributed features, about
-40 a row), page cache warm, runs interleaved.
+One pass with the logistic loss over the same file of Vowpal Wabbit text (over 400 MB, Zipf-distributed features, about
+40 in a row). The page cache is warm and the runs are interleaved.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ROWS = 1_000_000
 
 
 def main(rows: int = ROWS) -> None:
-    """Generate the file if it is not there, time both, print the ratio."""
+    """Generate the files if they are missing, time the commands, print the ratios."""
     path, plain = text_file(rows), text_file(rows, bar="")
     print(f"{path.name}: {path.stat().st_size / 1e6:.0f} MB; {plain.name} holds the same rows as svmlight text")
     with tempfile.TemporaryDirectory() as folder:

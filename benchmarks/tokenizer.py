@@ -1,7 +1,7 @@
-"""How fast the tokenizers of svmlight and Vowpal Wabbit text are on one core, dictionary of features included.
+"""Speed of the tokenizers of svmlight and Vowpal Wabbit text on one core, including the dictionary of features.
 
-The text has about 40 features a row; the features are zipf-distributed, the values have 2 to 6 digits.
-Run ``python benchmarks/tokenizer.py``; it prints MB/s of text, the best and the median of the runs.
+The text has about 40 features in a row; the features are Zipf-distributed, the values have 2 to 6 digits.
+Run ``python benchmarks/tokenizer.py``; it prints the best and the median rate of the runs in MB/s of text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CHUNK_ROWS, CHUNKS, RUNS = 12_000, 16, 7
 
 
 def entries(rows: int, features: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, list[str]]]:
-    """Features, sorted and different, and written values, row by row."""
+    """Sorted distinct features and formatted values, row by row."""
     for _ in range(rows):
         names = np.unique(rng.zipf(1.2, 55) % features + 1)[:60]
         digits = rng.integers(2, 7, len(names))
@@ -47,7 +47,7 @@ def vw_text(rows: int, features: int, rng: np.random.Generator) -> bytes:
 
 
 def measure(name: str, encoder: type, chunks: list[bytes]) -> None:
-    """Print MB/s of passes over the chunks, each with a fresh encoder."""
+    """Print the rate of passes over the chunks in MB/s, each with a new encoder."""
     size, rates, bad = sum(map(len, chunks)), [], BadRows()
     lines = [Lines(np.frombuffer(chunk, np.uint8), "generated", 1, Position()) for chunk in chunks]
     encoder().encode(lines[0], True, bad)
@@ -64,7 +64,7 @@ def measure(name: str, encoder: type, chunks: list[bytes]) -> None:
 
 
 def main() -> None:
-    """Generate the texts and print the figures."""
+    """Generate the texts and print the results."""
     for features in (100_000, 1_000_000):
         rng = np.random.default_rng(0)
         chunks = [svmlight_text(CHUNK_ROWS, features, rng) for _ in range(CHUNKS)]

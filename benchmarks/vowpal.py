@@ -1,6 +1,7 @@
-"""Vowpal Wabbit, one pass over a file of text, at its default settings and at eleven others.
+"""Vowpal Wabbit: one pass over a text file, with its default settings and with eleven others.
 
-The best of the twelve is chosen on the test rows themselves, which no user could do: a bar that is hard to clear.
+The best of the twelve is chosen on the test rows. This favours Vowpal Wabbit, since test labels are not available to a
+user.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ SETTINGS |= {f"-l {rate}": ["-l", str(rate)] for rate in RATES}
 
 
 class Problem(NamedTuple):
-    """Files of text, and what the test rows are."""
+    """Text files of training and test rows, and the test targets."""
 
     folder: Path  # with train.vw and test.vw
     n_classes: int  # 0: regression
-    targets: np.ndarray  # of the test rows: class numbers from 0, or numbers
+    targets: np.ndarray  # of the test rows: class indices from 0, or numbers
     options: tuple[str, ...] = ()  # of every run
 
     @classmethod
@@ -40,7 +41,7 @@ class Problem(NamedTuple):
         targets: np.ndarray,
         options: tuple[str, ...] = (),
     ) -> Problem:
-        """Write the lines down."""
+        """Write the lines to files."""
         for name, lines in (("train", train), ("test", test)):
             (folder / f"{name}.vw.cache").unlink(missing_ok=True)
             with open(folder / f"{name}.vw", "w", encoding="utf-8") as file:
@@ -49,15 +50,15 @@ class Problem(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What a pass came to."""
+    """Results of a pass."""
 
-    predictions: np.ndarray  # of the test rows: (n,) numbers, or (n, classes) logarithms of probabilities
-    seconds: float  # of training, the whole process, which reads text (the default) or a cache (the others)
-    progressive: np.ndarray  # of the training rows, as predictions; only if asked for
+    predictions: np.ndarray  # of the test rows: (n,) numbers, or (n, classes) log-probabilities
+    seconds: float  # training time of the whole process, which reads text (the default) or a cache (the others)
+    progressive: np.ndarray  # progressive predictions of the training rows; empty if not requested
 
 
 def run(problem: Problem, setting: str = DEFAULT, loss: str | None = None, progressive: bool = False) -> Run:
-    """Train on train.vw in one pass, predict test.vw.
+    """Train on train.vw in one pass and predict test.vw.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ def run(problem: Problem, setting: str = DEFAULT, loss: str | None = None, progr
     loss : str, optional
         "logistic" (the default for classes), "squared" (for numbers) or "quantile".
     progressive : bool, default False
-        Whether to tell what was predicted of each training row before it was learned.
+        Whether to return the progressive predictions, each made before its row is learned.
     """
     loss = loss or ("logistic" if problem.n_classes else "squared")
     kind = ["--oaa", str(problem.n_classes)] if problem.n_classes > 2 else []
@@ -89,9 +90,9 @@ def _call(problem: Problem, arguments: list[str]) -> None:
 
 
 def _read(problem: Problem, name: str) -> np.ndarray:
-    """Numbers, or logarithms of probabilities: of margins, one-against-all's normalised as ``--probabilities`` does.
+    """Read numbers, or margins as log-probabilities, normalised for one-against-all as by ``--probabilities``.
 
-    Some settings end in infinities or no numbers at all.
+    Some settings diverge to infinities or NaN.
     """
     text = (problem.folder / name).read_text()
     if problem.n_classes == 0:
@@ -106,11 +107,11 @@ def _read(problem: Problem, name: str) -> np.ndarray:
 
 
 def log_loss(targets: np.ndarray, predictions: np.ndarray) -> float:
-    """Mean of minus the logarithm of the probability of what happened; infinite where predictions are no numbers."""
+    """Mean log-loss; infinite if a prediction is NaN."""
     mean = float(-predictions[np.arange(len(targets)), targets].mean())
     return math.inf if math.isnan(mean) else mean
 
 
 def error(targets: np.ndarray, predictions: np.ndarray) -> float:
-    """Share of wrong classes."""
+    """Classification error."""
     return float((predictions.argmax(axis=1) != targets).mean())

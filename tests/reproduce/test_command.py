@@ -49,4 +49,4 @@ def test_an_interrupted_run_says_what_is_kept(run, tmp_path, monkeypatch):  # no
 
     monkeypatch.setattr(running, "run", interrupted)
     status, _, err = run("reproduce", "sgd-fig1", "-q", "-o", tmp_path)
-    assert status == 2 and "parts that were done are kept" in err
+    assert status == 2 and "finished parts are kept" in err

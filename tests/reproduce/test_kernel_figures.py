@@ -51,7 +51,7 @@ def test_risks_and_errors_of_the_strips():
 def test_settled_is_the_first_round_after_the_last_large_error():
     error = np.array([[[0.5, 0.2, 0.5, 0.1, 0.1]], [[0.1, 0.1, 0.1, 0.1, 0.5]]])
     curves = sgd_fig2.Curves(0.4, 0.1, np.ones(1), np.array([1, 2, 4, 8, 16]), error, error, {})
-    assert curves.settled.tolist() == [8.0, np.inf]
+    assert curves.convergence_rounds.tolist() == [8.0, np.inf]
 
 
 def test_gaussians_have_the_error_of_the_formula():
@@ -113,10 +113,10 @@ def test_pistol_and_the_machine_learn_the_same_kernel():
     y = np.where(np.sum(X**2, axis=1) < 1.2, 1.0, -1.0)
     case = matrices.CASES[0]._replace(gamma=0.5)
     for method in ("pistol", "svm", "pool"):
-        model = pistol_fig3._learned(method, case, X[:300], y[:300], 4.0)
-        for key, margins in pistol_fig3._read(model, X[300:]):
+        model = pistol_fig3._fitted(method, case, X[:300], y[:300], 4.0)
+        for key, margins in pistol_fig3._margins(model, X[300:]):
             assert np.mean((margins > 0) == (y[300:] > 0)) > 0.9, key
-    assert isinstance(pistol_fig3._machine(case, 2.0), SVC)
+    assert isinstance(pistol_fig3._svm(case, 2.0), SVC)
 
 
 def test_pistol_is_algorithm_3_with_the_settings_of_the_appendix():
@@ -135,6 +135,6 @@ def test_pistol_is_algorithm_3_with_the_settings_of_the_appendix():
         margin = y[t] * (function() @ K[t])
         slope = 0.0 if margin >= 1.0 else -2.0 * y[t] * min(1.0 - margin, 1.0)  # of the smoothed hinge
         g[t], alpha = -slope, alpha + 0.25 * abs(slope)
-    found = dict(pistol_fig3._read(pistol_fig3._learned("pistol", case, X, y, 0.0), X))
+    found = dict(pistol_fig3._margins(pistol_fig3._fitted("pistol", case, X, y, 0.0), X))
     np.testing.assert_allclose(found["last"], K @ function(), rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(found["average"], K @ total / n, rtol=1e-3, atol=1e-3)

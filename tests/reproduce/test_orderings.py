@@ -19,7 +19,7 @@ from tunefree.reproduce import (
     sgd_fig1,
     sgd_fig2,
 )
-from tunefree.reproduce.experiment import Request, Watcher, compute, files_of
+from tunefree.reproduce.experiment import Callback, Request, compute, files_of
 
 
 def results_of(experiment, folder):
@@ -29,7 +29,7 @@ def results_of(experiment, folder):
         files_of(experiment, request)
     except DataError as error:
         pytest.skip(str(error))
-    return compute(experiment, request, Watcher())
+    return compute(experiment, request, Callback())
 
 
 def test_pistol_fig2_has_two_regimes(tmp_path):
@@ -61,8 +61,8 @@ def test_scinol_fig1_orders_learners_as_the_paper_does(tmp_path):
     experiment = scinol_fig1.EXPERIMENT
     results = results_of(experiment, tmp_path)
     lines, (least, zero) = scinol_fig1.lines_of(experiment.quick, results), results["lines"]["losses"]
-    ends = {title: scinol_fig1.best_of(lines, title).end for title in {line.contestant.title for line in lines}}
-    not_invariant = [line.end > zero for line in lines if line.contestant.title in scinol_fig1.NOT_INVARIANT]
+    ends = {title: scinol_fig1.best_of(lines, title).end for title in {line.method.title for line in lines}}
+    not_invariant = [line.end > zero for line in lines if line.method.title in scinol_fig1.NOT_INVARIANT]
     assert np.mean(not_invariant) > 0.75
     assert least < max(ends["NAG"], ends["SFMD"]) < ends["ScInOL2"] < min(ends["SGD"], ends["AdaGrad"], ends["Adam"])
     assert ends["ScInOL2"] - least < 0.1 * (zero - least)
@@ -87,7 +87,7 @@ def test_scinol_fig2_prefers_scinol2_which_varies_little(tmp_path):
     settings = epochs.QUICK
     results = results_of(scinol_fig2.EXPERIMENT, tmp_path)
     sets = {name: epochs.curves(settings, results, name) for name in data.ALL}
-    for name, learners in scinol_fig2.ends_of(sets, "cross_entropy").items():
+    for name, learners in scinol_fig2.final_values(sets, "cross_entropy").items():
         assert learners["ScInOL2"].mean() < learners["ScInOL1"].mean(), name
         assert learners["ScInOL2"].std() < 0.05 * learners["ScInOL2"].mean(), name
         assert learners["pool (ours)"].mean() < learners["ScInOL1"].mean(), name
@@ -100,8 +100,8 @@ def test_sgd_fig2_has_errors_that_fall_faster_than_losses(tmp_path):
     for c in curves:
         ratio = c.excess_error / c.excess_risk
         assert (ratio[:, -1] < 0.5 * ratio[:, 0]).all(), c.delta
-        assert c.settled[1] <= c.settled[0], c.delta  # averaging is never later
-    by_delta = [c.settled[1] for c in curves]
+        assert c.convergence_rounds[1] <= c.convergence_rounds[0], c.delta  # averaging is never later
+    by_delta = [c.convergence_rounds[1] for c in curves]
     assert by_delta[0] > by_delta[1] > by_delta[2]
 
 
@@ -134,10 +134,10 @@ def test_path_fig2_has_a_minimum_that_is_sharper_for_larger_steps(tmp_path):
 def test_pistol_fig3_tracks_the_machine_on_a9a_in_a_fraction_of_its_time(tmp_path):
     settings = pistol_fig3.EXPERIMENT.quick
     a9a, covertype, newsgroups = pistol_fig3.scores_of(settings, results_of(pistol_fig3.EXPERIMENT, tmp_path))
-    assert abs(pistol_fig3.behind_of(a9a, "average")[-1]) < 2.0
-    assert pistol_fig3.behind_of(newsgroups, "average")[-1] > 1.0  # behind by a constant on the linear task
+    assert abs(pistol_fig3.excess_over_svm(a9a, "average")[-1]) < 2.0
+    assert pistol_fig3.excess_over_svm(newsgroups, "average")[-1] > 1.0  # behind by a constant on the linear task
     for scores in (a9a, covertype, newsgroups):
-        assert abs(pistol_fig3.behind_of(scores, "pool")[-1]) < 2.0
+        assert abs(pistol_fig3.excess_over_svm(scores, "pool")[-1]) < 2.0
         assert scores.errors["average"][:, -1].mean() < scores.errors["average"][:, 0].mean()
     for scores in (a9a, covertype):
         assert 5.0 * scores.seconds["average"][:, -1].mean() < scores.seconds["svm"][:, -1].mean()

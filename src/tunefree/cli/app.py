@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from tunefree.stream import formats
+
 app = typer.Typer(
     name="tunefree",
     help="Learn linear predictors from files and streams in one pass, with nothing to tune.",
@@ -20,8 +22,8 @@ app = typer.Typer(
 Data = Annotated[
     list[str],
     typer.Argument(
-        help="Files, patterns or directories: CSV, Parquet, Feather/Arrow, JSON lines, svmlight or Vowpal Wabbit text, "
-        "compressed or not; - for standard input.",
+        help=f"Files, patterns or directories: {', '.join(formats.titles())}; text may be compressed. - for standard "
+        "input.",
         show_default=False,
     ),
 ]
@@ -40,7 +42,7 @@ Text = Annotated[list[str] | None, typer.Option(help="Column of texts; guessed b
 HashBits = Annotated[int, typer.Option(help="Hash features to 2^BITS instead of an exact dictionary.")]
 ModelFile = Annotated[Path, typer.Argument(help="A model that `tunefree train` wrote.", show_default=False)]
 Format = Annotated[
-    str | None, typer.Option(help="csv, json, parquet, arrow, svmlight or vw; by default known by the name or text.")
+    str | None, typer.Option(help=f"One of {', '.join(formats.names())}; by default the extension or first line tells.")
 ]
 Delimiter = Annotated[str | None, typer.Option(help="Between the fields of a CSV line; guessed by default.")]
 OnBadRow = Annotated[str, typer.Option(help="What to do with a row that cannot be used: error, or skip and count it.")]

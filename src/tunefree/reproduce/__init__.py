@@ -1,6 +1,6 @@
-"""The figures and tables of the papers, computed anew: one file for each, and the list of all.
+"""Reproduction of the papers' figures and tables: one module for each, and their list.
 
-A figure joins by a module with an ``Experiment`` called EXPERIMENT and its name in ``MODULES``.
+To add a figure, write a module with an ``Experiment`` named EXPERIMENT and list it in ``MODULES``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tunefree.core.errors import ModelError
 if TYPE_CHECKING:
     from tunefree.reproduce.experiment import Experiment
 
-# In the order in which --all runs them; experiments that share parts side by side.
+# In the order in which --all runs them. Experiments that share parts are adjacent.
 MODULES = {
     "scinol-table2": "scinol_table2",
     "scinol-fig1": "scinol_fig1",
@@ -29,12 +29,20 @@ MODULES = {
 
 
 def experiments(names: list[str]) -> list[Experiment]:
-    """The experiments of these names.
+    """Return the experiments of the given names.
+
+    Parameters
+    ----------
+    names : list of str
+
+    Returns
+    -------
+    experiments : list of Experiment
 
     Raises
     ------
     ModelError
-        If there is none of a name.
+        If a name is unknown.
 
     Examples
     --------

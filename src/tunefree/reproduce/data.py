@@ -1,7 +1,7 @@
 """The data sets of the papers' experiments, prepared as the papers prepare them.
 
-Kempka, Kotlowski, Warmuth 2019, Section 4.2: categories become one-hot features, a missing value a feature of its own,
-and sets without test rows are split two to one at random. A constant is feature 0.
+Kempka, Kotlowski, Warmuth 2019, Section 4.2: categories are one-hot encoded, with a feature for missing values, and
+data sets without test rows are split two to one at random. Feature 0 is a constant.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from scipy.sparse import csr_array
 from tunefree.core.errors import DataError
 from tunefree.core.rows import Table, n_rows, sparse, table
 
-VARIABLE = "TUNEFREE_DATA"  # names the folder of data files where --data does not
+VARIABLE = "TUNEFREE_DATA"  # environment variable: the folder of data files without --data
 MISSING = "(missing)"
 SPLIT_SEED = 0  # of the split into training and test rows, the same in every run
-DENSE_ENOUGH = 0.5  # share of numbers that are not 0 from which on zeros are stored too
+DENSE_SHARE = 0.5  # numbers are stored as a dense array from this share of nonzero values on
 
 
 class DataSet(NamedTuple):
     """A data set of the papers, and the file that it is read from."""
 
-    name: str  # as the paper calls it
+    name: str  # the name in the paper
     file: str
     target: str
-    origin: str  # where it can be had
-    drop: tuple[str, ...] = ()  # columns that are no features
-    indicators: tuple[str, ...] = ()  # columns of 0 and 1 whose names begin so are a category each
-    stand_in: str = ""  # how the file differs from what the paper used
+    origin: str  # where it is available
+    drop: tuple[str, ...] = ()  # columns that are not features
+    indicators: tuple[str, ...] = ()  # prefixes of groups of 0/1 columns, each group one category
+    stand_in: str = ""  # how the file differs from the data of the paper
 
 
 ALL = {
@@ -78,39 +78,43 @@ OTHERS = {
 
 
 class Prepared(NamedTuple):
-    """Rows ready to be learned."""
+    """A data set as feature rows and class indices, split into training and test rows."""
 
     train: Table
-    train_classes: np.ndarray  # (n,) places among the labels
+    train_classes: np.ndarray  # (n,) indices into the labels
     test: Table
     test_classes: np.ndarray
-    n_features: int  # the constant included
+    n_features: int  # including the constant
     labels: list[str]
 
     @property
     def n_outputs(self) -> int:
-        """Margins of a row: one for two classes, else one a class."""
+        """Number of margins of a row: one for two classes, else one for each class."""
         return 1 if len(self.labels) == 2 else len(self.labels)
 
     def targets(self, classes: np.ndarray) -> np.ndarray:
-        """Classes as objectives take them: -1 and +1 for one margin."""
+        """Classes in the form that objectives take: -1 and +1 for one margin."""
         return 2.0 * classes - 1.0 if self.n_outputs == 1 else classes.astype(np.float64)
 
 
 def locate(name: str, folder: Path | None) -> Path:
-    """The file of a data set.
+    """Find the file of a data set.
 
     Parameters
     ----------
     name : str
         A name in ``ALL`` or ``OTHERS``.
     folder : Path, optional
-        Where data files are; by default what the environment variable ``TUNEFREE_DATA`` names.
+        Folder of the data files; by default the value of the environment variable ``TUNEFREE_DATA``.
+
+    Returns
+    -------
+    path : Path
 
     Raises
     ------
     DataError
-        If there is no such folder or file, saying what is needed and where it can be had.
+        If the folder or the file is missing. The message names the file and its origin.
     """
     data = (ALL | OTHERS)[name]
     needed = f"a file {data.file} ({data.origin}; Parquet, original column names, target {data.target})"
@@ -125,7 +129,7 @@ def locate(name: str, folder: Path | None) -> Path:
 
 @cache
 def prepare(name: str, path: Path, train_rows: int = 0, test_rows: int = 0) -> Prepared:
-    """Read a data set; each process keeps what it has read.
+    """Read a data set; the result is cached in each process.
 
     Parameters
     ----------
@@ -134,7 +138,11 @@ def prepare(name: str, path: Path, train_rows: int = 0, test_rows: int = 0) -> P
     path : Path
         Its file.
     train_rows, test_rows : int, default 0
-        How many rows to use, drawn at random; 0 for all.
+        Number of rows, drawn at random; 0 for all.
+
+    Returns
+    -------
+    prepared : Prepared
     """
     content, classes, labels, is_train = _read(ALL[name], path)
     rows, n_features = _features(content, ALL[name])
@@ -149,12 +157,12 @@ def prepare(name: str, path: Path, train_rows: int = 0, test_rows: int = 0) -> P
 
 
 def _read(data: DataSet, path: Path) -> tuple[pa.Table, np.ndarray, list[str], np.ndarray | None]:
-    """The columns that are features, classes, labels, and which rows are for training where the file says so."""
+    """The feature columns, the classes, the labels, and the mask of training rows if the file has one."""
     content = parquet.read_table(path)
     absent = {data.target, *data.drop} - set(content.column_names)
     if absent:
         raise DataError(
-            f"there is no column {sorted(absent)[0]!r}", str(path), remedy=f"get the file anew from {data.origin}"
+            f"there is no column {sorted(absent)[0]!r}", str(path), remedy=f"download the file again from {data.origin}"
         )
     answers = content[data.target].cast(pa.string())
     labels = sorted(answers.unique().to_pylist())
@@ -167,9 +175,9 @@ def _read(data: DataSet, path: Path) -> tuple[pa.Table, np.ndarray, list[str], n
 
 
 def _features(content: pa.Table, data: DataSet) -> tuple[Table, int]:
-    """Columns as features, numbers first, and how many there are with the constant.
+    """Columns as features, numbers first, and the number of features including the constant.
 
-    Numbers that are mostly 0 are stored without their zeros.
+    Numbers that are mostly 0 are stored as a sparse array.
     """
     rest = [name for name in content.column_names if not name.startswith(data.indicators)]
     numeric = [name for name in rest if is_number(content, name)]
@@ -187,7 +195,7 @@ def _features(content: pa.Table, data: DataSet) -> tuple[Table, int]:
         first += len(group)
     one_hot = np.column_stack(codes) if codes else np.empty((len(numbers), 0))
     columns = np.arange(1, len(numeric) + 1)
-    if np.count_nonzero(numbers) >= DENSE_ENOUGH * numbers.size:
+    if np.count_nonzero(numbers) >= DENSE_SHARE * numbers.size:
         return table(numbers, columns, one_hot), first
     present = csr_array(numbers)
     words = sparse(present.indptr, present.indices + 1, present.data)
@@ -195,13 +203,13 @@ def _features(content: pa.Table, data: DataSet) -> tuple[Table, int]:
 
 
 def is_number(content: pa.Table, name: str) -> bool:
-    """Whether a column is one of numbers."""
+    """Whether a column is numeric."""
     kind = content.schema.field(name).type
     return pa.types.is_integer(kind) or pa.types.is_floating(kind)
 
 
 def take(rows: Table, order: np.ndarray) -> Table:
-    """The rows of a table in another order."""
+    """The rows of a table at the given indices, in their order."""
     shape = (n_rows(rows), int(np.max(rows.features, initial=0)) + 1)
     words = csr_array((rows.values, rows.features, rows.pointers), shape)[order]
     return table(

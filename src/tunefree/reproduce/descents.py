@@ -1,4 +1,4 @@
-"""Errors along the subgradient method's path, as the two figures of Lin, Rosasco, Zhou 2016 draw them."""
+"""Errors along the iterations of the subgradient method, for both figures of Lin, Rosasco, Zhou 2016."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tunefree.losses import Hinge
 from tunefree.losses.objectives import Binary
 from tunefree.reproduce import drawing
 
-KEPT = 2**29  # bytes of a Gram matrix that may be kept
-ITERATES = 2**24  # bytes of iterates that are kept
-DRAWN = 120  # points of a line, at most
-NO_MINIMUM = 0.001  # an error that rises by less has no minimum to speak of
+GRAM_BYTES = 2**29  # memory for the Gram matrix
+ITERATE_BYTES = 2**24  # memory for the iterates
+POINTS_DRAWN = 120  # maximum number of points of a line
+LEAST_RISE = 0.001  # an error that rises by less from its minimum to the end has no pronounced minimum
 STYLES = (
     drawing.Style(drawing.VERMILLION, (), 1.1),
     drawing.Style(drawing.ORANGE, (6, 2)),
@@ -27,25 +27,26 @@ STYLES = (
 )
 KINDS = ("training", "test")
 DRAWING = (
-    "Where iterations are dense, lines are means over neighbouring ones, in bands from their least to their greatest; "
-    "numbers beside lines are of the last iteration, dots the least test errors."
+    "Where iterations are dense, a line is the mean over neighbouring iterations, and its band extends from their "
+    "minimum to their maximum. Numbers beside lines are errors after the last iteration; dots mark the minima of the "
+    "test error."
 )
 
 
 class Sample(NamedTuple):
     """Rows and their labels."""
 
-    x: np.ndarray  # (n, d), in the precision of the products
+    x: np.ndarray  # (n, d), in the precision of the Gram matrix
     y: np.ndarray  # (n,) -1 and +1
 
     @property
     def rows(self) -> Rows:
-        """As the method takes them, all of the same weight."""
+        """The labels with equal weights, in the form that the subgradient method takes."""
         return Rows(self.y, np.full(len(self.y), 1.0 / max(len(self.y), 1)))
 
 
 class Errors(NamedTuple):
-    """What came out for one theta: misclassification of f_1, f_2, ..., in training and in test."""
+    """Training and test misclassification errors of f_1, f_2, ... for one theta."""
 
     theta: float
     training: np.ndarray  # (draws, iterations)
@@ -53,21 +54,21 @@ class Errors(NamedTuple):
 
     @property
     def best(self) -> int:
-        """Where the mean test error is least, counted from 0."""
+        """Index of the minimum of the mean test error, from 0."""
         return int(self.test.mean(axis=0).argmin())
 
     @property
     def rise(self) -> float:
-        """How much the mean test error is above its least at the end."""
+        """Mean test error at the end minus its minimum."""
         mean = self.test.mean(axis=0)
         return float(mean[-1] - mean.min())
 
 
 def descent_of(kernel: Kernel, train: Sample, test: Sample, eta: float, theta: float, iterations: int) -> Descent:
-    """Algorithm 1 with the hinge loss, run to f_T; test rows are watched."""
-    space = KernelSpace(kernel, train.x, test.x, KEPT)
+    """Run Algorithm 1 with the hinge loss to f_T, and evaluate every iterate on the test rows."""
+    space = KernelSpace(kernel, train.x, test.x, GRAM_BYTES)
     problem = Problem(space, Binary(Hinge(), 0.0), 1, wrong_classes, train.rows, test.rows)
-    descent = Descent(problem, Schedule(eta, theta), ITERATES)
+    descent = Descent(problem, Schedule(eta, theta), ITERATE_BYTES)
     with one_for_products():
         descent.run(iterations)
     return descent
@@ -80,7 +81,7 @@ def errors_of(descent: Descent) -> dict[str, np.ndarray]:
 
 
 def numbers_of(lines: list[Errors], stops: np.ndarray) -> list[dict[str, Any]]:
-    """A row for each theta and some iterations, the first of which is 1."""
+    """A row for each theta and each of the given iterations, counted from 1."""
     rows = []
     for line in lines:
         for t in stops.tolist():
@@ -92,13 +93,13 @@ def numbers_of(lines: list[Errors], stops: np.ndarray) -> list[dict[str, Any]]:
     return rows
 
 
-def stops_of(iterations: int, at_most: int = 120) -> np.ndarray:
-    """Iterations to write down, denser at the beginning."""
+def recorded_iterations(iterations: int, at_most: int = 120) -> np.ndarray:
+    """Iterations to write to the file, geometrically spaced."""
     return np.unique(np.geomspace(1, iterations, at_most).round().astype(int))
 
 
 def draw(figure: Any, lines: list[Errors]) -> None:
-    """Two panels, training and test error against iterations; a dot where a test error is least."""
+    """Two panels, training and test error against iterations; a dot at each minimum of the test error."""
     panels = figure.subplots(1, 2, gridspec_kw={"wspace": 0.5})
     for axes, kind in zip(panels, KINDS, strict=True):
         drawing.frame(axes, f"{kind} error", "iteration", "error (%)")
@@ -111,55 +112,56 @@ def draw(figure: Any, lines: list[Errors]) -> None:
             if kind == "test":
                 axes.plot(line.best + 1, mean[line.best], "o", markersize=4.5, color=style.color, clip_on=False)
         ends = [
-            drawing.End(float(mean[-1]), f"θ = {line.theta:g}  {mean[-1]:.2f}", style.color)
+            drawing.EndLabel(float(mean[-1]), f"θ = {line.theta:g}  {mean[-1]:.2f}", style.color)
             for line, mean, style in zip(lines, means, STYLES, strict=False)
         ]
-        drawing.name_ends(axes, ends)
+        drawing.label_ends(axes, ends)
 
 
 def _line(axes: Any, mean: np.ndarray, style: drawing.Style) -> None:
-    """Errors from the second iteration on: means over neighbours, in a band from their least to their greatest.
+    """Errors from the second iteration on: means over neighbours, and a band from their minimum to their maximum.
 
-    Errors of large steps jump up and down. Drawn one by one, thousands of them would cover everything else.
+    With large steps the errors oscillate. Thousands of single values would hide the other lines.
     """
-    firsts = stops_of(len(mean), DRAWN)[1:-1] - 1
+    firsts = recorded_iterations(len(mean), POINTS_DRAWN)[1:-1] - 1
     counts = np.diff(np.append(firsts, len(mean)))
     middles = firsts + (counts + 1) / 2
     middles[-1] = len(mean)
     low, high = (extreme.reduceat(mean, firsts) for extreme in (np.minimum, np.maximum))
-    axes.fill_between(middles, low, high, color=style.color, alpha=drawing.STRENGTH, linewidth=0)
+    axes.fill_between(middles, low, high, color=style.color, alpha=drawing.BAND_ALPHA, linewidth=0)
     axes.plot(middles, np.add.reduceat(mean, firsts) / counts, **style.options)
 
 
-def told(lines: list[Errors]) -> str:
-    """Training and test errors in words, theta after theta."""
+def described(lines: list[Errors]) -> str:
+    """Training and test errors for each theta, as a sentence."""
     parts = []
     for line in lines:
         training, test = (100 * getattr(line, kind).mean(axis=0) for kind in KINDS)
         parts.append(
             f"theta = {line.theta:g}: training error {training[1]:.2f} after the first step, {training[-1]:.2f} at the "
-            f"end; test error least, {test.min():.2f}, at iteration {line.best + 1:,}, and {test[-1]:.2f} at the end"
+            f"end; minimum test error {test.min():.2f} at iteration {line.best + 1:,}, {test[-1]:.2f} at the end"
         )
     return "; ".join(parts)
 
 
 def not_falling(lines: list[Errors]) -> list[str]:
-    """For which theta the training error does not fall, in a sentence if there are any."""
+    """A sentence that names the values of theta for which the training error does not fall, if any."""
     flat = [f"{line.theta:g}" for line in lines if line.training.mean(axis=0)[-1] >= line.training.mean(axis=0)[1]]
     return [f"The training error does not fall for theta = {', '.join(flat)}."] if flat else []
 
 
 def without_minimum(lines: list[Errors]) -> list[str]:
-    """For which theta the test error has no minimum, and whether it is sharpest for large steps, a sentence each."""
+    """Sentences on the values of theta without a minimum of the test error, and on its sharpness for large steps."""
     found = []
-    if late := [f"{line.theta:g}" for line in lines if line.rise < NO_MINIMUM]:
+    if flat := [f"{line.theta:g}" for line in lines if line.rise < LEAST_RISE]:
         found.append(
-            f"The test error has no minimum to speak of for theta = {', '.join(late)}: at the end it is less than a "
-            "tenth of a point above its least."
+            f"The test error has no pronounced minimum for theta = {', '.join(flat)}: at the end it is less than 0.1 "
+            "percentage points above its minimum."
         )
     if not lines[0].rise > lines[-1].rise:
         found.append(
             f"The minimum is not sharper for theta = {lines[0].theta:g} than for theta = {lines[-1].theta:g}: the test "
-            f"error rises by {100 * lines[0].rise:.2f} and {100 * lines[-1].rise:.2f} points from its least to the end."
+            f"error rises by {100 * lines[0].rise:.2f} and {100 * lines[-1].rise:.2f} percentage points from its "
+            "minimum to the end."
         )
     return found

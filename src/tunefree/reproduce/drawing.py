@@ -1,4 +1,4 @@
-"""The house style of the experiments' pictures: labelled axes, bands, names at the ends of lines."""
+"""Common style of the experiments' figures: labelled axes, bands, labels at the ends of lines."""
 
 from __future__ import annotations
 
@@ -13,53 +13,58 @@ from tunefree.core.errors import ModelError
 from tunefree.core.storage import whole_file
 from tunefree.report.pictures import spread
 
-# Okabe, Ito: Color universal design (2008), and three that differ from those in lightness; dashes tell in black and
-# white what colours tell here.
+# Okabe, Ito: Color universal design (2008), and three colours that differ from those in lightness. Dashes distinguish
+# the lines in black and white.
 BLACK, GREY, PALE = "#000000", "#707070", "#E6E6E6"
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#AA4499"
 SKY, ORANGE, BROWN = "#56B4E9", "#E69F00", "#882255"
-GAP = 0.055  # between names at the ends of lines, of the height of the axes
-SMALL = 8.5  # points
-STRENGTH = 0.18  # of the colour of a band
-SHADES = 256  # colours of a PNG, which makes it a third as large
+GAP = 0.055  # between labels at the ends of lines, as a fraction of the height of the axes
+SMALL_FONT = 8.5  # points
+BAND_ALPHA = 0.18  # opacity of a band
+SHADES = 256  # colours of a PNG; the palette makes the file about a third as large
 
 
 class Style(NamedTuple):
-    """How a line looks."""
+    """Style of a line."""
 
     color: str
-    dashes: tuple[float, ...] = ()  # lengths of dash and gap in units of the width; none for a whole line
+    dashes: tuple[float, ...] = ()  # lengths of dash and gap in units of the width; empty for a solid line
     width: float = 1.5
 
     @property
     def options(self) -> dict[str, Any]:
-        """As matplotlib takes them."""
+        """Keyword arguments of matplotlib."""
         dashes = {"dashes": self.dashes} if self.dashes else {}
         return {"color": self.color, "linewidth": self.width, **dashes}
 
 
-class End(NamedTuple):
-    """A name at the end of a line."""
+class EndLabel(NamedTuple):
+    """A label at the end of a line."""
 
-    height: float  # of the end, in the data's units
+    height: float  # of the end of the line, in data units
     text: str
     color: str
     bold: bool = False
 
 
 def write(draw: Callable[[Any], None], inches: tuple[float, float], base: Path) -> list[Path]:
-    """Write a picture as PNG and SVG, the same bytes for the same data.
+    """Write a figure as PNG and SVG; the same data give the same bytes.
 
     Parameters
     ----------
     draw : function
-        Called with a matplotlib figure, on which it draws.
+        Draws on the matplotlib figure that it is called with.
     inches : tuple of two floats
         Width and height.
     base : Path
-        Name of the files without their ends.
+        Path of the files without suffix.
+
+    Returns
+    -------
+    paths : list of Path
+        The files written.
     """
-    check()
+    require_matplotlib()
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -97,8 +102,8 @@ def _pixels(figure: Any) -> bytes:
     return written.getvalue()
 
 
-def check() -> None:
-    """Whether pictures can be drawn; raises ModelError if matplotlib is not installed."""
+def require_matplotlib() -> None:
+    """Raise ModelError if matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401 - whether it is there
     except ImportError:
@@ -106,7 +111,7 @@ def check() -> None:
 
 
 def frame(axes: Any, title: str, x: str = "", y: str = "") -> None:
-    """Names of axes, and no more lines than are needed."""
+    """Set title and axis labels, and remove superfluous lines."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color=PALE, linewidth=0.6)
     axes.set_axisbelow(True)
@@ -116,7 +121,7 @@ def frame(axes: Any, title: str, x: str = "", y: str = "") -> None:
 
 
 def plain_numbers(axis: Any) -> None:
-    """Numbers on a logarithmic axis as people write them, powers of ten where they are far from 1."""
+    """Tick labels of a logarithmic axis as plain numbers, or as powers of ten if they are far from 1."""
     axis.set_major_formatter(lambda value, _: f"{value:,.10g}" if 1e-3 <= value < 1e7 else f"$10^{{{_power(value)}}}$")
     axis.set_minor_formatter(lambda value, _: "")
 
@@ -125,14 +130,14 @@ def _power(value: float) -> int:
     return round(float(np.log10(value))) if value > 0 else 0
 
 
-def band(axes: Any, x: Any, mean: np.ndarray, deviation: np.ndarray, style: Style, strength: float = STRENGTH) -> None:
-    """A line of means in a band of one standard deviation to each side."""
-    axes.fill_between(x, mean - deviation, mean + deviation, color=style.color, alpha=strength, linewidth=0)
+def band(axes: Any, x: Any, mean: np.ndarray, deviation: np.ndarray, style: Style, alpha: float = BAND_ALPHA) -> None:
+    """A line of means with a band of one standard deviation on each side."""
+    axes.fill_between(x, mean - deviation, mean + deviation, color=style.color, alpha=alpha, linewidth=0)
     axes.plot(x, mean, **style.options)
 
 
-def name_ends(axes: Any, ends: Sequence[End], gap: float = GAP) -> None:
-    """Names to the right of the axes beside the ends of their lines, moved apart so that none covers another."""
+def label_ends(axes: Any, ends: Sequence[EndLabel], gap: float = GAP) -> None:
+    """Labels to the right of the axes at the ends of their lines, moved apart so that they do not overlap."""
     to_axes = axes.transData + axes.transAxes.inverted()
     low, high = axes.get_ylim()
     heights = [float(to_axes.transform((0.0, min(max(end.height, low), high)))[1]) for end in ends]
@@ -140,4 +145,4 @@ def name_ends(axes: Any, ends: Sequence[End], gap: float = GAP) -> None:
     for end, height, place in zip(ends, heights, spread(heights, gap, 1.0), strict=True):
         axes.plot([1.0, 1.04], [height, place], color=end.color, linewidth=0.8, **across)
         weight = "bold" if end.bold else "normal"
-        axes.text(1.05, place, end.text, color=end.color, weight=weight, va="center", fontsize=SMALL, **across)
+        axes.text(1.05, place, end.text, color=end.color, weight=weight, va="center", fontsize=SMALL_FONT, **across)

@@ -1,9 +1,9 @@
-"""What Figures 2 and 4 of Kempka, Kotlowski, Warmuth 2019 are made of: many epochs over six data sets.
+"""Runs of several epochs over six data sets, for Figures 2 and 4 of Kempka, Kotlowski, Warmuth 2019.
 
-Every learner runs through the shuffled training rows epoch after epoch; after each, cross-entropy and accuracy on the
-test rows are taken. All learners of a run see the rows in the same order. Learners with a rate are run with all rates
-in the first runs; the rate with the least mean cross-entropy on the test rows after the last epoch goes on to the other
-runs. (The paper reports the best on the test rows as well.)
+Every learner makes several passes (epochs) over the shuffled training rows. Cross-entropy and accuracy on the test rows
+are evaluated after each epoch. All learners of a run see the rows in the same order. Learners with a learning rate are
+run with all rates in the first runs. The rate with the least mean cross-entropy on the test rows after the last epoch
+is used in the remaining runs. (As in the paper, the rate is thus chosen on the test rows.)
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import numpy as np
 from tunefree.core.rows import n_rows
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import Labels
-from tunefree.reproduce import contestants, data
-from tunefree.reproduce.contestants import Contestant
+from tunefree.reproduce import data, methods
 from tunefree.reproduce.experiment import Arrays, Part, Results
+from tunefree.reproduce.methods import Method
 
 PAPER = (
-    contestants.SGD,
-    contestants.ADAGRAD,
-    contestants.ADAM,
-    contestants.NAG,
-    contestants.COCOB,
-    contestants.KOTLOWSKI,
-    contestants.SCINOL1,
-    contestants.SCINOL2,
+    methods.SGD,
+    methods.ADAGRAD,
+    methods.ADAM,
+    methods.NAG,
+    methods.COCOB,
+    methods.KOTLOWSKI,
+    methods.SCINOL1,
+    methods.SCINOL2,
 )
-OURS = (contestants.STEADY, contestants.POOL)
+OURS = (methods.STEADY, methods.POOL)
 
 
 class Settings(NamedTuple):
@@ -40,7 +40,7 @@ class Settings(NamedTuple):
     runs: int = 10
     runs_of_all_rates: int = 2
     epochs: int = 20
-    training_rows: int = 0  # 0: all there are
+    training_rows: int = 0  # 0: all
     test_rows: int = 0
 
 
@@ -49,68 +49,68 @@ QUICK = Settings((1e-5, 1e-4, 1e-3, 1e-2, 1e-1), 3, runs_of_all_rates=1, epochs=
 
 
 class Curve(NamedTuple):
-    """What a learner did on a data set."""
+    """Results of a learner on a data set."""
 
-    contestant: Contestant
+    method: Method
     rate: float  # NaN for learners without one
     cross_entropy: np.ndarray  # (runs, epochs)
     accuracy: np.ndarray  # (runs, epochs)
 
 
 def parts(settings: Settings, results: Results) -> list[Part]:
-    """Those of the first runs, and then those of the rates that came off best."""
+    """The parts of the first runs, and then those of the remaining runs with the best rates."""
     found = []
     for name in data.ALL:
-        for contestant in (*PAPER, *OURS):
+        for method in (*PAPER, *OURS):
             first = min(settings.runs_of_all_rates, settings.runs)
-            rates = settings.rates if contestant.has_rate else (float("nan"),)
-            begun = [_part(settings, name, contestant, rate, run) for rate in rates for run in range(first)]
+            rates = settings.rates if method.has_rate else (float("nan"),)
+            begun = [_part(settings, name, method, rate, run) for rate in rates for run in range(first)]
             found += begun
             if all(part.name in results for part in begun):
-                rate = best_rate(settings, results, name, contestant)
-                found += [_part(settings, name, contestant, rate, run) for run in range(first, settings.runs)]
+                rate = best_rate(settings, results, name, method)
+                found += [_part(settings, name, method, rate, run) for run in range(first, settings.runs)]
     return found
 
 
-def _part(settings: Settings, name: str, contestant: Contestant, rate: float, run: int) -> Part:
+def _part(settings: Settings, name: str, method: Method, rate: float, run: int) -> Part:
     arguments = {
         "name": name,
-        "learner": contestant.learner,
-        "view": contestant.view,
+        "learner": method.learner,
+        "view": method.view,
         "rate": None if np.isnan(rate) else rate,
         "run": run,
         "epochs": settings.epochs,
         "training_rows": settings.training_rows,
         "test_rows": settings.test_rows,
     }
-    return Part(_name(name, contestant, rate, run), arguments)
+    return Part(_name(name, method, rate, run), arguments)
 
 
-def _name(name: str, contestant: Contestant, rate: float, run: int) -> str:
+def _name(name: str, method: Method, rate: float, run: int) -> str:
     tried = "" if np.isnan(rate) else f"-{rate:g}"
-    return f"{name}-{contestant.learner}-{contestant.view}{tried}-run{run}"
+    return f"{name}-{method.learner}-{method.view}{tried}-run{run}"
 
 
-def best_rate(settings: Settings, results: Results, name: str, contestant: Contestant) -> float:
-    """The rate with the least mean cross-entropy at the end of the first runs; NaN for learners without one."""
-    if not contestant.has_rate:
+def best_rate(settings: Settings, results: Results, name: str, method: Method) -> float:
+    """The rate with the least mean cross-entropy at the end of the first runs; NaN for learners without a rate."""
+    if not method.has_rate:
         return float("nan")
     first = range(min(settings.runs_of_all_rates, settings.runs))
     ends = [
-        np.mean([results[_name(name, contestant, rate, run)]["cross_entropy"][-1] for run in first])
+        np.mean([results[_name(name, method, rate, run)]["cross_entropy"][-1] for run in first])
         for rate in settings.rates
     ]
     return settings.rates[int(np.argmin(ends))]
 
 
 def curves(settings: Settings, results: Results, name: str) -> list[Curve]:
-    """The learners on a data set, each at its best rate."""
+    """The results of all learners on a data set, each at its best rate."""
     found = []
-    for contestant in (*PAPER, *OURS):
-        rate = best_rate(settings, results, name, contestant)
-        runs = [results[_name(name, contestant, rate, run)] for run in range(settings.runs)]
+    for method in (*PAPER, *OURS):
+        rate = best_rate(settings, results, name, method)
+        runs = [results[_name(name, method, rate, run)] for run in range(settings.runs)]
         found.append(
-            Curve(contestant, rate, *(np.array([run[kind] for run in runs]) for kind in ("cross_entropy", "accuracy")))
+            Curve(method, rate, *(np.array([run[kind] for run in runs]) for kind in ("cross_entropy", "accuracy")))
         )
     return found
 
@@ -131,18 +131,22 @@ def work(
     random = np.random.default_rng(run)
     orders = [random.permutation(n_rows(prepared.train)) for _ in range(epochs)]
     paper = learner != "pool" and view == "raw"
-    ends = _as_in_the_paper(prepared, orders, learner, rate) if paper else _ours(prepared, orders, learner, view)
+    ends = (
+        _margins_of_paper_learner(prepared, orders, learner, rate)
+        if paper
+        else _margins_of_ours(prepared, orders, learner, view)
+    )
     targets = prepared.targets(prepared.test_classes)
     losses, hits = [], []
     for margins in ends:
-        losses.append(np.mean(contestants.cross_entropies(margins, targets)))
+        losses.append(np.mean(methods.cross_entropies(margins, targets)))
         hits.append(np.mean(chosen(margins) == prepared.test_classes))
     return {"cross_entropy": np.array(losses), "accuracy": np.array(hits)}
 
 
-def _as_in_the_paper(prepared, orders, learner, rate):
-    """Margins of the test rows after each epoch."""
-    member = contestants.member_of(learner, rate, prepared.n_features, prepared.n_outputs)
+def _margins_of_paper_learner(prepared, orders, learner, rate):
+    """Margins of the test rows after each epoch, for a learner of the paper."""
+    member = methods.member_of(learner, rate, prepared.n_features, prepared.n_outputs)
     targets, weight = prepared.targets(prepared.train_classes), np.ones(len(prepared.train_classes))
     predictions = np.empty((len(targets), prepared.n_outputs))
     for order in orders:
@@ -150,9 +154,9 @@ def _as_in_the_paper(prepared, orders, learner, rate):
         yield member.predict(prepared.test, member.linear(prepared.n_features, prepared.n_outputs))
 
 
-def _ours(prepared, orders, learner, view):
-    """The same of a model; the pool makes one pass, as it does by default."""
-    model = contestants.model_of(learner, view, prepared.n_features, prepared.labels)
+def _margins_of_ours(prepared, orders, learner, view):
+    """Margins of the test rows after each epoch, for one of our models; the pool makes one pass, its default."""
+    model = methods.model_of(learner, view, prepared.n_features, prepared.labels)
     weight = np.ones(len(prepared.train_classes))
     for epoch, order in enumerate(orders[:1] if learner == "pool" else orders):
         labels = Labels(prepared.labels, prepared.train_classes[order].astype(np.int64))

@@ -1,8 +1,8 @@
-"""What an experiment is, and how it is run: parts computed side by side and kept, then a picture, numbers and a text.
+"""Definition and execution of an experiment: parts are computed in parallel and cached, then reported.
 
-An experiment is cut into parts that do not depend on each other. Each part is written to the disk when it is done, so a
-run that was stopped goes on where it was. Parts may depend on the results of earlier ones: ``Experiment.parts`` is
-asked again, with what is known by then, until it names no part that is not done.
+An experiment is divided into parts. Each finished part is written to disk, so an interrupted run continues from the
+finished parts. Parts may depend on the results of earlier ones: ``Experiment.parts`` is called again with the results
+so far until all parts that it names are finished.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from tunefree.core.errors import ModelError
 from tunefree.reproduce import data
 
 Arrays = dict[str, np.ndarray]
-Results = Mapping[str, Arrays]  # of parts, by their names
-ENDING = ".safetensors"  # of files that hold parts
+Results = Mapping[str, Arrays]  # of parts, by name
+ENDING = ".safetensors"  # suffix of the files of parts
 
 
 class Part(NamedTuple):
     """A part of an experiment."""
 
-    name: str  # of its file, without ending
+    name: str  # of its file, without suffix
     arguments: dict[str, Any]  # of the experiment's ``work``: numbers, names and lists of them
 
 
 class Report(NamedTuple):
-    """What came out of an experiment."""
+    """The report of an experiment: a figure, its numbers and a text."""
 
     draw: Callable[[Any], None]  # draws on a matplotlib figure
     inches: tuple[float, float]  # width and height of the figure
-    numbers: list[dict[str, Any]]  # behind the figure, a row each
-    reported: str  # what the paper reports
-    found: str  # what came out
+    numbers: list[dict[str, Any]]  # rows of the table of plotted values
+    reported: str  # the paper's results
+    found: str  # the results here
     differences: str  # where they differ, and why
 
 
@@ -53,44 +53,44 @@ class Report(NamedTuple):
 class Experiment:
     """A figure or table of a paper."""
 
-    name: str  # as the command line takes it
+    name: str  # on the command line
     title: str  # which figure or table of which paper
     full: Any  # NamedTuple of settings: the paper's size
-    quick: Any  # the same settings, smaller
-    parts: Callable[[Any, Results], list[Part]]  # from settings and what is done
+    quick: Any  # smaller settings of the same type
+    parts: Callable[[Any, Results], list[Part]]  # from settings and the results so far
     work: Callable[..., Arrays]  # computes a part from (files, **arguments)
     report: Callable[[Any, Results], Report]  # from settings and all results
-    shares: str = ""  # name of the experiment whose parts these are, if not its own
-    sets: tuple[str, ...] = ()  # data sets that must be there
+    parts_from: str = ""  # name of the experiment whose parts are used, if not its own
+    sets: tuple[str, ...] = ()  # data sets that are needed
 
 
-class Watcher:
-    """Told how a run goes on; this one says nothing."""
+class Callback:
+    """Callback for the progress of a run; the base class does nothing."""
 
     def begin(self, name: str, title: str) -> None:
-        """An experiment begins."""
+        """Called when an experiment starts."""
 
     def progress(self, done: int, total: int, kept: int) -> None:
-        """So many parts are done, ``kept`` of them from an earlier run."""
+        """Called when ``done`` of ``total`` parts are finished, ``kept`` of them in an earlier run."""
 
     def end(self, name: str, files: list[Path]) -> None:
-        """An experiment is done and these files were written."""
+        """Called when an experiment is finished and its files are written."""
 
     def stop(self) -> None:
-        """Nothing more will be told."""
+        """Called after the last experiment, or when a run is interrupted."""
 
 
 class Request(NamedTuple):
-    """How to run experiments."""
+    """Options of a run."""
 
-    output: Path  # folder for what comes out
-    folder: Path | None = None  # where data files are
+    output: Path  # folder for the results
+    folder: Path | None = None  # folder of the data files
     quick: bool = False
     jobs: int = 1  # processes
 
 
 def settings_of(experiment: Experiment, request: Request) -> Any:
-    """The experiment's settings in the size asked for."""
+    """The experiment's settings, full or quick."""
     return experiment.quick if request.quick else experiment.full
 
 
@@ -100,13 +100,25 @@ def files_of(experiment: Experiment, request: Request) -> dict[str, Path]:
 
 
 def store_of(experiment: Experiment, request: Request) -> Store:
-    """Where the experiment's parts are kept."""
+    """The cache of the experiment's parts."""
     size = "-quick" if request.quick else ""
-    return Store(request.output / "parts" / f"{experiment.shares or experiment.name}{size}")
+    return Store(request.output / "parts" / f"{experiment.parts_from or experiment.name}{size}")
 
 
-def compute(experiment: Experiment, request: Request, watcher: Watcher) -> Results:
-    """All parts of an experiment: those kept from an earlier run, the others now."""
+def compute(experiment: Experiment, request: Request, callback: Callback) -> Results:
+    """Compute all parts of an experiment that are not cached.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    request : Request
+    callback : Callback
+
+    Returns
+    -------
+    results : mapping of str to dict of arrays
+        The results of all parts, by name.
+    """
     settings, files = settings_of(experiment, request), files_of(experiment, request)
     store = store_of(experiment, request)
     results: dict[str, Arrays] = {}
@@ -120,17 +132,17 @@ def compute(experiment: Experiment, request: Request, watcher: Watcher) -> Resul
             else:
                 results[part.name] = arrays
         kept, total = kept + len(waiting) - len(missing), len(results) + len(missing)
-        watcher.progress(len(results), total, kept)
+        callback.progress(len(results), total, kept)
         for name, arrays in _computed(experiment.work, files, missing, store, request.jobs):
             results[name] = arrays
-            watcher.progress(len(results), total, kept)
+            callback.progress(len(results), total, kept)
     return results
 
 
 def _computed(
     work: Callable[..., Arrays], files: dict[str, Path], parts: list[Part], store: Store, jobs: int
 ) -> Iterator[tuple[str, Arrays]]:
-    """Parts as they get done, in this process or in several."""
+    """Yield parts as they are finished, in this process or in several."""
     if jobs == 1 or len(parts) < 2:
         yield from (_finished(work, files, part, store) for part in parts)
         return
@@ -142,15 +154,15 @@ def _computed(
             yield from (future.result() for future in as_completed(futures))
         except BrokenProcessPool:
             raise ModelError(
-                "a process was ended from outside, most likely for want of memory; run the same command again with "
-                "fewer --jobs, which goes on where it was"
+                "a worker process was killed, most likely because memory ran out; run the same command again with "
+                "fewer --jobs, it continues from the finished parts"
             ) from None
 
 
 @contextmanager
 def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes that end at once when anything goes wrong here, whatever they are at."""
-    # Spawned: threads, which compiled code and matplotlib may have started, do not survive a fork.
+    """Worker processes that are terminated on any exception."""
+    # Spawned, since threads that compiled code or matplotlib may have started do not survive a fork.
     executor = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _follow_parent)
     try:
         yield executor
@@ -163,7 +175,7 @@ def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _follow_parent() -> None:
-    """In a process of ours: leave interrupts to the parent, and end when it has ended in whatever way."""
+    """In a worker process: ignore interrupts, which the parent handles, and exit when the parent exits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -176,19 +188,19 @@ def _end_with_parent() -> None:
 
 
 def _finished(work: Callable[..., Arrays], files: dict[str, Path], part: Part, store: Store) -> tuple[str, Arrays]:
-    """Compute a part and keep it."""
+    """Compute a part and write it to the cache."""
     arrays = work(files, **part.arguments)
     store.save(part, arrays)
     return part.name, arrays
 
 
 class Store(NamedTuple):
-    """Parts on the disk, each a file with its arguments, so that parts of other settings are never taken for these."""
+    """Cache of parts on disk; each file has the arguments of its part, so that other settings never match."""
 
     folder: Path
 
     def load(self, part: Part) -> Arrays | None:
-        """What was kept, or None if there is nothing, or something else, or a file that was damaged."""
+        """The cached result, or None if it is missing, damaged or of other arguments."""
         try:
             arrays, header = storage.load(self._path(part))
         except ModelError:
@@ -196,12 +208,12 @@ class Store(NamedTuple):
         return arrays if _identity(part).items() <= header.items() else None
 
     def save(self, part: Part, arrays: Arrays) -> None:
-        """Keep a part: the file is whole or not there."""
+        """Write a part atomically."""
         self.folder.mkdir(parents=True, exist_ok=True)
         storage.save(self._path(part), arrays, _identity(part))
 
     def clear(self) -> None:
-        """Forget what was kept."""
+        """Delete all cached parts."""
         for path in self.folder.glob(f"*{ENDING}"):
             path.unlink()
 
@@ -210,5 +222,5 @@ class Store(NamedTuple):
 
 
 def _identity(part: Part) -> dict[str, Any]:
-    """By what a kept part is known."""
+    """The header entries that identify a cached part."""
     return {"arguments": part.arguments, "version": version("tunefree")}

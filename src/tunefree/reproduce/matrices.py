@@ -1,4 +1,4 @@
-"""The data sets of Orabona 2014, Appendix C, as matrices with labels -1 and +1, and what the appendix sets for each."""
+"""The data sets of Orabona 2014, Appendix C, as matrices with labels -1 and +1, and the settings for each."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from pyarrow import compute, parquet
 
-SEED = 0  # of the test rows, where the file has none, and of which training rows there are
-TEST_ROWS = {"Covertype": 19_705, "20 Newsgroups": 10_000}  # as many as those whose places these sets take
+SEED = 0  # of the split where the file has none, and of the choice of training rows
+TEST_ROWS = {"Covertype": 19_705, "20 Newsgroups": 10_000}  # as in the data sets that these replace
 SENSIT_ROWS = 58_000  # training rows
 LARGEST_CLASS = 2  # of Covertype: nearly half of the rows
 
@@ -20,9 +20,9 @@ class Case(NamedTuple):
 
     name: str  # in data.ALL or data.OTHERS
     title: str
-    kernel: str  # as scikit-learn calls it
+    kernel: str  # scikit-learn's name
     gamma: float
-    costs: tuple[float, ...]  # values of C that the SVM chooses from
+    costs: tuple[float, ...]  # grid of C for the SVM
     stand_in: str = ""  # how the data differ from the paper's
 
 
@@ -34,8 +34,8 @@ CASES = (
         "rbf",
         0.125,
         tuple(2.0**i for i in range(7)),
-        "Covertype, class 2 against the others, with features standardised, takes the place of SensIT Vehicle, which "
-        "could not be had",
+        "Covertype, class 2 against the others, with standardised features, replaces SensIT Vehicle, which was not "
+        "available",
     ),
     Case(
         "20 Newsgroups",
@@ -43,13 +43,13 @@ CASES = (
         "linear",
         1.0,
         tuple(2.0**i for i in range(1, 5)),
-        "20 Newsgroups with two classes, tf-idf of words and pairs of words, takes the place of news20.binary",
+        "20 Newsgroups with two classes, TF-IDF of words and bigrams, replaces news20.binary",
     ),
 )
 
 
 class Matrices(NamedTuple):
-    """Rows and labels; rows are an array, or a CSR matrix where most values are 0."""
+    """Rows and labels; the rows are an array, or a CSR matrix if they are sparse."""
 
     train: Any
     train_labels: np.ndarray
@@ -59,16 +59,20 @@ class Matrices(NamedTuple):
 
 @cache
 def prepare(name: str, path: Path, train_rows: int = 0, test_rows: int = 0) -> Matrices:
-    """Read a data set; each process keeps what it has read.
+    """Read a data set; the result is cached in each process.
 
     Parameters
     ----------
     name : str
-        That of a case.
+        Name of a case.
     path : Path
         Its file.
     train_rows, test_rows : int, default 0
-        At most how many; 0 for as many as the paper has.
+        Maximum numbers of rows; 0 for those of the paper.
+
+    Returns
+    -------
+    matrices : Matrices
     """
     return {"a9a": _a9a, "Covertype": _covertype, "20 Newsgroups": _newsgroups}[name](path, train_rows, test_rows)
 
@@ -84,7 +88,7 @@ def _a9a(path: Path, train_rows: int, test_rows: int) -> Matrices:
 
 def _covertype(path: Path, train_rows: int, test_rows: int) -> Matrices:
     table = parquet.read_table(path)
-    train, test = _drawn(len(table), "Covertype", train_rows or SENSIT_ROWS, test_rows)
+    train, test = _random_split(len(table), "Covertype", train_rows or SENSIT_ROWS, test_rows)
     table = table.take(np.concatenate([train, test]))
     names = [name for name in table.column_names if name != "Cover_Type"]
     rows = np.column_stack([table[name].to_numpy() for name in names]).astype(np.float64)
@@ -99,16 +103,16 @@ def _newsgroups(path: Path, train_rows: int, test_rows: int) -> Matrices:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     table = parquet.read_table(path, columns=["text", "news20_binary"])
-    train, test = _drawn(len(table), "20 Newsgroups", train_rows, test_rows)
+    train, test = _random_split(len(table), "20 Newsgroups", train_rows, test_rows)
     table = table.take(np.concatenate([train, test]))
-    # Words are counted in test rows, too, but no labels: the paper's file came with its features made.
+    # The document frequencies include the test rows (not their labels): the paper's file has fixed features as well.
     rows = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True).fit_transform(table["text"].to_pylist())
     labels = table["news20_binary"].to_numpy()
     return _matrices(rows.tocsr(), labels == np.unique(labels)[-1], *np.split(np.arange(len(labels)), [len(train)]))
 
 
-def _drawn(n: int, name: str, train_rows: int, test_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Training and test rows at random."""
+def _random_split(n: int, name: str, train_rows: int, test_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Random indices of training and test rows."""
     order = np.random.default_rng(SEED).permutation(n)
     test, train = np.split(order, [TEST_ROWS[name]])
     return train[: train_rows or None], test[: test_rows or None]

@@ -1,7 +1,8 @@
 """Lin, Rosasco, Zhou 2016, Figure 2: early stopping of the subgradient method on the Adult census data.
 
-1500 training rows, hinge loss, Gaussian kernel exp(-||x - z||^2 / (2 sigma^2)) with sigma the median distance of
-training rows of different labels, steps eta_1 t^-theta with eta_1 found on rows held out, for each theta.
+1500 training rows, hinge loss, Gaussian kernel exp(-||x - z||^2 / (2 sigma^2)). The bandwidth sigma is the median
+distance between training rows of different labels. The steps are eta_1 t^-theta, where eta_1 is chosen on held-out rows
+for each theta.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Settings(NamedTuple):
 
 
 class Census(NamedTuple):
-    """The data as they come with the package, numbers standardised and categories one-hot."""
+    """The data in the package, with standardised numbers and one-hot encoded categories."""
 
     train: Sample
     test: Sample
@@ -61,7 +62,7 @@ def census() -> Census:
 
 
 def parts(settings: Settings, results: Results) -> list[Part]:
-    """One for each draw and theta."""
+    """One part for each draw and theta."""
     sizes = {name: getattr(settings, name) for name in ("rows", "rows_held_out", "test_rows", "iterations")}
     return [
         Part(_name(draw, theta), {"draw": draw, "theta": theta, "etas": list(settings.etas), **sizes})
@@ -84,7 +85,7 @@ def work(
     test_rows: int,
     iterations: int,
 ) -> Arrays:
-    """Choose eta_1, then errors along the path of all training rows."""
+    """Choose eta_1 on held-out rows, then compute the errors along the iterations on all training rows."""
     everything, random = census(), np.random.default_rng(draw)
     chosen = random.permutation(len(everything.train.y))[:rows]
     train = Sample(everything.train.x[chosen], everything.train.y[chosen])
@@ -102,7 +103,7 @@ def _split(rows: int, rows_held_out: int) -> tuple[slice, slice]:
 
 
 def lines_of(settings: Settings, results: Results) -> list[Errors]:
-    """All draws, theta after theta."""
+    """The errors of all draws for each theta."""
     return [
         Errors(
             theta,
@@ -116,7 +117,7 @@ def lines_of(settings: Settings, results: Results) -> list[Errors]:
 
 
 def report(settings: Settings, results: Results) -> Report:
-    """Two panels."""
+    """Two panels, training and test error."""
     lines = lines_of(settings, results)
     etas = [
         sorted(float(results[_name(draw, theta)]["eta"]) for draw in range(settings.draws)) for theta in settings.thetas
@@ -127,23 +128,23 @@ def report(settings: Settings, results: Results) -> Report:
     )
     gammas = [float(results[_name(draw, settings.thetas[0])]["gamma"]) for draw in range(settings.draws)]
     differences = [
-        "The paper does not say how it encoded the columns, how many iterations it made, which steps it tried, nor how "
-        "many draws its curves are means of. Here numbers are standardised and categories one-hot, the steps tried are "
-        f"{' '.join(f'{eta:g}' for eta in settings.etas)}, the one of which an iterate has the least loss on "
-        f"{settings.rows_held_out} of the {settings.rows} rows is taken for all of them, the median is that of the "
-        f"first 512 rows, and curves are means over {settings.draws} draws. {descents.DRAWING} Its digits cannot be "
-        "read off its picture. Seeds: the number of the draw.",
+        "The paper does not state the encoding of the columns, the number of iterations, the grid of steps, or the "
+        "number of draws over which its curves are averaged. Here numbers are standardised and categories one-hot "
+        f"encoded. The grid of steps is {' '.join(f'{eta:g}' for eta in settings.etas)}; the step with the least "
+        f"held-out loss of an iterate, on {settings.rows_held_out} of the {settings.rows} rows, is used with all of "
+        f"them. The median is over the first 512 rows. Curves are means over {settings.draws} draws. "
+        f"{descents.DRAWING} The paper's values cannot be read from its figure. Seeds: the number of the draw.",
         *descents.not_falling(lines),
         *descents.without_minimum(lines),
     ]
     return Report(
         draw=lambda figure: descents.draw(figure, lines),
         inches=(10.5, 4.2),
-        numbers=descents.numbers_of(lines, descents.stops_of(settings.iterations)),
+        numbers=descents.numbers_of(lines, descents.recorded_iterations(settings.iterations)),
         reported="As on simulated data, the training error falls with the iterations while the test error has a "
         "minimum; the effect is more evident with larger steps, for theta close to 0.",
-        found=f"Errors in per cent, on {settings.test_rows:,} test rows. {descents.told(lines)}. Steps eta_1 chosen: "
-        f"{steps}. Widths sigma {' '.join(f'{np.sqrt(0.5 / gamma):.3g}' for gamma in gammas)}.",
+        found=f"Errors in per cent, on {settings.test_rows:,} test rows. {descents.described(lines)}. Steps eta_1 "
+        f"selected: {steps}. Bandwidths sigma {' '.join(f'{np.sqrt(0.5 / gamma):.3g}' for gamma in gammas)}.",
         differences=" ".join(differences),
     )
 

@@ -6,7 +6,7 @@ Up to logarithms and constants the bound is, with E the optimal risk and 1/3 < b
         (E + 1/T)^((3 beta - 1) / (4 beta)) T^(-1/2),
         T^(-2 beta / (beta + 1))).
 
-The last term rules for small T, the first from about T = E^(-(beta + 1) / (2 beta)) on.
+The last term dominates for small T, the first from about T = E^(-(beta + 1) / (2 beta)) on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Resu
 
 
 class Settings(NamedTuple):
-    """What the bound is drawn for."""
+    """Parameters of the bound and of its plot."""
 
     beta: float = 0.5
     optimal_risks: tuple[float, ...] = (1e-1, 1e-2, 1e-3, 1e-4, 0.0)
@@ -30,11 +30,11 @@ class Settings(NamedTuple):
 
 
 class Regimes(NamedTuple):
-    """What a curve shows."""
+    """Slopes of a curve in its two regimes, and where they meet."""
 
-    first_slope: float  # fitted to the logarithms, where T is a thirtieth of the crossing or less; NaN if too short
-    second_slope: float  # where T is thirty times the crossing or more
-    crossing: float  # first T of the second regime; infinite without one
+    first_slope: float  # fitted on log-log scale for T up to a thirtieth of the crossing; NaN with too few points
+    second_slope: float  # fitted for T of at least thirty times the crossing
+    crossing: float  # first T of the second regime; infinite if there is none
 
 
 STYLES = (
@@ -44,7 +44,7 @@ STYLES = (
     drawing.Style(drawing.PURPLE, (2, 1.5)),
     drawing.Style(drawing.BLACK, (), 2.0),
 )
-FAR = 30.0  # times the crossing, or a part of it: one regime alone
+FAR = 30.0  # factor between the crossing and the range of T in which a slope is fitted
 
 
 def bound(rounds: np.ndarray, optimal_risk: float, beta: float) -> np.ndarray:
@@ -65,7 +65,7 @@ def bound(rounds: np.ndarray, optimal_risk: float, beta: float) -> np.ndarray:
 
 
 def parts(settings: Settings, results: Results) -> list[Part]:
-    """A single one: it takes no time."""
+    """A single part."""
     listed = {name: list(value) if isinstance(value, tuple) else value for name, value in settings._asdict().items()}
     return [Part("bound", listed)]
 
@@ -79,9 +79,9 @@ def work(
 
 
 def regimes(rounds: np.ndarray, values: np.ndarray, beta: float) -> Regimes:
-    """Slopes and crossing of a curve, taken from its points."""
+    """Slopes and crossing of a curve, from its points."""
     early = values <= rounds ** exponents(beta)[0] * (1.0 + 1e-12)
-    # At T = 1 the risk adds to the 1 / T of the first term, which then is the largest for a moment.
+    # Near T = 1 the first term may be the largest, since E adds to its 1 / T.
     crossing = float(rounds[np.flatnonzero(early)[-1] + 1]) if early.any() and not early[-1] else np.inf
     log_rounds, log_values = np.log(rounds), np.log(values)
     first, second = (
@@ -92,7 +92,7 @@ def regimes(rounds: np.ndarray, values: np.ndarray, beta: float) -> Regimes:
 
 
 def exponents(beta: float) -> tuple[float, float]:
-    """Of T in the first and in the second regime.
+    """Exponents of T in the first and in the second regime.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def exponents(beta: float) -> tuple[float, float]:
 
 
 def report(settings: Settings, results: Results) -> Report:
-    """Bound against T, with the slopes of both regimes."""
+    """The bound against T, with the slopes of both regimes."""
     rounds, bounds = results["bound"]["rounds"], results["bound"]["bounds"]
     numbers = [
         {"optimal_risk": risk, "T": float(t), "bound": float(value)}
@@ -113,7 +113,7 @@ def report(settings: Settings, results: Results) -> Report:
     beta = settings.beta
     first, second = exponents(beta)
     lines = zip(settings.optimal_risks, bounds, strict=True)
-    told = "; ".join(_line(settings, risk, rounds, values) for risk, values in lines)
+    sentences = "; ".join(_line(settings, risk, rounds, values) for risk, values in lines)
     return Report(
         draw=lambda figure: _draw(figure, settings, rounds, bounds),
         inches=(7.4, 4.4),
@@ -121,9 +121,10 @@ def report(settings: Settings, results: Results) -> Report:
         reported="A first regime of faster convergence, T^(-2 beta / (beta + 1)), lasts until T is of the order of "
         "E^(-(beta + 1) / (2 beta)), E the optimal risk; then the bound falls as T^(-2 beta / (2 beta + 1)).",
         found=f"For beta = {beta:g} the exponents are {first:.4g} and {second:.4g}. Slopes fitted to the curves, "
-        f"before and after the crossing: {told}.",
-        differences="The paper names neither constants nor logarithms, nor the optimal risks it drew; here all "
-        "constants are 1 and logarithms are left out, so slopes and crossings can be compared, heights cannot.",
+        f"before and after the crossing: {sentences}.",
+        differences="The paper gives neither constants and logarithmic factors nor the optimal risks of its curves. "
+        "Here all constants are 1 and logarithmic factors are omitted, so slopes and crossings can be compared, but "
+        "not heights.",
     )
 
 
@@ -153,7 +154,7 @@ def _draw(figure: Any, settings: Settings, rounds: np.ndarray, bounds: np.ndarra
     ends = []
     for risk, values, style in zip(settings.optimal_risks, bounds, STYLES, strict=False):
         axes.plot(rounds, values, **style.options)
-        ends.append(drawing.End(float(values[-1]), f"optimal risk {risk:g}", style.color))
+        ends.append(drawing.EndLabel(float(values[-1]), f"optimal risk {risk:g}", style.color))
         crossing = regimes(rounds, values, beta).crossing
         if crossing < np.inf:
             axes.plot(crossing, np.interp(crossing, rounds, values), "o", color=style.color, markersize=4.5)
@@ -175,7 +176,7 @@ def _draw(figure: Any, settings: Settings, rounds: np.ndarray, bounds: np.ndarra
         fontsize=8.5,
         color=drawing.GREY,
     )
-    drawing.name_ends(axes, ends)
+    drawing.label_ends(axes, ends)
 
 
 EXPERIMENT = Experiment(

@@ -26,11 +26,11 @@ from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Resu
 from tunefree.reproduce.matrices import CASES, Case, Matrices
 
 A, LIPSCHITZ = 0.25, 2.0  # a and L
-FEW = 64  # rows that are learned once beforehand, so that no clock sees code being compiled
-THIN = 0.3  # share of numbers that are not 0 up to which LIBSVM gets rows without their zeros
-MEGABYTES = 1000  # of kernel values that LIBSVM may keep
+COMPILING_ROWS = 64  # rows of a fit before the timed one, so that times do not include compilation
+SPARSE_SHARE = 0.3  # LIBSVM gets sparse rows up to this share of nonzero values
+CACHE_MEGABYTES = 1000  # of kernel values, in LIBSVM
 TOLERANCE = 0.01  # of LIBLINEAR, whose own default is 0.1
-SMALL_SAMPLES = 2  # sizes from the least on at which few samples are compared
+SMALL_SAMPLES = 2  # the smallest sizes, over which small samples are compared
 
 
 class Method(NamedTuple):
@@ -58,30 +58,30 @@ class Settings(NamedTuple):
     train_rows: int = 0  # 0 for the paper's
     test_rows: int = 0
     permutations: int = 5
-    svm_rows: int = 20_000  # beyond so many the SVM, which takes hours, is trained on the first permutation only
+    svm_rows: int = 20_000  # with more rows the SVM takes hours and is trained on the first permutation only
     folds: int = 5
 
 
 class Scores(NamedTuple):
-    """What came out on one data set."""
+    """Results on one data set."""
 
     case: Case
     rows: list[int]  # (sizes,) T
-    # All (permutations, sizes); NaN where the SVM was left out.
+    # All (permutations, sizes); NaN where the SVM was not trained.
     errors: dict[str, np.ndarray]  # test error by key of a method
-    seconds: dict[str, np.ndarray]  # of training, choice of C included; "fit" of one SVM
-    costs: np.ndarray  # C chosen
+    seconds: dict[str, np.ndarray]  # training time, including cross-validation; "fit": of one SVM
+    costs: np.ndarray  # selected C
 
 
 def sizes_of(settings: Settings, case: Case) -> list[int]:
-    """Numbers of training rows, each about the same multiple of the one before."""
+    """Numbers of training rows, geometrically spaced."""
     most = {"a9a": 32_561, "Covertype": matrices.SENSIT_ROWS, "20 Newsgroups": 8_846}[case.name]
     most = min(settings.train_rows or most, most)
     return np.geomspace(min(settings.smallest, most), most, settings.sizes).round().astype(int).tolist()
 
 
 def parts(settings: Settings, results: Results) -> list[Part]:
-    """For each size and permutation PiSTOL, the pool, and an SVM for each C; then one with the C chosen."""
+    """For each size and permutation PiSTOL, the pool, the SVM for each C, and then the SVM with the selected C."""
     found = []
     for case in CASES:
         for size in sizes_of(settings, case):
@@ -105,7 +105,7 @@ def _part(settings: Settings, case: Case, method: str, size: int, run: int, cost
 
 
 def _name(case: Case, method: str, size: int, run: int, cost: float = 0.0) -> str:
-    tried = f"-C{cost:g}" if method == "folds" else ""  # there is one SVM with the C chosen
+    tried = f"-C{cost:g}" if method == "folds" else ""  # there is one SVM with the selected C
     return f"{case.name.replace(' ', '')}-{method}-n{size}-run{run}{tried}"
 
 
@@ -120,38 +120,40 @@ def work(
     train_rows: int,
     test_rows: int,
 ) -> Arrays:
-    """Train one method on the first rows of a permutation; its test error (or that of the folds) and its time."""
+    """Train one method on the first rows of a permutation; its test (or cross-validation) error and its time."""
     case = next(case for case in CASES if case.name == name)
     rows = matrices.prepare(name, files[name], train_rows, test_rows)
     chosen = np.random.default_rng(run).permutation(len(rows.train_labels))[:size]
     rows = rows._replace(train=rows.train[chosen], train_labels=rows.train_labels[chosen])
     if method == "folds":
-        return _over_folds(case, rows, cost, folds)
-    _warm(method, case)
+        return _cross_validated(case, rows, cost, folds)
+    _compile(method, case)
     began = time.perf_counter()
-    model = _learned(method, case, rows.train, rows.train_labels, cost)
+    model = _fitted(method, case, rows.train, rows.train_labels, cost)
     seconds = time.perf_counter() - began
-    errors = {key: np.array(np.mean((found > 0) != (rows.test_labels > 0))) for key, found in _read(model, rows.test)}
+    errors = {
+        key: np.array(np.mean((found > 0) != (rows.test_labels > 0))) for key, found in _margins(model, rows.test)
+    }
     return {**errors, "seconds": np.array(seconds), "cost": np.array(cost)}
 
 
 @cache
-def _warm(method: str, case: Case) -> None:
-    """Have everything compiled."""
+def _compile(method: str, case: Case) -> None:
+    """Fit a small sample, so that all code is compiled."""
     random = np.random.default_rng(0)
-    few = random.normal(size=(FEW, 3))
+    few = random.normal(size=(COMPILING_ROWS, 3))
     few = sparse.csr_matrix(few) if case.kernel == "linear" else few
-    model = _learned(method, case, few, np.where(random.random(FEW) < 0.5, 1.0, -1.0), 1.0)
-    list(_read(model, few))
+    model = _fitted(method, case, few, np.where(random.random(COMPILING_ROWS) < 0.5, 1.0, -1.0), 1.0)
+    list(_margins(model, few))
 
 
-def _learned(method: str, case: Case, X: Any, y: np.ndarray, cost: float) -> Any:
-    """A model of some rows."""
+def _fitted(method: str, case: Case, X: Any, y: np.ndarray, cost: float) -> Any:
+    """Fit a model."""
     if method == "svm":
-        return _machine(case, cost).fit(_thin(X), y)
+        return _svm(case, cost).fit(_sparse_if_mostly_zero(X), y)
     if method == "pool":
         return TuneFreeClassifier(kernel=True, epochs=1, shuffle=False).fit(X, y)
-    # Slopes come divided by L, hence a / L and b / L.
+    # The learner divides slopes by L, hence a / L and b / L.
     b = math.sqrt(2.0 * A * LIPSCHITZ * len(y))
     setting = Setting("kernel-pistol", {"a": A / LIPSCHITZ, "b": b / LIPSCHITZ, "width": 1.0}, "raw")
     objective = objectives.Binary(losses.SmoothedHinge(), 0.0)
@@ -161,8 +163,8 @@ def _learned(method: str, case: Case, X: Any, y: np.ndarray, cost: float) -> Any
     return bank
 
 
-def _read(model: Any, X: Any) -> Any:
-    """Pairs of a method's key and its margins of new rows."""
+def _margins(model: Any, X: Any) -> Any:
+    """Pairs of a method's key and its margins on new rows."""
     if isinstance(model, Bank):
         yield from (
             (key, model.reading(key == "average").predict(block(X, True))[0, :, 0]) for key in ("average", "last")
@@ -170,35 +172,35 @@ def _read(model: Any, X: Any) -> Any:
     elif isinstance(model, TuneFreeClassifier):
         yield "pool", model.decision_function(X)
     else:
-        yield "svm", model.decision_function(_thin(X))
+        yield "svm", model.decision_function(_sparse_if_mostly_zero(X))
 
 
-def _machine(case: Case, cost: float) -> Any:
-    """The support vector machine with the hinge loss: LIBLINEAR's for linear functions, else LIBSVM's."""
+def _svm(case: Case, cost: float) -> Any:
+    """Support vector machine with the hinge loss: LIBLINEAR for the linear kernel, else LIBSVM."""
     from sklearn.svm import SVC, LinearSVC
 
     if case.kernel == "linear":
         return LinearSVC(C=cost, loss="hinge", tol=TOLERANCE, max_iter=20_000, random_state=0)
-    return SVC(C=cost, kernel=case.kernel, gamma=case.gamma, cache_size=MEGABYTES)
+    return SVC(C=cost, kernel=case.kernel, gamma=case.gamma, cache_size=CACHE_MEGABYTES)
 
 
-def _thin(X: Any) -> Any:
-    return sparse.csr_matrix(X) if sparse.issparse(X) or np.count_nonzero(X) < THIN * X.size else X
+def _sparse_if_mostly_zero(X: Any) -> Any:
+    return sparse.csr_matrix(X) if sparse.issparse(X) or np.count_nonzero(X) < SPARSE_SHARE * X.size else X
 
 
-def _over_folds(case: Case, rows: Matrices, cost: float, folds: int) -> Arrays:
-    """The error of cross-validation with one C, and its time."""
+def _cross_validated(case: Case, rows: Matrices, cost: float, folds: int) -> Arrays:
+    """Cross-validation error of one C, and the time."""
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-    X, y = _thin(rows.train), rows.train_labels
+    X, y = _sparse_if_mostly_zero(rows.train), rows.train_labels
     began = time.perf_counter()
-    predicted = cross_val_predict(_machine(case, cost), X, y, cv=StratifiedKFold(folds))
+    predicted = cross_val_predict(_svm(case, cost), X, y, cv=StratifiedKFold(folds))
     seconds = time.perf_counter() - began
     return {"error": np.array(np.mean(predicted != y)), "seconds": np.array(seconds)}
 
 
 def scores_of(settings: Settings, results: Results) -> list[Scores]:
-    """Data set after data set."""
+    """The results on each data set."""
     return [_scores(settings, results, case) for case in CASES]
 
 
@@ -209,20 +211,20 @@ def _scores(settings: Settings, results: Results, case: Case) -> Scores:
         parts = [[results.get(_name(case, method, n, run, cost)) for n in sizes] for run in runs]
         return np.array([[np.nan if part is None else float(part[kind]) for part in own] for own in parts])
 
-    errors = {method.key: gathered(_where(method.key), method.key) for method in METHODS}
+    errors = {method.key: gathered(_method_of_parts(method.key), method.key) for method in METHODS}
     fit = gathered("svm", "seconds")
     search = sum((gathered("folds", "seconds", cost) for cost in case.costs), np.zeros_like(fit))
-    seconds = {method.key: gathered(_where(method.key), "seconds") for method in METHODS}
+    seconds = {method.key: gathered(_method_of_parts(method.key), "seconds") for method in METHODS}
     return Scores(case, sizes, errors, seconds | {"svm": search + fit, "fit": fit}, gathered("svm", "cost"))
 
 
-def _where(key: str) -> str:
-    """The parts that hold a method's results: both readings of PiSTOL are of one pass."""
+def _method_of_parts(key: str) -> str:
+    """The method of the parts with a method's results: the last and the average iterate are of the same pass."""
     return "pistol" if key in ("average", "last") else key
 
 
 def report(settings: Settings, results: Results) -> Report:
-    """Three panels."""
+    """Three panels, one for each data set."""
     scores = scores_of(settings, results)
     return Report(
         draw=lambda figure: _draw(figure, scores),
@@ -239,49 +241,49 @@ def report(settings: Settings, results: Results) -> Report:
 
 def _found(one: Scores) -> str:
     ends = {key: 100 * errors[:, -1] for key, errors in one.errors.items()}
-    told = {key: f"{np.nanmean(end):.2f} ({np.nanstd(end):.2f})" for key, end in ends.items()}
-    begins = {key: f"{100 * np.nanmean(errors[:, 0]):.2f}" for key, errors in one.errors.items()}
+    shown = {key: f"{np.nanmean(end):.2f} ({np.nanstd(end):.2f})" for key, end in ends.items()}
+    starts = {key: f"{100 * np.nanmean(errors[:, 0]):.2f}" for key, errors in one.errors.items()}
     seconds = {key: float(np.nanmean(found[:, -1])) for key, found in one.seconds.items()}
     return (
         f"{one.case.title}: mean test error in per cent at {one.rows[-1]:,} rows (standard deviation): SVM "
-        f"{told['svm']}, PiSTOL averaged {told['average']} and last {told['last']}, our pool {told['pool']}; at "
-        f"{one.rows[0]:,} rows {begins['svm']}, {begins['average']}, {begins['last']} and {begins['pool']}. Seconds at "
+        f"{shown['svm']}, PiSTOL averaged {shown['average']} and last {shown['last']}, our pool {shown['pool']}; at "
+        f"{one.rows[0]:,} rows {starts['svm']}, {starts['average']}, {starts['last']} and {starts['pool']}. Seconds at "
         f"{one.rows[-1]:,} rows: SVM {seconds['svm']:.3g} with cross-validation, {seconds['fit']:.3g} for one fit, "
         f"PiSTOL {seconds['average']:.3g} ({seconds['svm'] / seconds['average']:.3g} times less), pool "
         f"{seconds['pool']:.3g}."
     )
 
 
-def behind_of(one: Scores, key: str) -> np.ndarray:
-    """By how many points the SVM's test error is less (sizes,), on the permutations on which it was trained."""
+def excess_over_svm(one: Scores, key: str) -> np.ndarray:
+    """Test error minus that of the SVM in percentage points (sizes,), over the permutations with an SVM."""
     return 100 * np.nanmean(one.errors[key] - one.errors["svm"], axis=0)
 
 
 def _differences(settings: Settings, scores: list[Scores]) -> str:
-    told = [f"{one.case.stand_in}." for one in scores if one.case.stand_in]
-    told.append(
-        "The paper's theorems are of the average of PiSTOL's functions; it does not say which it drew, so both are. "
-        "The linear SVM is LIBLINEAR's, with the hinge loss; the paper used LIBSVM for all, so the times of the "
-        "linear SVM cannot be compared. PiSTOL is compiled here, and was Matlab code there. Times are those of one "
-        "process on one machine and differ from run to run. The pool does not know the kernel's width. "
-        "Sizes of samples are of our choice. Seeds: the number of the permutation."
+    sentences = [f"{one.case.stand_in}." for one in scores if one.case.stand_in]
+    sentences.append(
+        "The paper's theorems hold for the average of PiSTOL's iterates; it does not state which iterate it plots, so "
+        "both are shown. The linear SVM is LIBLINEAR's, with the hinge loss; the paper used LIBSVM throughout, so the "
+        "times of the linear SVM cannot be compared. PiSTOL is compiled code here and was Matlab code in the paper. "
+        "Times are those of one process on one machine and vary between runs. The pool is not given the kernel's "
+        "bandwidth. The sample sizes are our choice. Seeds: the number of the permutation."
     )
     if settings.train_rows:
-        told.append(f"At most {settings.train_rows:,} training rows: this is not the paper's size.")
+        sentences.append(f"At most {settings.train_rows:,} training rows: this is not the paper's size.")
     if any(np.isnan(one.costs).any() for one in scores):
-        told.append(f"With more than {settings.svm_rows:,} rows the SVM is trained on one permutation only.")
+        sentences.append(f"With more than {settings.svm_rows:,} rows the SVM is trained on one permutation only.")
     for one in scores:
-        behind = behind_of(one, "average")
+        behind = excess_over_svm(one, "average")
         few, end = behind[:SMALL_SAMPLES].mean(), behind[-1]
         if few >= 0.0:
-            told.append(f"With few samples PiSTOL has no advantage on {one.case.title}: {few:.2f} points behind.")
+            sentences.append(f"With few samples PiSTOL has no advantage on {one.case.title}: {few:.2f} points behind.")
         if one.case.kernel == "rbf" and abs(end) > 1.0:
-            told.append(
+            sentences.append(
                 f"PiSTOL is {abs(end):.2f} points {'behind' if end > 0 else 'ahead'} at the end on {one.case.title}."
             )
         if one.case.kernel == "linear" and end <= 0.0:
-            told.append(f"PiSTOL is not behind on {one.case.title}.")
-    return " ".join(told)
+            sentences.append(f"PiSTOL is not behind on {one.case.title}.")
+    return " ".join(sentences)
 
 
 def _numbers(scores: list[Scores]) -> list[dict[str, Any]]:
@@ -312,18 +314,18 @@ def _draw(figure: Any, scores: list[Scores]) -> None:
             errors = 100 * one.errors[method.key]
             mean, deviation = np.nanmean(errors, axis=0), np.nanstd(errors, axis=0)
             drawing.band(axes, one.rows, mean, deviation, method.style)
-            taken = f" ({_time(float(np.nanmean(one.seconds[method.key][:, -1])))})" if method.key != "last" else ""
+            taken = f" ({_duration(float(np.nanmean(one.seconds[method.key][:, -1])))})" if method.key != "last" else ""
             text = f"{method.title} {mean[-1]:.1f}{taken}"
-            ends.append(drawing.End(float(mean[-1]), text, method.style.color, method.is_ours))
-        drawing.name_ends(axes, ends, 0.07)
+            ends.append(drawing.EndLabel(float(mean[-1]), text, method.style.color, method.is_ours))
+        drawing.label_ends(axes, ends, 0.07)
 
 
-def _time(seconds: float) -> str:
-    """Seconds as people say them.
+def _duration(seconds: float) -> str:
+    """Format a duration.
 
     Examples
     --------
-    >>> _time(0.0312), _time(75.0), _time(7300.0)
+    >>> _duration(0.0312), _duration(75.0), _duration(7300.0)
     ('0.031 s', '75 s', '2 h')
     """
     if seconds < 600.0:

@@ -1,4 +1,4 @@
-"""How experiments go on, on standard error: a bar on a terminal, elsewhere a line now and then."""
+"""Progress of experiments on standard error: a bar on a terminal, otherwise occasional lines."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from tunefree.reproduce.experiment import Watcher
+from tunefree.reproduce.experiment import Callback
 
 _LINE_SECONDS = 10.0
 
 
-class Display(Watcher):
-    """Tells what is computed, how much of it is done, and what was written."""
+class Display(Callback):
+    """Shows the current experiment, its progress and the files written."""
 
     def __init__(self) -> None:
         self.console = Console(stderr=True, soft_wrap=True, highlight=False)
         self.bar: Progress | None = None
         self.task: Any = None
-        self.began = self.told = 0.0
+        self.began = self.shown = 0.0
 
     def begin(self, name: str, title: str) -> None:
         self.console.print(f"{name}: {title}")
-        self.began = self.told = time.monotonic()
+        self.began = self.shown = time.monotonic()
         if self.console.is_terminal:
             columns = TextColumn("  parts"), BarColumn(), MofNCompleteColumn()
             times = TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("left {task.description}")
@@ -37,8 +37,8 @@ class Display(Watcher):
         description = f"({kept} from an earlier run)" if kept else ""
         if self.bar is not None:
             self.bar.update(self.task, completed=done, total=total, description=description)
-        elif time.monotonic() - self.told > _LINE_SECONDS:
-            self.told = time.monotonic()
+        elif time.monotonic() - self.shown > _LINE_SECONDS:
+            self.shown = time.monotonic()
             self.console.print(f"  {done} of {total} parts done {description}".rstrip())
 
     def end(self, name: str, files: list[Path]) -> None:
@@ -48,7 +48,7 @@ class Display(Watcher):
         self.console.print(f"  in {time.monotonic() - self.began:.1f} s")
 
     def stop(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self.bar is not None:
             self.bar.stop()
             self.bar = None

@@ -1,4 +1,4 @@
-"""From the command line's request to files: experiments one after the other, each with picture, numbers and text."""
+"""Runs experiments one after the other and writes the figure, the numbers and the text of each."""
 
 from __future__ import annotations
 
@@ -10,33 +10,42 @@ from typing import Any
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.storage import whole_file
 from tunefree.reproduce import MODULES, drawing, experiments
-from tunefree.reproduce.experiment import Experiment, Report, Request, Watcher, compute, files_of, settings_of, store_of
+from tunefree.reproduce.experiment import (
+    Callback,
+    Experiment,
+    Report,
+    Request,
+    compute,
+    files_of,
+    settings_of,
+    store_of,
+)
 from tunefree.reproduce.progress import Display
 
 
 def from_command_line(names: list[str], everything: bool, request: Request, afresh: bool, quiet: bool) -> None:
-    """What ``tunefree reproduce`` does: a list of the experiments if none is named."""
+    """Implementation of ``tunefree reproduce``; lists the experiments if none is named."""
     if not names and not everything:
         for experiment in experiments(list(MODULES)):
             print(f"{experiment.name:<15} {experiment.title}")
         return
     if names and everything:
         raise ModelError(f"--all and {names[0]} contradict each other; leave one of them out")
-    watcher = Watcher() if quiet else Display()
+    callback = Callback() if quiet else Display()
     try:
-        missing = reproduce(names or list(MODULES), request, watcher, afresh, without_missing=everything)
+        missing = reproduce(names or list(MODULES), request, callback, afresh, without_missing=everything)
     except KeyboardInterrupt:
         raise ModelError(
-            f"interrupted; parts that were done are kept in {request.output}, and need not be computed again"
+            f"interrupted; finished parts are kept in {request.output} and are not computed again"
         ) from None
     finally:
-        watcher.stop()
+        callback.stop()
     if missing:
         raise DataError("\n".join(missing))
 
 
 def reproduce(
-    names: list[str], request: Request, watcher: Watcher, afresh: bool = False, without_missing: bool = False
+    names: list[str], request: Request, callback: Callback, afresh: bool = False, without_missing: bool = False
 ) -> list[str]:
     """Run experiments.
 
@@ -44,20 +53,20 @@ def reproduce(
     ----------
     names : list of str
     request : Request
-        Where to, in which size, with how many processes.
-    watcher : Watcher
-        Told how it goes on.
+        Folders, size and number of processes.
+    callback : Callback
+        Called with the progress.
     afresh : bool, default False
-        Compute again what an earlier run has kept.
+        Compute all parts again, also those cached by an earlier run.
     without_missing : bool, default False
-        Leave experiments out whose data files are not there, instead of running none.
+        Skip experiments whose data files are missing, instead of raising DataError before any is run.
 
     Returns
     -------
-    list of str
-        What is missing for each experiment that was left out.
+    missing : list of str
+        A message for each experiment that was skipped.
     """
-    drawing.check()
+    drawing.require_matplotlib()
     _make_folder(request.output)
     ready, missing = [], []
     for experiment in experiments(names):
@@ -72,15 +81,15 @@ def reproduce(
         for experiment in ready:
             store_of(experiment, request).clear()
     for experiment in ready:
-        watcher.begin(experiment.name, experiment.title)
-        watcher.end(experiment.name, run(experiment, request, watcher))
+        callback.begin(experiment.name, experiment.title)
+        callback.end(experiment.name, run(experiment, request, callback))
     return missing
 
 
-def run(experiment: Experiment, request: Request, watcher: Watcher) -> list[Path]:
-    """Run one experiment; returns the files written."""
+def run(experiment: Experiment, request: Request, callback: Callback) -> list[Path]:
+    """Run one experiment and return the files written."""
     settings = settings_of(experiment, request)
-    report = experiment.report(settings, compute(experiment, request, watcher))
+    report = experiment.report(settings, compute(experiment, request, callback))
     base = request.output / experiment.name
     written = drawing.write(report.draw, report.inches, base)
     texts = ("csv", numbers_of(report)), ("md", text_of(experiment, settings, request.quick, report))
@@ -93,7 +102,7 @@ def run(experiment: Experiment, request: Request, watcher: Watcher) -> list[Path
 
 
 def numbers_of(report: Report) -> str:
-    """The numbers behind a figure as CSV."""
+    """The plotted values as CSV."""
     written = io.StringIO()
     writer = csv.DictWriter(written, list(report.numbers[0]), lineterminator="\n")
     writer.writeheader()
@@ -106,7 +115,7 @@ def _shown(value: Any) -> Any:
 
 
 def text_of(experiment: Experiment, settings: Any, quick: bool, report: Report) -> str:
-    """What the paper reports, what came out, and where they differ, as Markdown."""
+    """The paper's results, the results here, and their differences, as Markdown."""
     given = ", ".join(f"{name.replace('_', ' ')} {_listed(value)}" for name, value in settings._asdict().items())
     size = f"{'quick, smaller than the paper' if quick else 'full'} ({given})"
     if experiment.quick == experiment.full:

@@ -1,7 +1,7 @@
-"""Kempka, Kotlowski, Warmuth 2019, Figure 1: features of very different scales, and who can cope with them.
+"""Kempka, Kotlowski, Warmuth 2019, Figure 1: learners on features of very different scales.
 
-21 features, the i-th normal with standard deviation 2^(i - 11); P(y = 1 | x) = 1 / (1 + exp(-x u)) with u_i = +-1 over
-the standard deviation, signs at random. One margin, no constant.
+21 features, the i-th normal with standard deviation 2^(i - 11); P(y = 1 | x) = 1 / (1 + exp(-x u)), where u_i is +-1
+over the standard deviation, with random signs. One margin, no constant feature.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ import numpy as np
 
 from tunefree.core.rows import Table, part, table
 from tunefree.model.targets import Labels
-from tunefree.reproduce import contestants, drawing
-from tunefree.reproduce.contestants import Contestant
+from tunefree.reproduce import drawing, methods
 from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
+from tunefree.reproduce.methods import Method
 
 FEATURES = 21
 PAPER = (
-    contestants.SGD,
-    contestants.ADAGRAD,
-    contestants.ADAM,
-    contestants.NAG,
-    contestants.SFMD,
-    contestants.SCINOL1,
-    contestants.SCINOL2,
+    methods.SGD,
+    methods.ADAGRAD,
+    methods.ADAM,
+    methods.NAG,
+    methods.SFMD,
+    methods.SCINOL1,
+    methods.SCINOL2,
 )
-OURS = (contestants.STEADY, contestants.POOL)
+OURS = (methods.STEADY, methods.POOL)
 LABELS = ["0", "1"]
-SELDOM = 5  # times as many rounds between tests of ours, which cost more
+OURS_INTERVAL = 5  # factor of the rounds between evaluations of our methods, which take longer
 NOT_INVARIANT = ("SGD", "AdaGrad", "Adam")
 
 
@@ -45,35 +45,35 @@ class Settings(NamedTuple):
 
 
 class Line(NamedTuple):
-    """What a learner did at a rate."""
+    """Results of a learner at one learning rate."""
 
-    contestant: Contestant
+    method: Method
     rate: float  # NaN for learners without one
-    rounds: np.ndarray  # (tests,) learned before each test
-    losses: np.ndarray  # (training sets, tests) test cross-entropy
+    rounds: np.ndarray  # (evaluations,) rows learned before each
+    losses: np.ndarray  # (training sets, evaluations) test cross-entropy
 
     @property
     def end(self) -> float:
-        """The mean after the last round."""
+        """Mean test cross-entropy after the last round."""
         return float(self.losses[:, -1].mean())
 
 
 def parts(settings: Settings, results: Results) -> list[Part]:
-    """One for each learner and training set, and the two models to compare with."""
+    """One part for each learner and training set, and one for the two reference models."""
     sizes = {"training_rows": settings.training_rows, "test_rows": settings.test_rows}
     found = [Part("lines", {"learner": "", "view": "", "rates": [], "run": 0, "every": 0, **sizes})]
-    for contestant in (*PAPER, *OURS):
-        every = settings.rounds_between_tests * (SELDOM if contestant.is_ours else 1)
-        who = {"learner": contestant.learner, "view": contestant.view}
-        rates = list(settings.rates) if contestant.has_rate else []
+    for method in (*PAPER, *OURS):
+        every = settings.rounds_between_tests * (OURS_INTERVAL if method.is_ours else 1)
+        names = {"learner": method.learner, "view": method.view}
+        rates = list(settings.rates) if method.has_rate else []
         for run in range(settings.training_sets):
-            name = f"{contestant.learner}-{contestant.view}-set{run}"
-            found.append(Part(name, {**who, "rates": rates, "run": run, "every": every, **sizes}))
+            name = f"{method.learner}-{method.view}-set{run}"
+            found.append(Part(name, {**names, "rates": rates, "run": run, "every": every, **sizes}))
     return found
 
 
 class Rows(NamedTuple):
-    """Rows of the toy problem."""
+    """Rows of the synthetic data."""
 
     X: Table
     classes: np.ndarray  # (n,) 0 and 1
@@ -85,18 +85,18 @@ class Rows(NamedTuple):
 
 
 @cache
-def truth() -> np.ndarray:
-    """u."""
+def true_weights() -> np.ndarray:
+    """The true weights u."""
     signs = np.random.default_rng(0).choice([-1.0, 1.0], FEATURES)
     return signs / 2.0 ** np.arange(-10, FEATURES - 10)
 
 
 @cache
 def draw_rows(n: int, run: int | None) -> Rows:
-    """Rows of a training set, or of the test set."""
+    """Sample the rows of a training set, or of the test set (``run`` is None)."""
     random = np.random.default_rng([0] if run is None else [0, run])
     x = random.normal(size=(n, FEATURES)) * 2.0 ** np.arange(-10, FEATURES - 10)
-    classes = (random.random(n) < 1.0 / (1.0 + np.exp(-x @ truth()))).astype(np.int64)
+    classes = (random.random(n) < 1.0 / (1.0 + np.exp(-x @ true_weights()))).astype(np.int64)
     rows = table(x, np.arange(1, FEATURES + 1), np.empty((n, 0)))._replace(constant=0.0)
     return Rows(rows, classes)
 
@@ -111,28 +111,30 @@ def work(
     training_rows: int,
     test_rows: int,
 ) -> Arrays:
-    """Test cross-entropy every so many rounds for each rate; or that of the true model and of none."""
+    """Test cross-entropy at regular intervals for each rate; without a learner, that of u and of the zero vector."""
     test = draw_rows(test_rows, None)
     if not learner:
-        margins = test.X.numbers @ truth()
+        margins = test.X.numbers @ true_weights()
         return {"losses": np.array([_loss(margins, test), _loss(np.zeros(test_rows), test)])}
     train = draw_rows(training_rows, run)
     stops = np.arange(every, training_rows + 1, every)
     if learner == "pool" or view != "raw":
-        return {"rounds": stops, "losses": np.array([_ours(learner, view, train, test, stops)])}
+        return {"rounds": stops, "losses": np.array([_losses_of_ours(learner, view, train, test, stops)])}
     tried: list[float | None] = [*rates] or [None]
     return {
         "rounds": stops,
-        "losses": np.array([_as_in_the_paper(learner, rate, train, test, stops) for rate in tried]),
+        "losses": np.array([_losses_of_paper_learner(learner, rate, train, test, stops) for rate in tried]),
     }
 
 
 def _loss(margins: np.ndarray, test: Rows) -> float:
-    return float(np.mean(contestants.cross_entropies(margins[:, None], test.targets)))
+    return float(np.mean(methods.cross_entropies(margins[:, None], test.targets)))
 
 
-def _as_in_the_paper(learner: str, rate: float | None, train: Rows, test: Rows, stops: np.ndarray) -> list[float]:
-    member, start, weights = contestants.member_of(learner, rate, FEATURES + 1, 1), 0, []
+def _losses_of_paper_learner(
+    learner: str, rate: float | None, train: Rows, test: Rows, stops: np.ndarray
+) -> list[float]:
+    member, start, weights = methods.member_of(learner, rate, FEATURES + 1, 1), 0, []
     for stop in stops:
         rows = part(train.X, start, stop)
         member.learn(rows, train.targets[start:stop], np.ones(stop - start), np.empty((stop - start, 1)))
@@ -142,8 +144,8 @@ def _as_in_the_paper(learner: str, rate: float | None, train: Rows, test: Rows, 
     return [_loss(margins, test) for margins in np.array(weights) @ test.X.numbers.T]
 
 
-def _ours(learner: str, view: str, train: Rows, test: Rows, stops: np.ndarray) -> list[float]:
-    model, start, row_losses = contestants.model_of(learner, view, FEATURES + 1, LABELS), 0, []
+def _losses_of_ours(learner: str, view: str, train: Rows, test: Rows, stops: np.ndarray) -> list[float]:
+    model, start, row_losses = methods.model_of(learner, view, FEATURES + 1, LABELS), 0, []
     for stop in stops:
         model.learn(part(train.X, start, stop), Labels(LABELS, train.classes[start:stop]), np.ones(stop - start))
         row_losses.append(_loss(model.predict(test.X)[:, 0], test))
@@ -152,28 +154,28 @@ def _ours(learner: str, view: str, train: Rows, test: Rows, stops: np.ndarray) -
 
 
 def lines_of(settings: Settings, results: Results) -> list[Line]:
-    """All learners at all rates."""
+    """The results of all learners at all rates."""
     found = []
-    for contestant in (*PAPER, *OURS):
-        sets = [results[f"{contestant.learner}-{contestant.view}-set{run}"] for run in range(settings.training_sets)]
-        rates = settings.rates if contestant.has_rate else (float("nan"),)
+    for method in (*PAPER, *OURS):
+        sets = [results[f"{method.learner}-{method.view}-set{run}"] for run in range(settings.training_sets)]
+        rates = settings.rates if method.has_rate else (float("nan"),)
         for i, rate in enumerate(rates):
-            found.append(Line(contestant, rate, sets[0]["rounds"], np.array([one["losses"][i] for one in sets])))
+            found.append(Line(method, rate, sets[0]["rounds"], np.array([one["losses"][i] for one in sets])))
     return found
 
 
 def best_of(lines: list[Line], title: str) -> Line:
-    """A learner's line with the least loss at the end."""
-    return min((line for line in lines if line.contestant.title == title), key=lambda line: line.end)
+    """A learner's results at the rate with the least loss at the end."""
+    return min((line for line in lines if line.method.title == title), key=lambda line: line.end)
 
 
 def report(settings: Settings, results: Results) -> Report:
-    """Loss against rounds, all of it and the part between the two dashed lines."""
+    """Loss against rounds, in full and enlarged between the losses of u and of the zero vector."""
     lines, (least, zero) = lines_of(settings, results), results["lines"]["losses"].tolist()
-    above = [line for line in lines if line.contestant.title in NOT_INVARIANT]
+    above = [line for line in lines if line.method.title in NOT_INVARIANT]
     worse = [line for line in above if line.end > zero]
-    ranked = sorted((best_of(lines, contestant.title) for contestant in (*PAPER, *OURS)), key=lambda line: line.end)
-    order = ", ".join(f"{contestants.with_rate(line.contestant, line.rate)} {line.end:.4g}" for line in ranked)
+    ranked = sorted((best_of(lines, method.title) for method in (*PAPER, *OURS)), key=lambda line: line.end)
+    order = ", ".join(f"{methods.with_rate(line.method, line.rate)} {line.end:.4g}" for line in ranked)
     sets = f"{settings.training_sets} training sets of {settings.training_rows:,} rows"
     return Report(
         draw=lambda figure: _draw(figure, lines, least, zero),
@@ -190,23 +192,23 @@ def report(settings: Settings, results: Results) -> Report:
 
 
 def _differences(lines: list[Line], settings: Settings, zero: float) -> str:
-    """What is not as in the paper."""
-    ends = {contestant.title: best_of(lines, contestant.title).end for contestant in PAPER}
-    told = [
-        "The paper's digits cannot be read off its picture, so only orderings are compared. u and the test rows are "
-        "the same for all training sets; the paper leaves open whether they are. Ours are tested at every "
-        f"{SELDOM * settings.rounds_between_tests} rounds. Seeds: 0 for u and the test rows, (0, r) for training set r."
+    """Differences from the paper."""
+    ends = {method.title: best_of(lines, method.title).end for method in PAPER}
+    sentences = [
+        "The paper's values cannot be read from its figure, so only orderings are compared. u and the test rows are "
+        "the same for all training sets; the paper does not state whether they are. Our methods are evaluated every "
+        f"{OURS_INTERVAL * settings.rounds_between_tests} rounds. Seeds: 0 for u and the test rows, (0, r) for "
+        "training set r."
     ]
     if not max(ends["NAG"], ends["SFMD"]) < min(ends["ScInOL1"], ends["ScInOL2"]):
-        told.append("NAG and SFMD do not both lead here.")
-    below = sorted(
-        {line.contestant.title for line in lines if line.contestant.title in NOT_INVARIANT and line.end < zero}
-    )
+        sentences.append("NAG and SFMD do not both lead here.")
+    below = sorted({line.method.title for line in lines if line.method.title in NOT_INVARIANT and line.end < zero})
     if below:
-        told.append(
-            f"Of the learners that feel the scale these end below the zero vector at some rate: {' and '.join(below)}."
+        sentences.append(
+            "Of the learners that are not scale-invariant, the following end below the zero vector at some rate: "
+            f"{' and '.join(below)}."
         )
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def _numbers(lines: list[Line]) -> list[dict[str, Any]]:
@@ -214,24 +216,24 @@ def _numbers(lines: list[Line]) -> list[dict[str, Any]]:
     for line in lines:
         rate = "" if np.isnan(line.rate) else f"{line.rate:g}"
         for rounds, losses in zip(line.rounds.tolist(), line.losses.T, strict=True):
-            row = {"learner": line.contestant.title, "rate": rate, "rounds": rounds}
+            row = {"learner": line.method.title, "rate": rate, "rounds": rounds}
             rows.append(row | {"cross_entropy_mean": float(losses.mean()), "cross_entropy_sd": float(losses.std())})
     return rows
 
 
 def _draw(figure: Any, lines: list[Line], least: float, zero: float) -> None:
     whole, zoomed = figure.subplots(1, 2, gridspec_kw={"wspace": 0.62})
-    best = [best_of(lines, contestant.title) for contestant in (*PAPER, *OURS)]
+    best = [best_of(lines, method.title) for method in (*PAPER, *OURS)]
     for axes, title in ((whole, "(a) all rates"), (zoomed, "(b) between the dashed lines")):
         drawing.frame(axes, title, "rounds", "test cross-entropy (nats)")
         for loss in (least, zero):
             axes.axhline(loss, color="black", dashes=(4, 3), linewidth=0.9)
         axes.set_xlim(0, int(lines[0].rounds[-1]))
         for line in lines:
-            axes.plot(line.rounds, line.losses.mean(axis=0), **_thin(line).options)
-    for line in best:  # one band a learner, and only where its line is seen: more would hide the lines
+            axes.plot(line.rounds, line.losses.mean(axis=0), **_line_style(line).options)
+    for line in best:  # one band for each learner whose line is in the panel: more would hide the lines
         if line.end <= zero:
-            drawing.band(zoomed, line.rounds, line.losses.mean(axis=0), line.losses.std(axis=0), line.contestant.style)
+            drawing.band(zoomed, line.rounds, line.losses.mean(axis=0), line.losses.std(axis=0), line.method.style)
     highest = max(float(line.losses.mean(axis=0).max()) for line in lines)
     whole.set_yscale("log")
     whole.set_ylim(0.9 * least, 2.0 * highest)
@@ -244,25 +246,25 @@ def _draw(figure: Any, lines: list[Line], least: float, zero: float) -> None:
 
 
 def _name_ends(whole: Any, zoomed: Any, lines: list[Line], best: list[Line]) -> None:
-    """In (a) a learner's name stands at its middle rate; in (b) the best rate of those that are within."""
+    """Label each learner at its median rate in (a), and at its best rate, if within the panel, in (b)."""
     middle = []
     for line in best:
-        own = sorted(other.end for other in lines if other.contestant == line.contestant)
-        contestant = line.contestant
-        middle.append(drawing.End(own[len(own) // 2], contestant.title, contestant.style.color, contestant.is_ours))
-    drawing.name_ends(whole, middle)
+        own = sorted(other.end for other in lines if other.method == line.method)
+        method = line.method
+        middle.append(drawing.EndLabel(own[len(own) // 2], method.title, method.style.color, method.is_ours))
+    drawing.label_ends(whole, middle)
     ends = []
     for line in best:
         if line.end <= zoomed.get_ylim()[1]:
-            title = f"{contestants.with_rate(line.contestant, line.rate)}  {line.end:.3f}"
-            ends.append(drawing.End(line.end, title, line.contestant.style.color, line.contestant.is_ours))
-    drawing.name_ends(zoomed, ends)
+            title = f"{methods.with_rate(line.method, line.rate)}  {line.end:.3f}"
+            ends.append(drawing.EndLabel(line.end, title, line.method.style.color, line.method.is_ours))
+    drawing.label_ends(zoomed, ends)
 
 
-def _thin(line: Line) -> drawing.Style:
-    """Lines of which there are nine are thinner."""
-    style = line.contestant.style
-    return style._replace(width=0.8) if line.contestant.has_rate else style
+def _line_style(line: Line) -> drawing.Style:
+    """Lines of learners with several rates are thinner."""
+    style = line.method.style
+    return style._replace(width=0.8) if line.method.has_rate else style
 
 
 EXPERIMENT = Experiment(

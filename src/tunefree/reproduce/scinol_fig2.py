@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.reproduce import contestants, data, drawing, epochs
+from tunefree.reproduce import data, drawing, epochs, methods
 from tunefree.reproduce.epochs import Curve, Settings
 from tunefree.reproduce.experiment import Experiment, Report, Results
 
-FAINT = 0.09  # strength of bands, of which many overlap
-ROOM = 0.06  # above and below the lines, of the height of the axes
-LEADERS = 6  # learners whose ends are always within a panel
+FAINT_BAND = 0.09  # opacity of bands, many of which overlap
+MARGIN = 0.06  # above and below the lines, as a fraction of the height of the axes
+LEADERS = 6  # number of best learners that determine the range of a panel
 
 
 def report(settings: Settings, results: Results) -> Report:
@@ -25,7 +25,7 @@ def report(settings: Settings, results: Results) -> Report:
         reported="ScInOL2 is better than ScInOL1 on every set, and both vary little between runs. SGD, AdaGrad, Adam "
         "and NAG vary much more although each has its best rate; the best is most often ScInOL2 or CoCoB. Alg1-K17 "
         "converges slowly, most of all on MNIST.",
-        found=f"{_leads(sets)} {_spreads(sets)} {_ours(sets)}",
+        found=f"{_best_learners(sets)} {_deviations(sets)} {_ours(sets)}",
         differences=differences(settings, sets),
     )
 
@@ -37,7 +37,7 @@ def numbers_of(sets: dict[str, list[Curve]], kind: str) -> list[dict[str, Any]]:
         for curve in lines:
             values = getattr(curve, kind)
             for epoch, (mean, deviation) in enumerate(zip(values.mean(axis=0), values.std(axis=0), strict=True), 1):
-                row = {"set": name, "learner": curve.contestant.title, "rate": _rate(curve), "epoch": epoch}
+                row = {"set": name, "learner": curve.method.title, "rate": _rate(curve), "epoch": epoch}
                 rows.append(row | {f"{kind}_mean": float(mean), f"{kind}_sd": float(deviation), "runs": len(values)})
     return rows
 
@@ -46,83 +46,81 @@ def _rate(curve: Curve) -> str:
     return "" if np.isnan(curve.rate) else f"{curve.rate:g}"
 
 
-def ends_of(sets: dict[str, list[Curve]], kind: str) -> dict[str, dict[str, np.ndarray]]:
-    """What each run ended with, by data set and learner."""
-    return {
-        name: {curve.contestant.title: getattr(curve, kind)[:, -1] for curve in lines} for name, lines in sets.items()
-    }
+def final_values(sets: dict[str, list[Curve]], kind: str) -> dict[str, dict[str, np.ndarray]]:
+    """Values of each run after the last epoch, by data set and learner."""
+    return {name: {curve.method.title: getattr(curve, kind)[:, -1] for curve in lines} for name, lines in sets.items()}
 
 
-def _leads(sets: dict[str, list[Curve]]) -> str:
-    """Who ends best on each set among the paper's learners, and ScInOL2 beside ScInOL1."""
-    ends, told, better = ends_of(sets, "cross_entropy"), [], []
-    names = [contestant.title for contestant in epochs.PAPER]
+def _best_learners(sets: dict[str, list[Curve]]) -> str:
+    """The best of the paper's learners on each data set, and ScInOL2 compared with ScInOL1."""
+    ends, sentences, better = final_values(sets, "cross_entropy"), [], []
+    names = [method.title for method in epochs.PAPER]
     for name, learners in ends.items():
         leader = min(names, key=lambda title: learners[title].mean())
-        curve = next(curve for curve in sets[name] if curve.contestant.title == leader)
-        led = contestants.with_rate(curve.contestant, curve.rate)
+        curve = next(curve for curve in sets[name] if curve.method.title == leader)
+        led = methods.with_rate(curve.method, curve.rate)
         one, two = learners["ScInOL1"].mean(), learners["ScInOL2"].mean()
-        told.append(f"{name} {two:.4g}, {one:.4g}, best {led} {learners[leader].mean():.4g}")
+        sentences.append(f"{name} {two:.4g}, {one:.4g}, best {led} {learners[leader].mean():.4g}")
         better += [name] if two < one else []
     return (
-        f"Mean test cross-entropy at the end (ScInOL2, ScInOL1, the best of the paper's learners): {'; '.join(told)}. "
-        f"ScInOL2 is better than ScInOL1 on {len(better)} of {len(ends)} sets."
+        "Mean test cross-entropy at the end (ScInOL2, ScInOL1, the best of the paper's learners): "
+        f"{'; '.join(sentences)}. ScInOL2 is better than ScInOL1 on {len(better)} of {len(ends)} sets."
     )
 
 
-def _spreads(sets: dict[str, list[Curve]]) -> str:
-    """Standard deviations at the end, relative to the mean."""
-    ends, told = ends_of(sets, "cross_entropy"), []
-    for contestant in epochs.PAPER:
-        relative = [learners[contestant.title].std() / learners[contestant.title].mean() for learners in ends.values()]
-        told.append(f"{contestant.title} {100 * max(relative):.2g} %")
-    shown = ", ".join(told)
+def _deviations(sets: dict[str, list[Curve]]) -> str:
+    """Standard deviations after the last epoch, relative to the mean."""
+    ends, sentences = final_values(sets, "cross_entropy"), []
+    for method in epochs.PAPER:
+        relative = [learners[method.title].std() / learners[method.title].mean() for learners in ends.values()]
+        sentences.append(f"{method.title} {100 * max(relative):.2g} %")
+    shown = ", ".join(sentences)
     return f"Standard deviation between runs at the end, relative to the mean, on the set where it is largest: {shown}."
 
 
 def _ours(sets: dict[str, list[Curve]]) -> str:
-    """One pass of the pool, and the steady view, beside all epochs of the paper's learners."""
-    ends, names = ends_of(sets, "cross_entropy"), [contestant.title for contestant in epochs.PAPER]
-    pool, steady = contestants.POOL.title, contestants.STEADY.title
+    """One pass of the pool, and ScInOL2 on the steady view, compared with all epochs of the paper's learners."""
+    ends, names = final_values(sets, "cross_entropy"), [method.title for method in epochs.PAPER]
+    pool, steady = methods.POOL.title, methods.STEADY.title
     ahead = [
         name for name, ends_here in ends.items() if ends_here[pool].mean() < min(ends_here[t].mean() for t in names)
     ]
     helped = [name for name, ends_here in ends.items() if ends_here[steady].mean() < ends_here["ScInOL2"].mean()]
-    told = "; ".join(
+    sentences = "; ".join(
         f"{name} {ends_here[pool].mean():.4g}, {ends_here[steady].mean():.4g}" for name, ends_here in ends.items()
     )
     return (
-        f"Ours (the pool after one pass, ScInOL2 on the steady view at the end): {told}. One pass of the pool is below "
-        f"all of the paper's learners at their end on {len(ahead)} of {len(ends)} sets; the steady view improves "
-        f"ScInOL2 on {len(helped)}."
+        f"Ours (the pool after one pass, ScInOL2 on the steady view at the end): {sentences}. One pass of the pool "
+        f"is below all of the paper's learners at their end on {len(ahead)} of {len(ends)} sets; the steady view "
+        f"improves ScInOL2 on {len(helped)}."
     )
 
 
 def differences(settings: Settings, sets: dict[str, list[Curve]]) -> str:
-    """What is not as in the paper."""
-    worse = [n for n, e in ends_of(sets, "cross_entropy").items() if e["ScInOL2"].mean() >= e["ScInOL1"].mean()]
-    told = [f"{name}: {data.ALL[name].stand_in}." for name in sets if data.ALL[name].stand_in]
-    told.append(
-        "The split into training and test rows, where the file has none, is one for all runs; runs differ in the order "
-        f"of the rows (seeds 0 to {settings.runs - 1}). All rates are run {settings.runs_of_all_rates} times, the best "
-        f"of them {settings.runs} times. AdaGrad begins with sums of 0; TensorFlow's, which the paper may have used, "
-        "begins with 0.1. Numbers are as the files have them, pixels from 0 to 255; should the paper have divided "
-        "them, learners that feel the scale would do better on MNIST. The paper's digits cannot be read off its "
-        "picture, so only orderings are compared."
+    """Differences from the paper."""
+    worse = [n for n, e in final_values(sets, "cross_entropy").items() if e["ScInOL2"].mean() >= e["ScInOL1"].mean()]
+    sentences = [f"{name}: {data.ALL[name].stand_in}." for name in sets if data.ALL[name].stand_in]
+    sentences.append(
+        "Where the file has no split into training and test rows, all runs use the same random split; runs differ in "
+        f"the order of the rows (seeds 0 to {settings.runs - 1}). All rates are run {settings.runs_of_all_rates} "
+        f"times, the best of them {settings.runs} times. The sums of AdaGrad start at 0; those of TensorFlow's, which "
+        "the paper may have used, start at 0.1. Numbers are not rescaled, pixels are from 0 to 255; if the paper "
+        "rescaled them, learners that are not scale-invariant may have done better on MNIST. The paper's values cannot "
+        "be read from its figure, so only orderings are compared."
     )
     if settings.training_rows:
-        told.append(f"At most {settings.training_rows:,} training rows: this is not the paper's size.")
-    if behind := _behind(sets):
-        told.append(f"CoCoB, one of the two best in the paper, is in the worse half on {behind}.")
+        sentences.append(f"At most {settings.training_rows:,} training rows: this is not the paper's size.")
+    if behind := _sets_where_cocob_is_behind(sets):
+        sentences.append(f"CoCoB, one of the two best in the paper, is in the worse half on {behind}.")
     if worse:
-        told.append(f"ScInOL2 is not better than ScInOL1 on {', '.join(worse)}.")
-    return " ".join(told)
+        sentences.append(f"ScInOL2 is not better than ScInOL1 on {', '.join(worse)}.")
+    return " ".join(sentences)
 
 
-def _behind(sets: dict[str, list[Curve]]) -> str:
-    """The sets on which CoCoB ends in the worse half."""
-    names = [contestant.title for contestant in epochs.PAPER]
-    ends = ends_of(sets, "cross_entropy")
+def _sets_where_cocob_is_behind(sets: dict[str, list[Curve]]) -> str:
+    """The data sets on which CoCoB is in the worse half after the last epoch."""
+    names = [method.title for method in epochs.PAPER]
+    ends = final_values(sets, "cross_entropy")
     behind = [
         name
         for name, learners in ends.items()
@@ -132,7 +130,7 @@ def _behind(sets: dict[str, list[Curve]]) -> str:
 
 
 def draw(figure: Any, sets: dict[str, list[Curve]], kind: str) -> None:
-    """A panel for each data set; names and rates at the ends of the lines."""
+    """A panel for each data set, with labels of learner and rate at the ends of the lines."""
     panels = figure.subplots(2, 3, gridspec_kw={"wspace": 1.0, "hspace": 0.34})
     unit = "test cross-entropy (nats)" if kind == "cross_entropy" else "test accuracy (%)"
     for number, (axes, (name, lines)) in enumerate(zip(panels.ravel(), sets.items(), strict=True)):
@@ -149,28 +147,28 @@ def _panel(axes: Any, lines: list[Curve], kind: str) -> None:
     axes.xaxis.get_major_locator().set_params(integer=True)
     ends = []
     for curve, shown in values:
-        style, title = curve.contestant.style, contestants.with_rate(curve.contestant, curve.rate)
+        style, title = curve.method.style, methods.with_rate(curve.method, curve.rate)
         mean, deviation = shown.mean(axis=0), shown.std(axis=0)
-        if len(mean) == 1:  # one epoch: a level to be seen beside all
+        if len(mean) == 1:  # one epoch: a horizontal line
             mean, deviation = mean.repeat(last), deviation.repeat(last)
             title = title.replace(" (", ", 1 epoch (")
         within = low <= mean[-1] <= high
-        # Bands around lines that have left the panel would only hide the others.
-        drawing.band(axes, np.arange(1, last + 1), mean, deviation if within else np.zeros(last), style, FAINT)
+        # Bands around lines that leave the panel would hide the others.
+        drawing.band(axes, np.arange(1, last + 1), mean, deviation if within else np.zeros(last), style, FAINT_BAND)
         ends.append(
-            drawing.End(
-                float(mean[-1]), title if within else f"{title} ({mean[-1]:.3g})", style.color, curve.contestant.is_ours
+            drawing.EndLabel(
+                float(mean[-1]), title if within else f"{title} ({mean[-1]:.3g})", style.color, curve.method.is_ours
             )
         )
-    drawing.name_ends(axes, ends, 0.095)
+    drawing.label_ends(axes, ends, 0.095)
 
 
 def _range(means: list[np.ndarray], kind: str) -> tuple[float, float]:
-    """All epochs of the learners that lead at the end; what is far from them is outside."""
+    """Range of the best learners after the last epoch, over all epochs; other lines may leave the panel."""
     worst_first = -1.0 if kind == "cross_entropy" else 1.0
     leaders = sorted(means, key=lambda mean: -worst_first * mean[-1])[:LEADERS]
     low, high = min(mean.min() for mean in leaders), max(mean.max() for mean in leaders)
-    return low - ROOM * (high - low), high + ROOM * (high - low)
+    return low - MARGIN * (high - low), high + MARGIN * (high - low)
 
 
 EXPERIMENT = Experiment(

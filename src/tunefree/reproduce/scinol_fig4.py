@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tunefree.reproduce import contestants, data, epochs, scinol_fig2
+from tunefree.reproduce import data, epochs, methods, scinol_fig2
 from tunefree.reproduce.epochs import Curve, Settings
 from tunefree.reproduce.experiment import Experiment, Report, Results
 
@@ -19,24 +19,24 @@ def report(settings: Settings, results: Results) -> Report:
         reported="Accuracy leads to essentially the same conclusions as cross-entropy: ScInOL2 is better than ScInOL1, "
         "the learners with a rate vary more between runs, and the best is most often ScInOL2 or CoCoB.",
         found=_found(sets),
-        differences=f"Rates are those of the least cross-entropy, as in Figure 2. "
+        differences=f"Rates are those with the least cross-entropy, as in Figure 2. "
         f"{scinol_fig2.differences(settings, sets)}",
     )
 
 
 def _found(sets: dict[str, list[Curve]]) -> str:
-    ends, names = scinol_fig2.ends_of(sets, "accuracy"), [contestant.title for contestant in epochs.PAPER]
-    told, better = [], []
+    ends, names = scinol_fig2.final_values(sets, "accuracy"), [method.title for method in epochs.PAPER]
+    sentences, better = [], []
     for name, learners in ends.items():
         means = {title: float(100 * np.mean(values)) for title, values in learners.items()}
         leader = max(names, key=means.__getitem__)
         shown = f"{means['ScInOL2']:.2f}, {means['ScInOL1']:.2f}, best {leader} {means[leader]:.2f}"
-        told.append(f"{name} {shown}, pool {means[contestants.POOL.title]:.2f}")
+        sentences.append(f"{name} {shown}, pool {means[methods.POOL.title]:.2f}")
         better += [name] if means["ScInOL2"] > means["ScInOL1"] else []
     count = f"{len(better)} of {len(ends)} sets"
     return (
         "Mean test accuracy in per cent at the end (ScInOL2, ScInOL1, the best of the paper's learners, and of ours "
-        f"the pool after one pass): {'; '.join(told)}. ScInOL2 is better than ScInOL1 on {count}."
+        f"the pool after one pass): {'; '.join(sentences)}. ScInOL2 is better than ScInOL1 on {count}."
     )
 
 
@@ -48,6 +48,6 @@ EXPERIMENT = Experiment(
     parts=epochs.parts,
     work=epochs.work,
     report=report,
-    shares="scinol-fig2",
+    parts_from="scinol-fig2",
     sets=tuple(data.ALL),
 )

@@ -17,7 +17,7 @@ from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Resu
 
 
 class Reported(NamedTuple):
-    """A line of the paper's table."""
+    """A row of the paper's table."""
 
     features: int
     records: int
@@ -33,20 +33,20 @@ PAPER = {
     "MNIST": Reported(728, 70000, 10, 5.83e3),
     "Shuttle": Reported(9, 58000, 7, 7.46),
 }
-CLOSE = 0.01  # relative difference of scales that rounding to three digits explains
+CLOSE = 0.01  # relative difference of scales up to which they agree
 
 
 class Settings(NamedTuple):
-    """Nothing to set: the whole sets are counted in either size."""
+    """No settings: both sizes use the whole data sets."""
 
 
 def parts(settings: Settings, results: Results) -> list[Part]:
-    """One a data set."""
+    """One part for each data set."""
     return [Part(name, {"name": name}) for name in ALL]
 
 
 def work(files: dict[str, Path], name: str) -> Arrays:
-    """Norms of all features, and what else the table holds."""
+    """Norms of all features, and the counts in the table."""
     prepared = prepare(name, files[name])
     squares = sum(_squares(rows, prepared.n_features) for rows in (prepared.train, prepared.test))
     records = len(prepared.train_classes) + len(prepared.test_classes)
@@ -56,7 +56,7 @@ def work(files: dict[str, Path], name: str) -> Arrays:
 
 
 def _squares(rows: Table, n_features: int) -> np.ndarray:
-    """The sum of squares of each feature but the constant."""
+    """The sum of squares of each feature except the constant."""
     squares = np.bincount(rows.codes.ravel(), minlength=n_features).astype(np.float64)
     squares += np.bincount(rows.features, rows.values**2, n_features)
     squares[rows.columns] += (rows.numbers**2).sum(axis=0)
@@ -64,7 +64,7 @@ def _squares(rows: Table, n_features: int) -> np.ndarray:
 
 
 def measured(results: Results) -> dict[str, dict[str, Any]]:
-    """The table as it comes out."""
+    """The table computed from the data."""
     table = {}
     for name in ALL:
         norms, (records, classes, categorical) = results[name]["norms"], results[name]["counts"].tolist()
@@ -76,7 +76,7 @@ def measured(results: Results) -> dict[str, dict[str, Any]]:
 
 
 def report(settings: Settings, results: Results) -> Report:
-    """The paper's table beside ours, and norms of features as a picture."""
+    """The paper's table and ours, and a figure of the norms of the features."""
     table = measured(results)
     numbers = []
     for name, ours in table.items():
@@ -102,8 +102,8 @@ def _line(line: dict[str, Any]) -> str:
 
 
 def _differences(table: dict[str, dict[str, Any]]) -> str:
-    """Where the two tables differ, and what would explain it."""
-    told = []
+    """Differences between the two tables, with possible explanations."""
+    notes = []
     for name, ours in table.items():
         theirs, sentences = PAPER[name], []
         fewer = ours["features"] - ours["categorical"]
@@ -118,13 +118,13 @@ def _differences(table: dict[str, dict[str, Any]]) -> str:
         if abs(ours["scale"] / theirs.scale - 1.0) >= CLOSE:
             sentences.append(f"a scale of {ours['scale']:.3g} instead of {theirs.scale:.3g}")
         if sentences:
-            told.append(f"{name}: {', '.join(sentences)}.")
-    told += [f"{name} is a stand-in: {data.stand_in}." for name, data in ALL.items() if data.stand_in]
-    return " ".join(told) or "None."
+            notes.append(f"{name}: {', '.join(sentences)}.")
+    notes += [f"{name} is replaced: {data.stand_in}." for name, data in ALL.items() if data.stand_in]
+    return " ".join(notes) or "None."
 
 
 def _draw(figure: Any, results: Results) -> None:
-    """For each set the norms of its features, sorted: what the column of scales stands for."""
+    """The sorted norms of the features of each data set; their largest ratio is the scale in the table."""
     axes = figure.add_axes((0.1, 0.14, 0.7, 0.76))
     drawing.frame(axes, "Norms of the features", "rank of the feature, from 0 to 1", "L2 norm of the column")
     ends = []
@@ -134,11 +134,11 @@ def _draw(figure: Any, results: Results) -> None:
         norms = np.sort(results[name]["norms"][results[name]["norms"] > 0.0])
         axes.plot(np.linspace(0.0, 1.0, len(norms)), norms, **drawing.Style(color, dash).options)
         scale = norms[-1] / norms[0]
-        ends.append(drawing.End(float(norms[-1]), f"{name}: scale {scale:,.3g}", color))
+        ends.append(drawing.EndLabel(float(norms[-1]), f"{name}: scale {scale:,.3g}", color))
     axes.set_yscale("log")
     axes.set_xlim(0.0, 1.0)
     drawing.plain_numbers(axes.yaxis)
-    drawing.name_ends(axes, ends)
+    drawing.label_ends(axes, ends)
 
 
 EXPERIMENT = Experiment(

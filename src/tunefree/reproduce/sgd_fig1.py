@@ -1,7 +1,7 @@
-"""Nitanda, Suzuki 2019, Figure 1: two strips, one mostly of the one class, the other mostly of the other.
+"""Nitanda, Suzuki 2019, Figure 1: synthetic data on two strips, with most labels of one class on each.
 
-X is uniform on [-1 + r, 1 - r] x [-1, 1] and [1 + r, 3 - r] x [-1, 1]; P(Y = 1) is 1/2 - delta on the left part and
-1/2 + delta on the right.
+X is uniform on [-1 + r, 1 - r] x [-1, 1] and [1 + r, 3 - r] x [-1, 1]; P(Y = 1) is 1/2 - delta on the left strip and
+1/2 + delta on the right one.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from tunefree.reproduce import drawing
 from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
 
 GAP = 0.1  # r
-BORDER = 1.0  # between the parts: the Bayes rule
+BORDER = 1.0  # decision boundary of the Bayes rule
 
 
 class Settings(NamedTuple):
-    """What is drawn; the seed is 0."""
+    """Parameters of the sample; the seed is 0."""
 
     delta: float = 0.4
     rows: int = 100_000
@@ -27,7 +27,7 @@ class Settings(NamedTuple):
 
 
 def strips(n: int, delta: float, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Rows (n, 2) and labels (n,), -1 and +1, of the two strips.
+    """Sample rows (n, 2) and labels (n,), -1 and +1, of the two strips.
 
     Examples
     --------
@@ -42,25 +42,25 @@ def strips(n: int, delta: float, random: np.random.Generator) -> tuple[np.ndarra
 
 
 def parts(settings: Settings, results: Results) -> list[Part]:
-    """A single one."""
+    """A single part."""
     return [Part("rows", {"delta": settings.delta, "rows": settings.rows})]
 
 
 def work(files: dict[str, Path], delta: float, rows: int) -> Arrays:
-    """Rows and labels."""
+    """Sample rows and labels."""
     x, y = strips(rows, delta, np.random.default_rng(0))
     return {"x": x, "y": y}
 
 
 def shares(results: Results) -> tuple[float, float, float]:
-    """The share of the label +1 on the left and on the right, and the error of the Bayes rule."""
+    """The share of the label +1 on the left and on the right strip, and the error of the Bayes rule."""
     x, y = results["rows"]["x"], results["rows"]["y"]
     right = x[:, 0] > BORDER
     return float(np.mean(y[~right] > 0)), float(np.mean(y[right] > 0)), float(np.mean((y > 0) != right))
 
 
 def report(settings: Settings, results: Results) -> Report:
-    """The first rows as points."""
+    """A scatter plot of the first rows."""
     x, y = (results["rows"][name][: settings.rows_drawn] for name in ("x", "y"))
     left, right, wrong = shares(results)
     low, high = 0.5 - settings.delta, 0.5 + settings.delta
@@ -71,10 +71,11 @@ def report(settings: Settings, results: Results) -> Report:
         reported=f"A subsample of the data for delta = {settings.delta:g}: P(Y = 1) is {low:g} on the left part and "
         f"{high:g} on the right.",
         found=f"Of {settings.rows:,} rows the share of Y = 1 is {left:.4f} on the left part and {right:.4f} on the "
-        f"right; the Bayes rule, the line x1 = {BORDER:g}, errs on {100 * wrong:.2f} % (1/2 - delta: {100 * low:g} %). "
-        f"{settings.rows_drawn} rows are drawn.",
-        differences="The paper does not say how many points it drew, nor how often each part occurs; here each row is "
-        "in either part with probability 1/2. Seed 0.",
+        f"right; the Bayes rule, the line x1 = {BORDER:g}, has an error of {100 * wrong:.2f} % (1/2 - delta: "
+        f"{100 * low:g} %). "
+        f"{settings.rows_drawn} rows are plotted.",
+        differences="The paper states neither the number of points in its figure nor the probability of each part; "
+        "here each part has probability 1/2. Seed 0.",
     )
 
 
@@ -87,11 +88,11 @@ def _draw(figure: Any, settings: Settings, x: np.ndarray, y: np.ndarray) -> None
 
     for start in (-1.0 + GAP, 1.0 + GAP):
         axes.add_patch(Rectangle((start, -1.0), 2.0 - 2.0 * GAP, 2.0, facecolor="#F4F4F4", edgecolor="none", zorder=0))
-    for label, name, looks in (
+    for label, name, style in (
         (1.0, "y = +1", {"s": 26, "marker": "+", "color": drawing.VERMILLION}),
         (-1.0, "y = -1", {"s": 14, "marker": "o", "facecolors": "none", "edgecolors": drawing.BLUE}),
     ):
-        axes.scatter(*x[y == label].T, linewidths=0.9, label=name, **looks)
+        axes.scatter(*x[y == label].T, linewidths=0.9, label=name, **style)
     axes.axvline(BORDER, color="black", dashes=(4, 3), linewidth=0.9)
     axes.text(BORDER + 0.04, 1.07, "Bayes rule", fontsize=8.5)
     axes.text(-1.0 + GAP, -1.13, f"P(y = +1) = {low:g}", fontsize=8.5, va="top")

@@ -1,8 +1,8 @@
 """Nitanda, Suzuki 2019, Figure 2: the classification error of stochastic gradient descent falls faster than its loss.
 
 Algorithm 1 of the paper on the data of :mod:`tunefree.reproduce.sgd_fig1`: logistic loss, penalty (lambda / 2) ||g||^2,
-rates 2 / (lambda (gamma + t)), with the last function g_{T+1} and with the average weighted by gamma + t - 1. The paper
-takes linear functions. Here they have a constant, since the Bayes rule, x1 = 1, does not go through the origin.
+rates 2 / (lambda (gamma + t)), with the last iterate g_{T+1} and with the average weighted by gamma + t - 1. The paper
+uses linear functions. Here they have an intercept, since the Bayes rule, x1 = 1, does not pass through the origin.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from tunefree.reproduce.sgd_fig1 import BORDER, GAP, strips
 
 KERNEL = KernelConfig(
     "poly", gamma=1.0, degree=1, constant=1.0, double=True
-)  # 1 + x.z: linear functions and a constant
-OFFSETS = (3.0, 30.0, 300.0, 3e3, 3e4, 3e5)  # gamma; the first is the least for which no rate is above 1 / (2 lambda)
-TEST_SEED, TUNING = 10**6, 10**7  # seeds that no run has
-AXES = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])  # three values tell a linear function
+)  # 1 + x.z: linear functions with an intercept
+OFFSETS = (3.0, 30.0, 300.0, 3e3, 3e4, 3e5)  # grid of gamma, from the least with all rates up to 1 / (2 lambda)
+TEST_SEED, TUNING_SEED = 10**6, 10**7  # seeds that differ from those of the runs
+AXES = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])  # points whose values determine a linear function
 KINDS = ("SGD", "averaged SGD")
 STYLES = (drawing.Style(drawing.PURPLE), drawing.Style(drawing.BLUE))
-THEIRS = {0.1: 0.01, 0.25: 0.01, 0.4: 0.0001}  # lambda in the paper, by delta
-WARMUP_ROWS = 0.1  # of delta, the excess error of the function 0
+PAPER_PENALTIES = {0.1: 0.01, 0.25: 0.01, 0.4: 0.0001}  # lambda in the paper, by delta
+CONVERGED = 0.1  # threshold of the excess error, as a fraction of delta, the excess error of the zero function
 
 
 class Settings(NamedTuple):
@@ -47,15 +47,15 @@ class Settings(NamedTuple):
 
 
 class Curves(NamedTuple):
-    """What came out for one delta, at the penalty with the best training accuracy."""
+    """Results for one delta, at the penalty with the best training accuracy."""
 
     delta: float
     penalty: float
     offsets: np.ndarray  # (runs,) gamma
     rounds: np.ndarray  # (tests,)
-    risk: np.ndarray  # (2, runs, tests) expected loss of the last function and of the average
+    risk: np.ndarray  # (2, runs, tests) expected loss of the last iterate and of the average
     error: np.ndarray  # (2, runs, tests) expected classification error
-    accuracies: dict[float, float]  # training accuracy by penalty, mean of the runs, of SGD and of averaged SGD
+    accuracies: dict[float, float]  # training accuracy by penalty, mean over the runs of SGD and averaged SGD
 
     @property
     def excess_risk(self) -> np.ndarray:
@@ -68,16 +68,16 @@ class Curves(NamedTuple):
         return np.maximum(self.error.mean(axis=1) - (0.5 - self.delta), 0.0)
 
     @property
-    def settled(self) -> np.ndarray:
+    def convergence_rounds(self) -> np.ndarray:
         """Rounds (2,) from which on the mean excess error stays below a tenth of delta; infinite if never."""
-        above = self.excess_error > WARMUP_ROWS * self.delta
-        after = len(self.rounds) - np.argmax(above[:, ::-1], axis=1)  # behind the last test above
+        above = self.excess_error > CONVERGED * self.delta
+        after = len(self.rounds) - np.argmax(above[:, ::-1], axis=1)  # one after the last test above the threshold
         after[~above.any(axis=1)] = 0
         return np.append(self.rounds, np.inf)[after]
 
 
 def parts(settings: Settings, results: Results) -> list[Part]:
-    """One for each delta, penalty and run."""
+    """One part for each delta, penalty and run."""
     sizes = {name: getattr(settings, name) for name in ("iterations", "tuning_iterations", "test_rows", "tests")}
     return [
         Part(_name(delta, penalty, run), {"delta": delta, "penalty": penalty, "run": run, **sizes})
@@ -101,8 +101,8 @@ def work(
     test_rows: int,
     tests: int,
 ) -> Arrays:
-    """Tune gamma, then learn; expected loss and error at rounds that grow geometrically."""
-    trial = strips(tuning_iterations, delta, np.random.default_rng([TUNING, run]))
+    """Tune gamma, then run SGD; expected loss and error at geometrically spaced rounds."""
+    trial = strips(tuning_iterations, delta, np.random.default_rng([TUNING_SEED, run]))
     offset = min(OFFSETS, key=lambda tried: progressive_loss(*trial, penalty, tried))
     x, y = strips(iterations, delta, np.random.default_rng(run))
     test, _ = strips(test_rows, delta, np.random.default_rng(TEST_SEED))
@@ -124,32 +124,31 @@ def work(
 
 
 def descent(penalty: float, offset: float) -> Bank:
-    """Algorithm 1, which has seen nothing."""
+    """Algorithm 1 in its initial state."""
     setting = Setting("kernel-regularized-sgd", {"penalty": penalty, "offset": offset, "width": 1.0}, "raw")
     return Bank([setting], KERNEL, objectives.Binary(losses.Logistic(), 0.0), 1, None, average=True)
 
 
 def learn(bank: Bank, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Learn rows; returns what was predicted of each before (1, n, 1), not a number while the bank waits for rows."""
+    """Learn rows; returns the progressive predictions (1, n, 1), NaN while the bank warms up."""
     predictions = np.empty((1, len(y), 1))
     bank.learn(part(dense(x), 0, len(y)), y, np.ones(len(y)), np.ones(len(y)), predictions)
     return predictions
 
 
 def progressive_loss(x: np.ndarray, y: np.ndarray, penalty: float, offset: float) -> float:
-    """Mean loss of rows, each predicted before it was learned."""
+    """Progressive validation loss: the mean loss of rows, each predicted before it is learned."""
     bank = descent(penalty, offset)
     predictions = learn(bank, x, y)
     bank.freeze()
-    early = (
-        bank.warmup_predictions[2] if bank.warmup_predictions is not None else predictions[:, :0]
-    )  # of the rows that the bank began with
-    predictions[:, : early.shape[1]] = early
+    if bank.warmup_predictions is not None:
+        early = bank.warmup_predictions[2]
+        predictions[:, : early.shape[1]] = early
     return float(np.logaddexp(0.0, -y * predictions[0, :, 0]).mean())
 
 
 def weights_of(bank: Bank) -> np.ndarray:
-    """Constant and weights (3,) of the linear function."""
+    """Intercept and weights (3,) of the linear function."""
     constant, first, second = bank.predict(dense(AXES))[0, :, 0]
     return np.array([constant, first - constant, second - constant])
 
@@ -160,7 +159,7 @@ def values(weights: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def measure(weights: np.ndarray, x: np.ndarray, delta: float) -> tuple[float, float]:
-    """Loss and classification error, of which the labels' expectation given x is taken exactly."""
+    """Expected loss and classification error; the expectation over the labels given x is exact."""
     predicted = values(weights, x)
     right = x[:, 0] > BORDER
     chance = np.where(right, 0.5 + delta, 0.5 - delta)  # of the label +1
@@ -170,12 +169,12 @@ def measure(weights: np.ndarray, x: np.ndarray, delta: float) -> tuple[float, fl
 
 
 def bayes_risk(delta: float) -> float:
-    """The least expected logistic loss of any function: the entropy of the label."""
+    """The Bayes risk of the logistic loss: the entropy of the label."""
     return float(-sum(p * np.log(p) for p in (0.5 - delta, 0.5 + delta)))
 
 
 def least_linear_risk(delta: float) -> float:
-    """The least expected loss of linear functions: by symmetry that of s (x1 - 1), for some s."""
+    """The least expected loss of linear functions; by symmetry it is attained by s (x1 - 1) for some s."""
     away = np.linspace(GAP, 2.0 - GAP, 2001)  # |x1 - 1|
 
     def risk(s: float) -> float:
@@ -186,7 +185,7 @@ def least_linear_risk(delta: float) -> float:
 
 
 def curves_of(settings: Settings, results: Results) -> list[Curves]:
-    """For each delta the runs with the penalty of the best training accuracy; the larger penalty if two are equal."""
+    """For each delta the runs with the best training accuracy; ties are broken in favour of the larger penalty."""
     found = []
     for delta in settings.deltas:
         runs = {
@@ -203,7 +202,7 @@ def curves_of(settings: Settings, results: Results) -> list[Curves]:
 
 
 def report(settings: Settings, results: Results) -> Report:
-    """Three rows of panels: loss, error, and their ratio above the best."""
+    """Three rows of panels: loss, error, and the ratio of excess error to excess risk."""
     curves = curves_of(settings, results)
     return Report(
         draw=lambda figure: _draw(figure, curves),
@@ -212,7 +211,7 @@ def report(settings: Settings, results: Results) -> Report:
         reported="The larger the low-noise parameter delta, the faster the classification error falls. For delta = 0.4 "
         "it falls much faster than the loss: the Bayes rule is reached in early iterations. The ratio of excess error "
         "to excess risk falls fast. lambda was chosen as 0.01 for delta = 0.1 and 0.25 and as 0.0001 for delta = 0.4. "
-        "The theory has averaged SGD reach the Bayes rule in an earlier phase.",
+        "According to the theory averaged SGD reaches the Bayes rule earlier.",
         found=_found(curves),
         differences=_differences(settings, curves),
     )
@@ -220,45 +219,45 @@ def report(settings: Settings, results: Results) -> Report:
 
 def _found(curves: list[Curves]) -> str:
     chosen = ", ".join(f"{c.penalty:g} for delta = {c.delta:g}" for c in curves)
-    told = []
+    sentences = []
     for c in curves:
-        last, average = (f"{r:,.0f}" if np.isfinite(r) else "never" for r in c.settled)
+        last, average = (f"{r:,.0f}" if np.isfinite(r) else "never" for r in c.convergence_rounds)
         ratios = ", ".join(
             f"{c.excess_error[k, 0] / c.excess_risk[k, 0]:.3g} to {c.excess_error[k, -1] / c.excess_risk[k, -1]:.3g}"
             for k in range(2)
         )
         whole = 100 * c.excess_error.mean(axis=1)
-        told.append(
+        sentences.append(
             f"delta = {c.delta:g}: {last} and {average} rounds; ratio {ratios}; excess error, mean of all tests, "
             f"{whole[0]:.2f} and {whole[1]:.2f} points"
         )
     return (
-        f"The best training accuracy chooses lambda {chosen}. Rounds until the mean excess error stays below a "
+        f"Selected by training accuracy, lambda is {chosen}. Rounds until the mean excess error stays below a "
         f"tenth of delta, and the ratio of excess error to excess risk at the first and at the last test, each for "
-        f"SGD and averaged SGD: {'; '.join(told)}."
+        f"SGD and averaged SGD: {'; '.join(sentences)}."
     )
 
 
 def _differences(settings: Settings, curves: list[Curves]) -> str:
-    told = [
-        "The paper says that its functions are linear, but not whether they have a constant; without one none could be "
-        "the Bayes rule, so they have one here (kernel 1 + x.z). Linear functions cannot have the least loss of all: "
-        "excess risks are above that of the best function, so they do not tend to 0, and dashed lines show the best "
-        "linear function's loss. Loss and error are expectations over the labels of the test rows, which takes the "
-        f"noise of the labels out. gamma is the one of {', '.join(f'{offset:,.0f}' for offset in OFFSETS)} with the "
-        f"least progressive loss on {settings.tuning_iterations:,} rows of their own, for each run. Rounds are drawn "
-        "on a logarithmic scale. The paper's digits cannot be read off its picture. Seeds: the number of the run."
+    sentences = [
+        "The paper states that its functions are linear, but not whether they have an intercept. Without one none of "
+        "them is the Bayes rule, so they have one here (kernel 1 + x.z). No linear function attains the Bayes risk. "
+        "Excess risks are relative to the Bayes risk, so they do not tend to 0; dashed lines show the least loss of "
+        "linear functions too. Loss and error are expectations over the labels of the test rows, so label noise does "
+        f"not enter. gamma is selected from {', '.join(f'{offset:,.0f}' for offset in OFFSETS)} by the progressive "
+        f"loss on {settings.tuning_iterations:,} separate rows, for each run. Rounds are on a logarithmic scale. "
+        "The paper's values cannot be read from its figure. Seeds: the number of the run."
     ]
     for c in curves:
-        if THEIRS.get(c.delta, c.penalty) != c.penalty:
+        if PAPER_PENALTIES.get(c.delta, c.penalty) != c.penalty:
             shown = ", ".join(f"{100 * share:.2f} for {penalty:g}" for penalty, share in c.accuracies.items())
-            told.append(
-                f"For delta = {c.delta:g} the paper has lambda = {THEIRS[c.delta]:g}. Training accuracies here, in per "
-                f"cent, mean of SGD and averaged SGD: {shown}."
+            sentences.append(
+                f"For delta = {c.delta:g} the paper has lambda = {PAPER_PENALTIES[c.delta]:g}. Training accuracies "
+                f"here, in per cent, mean of SGD and averaged SGD: {shown}."
             )
-    if worse := [f"{c.delta:g}" for c in curves if not c.settled[1] <= c.settled[0]]:
-        told.append(f"Averaged SGD does not settle first for delta = {', '.join(worse)}.")
-    return " ".join(told)
+    if worse := [f"{c.delta:g}" for c in curves if not c.convergence_rounds[1] <= c.convergence_rounds[0]]:
+        sentences.append(f"Averaged SGD does not converge first for delta = {', '.join(worse)}.")
+    return " ".join(sentences)
 
 
 def _numbers(curves: list[Curves]) -> list[dict[str, Any]]:
@@ -283,13 +282,13 @@ def _draw(figure: Any, curves: list[Curves]) -> None:
             axes.set_xscale("log")
         _draw_column(panels[:, place], c)
     figure.align_ylabels(panels[:, 0])
-    panels[0, -1].legend(frameon=False, fontsize=drawing.SMALL, loc="upper right")
+    panels[0, -1].legend(frameon=False, fontsize=drawing.SMALL_FONT, loc="upper right")
 
 
 def _draw_column(column: Any, c: Curves) -> None:
     loss, error, ratio = column
     for axes in (loss, error):
-        axes.margins(y=0.12)  # room for the names of levels
+        axes.margins(y=0.12)  # space for the labels of horizontal lines
     for k, (kind, style) in enumerate(zip(KINDS, STYLES, strict=True)):
         loss.plot(c.rounds, c.risk[k].mean(axis=0), label=kind, **style.options)
         drawing.band(error, c.rounds, 100 * c.error[k].mean(axis=0), 100 * c.error[k].std(axis=0), style)
@@ -300,7 +299,7 @@ def _draw_column(column: Any, c: Curves) -> None:
     ):
         for level, text in levels:
             axes.axhline(level, color="black", dashes=(4, 3), linewidth=0.9)
-            near = {"textcoords": "offset points", "va": "top", "fontsize": drawing.SMALL}
+            near = {"textcoords": "offset points", "va": "top", "fontsize": drawing.SMALL_FONT}
             axes.annotate(text, (c.rounds[0], level), (2, -2), **near)
     ratio.set_ylim(bottom=0.0)
     ratio.set_xlim(c.rounds[0], c.rounds[-1])

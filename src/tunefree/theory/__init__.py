@@ -1,9 +1,9 @@
-"""What can be proved: the papers' theorems as functions, and certificates of learned models.
+"""Theory: the papers' bounds and rates as functions, and certificates of learned models.
 
-``evidence`` holds the exact certificate of any predictions, ``bounds`` the regret bounds, ``risk`` what one pass
-over independent rows says about the next one, ``kernel_certificates`` the same for functions in a kernel's space.
-``stopping_times`` is Lin, Rosasco, Zhou 2016; ``sgd_rates`` is Nitanda, Suzuki 2019; ``excess`` measures excess risk
-and excess error where the Bayes rule is known.
+``evidence`` computes the certificate of a sequence of predictions against linear models. ``kernel_certificates`` does
+so against functions of a reproducing kernel Hilbert space. ``bounds`` has the regret bounds, and ``risk`` the
+online-to-batch bound on the risk. ``stopping_times`` is Lin, Rosasco, Zhou 2016; ``sgd_rates`` is Nitanda, Suzuki 2019.
+``excess`` estimates excess risk and excess classification error where the Bayes rule is known.
 """
 
 from tunefree.theory.bounds import log_phi, paper_bound, pistol_bound, scinol1_bound, scinol2_bound

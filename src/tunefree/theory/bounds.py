@@ -1,7 +1,8 @@
-"""The papers' regret bounds: how much better any fixed weights could have been, from what a learner kept.
+"""The papers' regret bounds, evaluated from the state of a learner.
 
 Orabona 2014 (Theorem 1, Appendix A); Kempka, Kotlowski, Warmuth 2019 (Theorems 3.1 and 3.2, here 1 and 2). All assume
-slopes of at most 1 in absolute value; for a loss with Lipschitz constant L divide it by L first.
+slopes (subgradients of the loss at the prediction) of at most 1 in absolute value. A loss with Lipschitz constant L
+must first be divided by L.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ def scinol1_bound(weights: ArrayLike, scales: ArrayLike, rounds: int, epsilon: f
     rounds : int
         T.
     epsilon : float, default 1
+        Initial wealth of each coordinate.
 
     Returns
     -------
-    float
+    bound : float
         sum_i 2 |u_i| S_i ln(1 + 2 |u_i| S_i T / epsilon) + epsilon (1 + ln T), in units of the loss.
 
     Examples
@@ -58,7 +60,7 @@ def scinol2_bound(weights: ArrayLike, scales: ArrayLike, first: ArrayLike, epsil
 
     Returns
     -------
-    float
+    bound : float
         d epsilon + sum_i 2 |u_i| S_i (ln(3 |u_i| S_i^3 / (epsilon first_i^2)) - 1).
 
     Examples
@@ -68,14 +70,14 @@ def scinol2_bound(weights: ArrayLike, scales: ArrayLike, first: ArrayLike, epsil
     """
     u, s = np.abs(np.asarray(weights, np.float64)), np.asarray(scales, np.float64)
     used = (u > 0) & (s > 0)
-    # Logarithms of the factors: their product could leave the range of numbers.
+    # Logarithms of the factors are added, since their product could overflow or underflow.
     logs = math.log(3.0 / epsilon) + np.log(u[used]) + 3.0 * np.log(s[used])
     logs -= 2.0 * np.log(np.asarray(first, np.float64)[used])
     return float(len(u) * epsilon + (2.0 * u[used] * s[used] * (logs - 1.0)).sum())
 
 
 def pistol_bound(norm: float, slopes: float, rounds: int, a: float = 2.25, b: float = 1.0) -> float:
-    """Regret bound of PiSTOL (Orabona 2014, Theorem 1, with phi as its proof has it) for L = 1 and ||x_t|| <= 1.
+    """Regret bound of PiSTOL (Orabona 2014, Theorem 1) for L = 1 and ||x_t|| <= 1, with phi as in its proof.
 
     Parameters
     ----------
@@ -89,6 +91,10 @@ def pistol_bound(norm: float, slopes: float, rounds: int, a: float = 2.25, b: fl
         At least 2.25.
     b : float, default 1
 
+    Returns
+    -------
+    bound : float
+
     Examples
     --------
     >>> round(pistol_bound(1.0, 50.0, 100, a=4.0), 1)
@@ -100,10 +106,20 @@ def pistol_bound(norm: float, slopes: float, rounds: int, a: float = 2.25, b: fl
 
 
 def log_phi(x: float) -> float:
-    """Logarithm of phi(x), x = L / a <= 4/9, of PiSTOL's bound; phi itself overflows at a = 2.25 L.
+    """Logarithm of phi(x) in the regret bound of PiSTOL, for x = L / a <= 4/9; phi itself overflows at a = 2.25 L.
 
-    Both printings of the paper are garbled. From (18) and (19) of the proof, with n = e^{x/2} (x + 1) + 2 and
-    D = 1 - x e^{x/2} - x, it is phi(x) = (x / 2) n exp((x / 2) n / D).
+    The formula is misprinted in both published versions of the paper. Equations (18) and (19) of the proof give
+    phi(x) = (x / 2) n exp((x / 2) n / D), with n = e^{x/2} (x + 1) + 2 and D = 1 - x e^{x/2} - x.
+
+    Parameters
+    ----------
+    x : float
+        L / a.
+
+    Returns
+    -------
+    log_phi : float
+        Infinite if D <= 0.
 
     Examples
     --------
@@ -118,32 +134,38 @@ def log_phi(x: float) -> float:
 
 
 def paper_bound(state: Any, weights: ArrayLike, first: ArrayLike | None = None) -> float:
-    """The bound of a learner's own theorem on its regret against fixed weights, from what the learner has kept.
+    """Bound on a learner's regret against fixed weights, from the learner's own theorem and its state.
 
-    It holds for classification with a Lipschitz loss, in units of the loss divided by its Lipschitz constant. In
-    regression the initial wealth follows the target, which the theorems do not cover: infinite. Nor do they cover a
-    third class that appears on the way, since the outputs then are others. What is used:
+    The bound holds for classification with a Lipschitz loss. Its unit is the loss divided by its Lipschitz constant.
+    The bound is infinite in regression: there the initial wealth follows the targets, which the theorems do not cover.
+    Nor do they cover a third class that first appears during the stream, since this changes the number of outputs.
+    The theorem depends on the learner:
 
     ScInOL1
-        Theorem 1, with 1 / beta_T,i instead of T / epsilon and the conjugate of Lemma C.1 instead of its bound; nothing
-        is paid for features that were never seen.
+        Theorem 1, with 1 / beta_T,i instead of T / epsilon and the conjugate of Lemma C.1 instead of its bound.
+        Features that were never seen contribute nothing.
     ScInOL2
-        Theorem 2 if ``first`` is given. It is not kept by the learner, so without it the number which that theorem
-        bounds is used, never larger: sum_i epsilon - eta_i + u_i G_i.
+        Theorem 2 if ``first`` is given. The learner does not store it. Without it, the quantity that the theorem
+        bounds is returned, which is never larger: sum_i epsilon - eta_i + u_i G_i.
     PiSTOL
-        Theorem 1. M may grow: alpha then grows at once, which lowers the potential, so the proof goes through with
-        ln(1 + A_T / M_1), A_T = sum |s_t| ||x_t||, in place of ln(1 + T). For M_1, the norm of the first row, stands
-        the power of two below its largest value; that row's sample weight must be at least 1.
+        Theorem 1. M may grow. Then alpha grows in the same round, which lowers the potential, so the proof holds with
+        ln(1 + A_T / M_1), A_T = sum |s_t| ||x_t||, in place of ln(1 + T). M_1, the norm of the first row, is replaced
+        by a lower bound: the power of two next below the largest absolute value in that row. The sample weight of that
+        row must be at least 1.
     CoordinatePiSTOL
-        The same of every coordinate, M_1 being ``first``; infinite without it.
+        Theorem 1 for each coordinate, with M_1 from ``first``; infinite without it.
 
     Parameters
     ----------
     state : learner
     weights : (d, K) array, or (d,) for one output
-        The comparator, in the data's units; the constant's weight comes first.
+        The comparator, in the data's units; the weight of the constant feature comes first.
     first : (d,) array, optional
         Absolute value of each feature, times the sample weight, in the first round in which it was not 0.
+
+    Returns
+    -------
+    bound : float
 
     Examples
     --------
@@ -158,7 +180,7 @@ def paper_bound(state: Any, weights: ArrayLike, first: ArrayLike | None = None) 
 
 @generic
 def _own_bound(state: Any, u: np.ndarray, first: np.ndarray | None) -> float:
-    raise TypeError(f"{type(state).__name__} has no bound")
+    raise TypeError(f"{type(state).__name__} has no regret bound")
 
 
 @_own_bound.register(Averaged)
@@ -169,18 +191,18 @@ def _bound_of_iterates(state, u, first):
 @_own_bound.register(ScInOL1)
 def _bound_of_scinol1(state, u, first):
     seen, own = state.features.inverse > 0.0, state.coordinates[state.features.inverse > 0.0]
-    if not _as_in_the_paper(own):
+    if not _has_assumed_wealth(own):
         return math.inf
     reach, stakes = 2.0 * _scaled(state, u) * _spread(state)[seen], own.stakes
     conjugate = (reach + stakes) * np.log1p(reach / stakes) - reach
-    paid = conjugate + state.epsilon * (1.0 + math.log(max(state.rounds[()], 1.0)))
-    return float(paid[own.wealth_scale > 0.0].sum())
+    terms = conjugate + state.epsilon * (1.0 + math.log(max(state.rounds[()], 1.0)))
+    return float(terms[own.wealth_scale > 0.0].sum())
 
 
 @_own_bound.register(ScInOL2)
 def _bound_of_scinol2(state, u, first):
     seen, own = state.features.inverse > 0.0, state.coordinates[state.features.inverse > 0.0]
-    if not _as_in_the_paper(own):
+    if not _has_assumed_wealth(own):
         return math.inf
     if first is None:
         linear = np.sign(u[seen]) * _scaled(state, u) * own.gradients
@@ -190,9 +212,11 @@ def _bound_of_scinol2(state, u, first):
     return sum(scinol2_bound(u[seen, k], scales[:, k], first[seen, 0], state.epsilon) for k in columns)
 
 
-def _as_in_the_paper(own):
-    """Whether each coordinate was given its wealth at once and for natural margins of 1, or is one of a class that
-    came after the last row with its feature."""
+def _has_assumed_wealth(own):
+    """Whether every coordinate had the initial wealth that the theorems assume (a wealth scale of 1), or never learned.
+
+    The latter are coordinates of a class that appeared after the last row with their feature.
+    """
     return bool(((own.wealth_scale == 1.0) | ((own.wealth_scale == 0.0) & (own.squares == 0.0))).all())
 
 
@@ -202,7 +226,7 @@ def _spread(state):
 
 
 def _scaled(state, u):
-    """|u_i| unit_i of the features that were seen."""
+    """|u_i| unit_i for each feature that was seen."""
     seen = state.features.inverse > 0.0
     return np.minimum(np.abs(u[seen]) / state.features.inverse[seen, None], LARGEST)
 

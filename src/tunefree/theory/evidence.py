@@ -1,22 +1,24 @@
-"""The exact certificate: no linear model of a given size has a loss below a number that is computed on the way.
+"""Certificates: lower bounds on the loss of every linear model of a given size, from sums over one pass.
 
-Losses are convex in the predictions. So whatever predictions p_t (K,) were made, by whom and when, with s_t (K,) a
-subgradient of the loss there and h_t the sample weight, every linear model u (d, K) obeys
+Losses are convex in the predictions. Let p_t (K,) be any predictions, s_t (K,) a subgradient of the loss at p_t, and
+h_t the sample weight. Then every linear model u (d, K) satisfies
 
     sum_t h_t loss_t(p_t) - sum_t h_t loss_t(u x_t)  <=  sum_t h_t s_t . (p_t - u x_t)  =  C - sum_jk u_jk G_jk,
 
-where C = sum h s . p and G_jk = sum h s_k x_j: one number and one a weight. (This is how the regret bounds of Orabona
-2014 and of Kempka, Kotlowski, Warmuth 2019, equation (3), begin; what they bound next is here known.) In the box
-|u_jk| max_t |x_tj| <= U the right side is at most C + U sum_jk |G_jk| / max_t |x_tj|. It says nothing about other rows.
+where C = sum h s . p and G_jk = sum h s_k x_j: one scalar, and one number for each weight. (The proofs of the regret
+bounds of Orabona 2014 and of Kempka, Kotlowski, Warmuth 2019, equation (3), begin with this inequality and then bound
+its right side. Here the right side is computed.) For |u_jk| max_t |x_tj| <= U the right side is at most
+C + U sum_jk |G_jk| / max_t |x_tj|. The inequality says nothing about other rows.
 
-With L = sum h loss(p) this says that u has a total loss of at least A = L - C + u G. For losses of at least 0 whose
-slopes are H-Lipschitz it has more. By Fenchel-Young loss(q) >= r s . q - loss*(r s) for any r in [0, 1]; loss* is
-1/H-strongly convex, loss*(0) <= 0 and loss*(s) = s . p - loss(p), so with Q = sum h |s|^2 / (2 H)
+With L = sum h loss(p), the total loss of u is thus at least A = L - C + u G. Nonnegative losses with H-Lipschitz slopes
+have a better bound. By Fenchel-Young loss(q) >= r s . q - loss*(r s) for any r in [0, 1]; loss* is 1/H-strongly
+convex, loss*(0) <= 0 and loss*(s) = s . p - loss(p). So with Q = sum h |s|^2 / (2 H)
 
     sum_t h_t loss_t(u x_t)  >=  max_r r A + r (1 - r) Q  =  A if A >= Q, (A + Q)^2 / (4 Q) if |A| < Q, else 0.
 
-A class may appear late. A model of all classes has at least the loss of its part for the classes known at the time, so
-what was gathered before still holds, with G = 0 for the new class (see :func:`widened`).
+A class may first appear during the stream. The loss of a model of all classes is at least that of its restriction to
+the classes known at the time. The sums over earlier rows therefore remain valid, with G = 0 for the new class (see
+:func:`widened`).
 """
 
 from __future__ import annotations
@@ -38,11 +40,11 @@ from tunefree.learners.units import is_larger, rescale, see
 from tunefree.losses.objectives import Multinomial, Regression, smoothness, true_slope
 
 _ROUNDING = 2.0**-52
-_OPERATIONS = 16.0  # roundings of a row's own loss, slopes and product, generously counted
+_OPERATIONS = 16.0  # an upper bound on the roundings in the loss, the slopes and the products of one row
 
 
 class Evidence(NamedTuple):
-    """What is needed to compare predictions with every linear model; :func:`record_evidence` adds rows."""
+    """Sums over rows from which predictions are compared with every linear model; :func:`record_evidence` adds rows."""
 
     features: np.ndarray  # (d,) records, in place:
     #   inverse    1 / unit_j, a power of two; 0 until the feature is first seen
@@ -50,17 +52,17 @@ class Evidence(NamedTuple):
     coordinates: np.ndarray  # (d, K) records, in place:
     #   gradients  G_jk / unit_j: sum of h s_k x_j
     outputs: Any  # what to loop over, see contract.outputs
-    inner: np.ndarray  # () C: sum of h s . p; infinite, and nothing is known, once a sum has left the range, in place
+    inner: np.ndarray  # () C: sum of h s . p; infinite, so that no bound is claimed, once a sum overflows, in place
     loss: np.ndarray  # () sum of h loss(p), in place
-    slopes: np.ndarray  # () sum of h |s|, which bounds all G_jk / M_j, in place
-    sizes: np.ndarray  # () sum of h (loss(p) + sum |s_k p_k|), of which rounding takes a part, in place
+    slopes: np.ndarray  # () sum of h |s|, an upper bound on every |G_jk| / M_j, in place
+    sizes: np.ndarray  # () sum of h (loss(p) + sum |s_k p_k|), which bounds the rounding errors, in place
     bends: np.ndarray  # () Q: sum of h |s|^2 / (2 H), in place
     weight: np.ndarray  # () sum of h, in place
     rounds: np.ndarray  # () rows of positive weight, in place
 
     @classmethod
     def create(cls, n_features: int, n_outputs: int = 1) -> Evidence:
-        """Evidence of no row."""
+        """Evidence of zero rows."""
         statistics = records(("inverse", "largest"), ("gradients",), n_features, n_outputs)
         return cls(*statistics, outputs(n_outputs), *(np.zeros(()) for _ in range(7)))
 
@@ -70,15 +72,17 @@ class Evidence(NamedTuple):
 
 @compiled.inline
 def gather(evidence, x, weight, slopes, bend, prediction, loss):
-    """Add a row: its ``slopes`` (K,), which are weighted in place, in its ``prediction`` (K,), and its loss; ``bend``
-    is 1 / (2 H)."""
+    """Add a row with its prediction (K,), the loss and its ``slopes`` (K,) there; ``bend`` is 1 / (2 H).
+
+    The slopes are multiplied by the sample weight in place.
+    """
     inner, steep, bends, sizes = 0.0, 0.0, 0.0, weight * loss
     for k in range(len(evidence.outputs)):
         weighted = weight * slopes[k]
         bends += bend * (weighted * slopes[k]) if bend > 0.0 else 0.0
         slopes[k] = weighted
         steep += abs(weighted)
-        if slopes[k] != 0.0:  # a class not yet known: its margin is -inf, and its slope 0
+        if slopes[k] != 0.0:  # a class not yet seen has the margin -inf and the slope 0
             inner += slopes[k] * prediction[k]
             sizes += abs(slopes[k] * prediction[k])
     sizes += evidence.sizes[()]
@@ -102,7 +106,7 @@ def gather(evidence, x, weight, slopes, bend, prediction, loss):
 
 @compiled.entry
 def record_evidence(evidence, objective, X, y, weight, predictions, losses):
-    """Add rows, with the predictions (n, K) that were made of them and their losses (n,)."""
+    """Add rows, their predictions (n, K) and the losses (n,) of these."""
     slopes, bend = np.empty(predictions.shape[1]), 0.5 / smoothness(objective)
     for i in range(n_rows(X)):
         if weight[i] > 0.0:
@@ -117,13 +121,13 @@ def rescale_evidence(evidence, j, shrink):
 
 
 def widened(evidence: Evidence, n_features: int, n_outputs: int, objective: Any) -> Evidence:
-    """The same evidence with room for more features and outputs.
+    """Extend evidence to more features and outputs.
 
-    What was gathered stays true of models with more classes: the loss of such a model is at least that of its part for
-    the classes known when a row came. Where one margin m of two classes becomes one margin a class, it was
+    The sums remain valid for models with more classes: the loss of such a model is at least that of its restriction to
+    the classes known when a row was learned. If the single margin m of two classes becomes one margin for each class,
 
-    - of the softmax: m = u_1 x - u_0 x, since leaving out the other classes only lowers the loss, so G_0 = -G_1;
-    - of class 1 against the others: m = u_1 x, since the losses of the other classes are at least 0, so G_0 = 0.
+    - with the softmax m = u_1 x - u_0 x, since leaving out the other classes only lowers the loss, so G_0 = -G_1;
+    - with one-against-all m = u_1 x, since the losses of the other classes are at least 0, so G_0 = 0.
 
     Parameters
     ----------
@@ -131,7 +135,11 @@ def widened(evidence: Evidence, n_features: int, n_outputs: int, objective: Any)
     n_features, n_outputs : int
         New sizes, at least the present ones.
     objective : objective
-        That of the new number of outputs.
+        The objective with the new number of outputs.
+
+    Returns
+    -------
+    widened : Evidence
     """
     split = evidence.coordinates.shape[1] == 1 < n_outputs
     wide: Any = grow(evidence, n_features, n_outputs, first=1 if split else 0)
@@ -142,46 +150,46 @@ def widened(evidence: Evidence, n_features: int, n_outputs: int, objective: Any)
 
 @generic
 def frame(objective: Any) -> tuple[float, float]:
-    """What the constant's weight is compared with, and the unit of a comparator's radius."""
+    """Centre from which the weight of the constant feature is measured, and unit of the radius."""
     return 0.0, 1.0
 
 
 @frame.register(Regression)
 def frame_of_target(objective):
-    """The mean of the targets, and their mean absolute deviation (where there is none, their size)."""
+    """The mean of the targets, and their mean absolute deviation (if it is 0, the absolute value of their mean)."""
     centre, spread = objective.centre * objective.unit, objective.spread * objective.unit
     return min(max(centre, -LARGEST), LARGEST), min(spread, LARGEST) or min(abs(centre), LARGEST) or 1.0
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """How good any linear model can be on the rows of the evidence.
+    """Lower bounds on the loss of every linear model on the rows of the evidence; made by :func:`certify`.
 
-    The rows are those learned, each predicted before it was learned; other rows, and other kinds of models, may do
-    better. A *radius* bounds what a single feature can add to a prediction: the weight of every feature times the
-    largest absolute value of that feature, the constant included. In classification a radius is a margin. In
-    regression it is a multiple of the mean absolute deviation of the targets, and the constant's weight is counted
-    from their mean. Make one with :func:`certify`.
+    The rows are those learned, each predicted before it was learned. The bounds do not hold for other rows or other
+    kinds of models. A *radius* bounds the contribution of each feature to a prediction: the absolute weight of a
+    feature times the largest absolute value of that feature, the constant feature included. In classification the
+    unit of a radius is that of a margin. In regression it is the mean absolute deviation of the targets, and the weight
+    of the constant feature is measured from their mean.
 
     Parameters
     ----------
     loss : float
         Weighted sum of the losses of the predictions.
     inner : float
-        C, with constant weights counted from ``centre``, and enlarged by what rounding may have taken from it and
-        from the loss; infinite where numbers were too large to be summed, and then nothing is claimed.
+        C, with the weight of the constant feature measured from ``centre``, plus a bound on the rounding errors of C
+        and of the loss. It is infinite after an overflow, and then no bound is claimed.
     weight : float
         Sum of the sample weights.
     rounds : int
         Rows of positive weight.
     pulls : (d, K) array
-        G_jk / M_j: how fast the linearised total loss grows with a weight; as exact as a sum of so many numbers.
+        G_jk / M_j: gradient of the linearised total loss in the scaled weights; accurate up to rounding.
     largest : (d,) array
         M_j, the largest absolute value of each feature; 0 if it was never seen.
     bends : float
         Q, 0 for losses that are not smooth.
     centre, unit : float
-        Of comparators, see above.
+        Where the weight of the constant feature is measured from, and the unit of a radius, see above.
 
     Examples
     --------
@@ -208,18 +216,18 @@ class Certificate:
     unit: float = 1.0
 
     def regret(self, weights: ArrayLike, units: ArrayLike | float = 1.0) -> float:
-        """At most so much lower is the total loss of a given model than that of the predictions.
+        """Upper bound on the total loss of the predictions minus that of a given model.
 
         Parameters
         ----------
         weights : (d, K) array, or (d,) for one output
-            Of the model whose predictions are the sums of weight * x / unit.
+            The model predicts the sum of weight * x / unit.
         units : (d,) array, default 1
 
         Returns
         -------
-        float
-            Negative if the model is certainly worse.
+        bound : float
+            If it is negative, the model has a larger loss than the predictions.
         """
         u = np.asarray(weights, np.float64).reshape(self.pulls.shape)
         with np.errstate(all="ignore"):
@@ -230,14 +238,18 @@ class Certificate:
         return self.loss - self._least(linear) if math.isfinite(self.inner) else math.inf
 
     def lower_bound(self, radius: float, nonzeros: int | None = None) -> float:
-        """No linear model of this radius has a mean loss below this on the rows learned.
+        """Lower bound on the mean loss, on the rows learned, of every linear model of this radius.
 
         Parameters
         ----------
         radius : float
         nonzeros : int, optional
-            Compare only with models that have at most so many weights other than 0 (and for regression, other than
-            the mean of the targets).
+            Consider only models with at most so many weights other than 0. In regression, the weight of the constant
+            feature counts if it is not the mean of the targets.
+
+        Returns
+        -------
+        bound : float
 
         Examples
         --------
@@ -251,12 +263,18 @@ class Certificate:
         return min(self._least(linear) / self.weight, LARGEST)
 
     def largest_radius(self, gap: float, nonzeros: int | None = None) -> float | None:
-        """No linear model of up to this radius has a mean loss lower by more than ``gap`` than that of the predictions.
+        """Largest radius up to which no linear model has a mean loss more than ``gap`` below that of the predictions.
+
+        Parameters
+        ----------
+        gap : float
+        nonzeros : int, optional
+            As in :meth:`lower_bound`.
 
         Returns
         -------
-        float or None
-            None where that cannot be said of any radius.
+        radius : float or None
+            None if no radius can be certified.
 
         Examples
         --------
@@ -275,29 +293,33 @@ class Certificate:
         return room / pull if pull > 0.0 else math.inf
 
     def table(self, radii: Iterable[float] = (1.0, 3.0, 10.0, 30.0)) -> list[tuple[float, float]]:
-        """(radius, lower bound of the mean loss) for each radius."""
+        """Pairs of a radius and the lower bound on the mean loss."""
         return [(float(radius), self.lower_bound(radius)) for radius in radii]
 
     def _least(self, linear: float) -> float:
-        """The least total loss of a model for which the linearised one is ``linear``."""
+        """Lower bound on the total loss of a model whose linearised total loss is ``linear``."""
         if abs(linear) < self.bends:
             return (linear + self.bends) / self.bends * (linear + self.bends) / 4.0
         return linear if linear > 0.0 else 0.0
 
     def _pull(self, nonzeros: int | None) -> float:
-        """Worst growth of the linearised loss with the radius: the largest pulls, summed."""
+        """Largest decrease of the linearised loss for each unit of the radius: the sum of the largest |G_jk| / M_j."""
         pulls = np.sort(np.abs(self.pulls), axis=None)[::-1]
         return float(pulls[:nonzeros].sum())
 
 
 def certify(evidence: Evidence, objective: Any) -> Certificate:
-    """The certificate of the evidence gathered so far.
+    """Compute the certificate of the evidence so far.
 
     Parameters
     ----------
     evidence : Evidence
     objective : objective
-        Tells what comparators are measured against: in regression the mean and deviation of the targets.
+        In regression it has the mean and the deviation of the targets, from which radii are measured.
+
+    Returns
+    -------
+    certificate : Certificate
     """
     centre, unit = frame(objective)
     features: Any = evidence.features
@@ -325,7 +347,19 @@ def certify(evidence: Evidence, objective: Any) -> Certificate:
 
 
 def best_lower_bound(certificates: Iterable[Certificate], radius: float, nonzeros: int | None = None) -> float:
-    """The largest of the lower bounds that several predictions of the same rows give; each of them holds.
+    """The largest lower bound of several certificates of the same rows, each of which holds.
+
+    Parameters
+    ----------
+    certificates : iterable of Certificate
+        Of different predictions of the same rows.
+    radius : float
+    nonzeros : int, optional
+        As in :meth:`Certificate.lower_bound`.
+
+    Returns
+    -------
+    bound : float
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""How far a classifier is from the best one, where the probability of the label +1 is known: estimates from samples.
+"""Estimates of the excess risk and the excess classification error, where the probability of the label +1 is known.
 
-Nitanda, Suzuki 2019, (1) and (3); the identity (3) is Zhang's (2004): the excess risk is the expected Bregman
-divergence of -l* between the probability that a prediction stands for and the true one.
+Nitanda, Suzuki 2019, (1) and (3). The identity (3) is due to Zhang (2004): the excess risk is the expected Bregman
+divergence of -l* between the probability that the link function assigns to a prediction and the true one.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class Estimate(NamedTuple):
 
 
 def excess_risk(loss: Any, predictions: ArrayLike, probabilities: ArrayLike) -> Estimate:
-    """The expected loss of predictions minus that of the best ones.
+    """Expected loss of predictions minus the least possible expected loss.
 
-    The labels' expectation is taken exactly, so samples of the rows alone are needed and the noise of labels is not in
-    the estimate.
+    The expectation over the labels is computed exactly. So only rows are sampled, and label noise does not enter the
+    estimate.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def excess_risk(loss: Any, predictions: ArrayLike, probabilities: ArrayLike) -> 
     predictions : (n,) array
         g(x) of rows drawn from the distribution.
     probabilities : (n,) array
-        The probability of the label +1 of each of them.
+        Probability of the label +1 given each row.
 
     Returns
     -------
@@ -53,12 +53,12 @@ def excess_risk(loss: Any, predictions: ArrayLike, probabilities: ArrayLike) -> 
 
 
 def excess_risk_by_bregman(loss: Any, predictions: ArrayLike, probabilities: ArrayLike) -> Estimate:
-    """The same by the identity (3): E d(h*^-1(g(X)), P(1 | X)); for losses whose link function has an inverse.
+    """Excess risk by the identity (3), E d(h*^-1(g(X)), P(1 | X)), for losses whose link function has an inverse.
 
     Parameters
     ----------
     loss, predictions, probabilities
-        As in :func:`excess_risk`; predictions within the range of the link function.
+        As in :func:`excess_risk`. Predictions must lie in the range of the link function.
 
     Returns
     -------
@@ -72,8 +72,8 @@ def excess_risk_by_bregman(loss: Any, predictions: ArrayLike, probabilities: Arr
     True
     """
     predictions, probabilities = _checked(predictions, probabilities)
-    stands_for = inverse_link(loss, predictions)
-    return _estimate([bregman(loss, a, b) for a, b in zip(stands_for.tolist(), probabilities.tolist(), strict=True)])
+    predicted = inverse_link(loss, predictions)
+    return _estimate([bregman(loss, a, b) for a, b in zip(predicted.tolist(), probabilities.tolist(), strict=True)])
 
 
 def bregman(loss: Any, first: float, second: float) -> float:
@@ -88,8 +88,8 @@ def bregman(loss: Any, first: float, second: float) -> float:
 
     Returns
     -------
-    float
-        For the logistic loss the Kullback-Leibler divergence of ``first`` from ``second``.
+    divergence : float
+        For the logistic loss, the Kullback-Leibler divergence KL(second || first) of the two Bernoulli distributions.
 
     Examples
     --------
@@ -100,17 +100,17 @@ def bregman(loss: Any, first: float, second: float) -> float:
     if not (0.0 < first < 1.0 and 0.0 <= second <= 1.0):
         raise ValueError(f"probabilities must lie between 0 and 1, not {first} and {second}")
     best = link(loss, first)
-    slope = value(loss, 1.0, best) - value(loss, -1.0, best)  # l*'(a): the minimum over h moves with a alone
+    slope = value(loss, 1.0, best) - value(loss, -1.0, best)  # l*'(a), by the envelope theorem
     return -least_risk(loss, second) + least_risk(loss, first) + slope * (second - first)
 
 
 def excess_error(predictions: ArrayLike, probabilities: ArrayLike) -> Estimate:
-    """How much more often the sign of the predictions errs than the Bayes rule.
+    """Classification error of the sign of the predictions minus that of the Bayes rule.
 
     Parameters
     ----------
     predictions, probabilities
-        As in :func:`excess_risk`. A prediction of 0 stands for the label -1, as it does everywhere in this package.
+        As in :func:`excess_risk`. A prediction of 0 is the label -1, as everywhere in this package.
 
     Returns
     -------
@@ -130,7 +130,8 @@ def _checked(predictions: ArrayLike, probabilities: ArrayLike) -> tuple[np.ndarr
     predictions, probabilities = (np.asarray(a, np.float64).reshape(-1) for a in (predictions, probabilities))
     if len(predictions) != len(probabilities) or not len(predictions):
         raise ValueError(
-            f"{len(predictions)} predictions and {len(probabilities)} probabilities: as many, at least one"
+            f"{len(predictions)} predictions and {len(probabilities)} probabilities: there must be equally many, at "
+            "least one"
         )
     if not ((probabilities >= 0) & (probabilities <= 1)).all():
         raise ValueError("probabilities must lie between 0 and 1")

@@ -1,9 +1,10 @@
-"""How good any function of a kernel's space can be on the rows of one pass.
+"""Certificates against functions of a reproducing kernel Hilbert space, on the rows of one pass.
 
-As for linear models (:mod:`tunefree.theory.evidence`), convexity bounds the total loss of every function h from
-below by the total loss L of the predictions f_t(x_t) less sum h_t s_t f_t(x_t) plus <sum h_t s_t k(x_t, .), h>: two
-numbers and the norm of one function, which PiSTOL keeps. No function of norm up to U does better than with the last
-term at -U ||g||, and a smooth loss gives more for the sum of squared slopes.
+Let L be the total loss of the predictions f_t(x_t), s_t the slopes of the loss there and w_t the sample weights. As for
+linear models (:mod:`tunefree.theory.evidence`), convexity bounds the total loss of every function h from below by
+L - sum w_t s_t f_t(x_t) + <g, h> with g = sum w_t s_t k(x_t, .). Both sums are recorded during the pass, and PiSTOL
+stores the norm of g. For h of norm up to U the last term is at least -U ||g||. For smooth losses the sum of squared
+slopes improves the bound.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from tunefree.theory.evidence import Certificate
 
 
 def certificate_of(function: Any) -> Certificate | None:
-    """What a kernel learner's first pass proves; a radius is a norm in the kernel's space.
+    """Certificate of the first pass of a kernel learner; its radius is a norm in the kernel's space.
 
     Parameters
     ----------
-    function : Function
+    function : KernelMember
         Of a :class:`tunefree.model.kernel_bank.Bank`.
 
     Returns
     -------
-    Certificate or None
-        None for a learner that does not keep the norm of its sum of gradients, or a loss without a Lipschitz constant,
-        whose slopes are clipped when they are learned.
+    certificate : Certificate or None
+        None if the learner does not store the norm of its sum of gradients, or if the loss has no Lipschitz constant:
+        its slopes are then clipped.
     """
     lipschitz = getattr(getattr(function.objective, "loss", None), "lipschitz", 1.0)  # 1 for the multinomial loss
     record = function.record
@@ -49,10 +50,20 @@ def certificate_of(function: Any) -> Certificate | None:
 
 
 def theorem(function: Any, norm: float) -> float:
-    """Theorem 1 of Orabona 2014: the regret of PiSTOL against any function of that norm is at most this.
+    """Regret bound of PiSTOL against every function of a norm (Orabona 2014, Theorem 1).
 
-    Infinite where the theorem says nothing: for a below 2.25 times the Lipschitz constant of the loss (the paper's own
-    experiments), and for b that grows.
+    The bound is infinite where the theorem does not apply: for a below 2.25 times the Lipschitz constant of the loss,
+    as in the paper's own experiments, and for b that grows during the stream.
+
+    Parameters
+    ----------
+    function : KernelMember
+    norm : float
+        Norm of the comparator in the kernel's space.
+
+    Returns
+    -------
+    bound : float
     """
     state = function.state
     if not (hasattr(state, "slopes") and state.a >= 2.25 and state.b > 0.0 and state.largest[()] > 0.0):

@@ -1,7 +1,8 @@
-"""What one pass over independent rows says about the rows to come (online to batch).
+"""Online-to-batch conversion: a bound on the risk from the progressive losses of one pass.
 
-Each row is predicted before it is learned. If rows are independent and alike, its loss X_t, scaled to [0, 1], has the
-risk mu_t of the model of that moment as its conditional mean, so sum (mu_t - X_t) is a martingale. For every l > 0
+Each row is predicted before it is learned. If rows are independent and identically distributed, the conditional mean of
+its loss X_t, scaled to [0, 1], is the risk mu_t of the model at round t. So sum (mu_t - X_t) is a martingale. For every
+l > 0
 
     prod_t exp(-l X_t) / (1 - c mu_t),  c = 1 - exp(-l),        (Hoeffding 1963, (4.1): E exp(-l X) <= 1 - c mu)
     prod_t exp(l (mu_t - X_t) - psi(l) (X_t - m_t)^2),  psi(l) = -ln(1 - l) - l, l < 1, m_t known before X_t,
@@ -9,9 +10,9 @@ risk mu_t of the model of that moment as its conditional mean, so sum (mu_t - X_
 
 are supermartingales that start at 1, and so is every average of them. With S = sum X_t, V = sum (X_t - m_t)^2 and mu
 the mean of mu_1 .. mu_T, the first is at least exp(-l S - T ln(1 - c mu)) by Jensen, and the second is
-exp(l (T mu - S) - psi(l) V). By Ville's inequality their average ever exceeds 1 / delta with probability at most delta:
-with probability 1 - delta, for all T at once, mu is below the number where it reaches 1 / delta. The first kind is
-sharp for errors, the second where losses vary little.
+exp(l (T mu - S) - psi(l) V). By Ville's inequality the probability that their average ever exceeds 1 / delta is at most
+delta. So with probability at least 1 - delta, for all T at once, mu is at most the value at which the average reaches
+1 / delta. The first kind is tighter for classification errors, the second for losses of small variance.
 """
 
 from __future__ import annotations
@@ -22,25 +23,26 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-_CHERNOFF = 2.0 ** np.arange(3, -14, -1)  # values of l; each further one costs little, since they share one average
+_CHERNOFF = 2.0 ** np.arange(3, -14, -1)  # grid of l; N values in the average cost at most a factor N in 1 / delta
 _BERNSTEIN = 2.0 ** np.arange(-1, -14, -1)
 
 
 @dataclass
 class Progressive:
-    """Losses of rows, each predicted before it was learned, and the bound on the risk that they give.
+    """Progressive validation (prequential) losses, and the bound on the risk that they imply.
 
     Parameters
     ----------
     ceiling : float, default 1
-        Losses are cut there: 1 for errors. With B for log-losses in nats, the risk is that of min(log-loss, B); it
-        exceeds by at most -ln(1 - K exp(-B)) the log-loss of probabilities of K classes of which a share K exp(-B)
-        is spread evenly.
+        Losses are clipped to this value: 1 for errors. With B for log-losses in nats, the bound is for the risk of
+        min(log-loss, B); it exceeds by at most -ln(1 - K exp(-B)) the log-loss of probabilities of K classes of which a
+        share K exp(-B) is spread evenly.
     rows : int
+        Number of rows.
     total : float
-        S: sum of the losses, cut and divided by the ceiling.
+        S: sum of the losses, clipped and divided by the ceiling.
     spread : float
-        V: sum of squared differences from the mean of the losses before.
+        V: sum of squared differences between each loss and the mean of the losses before it.
     unweighted : bool
         Whether all sample weights were 1.
 
@@ -59,7 +61,7 @@ class Progressive:
     unweighted: bool = True
 
     def add(self, weight: ArrayLike, losses: ArrayLike) -> None:
-        """Add rows in the order in which they were learned; sums do not depend on where batches are cut."""
+        """Add rows in the order in which they were learned; the sums do not depend on the division into batches."""
         cut = np.clip(np.asarray(losses, np.float64), 0.0, self.ceiling) / self.ceiling
         before = np.cumsum(np.concatenate([[self.total], cut]))
         means = (before[:-1] + 0.5) / (self.rows + np.arange(1.0, len(cut) + 1.0))
@@ -68,16 +70,21 @@ class Progressive:
         self.unweighted = self.unweighted and bool((np.asarray(weight) == 1.0).all())
 
     def bound(self, delta: float = 0.05) -> float | None:
-        """With probability 1 - delta, the mean risk of the models of all rounds is at most this.
+        """Upper bound on the mean risk of the models of all rounds, with probability at least 1 - delta.
 
-        It holds for rows that are independent and alike, in one pass, at whatever row one stops. The mean risk is that
-        of the model of a round drawn at random. For probabilities (not margins) averaged over rounds the mean log-loss
-        is an upper bound as well; of the last model, and of averaged weights, nothing is said.
+        The bound holds for one pass over independent and identically distributed rows, for any stopping time. The mean
+        risk is the risk of the model of a round drawn at random. For log-loss it also bounds the risk of the average
+        of the predicted probabilities (not margins) over the rounds. It does not bound the risk of the last model or
+        of averaged weights.
+
+        Parameters
+        ----------
+        delta : float, default 0.05
 
         Returns
         -------
-        float or None
-            None if a sample weight is not 1: the inequality is for plain means.
+        bound : float or None
+            None if there are no rows or a sample weight is not 1, since the inequality is for unweighted means.
         """
         if not self.unweighted or self.rows == 0:
             return None
@@ -88,7 +95,7 @@ class Progressive:
         return high * self.ceiling
 
     def _log_evidence(self, mean: float) -> float:
-        """Logarithm of the average supermartingale if the mean risk were ``mean``."""
+        """Logarithm of the average of the supermartingales at a mean risk of ``mean``."""
         chernoff = -_CHERNOFF * self.total - self.rows * np.log1p(np.expm1(-_CHERNOFF) * mean)
         variance = -np.log1p(-_BERNSTEIN) - _BERNSTEIN
         bernstein = _BERNSTEIN * (self.rows * mean - self.total) - variance * self.spread

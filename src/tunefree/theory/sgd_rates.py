@@ -1,14 +1,14 @@
-"""How fast regularised stochastic gradient descent finds the Bayes rule where labels are far from a coin's toss.
+"""Exponential rates at which regularised SGD reaches the Bayes rule under a strong low-noise condition.
 
 Nitanda, Suzuki: Stochastic gradient descent with exponential convergence rates of expected classification errors
 (AISTATS 2019), Theorems 1 and 2, Corollary 1. Steps are eta_t = 2 / (lambda (gamma + t)); the average has the weights
-2 (gamma + t - 1) / ((2 gamma + T) (T + 1)). The letters of the paper:
+2 (gamma + t - 1) / ((2 gamma + T) (T + 1)). The paper's symbols:
 
     lambda        regularization, small enough for the theorems to hold
     gamma         offset of the time index
-    M             bound on absolute slopes
+    M             bound on the absolute slope of the loss
     R             bound on sqrt(k(x, x))
-    L             smoothness of the expected loss as a functional: that of the loss, times R^2
+    L             smoothness of the expected loss as a functional: the smoothness of the loss, times R^2
     sigma^2       bound on the variance of the stochastic gradient
     m             m(delta), see tunefree.losses.links.low_noise_margin
 """
@@ -19,7 +19,18 @@ import math
 
 
 def least_offset(regularization: float, smoothness: float, averaged: bool = False) -> float:
-    """The least gamma that the theorems allow: eta_1 <= min(1 / (L + lambda), 1 / (2 lambda)), or 1 / L for averages.
+    """Least gamma that the theorems allow: eta_1 <= min(1 / (L + lambda), 1 / (2 lambda)), with 1 / L if averaged.
+
+    Parameters
+    ----------
+    regularization, smoothness : float
+        lambda and L.
+    averaged : bool, default False
+        Whether the average of the iterates is used (Theorem 2).
+
+    Returns
+    -------
+    offset : float
 
     Examples
     --------
@@ -35,6 +46,17 @@ def variance_constant(
     regularization: float, offset: float, smoothness: float, variance: float, initial_gap: float
 ) -> float:
     """nu of Theorem 1: max(2 (L + lambda) sigma^2 / lambda^2, (1 + gamma) (L_lambda(g_1) - L_lambda(g_lambda))).
+
+    Parameters
+    ----------
+    regularization, offset, smoothness, variance : float
+        lambda, gamma, L and sigma^2.
+    initial_gap : float
+        L_lambda(g_1) - L_lambda(g_lambda).
+
+    Returns
+    -------
+    nu : float
 
     Examples
     --------
@@ -56,7 +78,7 @@ def sgd_threshold(
     initial_distance: float = 0.0,
     averaged: bool = False,
 ) -> int:
-    """The number of rounds T from which on :func:`sgd_rate` holds.
+    """Least number of rounds T for which :func:`sgd_rate` holds.
 
     Parameters
     ----------
@@ -64,9 +86,9 @@ def sgd_threshold(
         lambda, gamma and m(delta).
     kernel_bound, slope_bound : float, default 1
         R and M.
-    nu : float
+    nu : float, default 0
         :func:`variance_constant`; used by Theorem 1 only.
-    initial_distance : float
+    initial_distance : float, default 0
         ||g_1 - g_lambda||; used by Theorem 2 only.
     averaged : bool, default False
         Whether the average of the iterates is used (Theorem 2).
@@ -104,7 +126,7 @@ def sgd_rate(
     slope_bound: float = 1.0,
     averaged: bool = False,
 ) -> float:
-    """The bound (4), or (5) for the average, on the expected excess classification error after T rounds.
+    """Bound (4), or (5) for the average, on the expected excess classification error after T rounds.
 
     Parameters
     ----------
@@ -129,6 +151,17 @@ def sgd_rate(
 def logistic_rate(rounds: float, regularization: float, offset: float, delta: float) -> float:
     """Corollary 1, (7): the bound (5) for the logistic loss and a Gaussian kernel, M = R = 1.
 
+    Parameters
+    ----------
+    rounds, regularization, offset : float
+        T, lambda and gamma.
+    delta : float
+        Low-noise parameter, see :func:`tunefree.losses.links.low_noise_margin`.
+
+    Returns
+    -------
+    bound : float
+
     Examples
     --------
     >>> round(logistic_rate(10_000, 0.5, 3.0, delta=0.4), 6)
@@ -148,7 +181,19 @@ def sgd_rounds(
     slope_bound: float = 1.0,
     averaged: bool = False,
 ) -> int:
-    """The least number of rounds for which :func:`sgd_rate` is at most ``error``, as in (6); the threshold comes first.
+    """Least number of rounds for which :func:`sgd_rate` is at most ``error``, as in (6).
+
+    The rate holds only from :func:`sgd_threshold` on, which is not taken into account here.
+
+    Parameters
+    ----------
+    error : float
+    regularization, offset, margin, kernel_bound, slope_bound, averaged
+        As in :func:`sgd_threshold`.
+
+    Returns
+    -------
+    rounds : int
 
     Examples
     --------

@@ -1,15 +1,15 @@
-"""When to stop the subgradient method, with which steps, and how fast the risk falls then.
+"""Stopping times, step sizes and rates of the excess risk for the subgradient method (early stopping).
 
 Lin, Rosasco, Zhou: Iterative regularization for learning with convex loss functions (JMLR 17, 2016): Theorems 4, 7, 8,
-11, 12, Corollaries 5, 6, 9, 10 and Lemmas 17, 19, 20. What they assume of the unknown distribution:
+11, 12, Corollaries 5, 6, 9, 10 and Lemmas 17, 19, 20. Their assumptions on the unknown distribution:
 
     beta   exponent of the approximation error, in (0, 1]; 1 if the best predictor lies in the space       (8)
     tau    exponent of the variance, in [0, 1]; 0 always holds for Lipschitz losses, 1 for the square loss (5)
-    zeta   exponent of the capacity, in (0, 2); 2 stands for the limit that assumes nothing                (9)
+    zeta   exponent of the capacity, in (0, 2); the limit 2 assumes nothing                                (9)
 
-Three printed statements are not followed to the letter. Theorem 12 allows steps twice as large as (10), on which its
-proof rests; Corollary 10 forgets the factor L = 2 of the square loss; and the first bound of Lemma 20 counts a step too
-many (f_T has seen T - 1). Each time the condition that the proof needs is taken.
+Three printed statements are corrected. Theorem 12 allows steps twice as large as (10), on which its proof relies.
+Corollary 10 omits the factor L = 2 of the square loss. The first bound of Lemma 20 has one step too many (f_T is the
+iterate after T - 1 steps). In each case the condition that the proof needs is used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OUTPUTS = ("last", "average", "best")
 
 
 class StoppingTime(NamedTuple):
-    """When to stop, and what that achieves: excess risk <= C m^-rate (times ln m), with high probability."""
+    """A stopping time and its rate: excess risk <= C m^-rate (times ln m) with high probability."""
 
     iterations: int  # T = ceil(m^exponent)
     exponent: float  # gamma
@@ -34,13 +34,17 @@ class StoppingTime(NamedTuple):
 
 
 def usual_theta(loss: Any, bound: float = 1.0) -> float:
-    """The decay of steps with the earliest stop at the best rate: 0 for smooth losses, else (q + 1) / (q + 2).
+    """Step decay with the earliest stopping time at the best rate: 0 for smooth losses, else (q + 1) / (q + 2).
 
     Parameters
     ----------
     loss : loss
     bound : float, default 1
         Largest absolute target.
+
+    Returns
+    -------
+    theta : float
 
     Examples
     --------
@@ -63,32 +67,32 @@ def stopping_time(
     output: str = "last",
     smooth: bool | None = None,
 ) -> StoppingTime:
-    """After how many iterations to stop, and the rate of the excess risk then.
+    """Number of iterations after which to stop, and the rate of the excess risk.
 
-    Smooth losses follow Theorem 8 (and Corollaries 9 and 10), others Theorem 4 for the last iterate (Corollaries 5 and
-    6, and Theorem 11 for the hinge), Theorem 7 for the average or best one.
+    Smooth losses use Theorem 8 (and Corollaries 9 and 10). Other losses use Theorem 4 for the last iterate (Corollaries
+    5 and 6, and Theorem 11 for the hinge), and Theorem 7 for the average or the best iterate.
 
     Parameters
     ----------
     samples : float
         m, at least 1.
     loss : loss
-        Its growth exponent q and its smoothness decide which theorem holds.
+        Its growth exponent q and its smoothness determine the theorem.
     theta : float, optional
         Decay of the steps eta_1 t^-theta: in [0, 1) for smooth losses, else in (q / (q + 1), 1). Default: see
         :func:`usual_theta`.
     beta : float, default 1
         Exponent of the approximation error, in (0, 1].
     tau : float, optional
-        Exponent of the variance, in [0, 1]. Default: 1 for the square loss, 0 for others; for losses that are neither
-        it is an assumption.
+        Exponent of the variance, in [0, 1]. Default: 1 for the square loss, 0 for others. The value 0 is proved for
+        Lipschitz losses; for losses that are neither square nor Lipschitz it is an assumption.
     zeta : float, default 2
-        Exponent of the capacity, in (0, 2]; 2 is the limit that assumes nothing.
+        Exponent of the capacity, in (0, 2]; the limit 2 assumes nothing.
     output : {"last", "average", "best"}, default "last"
-        Which iterate is taken. Theorem 8 is proved for the last one; for the two others it follows by Lemma 20, since
-        their empirical error is no larger (best) or obeys a bound of the same order (average).
+        Which iterate is used. Theorem 8 is proved for the last one. For the other two it follows from Lemma 20, since
+        their empirical error is no larger (best) or satisfies a bound of the same order (average).
     smooth : bool, optional
-        Whether to use Theorem 8; default: whether the loss's slope has a Lipschitz constant.
+        Whether to use Theorem 8. Default: whether the slope of the loss is Lipschitz continuous.
 
     Returns
     -------
@@ -114,7 +118,7 @@ def stopping_time(
     _check(samples, theta, beta, tau, zeta, output, 0.0 if smooth else q / (q + 1.0), smooth)
     variance, capacity = 2.0 - tau + 0.5 * zeta * tau, q * (1.0 + 0.5 * zeta)
     edge = (q + 1.0) / (q + 2.0)
-    # The steps' decay divides what the approximation error gains from each iteration, where it is slow: (11), (12).
+    # Below the edge, the approximation error has this factor in (11) and (12).
     slow = 1.0 if smooth or theta >= edge else (theta * (1.0 + q) - q) / (1.0 - theta)
     exponent = 2.0 / (1.0 - theta) / ((1.0 + 2.0 * beta * slow) * variance + capacity)
     rate = beta / (beta * variance + 0.5 * (variance + capacity) / slow)
@@ -124,10 +128,10 @@ def stopping_time(
 
 
 def hinge_schedule(samples: float, beta: float, epsilon: float) -> StoppingTime:
-    """Theorem 12: for the hinge, a stop that depends on the samples alone, T = ceil(m^(2/3 + epsilon)).
+    """Theorem 12, for the hinge loss: a stopping time that depends on m alone, T = ceil(m^(2/3 + epsilon)).
 
-    The steps' decay depends on the distribution instead. The misclassification error is at most a constant times
-    m^(epsilon/4 - 1/3) above that of the Bayes rule.
+    The decay of the steps depends on the distribution instead. The excess misclassification error is at most a constant
+    times m^(epsilon/4 - 1/3).
 
     Parameters
     ----------
@@ -161,7 +165,7 @@ def hinge_schedule(samples: float, beta: float, epsilon: float) -> StoppingTime:
 
 
 def largest_step(loss: Any, theta: float, kappa: float, bound: float = 1.0, outputs: int = 1) -> float:
-    """The largest eta_1 that the theorems allow: Theorem 8 for smooth losses, else (10).
+    """Largest eta_1 that the theorems allow: by Theorem 8 for smooth losses, else by (10).
 
     Parameters
     ----------
@@ -173,7 +177,7 @@ def largest_step(loss: Any, theta: float, kappa: float, bound: float = 1.0, outp
     bound : float, default 1
         Largest absolute target.
     outputs : int, default 1
-        Margins that each suffer a loss: |V|_0 is that of their sum.
+        Number of margins with a loss each: |V|_0 is then that of the sum of the losses.
 
     Returns
     -------
@@ -192,10 +196,10 @@ def largest_step(loss: Any, theta: float, kappa: float, bound: float = 1.0, outp
 
 
 def gradient_bound(slopes: Growth, kappa: float) -> float:
-    """What bounds the gradient's norm over max(1, ||f||^q), as (21) asks for.
+    """Bound on the norm of the gradient divided by max(1, ||f||^q), as required in (21).
 
-    The paper has c_q (kappa + 1)^(q+1), which for 0 < q < 1 and large kappa is less than what its proof needs,
-    c_q (kappa + kappa^(q+1)); the larger of the two is taken.
+    The paper has c_q (kappa + 1)^(q+1). For 0 < q < 1 and large kappa this is less than c_q (kappa + kappa^(q+1)),
+    which its proof needs. The larger of the two is returned.
     """
     q, constant = slopes
     printed = (kappa + 1.0) ** (q + 1.0)
@@ -213,12 +217,12 @@ def optimisation_bound(
     bound: float = 1.0,
     output: str = "last",
 ) -> float:
-    """How far, at most, the empirical error is above that of any predictor of norm at most ``radius``.
+    """A priori bound on the empirical error minus that of any predictor of norm at most ``radius``.
 
-    Known before anything is learned: Lemma 20 for smooth losses, Lemma 19 for the average and best iterate, Lemma 17
-    for the last one, without its last term, which is at most 0 for the best predictor of norm ``radius`` as long as no
-    iterate has a larger norm. For the average of a smooth loss, which the paper leaves out, the sum behind Lemma 20 is
-    taken, as long as no iterate has a larger norm.
+    Smooth losses use Lemma 20. Other losses use Lemma 19 for the average and the best iterate, and Lemma 17 for the
+    last one. The last term of Lemma 17 is omitted: it is at most 0 for the best predictor of norm ``radius`` as long as
+    no iterate has a larger norm. The average iterate of a smooth loss is not treated in the paper. Its bound follows
+    from the sum in the proof of Lemma 20, as long as no iterate has a larger norm.
 
     Parameters
     ----------
@@ -226,11 +230,11 @@ def optimisation_bound(
         T, at least 3.
     loss : loss
     theta, step : float
-        Steps are step t^-theta; ``step`` must obey :func:`largest_step`.
+        Steps are step t^-theta; ``step`` must not exceed :func:`largest_step`.
     kappa : float
         sup_x sqrt(K(x, x)).
     radius : float
-        Norm of the predictors compared with.
+        Norm of the comparators.
     bound : float, default 1
         Largest absolute target.
     output : {"last", "average", "best"}, default "last"
@@ -252,7 +256,7 @@ def optimisation_bound(
         mass = step * sum(t**-theta for t in range(1, iterations))
         if output != "average":
             return radius**2 / (2.0 * mass)
-        # Lemma 20 bounds the sum of eta_t (error of f_{t+1}), the average has errors of f_t: f_1 = 0 comes on top.
+        # Lemma 20 bounds the sum of eta_t (error of f_{t+1}). The average has the errors of f_t, so f_1 = 0 is added.
         return (0.5 * radius**2 + step * at_zero(loss, bound)) / (mass + step * T**-theta)
     slopes = _growth(loss, bound)
     q, decay = slopes.power, (2.0 + slopes.power) * theta - slopes.power  # q* in the proof of Lemma 17
@@ -272,12 +276,12 @@ def optimisation_bound(
 def _growth(loss: Any, bound: float) -> Growth:
     found = growth(loss, bound)
     if found.power == math.inf:
-        raise ValueError(f"no power bounds the slopes of the {type(loss).__name__} loss: the theorems leave it out")
+        raise ValueError(f"no power bounds the slopes of the {type(loss).__name__} loss: the theorems do not cover it")
     return found
 
 
 def _iterations(samples: float, exponent: float) -> int:
-    # A power that is whole, but for rounding, is not rounded up to the next number.
+    # The factor keeps rounding errors from raising a power that is an integer to the next integer.
     return max(math.ceil(samples**exponent * (1.0 - 1e-12)), 1)
 
 
