@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -12,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tunefree import OnlineClassifier, OnlineRegressor
 from tunefree.core.errors import ModelError
 from tunefree.learners import ALL, oracle_rates
+from tunefree.learners.contract import traits_of
 
 SLOW_RATES = {"adam": {"eta": 0.05}}  # as published it would need more passes
 EVERY = sorted(ALL)
@@ -40,7 +43,7 @@ def test_every_learner_tells_three_classes_apart(learner):
     assert model.score(X[100:], y[100:]) > 0.75
 
 
-@pytest.mark.parametrize("learner", [name for name in EVERY if name != "perceptron"])
+@pytest.mark.parametrize("learner", [name for name in EVERY if not traits_of(ALL[name]).classifies_only])
 def test_every_learner_regresses(learner):
     X, y = load_diabetes(return_X_y=True)
     settings = {"adam": {"eta": 0.05}, "kotlowski": {}}.get(learner)
@@ -74,7 +77,10 @@ def test_rates_given_for_each_feature():
 def test_choices_that_make_no_sense():
     X, y = load_breast_cancer(return_X_y=True)
     for wrong, message in (
-        (OnlineClassifier("pool"), "TuneFree"),
+        (OnlineClassifier("pool"), r"use TuneFreeClassifier\(\)"),
+        (OnlineRegressor("pool"), r"use TuneFreeRegressor\(\)"),
+        (OnlineClassifier("kernel-pool"), r"use TuneFreeClassifier\(kernel=True\)"),
+        (OnlineRegressor("kernel-pool"), r"use TuneFreeRegressor\(kernel=True\)"),
         (OnlineClassifier("sgd"), "unknown learner"),
         (OnlineClassifier(view="sideways"), "unknown view"),
         (OnlineClassifier("adagrad", settings={"eta": -1.0}), "above 0"),
@@ -98,3 +104,8 @@ def test_the_certificate_holds_for_the_learned_weights():
     assert certificate.rounds == len(X)
     assert certificate.loss / len(X) == pytest.approx(model.progressive_loss_, rel=1e-12)
     assert certificate.loss - certificate.regret(weights) <= total
+
+
+def test_the_documentation_lists_every_learner():
+    told = re.search(r"learner : str.*?settings : dict", OnlineClassifier.__doc__, re.DOTALL)[0]
+    assert re.findall(r'``"([\w-]+)"``', told) == [name for name in ALL if ALL[name].__module__.startswith("tunefree.")]

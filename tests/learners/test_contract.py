@@ -1,8 +1,9 @@
-"""What every learner in ``learners.ALL`` obeys."""
+"""What every learner in ``learners.ALL`` obeys, and one that was added from outside."""
 
 from __future__ import annotations
 
 import copy
+import inspect
 
 import numpy as np
 import pytest
@@ -11,46 +12,25 @@ from hypothesis import strategies as st
 
 from tests import naive
 from tests.contracts import run, weights
+from tests.extending import run_page
 from tests.strategies import KINDS, as_dense, as_sparse, streams
-from tunefree import losses
+from tunefree import learners, losses
 from tunefree.core import rows
 from tunefree.core.errors import ModelError
-from tunefree.learners import ALL, Averaged
-from tunefree.learners.contract import Scale, grow, predict
+from tunefree.learners import Averaged
+from tunefree.learners.contract import Scale, grow, predict, traits_of
 from tunefree.losses import curvature, objectives, slope
 from tunefree.model import passes
 
+# Every learner of the package, and one from outside, which is not registered here: only its definition is run.
+OUTSIDE = run_page("extending-learner.md", until="learners.register")
+ALL = {**learners.ALL, "kt": OUTSIDE["KT"]}
+TWINS = {**naive.ALL, "kt": OUTSIDE["kt"]}
 LEARNERS = sorted(ALL)
-# What may be multiplied by powers of two without changing a prediction.
-INVARIANT_TO_THE_SCALE_OF = {
-    "scinol1": "each feature",
-    "scinol2": "each feature",
-    "pistol": "all features alike",
-    "coordinate-pistol": "each feature",
-    "nag": "each feature",
-    "sfmd": "each feature",
-    "cocob": "nothing",
-    "cocob-original": "nothing",
-    "kotlowski": "each feature",
-    "newton": "nothing",
-    "ogd": "nothing",
-    "coordinate-ogd": "nothing",
-    "averaged-sgd": "nothing",
-    "adagrad": "nothing",
-    "adam": "nothing",
-    "perceptron": "nothing",
-}
-# AdaGrad takes a whole step along its first slope, which, where large margins cancel or a loss is satisfied, is made of
-# rounding errors: features scaled by up to 2 to this many cannot be compared with another order of rounding. Averaged
-# SGD's fixed rate makes margins of 1e9 of such features; where two of them cancel, the slope is one of rounding errors.
-ILL_CONDITIONED_BEYOND = {"adagrad": 5, "averaged-sgd": 5}
-CANNOT_BE_AVERAGED = ("adam", "newton")
-CLASSIFIES_ONLY = ("perceptron",)
-SECOND_ORDER = ("newton",)
-SLOPE_INVARIANT = ("cocob-original", "nag", "sfmd")
+TRAITS = {name: traits_of(ALL[name]) for name in LEARNERS}
 
 by_learner = pytest.mark.parametrize("name", LEARNERS)
-by_averageable_learner = pytest.mark.parametrize("name", [n for n in LEARNERS if n not in CANNOT_BE_AVERAGED])
+by_averageable_learner = pytest.mark.parametrize("name", [n for n in LEARNERS if TRAITS[n].can_be_averaged])
 quick = settings(max_examples=60, deadline=None)
 thorough = settings(max_examples=400, deadline=None)
 
@@ -75,7 +55,7 @@ def naive_slope(stream):
 def averaged_if_possible(name, n_features, n_outputs):
     """A new learner, with the average of its iterates."""
     state = ALL[name].create(n_features, n_outputs)
-    return state if name in CANNOT_BE_AVERAGED else Averaged.create(state)
+    return Averaged.create(state) if TRAITS[name].can_be_averaged else state
 
 
 def naive_curvature(stream):
@@ -99,11 +79,11 @@ def naive_curvature(stream):
 @thorough
 @given(data=st.data())
 def test_agrees_with_the_paper(name, data):
-    stream = data.draw(streams(scales=ILL_CONDITIONED_BEYOND.get(name, 20)))
+    stream = data.draw(streams(scales=20 if TRAITS[name].well_conditioned else 5))
     state = ALL[name].create(stream.X.shape[1] + 1, stream.n_outputs)
     state, _, margins, _ = run(state, stream.objective, as_dense(stream.X), stream.y, stream.weight, stream.n_outputs)
-    more = {"curvature": naive_curvature(stream)} if name in SECOND_ORDER else {}
-    expected, last = naive.ALL[name](stream.X, naive_slope(stream), stream.n_outputs, stream.weight, **more)
+    more = {"curvature": naive_curvature(stream)} if TRAITS[name].second_order else {}
+    expected, last = TWINS[name](stream.X, naive_slope(stream), stream.n_outputs, stream.weight, **more)
     if isinstance(stream.objective, objectives.OneAgainstAll):  # on the hinge's kink a rounding decides on the slope
         assume((np.abs(np.abs(expected) - 1.0) > 1e-12).all())
     np.testing.assert_allclose(margins, expected, rtol=1e-7, atol=1e-9)
@@ -172,16 +152,19 @@ def test_batch_cuts_do_not_matter(name, stream, cut):
         np.testing.assert_array_equal(left, right)
 
 
-def test_every_learner_says_what_it_is_invariant_to():
-    assert set(INVARIANT_TO_THE_SCALE_OF) == set(LEARNERS)
+@by_learner
+def test_what_a_learner_says_of_itself_makes_sense(name):
+    special = TRAITS[name]
+    assert special.invariant_to_scale_of in ("nothing", "each feature", "all features alike")
+    assert special.rate is None or special.rate in inspect.signature(ALL[name].create).parameters
 
 
-@pytest.mark.parametrize("name", [n for n in LEARNERS if INVARIANT_TO_THE_SCALE_OF[n] != "nothing"])
+@pytest.mark.parametrize("name", [n for n in LEARNERS if TRAITS[n].invariant_to_scale_of != "nothing"])
 @quick
 @given(stream=streams(scales=0), data=st.data())
 def test_scaling_by_powers_of_two_changes_no_bit(name, stream, data):
     d = stream.X.shape[1]
-    if INVARIANT_TO_THE_SCALE_OF[name] == "each feature":
+    if TRAITS[name].invariant_to_scale_of == "each feature":
         exponents = np.array(data.draw(st.lists(st.integers(-300, 300), min_size=d, max_size=d)))
     else:
         exponents = np.full(d, data.draw(st.integers(-300, 300)))
@@ -199,7 +182,7 @@ def test_scaling_by_powers_of_two_changes_no_bit(name, stream, data):
     np.testing.assert_array_equal(*both)
 
 
-@pytest.mark.parametrize("name", SLOPE_INVARIANT)
+@pytest.mark.parametrize("name", [n for n in LEARNERS if TRAITS[n].invariant_to_slopes])
 @quick
 @given(stream=streams(scales=0), exponent=st.integers(-60, 60))
 def test_multiplying_all_slopes_by_a_power_of_two_changes_no_bit(name, stream, exponent):
@@ -254,7 +237,7 @@ def test_average_is_the_mean_of_the_iterates(name, stream):
     np.testing.assert_allclose(mean * largest, total / len(stream.X) * largest, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", CANNOT_BE_AVERAGED)
+@pytest.mark.parametrize("name", [n for n in LEARNERS if not TRAITS[n].can_be_averaged])
 def test_weights_that_never_rest_are_not_averaged(name):
     with pytest.raises(ModelError, match="leave out the average"):
         Averaged.create(ALL[name].create(3))
@@ -313,7 +296,7 @@ def test_a_huge_row_of_weight_zero_is_predicted_with_a_finite_number(name):
     assert np.isfinite(predictions).all()
 
 
-@pytest.mark.parametrize("name", [n for n in LEARNERS if n not in CLASSIFIES_ONLY])
+@pytest.mark.parametrize("name", [n for n in LEARNERS if not TRAITS[n].classifies_only])
 @pytest.mark.parametrize("scale", [1e-300, 1e-6, 1.0, 1e6, 1e300])
 @pytest.mark.parametrize("kind", ["square", "absolute", "huber", "power"])
 def test_regression_targets_of_any_scale(name, scale, kind):

@@ -11,11 +11,13 @@ from tunefree.core import storage
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import dense, part
 from tunefree.learners import ALL
+from tunefree.learners.contract import traits_of
 from tunefree.losses import loss_of
 from tunefree.model.model import Model
+from tunefree.model.pool import special_about
 from tunefree.model.targets import Labels
 
-NEVER_AVERAGED = ("adam", "newton", "pool")
+NEVER_AVERAGED = ("pool", *(name for name in ALL if not traits_of(ALL[name]).can_be_averaged))
 holdout_stride = pytest.mark.parametrize(
     ("learner", "average"),
     [
@@ -41,8 +43,8 @@ def targets(task, y):
 @holdout_stride
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_saved_pickled_and_untouched_models_go_on_alike(tmp_path, learner, average, task):
-    if (task, learner) == ("regression", "perceptron"):
-        pytest.skip("the perceptron learns classes only")
+    if task == "regression" and special_about(learner).classifies_only:
+        pytest.skip(f"{learner} learns classes only")
     X, y = data()
     model = Model(task, learner, average=average, n_features=5)
     model.learn(part(X, 0, 200), targets(task, y[:200]), np.ones(200))

@@ -60,7 +60,7 @@ def test_kernels_that_are_no_exponentials_have_one_width(named):
 @pytest.mark.parametrize(
     ("chosen", "problem"),
     [
-        (("regression", "kernel-perceptron", None, False, {}, "raw"), "the perceptron learns classes only"),
+        (("regression", "kernel-perceptron", None, False, {}, "raw"), "kernel-perceptron learns classes only"),
         (("classification", "kernel-svm", None, False, {}, "raw"), "choose one of pool, kernel-pool, .*kernel-pistol"),
         (("classification", "kernel-pool", "hinge", False, {}, "raw"), "the pool learns probabilities"),
         (("classification", "kernel-pool", None, True, {}, "raw"), "the pool chooses settings"),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import math
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numba
@@ -14,31 +12,15 @@ import numpy as np
 from numba.cpython.unsafe.numbers import trailing_zeros as count_trailing_zeros
 from numba.extending import overload
 
+from tunefree.core.code_cache import CodeCache, is_of_the_package
+
 # No fast-math: sums keep the order of the paper, so the same input gives the same bytes.
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
 _ANY_ORDER: Any = {"reassoc", "nsz", "contract"}
 
 
-@cache
-def source_key() -> str:
-    """Digest of every source file of the package, part of the key under which compiled code is cached.
-
-    Numba looks only at the file of the entry function when it decides whether its cache is still valid; a change in
-    a learner or a loss would otherwise go unnoticed.
-    """
-    digest = hashlib.blake2b(digest_size=16)
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
-        digest.update(path.name.encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
 def entry(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile an entry point: a function called from Python, cached on disk.
-
-    Numba names the files of its cache by the function's qualified name, and reads their index only if it knows all
-    classes in it. Here the name holds :func:`source_key`: code made from other sources is never looked at.
-    """
+    """Compile an entry point: a function called from Python, cached on disk (:mod:`tunefree.core.code_cache`)."""
     return _cached(function)
 
 
@@ -51,11 +33,11 @@ def summing(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _cached(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    function.__qualname__ = f"{function.__name__}_{source_key()}"
-    try:
-        return numba.njit(cache=True, **options, **_OPTIONS)(function)
-    except RuntimeError:  # nowhere to write a cache (a read-only installation without a home): compile each time
-        return numba.njit(**options, **_OPTIONS)(function)
+    made: Any = numba.njit(**options, **_OPTIONS)(function)
+    if is_of_the_package(function):  # what others are made from is unknown
+        with contextlib.suppress(RuntimeError):  # no folder to write to (a read-only installation without a home)
+            made._cache = CodeCache(function)
+    return made
 
 
 def inline(function: Callable[..., Any]) -> Callable[..., Any]:

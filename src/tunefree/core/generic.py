@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import singledispatch, wraps
 from typing import Any
 
-from tunefree.core import compiled
+from tunefree.core import code_cache, compiled
 
 
 def generic(declaration: Callable[..., Any]) -> Any:
@@ -70,6 +70,7 @@ def _dispatched(declaration: Callable[..., Any], default: Callable[..., Any] | N
     def register(cls: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def add(body: Callable[..., Any]) -> Callable[..., Any]:
             bodies[cls] = in_python.register(cls, body)
+            code_cache.registered(cls, body)
             return body
 
         return add

@@ -1,12 +1,14 @@
-"""Any learner of the papers, by its name, as scikit-learn estimators."""
+"""Any linear learner, by its name, as scikit-learn estimators."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tunefree.estimators import validation
 from tunefree.estimators.base import LinearClassifier, LinearEstimator, LinearRegressor
-from tunefree.model.pool import check_settings
+from tunefree.model.pool import POOLS, check_settings
 
 
 class Named(LinearEstimator):
@@ -19,9 +21,11 @@ class Named(LinearEstimator):
     def _learner(self) -> tuple[str, dict[str, Any]]:
         settings = dict(self.settings or {})
         check_settings(self._task, self.learner, self.loss, bool(self.average), settings, self.view)
-        if self.learner == "pool":
-            raise ValueError("the pool chooses for itself: use TuneFreeClassifier or TuneFreeRegressor")
-        numbers = {name: value for name, value in settings.items() if name != "rates"}
+        if self.learner in POOLS:
+            kind = "Classifier" if self._task == "classification" else "Regressor"
+            kernel = "" if self.learner == "pool" else "kernel=True"
+            raise ValueError(f"{self.learner} is no single learner: use TuneFree{kind}({kernel})")
+        numbers = {name: value for name, value in settings.items() if np.ndim(value) == 0}
         return self.learner, settings | validation.positive(**numbers)
 
 
@@ -33,9 +37,9 @@ class OnlineClassifier(Named, LinearClassifier):
     Parameters
     ----------
     learner : str, default="scinol2"
-        ``"scinol1"``, ``"scinol2"``, ``"pistol"``, ``"coordinate-pistol"``, ``"nag"``, ``"sfmd"``, ``"cocob"``,
-        ``"cocob-original"``, ``"kotlowski"``, ``"newton"``, ``"ogd"``, ``"coordinate-ogd"``, ``"averaged-sgd"``,
-        ``"adagrad"``, ``"adam"`` or ``"perceptron"``.
+        Any name in ``tunefree.learners.ALL``: ``"scinol1"``, ``"scinol2"``, ``"pistol"``, ``"coordinate-pistol"``,
+        ``"nag"``, ``"sfmd"``, ``"cocob"``, ``"cocob-original"``, ``"kotlowski"``, ``"newton"``, ``"ogd"``,
+        ``"coordinate-ogd"``, ``"averaged-sgd"``, ``"adagrad"``, ``"adam"``, ``"perceptron"``.
     settings : dict, optional
         Parameters of the learner, such as ``{"eta": 0.1}``; those not named have their usual values. For
         ``"coordinate-ogd"``, ``"rates"`` may hold one rate a feature, the constant's first.
@@ -120,7 +124,7 @@ class OnlineRegressor(Named, LinearRegressor):
     Parameters
     ----------
     learner : str, default="scinol2"
-        As in :class:`OnlineClassifier`, without the perceptron.
+        As in :class:`OnlineClassifier`, without those that learn classes only.
     settings : dict, optional
         Parameters of the learner, such as ``{"eta": 0.1}``; step sizes are in units of the target's spread.
     view : str, default="raw"

@@ -77,6 +77,37 @@ def give_up(state: Any) -> np.ndarray | None:
     raise TypeError(f"{type(state).__name__} is not a kernel learner")
 
 
+def plain_rounds(learner: Any) -> Any:
+    """Decorate a learner whose functions count alike in the average, that takes the objective as it is, and that
+    neither changes its state after the outputs have learned a row nor asks how large k(x, x) is."""
+
+    @share.register(learner)
+    def share_equally(state):
+        return 1.0
+
+    @share_to_come.register(learner)
+    def share_of_nothing(state):
+        return 0.0
+
+    @end_round.register(learner)
+    def end_round_as_it_is(state):
+        pass
+
+    @heeded.register(learner)
+    def heeded_as_it_is(state, objective):
+        return objective
+
+    @with_kernel_bound.register(learner)
+    def with_kernel_bound_as_it_is(state, objective, largest, average):
+        return state
+
+    @give_up.register(learner)
+    def give_up_nothing(state):
+        return None
+
+    return learner
+
+
 class Record(NamedTuple):
     """What a learner's certificate is made of; all in place, over the rows counted."""
 

@@ -35,6 +35,7 @@ from tunefree.kernel.contract import (
     factor,
     give_up,
     heeded,
+    plain_rounds,
     share,
     share_to_come,
     with_kernel_bound,
@@ -52,6 +53,7 @@ FARTHEST = 3.0  # |f(x)| in the ball of the exponential loss
 LONGEST_STEP = 10.0  # radii: what is left of f by a longer one is next to nothing, and numbers stay in their range
 
 
+@plain_rounds
 class KernelSGD(NamedTuple):
     """Stochastic gradient descent with a fixed rate; its average is Algorithm 1 of Orabona 2014."""
 

@@ -1,58 +1,70 @@
-"""The online learners, one algorithm (or family) a file, and ALL: the list that tests and the command line read."""
+"""The online learners, one algorithm (or family) a file, and ``ALL``, the registry of their names.
+
+A name costs nothing: a learner's file, and Numba with it, is loaded when the learner is first asked for, as
+``ALL["scinol1"]`` or as ``learners.ScInOL1``. What a learner is made of is described in
+:mod:`tunefree.learners.contract`.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
-from tunefree.learners.adam import Adam
-from tunefree.learners.averaged import Averaged
-from tunefree.learners.cocob import CoCoB, CoCoBOriginal
-from tunefree.learners.gradient import AdaGrad, AveragedSGD, CoordinateGradientDescent, GradientDescent, oracle_rates
-from tunefree.learners.kotlowski import Kotlowski
-from tunefree.learners.nag import NAG
-from tunefree.learners.newton import Newton
-from tunefree.learners.perceptron import Perceptron
-from tunefree.learners.pistol import CoordinatePiSTOL, PiSTOL
-from tunefree.learners.scinol import ScInOL1, ScInOL2
-from tunefree.learners.sfmd import SFMD
+from tunefree.core.registry import Registry
 
-ALL: dict[str, Any] = {
-    "scinol1": ScInOL1,
-    "scinol2": ScInOL2,
-    "pistol": PiSTOL,
-    "coordinate-pistol": CoordinatePiSTOL,
-    "nag": NAG,
-    "sfmd": SFMD,
-    "cocob": CoCoB,
-    "cocob-original": CoCoBOriginal,
-    "kotlowski": Kotlowski,
-    "newton": Newton,
-    "ogd": GradientDescent,
-    "coordinate-ogd": CoordinateGradientDescent,
-    "averaged-sgd": AveragedSGD,
-    "adagrad": AdaGrad,
-    "adam": Adam,
-    "perceptron": Perceptron,
+_PLACES = {
+    "scinol1": "tunefree.learners.scinol:ScInOL1",
+    "scinol2": "tunefree.learners.scinol:ScInOL2",
+    "pistol": "tunefree.learners.pistol:PiSTOL",
+    "coordinate-pistol": "tunefree.learners.pistol:CoordinatePiSTOL",
+    "nag": "tunefree.learners.nag:NAG",
+    "sfmd": "tunefree.learners.sfmd:SFMD",
+    "cocob": "tunefree.learners.cocob:CoCoB",
+    "cocob-original": "tunefree.learners.cocob:CoCoBOriginal",
+    "kotlowski": "tunefree.learners.kotlowski:Kotlowski",
+    "newton": "tunefree.learners.newton:Newton",
+    "ogd": "tunefree.learners.gradient:GradientDescent",
+    "coordinate-ogd": "tunefree.learners.gradient:CoordinateGradientDescent",
+    "averaged-sgd": "tunefree.learners.gradient:AveragedSGD",
+    "adagrad": "tunefree.learners.adagrad:AdaGrad",
+    "adam": "tunefree.learners.adam:Adam",
+    "perceptron": "tunefree.learners.perceptron:Perceptron",
 }
+ALL = Registry("learner", _PLACES)
 
-__all__ = [
-    "ALL",
-    "NAG",
-    "SFMD",
-    "AdaGrad",
-    "Adam",
-    "Averaged",
-    "AveragedSGD",
-    "CoCoB",
-    "CoCoBOriginal",
-    "CoordinateGradientDescent",
-    "CoordinatePiSTOL",
-    "GradientDescent",
-    "Kotlowski",
-    "Newton",
-    "Perceptron",
-    "PiSTOL",
-    "ScInOL1",
-    "ScInOL2",
-    "oracle_rates",
-]
+_NOT_LEARNERS_BY_NAME = ("tunefree.learners.averaged:Averaged", "tunefree.learners.gradient:oracle_rates")
+_WHERE = {place.partition(":")[2]: place.partition(":")[0] for place in (*_PLACES.values(), *_NOT_LEARNERS_BY_NAME)}
+
+
+def register(name: str, learner: Any) -> None:
+    """Make a learner known by a name, in this process: to models, estimators and comparisons.
+
+    Parameters
+    ----------
+    name : str
+        A name that is not taken.
+    learner : class, or str
+        A class that obeys :mod:`tunefree.learners.contract`, or its place ``"package.module:Class"``.
+
+    Raises
+    ------
+    ModelError
+        If the name is taken by another learner.
+
+    Examples
+    --------
+    >>> register("adam", "my_package.adam:Adam")
+    Traceback (most recent call last):
+    tunefree.core.errors.ModelError: there is a learner 'adam' already; choose another name
+    """
+    ALL.register(name, learner)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'tunefree.learners' has no attribute {name!r}")
+    return getattr(import_module(_WHERE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return ["ALL", "register", *_WHERE]

@@ -8,7 +8,7 @@ Kingma, Ba: Adam: a method for stochastic optimization (ICLR 2015), Algorithm 1:
 As published every weight moves in every round, also where the gradient is 0. Here a weight is brought up to date only
 when its feature is seen or it is read: the steps it has missed are made one after the other, with the moments and the
 bias corrections of their rounds. They shrink at least as fast as (beta1 / sqrt(beta2))^n, so that after some hundreds
-none changes a number any more and all others are left out.
+none changes a weight any more, and the others are left out.
 
 The rate is in units of ``scale.margin``, for missed steps that at the time they are made.
 """
@@ -24,10 +24,11 @@ from tunefree.core import compiled
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import bounded
 from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, rests, update
-from tunefree.learners.gradient import weigh
+from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, traits, update
+from tunefree.learners.plain import write_margins
 
 
+@traits(rate="eta", can_be_averaged=False)
 class Adam(NamedTuple):
     """Adam, with every weight moving in every round.
 
@@ -118,7 +119,7 @@ def predict_adam(state, x, scale, margins):
         j, x_j = entry(x, e)
         if x_j != 0.0:
             catch_up(state, j, 0, state.coordinates[j].weights)
-    weigh(state, x, margins)
+    write_margins(state, x, margins)
 
 
 @update.register(Adam)
@@ -157,8 +158,3 @@ def factor_adam(state, k):
 @magnitude.register(Adam)
 def magnitude_adam(state, j):
     return state.features[j].seen
-
-
-@rests.register(Adam)
-def rests_adam(state):
-    return False

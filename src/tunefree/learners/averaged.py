@@ -2,7 +2,8 @@
 
 A weight is a coordinate that changes only in rows with its feature, times a factor that all features share. The clock
 of an output is the sum of its factors so far, so a coordinate that has stood still since the clock showed ``since``
-contributes coordinate * (clock - since), paid when the feature is next seen. A round counts as much as its weight.
+contributes coordinate * (clock - since), which is added when the feature is next seen. A round counts as much as its
+weight.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tunefree.core import compiled
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import bounded
 from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, predict, records, rests, update
+from tunefree.learners.contract import coordinate, factor, magnitude, predict, records, traits_of, update
 
 
 class Averaged(NamedTuple):
@@ -33,10 +34,10 @@ class Averaged(NamedTuple):
 
     @classmethod
     def create(cls, learner: Any) -> Averaged:
-        """The learner, and the average of what its weights will be; a learner that averages already stays as it is."""
+        """A learner and the average of its weights from now on; a learner that averages already stays as it is."""
         if isinstance(learner, Averaged):
             return learner
-        if not rests(learner):
+        if not traits_of(type(learner)).can_be_averaged:
             raise ModelError(
                 f"{type(learner).__name__} moves all weights in every round, so no average of them is kept; "
                 "leave out the average or choose another learner"
@@ -74,7 +75,7 @@ def predict_averaged(state, x, scale, margins):
 
 @compiled.inline
 def catch_up(state, j):
-    """Count a coordinate for the rounds in which it stood still."""
+    """Add a coordinate to its total for the rounds in which it stood still."""
     for k in range(len(state.outputs)):
         still = coordinate(state.learner, j, k) * (state.clocks[0, k] - state.coordinates[j, k].since)
         state.coordinates[j, k].totals = bounded(state.coordinates[j, k].totals + still)

@@ -25,7 +25,7 @@ import numpy as np
 from tunefree.core import compiled
 from tunefree.core.numbers import CEILING, bounded
 from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, update
+from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, traits, update
 
 SMALLEST_BOUND = 1e-8  # where L_i starts in Algorithm 2
 
@@ -57,6 +57,7 @@ class CoCoB(NamedTuple):
         return self.create(n_features, n_outputs)
 
 
+@traits(invariant_to_slopes=True)
 class CoCoBOriginal(NamedTuple):
     """COCOB (Algorithm 1), the original with a bound on its regret; it has no settings."""
 
@@ -93,7 +94,7 @@ def combine(state, x, margins):
 
 @compiled.inline
 def toss(own, coin):
-    """Count the outcome c of the bet."""
+    """Add the outcome c of the bet to the sums."""
     own.slopes = min(own.slopes + abs(coin), CEILING)
     own.gradients = bounded(own.gradients + coin)
     own.rewards = bounded(own.rewards + coin * own.bets)

@@ -1,18 +1,28 @@
 """What every learner obeys.
 
-A learner is an immutable NamedTuple: arrays, changed in place, and parameters. Nothing is returned, so that compiled
-code need not count references to its arrays row by row. What is known of a feature is a record in ``features`` (d,),
-and of a feature and an output a record in ``coordinates`` (d, K); arrays of an output have shape (1, K), and single
-numbers that change are arrays of shape (), read and written as ``array[()]``.
+A learner is an immutable NamedTuple of arrays, which change in place, and parameters. Its functions return no state, so
+that compiled code need not count references to its arrays row by row.
 
-A learner sees a row before it predicts, then the gradient of the round's loss in its K margins, and keeps the promise
-that its margins are linear in the row. Its weight for feature j and output k is
+A learner must have
+
+- a class method ``create(n_features, n_outputs=1, **settings)``, which returns a state that has seen nothing, and a
+  method ``blank(n_features, n_outputs)``, which returns such a state with room for so many features and outputs;
+- the fields ``features`` (d,), a record of what is known of each feature; ``coordinates`` (d, K), a record of what is
+  known of each feature and output, both made by :func:`records`; and ``outputs``, made by :func:`outputs`. Other arrays
+  of an output have shape (1, K); single numbers that change are arrays of shape (), read and written as ``array[()]``;
+- bodies of :func:`predict`, :func:`update`, :func:`coordinate`, :func:`factor` and :func:`magnitude`.
+
+It may have :class:`Traits`: what is special about it, and differs from the defaults there.
+
+A learner sees a row before it predicts, then the gradient of the round's loss in its K margins. Its margins must be
+linear in the row, up to what it learns from the row itself before it predicts. Its weight for feature j and output k is
 ``coordinate(state, j, k) * factor(state, k) / magnitude(state, j)``: a number near 1 whatever the scale of the feature,
 a factor shared by all features (so that shrinking costs nothing), and the feature's own unit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +31,55 @@ from numpy.lib.recfunctions import structured_to_unstructured
 from tunefree.core.generic import generic
 
 _LINE = 8  # numbers in a cache line
+
+
+class Traits(NamedTuple):
+    """What is special about a learner; nothing is, unless its class says so with :func:`traits`.
+
+    What is promised of invariances is exact, and holds to the last bit for powers of two.
+    """
+
+    classifies_only: bool = False  # it is for classes only: it uses no more of a slope than its sign
+    margins_are_log_odds: bool = True  # with the logistic loss; if not, probabilities are learned of the margins
+    second_order: bool = False  # it uses the second derivative of the loss
+    quadratic_cost: bool = False  # its memory and time a row grow like d^2; it gets no views of thousands of features
+    can_be_averaged: bool = True  # a coordinate stands still in rounds without its feature, so that the average of the
+    #   iterates can be kept at the cost of a row's non-zeros
+    rate: str | None = None  # the setting that is a step size, which users have to tune
+    invariant_to_scale_of: str = "nothing"  # "each feature", or "all features alike", may be multiplied by a constant
+    #   without changing a prediction
+    invariant_to_slopes: bool = False  # multiplying all slopes and their bounds by a constant changes no prediction
+    well_conditioned: bool = True  # rounding errors stay small with features scaled by 2^-20 to 2^20; if not, with
+    #   features scaled by 2^-5 to 2^5
+
+
+def traits(**special: Any) -> Callable[[type], type]:
+    """Decorate a learner's class with what is special about it.
+
+    Parameters
+    ----------
+    **special
+        Fields of :class:`Traits`, where they differ from the defaults.
+
+    Examples
+    --------
+    >>> @traits(rate="eta")
+    ... class Fixed(NamedTuple):
+    ...     eta: float
+    >>> traits_of(Fixed).rate, traits_of(Fixed).can_be_averaged
+    ('eta', True)
+    """
+
+    def decorate(learner: type) -> type:
+        learner.traits = Traits(**special)  # type: ignore[attr-defined]
+        return learner
+
+    return decorate
+
+
+def traits_of(learner: type) -> Traits:
+    """What is special about a learner's class."""
+    return getattr(learner, "traits", Traits())
 
 
 class Scale(NamedTuple):
@@ -39,14 +98,19 @@ def predict(state: Any, x: Any, scale: Scale, margins: np.ndarray) -> None:
 
 @generic
 def update(state: Any, x: Any, gradient: np.ndarray, curvature: np.ndarray) -> None:
-    """Learn from the gradient (K,) of the loss in the margins just predicted for ``x``; ``curvature`` (K,) holds its
-    second derivatives, which first-order learners ignore."""
+    """Learn from the gradient (K,) of the loss in the margins just predicted for ``x``.
+
+    ``curvature`` (K,) holds the second derivatives, which first-order learners ignore.
+    """
     raise TypeError(f"{type(state).__name__} is not a learner")
 
 
 @generic
 def coordinate(state: Any, j: int, k: int) -> float:
-    """The part of the weight of feature ``j`` for output ``k`` that only rows with feature ``j`` change."""
+    """The part of the weight of feature ``j`` for output ``k`` that is its own.
+
+    Only rows with feature ``j`` change it, unless the learner cannot be averaged.
+    """
     raise TypeError(f"{type(state).__name__} is not a learner")
 
 
@@ -62,12 +126,6 @@ def magnitude(state: Any, j: int) -> float:
     raise TypeError(f"{type(state).__name__} is not a learner")
 
 
-@generic
-def rests(state: Any) -> bool:
-    """Whether a coordinate stands still in rounds without its feature: only then can an average be kept lazily."""
-    return True
-
-
 def outputs(n_outputs: int) -> tuple[int, ...] | np.ndarray:
     """What a learner loops over, output by output: ``range(len(state.outputs))``.
 
@@ -80,10 +138,10 @@ def outputs(n_outputs: int) -> tuple[int, ...] | np.ndarray:
 def records(
     of_feature: tuple[str, ...], of_coordinate: tuple[str, ...], n_features: int, n_outputs: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Statistics of each feature (d,) and of each of its coordinates (d, K), one for an output; all zero.
+    """Statistics of each feature (d,) and of each coordinate, a feature and an output (d, K); all zero.
 
-    Both are views of one block in which the statistics of a feature share a cache line, or start with one, so that a
-    sparse row touches few.
+    Both are views of one block, in which the statistics of a feature share a cache line or begin with one, so that a
+    sparse row touches few lines.
 
     Parameters
     ----------
@@ -116,15 +174,15 @@ def records(
 
 
 def _numbers(array: np.ndarray) -> np.ndarray:
-    """Records as an axis of numbers more, which is much faster to copy."""
+    """Records as one more axis of numbers, which is much faster to copy."""
     names = array.dtype.names
     return array if names is None else structured_to_unstructured(array, copy=False) if names else array[..., None]
 
 
 def _places(old: tuple[int, ...], new: tuple[int, ...], first: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-    """What of an array of a learner, (d, K), (K, d, d), (d,) or (), goes where in one of another size.
+    """Which part of a learner's array, (d, K), (K, d, d), (d,) or (), is copied to which part of one of another size.
 
-    A matrix of which more outputs can afford less is cut.
+    A matrix that has to be smaller with more outputs is cut.
     """
     kept = [slice(min(pair)) for pair in zip(old, new, strict=True)]
     placed = list(kept)
@@ -135,7 +193,7 @@ def _places(old: tuple[int, ...], new: tuple[int, ...], first: int) -> tuple[tup
 
 
 def grow(state: Any, n_features: int, n_outputs: int, first: int = 0) -> Any:
-    """The same learner with room for more features and outputs, which start as new.
+    """The same learner with room for more features and outputs, of which nothing is known yet.
 
     Parameters
     ----------

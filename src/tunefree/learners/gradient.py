@@ -7,12 +7,10 @@ Warmuth: Adaptive scale-invariant online algorithms for learning linear models (
 Averaged stochastic gradient descent, one fixed rate and the mean of the iterates: Orabona: Simultaneous model selection
 and optimization through parameter-free stochastic learning (NIPS 2014), Algorithm 1, which prints the step with the
 opposite sign: the direction of descent is minus the slope.
-AdaGrad, w_i <- w_i - eta g_i / sqrt(sum g_i^2) with g_i = g x_i: Duchi, Hazan, Singer: Adaptive subgradient methods for
-online learning and stochastic optimization (JMLR 2011), Figure 1 with diagonal matrices.
 
 Rates are in units of ``scale.margin``, and slopes relative to the bound on those of unweighted rows: for a Lipschitz
-loss and targets -1 and +1 both are 1. AdaGrad's steps are relative to its slopes already. None of these learners
-is invariant to the scale of the features. Weights and steps stop at the ceiling, where gradient descent diverges.
+loss and targets -1 and +1 both are 1. None of these learners is invariant to the scale of the features. Weights and
+steps stop at the ceiling, where gradient descent diverges.
 """
 
 from __future__ import annotations
@@ -25,12 +23,15 @@ from numpy.typing import ArrayLike
 
 from tunefree.core import compiled
 from tunefree.core.errors import ModelError
-from tunefree.core.numbers import CEILING, LARGEST, bounded
+from tunefree.core.numbers import CEILING, bounded
 from tunefree.core.rows import entry, size
 from tunefree.learners.averaged import Averaged
-from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, update
+from tunefree.learners.contract import outputs, predict, records, traits, update
+from tunefree.learners.plain import plain_weights, write_margins
 
 
+@traits(rate="eta")
+@plain_weights
 class GradientDescent(NamedTuple):
     """Online gradient descent with the rate eta / sqrt(t) in round t.
 
@@ -56,6 +57,8 @@ class GradientDescent(NamedTuple):
         return self.create(n_features, n_outputs)
 
 
+@traits(rate="eta")
+@plain_weights
 class CoordinateGradientDescent(NamedTuple):
     """Gradient descent with a fixed rate for each coordinate.
 
@@ -87,6 +90,9 @@ class CoordinateGradientDescent(NamedTuple):
         return self.create(n_features, n_outputs, self.eta)
 
 
+# A fixed rate makes margins of 1e9 of features scaled by 2^20. Where two such margins cancel, the slope is a rounding
+# error.
+@traits(rate="eta", well_conditioned=False)
 class AveragedSGD:
     """Averaged stochastic gradient descent: the mean of the iterates of gradient descent with a fixed rate.
 
@@ -97,31 +103,6 @@ class AveragedSGD:
     def create(n_features: int, n_outputs: int = 1, eta: float = 0.1) -> Averaged:
         """A learner that has seen nothing."""
         return Averaged.create(CoordinateGradientDescent.create(n_features, n_outputs, eta))
-
-
-class AdaGrad(NamedTuple):
-    """Gradient descent whose rate for each coordinate is eta over the norm of its gradients so far.
-
-    Its setting is ``eta``, by default 0.5.
-    """
-
-    features: np.ndarray  # (d,) records, in place:
-    #   seen       1 once the feature has been seen, else 0
-    coordinates: np.ndarray  # (d, K) records, in place:
-    #   weights    w_i
-    #   norms      sqrt(sum g_i^2); of squares the range of numbers would hold half the exponents
-    outputs: Any  # what to loop over, see contract.outputs
-    margin: np.ndarray  # () scale.margin of the latest round, in place
-    eta: float  # in units of scale.margin
-
-    @classmethod
-    def create(cls, n_features: int, n_outputs: int = 1, eta: float = 0.5) -> AdaGrad:
-        """A learner that has seen nothing."""
-        statistics = records(("seen",), ("weights", "norms"), n_features, n_outputs)
-        return cls(*statistics, outputs(n_outputs), np.zeros(()), eta)
-
-    def blank(self, n_features: int, n_outputs: int) -> AdaGrad:
-        return self.create(n_features, n_outputs)
 
 
 def oracle_rates(weights: ArrayLike, gradient_norms: ArrayLike) -> np.ndarray:
@@ -173,25 +154,10 @@ def stride_of(scale):
     return bounded(scale.weight / scale.slope) * scale.margin if scale.slope > 0.0 else 0.0
 
 
-@compiled.inline
-def weigh(state, x, margins):
-    """The margins of plain weights; notes what features have been seen."""
-    for e in range(size(x)):
-        j, x_j = entry(x, e)
-        if x_j != 0.0:
-            state.features[j].seen = 1.0
-    for k in range(len(state.outputs)):
-        total = 0.0
-        for e in range(size(x)):
-            j, x_j = entry(x, e)
-            total += bounded(state.coordinates[j, k].weights * x_j)
-        margins[k] = bounded(total)
-
-
 @predict.register(GradientDescent)
 def predict_gradient_descent(state, x, scale, margins):
     state.stride[()] = stride_of(scale)
-    weigh(state, x, margins)
+    write_margins(state, x, margins)
 
 
 @update.register(GradientDescent)
@@ -209,7 +175,7 @@ def update_gradient_descent(state, x, gradient, curvature):
 @predict.register(CoordinateGradientDescent)
 def predict_coordinate_gradient_descent(state, x, scale, margins):
     state.stride[()] = stride_of(scale)
-    weigh(state, x, margins)
+    write_margins(state, x, margins)
 
 
 @update.register(CoordinateGradientDescent)
@@ -220,45 +186,3 @@ def update_coordinate_gradient_descent(state, x, gradient, curvature):
             for k in range(len(state.outputs)):
                 own = state.coordinates[j, k]
                 own.weights = bounded(own.weights - bounded(own.rates * bounded(state.stride[()] * gradient[k]) * x_j))
-
-
-@predict.register(AdaGrad)
-def predict_adagrad(state, x, scale, margins):
-    state.margin[()] = scale.margin
-    weigh(state, x, margins)
-
-
-@update.register(AdaGrad)
-def update_adagrad(state, x, gradient, curvature):
-    rate = state.eta * state.margin[()]
-    for e in range(size(x)):
-        j, x_j = entry(x, e)
-        for k in range(len(state.outputs)):
-            own = state.coordinates[j, k]
-            steep = min(max(gradient[k] * x_j, -LARGEST), LARGEST)
-            if steep != 0.0:
-                own.norms = hypotenuse(own.norms, steep)
-                own.weights = bounded(own.weights - rate * (steep / own.norms))
-
-
-@compiled.inline
-def hypotenuse(norm, steep):
-    """sqrt(norm^2 + steep^2), by the slow function only where a square that matters would leave the range."""
-    if 1e-140 < max(norm, abs(steep)) < 1e140:
-        return math.sqrt(norm * norm + steep * steep)
-    return min(math.hypot(norm, steep), LARGEST)
-
-
-for learner in (GradientDescent, CoordinateGradientDescent, AdaGrad):
-
-    @coordinate.register(learner)
-    def coordinate_weight(state, j, k):
-        return state.coordinates[j, k].weights
-
-    @factor.register(learner)
-    def factor_one(state, k):
-        return 1.0
-
-    @magnitude.register(learner)
-    def magnitude_one(state, j):
-        return state.features[j].seen

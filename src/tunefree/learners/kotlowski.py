@@ -25,10 +25,11 @@ import numpy as np
 from tunefree.core import compiled
 from tunefree.core.numbers import LARGEST, LOG_CEILING, bounded
 from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, update
+from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, traits, update
 from tunefree.learners.units import combine, largest_value, rescale, update_magnitudes
 
 
+@traits(invariant_to_scale_of="each feature")
 class Kotlowski(NamedTuple):
     """Kotlowski's Algorithm 1: invariant to the scale of each feature, with nothing to tune; it starts cautiously.
 

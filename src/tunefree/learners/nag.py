@@ -24,10 +24,11 @@ import numpy as np
 from tunefree.core import compiled
 from tunefree.core.numbers import CEILING, LARGEST, bounded
 from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, update
+from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, traits, update
 from tunefree.learners.units import combine, is_larger, largest_value, rescale, see
 
 
+@traits(rate="eta", invariant_to_scale_of="each feature", invariant_to_slopes=True)
 class NAG(NamedTuple):
     """Normalized adaptive gradient descent: invariant to the scale of each feature, but its step size is a setting.
 
@@ -64,7 +65,7 @@ def rescale_nag(state, j, shrink):
 
 @compiled.inline
 def update_magnitudes(state, x):
-    """Let s_i of all features of a row grow, which leaves s_i w_i as it is."""
+    """Let s_i of all features of a row grow; s_i w_i stays as it is."""
     for e in range(size(x)):
         j, x_j = entry(x, e)
         if is_larger(state, j, abs(x_j)):
@@ -76,7 +77,7 @@ def update_magnitudes(state, x):
 
 @compiled.inline
 def squared_norm(state, x):
-    """sum_i x_i^2 / s_i^2 of a row that was looked at."""
+    """sum_i x_i^2 / s_i^2 of a row whose magnitudes are up to date."""
     total = 0.0
     for e in range(size(x)):
         j, x_j = entry(x, e)

@@ -7,15 +7,17 @@ each output, with C the inverse of the regularised sum of curvature * x x' so fa
 
     C <- C - (C x)(C x)' s / (1 + s x'C x),    w <- w - C x g,    g the slope, s the curvature in the margin
 
-(for w with 1 + g^2 x'C x where s was smaller than g^2, over the natural loss of the round: a prediction that was wrong
-where the loss is straight moves the margin by no more than its natural size). Losses of straight pieces have g^2 for s.
+The step of w has 1 + g^2 x'C x in the denominator where s is smaller than g^2, over the natural loss of the round:
+where the loss is nearly linear, a wrong prediction then moves the margin by no more than its natural size. Piecewise
+linear losses have g^2 for s.
 
-What is believed of weights at first makes this the one learner of ours that wants features of about size 1, as the
-steady view shows them. A feature that is larger than WIDE gets a unit of its own, a power of two, and starts anew.
+All weights have the same prior variance, so features should be of about size 1, as the steady view shows them. A
+feature that is larger than WIDE gets a unit of its own, a power of two, and its weight starts anew.
 
-The matrix C costs d^2 numbers and operations an output and row. Corrections of it wait until there are DEPTH of them,
-so that it is read and written once for all; what waits is counted in. A row with a feature beyond the d for which this
-is affordable makes the learner give up for good: it predicts 0 from there on, at no cost, and leaves the field.
+The matrix C costs d^2 numbers for an output, and as many operations a row. Corrections of it wait until there are DEPTH
+of them, so that it is read and written once for all; those that wait are taken into account. A row with a feature
+beyond the largest matrix that is affordable makes the learner give up for good: it predicts 0 from then on, at no
+cost.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ import numpy as np
 from tunefree.core import compiled
 from tunefree.core.numbers import LARGEST, bounded
 from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, rests, update
+from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, traits, update
 
 MOST_NUMBERS = 2**18  # of all matrices together
 DEPTH = 4  # corrections that wait, as many as `take` takes at once
@@ -36,6 +38,7 @@ STEEPEST = 1e200
 WIDE = 8.0  # what a feature may be in its unit
 
 
+@traits(can_be_averaged=False, second_order=True, quadratic_cost=True)
 class Newton(NamedTuple):
     """Online Newton steps with one matrix an output."""
 
@@ -52,7 +55,7 @@ class Newton(NamedTuple):
     used: np.ndarray  # () features below it may have been seen, in place
     given_up: np.ndarray  # () 1 once a row had a feature beyond the matrices, in place
     natural: np.ndarray  # () natural loss of the latest round, in place
-    variance: float  # believed of a feature's weight at first, in units of scale.margin and of the natural slope
+    variance: float  # prior variance of a feature's weight, in units of scale.margin and of the natural slope
 
     @classmethod
     def create(cls, n_features: int, n_outputs: int = 1, variance: float = 1.0) -> Newton:
@@ -70,11 +73,11 @@ class Newton(NamedTuple):
 
 @compiled.inline
 def see(state, j, x_j, scale):
-    """Know feature ``j`` by a unit, 1 or so large that it is at most WIDE of them, and nothing else."""
+    """Give feature ``j`` its prior, and a unit: 1, or a power of two so large that the value is at most WIDE units."""
     feature, used = state.features[j], max(int(state.used[()]), j + 1)
     feature.inverse = math.ldexp(1.0, -max(math.frexp(min(abs(x_j), LARGEST) / WIDE)[1], 0))
     state.used[()] = used
-    # The natural size of a weight over that of a slope: a loss that is nothing special has curvature 1 / prior.
+    # The natural size of a weight over that of a slope: a typical loss has curvature 1 / prior.
     prior = state.variance * min(max(scale.margin * scale.weight / scale.slope, 1e-30), 1e30)
     for k in range(len(state.outputs)):
         state.coordinates[j, k].weights = 0.0
@@ -88,7 +91,7 @@ def see(state, j, x_j, scale):
 
 @compiled.inline
 def take(state, k, i, used):
-    """Take all corrections from a row of the matrix at once."""
+    """Subtract all corrections from a row of the matrix at once."""
     matrix, ratios = state.covariance[k, i], state.ratios
     one, two = state.corrections[k, 0, 0], state.corrections[k, 1, 0]
     three, four = state.corrections[k, 2, 0], state.corrections[k, 3, 0]
@@ -99,7 +102,7 @@ def take(state, k, i, used):
 
 @compiled.inline
 def make_room(state):
-    """Take the corrections that wait from the matrices, if there is no room for more."""
+    """Subtract the corrections that wait from the matrices, if there is no room for more."""
     if state.waiting[()] == DEPTH:
         used = int(state.used[()])
         for k in range(len(state.outputs)):
@@ -110,7 +113,7 @@ def make_room(state):
 
 @compiled.inline
 def correct(state, k, curvature, spread):
-    """Let C - (C x)(C x)' s / (1 + s x'C x) wait, with C x in ``directions``."""
+    """Let the correction (C x)(C x)' s / (1 + s x'C x) wait, with C x in ``directions``."""
     used, place = int(state.used[()]), int(state.waiting[()])
     for i in range(used):
         state.corrections[k, place, 0, i] = state.directions[i]
@@ -119,7 +122,7 @@ def correct(state, k, curvature, spread):
 
 @compiled.inline
 def project(state, x, k):
-    """Write C x, return x'C x."""
+    """Write C x to ``directions``; returns x'C x."""
     along, used = state.directions, int(state.used[()])
     for i in range(used):
         along[i] = 0.0
@@ -199,8 +202,3 @@ def factor_newton(state, k):
 @magnitude.register(Newton)
 def magnitude_newton(state, j):
     return 1.0 / state.features[j].inverse if state.features[j].inverse > 0.0 else 0.0
-
-
-@rests.register(Newton)
-def rests_newton(state):
-    return False

@@ -3,10 +3,10 @@
 Rosenblatt: The perceptron (Psychological Review 1958), as Orabona: Simultaneous model selection and optimization
 through parameter-free stochastic learning (NIPS 2014) has it, Algorithm 2 with the linear kernel.
 
-A learner is not told the label; it is the sign of minus the slope, for every loss that never asks for less of a margin
+A learner is not told the label. It is the sign of minus the slope, for every loss that does not increase with a margin
 of the right sign (all for classification but the square loss). A margin of 0 is a mistake. Several outputs are as many
-perceptrons, each for one class against all others. A round of weight h takes a step of h, for its loss is
-h max(0, -y w.x).
+perceptrons, each for one class against all others. A mistake in a round of weight h moves w by h y x, as the
+loss of the round is h max(0, -y w.x).
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ import numpy as np
 
 from tunefree.core.numbers import bounded
 from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, update
-from tunefree.learners.gradient import weigh
+from tunefree.learners.contract import outputs, predict, records, traits, update
+from tunefree.learners.plain import plain_weights, write_margins
 
 
+@traits(classifies_only=True, margins_are_log_odds=False)
+@plain_weights
 class Perceptron(NamedTuple):
     """The perceptron, for classification only; it has no settings.
 
@@ -48,7 +50,7 @@ class Perceptron(NamedTuple):
 
 @predict.register(Perceptron)
 def predict_perceptron(state, x, scale, margins):
-    weigh(state, x, margins)
+    write_margins(state, x, margins)
     state.weight[()] = scale.weight
     for k in range(len(state.outputs)):
         state.margins[0, k] = margins[k]
@@ -63,18 +65,3 @@ def update_perceptron(state, x, gradient, curvature):
                 j, x_j = entry(x, e)
                 own = state.coordinates[j, k]
                 own.weights = bounded(own.weights + bounded(label * state.weight[()] * x_j))
-
-
-@coordinate.register(Perceptron)
-def coordinate_perceptron(state, j, k):
-    return state.coordinates[j, k].weights
-
-
-@factor.register(Perceptron)
-def factor_perceptron(state, k):
-    return 1.0
-
-
-@magnitude.register(Perceptron)
-def magnitude_perceptron(state, j):
-    return state.features[j].seen

@@ -22,9 +22,10 @@ import numpy as np
 from tunefree.core import compiled
 from tunefree.core.numbers import CEILING, LARGEST, LOG_CEILING, bounded, power_below
 from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, update
+from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, traits, update
 
 
+@traits(invariant_to_scale_of="all features alike")
 class PiSTOL(NamedTuple):
     """PiSTOL with the linear kernel (Algorithm 3): invariant to the scale of the data as a whole."""
 
@@ -53,6 +54,7 @@ class PiSTOL(NamedTuple):
         return self.create(n_features, n_outputs)
 
 
+@traits(invariant_to_scale_of="each feature")
 class CoordinatePiSTOL(NamedTuple):
     """One copy of PiSTOL a coordinate (Appendix A): invariant to the scale of each feature."""
 
@@ -157,7 +159,7 @@ def magnitude_pistol(state, j):
 
 @compiled.inline
 def see(state, j, size_of_x):
-    """Let M_i grow to the size of the feature just seen; the statistics relative to it shrink."""
+    """Let M_i grow to the size of a value that exceeds it; the statistics relative to it shrink."""
     shrink = state.features[j].largest / size_of_x
     state.features[j].largest = size_of_x
     for k in range(len(state.outputs)):

@@ -20,10 +20,11 @@ import numpy as np
 from tunefree.core import compiled
 from tunefree.core.numbers import CEILING
 from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, update
+from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, traits, update
 from tunefree.learners.units import combine, largest_value, rescale, update_magnitudes
 
 
+@traits(invariant_to_scale_of="each feature")
 class ScInOL1(NamedTuple):
     """Scale-invariant online learner 1 (Algorithm 1)."""
 
@@ -50,6 +51,7 @@ class ScInOL1(NamedTuple):
         return self.create(n_features, n_outputs)
 
 
+@traits(invariant_to_scale_of="each feature")
 class ScInOL2(NamedTuple):
     """Scale-invariant online learner 2 (Algorithm 2)."""
 

@@ -27,14 +27,14 @@ def rescale(state: Any, j: int, shrink: float) -> None:
 
 @compiled.inline
 def is_larger(state, j, size_of_x):
-    """Whether M_i has to grow."""
+    """Whether a value exceeds M_i."""
     feature = state.features[j]
     return size_of_x * feature.inverse > feature.largest or (feature.inverse == 0.0 and size_of_x > 0.0)
 
 
 @compiled.inline
 def see(state, j, size_of_x):
-    """Let M_i grow to the size of the feature just seen."""
+    """Let M_i grow to the size of a value that exceeds it."""
     feature = state.features[j]
     inverse = math.ldexp(1.0, 1 - max(math.frexp(min(size_of_x, LARGEST))[1], SMALLEST_EXPONENT))
     if inverse != feature.inverse:
@@ -47,7 +47,7 @@ def see(state, j, size_of_x):
 @compiled.inline
 def update_magnitudes(state, x, slope):
     """Let M_i of all features of a row, times ``slope``, grow; returns how many features are new. So little is done
-    here for each that the processor fetches the statistics of many at once; what follows finds them in its cache."""
+    here for each that the processor fetches the statistics of many at once. What follows finds them in its cache."""
     new = 0
     for e in range(size(x)):
         j, x_j = entry(x, e)
@@ -62,7 +62,7 @@ def update_magnitudes(state, x, slope):
 @compiled.inline
 def combine(state, x, margins):
     """The margins of the weights in ``bets``, unit_i w_i. They lie apart from margins, so each sum stays in a register.
-    A ratio is only bounded in a row that was not looked at, having no weight."""
+    A ratio can be large only in a row of weight 0, which does not update the magnitudes."""
     for k in range(len(state.outputs)):
         total = 0.0
         for e in range(size(x)):

@@ -23,8 +23,10 @@ import numpy as np
 from tunefree.core import threads
 from tunefree.core.generic import generic
 from tunefree.core.rows import Sparse, n_rows, read_only, sparse
-from tunefree.learners import ScInOL2
+from tunefree.learners import ALL
 from tunefree.learners.contract import grow as with_room
+from tunefree.learners.contract import traits_of
+from tunefree.learners.scinol import ScInOL2
 from tunefree.losses.objectives import Multinomial
 from tunefree.model import passes
 from tunefree.model.views import Steady, transform_rows
@@ -34,8 +36,8 @@ MOST_PAIRS = 2**17  # of rows and classes, at a time
 
 
 def are_log_odds(learner: str, loss: str | None) -> bool:
-    """Whether margins are: the logistic loss makes them so where the learner heeds how steep it is."""
-    return (loss or "logistic") == "logistic" and learner != "perceptron"
+    """Whether margins are taken for log-odds: with the logistic loss, unless a linear learner says that its are not."""
+    return (loss or "logistic") == "logistic" and (learner not in ALL or traits_of(ALL[learner]).margins_are_log_odds)
 
 
 class Calibration(NamedTuple):

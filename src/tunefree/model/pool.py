@@ -9,6 +9,7 @@ from tunefree.core.errors import ModelError
 from tunefree.kernel import kernels
 from tunefree.kernel import learners as kernel
 from tunefree.learners import ALL
+from tunefree.learners.contract import Traits, traits_of
 from tunefree.losses import loss_of
 from tunefree.model import views
 from tunefree.model.feature_bank import BANKS, VIEWS
@@ -41,6 +42,13 @@ PENALTIES = (0.1, 0.01, 0.001, 0.0001)  # lambda in the experiments of Nitanda, 
 def is_kernel(learner: str) -> bool:
     """Whether a learner of this name lives in a kernel's space."""
     return learner in kernel.ALL
+
+
+def special_about(learner: str) -> Traits:
+    """What is special about a learner of this name; nothing is about a pool."""
+    if learner in POOLS:
+        return Traits()
+    return traits_of(kernel.ALL[learner] if is_kernel(learner) else ALL[learner])
 
 
 def usual_view(learner: str) -> str:
@@ -119,14 +127,15 @@ def check_settings(task: str, learner: str, loss: str | None, average: bool, set
         raise ModelError(f"unknown learner {learner!r}; choose one of {', '.join(known)}")
     if view not in ("raw", *views.ALL, *VIEWS):
         raise ModelError(f"unknown view {view!r}; choose one of {', '.join(('raw', *views.ALL, *VIEWS))}")
+    special = special_about(learner)
     if view in VIEWS and is_kernel(learner):
         raise ModelError(f"{learner} has a kernel of its own; the view {view} is for a linear learner")
-    if view in VIEWS and learner == "newton":
-        raise ModelError(f"newton cannot afford as many features as {view} has; name another learner for it")
+    if view in VIEWS and special.quadratic_cost:
+        raise ModelError(f"{learner} cannot afford as many features as {view} has; name another learner for it")
     if learner in POOLS:
         if task == "classification" and (loss or "logistic") != "logistic":
             raise ModelError(f"the pool learns probabilities, with the logistic loss; name a learner for {loss}")
         if average or settings or view != "raw":
             raise ModelError("the pool chooses settings, views and averages by itself; name a learner to choose them")
-    if learner in ("perceptron", "kernel-perceptron") and task == "regression":
-        raise ModelError("the perceptron learns classes only; name another learner for regression")
+    if special.classifies_only and task == "regression":
+        raise ModelError(f"{learner} learns classes only; name another learner for regression")

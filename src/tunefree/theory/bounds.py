@@ -15,7 +15,9 @@ from numpy.typing import ArrayLike
 
 from tunefree.core.generic import generic
 from tunefree.core.numbers import LARGEST
-from tunefree.learners import Averaged, CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2
+from tunefree.learners.averaged import Averaged
+from tunefree.learners.pistol import CoordinatePiSTOL, PiSTOL
+from tunefree.learners.scinol import ScInOL1, ScInOL2
 
 
 def scinol1_bound(weights: ArrayLike, scales: ArrayLike, rounds: int, epsilon: float = 1.0) -> float:

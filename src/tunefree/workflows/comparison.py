@@ -6,7 +6,6 @@ The source is read and encoded once. Each batch is handed to one model after ano
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import part
 from tunefree.learners import ALL
+from tunefree.learners.contract import traits_of
 from tunefree.losses import loss_of
 from tunefree.model.model import Model
 from tunefree.model.pool import check_settings
@@ -179,7 +179,7 @@ def has_rate(learner: str) -> bool:
     >>> has_rate("adagrad"), has_rate("scinol2")
     (True, False)
     """
-    return "eta" in inspect.signature(ALL[learner].create).parameters
+    return traits_of(ALL[learner]).rate is not None
 
 
 class ComparisonWatcher:

@@ -1,0 +1,161 @@
+"""Compiled code on disk is found by what it was made from."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.test_structure import FILES, SOURCE, imported, room_of
+from tunefree.core.code_cache import ROOMS
+
+LEARN = """
+import numpy as np
+from tunefree import losses
+from tunefree.core import rows
+from tunefree.losses import objectives
+from tunefree.model import passes
+{more}
+def answer(loss={loss}, entry=passes.measure):
+    losses = np.empty(1)
+    entry(objectives.Binary(loss, 0.0), np.ones(1), np.zeros((1, 1)), losses)
+    return losses[0]
+print(answer(), len(passes.measure.overloads), sum(passes.measure.stats.cache_hits.values()))
+"""
+OUTSIDER = """
+from typing import NamedTuple
+from tunefree.losses import value, slope
+class Mine(NamedTuple):
+    lipschitz: float = 1.0
+@value.register(Mine)
+def _value(loss, y, p):
+    return {answer}
+@slope.register(Mine)
+def _slope(loss, y, p):
+    return 0.0
+"""
+
+
+@pytest.fixture
+def python(tmp_path):
+    """Runs Python with a copy of the package, without compiled code at first."""
+    package = tmp_path / "tunefree"
+    shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    environment = os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment.pop("NUMBA_CACHE_DIR", None)
+
+    def run(loss="losses.Hinge()", more=""):
+        code = LEARN.format(loss=loss, more=more)
+        done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
+        value, overloads, hits = done.stdout.split()
+        return float(value), int(overloads) - int(hits)
+
+    run.package = package
+    return run
+
+
+def files(python, room):
+    return {path.name for path in (python.package / room / "__pycache__").glob("*.nbc")}
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_entry_points_are_made_from_the_rooms_digested(room):
+    for path in FILES:
+        if path.parent != SOURCE and room_of(path) in ROOMS[room]:
+            assert {module.split(".")[0] for module in imported(path)} <= {*ROOMS[room]}, path
+
+
+def test_rooms_with_entry_points_are_known():
+    names = ("@compiled.entry", "@compiled.summing")
+    assert {room_of(path) for path in FILES if any(name in path.read_text() for name in names)} == {*ROOMS}
+
+
+def test_code_is_compiled_anew_only_if_its_sources_changed(python):
+    assert python() == (1.0, 1)
+    before = files(python, "model")
+    assert len(before) == 1
+    assert python() == (1.0, 0)
+    for path in ("cli/app.py", "estimators/base.py", "early_stopping/gram.py", "stream/vw.py"):
+        (python.package / path).write_text((python.package / path).read_text() + "\n# a comment\n")
+    assert python() == (1.0, 0)
+    edit(python.package / "losses" / "pointwise.py", "max(0.0, 1.0 - y * ", "max(0.0, 3.0 - y * ")
+    assert python() == (3.0, 1)
+    after = files(python, "model")
+    assert len(after) == 1 and after != before  # what the other version left is removed
+    assert python("losses.SquaredHinge()")[1] == 1
+    assert len(files(python, "model")) == 2 and after <= files(python, "model")
+    assert python() == (3.0, 0)
+
+
+def test_only_files_of_the_same_entry_point_are_removed(python):
+    python()
+    folder = python.package / "model" / "__pycache__"
+    (name,) = files(python, "model")
+    key = name.removeprefix("passes.measure_").partition("-")[0]
+    other = "0" * len(key)
+    stale = [name.replace(key, other), f"passes.measure_{other}-77.py{name.split('.py')[1].replace('nbc', 'nbi')}"]
+    kept = [
+        name.replace("measure", "measure_twice").replace(key, other),
+        name.replace(key, other).replace(".py", ".py2"),
+        name.replace(key, other) + ".tmp.0123",
+        "passes.measure_notes.txt",
+    ]
+    for made in stale + kept:
+        (folder / made).touch()
+    python()
+    assert all((folder / made).exists() for made in stale)  # nothing is looked for as long as nothing is compiled
+    python("losses.SquaredHinge()")
+    assert not any((folder / made).exists() for made in stale)
+    assert all((folder / made).exists() for made in [name, *kept])
+
+
+def test_a_damaged_or_missing_file_is_compiled_anew(python):
+    assert python() == (1.0, 1)
+    (path,) = (python.package / "model" / "__pycache__").glob("*.nbc")
+    path.write_bytes(path.read_bytes()[:100])
+    assert python() == (1.0, 1)
+    path.unlink()
+    assert python() == (1.0, 1)
+
+
+def outsider(python, answer):
+    (python.package.parent / "outsider.py").write_text(OUTSIDER.format(answer=answer))
+
+
+def test_code_from_outside_is_never_stale(python):
+    outsider(python, "4.0")
+    for _ in range(2):
+        assert python("outsider.Mine()", "import outsider") == (4.0, 1)
+    assert not files(python, "model")
+    outsider(python, "5.0")
+    assert python("outsider.Mine()", "import outsider") == (5.0, 1)
+    assert python(more="import outsider") == (1.0, 1) and python(more="import outsider") == (1.0, 0)
+
+
+def test_code_from_outside_is_cached_by_the_files_named(python):
+    more = (
+        "import outsider; from tunefree.core import code_cache; code_cache.cached_by(outsider.Mine, outsider.__file__)"
+    )
+    outsider(python, "4.0")
+    assert python("outsider.Mine()", more) == (4.0, 1)
+    assert python("outsider.Mine()", more) == (4.0, 0)
+    outsider(python, "5.0")
+    assert python("outsider.Mine()", more) == (5.0, 1)
+    assert python("outsider.Mine()", "import outsider") == (5.0, 1)
+
+
+def test_a_body_from_outside_for_a_class_of_the_package_ends_caching(python):
+    assert python() == (1.0, 1)
+    more = "losses.value.register(losses.Hinge)(lambda loss, y, p: {})"
+    assert python(more=more.format(7.0)) == (7.0, 1)
+    assert python(more=more.format(8.0)) == (8.0, 1)
+    assert python() == (1.0, 0)

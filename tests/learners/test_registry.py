@@ -1,0 +1,59 @@
+"""The registry of learners: names without costs, and learners added from outside."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests import naive
+from tests.extending import run_page
+from tunefree import learners
+from tunefree.core.errors import ModelError
+from tunefree.kernel import learners as kernel_learners
+from tunefree.learners.contract import traits, traits_of
+from tunefree.learners.gradient import GradientDescent
+
+
+@pytest.fixture
+def as_before(monkeypatch):
+    """What is registered in a test is forgotten after it."""
+    for table in ("_places", "_loaded"):
+        monkeypatch.setattr(learners.ALL, table, dict(getattr(learners.ALL, table)))
+
+
+def test_names_cost_nothing():
+    code = "import sys; from tunefree.learners import ALL; list(ALL); assert not {'numba', 'numpy'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_learner_has_a_twin():
+    assert set(naive.ALL) == set(learners.ALL)
+    assert set(naive.KERNEL) == set(kernel_learners.ALL)
+
+
+def test_every_class_is_an_export():
+    for name in learners.ALL:
+        assert getattr(learners, learners.ALL[name].__name__) is learners.ALL[name]
+    assert set(dir(learners)) >= {"ALL", "Averaged", "oracle_rates", "register", "ScInOL1"}
+    with pytest.raises(AttributeError, match="ScInOL3"):
+        _ = learners.ScInOL3
+
+
+def test_a_misspelt_trait_is_an_error():
+    with pytest.raises(TypeError, match="clasifies_only"):
+        traits(clasifies_only=True)(GradientDescent)
+    assert traits_of(GradientDescent).rate == "eta"
+
+
+@pytest.mark.usefixtures("as_before")
+def test_the_worked_example_runs_as_it_stands():
+    page = run_page("extending-learner.md")
+    assert learners.ALL["kt"] is page["KT"]
+    with pytest.raises(ModelError, match="a learner 'kt' already"):
+        learners.register("kt", GradientDescent)
+
+
+def test_what_a_test_registered_is_forgotten():
+    assert "kt" not in learners.ALL
