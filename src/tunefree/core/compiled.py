@@ -63,12 +63,17 @@ def inline(function: Callable[..., Any]) -> Callable[..., Any]:
     return numba.njit(**_OPTIONS)(function)
 
 
-def dispatch(function: Callable[..., Any], bodies: dict[type, Callable[..., Any]]) -> None:
-    """Let compiled code call ``function``, with the body registered for the NamedTuple class of its first argument."""
+def dispatch(
+    function: Callable[..., Any], bodies: dict[type, Callable[..., Any]], default: Callable[..., Any] | None = None
+) -> None:
+    """Let compiled code call ``function``, with the body registered for the NamedTuple class of its first argument.
+
+    Classes without a body of their own have the default's, if there is one.
+    """
 
     @overload(function, strict=False, jit_options=_OPTIONS | {"forceinline": True})
     def in_compiled_code(first: Any, *rest: Any) -> Callable[..., Any] | None:
-        return bodies.get(getattr(first, "instance_class", None))  # type: ignore[arg-type]
+        return bodies.get(getattr(first, "instance_class", None), default)  # type: ignore[arg-type]
 
 
 def trailing_zeros(word: Any) -> Any:

@@ -40,6 +40,36 @@ def generic(declaration: Callable[..., Any]) -> Any:
     >>> area(Circle(2.0))
     12.0
     """
+    return _dispatching(declaration, None)
+
+
+def generic_with_default(declaration: Callable[..., Any]) -> Any:
+    """Turn a declaration into a generic function whose own body serves the classes without one.
+
+    Parameters
+    ----------
+    declaration : function
+        As of :func:`generic`; its body runs in compiled code too.
+
+    Returns
+    -------
+    function
+        As of :func:`generic`.
+
+    Examples
+    --------
+    >>> from typing import NamedTuple
+    >>> class Circle(NamedTuple):
+    ...     radius: float
+    >>> @generic_with_default
+    ... def corners(shape): return 0
+    >>> corners(Circle(2.0))
+    0
+    """
+    return _dispatching(declaration, declaration)
+
+
+def _dispatching(declaration: Callable[..., Any], default: Callable[..., Any] | None) -> Any:
     in_python = singledispatch(declaration)
     bodies: dict[type, Callable[..., Any]] = {}
 
@@ -55,5 +85,5 @@ def generic(declaration: Callable[..., Any]) -> Any:
         return add
 
     function.register = register  # type: ignore[attr-defined]
-    compiled.dispatch(function, bodies)
+    compiled.dispatch(function, bodies, default)
     return function

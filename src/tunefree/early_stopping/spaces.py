@@ -14,8 +14,9 @@ import numpy as np
 from scipy import sparse
 
 from tunefree.core.threads import each
-from tunefree.early_stopping.gram import Kernel, diagonal, squared_norms, tile
 from tunefree.early_stopping.products import gram_of
+from tunefree.kernel.kernels import diagonal, tile
+from tunefree.kernel.pairs import squared_norms
 
 PANEL = 2**21  # bytes of rows that a thread takes at a time: they stay in the cache for both products
 MOST_PANELS = 64
@@ -123,7 +124,8 @@ class KernelSpace:
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : kernel
+        See :mod:`tunefree.kernel.kernels`.
     rows, held : (n, d) and (v, d) arrays or CSR matrices
         In the precision in which the kernel is computed.
     budget : int
@@ -132,7 +134,7 @@ class KernelSpace:
         Where PyTorch computes the Gram matrix; by default NumPy does, on the processor.
     """
 
-    def __init__(self, kernel: Kernel, rows: Any, held: Any, budget: int, device: str | None = None) -> None:
+    def __init__(self, kernel: Any, rows: Any, held: Any, budget: int, device: str | None = None) -> None:
         self.gram = gram_of(kernel, rows, held, budget, device)
         self.n_rows = self.n_coefficients = rows.shape[0]
 
@@ -162,6 +164,11 @@ class KernelSpace:
 
     def release(self) -> None:
         self.gram.release()
+
+
+def space_of(kernel: Any, rows: Any, held: Any, budget: int, device: str | None = None) -> Space:
+    """The space of a kernel, or weights on the features where it is None; arguments as in :class:`KernelSpace`."""
+    return Dictionary(rows, held) if kernel is None else KernelSpace(kernel, rows, held, budget, device)
 
 
 def largest_eigenvalue(space: Space, weight: np.ndarray, start: np.ndarray, products: int = 12) -> float:

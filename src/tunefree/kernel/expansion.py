@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.kernel import blocks
-from tunefree.kernel.backend import Coming, Functions
+from tunefree.kernel import kernel_sums
+from tunefree.kernel.backend import ExpansionTerms, IncomingRows
 from tunefree.kernel.backends import backend_of
 from tunefree.kernel.points import BLOCK, TILE, cut, joined, keys, like_those_of, nothing, packed, size, unpacked
 from tunefree.kernel.processor_backend import ProcessorBackend
@@ -32,7 +32,7 @@ class Expansion:
     like : points
         Of the kind that is to come.
     device : str, optional
-        Where sums are computed, see :func:`tunefree.kernel.backends.engine_of`.
+        Where sums are computed, see :func:`tunefree.kernel.backends.backend_of`.
     """
 
     def __init__(self, kernel: Any, steps: np.ndarray, n_outputs: int, like: Any, device: str | None = None) -> None:
@@ -81,12 +81,12 @@ class Expansion:
         self.block = joined(self.block, first, more, which)
         block = cut(self.block, 0, BLOCK)
         known = np.zeros((BLOCK, self.n_functions, self.n_outputs))
-        coming = Coming(block, (first, self.filled), more, int(which[0]))
-        known[:, busy] = self.backend.known(self._functions(self.coefficients), busy, coming)
+        incoming = IncomingRows(block, (first, self.filled), more, int(which[0]))
+        known[:, busy] = self.backend.sums(self.terms(self.coefficients), busy, incoming)
         if not np.isfinite(known).all():
-            raise ModelError(blocks.NOT_FINITE)
+            raise ModelError(kernel_sums.NOT_FINITE)
         n_steps = int(self.steps[busy].max(initial=0)) + 1
-        return known, blocks.ladder(self.kernel, n_steps, block, (first, self.filled))
+        return known, kernel_sums.values_within(self.kernel, n_steps, block, (first, self.filled))
 
     def close(self) -> None:
         """Let the rows of the open block that have a coefficient join the support."""
@@ -108,7 +108,7 @@ class Expansion:
         columns: Any = np.s_[:, :, places_of_active]
         for at, own in ((self.coefficients, self.open_coefficients), (self.lags, self.open_lags)):
             np.add.at(at, columns, own[:, :, active])  # a place may come twice
-        self.backend.changed(self.block, active, places_of_active, self.open_coefficients)
+        self.backend.support_changed(self.block, active, places_of_active, self.open_coefficients)
         self.open_coefficients[:] = self.open_lags[:] = 0.0
         self.block, self.filled = joined(nothing(self.block, None), 0, self.block, np.arange(0)), 0
 
@@ -141,7 +141,7 @@ class Expansion:
         own, lags = self.coefficients[m, :, : self.n], self.lags[m, :, : self.n]
         lags -= own * clocks[:, None]
         own *= factors[:, None]
-        self.backend.forget()
+        self.backend.invalidate()
 
     def averaged(self, clocks: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (M, K, n) of the averages of the functions, and those of the open block (M, K, BLOCK).
@@ -172,20 +172,21 @@ class Expansion:
     def values(self, rows: Any, coefficients: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
         """Values (M, n, K) of functions at any rows."""
         tail = joined(nothing(self.store, None), 0, self.block, np.arange(self.filled))
-        still_open = Functions(self.kernel, self.steps, tail, self.filled, coefficients[1])
-        found = self.backend.values(self._functions(coefficients[0]), rows)
-        found += ProcessorBackend().values(still_open, rows)
+        open_terms = ExpansionTerms(self.kernel, self.steps, tail, self.filled, coefficients[1])
+        found = self.backend.values(self.terms(coefficients[0]), rows)
+        found += ProcessorBackend().values(open_terms, rows)
         return np.ascontiguousarray(found.transpose(1, 0, 2))
 
-    def _functions(self, coefficients: np.ndarray) -> Functions:
-        return Functions(self.kernel, self.steps, self.store, self.n, coefficients)
+    def terms(self, coefficients: np.ndarray) -> ExpansionTerms:
+        """What a backend computes sums of: the functions over the support, with some coefficients."""
+        return ExpansionTerms(self.kernel, self.steps, self.store, self.n, coefficients)
 
     def keep(self, stays: list[int], kernel: Any, steps: np.ndarray) -> None:
         """Let go of all functions but some; support points without a coefficient go too."""
         self.kernel, self.steps = kernel, np.asarray(steps, np.int64)
         for name in ("coefficients", "lags", "open_coefficients", "open_lags"):
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[stays]))
-        self.backend.forget()
+        self.backend.invalidate()
         self.compact()
 
     def compact(self) -> None:
@@ -195,13 +196,13 @@ class Expansion:
             self.store = joined(nothing(self.store, self.kernel), 0, self.store, kept)
             coefficients, lags = self.coefficients[:, :, kept], self.lags[:, :, kept]
             self.coefficients, self.lags, self.n, self._places = coefficients, lags, len(kept), None
-            self.backend.forget()
+            self.backend.invalidate()
 
-    def grow(self, placed: np.ndarray) -> None:
+    def remap_outputs(self, placed: np.ndarray) -> None:
         """Have room for more outputs; ``placed`` (K_new, K) tells what the new ones are made of."""
         for name in ("coefficients", "lags", "open_coefficients", "open_lags"):
             setattr(self, name, np.einsum("lk,mkn->mln", placed, getattr(self, name)))
-        self.backend.forget()
+        self.backend.invalidate()
 
     def move(self, device: str | None) -> None:
         """Compute elsewhere from now on."""

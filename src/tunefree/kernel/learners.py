@@ -1,43 +1,42 @@
-"""The learners in a kernel's space, by their names."""
+"""The learners in a kernel's space, by their names. A learner's file is loaded when it is first asked for."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tunefree.kernel.contract import end_round, give_up, heeded, share, share_to_come, with_kernel_bound
-from tunefree.kernel.perceptron import KernelPerceptron
-from tunefree.kernel.pistol import KernelPiSTOL
-from tunefree.kernel.sgd import KernelSGD, RegularizedKernelSGD
+from tunefree.core.registry import Registry
 
-ALL: dict[str, Any] = {
-    "kernel-pistol": KernelPiSTOL,
-    "kernel-sgd": KernelSGD,
-    "kernel-regularized-sgd": RegularizedKernelSGD,
-    "kernel-perceptron": KernelPerceptron,
-}
+ALL = Registry(
+    "kernel learner",
+    {
+        "kernel-pistol": "tunefree.kernel.pistol:KernelPiSTOL",
+        "kernel-sgd": "tunefree.kernel.sgd:KernelSGD",
+        "kernel-regularized-sgd": "tunefree.kernel.regularized_sgd:RegularizedKernelSGD",
+        "kernel-perceptron": "tunefree.kernel.perceptron:KernelPerceptron",
+    },
+)
 
-for as_it_is in (KernelPiSTOL, KernelSGD, KernelPerceptron):
 
-    @share.register(as_it_is)
-    def share_equally(state):
-        return 1.0
+def register(name: str, learner: Any) -> None:
+    """Add a learner.
 
-    @share_to_come.register(as_it_is)
-    def share_of_nothing(state):
-        return 0.0
+    Parameters
+    ----------
+    name : str
+        A name that is not taken.
+    learner : class, or str
+        A class that has bodies for the functions of :mod:`tunefree.kernel.contract`, or its place
+        ``"package.module:Class"``.
 
-    @end_round.register(as_it_is)
-    def end_round_as_it_is(state):
-        pass
+    Raises
+    ------
+    ModelError
+        If the name is taken by another learner.
 
-    @heeded.register(as_it_is)
-    def heeded_as_it_is(state, objective):
-        return objective
-
-    @with_kernel_bound.register(as_it_is)
-    def with_kernel_bound_as_it_is(state, objective, largest, average):
-        return state
-
-    @give_up.register(as_it_is)
-    def give_up_nothing(state):
-        return None
+    Examples
+    --------
+    >>> register("kernel-sgd", "my_package.sgd:MySGD")
+    Traceback (most recent call last):
+    tunefree.core.errors.ModelError: there is a kernel learner 'kernel-sgd' already; choose another name
+    """
+    ALL.register(name, learner)

@@ -119,7 +119,7 @@ def unit_of(coefficients):
     return power_below(largest) if largest > 1e-300 else 1.0
 
 
-def ladder(kernel: Any, n_steps: int, block: Any, rows: tuple[int, int]) -> np.ndarray:
+def values_within(kernel: Any, n_steps: int, block: Any, rows: tuple[int, int]) -> np.ndarray:
     """Kernel values (S, BLOCK, BLOCK) of a block's points among themselves, in double precision.
 
     Only those are computed of the rows from one to another, and of pairs of which the second is no later row.
@@ -133,7 +133,7 @@ def ladder(kernel: Any, n_steps: int, block: Any, rows: tuple[int, int]) -> np.n
     with threads.one_for_products():
         numbers = pairs(block, block, kernel).astype(np.float64)
     values = np.empty((n_steps, BLOCK, BLOCK))
-    finite, least = climb(compact, numbers, block.norms.astype(np.float64), *rows, values)
+    finite, least = fill_steps(compact, numbers, block.norms.astype(np.float64), *rows, values)
     if not finite:
         raise ModelError(NOT_FINITE)
     if least < 0.0:
@@ -142,7 +142,7 @@ def ladder(kernel: Any, n_steps: int, block: Any, rows: tuple[int, int]) -> np.n
 
 
 @compiled.entry
-def climb(kernel, numbers, norms, first, stop, values):
+def fill_steps(kernel, numbers, norms, first, stop, values):
     """The values of some rows at every step; whether they are finite, and the least k(x, x)."""
     finite, least = True, np.inf
     for b in range(first, stop):
