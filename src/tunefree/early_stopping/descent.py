@@ -15,7 +15,7 @@ from tunefree.early_stopping.subgradient import Evaluation, Iterate, evaluate, n
 
 
 class Descent(Path):
-    """A run of the method, which can be continued and looked back upon.
+    """A run of the method, which can be continued; earlier iterates can be read.
 
     Parameters
     ----------
@@ -46,7 +46,10 @@ class Descent(Path):
                 self._keep(self.iterate)
 
     def freeze(self, going_on: bool) -> None:
-        """Let go of what only a continuation needs: tiles of a Gram matrix, and rows where all iterates are kept."""
+        """Unless it is ``going_on``, free what only a continuation needs.
+
+        That is the tiles of a Gram matrix, and the rows where all iterates are kept.
+        """
         if going_on:
             return
         self.is_over, self._evaluation = True, None

@@ -1,9 +1,9 @@
 """Products with a kernel's Gram matrix, a tile at a time: kept where memory allows, computed anew where it does not.
 
-The matrix is symmetric, so only the tiles on and below the diagonal exist. Each serves twice while it is in the cache:
-K_ij c_j is a part of block i, and K_ij' c_i of block j. A step reads half of the matrix, and a tile that is not kept
-costs half the kernel evaluations. Parts are added up in a fixed order, and each is the product of one thread, so the
-number of threads changes no bit.
+The matrix is symmetric, so only the tiles on and below the diagonal are computed. Each is used twice while it is in the
+cache: K_ij c_j is a part of block i, and K_ij' c_i of block j. So a product reads half of the matrix, and computes half
+of the kernel values that are not kept. Each part is computed by one thread, and parts are added up in a fixed order:
+the number of threads changes no bit.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Gram:
         return Gram(self.kernel, self.rows, others, 0).times_held(coefficients)
 
     def release(self) -> None:
-        """Let go of the tiles."""
+        """Free the tiles."""
         self._tiles.clear()
 
     def _tile(self, k: int, left: Any, i: slice, j: slice) -> Any:

@@ -1,4 +1,4 @@
-"""What the recorded path proves about the empirical error of all predictors."""
+"""What the recorded path proves of the optimisation error: a lower bound on the empirical error of all predictors."""
 
 from __future__ import annotations
 

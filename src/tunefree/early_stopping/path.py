@@ -32,7 +32,7 @@ PATH = np.dtype(
 
 
 class Path:
-    """A run of the method that is over, and can be looked back upon.
+    """A run of the method that is over; all its iterates can be read.
 
     Parameters
     ----------

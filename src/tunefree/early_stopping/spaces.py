@@ -1,7 +1,8 @@
 """The two forms of f in the subgradient method: weights on a finite dictionary, and coefficients of a kernel.
 
-A space has the rows that are learned and those held out. It turns coefficients into margins, and slopes in the margins
-into the subgradient's coefficients; the method itself (``subgradient.py``) does not know which space it is in.
+A space holds the rows that are learned and those held out. It computes margins from coefficients, and the coefficients
+of the subgradient from slopes in the margins. The method (:mod:`tunefree.early_stopping.subgradient`) is the same in
+both.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Space(Protocol):
         """The rows that are learned."""
 
     def sweep(self, coefficients: np.ndarray, respond: Respond) -> np.ndarray:
-        """Margins of all rows to ``respond``, which gives slopes; the coefficients of sum_j slope_j K_{x_j}."""
+        """The coefficients of sum_j slope_j K_{x_j}, with the slopes that ``respond`` returns for the rows' margins."""
 
     def held(self, coefficients: np.ndarray) -> np.ndarray:
         """Margins (v, K) of the rows held out."""
@@ -53,7 +54,7 @@ class Space(Protocol):
         """Subtract sum_j slope_j K_{x_j} over some rows from the coefficients."""
 
     def release(self) -> None:
-        """Let go of what can be computed anew."""
+        """Free what can be computed again."""
 
 
 class Dictionary:
@@ -172,9 +173,9 @@ def space_of(kernel: Any, rows: Any, held: Any, budget: int, device: str | None 
 
 
 def largest_eigenvalue(space: Space, weight: np.ndarray, start: np.ndarray, products: int = 12) -> float:
-    """About the largest eigenvalue of f -> sum_j weight_j f(x_j) K_{x_j}, by the power method, a tenth added.
+    """An estimate of the largest eigenvalue of f -> sum_j weight_j f(x_j) K_{x_j}, by the power method, plus a tenth.
 
-    Times the smoothness of the loss, it is that of the empirical error: what kappa^2 bounds in the theorems.
+    Times the smoothness of the loss it is the smoothness of the empirical error, which the theorems bound by kappa^2.
 
     Parameters
     ----------

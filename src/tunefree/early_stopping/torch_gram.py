@@ -81,7 +81,7 @@ class TorchGram(Gram):
         return product
 
     def release(self) -> None:
-        """Let go of the tiles, and of the rows on the device."""
+        """Free the tiles, and the rows on the device."""
         super().release()
         self._there = None
 

@@ -14,7 +14,7 @@ from tunefree.estimators.preparation import LARGEST, Standards
 
 
 class FittedPath(NamedTuple):
-    """The whole path with all that turns rows into margins: enough to predict, to look back and to certify."""
+    """The whole path with all that turns rows into margins: enough to predict with any iterate, and to certify."""
 
     descent: Any  # a Descent, or a Path that was saved
     targets: Targets  # of no rows

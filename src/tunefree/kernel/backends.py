@@ -61,7 +61,7 @@ def check_device(device: str | None) -> None:
 
 
 def at_hand(device: str | None) -> str | None:
-    """The device if this machine has it, else None: a model may be used where there is no such device.
+    """The device if this machine has it, else None, so that a model can be used on a machine without its device.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Functions as sums over support points that they share: f_m = factor_m * sum_i c_im k_m(x_i, .).
 
-The rows of the present block stand apart until it is full: their values among themselves are computed at once, and
-their coefficients are still being found. Then those with a coefficient join the support, each once: a row that is there
-already has its coefficient changed. So a second pass adds no points for rows of the first.
+The rows of the open block stand apart until it is full: their kernel values among themselves are computed at once, and
+their coefficients are still being learned. When it is closed, rows with a coefficient join the support. A row that is
+in the support already only has its coefficient changed, so a second pass adds no points for rows of the first.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Expansion:
         return known, kernel_sums.values_within(self.kernel, n_steps, block, (first, self.filled))
 
     def close(self) -> None:
-        """Let the rows of the open block that have a coefficient join the support."""
+        """Close the open block: its rows that have a coefficient join the support."""
         active = np.flatnonzero(self.open_coefficients.any(axis=(0, 1)))
         names = keys(like_those_of(self.block, self.store), self.filled)
         places = self._known_places()
@@ -128,15 +128,16 @@ class Expansion:
                 setattr(self, name, grown)
 
     def restart_averages(self, busy: list[int], clocks: np.ndarray) -> None:
-        """Let averages of some functions begin here: what lags then counts is what was learned before."""
+        """Begin the averages of some functions anew; what was learned before goes into their lags."""
         if busy:
             self.lags[busy, :, : self.n] = self.coefficients[busy, :, : self.n] * clocks[:, :, None]
             self.open_lags[busy] = self.open_coefficients[busy] * clocks[:, :, None]
 
     def fold(self, m: int, factors: np.ndarray, clocks: np.ndarray) -> None:
-        """Multiply coefficients of a function by factors (K,), which the learner then has no more; no block is open.
+        """Multiply the coefficients of a function by factors (K,), which the learner then resets to 1.
 
-        What its average owes to the rounds so far becomes a matter of lags alone: its clocks (K,) begin at 0 again.
+        No block may be open. Lags then hold the whole contribution of past rounds to the average, and the clocks (K,)
+        begin at 0 again.
         """
         own, lags = self.coefficients[m, :, : self.n], self.lags[m, :, : self.n]
         lags -= own * clocks[:, None]
@@ -182,7 +183,7 @@ class Expansion:
         return ExpansionTerms(self.kernel, self.steps, self.store, self.n, coefficients)
 
     def keep(self, stays: list[int], kernel: Any, steps: np.ndarray) -> None:
-        """Let go of all functions but some; support points without a coefficient go too."""
+        """Keep some of the functions, and the support points with a coefficient in one of them."""
         self.kernel, self.steps = kernel, np.asarray(steps, np.int64)
         for name in ("coefficients", "lags", "open_coefficients", "open_lags"):
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[stays]))
@@ -199,13 +200,13 @@ class Expansion:
             self.backend.invalidate()
 
     def remap_outputs(self, placed: np.ndarray) -> None:
-        """Have room for more outputs; ``placed`` (K_new, K) tells what the new ones are made of."""
+        """Change the outputs: each new one is a combination ``placed`` (K_new, K) of the old ones."""
         for name in ("coefficients", "lags", "open_coefficients", "open_lags"):
             setattr(self, name, np.einsum("lk,mkn->mln", placed, getattr(self, name)))
         self.backend.invalidate()
 
     def move(self, device: str | None) -> None:
-        """Compute elsewhere from now on."""
+        """Compute on another device from now on."""
         self.backend = backend_of(device)
 
     def save_state(self) -> dict[str, np.ndarray]:

@@ -1,12 +1,14 @@
 """Functions of a kernel's space that go on in random Fourier features once they are sums over too many points.
 
-sum_i c_i k_m(x_i, .) has the weights sum_i c_i phi_m(x_i) (:mod:`tunefree.kernel.fourier`), and so has the sum of the
-lags that averages need. From there on a row adds its coefficient times its features, in memory that does not grow, and
-the learner goes on as the very same algorithm with the kernel phi_m(x) phi_m(z): what predictions change by when it
-does is the error of that approximation alone. At any row the mean of its square, over draws of h directions, is at most
-||f||^2 / h: it is the error of a mean of h numbers, none larger than |sum_i c_i exp(i w x_i)|, whose square is
-||f||^2 on average. All widths share one set of directions. The Gaussian kernel's are normal; the numbers of the
-Laplacian's follow Cauchy's law (Rahimi, Recht 2007, Figure 1).
+In features (:mod:`tunefree.kernel.fourier`), sum_i c_i k_m(x_i, .) has the weights sum_i c_i phi_m(x_i). The lags that
+averages need are transformed likewise. From then on a row adds its coefficient times its features to the weights, in
+memory that does not grow. The learner goes on as the same algorithm, with the kernel phi_m(x) phi_m(z). Predictions
+change by the error of this approximation alone. At any row the mean of its square, over draws of h directions, is at
+most ||f||^2 / h: it is the error of a mean of h numbers, none larger than |sum_i c_i exp(i w x_i)|, whose square is
+||f||^2 on average.
+
+All widths share one set of directions. They are drawn from the kernel's spectral distribution: the normal distribution
+for the Gaussian kernel, the Cauchy distribution for the Laplacian (Rahimi, Recht 2007, Figure 1).
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def normal(seed: int, feature: int, n: int) -> np.ndarray:
 
 
 def cauchy(seed: int, feature: int, n: int) -> np.ndarray:
-    """Numbers (n,) of a feature by Cauchy's law, whose characteristic function is exp(-|t|)."""
+    """Numbers (n,) of a feature with a Cauchy distribution, whose characteristic function is exp(-|t|)."""
     return np.tan(math.pi * (between_0_and_1(seed, feature, n) - 0.5))
 
 

@@ -1,8 +1,9 @@
-"""Sums of kernel values over a support, a tile at a time: no matrix of all pairs ever exists.
+"""Sums of kernel values over a support, a tile at a time: the matrix of all pairs never exists.
 
-For a block of rows x and functions f_m = sum_i c_im k_m(x_i, .), of several widths and outputs at once, a tile takes
-one product by BLAS, then one compiled sweep: the exponential, its squares for the wider ladder, and the dot products
-with the coefficients, while the numbers are still in the first cache.
+Functions f_m = sum_i c_im k_m(x_i, .) of several widths and outputs are evaluated together at a block of rows. For each
+tile of support points there is one matrix product by BLAS. A compiled sweep follows while its numbers are in the
+first-level cache: the kernel values, their squares for the further widths of the ladder, and the dot products with the
+coefficients.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tunefree.kernel.kernels import in_compiled_code, similarity
 from tunefree.kernel.points import BLOCK, TILE, cut, pairs
 
 NOT_FINITE = "a kernel value is not a finite number; scale the features, or choose another kernel"
-CHUNK = 256  # kernel values kept in the first cache
+CHUNK = 256  # kernel values kept in the first-level cache
 PAIRS_A_ROW = 2048  # so many kernel values take as long as a row of a linear learner, which is what threads go by
 TINY = 1e-18  # kernel values below are 0: their squares would be denormal numbers, which are slow
 

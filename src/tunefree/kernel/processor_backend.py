@@ -1,4 +1,4 @@
-"""Sums over a support by blocks of rows, in compiled code. It looks at the arrays as they are and keeps nothing."""
+"""Sums over a support in compiled code, a block of rows at a time. No copies are kept, so no change matters."""
 
 from __future__ import annotations
 

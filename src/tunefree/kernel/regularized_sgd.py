@@ -40,7 +40,7 @@ from tunefree.losses import value as loss_of_prediction
 from tunefree.losses.objectives import smoothness
 from tunefree.theory.sgd_rates import least_offset
 
-TUNED, BY_THEOREM = -1.0, 0.0  # offsets that are found when the bank is settled
+TUNED, BY_THEOREM = -1.0, 0.0  # offsets that are found on the first rows
 LEAST_OFFSET = 3.0  # no rate is then above half of 1 / lambda
 SMALLEST = math.log(1e2)  # a factor of which minus the logarithm is larger goes into the coefficients
 FARTHEST = 3.0  # |f(x)| in the ball of the exponential loss
@@ -55,9 +55,9 @@ class RegularizedKernelSGD(NamedTuple):
     rounds: np.ndarray  # () t of the latest round, in place
     decay: np.ndarray  # (K,) minus the logarithm of the product of 1 - eta_t lambda and of projections so far, in place
     squares: np.ndarray  # (K,) ||f_t||^2, in place
-    penalty: float  # lambda, once settled over the Lipschitz constant of the loss
+    penalty: float  # lambda; after with_kernel_bound, over the Lipschitz constant of the loss
     offset: float  # gamma, at least 3, so that no rate is above half of 1 / lambda; or see TUNED, BY_THEOREM
-    radius: float  # of the ball onto which f is projected; 0 for none, before it is settled for what the loss asks for
+    radius: float  # of the ball onto which f is projected; 0 for none, or before with_kernel_bound for a default
 
     @classmethod
     def create(
@@ -133,7 +133,7 @@ def heeded_regularized(state, objective):
 
 @with_kernel_bound.register(RegularizedKernelSGD)
 def with_kernel_bound_regularized(state, objective, largest, average):
-    """lambda in units of the slopes, gamma, and the radius."""
+    """Set lambda in units of the slopes, gamma, and the radius."""
     loss = getattr(objective, "loss", None)
     lipschitz = getattr(loss, "lipschitz", 1.0)  # 1 for the multinomial loss
     is_of_classes, radius, offset = not hasattr(objective, "centre"), state.radius, state.offset

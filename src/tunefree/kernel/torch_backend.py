@@ -1,12 +1,12 @@
-"""Sums over a support by PyTorch, on a GPU or on the processor, at two levels.
+"""Sums over a support by PyTorch, on a GPU or on the processor.
 
-Points and coefficients stay on the device. When rows come, so many of them that a device is kept busy are taken ahead,
-and their sums over the support as it is are made of large products. Blocks of them are then learned one after another;
-to what is known of their rows come sums over the points that have changed meanwhile, which are few. Learning itself is
-a matter of single numbers, and stays on the processor.
+The device keeps a copy of the points and coefficients. Sums are computed in two parts. For thousands of rows at a time,
+enough to keep a device busy, the sums over the present support are computed by large matrix products, ahead of
+learning. The rows are then learned a block at a time, and for each block sums over the points that have changed
+meanwhile, which are few, are added. Learning itself handles single numbers, and stays on the processor.
 
-Products are those of single precision, never of a format with fewer digits; sums of tiles are added up in double
-precision.
+Matrix products have the full precision of single precision. They never use a format with fewer digits. Sums of tiles
+are added up in double precision.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tunefree.kernel.kernels import torch_similarity
 from tunefree.kernel.laplacian import Laplacian
 from tunefree.kernel.points import BLOCK, DensePoints, SparsePoints, cut, size
 
-AHEAD = 8192  # rows taken ahead
+AHEAD = 8192  # rows whose sums are computed before they are learned
 PAIRS = 2**26  # kernel values of a tile
 UNIT = 1024  # points of tiles and of room are multiples of it: loads are widest where rows of numbers begin evenly
 WIDEST = 4096  # features of sparse rows that are laid out as dense ones
@@ -116,7 +116,7 @@ class Support:
 
 
 class Ahead(NamedTuple):
-    """Rows that come, and their sums over the support before any of them was learned."""
+    """Rows that are learned next, and their sums over the support as it was before any of them was learned."""
 
     more: Any  # the points they come from
     busy: list[int]  # the functions that learn
@@ -134,7 +134,7 @@ class TorchBackend:
     device : str
         ``"cpu"``, ``"cuda"``, or ``"cuda:1"`` and so on.
     ahead : int
-        How many rows are taken ahead at most.
+        For how many rows sums are computed at a time, at most.
     """
 
     def __init__(self, device: str, ahead: int = AHEAD) -> None:
@@ -162,7 +162,7 @@ class TorchBackend:
         return found
 
     def _sums_ahead(self, expansion: ExpansionTerms, busy: list[int], incoming: IncomingRows) -> Ahead:
-        """Know the sums of rows that come over the support as it is."""
+        """Compute the sums of the next rows over the present support."""
         stop = min(incoming.start + self.ahead, size(incoming.more))
         more = cut(incoming.more, incoming.start, stop)
         width = max(width_of(more), width_of(cut(incoming.block, 0, BLOCK)))
@@ -249,7 +249,7 @@ def usable(name: str) -> Any:
 
 
 def free_memory(device: Any) -> float:
-    """Bytes that may still be taken; a processor's are not asked for."""
+    """Free bytes of a GPU's memory; infinite for the processor."""
     if device.type != "cuda":
         return math.inf
     free, _ = torch.cuda.mem_get_info(device)
@@ -258,7 +258,7 @@ def free_memory(device: Any) -> float:
 
 @contextmanager
 def full_precision() -> Iterator[None]:
-    """Products of single precision have all its digits, whatever was asked of PyTorch elsewhere."""
+    """Compute matrix products in full single precision, whatever PyTorch is set to elsewhere."""
     settings = (torch.backends.cuda.matmul, torch.backends.mkldnn.matmul)
     before = [setting.fp32_precision for setting in settings]
     try:

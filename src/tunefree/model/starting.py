@@ -2,7 +2,8 @@
 
 Nitanda, Suzuki (see :mod:`tunefree.kernel.regularized_sgd`) tune the offset gamma of the rates on 1000 iterations. Here
 these are of the first rows, which then are learned from the start: every candidate learns them, and the one with the
-least progressive loss is taken. Candidates differ by their first rates, which are powers of four over the largest k(x, x).
+least progressive loss is taken. Candidates differ by their first rates, which are powers of four over the largest
+k(x, x).
 """
 
 from __future__ import annotations
