@@ -17,9 +17,11 @@ from tunefree.core.errors import ModelError
 from tunefree.core.rows import part
 from tunefree.estimators import memory
 from tunefree.kernel import fourier
-from tunefree.kernel.feature_expansion import FeatureExpansion, affordable, frequency_scale
+from tunefree.kernel.feature_expansion import FeatureExpansion, affordable
 from tunefree.kernel.fourier import LENGTH, Fourier
-from tunefree.kernel.kernels import Gaussian, Laplacian
+from tunefree.kernel.gaussian import Gaussian
+from tunefree.kernel.kernels import frequency_scale
+from tunefree.kernel.laplacian import Laplacian
 from tunefree.kernel.points import BLOCK
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model

@@ -120,7 +120,7 @@ def test_what_inspect_tells(run, early, tmp_path):  # noqa: F811
     assert [feature["feature"] for feature in told["features"]] == ["age", "job=pilot"]
     loaded = StoppedModel.load(early)
     assert told["stop"] == loaded.stop and told["validation_loss"] == loaded.path.validation_loss[loaded.stop - 1]
-    spread = loaded.estimator._standards
+    spread = loaded.estimator.fitted_path_.standards
     weights = loaded.estimator.coef_[0] * spread.unit * spread.spread
     assert told["features"][0]["weights"] == pytest.approx([np.abs(weights).max()])
     status, out, _ = run("inspect", early)
@@ -179,7 +179,7 @@ def test_little_memory_changes_no_bit(tmp_path):
     estimator = type(found.estimator)(kernel="rbf", max_iter=30, memory_limit=2**18)
     rows = path_model.matrix([batch.rows for batch, _ in predict(found, source, BadRows())], found.model.n_features)
     found.model.estimator = estimator.fit(rows, found.model.codes(Labels.of(people(400)["rich"]))[0])
-    assert estimator._descent._stride > 1
+    assert estimator.fitted_path_.descent.stride > 1
     found.save(tmp_path / "m")
     back = StoppedModel.load(tmp_path / "m")
     for t in range(1, 31):

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from tunefree.estimators import validation
 from tunefree.estimators.base import LinearClassifier, LinearEstimator, LinearRegressor
 from tunefree.kernel import feature_expansion
-from tunefree.kernel.kernels import LADDERS, kernel_of
+from tunefree.kernel.kernels import is_ladder, kernel_of
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
 
@@ -35,8 +35,10 @@ class KernelEstimator(LinearEstimator):
         lipschitz = loss.lipschitz if loss.lipschitz < math.inf else 1.0
         settings = validation.positive(a=self.a) | ({} if self.b is None else validation.positive(b=self.b))
         settings = {name: value / lipschitz for name, value in settings.items()}
-        is_ladder = self.gamma == "ladder" and self.kernel in LADDERS
-        return "kernel-pistol", settings | ({} if is_ladder else {"width": 1.0})
+        return "kernel-pistol", settings | ({} if self._has_ladder_of_widths() else {"width": 1.0})
+
+    def _has_ladder_of_widths(self) -> bool:
+        return isinstance(self.gamma, str) and self.gamma == "ladder" and is_ladder(kernel_of(self.kernel, 1.0))
 
     def _kernel_config(self) -> KernelConfig:
         gamma = 0.0 if self.gamma in GAMMAS else float(self.gamma)
@@ -109,7 +111,7 @@ class KernelEstimator(LinearEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.sparse = self.kernel in ("rbf", "laplacian", "poly", "linear")
+        tags.input_tags.sparse = isinstance(self.kernel, str) and self.kernel != "precomputed"
         return tags
 
 

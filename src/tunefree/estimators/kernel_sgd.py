@@ -10,8 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from tunefree.estimators import validation
 from tunefree.estimators.base import LinearClassifier
 from tunefree.estimators.kernel import KernelEstimator
-from tunefree.kernel.kernels import LADDERS
-from tunefree.kernel.sgd import BY_THEOREM, LEAST_OFFSET, TUNED
+from tunefree.kernel.regularized_sgd import BY_THEOREM, LEAST_OFFSET, TUNED
 from tunefree.model.pool import FOLLOW_THE_LEADER
 
 OFFSETS = {"auto": BY_THEOREM, "tuned": TUNED}
@@ -156,7 +155,7 @@ class KernelSGDClassifier(KernelEstimator, LinearClassifier):
 
     def _learner(self) -> tuple[str, dict[str, float]]:
         settings = {} if self._has_ladder() else validation.positive(penalty=self.penalty)
-        if self.gamma != "ladder" or self.kernel not in LADDERS:
+        if not self._has_ladder_of_widths():
             settings["width"] = 1.0
         if isinstance(self.offset, str):
             if self.offset not in OFFSETS:

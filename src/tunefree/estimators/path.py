@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from tunefree.early_stopping.subgradient import Rows, absolute_errors, wrong_classes
-from tunefree.estimators import validation
-from tunefree.estimators.iterative import IterativeRegularization, Targets
-from tunefree.estimators.preparation import LARGEST, shares
-from tunefree.losses import Logistic, loss_of
-from tunefree.losses.contract import has_inverse_link, inverse_link, rescaled
-from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll, chosen
+from tunefree.early_stopping.problem import Rows
+from tunefree.estimators import path_targets, validation
+from tunefree.estimators.iterative import IterativeRegularization
+from tunefree.estimators.path_probabilities import fit_temperature, probabilities
+from tunefree.estimators.path_targets import Targets
+from tunefree.estimators.preparation import LARGEST
+from tunefree.losses import loss_of
+from tunefree.losses.contract import has_inverse_link
+from tunefree.losses.objectives import chosen
 from tunefree.model.calibration import of_classes
 
 
@@ -187,14 +187,8 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         if not weight.any():
             raise ValueError("sample_weight and class_weight together leave all rows a weight of zero")
         self.classes_ = classes
-        self._learn(X, self._encoded(loss, codes, len(classes)), weight)
+        self._learn(X, path_targets.of_classes(loss, codes, len(classes)), weight)
         return self
-
-    def _encoded(self, loss: Any, codes: np.ndarray, n_classes: int) -> Targets:
-        if n_classes == 2:
-            return Targets(2.0 * codes - 1.0, 1.0 * codes, codes, Binary(loss, 0.0), loss, 1, wrong_classes, 1.0)
-        objective: Any = Multinomial(1.0) if isinstance(loss, Logistic) else OneAgainstAll(loss, 0.0)
-        return Targets(1.0 * codes, 1.0 * codes, codes, objective, loss, n_classes, wrong_classes, 1.0)
 
     def _class_weights(self, classes: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
@@ -206,20 +200,19 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         by_label = validation.class_weights(self.class_weight)
         return np.array([by_label.get(label, 1.0) for label in classes.tolist()])[codes]
 
-    def _saved_targets(self, saved: dict[str, float]) -> Targets:
-        loss = loss_of("classification", str(self.loss))
-        return self._encoded(loss, np.zeros(0, np.int64), len(self.classes_))
-
-    def _remember(self, features: Any, rows: Rows) -> None:
+    def _calibration_rows(self, targets: Targets, features: Any, rows: Rows) -> tuple[Any, Rows] | None:
         # Losses whose margins stand for no probabilities: these are learned from margins of rows held out.
-        self._for_calibration = None if has_inverse_link(self._targets.loss) else (features, rows)
+        return None if has_inverse_link(targets.loss) else (features, rows)
 
     def _stop_at(self, t: int) -> None:
         super()._stop_at(t)
-        if self._for_calibration is not None:
-            features, rows = self._for_calibration
-            codes = (rows.y > 0).astype(np.int64) if self._targets.n_outputs == 1 else rows.y.astype(np.int64)
-            self._temperature = temperature(of_classes(self._margins_of(features)), codes, rows.weight)
+        self.temperature_ = None
+        fitted = self.fitted_path_
+        if fitted.calibration is not None:
+            features, rows = fitted.calibration
+            codes = (rows.y > 0).astype(np.int64) if fitted.targets.n_outputs == 1 else rows.y.astype(np.int64)
+            margins = of_classes(fitted.margins(self.coefficients_, features, self.device))
+            self.temperature_ = fit_temperature(margins, codes, rows.weight)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Margins: (n_samples,) of the second class with two classes, else (n_samples, n_classes).
@@ -265,28 +258,8 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return self._probabilities(self._margins(X))
-
-    def _log_odds(self, margins: np.ndarray) -> np.ndarray:
-        """Logarithms (n, K) of what is proportional to the probabilities, none of which is taken for 0."""
-        if isinstance(self._targets.loss, Logistic):
-            return of_classes(margins)
-        if not has_inverse_link(self._targets.loss):
-            return self._temperature * of_classes(margins)
-        return np.log(np.maximum(self._probabilities(margins), np.finfo(np.float64).eps))
-
-    def _probabilities(self, margins: np.ndarray) -> np.ndarray:
-        loss = self._targets.loss
-        if not has_inverse_link(loss):
-            return softmax(self._temperature * of_classes(margins), axis=1)
-        if margins.shape[1] == 1:
-            upper = inverse_link(loss, margins[:, 0])
-            return np.stack([1.0 - upper, upper], axis=1)
-        if isinstance(loss, Logistic):
-            return softmax(margins, axis=1)
-        each = inverse_link(loss, margins)
-        each[~each.any(axis=1)] = 1.0
-        return each / each.sum(axis=1, keepdims=True)
+        margins = self._margins(X)
+        return probabilities(self.fitted_path_.targets.loss, margins, self.temperature_)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of the class probabilities.
@@ -401,7 +374,7 @@ stochastic, validation_fraction, memory_limit, device, random_state, warm_start
         self._check()
         X, y = validation.labelled(self, X, y, reset=True, y_numeric=True)
         weight = validation.weights(sample_weight, len(y), may_vanish=False)
-        self._learn(X, _scaled(loss, y.astype(np.float64), weight), weight)
+        self._learn(X, path_targets.of_numbers(loss, y.astype(np.float64), weight), weight)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -417,70 +390,20 @@ stochastic, validation_fraction, memory_limit, device, random_state, warm_start
         """
         margins = self._margins(X)[:, 0]
         with np.errstate(over="ignore"):
-            return np.clip((self._targets.centre + margins) * self._targets.unit, -LARGEST, LARGEST)
-
-    def _saved_targets(self, saved: dict[str, float]) -> Targets:
-        return _in_units(loss_of("regression", str(self.loss)), np.zeros(0), np.zeros(0), **saved)
+            targets = self.fitted_path_.targets
+            return np.clip((targets.centre + margins) * targets.unit, -LARGEST, LARGEST)
 
     @property
     def coef_(self) -> np.ndarray:
         """Weights of the features, (n_features,)."""
         with np.errstate(over="ignore"):
             weights = self._linear()[0][:, 0]
-            return np.clip(weights * self._targets.unit, -LARGEST, LARGEST)
+            return np.clip(weights * self.fitted_path_.targets.unit, -LARGEST, LARGEST)
 
     @property
     def intercept_(self) -> np.ndarray:
         """Prediction of a row of zeros, (1,)."""
         with np.errstate(over="ignore"):
             constant = self._linear()[1]
-            return np.clip((self._targets.centre + constant) * self._targets.unit, -LARGEST, LARGEST)
-
-
-def temperature(margins: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> float:
-    """The a for which softmax(a m) has the least log-loss: temperature scaling (Guo, Pleiss, Sun, Weinberger 2017).
-
-    Parameters
-    ----------
-    margins : (n, K) array
-    codes : (n,) array
-        The class of each row.
-    weight : (n,) array
-        Of sum 1.
-
-    Returns
-    -------
-    float
-        Between 0.001 and 1000 over the margins' mean size.
-    """
-    size = float(weight @ np.abs(margins).max(axis=1))
-    if not size > 0.0:
-        return 1.0
-    scaled = margins / size
-
-    def log_loss(logarithm: float) -> float:
-        odds = log_softmax(np.exp(logarithm) * scaled, axis=1)
-        return -float(weight @ odds[np.arange(len(codes)), codes])
-
-    return float(np.exp(minimize_scalar(log_loss, bounds=(-7.0, 7.0), method="bounded").x)) / size
-
-
-def _scaled(loss: Any, y: np.ndarray, weight: np.ndarray) -> Targets:
-    """Targets minus their mean, in units of the power of two below their standard deviation; the loss follows."""
-    _, exponent = np.frexp(np.abs(y).max(initial=0.0))
-    largest = np.ldexp(1.0, max(int(exponent) - 1, -1022))
-    relative, share = y / largest, shares(weight)
-    centre = float((share * relative).sum())
-    spread = float(np.sqrt((share * np.square(relative - centre)).sum()))
-    _, exponent = np.frexp(spread)
-    power = float(np.ldexp(1.0, int(exponent) - 1)) if spread > 1e-12 else 1.0
-    unit = max(power * largest, 2.0**-1022)
-    power = unit / largest
-    targets = (relative - centre) / power
-    return _in_units(loss, targets, relative, float(np.abs(targets).max(initial=0.0)), unit, centre / power)
-
-
-def _in_units(loss: Any, targets: np.ndarray, exact: np.ndarray, bound: float, unit: float, centre: float) -> Targets:
-    own, loss_unit = rescaled(loss, unit)
-    strata = np.zeros(len(targets), np.int64)
-    return Targets(targets, exact, strata, Binary(own, 0.0), own, 1, absolute_errors, bound, unit, loss_unit, centre)
+            targets = self.fitted_path_.targets
+            return np.clip((targets.centre + constant) * targets.unit, -LARGEST, LARGEST)

@@ -14,12 +14,12 @@ from scipy import sparse
 
 from tunefree.core.errors import ModelError
 from tunefree.estimators.path import IterativeRegularizationClassifier, IterativeRegularizationRegressor
+from tunefree.estimators.preparation import kernel_names
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import Source
 from tunefree.workflows.stopped_model import PathModel, StoppedModel, matrix
 from tunefree.workflows.training import Plan, ahead, begin, check_learned, target_of
 
-KERNELS = ("linear", "rbf", "laplacian", "poly")
 HEEDED = {"target", "task", "loss", "weight", "ignore", "text", "hash_bits", "skip_bad_rows"}  # of a plan
 ROW_BY_ROW = "is for learning row by row; leave it out, or name another --method"
 OPTIONS = {"settings": "set", "max_support": "max-support"}  # on the command line, where called otherwise
@@ -51,8 +51,8 @@ def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: i
     >>> found.rows, len(found.path), bool(found.path.training_error[-1] < 0.05)
     (200, 20, True)
     """
-    if kernel not in (None, *KERNELS):
-        raise ModelError(f"unknown kernel {kernel!r}; choose one of {', '.join(KERNELS)}")
+    if kernel is not None and kernel not in kernel_names():
+        raise ModelError(f"unknown kernel {kernel!r}; choose one of {', '.join(kernel_names())}")
     if iterations < 1:
         raise ModelError(f"the number of iterations must be at least 1, not {iterations}")
     check_plan(plan)

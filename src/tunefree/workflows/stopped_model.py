@@ -16,9 +16,10 @@ from scipy import sparse
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import Dense, n_rows, part
 from tunefree.estimators import stored
+from tunefree.estimators.path_probabilities import log_odds, probabilities
 from tunefree.estimators.preparation import LARGEST
-from tunefree.kernel.kernels import Polynomial
 from tunefree.kernel.points import as_matrix, points
+from tunefree.kernel.polynomial import LINEAR
 from tunefree.losses import loss_of, objectives
 from tunefree.model.targets import ScoredModel
 from tunefree.stream.source import encoder_of
@@ -65,7 +66,7 @@ class PathModel(ScoredModel):
         """From predictions to losses."""
         if self.task == "regression":
             return objectives.regression(loss_of("regression", self.loss))
-        return self.estimator._targets.objective
+        return self.estimator.fitted_path_.targets.objective
 
     @property
     def loss_is_log_loss(self) -> bool:
@@ -80,13 +81,13 @@ class PathModel(ScoredModel):
     @property
     def n_support(self) -> int:
         """Rows that it is made of, in the space of a kernel."""
-        return 0 if self.has_weights else int(self.estimator._coefficients.any(axis=1).sum())
+        return 0 if self.has_weights else int(self.estimator.coefficients_.any(axis=1).sum())
 
     def mean_weights(self) -> np.ndarray:
         """Weights (d, K) of the constant and of the features, these in units of their spread."""
         if not self.has_weights:
             raise ModelError("an expansion in a kernel has no weights of features")
-        weights, targets = self.estimator._coefficients, self.estimator._targets
+        weights, targets = self.estimator.coefficients_, self.estimator.fitted_path_.targets
         with np.errstate(over="ignore"):
             weights = np.concatenate([weights[-1:] + targets.centre, weights[:-1]]) * targets.unit
         return np.clip(weights, -LARGEST, LARGEST)
@@ -113,11 +114,11 @@ class PathModel(ScoredModel):
 
     def log_odds(self, margins: np.ndarray) -> np.ndarray:
         """Logarithms (n, classes) of what is proportional to the probabilities."""
-        return np.asarray(self.estimator._log_odds(margins))
+        return log_odds(self.estimator.fitted_path_.targets.loss, margins, self.estimator.temperature_)
 
     def probabilities(self, margins: np.ndarray) -> np.ndarray:
         """Class probabilities (n, classes) of margins."""
-        return np.asarray(self.estimator._probabilities(margins))
+        return probabilities(self.estimator.fitted_path_.targets.loss, margins, self.estimator.temperature_)
 
 
 @dataclass
@@ -202,8 +203,7 @@ def matrix(blocks: list[Any], n_features: int, is_dense: bool | None = None) -> 
     is_dense : bool, optional
         Whether to make an array; by default where it is not too large.
     """
-    linear = Polynomial(1, 1.0, 0.0)
-    found = [as_matrix(points(X, linear, np.float64)) for X in blocks]
+    found = [as_matrix(points(X, LINEAR, np.float64)) for X in blocks]
     if all(isinstance(rows, np.ndarray) for rows in found):
         return np.concatenate(found)
     found = [_scattered(X, rows) for X, rows in zip(blocks, found, strict=True)]
