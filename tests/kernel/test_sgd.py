@@ -26,7 +26,7 @@ SLOPES = {
 
 @pytest.fixture(autouse=True)
 def settled_early(monkeypatch):
-    monkeypatch.setattr(waiting, "SETTLED", 100)
+    monkeypatch.setattr(waiting, "WARMUP_ROWS", 100)
 
 
 def drawn(n=400, n_classes=2, seed=0):

@@ -32,7 +32,7 @@ CALL = 700  # rows of a call: several superblocks and blocks that stay open
 
 @pytest.fixture(autouse=True)
 def settled_early(monkeypatch):
-    monkeypatch.setattr(waiting, "SETTLED", 200)
+    monkeypatch.setattr(waiting, "WARMUP_ROWS", 200)
 
 
 @pytest.fixture(params=DEVICES)
