@@ -15,7 +15,14 @@ SHOWN_KERNELS = 3  # of which the largest share is first
 
 
 def show_certificate(trained: Trained, found: dict[str, Any], as_json: bool) -> None:
-    """What :func:`tunefree.workflows.certification.findings` found."""
+    """Print what :func:`tunefree.workflows.certification.findings` found.
+
+    Parameters
+    ----------
+    trained : Trained
+    found : dict
+    as_json : bool
+    """
     if as_json:
         typer.echo(json.dumps(found))
         return

@@ -12,6 +12,7 @@ from tunefree.workflows.prediction import Predictor
 
 
 def plain_table() -> Table:
+    """A table of names and values, without a header."""
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
@@ -19,7 +20,7 @@ def plain_table() -> Table:
 
 
 def listed(names: list[Any], most: int) -> str:
-    """The first names, with commas."""
+    """The first names, separated by commas."""
     return ", ".join(map(str, names[:most])) + (", ..." if len(names) > most else "")
 
 
@@ -33,6 +34,7 @@ def goal_of(trained: Predictor, so_far: str = "") -> str:
 
 
 def losses_of(model: Model, metrics: RunningMetrics) -> dict[str, str]:
+    """Mean loss and error as texts, with their titles."""
     if model.task == "classification":
         default = "log-loss" if model.loss_is_log_loss else "loss"
         return {default: f"{metrics.mean_loss():.4f}", "error": f"{100 * metrics.mean_error():.2f} %"}

@@ -22,7 +22,7 @@ MUCH_MEMORY = 2**30  # bytes of all models from which on a hint is printed
 
 
 class ComparisonDisplay(ComparisonWatcher):
-    """What goes on while learners are compared."""
+    """A progress bar with rows, the best learner so far and the memory of all models."""
 
     def __init__(self) -> None:
         self.console = Console(stderr=True, soft_wrap=True, highlight=False)
@@ -70,7 +70,13 @@ class ComparisonDisplay(ComparisonWatcher):
 
 
 def show_comparison(comparison: Comparison, as_json: bool) -> None:
-    """The learners by progressive loss, the pool's leaders, and what a sweep would have cost."""
+    """Print the learners by progressive loss, the pool's leaders, and what a sweep would have cost.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    as_json : bool
+    """
     if as_json:
         typer.echo(json.dumps(_comparison_figures(comparison)))
         return

@@ -14,7 +14,14 @@ from tunefree.workflows.prediction import Predictor
 
 
 def show_evaluation(trained: Predictor, result: Evaluation, as_json: bool) -> None:
-    """Losses, errors and calibration on known targets."""
+    """Print losses, errors and calibration on known targets.
+
+    Parameters
+    ----------
+    trained : Trained or StoppedModel
+    result : Evaluation
+    as_json : bool
+    """
     model, metrics = trained.model, result.metrics
     figures: dict[str, float] = {"rows": metrics.rows}
     if model.task == "classification":

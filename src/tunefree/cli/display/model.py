@@ -23,13 +23,13 @@ MOST_COLUMNS = 6  # of shares along the stream
 
 
 def show_model(trained: Any, top: int, as_json: bool) -> None:
-    """Rows, losses, and the features by importance: the weight times the size of the feature.
+    """Print rows, losses, and the features by importance: the weight times the size of the feature.
 
     Parameters
     ----------
     trained : Trained or StoppedModel
     top : int
-        Features at most; 0 for all.
+        Most features that are printed; 0 for all.
     as_json : bool
     """
     model, names = trained.model, trained.encoder.names()
@@ -58,13 +58,33 @@ def show_model(trained: Any, top: int, as_json: bool) -> None:
 
 @singledispatch
 def facts(trained: Any) -> dict[str, Any]:
-    """What is known of a model besides its features, for JSON."""
+    """What is known of a model besides its features, for JSON.
+
+    Parameters
+    ----------
+    trained : Trained or StoppedModel
+        A function is registered for each kind of model.
+
+    Returns
+    -------
+    dict
+    """
     raise TypeError(f"{type(trained).__name__} is no trained model")
 
 
 @singledispatch
 def story(trained: Any) -> list[Any]:
-    """The same for people: lines and tables."""
+    """What is known of a model besides its features, for people: lines and tables.
+
+    Parameters
+    ----------
+    trained : Trained or StoppedModel
+        A function is registered for each kind of model.
+
+    Returns
+    -------
+    list of str and Table
+    """
     raise TypeError(f"{type(trained).__name__} is no trained model")
 
 
@@ -126,7 +146,7 @@ def story_of_a_path(found: StoppedModel) -> list[Any]:
 def _importances(
     model: ScoredModel, names: Any, weights: np.ndarray, importance: np.ndarray, order: np.ndarray
 ) -> Table:
-    """Features in an order, with their weights."""
+    """A table of features in an order, with their weights."""
     table = Table("feature", box=None, header_style="bold", pad_edge=False)
     table.add_column("importance", justify="right")
     outputs = model.classes if model.n_outputs > 1 else [model.classes[-1] if model.classes else "prediction"]
@@ -138,7 +158,7 @@ def _importances(
 
 
 def _shares(model: Model) -> Table:
-    """Each member's share in predictions along the stream; a dash once it was let go."""
+    """A table of each member's share in predictions along the stream; a dash where it has been pruned."""
     last = {member.name: share for member, share in zip(model.members, model.mixture.means.tolist(), strict=True)}
     kept = model.history[:: max(1, -(-len(model.history) // MOST_COLUMNS))]
     table = Table("member", box=None, header_style="bold", pad_edge=False)

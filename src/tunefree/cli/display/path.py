@@ -19,7 +19,13 @@ WATCHED = ("training_loss", "validation_loss", "training_error", "validation_err
 
 
 def show_path(found: StoppedModel, as_json: bool) -> None:
-    """The regularization path: losses, errors and norms, with the chosen iteration marked."""
+    """Print a regularization path: losses, errors and norms, with the chosen iteration marked.
+
+    Parameters
+    ----------
+    found : StoppedModel
+    as_json : bool
+    """
     if as_json:
         records = [
             {"iteration": int(record["iteration"])} | {name: number(record[name]) for name in WATCHED}
@@ -33,9 +39,9 @@ def show_path(found: StoppedModel, as_json: bool) -> None:
     for title in ("loss learned", "held out", "error learned", "held out", "norm", ""):
         table.add_column(title, justify="right")
     for t in found.shown():
-        record, chosen_one = found.path[t - 1], t == found.stop
+        record, is_chosen = found.path[t - 1], t == found.stop
         shown = ["" if math.isnan(record[name]) else in_figures(float(record[name])) for name in WATCHED]
-        table.add_row(f"{t:,}", *shown, "<- stop" if chosen_one else "", style="bold cyan" if chosen_one else None)
+        table.add_row(f"{t:,}", *shown, "<- stop" if is_chosen else "", style="bold cyan" if is_chosen else None)
     console = Console(highlight=False, soft_wrap=True)
     console.print(table)
     skipped = f", {found.skipped:,} skipped" if found.skipped else ""
@@ -44,7 +50,14 @@ def show_path(found: StoppedModel, as_json: bool) -> None:
 
 
 def show_stopped(found: StoppedModel, output: Path) -> None:
-    """The end of training by early stopping: rows, losses and where the model is."""
+    """Print the end of training by early stopping: rows, losses and the file of the model.
+
+    Parameters
+    ----------
+    found : StoppedModel
+    output : Path
+        The file.
+    """
     table = plain_table()
     table.add_row("rows", f"{found.rows:,}")
     if found.skipped:
@@ -63,7 +76,7 @@ def show_stopped(found: StoppedModel, output: Path) -> None:
 
 
 def losses_at_stop(found: StoppedModel) -> dict[str, str]:
-    """Losses and errors, of rows held out if there are any."""
+    """Losses and errors at the chosen iteration as texts, with their titles; of rows held out too if there are any."""
     record, classes = found.path[found.stop - 1], found.task == "classification"
     shown = {}
     for title, kind in (("training", "training"), ("held-out", "validation")):
@@ -77,4 +90,5 @@ def losses_at_stop(found: StoppedModel) -> dict[str, str]:
 
 
 def number(value: float) -> float | None:
+    """A number as JSON has it: None if it is not finite."""
     return float(value) if math.isfinite(value) else None

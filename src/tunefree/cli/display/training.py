@@ -23,7 +23,13 @@ LINE_SECONDS = 10.0  # between lines of progress where there is no terminal to d
 
 
 class TrainingDisplay(Watcher):
-    """A progress bar with rows, rows a second and progressive loss, and on demand Vowpal Wabbit's table."""
+    """A progress bar with rows, rows a second and progressive loss.
+
+    Parameters
+    ----------
+    verbose : bool, default False
+        Whether to print a table as Vowpal Wabbit does instead.
+    """
 
     def __init__(self, verbose: bool = False) -> None:
         self.console = Console(stderr=True, soft_wrap=True)
@@ -70,7 +76,7 @@ class TrainingDisplay(Watcher):
 
 
 class PowersOfTwo:
-    """Vowpal Wabbit's habit: a line at each power of two rows, with the loss so far and since the last line."""
+    """A table as Vowpal Wabbit prints it: a line at each power of two rows, with the loss so far and since the last."""
 
     def __init__(self) -> None:
         self.rows, self.next, self.weight = 0, 1, 0.0
@@ -118,7 +124,7 @@ class PowersOfTwo:
 
 
 def describe(trained: Trained) -> str:
-    """One line: what is learned, from what, how."""
+    """One line on what is learned, with which loss and by which learner."""
     model = trained.model
     default = "square" if model.task == "regression" else "logistic"
     how = f"loss {model.loss or default}, learner {model.learner}{', averaged' if model.average else ''}"
@@ -126,7 +132,14 @@ def describe(trained: Trained) -> str:
 
 
 def show_trained(trained: Trained, output: Path) -> None:
-    """The end of training: rows, losses and where the model is."""
+    """Print the end of training: rows, losses and the file of the model.
+
+    Parameters
+    ----------
+    trained : Trained
+    output : Path
+        The file.
+    """
     model, progress = trained.model, trained.progress
     table = plain_table()
     first = progress.progressive[0]
@@ -153,7 +166,7 @@ def show_trained(trained: Trained, output: Path) -> None:
 
 
 def naming_columns(trained: Trained) -> list[tuple[str, int]]:
-    """Categorical columns with a different value in more than half of the rows, and how many: they predict nothing."""
+    """Categorical columns with more distinct values than half of the rows, and how many: they may name the rows."""
     rows = trained.progress.progressive[0].rows
     if trained.kind != "table" or rows < 100:
         return []
