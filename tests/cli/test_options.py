@@ -26,7 +26,6 @@ def test_lists_in_help_texts_are_those_of_the_registries():
     from tunefree import learners, losses
     from tunefree.kernel import learners as kernel_learners
     from tunefree.model import feature_bank, views
-    from tunefree.stream import source
     from tunefree.workflows import early_stopping
 
     assert names(options.LEARNERS) == list(learners.ALL)
@@ -34,7 +33,6 @@ def test_lists_in_help_texts_are_those_of_the_registries():
     assert names(options.CLASSIFICATION_LOSSES) == list(losses.CLASSIFICATION_LOSSES)
     assert names(options.REGRESSION_LOSSES) == list(losses.REGRESSION_LOSSES)
     assert names(options.KERNELS) == list(early_stopping.KERNELS)
-    assert names(options.FORMATS) == list(source.FORMATS)
     kinds_of_features = {view.rstrip("+-0123456789") for view in feature_bank.VIEWS}
     assert set(names(options.VIEWS)) == {"raw", *views.ALL} | kinds_of_features
     help_of_train = " ".join(CliRunner().invoke(cli.app, ["train", "--help"]).output.replace("│", " ").split())

@@ -8,10 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from tunefree.core.rows import entry, n_rows, row, size
-from tunefree.stream.arrow import read_tables
 from tunefree.stream.batch import BadRows, Columns, Position
 from tunefree.stream.columns import row_numbers
 from tunefree.stream.features import TableEncoder
+from tunefree.stream.tables import read_tables
 
 DATA = Path(os.environ.get("TUNEFREE_DATA", Path(__file__).resolve().parents[2].parent / "shared" / "data"))
 

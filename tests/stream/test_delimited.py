@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrow import read_tables
+from tunefree.stream.tables import read_tables
 
 from .tabular import numbers, records, skipped, text
 

@@ -8,8 +8,8 @@ import pyarrow.parquet
 import pytest
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrow import read_tables
 from tunefree.stream.features import TableEncoder
+from tunefree.stream.tables import read_tables
 
 from .tabular import numbers, records, skipped, text
 

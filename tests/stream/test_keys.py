@@ -28,7 +28,7 @@ def test_ids_are_those_of_a_dict_however_batches_are_cut(values, cut, first):
     assert dictionary.save(whole).tolist() == list(expected)
     assert dictionary.n_features(whole) == first + len(expected)
     again = dictionary.restore(dictionary.save(whole), first)
-    assert dictionary.lookup(again, array, grow=False)[1].tolist() == ids.tolist()
+    assert dictionary.lookup(again, array, add=False)[1].tolist() == ids.tolist()
 
 
 def test_growing_over_many_sizes():
@@ -42,7 +42,7 @@ def test_growing_over_many_sizes():
 
 def test_unknown_keys_are_not_learned():
     keys, _ = dictionary.lookup(dictionary.create(), np.array([5, 6], np.uint64))
-    after, ids = dictionary.lookup(keys, np.array([[6, 7], [0, 5]], np.uint64), grow=False)
+    after, ids = dictionary.lookup(keys, np.array([[6, 7], [0, 5]], np.uint64), add=False)
     assert ids.tolist() == [[2, 0], [0, 1]]
     assert after.count == 2
 
@@ -56,7 +56,7 @@ def test_hashing_takes_constant_memory():
     assert len(counts) == 1024
     assert abs(counts - 100_000 / 1024).max() < 6 * np.sqrt(100_000 / 1024)
     other = dictionary.restore(dictionary.save(keys), first=3, bits=10)
-    assert (dictionary.lookup(other, array, grow=False)[1] == ids).all()
+    assert (dictionary.lookup(other, array, add=False)[1] == ids).all()
 
 
 @pytest.mark.parametrize("bits", [-1, 31])

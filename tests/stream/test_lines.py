@@ -154,7 +154,7 @@ def test_standard_input_goes_on_from_a_place(monkeypatch):
     [
         ("absent.txt", None, "absent.txt: there is no such file; check the path"),
         (".", None, "is a directory; name the files in it"),
-        ("a.gz", b"plain text", "the name promises gzip, the bytes are not; rename or mend the file"),
+        ("a.gz", b"plain text", "the name promises gzip, the bytes are not; rename the file or get it again"),
     ],
 )
 def test_files_that_cannot_be_read(tmp_path, name, content, message):

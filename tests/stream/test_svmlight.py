@@ -123,7 +123,7 @@ BAD = [
     ("1 -1:1", "'-1:1' is not index:value"),
     ("1 1.5:1", "'1.5:1' is not index:value"),
     ("1 0:1", "the index of '0:1' is 0; count features from 1"),
-    ("1 2147483648:1", "larger than 2147483647; number the features anew"),
+    ("1 2147483648:1", "larger than 2147483647; renumber the features"),
     ("1 18446744073709551617:1", "larger than 2147483647"),
     ("1 5:nan", "the value of '5:nan' is not finite; leave out"),
     ("1 5:-Inf", "the value of '5:-Inf' is not finite"),

@@ -1,8 +1,8 @@
 """Model files written before version 2 of the format: they load, predict as they did, and are saved anew.
 
 The files of ``format1/`` were written by the package as it was before its states and headers got the names they have
-now; ``predictions.json`` holds what it predicted of the rows in ``rows.json``. A column is called ``choice``, as a key of
-headers was.
+now. ``predictions.json`` holds what it predicted of the rows in ``rows.json``. A column is called ``choice``, as a key
+of headers was.
 """
 
 from __future__ import annotations

@@ -18,10 +18,10 @@ from pyarrow import csv, parquet
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.learners import ALL
-from tunefree.stream.arrow import read_tables
 from tunefree.stream.batch import BadRows
 from tunefree.stream.lines import read_lines
 from tunefree.stream.source import open_source
+from tunefree.stream.tables import read_tables
 from tunefree.workflows.evaluation import evaluate
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.prediction import predict
@@ -201,8 +201,8 @@ def written(table, path):
     ],
 )
 def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix, passes, learner):
-    monkeypatch.setattr("tunefree.stream.arrow.CHUNK_ROWS", 1000)
-    monkeypatch.setattr("tunefree.stream.arrow.read_tables", partial(read_tables, block_size=20_000))
+    monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", 1000)
+    monkeypatch.setattr("tunefree.stream.tables.read_tables", partial(read_tables, block_size=20_000))
     monkeypatch.setattr("tunefree.stream.source.read_lines", partial(read_lines, block_size=20_000))
     stream = written(pa.table(people(30_000)), tmp_path / f"people.{suffix}")
     named = {"target": "rich", "ignore": ("pay",)} if suffix not in ("vw", "svm") else {}
@@ -259,7 +259,7 @@ def test_killed_at_any_moment_and_resumed(stream, tmp_path):
 
 
 def test_a_checkpoint_of_another_plan_is_refused(stream, tmp_path, monkeypatch):
-    monkeypatch.setattr("tunefree.stream.arrow.CHUNK_ROWS", 1000)
+    monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", 1000)
     checkpoint = tmp_path / "model.checkpoint"
     train(open_source(stream), Plan(target="rich"), None, checkpoint, 5000)
     assert not Trained.load(checkpoint).progress.complete

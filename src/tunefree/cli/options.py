@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from tunefree.core.errors import ModelError, TunefreeError
+from tunefree.stream import formats
 
 if TYPE_CHECKING:
     from tunefree.stream.batch import BadRows
@@ -32,7 +33,7 @@ CLASSIFICATION_LOSSES = "logistic, hinge, smoothed-hinge, squared-hinge, exponen
 REGRESSION_LOSSES = "square, absolute, power, epsilon-insensitive, huber, quantile"
 KERNELS = "linear, rbf, laplacian, poly"
 VIEWS = "raw, centred, steady, level, fourier, nystroem"
-FORMATS = "csv, json, parquet, arrow, svmlight, vw"
+FORMATS = ", ".join(formats.names())
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 ModelFile = Annotated[Path, typer.Argument(help="A model that `tunefree train` wrote.", show_default=False)]
@@ -45,12 +46,14 @@ class Files:
     data: Annotated[
         list[str],
         typer.Argument(
-            help="Files, patterns or directories: CSV, Parquet, Feather/Arrow, JSON lines, svmlight or Vowpal Wabbit "
-            "text, compressed or not; - for standard input.",
+            help=f"Files, patterns or directories: {', '.join(formats.titles())}; text may be compressed. - for "
+            "standard input.",
             show_default=False,
         ),
     ]
-    format: Annotated[str | None, typer.Option(help=f"One of {FORMATS}; by default known by the name or text.")] = None
+    format: Annotated[
+        str | None, typer.Option(help=f"One of {FORMATS}; by default the extension or first line tells.")
+    ] = None
     delimiter: Annotated[str | None, typer.Option(help="Between the fields of a CSV line; guessed by default.")] = None
     on_bad_row: Annotated[
         str, typer.Option(help="What to do with a row that cannot be used: error, or skip and count it.")

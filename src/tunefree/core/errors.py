@@ -21,8 +21,8 @@ class DataError(TunefreeError):
 
     Examples
     --------
-    >>> print(DataError("'abc' is not a number", "a.csv", 7, "age", "mend the row, or pass --on-bad-row skip"))
-    a.csv, row 7, column 'age': 'abc' is not a number; mend the row, or pass --on-bad-row skip
+    >>> print(DataError("'abc' is not a number", "a.csv", 7, "age", "correct the row, or pass --on-bad-row skip"))
+    a.csv, row 7, column 'age': 'abc' is not a number; correct the row, or pass --on-bad-row skip
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""Sources of batches: from files, standard input and data frames to blocks of rows."""
+"""From files, standard input and tables in memory to batches of rows of features."""

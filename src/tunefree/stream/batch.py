@@ -1,4 +1,4 @@
-"""What a source yields: places in a stream, chunks as they are read, and batches as they are learned."""
+"""What sources yield, which is chunks, and what encoders make of them, which is batches of rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Position(NamedTuple):
 class Lines(NamedTuple):
     """A chunk of text: whole lines."""
 
-    data: np.ndarray  # (bytes,) uint8, read-only; ends with a line end but perhaps at the end of the file
+    data: np.ndarray  # (bytes,) uint8, read-only; only the last line of a file may lack its line end
     file: str  # name of the file, for messages
     row: int  # number of the first row, counted from 1
     position: Position  # where the next chunk starts
@@ -50,14 +50,24 @@ class Batch(NamedTuple):
 
 @dataclass
 class BadRows:
-    """What to do with a row that cannot be used, and how many there were."""
+    """What happens to rows that cannot be used, and how many there were.
+
+    Parameters
+    ----------
+    skip : bool, default=False
+        Count such rows and leave them out; otherwise the first one raises a DataError.
+    count : int, default=0
+        How many there were.
+    first : list of str
+        The messages of the first five.
+    """
 
     skip: bool = False
     count: int = 0
-    first: list[str] = field(default_factory=list)  # the first few messages
+    first: list[str] = field(default_factory=list)
 
     def report(
-        self, problem: str, file: str, row: int, column: str | None = None, remedy: str = "mend the row"
+        self, problem: str, file: str, row: int, column: str | None = None, remedy: str = "correct the row"
     ) -> None:
         """Raise a DataError, or count the row when bad rows are skipped."""
         error = DataError(problem, file, row, column, f"{remedy}, or pass --on-bad-row skip")

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.stream.arrays import is_missing, to_numpy
-from tunefree.stream.columns import Array, Codes, Faults, Parts, blanked, cast, missing_codes, plain
+from tunefree.stream.columns import Array, Codes, Faults, Parts, blank_to_null, cast, decoded, missing_codes
 from tunefree.stream.keys import hash_name
 
 _MICROSECONDS_A_DAY = 86_400_000_000
@@ -24,11 +24,11 @@ class Instants(NamedTuple):
     """Microseconds since 1970."""
 
     absolute: np.ndarray  # (n,) int64: UTC, or as written where no time zone is known
-    local: np.ndarray  # (n,) int64: as the clock on the wall showed it
+    local: np.ndarray  # (n,) int64: in local time
     missing: np.ndarray  # (n,) bool
 
 
-class Moment:
+class Timestamp:
     """Dates and timestamps: year, month, day of week and hour one-hot; days since the stream's first as a number.
 
     Parameters
@@ -58,9 +58,9 @@ class Moment:
         return {"zone": self.zone, "hours": self.hours, "origin": self.origin}
 
     def convert(self, array: Array, faults: Faults) -> Instants:
-        given = plain(array)
-        moments, failed = cast(*_as_moments(blanked(given), self.zone))
-        faults.add(failed, self.name, lambda row: f"{_written(given, row)} is no date or timestamp")
+        given = decoded(array)
+        moments, failed = cast(*_to_timestamps(blank_to_null(given), self.zone))
+        faults.add(failed, self.name, lambda row: f"{_shown(given, row)} is no date or timestamp")
         local = moments
         if self.zone is not None:
             local = pc.local_timestamp(moments.cast(pa.timestamp("us", self.zone)))
@@ -87,7 +87,7 @@ class Moment:
         return [*fields, ("hour", hour_of(local))] if self.hours else fields
 
 
-class Clock:
+class TimeOfDay:
     """Times of day: the hour one-hot, and hours since midnight as a number."""
 
     kind: ClassVar[str] = "time"
@@ -106,14 +106,14 @@ class Clock:
         return {}
 
     def convert(self, array: Array, faults: Faults) -> Instants:
-        given = plain(array)
-        times = blanked(given)
+        given = decoded(array)
+        times = blank_to_null(given)
         if pa.types.is_time(times.type):
             microseconds = times.cast(pa.time64("us"), safe=False).cast(pa.int64())
         else:
             dated = pc.utf8_replace_slice(times.cast(pa.string()), 0, 0, "1970-01-01 ")
             parsed, failed = cast(dated, pa.timestamp("us"))
-            faults.add(failed, self.name, lambda row: f"{_written(given, row)} is no time of day")
+            faults.add(failed, self.name, lambda row: f"{_shown(given, row)} is no time of day")
             microseconds = parsed.cast(pa.int64())
         values = _integers(microseconds)
         return Instants(values, values, is_missing(microseconds))
@@ -131,7 +131,7 @@ def hour_of(local: np.ndarray) -> np.ndarray:
 
 
 def calendar_codes(column: str, part: str, values: np.ndarray, here: np.ndarray) -> Codes:
-    """One-hot codes of small integers, where there are any."""
+    """One-hot codes of integers, in the rows that have one."""
     distinct, index = _distinct(values[here])
     seed = hash_name(part, hash_name(column))
     keys = np.array([hash_name(str(value), seed) for value in distinct], np.uint64)
@@ -142,13 +142,13 @@ def calendar_codes(column: str, part: str, values: np.ndarray, here: np.ndarray)
 
 def looks_like_dates(strings: Array) -> bool:
     """Whether all strings are dates or timestamps as ISO 8601 writes them, all with or all without a time zone."""
-    given = blanked(plain(strings)).drop_null()
-    return len(given) > 0 and zone_of(given) is not _MIXED and not cast(*_as_moments(given, zone_of(given)))[1]
+    given = blank_to_null(decoded(strings)).drop_null()
+    return len(given) > 0 and zone_of(given) is not _MIXED and not cast(*_to_timestamps(given, zone_of(given)))[1]
 
 
 def looks_like_times(strings: Array) -> bool:
     """Whether all strings are times of day, HH:MM or HH:MM:SS with decimals or without."""
-    given = blanked(plain(strings)).drop_null()
+    given = blank_to_null(decoded(strings)).drop_null()
     return len(given) > 0 and pc.all(pc.match_substring_regex(given, _TIME)).as_py()
 
 
@@ -162,7 +162,7 @@ def zone_of(strings: Array) -> str | None:
     return next((zone for zone, pattern in patterns.items() if fits(pattern)), _MIXED)
 
 
-def _as_moments(array: Array, zone: str | None) -> tuple[Array, Any, bool]:
+def _to_timestamps(array: Array, zone: str | None) -> tuple[Array, Any, bool]:
     """Arguments of :func:`cast`. Nanoseconds are cut off; all else must fit."""
     finer = pa.types.is_timestamp(array.type) and array.type.unit == "ns"
     aware = pa.types.is_timestamp(array.type) and array.type.tz is not None
@@ -171,7 +171,7 @@ def _as_moments(array: Array, zone: str | None) -> tuple[Array, Any, bool]:
     return array, pa.timestamp("us", None if zone is None else "UTC"), True
 
 
-def _written(array: Array, row: int) -> str:
+def _shown(array: Array, row: int) -> str:
     """An element as text, in whatever range it lies."""
     return (
         repr(array[row].as_py()) if pa.types.is_string(array.type) else str(array[row : row + 1].cast(pa.string())[0])

@@ -1,8 +1,8 @@
 """Columns of a table become parts of rows: numbers, one-hot codes and words.
 
 Each kind of column converts an Arrow array, whatever its type in this chunk, to the type it had when the encoder was
-made (``convert``: what does not fit is a fault of its row), and turns what was converted into parts (``parts``).
-A column that holds nothing in a row (null, NaN, ``?`` or blank) has a feature of its own for that, and nothing else.
+made (``convert``; a value that does not fit is a fault of its row), and then makes parts of rows of it (``parts``).
+A missing value (null, NaN, ``?`` or blank) becomes one feature, which says that the column is missing in this row.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tunefree.core.errors import DataError
 from tunefree.stream.arrays import is_missing, of_booleans, of_strings, to_booleans, to_numpy
 from tunefree.stream.keys import hash_name, hash_strings
 
-MISSING = ("", "?", "nan", "NaN")  # strings that hold nothing, once the white space around them is gone
+MISSING = ("", "?", "nan", "NaN")  # strings that stand for a missing value, white space around them removed
 
 Array = Any  # pyarrow.Array: it ships no types
 
@@ -43,7 +43,7 @@ class Words(NamedTuple):
 class Parts(NamedTuple):
     """What a column adds to the rows of a chunk."""
 
-    numbers: list[np.ndarray]  # (n,) float64 each, 0 where nothing is known
+    numbers: list[np.ndarray]  # (n,) float64 each, 0 where it is missing
     codes: list[Codes]
     words: list[Words]
 
@@ -139,7 +139,7 @@ class Category:
         return missing_name(self.name) if k == len(values) else f"{self.name}={values[k].as_py()}"
 
 
-class Flag(Category):
+class Boolean(Category):
     """Booleans: one-hot."""
 
     kind: ClassVar[str] = "boolean"
@@ -148,13 +148,13 @@ class Flag(Category):
         return pa.bool_()
 
     def convert(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
-        truths, failed = cast(blanked(plain(array)), pa.bool_())
+        truths, failed = cast(blank_to_null(decoded(array)), pa.bool_())
         faults.add(failed, self.name, lambda row: f"{array[row].as_py()!r} is neither true nor false")
         return to_numpy(truths.cast(pa.int32()), -1), of_strings(["false", "true"])
 
 
 def missing_key(column: str) -> int:
-    """The key of the feature "nothing known of this column"."""
+    """The key of the feature that says that a column is missing."""
     return hash_name("missing", hash_name(column))
 
 
@@ -163,13 +163,13 @@ def missing_name(column: str) -> str:
 
 
 def missing_codes(column: str, missing: np.ndarray) -> Codes:
-    """Codes of the rows in which a column holds nothing."""
+    """Codes of the rows in which a column is missing."""
     keys = np.array([missing_key(column)], np.uint64)
     return Codes(np.where(missing, np.int32(0), np.int32(-1)), keys, lambda k: missing_name(column))
 
 
 def missing_strings(values: Array) -> np.ndarray:
-    """Which strings hold nothing."""
+    """Which strings are missing values."""
     return to_booleans(pc.is_in(values, value_set=of_strings(MISSING))) | is_missing(values)
 
 
@@ -187,20 +187,20 @@ def to_dictionary(array: Array) -> Array:
     if not pa.types.is_dictionary(array.type):
         return (array.cast(pa.string()) if family(array.type) != "string" else array).dictionary_encode()
     if len(array.dictionary) > max(len(array), 1024):
-        return plain(array).dictionary_encode()
+        return decoded(array).dictionary_encode()
     return array
 
 
-def plain(array: Array) -> Array:
-    """The array without a dictionary."""
+def decoded(array: Array) -> Array:
+    """The array without dictionary encoding."""
     if not pa.types.is_dictionary(array.type):
         return array
     values = array.dictionary
     return (values.cast(pa.string()) if pa.types.is_string_view(values.type) else values).take(array.indices)
 
 
-def blanked(array: Array) -> Array:
-    """Strings without white space around them, null where they hold nothing; other arrays as they are."""
+def blank_to_null(array: Array) -> Array:
+    """Strings without white space around them, null where they are missing values; other arrays as they are."""
     if family(array.type) != "string":
         return array
     trimmed = pc.utf8_trim_whitespace(array.cast(pa.string()))
@@ -208,17 +208,17 @@ def blanked(array: Array) -> Array:
 
 
 def to_numbers(array: Array, column: str, faults: Faults) -> np.ndarray:
-    """Float64, NaN where the array holds nothing; what is not a number becomes a fault of its row."""
-    array = plain(array)
+    """Float64, NaN where the array is missing; what is not a number becomes a fault of its row."""
+    array = decoded(array)
     if pa.types.is_duration(array.type):
         units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[array.type.unit] * 86400.0
         return to_numbers(array.cast(pa.int64()), column, faults) / units
-    numbers, failed = cast(blanked(array), pa.float64())
+    numbers, failed = cast(blank_to_null(array), pa.float64())
     faults.add(failed, column, lambda row: f"{array[row].as_py()!r} is not a number")
     return to_numpy(numbers, np.nan)
 
 
-def sound(array: Array, column: str, faults: Faults) -> Array:
+def valid_utf8(array: Array, column: str, faults: Faults) -> Array:
     """The array; strings that are not UTF-8 become null and faults of their rows."""
     if family(array.type) != "string":
         return array
@@ -226,7 +226,7 @@ def sound(array: Array, column: str, faults: Faults) -> Array:
         array.validate(full=True)
         return array
     except pa.ArrowInvalid:
-        strings, failed = cast(plain(array).cast(pa.binary()), pa.string(), safe=True)
+        strings, failed = cast(decoded(array).cast(pa.binary()), pa.string(), safe=True)
     faults.add(failed, column, lambda row: "the text is not UTF-8")
     return strings
 
@@ -296,11 +296,11 @@ def with_row_numbers(table: Any, numbers: np.ndarray) -> Any:
     return table.replace_schema_metadata({_ROWS: numbers.astype(np.int64).tobytes()})
 
 
-_ROWS = b"tunefree.core.rows"
+_ROWS = b"tunefree.row_numbers"
 
 
-def unusable(name: str, arrow_type: Any, file: str) -> DataError:
-    """The error for a column that no rule turns into features."""
+def unsupported_type(name: str, arrow_type: Any, file: str) -> DataError:
+    """The error for a column of a type that has no features."""
     return DataError(
         f"columns of type {arrow_type} cannot be used", file, column=name, remedy=f"pass --ignore {name!r}"
     )

@@ -1,9 +1,9 @@
-"""Tables become rows of features, by the type of each column.
+"""The encoder of tables: each column becomes features, according to its type.
 
-Numbers stay numbers; strings, categories and booleans become one-hot codes; dates and timestamps calendar codes and
-elapsed days; texts hashed words. Feature 0 is the constant, the numbers come next in the order of their columns, and
-codes and words get their ids in the order in which they first appear, row by row: nothing depends on where a stream
-is cut into chunks.
+Numbers stay numbers. Strings, categories and booleans become one-hot codes. Dates and timestamps become codes of the
+calendar and elapsed days. Texts become hashed words. Feature 0 is the constant, the numbers come next in the order of
+their columns, and codes and words get their ids in the order of their first appearance, row by row, so that nothing
+depends on where a stream is cut into chunks.
 """
 
 from __future__ import annotations
@@ -19,25 +19,27 @@ from tunefree.core import rows
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import of_booleans, of_numbers
 from tunefree.stream.batch import BadRows, Batch, Columns
-from tunefree.stream.calendar import Clock, Moment, looks_like_dates, looks_like_times, zone_of
+from tunefree.stream.calendar import TimeOfDay, Timestamp, looks_like_dates, looks_like_times, zone_of
 from tunefree.stream.columns import (
+    Boolean,
     Category,
     Faults,
-    Flag,
     Number,
-    blanked,
+    blank_to_null,
+    decoded,
     family,
-    plain,
     row_numbers,
-    sound,
     to_numbers,
-    unusable,
+    unsupported_type,
+    valid_utf8,
     with_row_numbers,
 )
-from tunefree.stream.identify import Entries, Identifier
+from tunefree.stream.feature_ids import FeatureIds, Triplets
 from tunefree.stream.words import DEFAULT_BITS, Text, looks_like_text
 
-_KINDS: dict[str, Callable[..., Any]] = {kind.kind: kind for kind in (Number, Category, Flag, Moment, Clock, Text)}
+_COLUMNS: dict[str, Callable[..., Any]] = {
+    kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text)
+}
 _TARGETS = {"number": pa.float64(), "string": pa.string(), "boolean": pa.bool_()}
 
 
@@ -76,7 +78,7 @@ class TableEncoder:
         self.target, self.weight, self.hash_bits = target, weight, hash_bits
         self._target_family = target_family
         self._number_names = [name for column in self.columns for name in column.names()]
-        self._identifier = Identifier(1 + len(self._number_names), hash_bits)
+        self._ids = FeatureIds(1 + len(self._number_names), hash_bits)
 
     @classmethod
     def infer(
@@ -88,13 +90,13 @@ class TableEncoder:
         text: Iterable[str] | None = None,
         hash_bits: int = 0,
     ) -> TableEncoder:
-        """An encoder for tables like a first chunk.
+        """An encoder for tables with the columns of a first chunk.
 
         Parameters
         ----------
         chunk : Columns
         target, weight : str, optional
-            Columns that are no features.
+            Columns that hold the target and the sample weights, and are not features.
         ignore : iterable of str
             Columns to leave out.
         text : iterable of str, optional
@@ -122,14 +124,14 @@ class TableEncoder:
     @property
     def n_features(self) -> int:
         """The largest feature there may be so far, plus 1."""
-        return self._identifier.n_features
+        return self._ids.n_features
 
     def names(self) -> list[str]:
         """Names of the features by id; hashed features are ``#0``, ``#1``, ..."""
         known = ["(constant)", *self._number_names]
         if self.hash_bits:
             return known + [f"#{k}" for k in range(self.n_features - len(known))]
-        return known + self._identifier.names.to_list()
+        return known + self._ids.names.to_list()
 
     def column_of(self) -> np.ndarray:
         """For each feature the number of its column in ``columns``; -1 for the constant and for hashed features."""
@@ -137,7 +139,7 @@ class TableEncoder:
         places = np.full(self.n_features, -1, np.int32)
         places[1 : 1 + len(numbers)] = numbers
         if not self.hash_bits:
-            places[1 + len(numbers) :] = self._identifier.names.columns()
+            places[1 + len(numbers) :] = self._ids.names.columns()
         return places
 
     def types(self) -> dict[str, Any]:
@@ -157,7 +159,7 @@ class TableEncoder:
         chunk : Columns
             Holds the encoder's columns, in any order; others are ignored.
         learning : bool
-            Whether new categories and words become features; otherwise nothing is known of them.
+            Whether new categories and words become features; otherwise they are left out.
         bad : BadRows
             What happens to rows that cannot be used.
         labelled : bool, optional
@@ -171,17 +173,17 @@ class TableEncoder:
         """
         labelled = learning if labelled is None else labelled
         n, faults = chunk.table.num_rows, Faults()
-        converted = [column.convert(array, faults) for column, array in self._take(chunk, faults)]
+        converted = [column.convert(array, faults) for column, array in self._select(chunk, faults)]
         target = self._convert_target(chunk, faults, labelled)
         weight = self._convert_weight(chunk, faults, labelled)
         if faults:
-            return self.encode(_without(chunk, faults, bad), learning, bad, labelled)
+            return self.encode(_drop_bad_rows(chunk, faults, bad), learning, bad, labelled)
         return Batch(
             self._rows(converted, n, learning), target, weight, row_numbers(chunk), None, chunk.file, chunk.position
         )
 
     def prepare(self, chunk: Columns, labelled: bool) -> tuple[Columns, bool]:
-        """The part of :meth:`encode` that knows nothing of other chunks: none."""
+        """The part of :meth:`encode` that does not depend on other chunks, which is nothing for a table."""
         return chunk, labelled
 
     def finish(self, prepared: tuple[Columns, bool], learning: bool, bad: BadRows) -> Batch:
@@ -198,18 +200,18 @@ class TableEncoder:
             "weight": self.weight,
             "hash_bits": self.hash_bits,
         }
-        return self._identifier.save(), header
+        return self._ids.save(), header
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> TableEncoder:
         """The encoder whose :meth:`state` was taken."""
         described = [dict(column) for column in header["columns"]]
-        columns = [_KINDS[column.pop("kind")](**column) for column in described]
+        columns = [_COLUMNS[column.pop("kind")](**column) for column in described]
         encoder = cls(columns, header["target"], header["target_family"], header["weight"], header["hash_bits"])
-        encoder._identifier.load(arrays)
+        encoder._ids.load(arrays)
         return encoder
 
-    def _take(self, chunk: Columns, faults: Faults) -> list[tuple[Any, Any]]:
+    def _select(self, chunk: Columns, faults: Faults) -> list[tuple[Any, Any]]:
         """The encoder's columns with their arrays in a chunk, checked."""
         names = _unique_names(chunk)
         present = set(names)
@@ -244,7 +246,7 @@ class TableEncoder:
                 raise DataError(problem, chunk.file, chunk.row, self.target, remedy)
         array = _column(chunk, self.target, faults)
         if found == "number":
-            return _numeric_target(plain(array), self.target, faults, labelled)
+            return _numeric_target(decoded(array), self.target, faults, labelled)
         index, values = Category(self.target).convert(array, faults)
         if labelled:
             faults.add(np.flatnonzero(index < 0), self.target, lambda row: "the target is missing")
@@ -268,19 +270,19 @@ class TableEncoder:
             numbers[:, place] = values
         codes = [(place, codes) for place, part in enumerate(parts) for codes in part.codes]
         words = [(place, words) for place, part in enumerate(parts) for words in part.words]
-        ids, entries = self._identifier.identify(n, codes, words, learning)
+        ids, entries = self._ids.of_chunk(n, codes, words, learning)
         return rows.table(numbers, np.arange(1, numbers.shape[1] + 1), ids, _sparse(entries, n))
 
 
-def _sparse(words: Entries, n: int) -> rows.Sparse:
-    """Words as sparse rows, without those of which nothing is known."""
+def _sparse(words: Triplets, n: int) -> rows.Sparse:
+    """Words as sparse rows, without unknown ones."""
     known = words.ids > 0
     pointers = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(words.rows[known], minlength=n), out=pointers[1:])
     return rows.sparse(pointers, words.ids[known], words.values[known])
 
 
-def _without(chunk: Columns, faults: Faults, bad: BadRows) -> Columns:
+def _drop_bad_rows(chunk: Columns, faults: Faults, bad: BadRows) -> Columns:
     """Report bad rows in their order; the chunk without them."""
     numbers = row_numbers(chunk)
     for row in sorted(faults):
@@ -301,22 +303,22 @@ def _infer_column(name: str, chunk: Columns, texts: list[str] | None, hash_bits:
     if kind == "string" and texts is None and looks_like_text(array):
         return Text(name, hash_bits or DEFAULT_BITS)
     if kind == "string" and looks_like_dates(array):
-        return _moment_of_strings(name, array)
+        return _timestamp_of_strings(name, array)
     if kind == "string" and looks_like_times(array):
-        return Clock(name)
+        return TimeOfDay(name)
     if kind not in _BY_FAMILY:
-        raise unusable(name, array.type, chunk.file)
+        raise unsupported_type(name, array.type, chunk.file)
     return _BY_FAMILY[kind](name, array.type)
 
 
-def _moment_of_strings(name: str, array: Any) -> Moment:
-    given = blanked(plain(array)).drop_null()
-    return Moment(name, zone_of(given), any(":" in text for text in given.to_pylist()))
+def _timestamp_of_strings(name: str, array: Any) -> Timestamp:
+    given = blank_to_null(decoded(array)).drop_null()
+    return Timestamp(name, zone_of(given), any(":" in text for text in given.to_pylist()))
 
 
-def _moment_of_type(name: str, arrow_type: Any) -> Moment:
+def _timestamp_of_type(name: str, arrow_type: Any) -> Timestamp:
     is_timestamp = pa.types.is_timestamp(arrow_type)
-    return Moment(name, arrow_type.tz if is_timestamp else None, is_timestamp)
+    return Timestamp(name, arrow_type.tz if is_timestamp else None, is_timestamp)
 
 
 _BY_FAMILY: dict[str, Callable[[str, Any], Any]] = {
@@ -325,14 +327,14 @@ _BY_FAMILY: dict[str, Callable[[str, Any], Any]] = {
     "string": lambda name, _: Category(name),
     "category": lambda name, _: Category(name),
     "null": lambda name, _: Category(name),
-    "boolean": lambda name, _: Flag(name),
-    "moment": _moment_of_type,
-    "time": lambda name, _: Clock(name),
+    "boolean": lambda name, _: Boolean(name),
+    "moment": _timestamp_of_type,
+    "time": lambda name, _: TimeOfDay(name),
 }
 
 
 def _target_family(chunk: Columns, target: str) -> str | None:
-    """number, string or boolean; None for a column that holds nothing at all in this chunk."""
+    """number, string or boolean; None for a column of which all values in this chunk are missing."""
     arrow_type = chunk.table.schema.field(target).type
     found = family(arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type)
     if found == "null":
@@ -359,7 +361,7 @@ def _present(target: str, chunk: Columns, needed: bool) -> bool:
 
 
 def _column(chunk: Columns, name: str, faults: Faults) -> Any:
-    return sound(chunk.table.column(name), name, faults)
+    return valid_utf8(chunk.table.column(name), name, faults)
 
 
 def _unique_names(chunk: Columns) -> list[str]:

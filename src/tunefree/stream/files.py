@@ -1,4 +1,4 @@
-"""Names of files: which ones a path means, and the format that a name promises."""
+"""File names: which files a path or pattern stands for, and the extensions of compressed files."""
 
 from __future__ import annotations
 
@@ -8,27 +8,20 @@ from collections.abc import Sequence
 
 from tunefree.core.errors import DataError
 
-COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4", ".xz", ".br")
-_FORMATS = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".tab": "csv",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".json": "json",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".feather": "arrow",
-    ".arrow": "arrow",
-    ".arrows": "arrow",
-    ".ipc": "arrow",
-}
+COMPRESSIONS = {
+    ".gz": "gzip",
+    ".bz2": "bz2",
+    ".zst": "zstd",
+    ".lz4": "lz4",
+    ".xz": "xz",
+    ".br": "brotli",
+}  # the method of each extension, as Arrow calls it
 
 
 def expand(paths: Sequence[str]) -> list[str]:
-    """Files named by paths, patterns (``*``, ``**``) and directories, those of each in sorted order; "-" stays.
+    """Files that paths, patterns (``*``, ``**``) and directories stand for, those of each in sorted order; "-" stays.
 
-    Hidden files, and those that begin with an underscore (as cluster tools leave them), are not taken from a directory.
+    Hidden files of a directory are left out, and so are those that begin with an underscore, which cluster tools write.
     """
     files: list[str] = []
     for path in paths:
@@ -49,9 +42,6 @@ def expand(paths: Sequence[str]) -> list[str]:
     return files
 
 
-def format_of(file: str) -> str | None:
-    """The format that a name promises: csv, json, parquet, arrow, or None for another."""
-    name = file.lower()
-    for extension in COMPRESSIONS:
-        name = name.removesuffix(extension)
-    return _FORMATS.get(os.path.splitext(name)[1])
+def display_name(file: str) -> str:
+    """What messages call a file."""
+    return "standard input" if file == "-" else file

@@ -1,4 +1,4 @@
-"""Tables in memory as chunks: pandas, polars, anything with Arrow's PyCapsule interface, arrays by name, NumPy arrays.
+"""Tables in memory as chunks: pandas, polars, whatever has Arrow's PyCapsule interface, dicts of arrays, NumPy arrays.
 
 Chunks are converted one at a time, so that a table is never copied as a whole.
 """
@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import of_numbers
-from tunefree.stream.arrow import rows_of_a_chunk
 from tunefree.stream.batch import Columns, Position
+from tunefree.stream.tables import rows_of_a_chunk
 
 
 def read_frame(
@@ -48,7 +48,7 @@ def read_frame(
     1 {'age': [39, 50], 'job': ['clerk', None]}
     3 {'age': [38], 'job': ['cook']}
     """
-    convert = next((convert for test, convert in _KINDS if test(frame)), None)
+    convert = next((convert for test, convert in _CONVERTERS if test(frame)), None)
     if convert is None:
         remedy = "pass a DataFrame, a dict of arrays, or a two-dimensional array"
         raise DataError(f"{type(frame).__name__} is not a table", name, remedy=remedy)
@@ -143,7 +143,7 @@ def _is_pandas(frame: Any) -> bool:
     return pandas is not None and isinstance(frame, pandas.DataFrame)
 
 
-_KINDS: tuple[tuple[Callable[[Any], bool], Callable[..., Iterator[Any]]], ...] = (
+_CONVERTERS: tuple[tuple[Callable[[Any], bool], Callable[..., Iterator[Any]]], ...] = (
     (_is_pandas, _pandas),
     (lambda frame: hasattr(frame, "__arrow_c_stream__"), _capsule),
     (lambda frame: hasattr(frame, "__arrow_c_array__"), _one_batch),

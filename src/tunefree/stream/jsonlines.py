@@ -11,10 +11,12 @@ import pyarrow as pa
 from pyarrow import json as arrow_json
 
 from tunefree.core.errors import DataError
+from tunefree.stream.arrays import to_batch
 from tunefree.stream.batch import BadRows, Columns, Lines, Position
 from tunefree.stream.columns import family, with_row_numbers
-from tunefree.stream.delimited import Options, as_batch, check_text, sample, shown, whole_lines
-from tunefree.stream.lines import read_lines
+from tunefree.stream.contract import Options, TableReader
+from tunefree.stream.files import display_name
+from tunefree.stream.lines import check_text, read_lines, read_sample, whole_lines
 
 _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "number": ("a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool)),
@@ -24,18 +26,23 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 }
 
 
+def is_json(line: str) -> bool:
+    """Whether a first line starts an object."""
+    return line.startswith("{")
+
+
 def json_schema(file: str, options: Options) -> Any:
     """Names and types of the columns, from the first lines: numbers, booleans, strings, and nested ones as they are.
 
     A column of nulls only is taken for strings; what is absent from the first lines is ignored later.
     """
     check_text(file)
-    window = sample(file).lstrip()
+    window = read_sample(file).lstrip()
     if not window:
-        raise DataError("the file is empty", shown(file), remedy="give it one JSON object a line")
+        raise DataError("the file is empty", display_name(file), remedy="give it one JSON object a line")
     if window.startswith(b"["):
         remedy = "write one object a line (as `jq -c '.[]'` does)"
-        raise DataError("this is a JSON array, not JSON lines", shown(file), remedy=remedy)
+        raise DataError("this is a JSON array, not JSON lines", display_name(file), remedy=remedy)
     try:
         found = _parse(whole_lines(window), None).schema
     except (pa.ArrowInvalid, UnicodeDecodeError):
@@ -43,24 +50,30 @@ def json_schema(file: str, options: Options) -> Any:
     return pa.schema([(field.name, options.types.get(field.name, _widened(field.type))) for field in found])
 
 
-def json_chunks(
-    file: str, number: int, begin: Position, schema: Any, options: Options, bad: BadRows
-) -> Iterator[Columns]:
-    """The chunks of one file."""
+def json_columns(file: str, schema: Any, options: Options) -> dict[str, Any]:
+    """The columns of a further file. Its objects may lack names and have others, but not all of them."""
+    found = {field.name: field.type for field in json_schema(file, options)}
+    if not found.keys() & set(schema.names):
+        return found
+    return {name: found.get(name, pa.null()) for name in schema.names}
+
+
+def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Columns]:
+    """The chunks of one file from a position on."""
     check_text(file)
-    row = begin.row + 1
-    for lines in read_lines([file], Position(0, begin.offset, begin.row), options.block_size):
-        batch, count = _columns(lines, row, schema, bad)
+    row = start.row + 1
+    for lines in read_lines([file], start, options.block_size):
+        batch, count = _parse_block(lines, row, schema, bad)
         row += count
-        yield Columns(batch, lines.file, row - count, Position(number, lines.position.offset, row - 1))
+        yield Columns(batch, lines.file, row - count, Position(0, lines.position.offset, row - 1))
 
 
-def _columns(lines: Lines, row: int, schema: Any, bad: BadRows) -> tuple[Any, int]:
+def _parse_block(lines: Lines, row: int, schema: Any, bad: BadRows) -> tuple[Any, int]:
     try:
         batch = _parse(lines.data, schema)
         return batch.select(schema.names), batch.num_rows
     except (pa.ArrowInvalid, UnicodeDecodeError):
-        return _examined(lines, row, schema, bad)
+        return _good_rows(lines, row, schema, bad)
 
 
 def _parse(data: Any, schema: Any) -> Any:
@@ -71,7 +84,7 @@ def _parse(data: Any, schema: Any) -> Any:
             explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "ignore"
         ),
     )
-    batch = as_batch(table)
+    batch = to_batch(table)
     batch.validate(full=True)  # the parser lets strings pass that are not UTF-8
     return batch
 
@@ -83,7 +96,7 @@ def _widened(found: Any) -> Any:
     return pa.float64() if kind == "number" else pa.string()
 
 
-def _examined(lines: Lines, row: int, schema: Any, bad: BadRows) -> tuple[Any, int]:
+def _good_rows(lines: Lines, row: int, schema: Any, bad: BadRows) -> tuple[Any, int]:
     """Read a block line by line, report the bad ones, and keep the others."""
     texts = [text for text in lines.data.tobytes().split(b"\n") if text.strip()]
     good, numbers = [], []
@@ -100,9 +113,9 @@ def _examined(lines: Lines, row: int, schema: Any, bad: BadRows) -> tuple[Any, i
 
 
 def _read(text: bytes, schema: Any) -> tuple[dict[str, Any], str | None, str]:
-    """The object on a line; or the column, if one is to blame, and what is wrong."""
+    """The object on a line, or the column in question (if it is one) and the problem."""
     try:
-        record = json.loads(text, object_pairs_hook=_once)
+        record = json.loads(text, object_pairs_hook=_unique)
     except UnicodeDecodeError:
         return {}, None, "the line is not text in UTF-8"
     except ValueError as error:
@@ -123,27 +136,30 @@ def _floats(record: dict[str, Any], schema: Any) -> dict[str, Any]:
 
 
 def _schema_of_good_lines(window: bytes, file: str) -> Any:
-    """The schema of those of the first lines that can be read; the bad ones are reported when their turn comes."""
+    """The schema of those of the first lines that can be read; the bad ones are reported when they are read."""
     lines = [line for line in window.split(b"\n") if _object(line)]
     if not lines:
         remedy = "give it one JSON object a line, or name its --format"
-        raise DataError("no line of this can be read as JSON", shown(file), remedy=remedy)
+        raise DataError("no line of this can be read as JSON", display_name(file), remedy=remedy)
     try:
         return _parse(b"\n".join(lines), None).schema
-    except pa.ArrowInvalid:  # types that change: the first line's count
+    except pa.ArrowInvalid:  # types differ from line to line; those of the first hold
         return _parse(lines[0], None).schema
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
     try:
-        record = json.loads(line, object_pairs_hook=_once)
+        record = json.loads(line, object_pairs_hook=_unique)
     except ValueError:
         return None
     return record if isinstance(record, dict) else None
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) < len(pairs):
         raise ValueError("a name appears twice")
     return record
+
+
+JSON_LINES = TableReader(json_schema, json_columns, json_chunks)

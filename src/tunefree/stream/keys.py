@@ -1,8 +1,8 @@
 """An exact, growing dictionary from 64-bit keys to feature ids, and the hash that turns names into keys.
 
 Ids are given in the order of first appearance, so they do not depend on where batches are cut. The table is open
-addressing with linear probing, at most half full; a slot holds a key and its id side by side, one cache line a look.
-Different names share a key with probability n^2 / 2^65 for n names: 3e-8 for a million.
+addressing with linear probing, at most half full; a slot holds a key and its id side by side, so that a lookup mostly
+reads one cache line. That any two of n names share a key has a probability of about n^2 / 2^65: 3e-8 for a million.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FIRST_SLOTS = 1024
 
 
 class Keys(NamedTuple):
-    """The dictionary; arrays change in place while they last, and are replaced when they are full."""
+    """The dictionary. Its arrays are changed in place, and replaced by larger ones when they are full."""
 
     slots: np.ndarray  # (m, 2) uint64: key and id, id 0 where the slot is empty; m a power of two
     known: np.ndarray  # (m / 2,) uint64: the keys in the order of their ids
@@ -41,7 +41,7 @@ def create(first: int = 1, bits: int = 0) -> Keys:
     >>> keys, ids = lookup(keys, np.array([70, 50, 70], np.uint64))
     >>> ids, n_features(keys)
     (array([1, 2, 1], dtype=int32), 3)
-    >>> lookup(keys, np.array([50, 60], np.uint64), grow=False)[1]
+    >>> lookup(keys, np.array([50, 60], np.uint64), add=False)[1]
     array([2, 0], dtype=int32)
     """
     if not 0 <= bits <= 30:
@@ -54,7 +54,7 @@ def n_features(keys: Keys) -> int:
     return keys.first + (1 << keys.bits if keys.bits else keys.count)
 
 
-def lookup(keys: Keys, array: np.ndarray, grow: bool = True) -> tuple[Keys, np.ndarray]:
+def lookup(keys: Keys, array: np.ndarray, add: bool = True) -> tuple[Keys, np.ndarray]:
     """The ids of an array of keys, in the order of its elements.
 
     Parameters
@@ -63,8 +63,8 @@ def lookup(keys: Keys, array: np.ndarray, grow: bool = True) -> tuple[Keys, np.n
         Not to be used afterwards: the dictionary returned takes its place.
     array : ndarray of uint64
         Of any shape.
-    grow : bool, default=True
-        Whether new keys are given an id; otherwise theirs is 0.
+    add : bool, default=True
+        Whether new keys are added; otherwise their id is 0.
 
     Returns
     -------
@@ -76,11 +76,11 @@ def lookup(keys: Keys, array: np.ndarray, grow: bool = True) -> tuple[Keys, np.n
     ids = np.empty(len(flat), np.int32)
     done = 0
     while True:
-        count, done = _look_up(keys.slots, keys.known, keys.count, keys.first, keys.bits, flat, ids, done, grow)
+        count, done = _look_up(keys.slots, keys.known, keys.count, keys.first, keys.bits, flat, ids, done, add)
         keys = keys._replace(count=int(count))
         if done == len(flat):
             return keys, ids.reshape(array.shape)
-        keys = _grown(keys)
+        keys = _enlarged(keys)
 
 
 def save(keys: Keys) -> np.ndarray:
@@ -123,8 +123,8 @@ def hash_strings(offsets: ArrayLike, data: ArrayLike, seed: int = 0) -> np.ndarr
     return _hash_strings(read_only(offsets, np.int64), read_only(data, np.uint8), np.uint64(seed))
 
 
-def _grown(keys: Keys) -> Keys:
-    """The same dictionary with twice the room."""
+def _enlarged(keys: Keys) -> Keys:
+    """The same dictionary with twice the capacity."""
     room = min(2 * len(keys.known), LARGEST_ID + 1 - keys.first)
     if keys.count >= room:
         remedy = "hash the features with --hash-bits, or ignore columns that are different in every row"
@@ -137,7 +137,7 @@ def _grown(keys: Keys) -> Keys:
 
 @compiled.inline
 def mix(key):
-    """A bijection of 64 bits in which every bit of the key moves every bit of the result (SplitMix64's)."""
+    """SplitMix64's bijection of 64 bits, in which every bit of the key affects every bit of the result."""
     key = (key ^ (key >> np.uint64(30))) * _FIRST_FACTOR
     key = (key ^ (key >> np.uint64(27))) * _SECOND_FACTOR
     return key ^ (key >> np.uint64(31))
@@ -160,7 +160,7 @@ def load(data, place):
 
 @compiled.inline
 def fold(key, word):
-    """Take eight more bytes into a hash: a bijection of the word, and of the key."""
+    """Add eight bytes to a hash; a bijection of the word, and of the key."""
     key = (key ^ word) * _FIRST_FACTOR
     return key ^ (key >> np.uint64(32))
 
@@ -207,7 +207,7 @@ def _slot(slots, shift, key):
 
 @compiled.entry
 def _move(slots, larger):
-    """Copy a table to a larger one: from one end to the other, so that no cache is missed."""
+    """Copy a table to a larger one, in the order of its slots: both are accessed from one end to the other."""
     shift = _shift(larger)
     for i in range(len(slots)):
         if slots[i, 1] != 0:
@@ -216,7 +216,7 @@ def _move(slots, larger):
 
 
 @compiled.entry
-def _look_up(slots, known, count, first, bits, array, ids, start, grow):
+def _look_up(slots, known, count, first, bits, array, ids, start, add):
     """Fill in ids from ``start`` on; returns the keys known, and the place where the dictionary was full."""
     shift = _shift(slots)
     buckets = np.uint64((1 << bits) - 1)
@@ -227,7 +227,7 @@ def _look_up(slots, known, count, first, bits, array, ids, start, grow):
             continue
         slot = _slot(slots, shift, key)
         place = np.int64(slots[slot, 1])
-        if place == 0 and grow:
+        if place == 0 and add:
             if count == len(known):
                 return count, i
             place = first + count

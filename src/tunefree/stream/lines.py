@@ -1,4 +1,4 @@
-"""Text as it comes from files and standard input: decompressed on the fly, cut into chunks of whole lines."""
+"""Text from files and standard input, decompressed as it is read and cut into chunks of whole lines."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import Lines, Position
+from tunefree.stream.files import COMPRESSIONS, display_name
 
 LONGEST_LINE = 1 << 30  # bytes; a longer line is refused rather than let it fill the memory
-_BLOCK_SIZE = 1 << 21  # large enough that a chunk's fixed costs vanish, small enough to stay in the last cache
+BLOCK_SIZE = 1 << 21  # bytes of a chunk: its fixed costs are negligible, and it fits into the last-level cache
+SAMPLE = 1 << 20  # bytes at the start of a text from which the types of its columns are inferred
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LINE_END, _QUOTE = 10, 34
 _PIECE = 1 << 16
@@ -29,18 +31,10 @@ _MAGIC = {
     "lz4": (b"\x04\x22\x4d\x18",),
     "xz": (b"\xfd7zXZ\x00",),
 }
-_EXTENSIONS = {
-    ".gz": "gzip",
-    ".bz2": "bz2",
-    ".zst": "zstd",
-    ".lz4": "lz4",
-    ".xz": "xz",
-    ".br": "brotli",  # the one format without a magic number: known by its extension alone
-}
 
 
-class Text:
-    """A stream of bytes that is read once and can be looked ahead in.
+class ByteStream:
+    """A stream of bytes that is read once, with look-ahead.
 
     Parameters
     ----------
@@ -49,22 +43,22 @@ class Text:
     name : str
         For messages.
     size : int, optional
-        Bytes of a plain file, which can be entered anywhere.
-    below : Text, optional
-        What a decompressor reads from.
+        Bytes of a regular file, in which reading can start anywhere.
+    compressed : ByteStream, optional
+        What the stream decompresses, to be closed with it.
 
     Examples
     --------
     >>> import io
-    >>> text = Text(io.BytesIO(b"one\\ntwo\\n"), "example")
+    >>> text = ByteStream(io.BytesIO(b"one\\ntwo\\n"), "example")
     >>> bytes(text.peek(3)), text.read(4), text.offset
     (b'one', b'one\\n', 4)
     """
 
     closed = False
 
-    def __init__(self, stream: Any, name: str, size: int | None = None, below: Text | None = None) -> None:
-        self.stream, self.name, self.size, self.below = stream, name, size, below
+    def __init__(self, stream: Any, name: str, size: int | None = None, compressed: ByteStream | None = None) -> None:
+        self.stream, self.name, self.size, self.compressed = stream, name, size, compressed
         self.offset = 0  # bytes taken so far
         self._ahead = np.empty(0, np.uint8)  # bytes read but not taken
 
@@ -82,25 +76,25 @@ class Text:
         return self._ahead[:size]
 
     def take(self, size: int) -> np.ndarray:
-        """The next ``size`` bytes, which must have been looked at before."""
+        """The next ``size`` bytes, which :meth:`peek` must have returned before."""
         taken, self._ahead = self._ahead[:size], self._ahead[size:]
         self.offset += len(taken)
         return taken
 
     def read(self, size: int = -1) -> bytes:
         """The next bytes, as a file gives them (a decompressor reads from here)."""
-        block = min(size, _BLOCK_SIZE) if size >= 0 else _BLOCK_SIZE
+        block = min(size, BLOCK_SIZE) if size >= 0 else BLOCK_SIZE
         self.peek(block)
         return self.take(block).tobytes()
 
     def skip_to(self, offset: int) -> None:
-        """Go on from the byte ``offset``, by a jump where the stream is a plain file and else by reading."""
+        """Go on from the byte ``offset``, by a seek in a regular file and else by reading."""
         if offset < self.offset:
             raise DataError("the stream has been read already", self.name, remedy="save it to a file to read it again")
         if self.size is not None:
             self.offset, self._ahead = min(offset, self.size), self._ahead[:0]
             self.stream.seek(self.offset)
-        while self.offset < offset and len(self.peek(min(_BLOCK_SIZE, offset - self.offset))):
+        while self.offset < offset and len(self.peek(min(BLOCK_SIZE, offset - self.offset))):
             self.take(offset - self.offset)
         if self.offset < offset:
             problem = "the data end before the place to go on from"
@@ -110,11 +104,11 @@ class Text:
         """Close the stream and what it reads from, unless it is standard input, which others may go on reading."""
         if self is not _standard_input.get(_standard_stream()):
             self.stream.close()
-            if self.below:
-                self.below.close()
+            if self.compressed:
+                self.compressed.close()
 
 
-class _Record(NamedTuple):
+class _LineEnds(NamedTuple):
     """Where lines end in a window of text."""
 
     first: int  # bytes up to and with the first line end, or 0
@@ -125,7 +119,7 @@ class _Record(NamedTuple):
 def read_lines(
     files: Sequence[str],
     start: Position = Position(),  # noqa: B008 - an immutable tuple
-    block_size: int = _BLOCK_SIZE,
+    block_size: int = BLOCK_SIZE,
     quoted: bool = False,
     header: bool = False,
 ) -> Iterator[Lines]:
@@ -180,23 +174,61 @@ def read_header(file: str, quoted: bool = False) -> bytes:
         text.close()
 
 
-def open_text(file: str) -> Text:
+def read_sample(file: str) -> bytes:
+    """The first mebibyte of a text, without a byte-order mark; standard input can still be read from its start."""
+    text = open_text(file)
+    try:
+        window = text.peek(SAMPLE).tobytes() if text.offset == 0 else b""
+    finally:
+        text.close()
+    return window.removeprefix(_BYTE_ORDER_MARK)
+
+
+def whole_lines(window: bytes) -> bytes:
+    """A sample of text up to its last line end outside quotes; all of it where the text ends sooner."""
+    if len(window) < SAMPLE // 2:
+        return window
+    end = len(window)
+    while end > 0:
+        end = window.rfind(b"\n", 0, end)
+        if end > 0 and window.count(b'"', 0, end) % 2 == 0:
+            return window[: end + 1]
+    return window
+
+
+def check_text(file: str) -> None:
+    """Raise a DataError if a file is not text in UTF-8."""
+    start = read_sample(file)[:4096]
+    if start.startswith((b"PAR1", b"ARROW1")):
+        remedy = "give it its own extension, or pass --format"
+        raise DataError("this is a Parquet or Arrow file, not text", display_name(file), remedy=remedy)
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in start:
+        raise not_utf8(file)
+
+
+def not_utf8(file: str) -> DataError:
+    """The error for a file that is not text in UTF-8."""
+    remedy = "convert it to UTF-8, or name its --format"
+    return DataError("this is not text in UTF-8", display_name(file), remedy=remedy)
+
+
+def open_text(file: str) -> ByteStream:
     """Open a file, or standard input for ``"-"``, and decompress it.
 
-    Standard input is opened once and shared, so that what was looked at is not lost.
+    Standard input is opened once and shared, so that bytes looked ahead at are not lost.
     """
     if file == "-":
         stream = _standard_stream()
         if stream not in _standard_input:
             _standard_input.clear()
-            _standard_input[stream] = _decompressed(Text(stream, "standard input"), file)
+            _standard_input[stream] = _decompressed(ByteStream(stream, "standard input"), file)
         return _standard_input[stream]
     with _reading(file):
         status = os.stat(file)
         if stat.S_ISDIR(status.st_mode):
             raise DataError("is a directory", file, remedy="name the files in it")
         size = status.st_size if stat.S_ISREG(status.st_mode) else None
-        raw = Text(open(file, "rb", buffering=0), file, size)  # noqa: SIM115 - closed by Text.close
+        raw = ByteStream(open(file, "rb", buffering=0), file, size)  # noqa: SIM115 - closed by ByteStream.close
         try:
             return _decompressed(raw, file)
         except DataError:
@@ -204,7 +236,7 @@ def open_text(file: str) -> Text:
             raise
 
 
-_standard_input: dict[Any, Text] = {}  # standard input and its text, once it is opened
+_standard_input: dict[Any, ByteStream] = {}  # standard input and its text, once it is opened
 
 
 def _standard_stream() -> Any:
@@ -213,7 +245,7 @@ def _standard_stream() -> Any:
 
 @contextmanager
 def _reading(name: str) -> Iterator[None]:
-    """Turn the system's errors into ours."""
+    """Raise the system's errors as DataError."""
     try:
         yield
     except FileNotFoundError:
@@ -228,25 +260,27 @@ def _reading(name: str) -> Iterator[None]:
         raise DataError(f"it cannot be read ({error})", name, remedy="check the file") from None
 
 
-def _decompressed(raw: Text, file: str) -> Text:
+def _decompressed(raw: ByteStream, file: str) -> ByteStream:
     start = raw.peek(10).tobytes()
-    claimed = _EXTENSIONS.get(os.path.splitext(file)[1].lower())
+    claimed = COMPRESSIONS.get(os.path.splitext(file)[1].lower())
     found = next((method for method, magic in _MAGIC.items() if start.startswith(magic)), None)
     method = claimed if claimed == "brotli" else found
     if claimed and claimed != method and start:
-        raise DataError(f"the name promises {claimed}, the bytes are not", raw.name, remedy="rename or mend the file")
+        raise DataError(
+            f"the name promises {claimed}, the bytes are not", raw.name, remedy="rename the file or get it again"
+        )
     if not method or not start:
         return raw
     if method == "xz":
-        return Text(lzma.LZMAFile(raw), raw.name, below=raw)  # type: ignore[arg-type]
-    return Text(pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), method), raw.name, below=raw)
+        return ByteStream(lzma.LZMAFile(raw), raw.name, compressed=raw)  # type: ignore[arg-type]
+    return ByteStream(pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), method), raw.name, compressed=raw)
 
 
-def _chunks(text: Text, begin: Position, block_size: int, quoted: bool, header: bool) -> Iterator[Lines]:
+def _chunks(text: ByteStream, begin: Position, block_size: int, quoted: bool, header: bool) -> Iterator[Lines]:
     if begin.offset:
         text.skip_to(begin.offset)
     elif text.offset:
-        text.skip_to(0)  # refused: it has been read
+        text.skip_to(0)  # raises: it has been read
     else:
         _drop_start(text, quoted, header)
     rows = begin.row
@@ -260,13 +294,13 @@ def _chunks(text: Text, begin: Position, block_size: int, quoted: bool, header: 
         yield Lines(data, text.name, first, Position(begin.file, text.offset, rows))
 
 
-def _drop_start(text: Text, quoted: bool, header: bool) -> None:
+def _drop_start(text: ByteStream, quoted: bool, header: bool) -> None:
     size = _header_size(text, quoted) if header else len(_BYTE_ORDER_MARK)
     if header or text.peek(size).tobytes() == _BYTE_ORDER_MARK:
         text.take(size)
 
 
-def _header_size(text: Text, quoted: bool) -> int:
+def _header_size(text: ByteStream, quoted: bool) -> int:
     """Bytes of the first line with its line end (and the byte-order mark)."""
     size = 1 << 13
     while True:
@@ -274,23 +308,23 @@ def _header_size(text: Text, quoted: bool) -> int:
         first = _find_ends(window, quoted).first
         if first or len(window) < size:
             return first or len(window)
-        size = _grown(size, text)
+        size = _doubled(size, text)
 
 
-def _line_ends(text: Text, block_size: int, quoted: bool) -> _Record:
+def _line_ends(text: ByteStream, block_size: int, quoted: bool) -> _LineEnds:
     """The line ends in the next block, which grows until it holds one or is the rest of the text."""
     size = block_size
     while True:
         window = text.peek(size)
         ends = _find_ends(window, quoted)
         if len(window) < size:  # the end: the last line may lack its line end
-            return _Record(ends.first, len(window), ends.lines + (ends.last < len(window)))
+            return _LineEnds(ends.first, len(window), ends.lines + (ends.last < len(window)))
         if ends.last:
             return ends
-        size = _grown(size, text)
+        size = _doubled(size, text)
 
 
-def _grown(size: int, text: Text) -> int:
+def _doubled(size: int, text: ByteStream) -> int:
     """The size of the next window to look for a line end in; too long a line is refused."""
     if size >= LONGEST_LINE:
         raise DataError(
@@ -301,22 +335,22 @@ def _grown(size: int, text: Text) -> int:
     return min(2 * size, LONGEST_LINE)
 
 
-def _find_ends(window: np.ndarray, quoted: bool) -> _Record:
-    quotes = np.concatenate([i + np.flatnonzero(part) for i, part in _equal(window, _QUOTE)]) if quoted else ()
+def _find_ends(window: np.ndarray, quoted: bool) -> _LineEnds:
+    quotes = np.concatenate([i + np.flatnonzero(part) for i, part in _matches(window, _QUOTE)]) if quoted else ()
     if len(quotes):
-        places = np.concatenate([i + np.flatnonzero(part) for i, part in _equal(window, _LINE_END)])
+        places = np.concatenate([i + np.flatnonzero(part) for i, part in _matches(window, _LINE_END)])
         places = places[np.searchsorted(quotes, places) % 2 == 0]  # an even number of quotes before: outside
-        return _Record(int(places[0]) + 1, int(places[-1]) + 1, len(places)) if len(places) else _Record(0, 0, 0)
-    counts = [(i, int(np.count_nonzero(part))) for i, part in _equal(window, _LINE_END)]
+        return _LineEnds(int(places[0]) + 1, int(places[-1]) + 1, len(places)) if len(places) else _LineEnds(0, 0, 0)
+    counts = [(i, int(np.count_nonzero(part))) for i, part in _matches(window, _LINE_END)]
     full = [i for i, count in counts if count]
     if not full:
-        return _Record(0, 0, 0)
+        return _LineEnds(0, 0, 0)
     first = window[full[0] : full[0] + _PIECE].tobytes().find(b"\n")
     last = window[full[-1] : full[-1] + _PIECE].tobytes().rfind(b"\n")
-    return _Record(full[0] + first + 1, full[-1] + last + 1, sum(count for _, count in counts))
+    return _LineEnds(full[0] + first + 1, full[-1] + last + 1, sum(count for _, count in counts))
 
 
-def _equal(window: np.ndarray, byte: int) -> Iterator[tuple[int, np.ndarray]]:
-    """Where a window holds a byte, in pieces that stay in the first caches: (start, mask)."""
+def _matches(window: np.ndarray, byte: int) -> Iterator[tuple[int, np.ndarray]]:
+    """Where a window holds a byte, in pieces that fit into the first-level cache: (start, mask)."""
     for i in range(0, max(len(window), 1), _PIECE):
         yield i, window[i : i + _PIECE] == byte

@@ -1,34 +1,48 @@
-"""One face for every kind of data: a source of chunks, and the encoder that turns them into batches."""
+"""Sources of rows: files of any format, or a table in memory."""
 
 from __future__ import annotations
 
-import importlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tunefree.core.errors import DataError
+from tunefree.core.errors import DataError, ModelError
+from tunefree.stream import formats
 from tunefree.stream.batch import BadRows, Position
-from tunefree.stream.files import COMPRESSIONS, expand, format_of
+from tunefree.stream.files import COMPRESSIONS, expand
 from tunefree.stream.lines import open_text, read_lines
 
-_ENCODERS = {"table": "features.TableEncoder", "svmlight": "svmlight.SvmlightEncoder", "vw": "vw.VWEncoder"}
-TABLES = ("csv", "json", "parquet", "arrow")
-FORMATS = (*TABLES, "svmlight", "vw")
-_EXTENSIONS = {".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".vw": "vw"}
+_FIRST_LINE = 1 << 16  # bytes in which the first line is looked for
 
 
 def encoder_of(kind: str) -> Any:
-    """The encoder class of a kind of source. Only the one in use is loaded: the readers of tables take a while."""
-    module, name = _ENCODERS[kind].split(".")
-    return getattr(importlib.import_module(f"tunefree.stream.{module}"), name)
+    """The encoder class for a kind of source, as :attr:`Source.kind` gives it and model files record it.
+
+    Only the encoder in use is imported, because that of tables takes a while.
+    """
+    if kind == formats.TABLE:
+        return formats.load("tunefree.stream.features:TableEncoder")
+    if kind not in formats.names():
+        raise ModelError(f"the model reads {kind}, and no such format is known; import the module that registers it")
+    return formats.load(formats.named(kind).encoder)
 
 
 @dataclass(frozen=True)
 class Source:
     """Where rows come from: files of one format, or a table in memory.
+
+    Parameters
+    ----------
+    files : tuple of str
+        Names of files; "-" is standard input. Empty for a table in memory.
+    format : str or None
+        The name of the files' format; None for a table in memory.
+    table : object, optional
+        A table in memory.
+    delimiter : str, optional
+        Between the fields of a CSV line; guessed if None.
 
     Examples
     --------
@@ -38,18 +52,18 @@ class Source:
     """
 
     files: tuple[str, ...]
-    format: str | None  # None for a table in memory
+    format: str | None
     table: Any = None
     delimiter: str | None = None
 
     @property
     def kind(self) -> str:
-        """The kind of encoder that its chunks are for."""
-        return "table" if self.format is None or self.format in TABLES else self.format
+        """Which encoder its chunks are for: "table", or the name of a format with an encoder of its own."""
+        return formats.TABLE if self.format is None else formats.named(self.format).kind
 
     @property
     def name(self) -> str:
-        """What to call it in messages."""
+        """What messages call it."""
         return ", ".join(self.files) if self.files else "the table"
 
     @property
@@ -63,14 +77,14 @@ class Source:
         bad: BadRows | None = None,
         types: dict[str, Any] | None = None,
     ) -> Iterator[Any]:
-        """Chunks from a position on; ``types`` are those of columns known before."""
-        if self.kind == "table":
-            from tunefree.stream import arrow, frames
+        """Chunks from a position on; ``types`` are the Arrow types of columns that are known before."""
+        if self.kind != formats.TABLE:
+            return read_lines(self.files, start)
+        from tunefree.stream import frames, tables
+
         if self.format is None:
             return frames.read_frame(self.table, start)
-        if self.format in TABLES:
-            return arrow.read_tables(self.files, self.format, start, bad, types, self.delimiter)
-        return read_lines(self.files, start)
+        return tables.read_tables(self.files, self.format, start, bad, types, self.delimiter)
 
     def encoder(
         self,
@@ -81,8 +95,8 @@ class Source:
         text: Iterable[str] | None = None,
         hash_bits: int = 0,
     ) -> Any:
-        """A new encoder, made to measure for the first chunk."""
-        if self.kind == "table":
+        """A new encoder; that of a table takes its columns from the first chunk."""
+        if self.kind == formats.TABLE:
             return encoder_of(self.kind).infer(first, target, weight, ignore, text, hash_bits)
         if weight or text or list(ignore):
             raise DataError(f"{self.kind} text has no columns to name", self.name, remedy="leave such options out")
@@ -91,7 +105,7 @@ class Source:
     def progress(self) -> Callable[[Position], float | None]:
         """A function from a position to the share of the source that lies before it; None where that is unknown."""
         try:
-            sizes = [_size(file, self.format) for file in self.files]
+            sizes = [_length(file, formats.named(str(self.format))) for file in self.files]
         except OSError:
             sizes = []
         total = sum(sizes)
@@ -101,29 +115,43 @@ class Source:
         return lambda position: min(1.0, (before[min(position.file, len(sizes))] + position.offset) / total)
 
 
-def open_source(
-    data: Any, format: str | None = None, delimiter: str | None = None, ask: Sequence[str] = FORMATS
-) -> Source:
-    """A source over files (paths, patterns, directories; "-" is standard input) or a table in memory.
+def open_source(data: Any, format: str | None = None, delimiter: str | None = None) -> Source:
+    """A source of rows from files or from a table in memory.
 
     Parameters
     ----------
     data : str, path, sequence of them, or a table
+        Files, patterns (``*``, ``**``) or directories; "-" is standard input. Or a table: a DataFrame, a dict of
+        arrays, a two-dimensional array, and whatever else :func:`tunefree.stream.frames.read_frame` takes.
     format : str, optional
-        One of csv, json, parquet, arrow, svmlight, vw; by default known by the names, or by a look at the text.
+        The name of the files' format (:func:`tunefree.stream.formats.names`). If None, the extension of the first
+        file tells, else its first line.
     delimiter : str, optional
         Between the fields of a CSV line; guessed if None.
+
+    Returns
+    -------
+    Source
 
     Raises
     ------
     DataError
-        If there is no such file, or its format cannot be told.
+        If there is no such file, no such format, or the format cannot be told.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "people.txt"
+    ...     _ = path.write_text("1 |f age:39\\n-1 |f age:50\\n")
+    ...     open_source(path).format
+    'vw'
     """
     paths = _paths(data)
     if paths is None:
         return Source((), None, data)
-    if format is not None and format not in ask:
-        raise DataError(f"there is no format {format!r}", remedy=f"choose one of {', '.join(ask)}")
+    if format is not None:
+        formats.named(format)
     files = tuple(expand(paths))
     return Source(files, format or _format_of(files[0]), None, delimiter)
 
@@ -138,37 +166,26 @@ def _paths(data: Any) -> list[str] | None:
 
 
 def _format_of(file: str) -> str:
-    suffixes = [suffix for suffix in Path(file).suffixes if suffix.lower() not in COMPRESSIONS]
-    known = _EXTENSIONS.get(suffixes[-1].lower()) if suffixes else None
-    if known or (file != "-" and format_of(file)):
-        return known or str(format_of(file))
+    found = formats.by_extension(file) or formats.by_line(_first_line(file))
+    if found is None:
+        remedy = f"pass --format, one of {', '.join(formats.names())}"
+        raise DataError("its format cannot be told", file, remedy=remedy)
+    return found.name
+
+
+def _first_line(file: str) -> str:
+    """The first line of a text, without white space around it; it stays to be read."""
     text = open_text(file)
     try:
-        line = bytes(text.peek(1 << 16)).split(b"\n")[0].decode("utf-8", "replace").strip()
+        return bytes(text.peek(_FIRST_LINE)).split(b"\n")[0].decode("utf-8", "replace").strip()
     finally:
         text.close()
-    return _format_of_line(line, file)
 
 
-def _format_of_line(line: str, file: str) -> str:
-    words = line.split()
-    if line.startswith("{"):
-        return "json"
-    if len(words) > 1 and all(":" in word for word in words[1:] if not word.startswith("#")) and "," not in words[0]:
-        return "svmlight"
-    if any(word.startswith("|") for word in words):
-        return "vw"
-    if any(mark in line for mark in ",;\t") or len(words) == 1:
-        return "csv"
-    raise DataError("its format cannot be told", file, remedy=f"pass --format, one of {', '.join(FORMATS)}")
-
-
-def _size(file: str, format: str | None) -> int:
-    """Length in the units of a position's offset: rows of a columnar file, bytes of a text; 0 if it takes reading."""
-    if format == "parquet":
-        from pyarrow import parquet
-
-        return int(parquet.read_metadata(file).num_rows)
-    if format == "arrow" or file == "-" or Path(file).suffix.lower() in COMPRESSIONS:
+def _length(file: str, format: formats.Format) -> int:
+    """Length of a file in the unit of a position's offset, which is bytes for text; 0 if only reading it would tell."""
+    if not format.text:
+        return int(formats.load(format.reader).length(file))
+    if file == "-" or Path(file).suffix.lower() in COMPRESSIONS:
         return 0
     return os.stat(file).st_size

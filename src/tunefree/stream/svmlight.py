@@ -1,4 +1,4 @@
-"""svmlight (libsvm) text: ``label [qid:n] index:value ... [# comment]``, checked to the last byte."""
+"""svmlight (libsvm) text: ``label [qid:n] index:value ... [# comment]``. Every byte is checked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
 from tunefree.stream.arrays import of_numbers
 from tunefree.stream.batch import BadRows, Batch, Lines
-from tunefree.stream.tokens import FINE, LINE_END, LONG, NOT_A_NUMBER, NOT_FINITE, TOO_LARGE
+from tunefree.stream.tokens import LINE_END, LONG, NOT_A_NUMBER, NOT_FINITE, OK, TOO_LARGE
 
 _COLON, _COMMA, _HASH = 58, 44, 35
 _LARGEST_INDEX = np.uint64(2**31 - 1)
@@ -20,19 +20,26 @@ _LARGEST_INDEX = np.uint64(2**31 - 1)
 _LABEL, _LABEL_NOT_FINITE, _LABELS, _QUERY, _INDEX, _COLON_MISSING, _ZERO, _OVERFLOW, _REPEATED = range(10, 19)
 
 _MESSAGES = {
-    NOT_A_NUMBER: ("the value of {} is not a number", "mend the row"),
+    NOT_A_NUMBER: ("the value of {} is not a number", "correct the row"),
     NOT_FINITE: ("the value of {} is not finite", "leave out features of unknown value"),
-    TOO_LARGE: ("a number of {} is too large", "mend the row"),
+    TOO_LARGE: ("a number of {} is too large", "correct the row"),
     _LABEL: ("the label {} is not a number", "start every row with its label (0 where it is unknown)"),
-    _LABEL_NOT_FINITE: ("the label {} is not finite", "mend the row"),
+    _LABEL_NOT_FINITE: ("the label {} is not finite", "correct the row"),
     _LABELS: ("the row has several labels, {}", "give each row one label"),
-    _QUERY: ("the query number of {} is not an integer", "mend the row"),
-    _INDEX: ("{} is not index:value, with an index of digits", "mend the row"),
+    _QUERY: ("the query number of {} is not an integer", "correct the row"),
+    _INDEX: ("{} is not index:value, with an index of digits", "correct the row"),
     _COLON_MISSING: ("{} has no colon", "write index:value (a row cut short looks like this)"),
     _ZERO: ("the index of {} is 0", "count features from 1, or allow indices from 0 (zero_based)"),
-    _OVERFLOW: ("the index of {} is larger than 2147483647", "number the features anew"),
+    _OVERFLOW: ("the index of {} is larger than 2147483647", "renumber the features"),
     _REPEATED: ("an index occurs twice in the row that starts with {}", "give each feature one value"),
 }
+
+
+def is_svmlight(line: str) -> bool:
+    """Whether a first line is a label followed by words with a colon; words that start with ``#`` are passed over."""
+    words = line.split()
+    pairs = [word for word in words[1:] if not word.startswith("#")]
+    return len(words) > 1 and all(":" in word for word in pairs) and "," not in words[0]
 
 
 class SvmlightEncoder:
@@ -42,7 +49,7 @@ class SvmlightEncoder:
     ----------
     hash_bits : int, default=0
         0 keeps an exact dictionary of indices; otherwise indices are hashed to 2^hash_bits features, and the values of
-        features that meet are added up.
+        features that collide are summed.
     zero_based : bool, default=False
         Whether 0 is an index.
 
@@ -61,27 +68,27 @@ class SvmlightEncoder:
     def __init__(self, hash_bits: int = 0, zero_based: bool = False) -> None:
         self.keys = dictionary.create(bits=hash_bits)
         self.zero_based = zero_based
-        self._scratch = tokens.Spares()
+        self._scratch = tokens.ScratchPool()
 
     def encode(self, lines: Lines, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
         """The rows of a chunk of text; new features are learned or, at prediction, left out. Every row has a label."""
         return self.finish(self.prepare(lines, True), learning, bad)
 
     def prepare(self, lines: Lines, labelled: bool) -> tokens.Prepared:
-        """The part of :meth:`encode` that knows nothing of other chunks; threads may do several chunks at once."""
-        data, scratch = tokens.closed(lines.data), self._scratch.take()
+        """The part of :meth:`encode` that does not depend on other chunks; threads may prepare several at once."""
+        data, scratch = tokens.terminated(lines.data), self._scratch.acquire()
         smallest = np.uint64(not self.zero_based)
         return tokens.Prepared(lines, data, tokens.tokenize(_tokenize, data, 4, scratch, smallest), scratch)
 
     def finish(self, prepared: tokens.Prepared, learning: bool, bad: BadRows) -> Batch:
-        """The rest of :meth:`encode`, chunk after chunk."""
+        """The rest of :meth:`encode`, one chunk after the other."""
         lines, data, output, scratch = prepared
         tokens.report(output, data, lines, bad, _MESSAGES)
         self.keys, ids = dictionary.lookup(self.keys, output.keys, learning)
         rows = tokens.to_rows(output, ids, merge=self.keys.bits > 0)
         target = of_numbers(np.ascontiguousarray(output.reals[:, 0]))
         numbers = output.integers[:, 0] + lines.row
-        self._scratch.give_back(scratch)
+        self._scratch.release(scratch)
         return Batch(rows, target, np.ones(len(numbers)), numbers, None, lines.file, lines.position)
 
     @property
@@ -91,7 +98,7 @@ class SvmlightEncoder:
 
     def names(self) -> list[str]:
         """Names by feature id: the indices."""
-        return tokens.hashed_or_known(self.keys, lambda: [str(key) for key in dictionary.save(self.keys).tolist()])
+        return tokens.feature_names(self.keys, lambda: [str(key) for key in dictionary.save(self.keys).tolist()])
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and header to be stored."""
@@ -115,24 +122,24 @@ def _read_label(data, place, longs, exact):
     """(label, place of what follows, kind of error)"""
     label, stop, kind = tokens.read_number(data, place)
     if kind == LONG:
-        label, kind = tokens.recall(place, longs, exact)
+        label, kind = tokens.exact_value(place, longs, exact)
     if kind == NOT_FINITE:
         kind = _LABEL_NOT_FINITE
-    elif kind != TOO_LARGE and (kind != FINE or not _ends_token(data[stop])):
-        kind = _LABELS if kind == FINE and data[stop] == _COMMA else _LABEL
+    elif kind != TOO_LARGE and (kind != OK or not _ends_token(data[stop])):
+        kind = _LABELS if kind == OK and data[stop] == _COMMA else _LABEL
     return label, stop, kind
 
 
 @compiled.inline
 def _skip_query(data, place):
     """Skip ``qid:n``: (place of what follows, kind of error)."""
-    kind = FINE
+    kind = OK
     if data[place] == 113 and data[place + 1] == 105 and data[place + 2] == 100 and data[place + 3] == _COLON:
         stop = place + 4
         while data[stop] >= 48 and data[stop] < 58:
             stop += 1
-        kind = FINE if stop > place + 4 and _ends_token(data[stop]) else _QUERY
-        place = stop if kind == FINE else place
+        kind = OK if stop > place + 4 and _ends_token(data[stop]) else _QUERY
+        place = stop if kind == OK else place
     return place, kind
 
 
@@ -147,7 +154,7 @@ def _index_error(index, digits, byte):
 @compiled.inline
 def _read_entries(data, place, k, keys, values, longs, exact, smallest):
     """Read ``index:value`` to the end of a row: (entries after it, place reached, kind of error)."""
-    next_index, ascending, kind = smallest, True, FINE
+    next_index, ascending, kind = smallest, True, OK
     while True:
         place = tokens.skip_blanks(data, place)
         if data[place] == LINE_END or data[place] == _HASH:
@@ -161,16 +168,16 @@ def _read_entries(data, place, k, keys, values, longs, exact, smallest):
         if not _ends_token(data[stop]) or stop == start:
             value, stop, kind = tokens.read_number(data, start)
             if kind == LONG:
-                value, kind = tokens.recall(start, longs, exact)
-            if kind != FINE or not _ends_token(data[stop]):
-                kind = NOT_A_NUMBER if kind == FINE else kind
+                value, kind = tokens.exact_value(start, longs, exact)
+            if kind != OK or not _ends_token(data[stop]):
+                kind = NOT_A_NUMBER if kind == OK else kind
                 break
         ascending &= index >= next_index
         next_index = index + np.uint64(1)
         keys[k], values[k] = index, value
         k += 1
         place = stop
-    return k, place, kind if kind != FINE or ascending else _REPEATED
+    return k, place, kind if kind != OK or ascending else _REPEATED
 
 
 @compiled.inline
@@ -198,13 +205,13 @@ def _tokenize(data, reals, integers, keys, values, places, errors, longs, exact,
         if data[place] != LINE_END and data[place] != _HASH:
             label, stop, kind = _read_label(data, place, longs, exact)
             k = entries
-            if kind == FINE:
+            if kind == OK:
                 place, kind = _skip_query(data, tokens.skip_blanks(data, stop))
-            if kind == FINE:
+            if kind == OK:
                 k, place, kind = _read_entries(data, place, k, keys, values, longs, exact, smallest)
             if kind == _REPEATED and not _repeats(keys, entries, k):
-                kind = FINE
-            if kind == FINE:
+                kind = OK
+            if kind == OK:
                 reals[n, 0], integers[n, 0], integers[n, 1] = label, line, k
                 n, entries = n + 1, k
             else:

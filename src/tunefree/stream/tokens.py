@@ -11,11 +11,11 @@ from tunefree.core import compiled, rows
 from tunefree.stream import keys as dictionary
 from tunefree.stream.batch import BadRows, Lines
 
-# What a look at a token finds.
-FINE, LONG, NOT_A_NUMBER, NOT_FINITE, TOO_LARGE = 0, 1, 2, 3, 4
+# Outcomes of reading a token.
+OK, LONG, NOT_A_NUMBER, NOT_FINITE, TOO_LARGE = 0, 1, 2, 3, 4
 
 PADDING = 16
-_PIECE = 1 << 16  # bytes that stay in the first caches
+_PIECE = 1 << 16  # bytes that fit into the first-level cache
 TAB, LINE_END, RETURN, BLANK = 9, 10, 13, 32
 _PLUS, _MINUS, _POINT, _ZERO = 43, 45, 46, 48
 _SMALL_E, _SMALL_I, _SMALL_N, _SMALL_BIT = 101, 105, 110, 32
@@ -40,7 +40,7 @@ class Output(NamedTuple):
 
 
 class Scratch:
-    """Arrays that are used again for each chunk of text, because fresh memory costs as much as reading the text."""
+    """Arrays that are used again for each chunk of text, because fresh memory costs as much time as tokenizing."""
 
     def __init__(self) -> None:
         self._arrays: dict[str, np.ndarray] = {}
@@ -53,29 +53,29 @@ class Scratch:
         return old[: shape[0]]
 
 
-class Spares:
-    """Scratch arrays of chunks that are done with, for the next ones; several may be in use at once."""
+class ScratchPool:
+    """Scratch arrays to be used again. Several chunks may be in work at once, each with scratch arrays of its own."""
 
     def __init__(self) -> None:
         self._spare: list[Scratch] = []
 
-    def take(self) -> Scratch:
-        """One that nobody uses."""
+    def acquire(self) -> Scratch:
+        """Scratch arrays that are not in use."""
         try:
             return self._spare.pop()
         except IndexError:
             return Scratch()
 
-    def give_back(self, scratch: Scratch) -> None:
-        """The output made with it is used up."""
+    def release(self, scratch: Scratch) -> None:
+        """Let scratch arrays be used again, once the output made with them is no longer needed."""
         self._spare.append(scratch)
 
 
 class Prepared(NamedTuple):
-    """A chunk that is tokenized; its features are not looked up yet."""
+    """A chunk that is tokenized, before its features are looked up."""
 
     lines: Lines
-    data: np.ndarray  # (bytes,) the text, closed
+    data: np.ndarray  # (bytes,) the text, terminated
     output: Output
     scratch: Scratch  # in use for as long as the output
 
@@ -83,7 +83,9 @@ class Prepared(NamedTuple):
 def tokenize(
     tokenizer: Callable[..., tuple[int, int, int]], data: np.ndarray, shortest: int, scratch: Scratch, *options: Any
 ) -> Output:
-    """Run a tokenizer over whole lines, whose entries have at least so many bytes; the output lasts until the next.
+    """Run a tokenizer over whole lines, whose entries have at least ``shortest`` bytes.
+
+    The output is valid until the scratch arrays are used again.
 
     Numbers that need more than double arithmetic to be exact to the last bit (more than 19 digits, large exponents)
     are rare: the first run notes where they are, Python reads them, and a second run takes them from there.
@@ -124,9 +126,9 @@ def _exact(data: np.ndarray, place: int) -> float:
     return float(data[place:stop].tobytes())
 
 
-def closed(data: np.ndarray) -> np.ndarray:
-    """The text with a line end at its end, where every scan stops, and PADDING bytes more, so that words can be
-    loaded anywhere in it."""
+def terminated(data: np.ndarray) -> np.ndarray:
+    """The text with a line end at its end, where every scan stops, and PADDING bytes more, so that words of eight
+    bytes can be loaded anywhere in it."""
     end = [] if len(data) and data[-1] == LINE_END else [LINE_END]
     return rows.read_only(np.concatenate([data, np.array(end + [0] * PADDING, np.uint8)]), np.uint8)
 
@@ -142,13 +144,13 @@ def token(data: np.ndarray, place: int) -> str:
 
 
 def is_binary(data: np.ndarray, place: int) -> bool:
-    """Whether a token holds bytes that no text has."""
+    """Whether a token holds control characters, which text does not."""
     word = (data[place : place + 200].tobytes().split(b"\n")[0].split() or [b""])[0]
     return any(byte < BLANK or byte == 127 for byte in word)
 
 
 def report(output: Output, data: np.ndarray, lines: Lines, bad: BadRows, messages: dict[int, tuple[str, str]]) -> None:
-    """Tell of the bad rows; ``messages`` holds for each kind the problem, with ``{}`` for the token, and a remedy."""
+    """Report the bad rows; ``messages`` holds for each kind the problem, with ``{}`` for the token, and a remedy."""
     for line, place, kind in output.errors.tolist():
         problem, remedy = messages[kind]
         if is_binary(data, place):
@@ -160,7 +162,7 @@ def to_rows(output: Output, ids: np.ndarray, merge: bool) -> rows.Sparse:
     """The rows of an output, whose keys have the ids; entries of id 0 are dropped.
 
     With ``merge`` entries of one row with the same id become one that is their sum; without it they must be different
-    already. The arrays given are used up.
+    already. The arrays given are overwritten.
     """
     features, values = ids, output.values
     pointers = np.concatenate([[0], output.integers[:, 1]])
@@ -245,8 +247,8 @@ def _eight_digits(word):
 def read_short(data, place):
     """The usual number, like 0.25: (value, place of what follows, the number's own where it is another kind of token).
 
-    Worth its lines: it has no branches, and where the fraction starts does not wait for the digits before it. Of a
-    longer fraction it reads seven digits, and a digit follows.
+    It has no branches, and where the fraction starts does not depend on the digits before it, which makes it fast. Of
+    a longer fraction it reads seven digits, so that a digit follows.
     """
     whole = np.uint64(data[place]) - _CODE_OF_ZERO
     usual = (whole < _TEN) & (data[place + 1] == _POINT)
@@ -293,17 +295,17 @@ def _read_exponent(data, place, exponent, digits):
 
 @compiled.inline
 def _scaled(mantissa, digits, exponent):
-    """mantissa * 10^exponent and FINE where double arithmetic gives the nearest double, else 0 and LONG.
+    """mantissa * 10^exponent and OK where double arithmetic gives the nearest double, else 0 and LONG.
 
     Mantissa and power exact in double, one operation rounds once (Clinger 1990). Longer mantissas are divided in twice
     the precision, and accepted where the error bound leaves one nearest double.
     """
     if digits > 19 or exponent < -22 or exponent > 22:
-        return (0.0, FINE) if digits <= 19 and mantissa == 0 else (0.0, LONG)
+        return (0.0, OK) if digits <= 19 and mantissa == 0 else (0.0, LONG)
     if mantissa <= _EXACT:
         if exponent < 0:
-            return float(np.int64(mantissa)) / _POWERS[-exponent], FINE
-        return float(np.int64(mantissa)) * _POWERS[exponent], FINE
+            return float(np.int64(mantissa)) / _POWERS[-exponent], OK
+        return float(np.int64(mantissa)) * _POWERS[exponent], OK
     if exponent > 0 or mantissa >= _TOP:
         return 0.0, LONG
     return _divided(np.int64(mantissa), _POWERS[-exponent])
@@ -317,12 +319,12 @@ def _divided(mantissa, power):
     product, error = _product(quotient, power)
     correction = (((high - product) - error) + rest) / power
     low, up = quotient + correction * (1.0 - 2.0**-49), quotient + correction * (1.0 + 2.0**-49)
-    return (low, FINE) if low == up else (0.0, LONG)
+    return (low, OK) if low == up else (0.0, LONG)
 
 
 @compiled.inline
 def _product(a, b):
-    """a * b as a double and what it lacks (Dekker 1971)."""
+    """a * b as a double, and its rounding error (Dekker 1971)."""
     a_high = a * 134217729.0
     a_high = a_high - (a_high - a)
     b_high = b * 134217729.0
@@ -333,17 +335,17 @@ def _product(a, b):
 
 
 @compiled.inline
-def recall(place, longs, exact):
-    """The value of a long number: noted at the first run, known at the second: (value, kind)."""
+def exact_value(place, longs, exact):
+    """(value, kind) of a number that needs more than double arithmetic: the first run notes it, the second knows it."""
     i = longs[0] + 1
-    value, kind = 0.0, FINE
+    value, kind = 0.0, OK
     if len(exact) == 0:
         longs[i] = place
     else:
         while longs[i] < place:
             i += 1
         value = exact[i - 1]
-        kind = FINE if np.isfinite(value) else TOO_LARGE
+        kind = OK if np.isfinite(value) else TOO_LARGE
     longs[0] = i
     return value, kind
 
@@ -393,7 +395,7 @@ def _merge(pointers, features, values, seen, places):
     return kept
 
 
-def hashed_or_known(keys: dictionary.Keys, known: Callable[[], list[str]]) -> list[str]:
+def feature_names(keys: dictionary.Keys, known: Callable[[], list[str]]) -> list[str]:
     """Names by feature id: those of the features, or numbered buckets where the features are hashed."""
     if keys.bits:
         return ["(constant)", *(f"(hash {i})" for i in range(1 << keys.bits))]

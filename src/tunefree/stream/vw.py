@@ -19,7 +19,7 @@ from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
 from tunefree.stream.arrays import of_numbers
 from tunefree.stream.batch import BadRows, Batch, Lines
-from tunefree.stream.tokens import BLANK, FINE, LINE_END, LONG, NOT_A_NUMBER, NOT_FINITE, TOO_LARGE
+from tunefree.stream.tokens import BLANK, LINE_END, LONG, NOT_A_NUMBER, NOT_FINITE, OK, TOO_LARGE
 
 _COLON, _BAR, _APOSTROPHE, _CARET = 58, 124, 39, 94
 _NO_NAME = np.uint64(0)
@@ -29,11 +29,11 @@ _CONTROL_LIMIT = np.uint64(33)
 _NUMBER, _LABEL_NOT_FINITE, _NO_LABEL, _WEIGHT, _BASE, _MANY, _NO_BAR, _NAME = range(10, 18)
 
 _MESSAGES = {
-    NOT_A_NUMBER: ("the value of {} is not a number", "mend the row"),
+    NOT_A_NUMBER: ("the value of {} is not a number", "correct the row"),
     NOT_FINITE: ("the value of {} is not finite", "leave out features of unknown value"),
-    TOO_LARGE: ("a number of {} is too large", "mend the row"),
+    TOO_LARGE: ("a number of {} is too large", "correct the row"),
     _NUMBER: ("{} before the first bar is not a number", "write [label [importance]] ['tag]| before the features"),
-    _LABEL_NOT_FINITE: ("the label or importance {} is not finite", "mend the row"),
+    _LABEL_NOT_FINITE: ("the label or importance {} is not finite", "correct the row"),
     _NO_LABEL: ("the row has no label, it starts with {}", "give it one, with a blank between label and bar"),
     _WEIGHT: ("the importance of the row that starts with {} is negative", "give it one from 0"),
     _BASE: ("the base (initial prediction) of the row that starts with {} is not 0", "leave it out"),
@@ -43,17 +43,21 @@ _MESSAGES = {
 }
 
 
+def is_vw(line: str) -> bool:
+    """Whether a word of a first line starts with a bar."""
+    return any(word.startswith("|") for word in line.split())
+
+
 class VWEncoder:
     """Turns lines of Vowpal Wabbit text into batches.
 
-    Features are known by namespace and name; the values of a feature that comes twice in a row are added up, so that
-    no row holds a feature twice.
+    Features are known by namespace and name; the values of a feature that occurs twice in a row are summed.
 
     Parameters
     ----------
     hash_bits : int, default=0
         0 keeps an exact dictionary of names; otherwise they are hashed to 2^hash_bits features, the values of
-        features that meet are added up, and no names are kept.
+        features that collide are summed, and no names are kept.
 
     Examples
     --------
@@ -69,7 +73,7 @@ class VWEncoder:
 
     def __init__(self, hash_bits: int = 0) -> None:
         self.keys = dictionary.create(bits=hash_bits)
-        self._scratch = tokens.Spares()
+        self._scratch = tokens.ScratchPool()
         self._names: list[np.ndarray] = []  # the bytes of the names, in the order of their ids
         self._sizes: list[np.ndarray] = []  # bytes of each name
 
@@ -82,14 +86,14 @@ class VWEncoder:
         return self.finish(self.prepare(lines, learning if labelled is None else labelled), learning, bad)
 
     def prepare(self, lines: Lines, labelled: bool) -> tokens.Prepared:
-        """The part of :meth:`encode` that knows nothing of other chunks; threads may do several chunks at once."""
-        data, scratch = tokens.closed(lines.data), self._scratch.take()
+        """The part of :meth:`encode` that does not depend on other chunks; threads may prepare several at once."""
+        data, scratch = tokens.terminated(lines.data), self._scratch.acquire()
         return tokens.Prepared(
             lines, data, tokens.tokenize(_tokenize, data, 2, scratch, labelled, np.empty(3)), scratch
         )
 
     def finish(self, prepared: tokens.Prepared, learning: bool, bad: BadRows) -> Batch:
-        """The rest of :meth:`encode`, chunk after chunk."""
+        """The rest of :meth:`encode`, one chunk after the other."""
         lines, data, output, scratch = prepared
         tokens.report(output, data, lines, bad, _MESSAGES)
         known = self.keys.count
@@ -102,7 +106,7 @@ class VWEncoder:
         target = None if len(labels) and unknown.all() else of_numbers(labels, unknown)
         numbers = output.integers[:, 0] + lines.row
         tags = _tags(data, output)
-        self._scratch.give_back(scratch)
+        self._scratch.release(scratch)
         return Batch(rows, target, weight, numbers, tags, lines.file, lines.position)
 
     def _keep_names(self, data: np.ndarray, ids: np.ndarray, places: np.ndarray, known: int) -> None:
@@ -121,7 +125,7 @@ class VWEncoder:
 
     def names(self) -> list[str]:
         """Names by feature id: ``namespace^feature``, or ``feature`` in the namespace without a name."""
-        return tokens.hashed_or_known(self.keys, self._known_names)
+        return tokens.feature_names(self.keys, self._known_names)
 
     def _known_names(self) -> list[str]:
         arrays, _ = self.state()
@@ -184,8 +188,8 @@ def _read_long_value(data, start, longs, exact):
     """Any number after a colon: (value, place of what follows, kind of error)."""
     value, stop, kind = tokens.read_number(data, start)
     if kind == LONG:
-        value, kind = tokens.recall(start, longs, exact)
-    if kind == FINE and not _ends_token(data[stop]):
+        value, kind = tokens.exact_value(start, longs, exact)
+    if kind == OK and not _ends_token(data[stop]):
         kind = NOT_A_NUMBER
     return value, stop, kind
 
@@ -207,10 +211,10 @@ def _end_of_word(data, place):
 @compiled.inline
 def _read_head(data, place, bar, numbers, longs, exact):
     """Label, importance, base into ``numbers``: (how many, start and stop of the tag, place reached, kind of error)."""
-    count, tag_start, tag_stop, kind = 0, 0, 0, FINE
+    count, tag_start, tag_stop, kind = 0, 0, 0, OK
     while True:
         place = tokens.skip_blanks(data, place)
-        if place >= bar or kind != FINE:
+        if place >= bar or kind != OK:
             break
         stop = _end_of_word(data, place)
         if stop == bar or data[place] == _APOSTROPHE:
@@ -220,12 +224,12 @@ def _read_head(data, place, bar, numbers, longs, exact):
         else:
             value, end, kind = tokens.read_number(data, place)
             if kind == LONG:
-                value, kind = tokens.recall(place, longs, exact)
-            if kind == NOT_A_NUMBER or (kind == FINE and end != stop):
+                value, kind = tokens.exact_value(place, longs, exact)
+            if kind == NOT_A_NUMBER or (kind == OK and end != stop):
                 kind = _NUMBER
             numbers[count] = value
             count += 1
-        place = place if kind != FINE else stop
+        place = place if kind != OK else stop
     return count, tag_start, tag_stop, place, kind
 
 
@@ -236,13 +240,13 @@ def _head_error(numbers, count, learning):
         return _NO_LABEL
     if count > 1 and numbers[1] < 0:
         return _WEIGHT
-    return _BASE if count > 2 and numbers[2] != 0 else FINE
+    return _BASE if count > 2 and numbers[2] != 0 else OK
 
 
 @compiled.inline
 def _read_features(data, place, k, keys, values, places, longs, exact):
     """Read from the first bar to the end of a row: (entries after it, place reached, kind of error)."""
-    namespace, factor, space, kind = _NO_NAME, 1.0, place, FINE
+    namespace, factor, space, kind = _NO_NAME, 1.0, place, OK
     while True:
         place = tokens.skip_blanks(data, place)
         if data[place] == LINE_END:
@@ -258,7 +262,7 @@ def _read_features(data, place, k, keys, values, places, longs, exact):
                 value, stop, kind = _read_long_value(data, begin, longs, exact)
         elif not _ends_token(data[stop]) or (stop == start and not opens):
             kind = _NAME
-        if kind != FINE:
+        if kind != OK:
             break
         if opens:
             namespace, factor, space = key, value, start
@@ -285,13 +289,13 @@ def _tokenize(data, reals, integers, keys, values, places, errors, longs, exact,
                 numbers[0], numbers[1], numbers[2] = np.nan, 1.0, 0.0
                 count, start, stop, place, kind = _read_head(data, place, bar, numbers, longs, exact)
                 integers[n, 2], integers[n, 3] = start, stop
-                if kind == FINE:
+                if kind == OK:
                     place, kind = first, _head_error(numbers, count, learning)
                 elif kind == NOT_FINITE:
                     kind = _LABEL_NOT_FINITE
-            if kind == FINE:
+            if kind == OK:
                 k, place, kind = _read_features(data, bar, k, keys, values, places, longs, exact)
-            if kind == FINE:
+            if kind == OK:
                 reals[n, 0], reals[n, 1], integers[n, 0], integers[n, 1] = numbers[0], numbers[1], line, k
                 n, entries = n + 1, k
             else:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.stream.arrays import is_missing
-from tunefree.stream.columns import Array, Faults, Parts, Words, blanked, missing_codes, plain
+from tunefree.stream.columns import Array, Faults, Parts, Words, blank_to_null, decoded, missing_codes
 from tunefree.stream.keys import hash_name
 
 DEFAULT_BITS = 20
@@ -45,7 +45,7 @@ class Text:
         return {"bits": self.bits}
 
     def convert(self, array: Array, faults: Faults) -> Array:
-        return blanked(plain(array).cast(pa.string()))
+        return blank_to_null(decoded(array).cast(pa.string()))
 
     def parts(self, texts: Array, learning: bool) -> Parts:
         missing = is_missing(texts)
@@ -53,7 +53,7 @@ class Text:
         documents = [text or "" for text in texts.to_pylist()]
         counts = self._vectorizer.transform(documents or [""])[: len(documents)]  # it refuses an empty list
         number = counts.indices
-        keys = mixed(number.astype(np.uint64), self.seed)
+        keys = splitmix64(number.astype(np.uint64), self.seed)
         values = np.log1p(counts.data)
         words = Words(np.diff(counts.indptr).astype(np.int64), keys, values, lambda k: f"{self.name}#{number[k]}")
         return Parts([], codes, [words])
@@ -76,7 +76,7 @@ def looks_like_text(strings: Array) -> bool:
     >>> looks_like_text(pa.array(["Private", "Self-emp-not-inc"] * 20))
     False
     """
-    given = blanked(plain(strings[:_SAMPLE])).drop_null()
+    given = blank_to_null(decoded(strings[:_SAMPLE])).drop_null()
     if len(given) < _FEWEST:
         return False
     long = pc.mean(pc.utf8_length(given)).as_py() >= _LONG
@@ -84,7 +84,7 @@ def looks_like_text(strings: Array) -> bool:
     return long and different and pc.mean(pc.match_substring(given, " ").cast(pa.int8())).as_py() > 0.5
 
 
-def mixed(numbers: np.ndarray, seed: int) -> np.ndarray:
+def splitmix64(numbers: np.ndarray, seed: int) -> np.ndarray:
     """Keys of numbers: SplitMix64's bijection of number + seed."""
     keys = numbers * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

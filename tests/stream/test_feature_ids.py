@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tunefree.stream.batch import BadRows
+from tunefree.stream.feature_ids import Triplets, sum_duplicates
 from tunefree.stream.features import TableEncoder
-from tunefree.stream.identify import Entries, merged
 
 from .tabular import chunk_of, encoded, raw_rows
 
@@ -45,14 +45,14 @@ def test_features_that_share_a_hash_are_added_up():
 def test_merging_keeps_the_sum_of_each_feature(codes, words):
     codes = np.array(codes, np.int32)
     words = sorted((place % len(codes), j, v) for place, j, v in words)
-    entries = Entries(*(np.array([w[k] for w in words], t) for k, t in enumerate((np.int64, np.int32, np.float64))))
+    entries = Triplets(*(np.array([w[k] for w in words], t) for k, t in enumerate((np.int64, np.int32, np.float64))))
     expected = np.zeros((len(codes), 7))
     for i, j, v in words:
         expected[i, j] += v
     for i, held in enumerate(codes):
         for j in held[held > 0]:
             expected[i, j] += 1
-    left, found = merged(codes, entries)
+    left, found = sum_duplicates(codes, entries)
     total, entries_of = np.zeros_like(expected), np.zeros(expected.shape, int)
     np.add.at(total, (found.rows, found.ids), found.values)
     np.add.at(entries_of, (found.rows, found.ids), 1)

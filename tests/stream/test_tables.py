@@ -17,10 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrow import read_tables
 from tunefree.stream.batch import BadRows, Position
 from tunefree.stream.features import TableEncoder
-from tunefree.stream.files import expand, format_of
+from tunefree.stream.files import expand
+from tunefree.stream.formats import by_extension
+from tunefree.stream.tables import read_tables
 
 from .tabular import DATA, numbers, records, text
 
@@ -196,7 +197,7 @@ def test_compressed_texts(tmp_path, name, extension):
 @pytest.mark.parametrize(("format", "content"), [("csv", "a,b\n1,x\n"), ("json", '{"a": 1, "b": "x"}\n')])
 def test_standard_input(format, content):
     program = (
-        "from tunefree.stream.arrow import read_tables;"
+        "from tunefree.stream.tables import read_tables;"
         f"print([c.table.to_pylist() for c in read_tables(['-'], {format!r})])"
     )
     found = subprocess.run([sys.executable, "-c", program], input=content, capture_output=True, text=True)
@@ -249,7 +250,8 @@ def test_patterns_and_directories_are_expanded_in_order(tmp_path):
     ],
 )
 def test_formats_by_extension(name, format):
-    assert format_of(name) == format
+    found = by_extension(name)
+    assert (found and found.name) == format
 
 
 def test_files_of_one_source_may_differ_in_the_order_of_columns(tmp_path):

@@ -1,4 +1,4 @@
-"""Feature ids for the codes and words of a chunk, in the order in which a reader going row by row meets them."""
+"""Ids of the features of one-hot codes and words, in the order of first appearance, row by row."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ Located = tuple[int, Codes]  # the number of the column that the codes come from
 LocatedWords = tuple[int, Words]
 
 
-class Names:
-    """Names of features in the order of their ids, and the columns they come from; as bytes, not as Python strings.
+class FeatureNames:
+    """Names of features in the order of their ids, and the columns they come from.
+
+    The names are kept as bytes, which take less memory than Python strings.
 
     Examples
     --------
-    >>> names = Names()
+    >>> names = FeatureNames()
     >>> names.add("colour=red", 0); names.add("colour=blue", 0)
     >>> names.to_list(), len(names)
     (['colour=red', 'colour=blue'], 2)
@@ -54,7 +56,7 @@ class Names:
         }
 
     @classmethod
-    def restore(cls, arrays: dict[str, np.ndarray]) -> Names:
+    def restore(cls, arrays: dict[str, np.ndarray]) -> FeatureNames:
         names = cls()
         names._text += arrays["names"].astype(np.uint8).tobytes()
         names._ends.frombytes(arrays["name_ends"].astype(np.int64).tobytes())
@@ -62,16 +64,16 @@ class Names:
         return names
 
 
-class Entries(NamedTuple):
-    """Words of all the text columns of a chunk, row by row."""
+class Triplets(NamedTuple):
+    """The words of all text columns of a chunk in coordinate format: (row, feature, value), sorted by row."""
 
-    rows: np.ndarray  # (entries,) int64: the row of each, ascending
-    ids: np.ndarray  # (entries,) int32, 0 where nothing is known
+    rows: np.ndarray  # (entries,) int64, ascending
+    ids: np.ndarray  # (entries,) int32: features, 0 where the word is unknown
     values: np.ndarray  # (entries,) float64
 
 
 class _Unknown(NamedTuple):
-    """Keys without an id: where each is first met, and by what name."""
+    """Keys that have no id, and where each appears first."""
 
     rows: np.ndarray
     places: np.ndarray
@@ -80,29 +82,29 @@ class _Unknown(NamedTuple):
     members: np.ndarray  # (k, 2) int64: number of the source, place in it
 
 
-class Identifier:
-    """The dictionary of a table's one-hot codes and words, and the names of its features.
+class FeatureIds:
+    """The ids and names of the features that a table's one-hot codes and words have.
 
     Parameters
     ----------
     first : int
-        The first id it gives.
-    hash_bits : int
-        0 for an exact dictionary; else ids are hashes and nothing grows.
+        The first id.
+    hash_bits : int, default=0
+        0 for an exact dictionary; else ids are hashes of that many bits, and memory is constant.
     """
 
     def __init__(self, first: int, hash_bits: int = 0) -> None:
         self.keys = dictionary.create(first, hash_bits)
-        self.names = Names()
+        self.names = FeatureNames()
 
     @property
     def n_features(self) -> int:
         return dictionary.n_features(self.keys)
 
-    def identify(
+    def of_chunk(
         self, n_rows: int, codes: Sequence[Located], words: Sequence[LocatedWords], learning: bool
-    ) -> tuple[np.ndarray, Entries]:
-        """The ids of codes, (n, q) int32, and of words; unknown ones are added when learning and 0 otherwise."""
+    ) -> tuple[np.ndarray, Triplets]:
+        """The ids of the codes, (n, q) int32, and the words with theirs; unknown ones are added if learning, else 0."""
         rows, places, order = _by_row(words, n_rows, len(codes))
         if learning and not self.keys.bits:
             self._add(_unknown(self.keys, codes, words, rows, places))
@@ -110,22 +112,22 @@ class Identifier:
         for place, (_, column) in enumerate(codes):
             known = np.append(self._lookup(column.keys), np.int32(0))  # the last is for place -1
             ids[:, place] = known[column.places]
-        entries = Entries(
+        entries = Triplets(
             rows[order],
             self._lookup(_join([part.keys for _, part in words], np.uint64))[order],
             _join([part.values for _, part in words], np.float64)[order],
         )
-        return merged(ids, entries) if self.keys.bits else (ids, entries)
+        return sum_duplicates(ids, entries) if self.keys.bits else (ids, entries)
 
     def _lookup(self, keys: np.ndarray) -> np.ndarray:
-        self.keys, ids = dictionary.lookup(self.keys, keys, grow=False)
+        self.keys, ids = dictionary.lookup(self.keys, keys, add=False)
         return ids
 
     def _add(self, unknown: _Unknown) -> None:
         order = np.lexsort((unknown.places, unknown.rows))
         self.keys, ids = dictionary.lookup(self.keys, unknown.keys[order])
         for place, (source, member) in zip(ids.tolist(), unknown.members[order].tolist(), strict=True):
-            if place == self.keys.first + len(self.names):  # met for the first time
+            if place == self.keys.first + len(self.names):  # first appearance
                 column, part = unknown.sources[source]
                 self.names.add(part.name(member), column)
 
@@ -134,19 +136,19 @@ class Identifier:
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
         self.keys = dictionary.restore(arrays["keys"], self.keys.first, self.keys.bits)
-        self.names = Names.restore(arrays)
+        self.names = FeatureNames.restore(arrays)
 
 
-def merged(codes: np.ndarray, words: Entries) -> tuple[np.ndarray, Entries]:
-    """Give each feature of a row one entry, where hashing has let several share an id: their values are added up.
+def sum_duplicates(codes: np.ndarray, words: Triplets) -> tuple[np.ndarray, Triplets]:
+    """Sum the values of features of a row that hashing gave the same id.
 
-    Codes that share an id go over to the words. Words are sorted by id within a row, whatever the other rows hold, so
-    that sums over a row do not depend on where batches are cut.
+    Codes that share an id become words. The words of each row are sorted by id, so that sums over a row do not depend
+    on where batches are cut.
 
     Examples
     --------
-    >>> nothing = Entries(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0))
-    >>> codes, words = merged(np.array([[3, 5, 3], [1, 2, 3]], np.int32), nothing)
+    >>> nothing = Triplets(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0))
+    >>> codes, words = sum_duplicates(np.array([[3, 5, 3], [1, 2, 3]], np.int32), nothing)
     >>> codes.tolist(), words.rows.tolist(), words.ids.tolist(), words.values.tolist()
     ([[0, 5, 0], [1, 2, 3]], [0], [3], [2.0])
     """
@@ -157,7 +159,7 @@ def merged(codes: np.ndarray, words: Entries) -> tuple[np.ndarray, Entries]:
     order = np.argsort(pairs, kind="stable")
     starts = np.flatnonzero(np.diff(pairs[order], prepend=-1))
     sizes = np.diff(starts, append=len(pairs))
-    moved = np.repeat(sizes > 1, sizes)  # shared; the entries of words stay where they are in any case
+    moved = np.repeat(sizes > 1, sizes)  # ids that occur twice in a row
     alone = ~from_words[order] & ~moved
     leave = order[moved & ~from_words[order]] - len(words.ids)
     codes = codes.copy()
@@ -165,7 +167,7 @@ def merged(codes: np.ndarray, words: Entries) -> tuple[np.ndarray, Entries]:
     keep = ~alone[starts] if len(starts) else np.zeros(0, bool)
     sums = np.add.reduceat(values[order], starts) if len(starts) else np.zeros(0)
     kept = pairs[order][starts][keep]
-    return codes, Entries(kept >> 32, (kept & 0xFFFFFFFF).astype(np.int32), sums[keep])
+    return codes, Triplets(kept >> 32, (kept & 0xFFFFFFFF).astype(np.int32), sums[keep])
 
 
 def _pairs(rows: np.ndarray, ids: np.ndarray) -> np.ndarray:
@@ -194,7 +196,7 @@ def _unknown(
     found = [_unknown_codes(keys, part, place) for place, (_, part) in enumerate(codes)]
     start = 0
     for _, part in words:
-        at = np.flatnonzero(dictionary.lookup(keys, part.keys, grow=False)[1] == 0)
+        at = np.flatnonzero(dictionary.lookup(keys, part.keys, add=False)[1] == 0)
         found.append((rows[start + at], places[start + at], part.keys[at], at))
         start += len(part.keys)
     members = [np.column_stack([np.full(len(at), source), at]) for source, (_, _, _, at) in enumerate(found)]
@@ -210,7 +212,7 @@ def _unknown(
 def _unknown_codes(
     keys: dictionary.Keys, codes: Codes, place: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    new = np.append(dictionary.lookup(keys, codes.keys, grow=False)[1] == 0, False)  # the last is for place -1
+    new = np.append(dictionary.lookup(keys, codes.keys, add=False)[1] == 0, False)  # the last is for place -1
     rows = np.flatnonzero(new[codes.places]) if new.any() else np.zeros(0, np.int64)
     first = np.full(len(codes.keys), -1, np.int64)
     first[codes.places[rows[::-1]]] = rows[::-1]  # written from the last row to the first: the first stays

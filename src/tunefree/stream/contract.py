@@ -1,0 +1,77 @@
+"""What a file format provides: a reader if its files are tables, an encoder if each line of its text is a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from tunefree.stream.batch import BadRows, Batch, Columns, Lines, Position
+from tunefree.stream.lines import BLOCK_SIZE
+
+
+class Options(NamedTuple):
+    """How to read a table."""
+
+    delimiter: str | None = None  # between the fields of a line; guessed from the header if None
+    types: dict[str, Any] = {}  # noqa: RUF012 - Arrow types of columns known before; those of others are inferred
+    chunk_rows: int | None = None  # rows of a chunk of a columnar file; chosen by the number of columns if None
+    block_size: int = BLOCK_SIZE  # bytes of a chunk of text
+
+
+class TableReader(NamedTuple):
+    """The functions that read one format of tables; each reads one file.
+
+    ``schema`` returns the names and types (pyarrow.Schema) of the columns of the first file. ``columns`` returns the
+    columns of any further file and the types that it fixes; the type is null where each value is checked as it is read.
+
+    ``chunks`` yields the rows that follow a position of the file, as record batches of the schema. The position of a
+    chunk is where the next one starts, and its ``file`` stays 0. Rows that cannot be used are reported to ``BadRows``
+    and left out; the batch then carries the numbers of its rows (:func:`tunefree.stream.columns.with_row_numbers`).
+
+    ``length`` returns the length of a file in the unit of ``Position.offset``, or 0 where that is unknown. It is not
+    needed for text, whose length is its size in bytes.
+    """
+
+    schema: Callable[[str, Options], Any]  # (file, options) -> pyarrow.Schema
+    columns: Callable[[str, Any, Options], dict[str, Any]]  # (file, schema, options) -> pyarrow.DataType by name
+    chunks: Callable[[str, Position, Any, Options, BadRows], Iterator[Columns]]  # (file, start, schema, options, bad)
+    length: Callable[[str], int] = lambda file: 0  # (file) -> rows
+
+
+class Encoder(Protocol):
+    """Turns lines of text into rows of features, and learns which features there are.
+
+    :meth:`prepare` followed by :meth:`finish` is :meth:`encode` in two steps. Threads may prepare several chunks at
+    once; chunks are finished one by one, in the order of the stream.
+    """
+
+    def __init__(self, hash_bits: int = 0) -> None:
+        """Features are hashed to 2^hash_bits of them, or kept in an exact dictionary if it is 0."""
+
+    @property
+    def n_features(self) -> int:
+        """The largest feature id so far, plus 1; feature 0 is the constant."""
+
+    def encode(self, lines: Lines, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
+        """The rows of a chunk; new features are added if ``learning``, else left out.
+
+        Rows without a label are bad if they must be ``labelled`` (by default as ``learning``).
+        """
+
+    def prepare(self, lines: Lines, labelled: bool) -> Any:
+        """What can be done without knowing the features of other chunks."""
+
+    def finish(self, prepared: Any, learning: bool, bad: BadRows) -> Batch:
+        """The rest."""
+
+    def names(self) -> list[str]:
+        """Names of the features by id."""
+
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays, and a header that JSON can hold, to be stored with the model."""
+
+    @classmethod
+    def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Encoder:
+        """The encoder whose :meth:`state` was stored."""

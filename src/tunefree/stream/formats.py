@@ -1,0 +1,202 @@
+"""The registry of file formats. To add a format, write one file that reads it and one entry here.
+
+An entry names the code that reads the format as ``"module:attribute"``. That module is imported when a file of the
+format is opened, so that the command line can list all formats without importing any reader.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tunefree.core.errors import DataError
+from tunefree.stream.files import COMPRESSIONS
+
+TABLE = "table"  # the kind of all tables, whatever their format
+
+
+class Format(NamedTuple):
+    """A file format: its name, how its files are recognised, and the code that reads them.
+
+    A format is one of two kinds. A *table* has a ``reader`` that turns files into record batches, which one encoder
+    for all tables turns into features. Any other format is *text whose lines are rows*, and has an ``encoder`` of its
+    own that turns lines into features.
+
+    Parameters
+    ----------
+    name : str
+        What ``--format`` and ``open_source`` call it.
+    title : str
+        What help texts call it.
+    extensions : tuple of str, default=()
+        File name extensions, in lower case and with their dot. An extension of a compression may follow.
+    recognise : callable or str, optional
+        Whether the first line of a text, without white space around it, is of this format; asked where the extension
+        does not tell. If None, only the extension tells.
+    reader : TableReader or str, optional
+        For tables: see :class:`tunefree.stream.contract.TableReader`.
+    encoder : type or str, optional
+        For lines: a class as :class:`tunefree.stream.contract.Encoder` describes.
+    text : bool, default=True
+        Whether files are text. Text may be compressed, and may come from standard input.
+
+    Examples
+    --------
+    >>> named("csv").extensions, named("csv").kind, named("svmlight").kind
+    (('.csv', '.tsv', '.tab'), 'table', 'svmlight')
+    """
+
+    name: str
+    title: str
+    extensions: tuple[str, ...] = ()
+    recognise: Callable[[str], bool] | str | None = None
+    reader: Any = None
+    encoder: Any = None
+    text: bool = True
+
+    @property
+    def kind(self) -> str:
+        """Which encoder its rows need: "table", or the format's own name. Model files record it."""
+        return TABLE if self.encoder is None else self.name
+
+
+# A first line is shown to the formats in this order, so the one that accepts most lines comes last.
+_formats: tuple[Format, ...] = (
+    Format(
+        name="json",
+        title="JSON lines",
+        extensions=(".jsonl", ".ndjson", ".json"),
+        recognise="tunefree.stream.jsonlines:is_json",
+        reader="tunefree.stream.jsonlines:JSON_LINES",
+    ),
+    Format(
+        name="svmlight",
+        title="svmlight",
+        extensions=(".svm", ".svmlight", ".libsvm"),
+        recognise="tunefree.stream.svmlight:is_svmlight",
+        encoder="tunefree.stream.svmlight:SvmlightEncoder",
+    ),
+    Format(
+        name="vw",
+        title="Vowpal Wabbit",
+        extensions=(".vw",),
+        recognise="tunefree.stream.vw:is_vw",
+        encoder="tunefree.stream.vw:VWEncoder",
+    ),
+    Format(
+        name="csv",
+        title="CSV",
+        extensions=(".csv", ".tsv", ".tab"),
+        recognise="tunefree.stream.delimited:is_delimited",
+        reader="tunefree.stream.delimited:DELIMITED",
+    ),
+    Format(
+        name="parquet",
+        title="Parquet",
+        extensions=(".parquet", ".pq"),
+        reader="tunefree.stream.columnar:PARQUET",
+        text=False,
+    ),
+    Format(
+        name="arrow",
+        title="Arrow/Feather",
+        extensions=(".feather", ".arrow", ".arrows", ".ipc"),
+        reader="tunefree.stream.columnar:ARROW",
+        text=False,
+    ),
+)
+
+
+def register(format: Format) -> None:
+    """Add a format to those that ``open_source``, the command line and model files of this process know.
+
+    Formats registered later are asked first whether a file is theirs. A format of the same name is replaced.
+
+    Parameters
+    ----------
+    format : Format
+
+    Raises
+    ------
+    ValueError
+        If the format has both or neither of reader and encoder, or an extension that no file name can end with.
+
+    Examples
+    --------
+    >>> register(Format("tuples", "tuples", ("tpl",), reader="tuples:READER"))
+    Traceback (most recent call last):
+    ...
+    ValueError: format 'tuples': 'tpl' is not an extension such as .csv, in lower case
+    """
+    global _formats
+    if (format.reader is None) == (format.encoder is None):
+        raise ValueError(f"format {format.name!r}: give a reader (of tables) or an encoder (of lines)")
+    if format.encoder is not None and (format.name == TABLE or not format.text):
+        raise ValueError(f"format {format.name!r}: only a format of text has an encoder, and its name is not {TABLE!r}")
+    for extension in format.extensions:
+        if Path("x" + extension).suffixes != [extension] or extension != extension.lower():
+            raise ValueError(f"format {format.name!r}: {extension!r} is not an extension such as .csv, in lower case")
+    _formats = (format, *(known for known in _formats if known.name != format.name))
+
+
+def named(name: str) -> Format:
+    """The format of a name.
+
+    Raises
+    ------
+    DataError
+        If there is none; the message lists all.
+    """
+    found = next((format for format in _formats if format.name == name), None)
+    if found is None:
+        raise DataError(f"there is no format {name!r}", remedy=f"choose one of {', '.join(names())}")
+    return found
+
+
+def names() -> list[str]:
+    """Names of all formats, in alphabetical order."""
+    return sorted(format.name for format in _formats)
+
+
+def titles() -> list[str]:
+    """What help texts call the formats, in alphabetical order.
+
+    Examples
+    --------
+    >>> titles()
+    ['Arrow/Feather', 'CSV', 'JSON lines', 'Parquet', 'svmlight', 'Vowpal Wabbit']
+    """
+    return sorted((format.title for format in _formats), key=str.lower)
+
+
+def by_extension(file: str) -> Format | None:
+    """The format that a file name's extension tells, or None; extensions of compressions are passed over.
+
+    Examples
+    --------
+    >>> by_extension("people.TSV.gz").name, by_extension("people.txt")
+    ('csv', None)
+    """
+    extensions = [extension.lower() for extension in Path(file).suffixes if extension.lower() not in COMPRESSIONS]
+    return next((format for format in _formats if extensions and extensions[-1] in format.extensions), None)
+
+
+def by_line(line: str) -> Format | None:
+    """The first format that recognises a line, or None.
+
+    Examples
+    --------
+    >>> [by_line(line).name for line in ('{"age": 39}', "1 3:0.5 7:1", "1 |f height:1.8", "age,job")]
+    ['json', 'svmlight', 'vw', 'csv']
+    """
+    return next((format for format in _formats if format.recognise and load(format.recognise)(line)), None)
+
+
+def load(named: Any) -> Any:
+    """The object that a string ``"module:attribute"`` names; any other object as it is."""
+    if not isinstance(named, str):
+        return named
+    module, _, attribute = named.partition(":")
+    return getattr(importlib.import_module(module), attribute)

@@ -1,0 +1,131 @@
+"""Files of tables as chunks of constant size, whatever their format.
+
+A source is a list of files with the same columns. Reading from the position of a chunk gives exactly what follows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tunefree.core.errors import DataError
+from tunefree.stream import formats
+from tunefree.stream.batch import BadRows, Columns, Position
+from tunefree.stream.columns import family
+from tunefree.stream.contract import Options, TableReader
+from tunefree.stream.files import display_name
+
+CHUNK_ROWS = 32768
+_CHUNK_CELLS = 1 << 21  # a wide table gets fewer rows a chunk: 16 MiB of float64
+
+
+def read_tables(
+    files: Sequence[str],
+    format: str | None = None,
+    start: Position = Position(),  # noqa: B008 - an immutable tuple
+    bad: BadRows | None = None,
+    types: dict[str, Any] | None = None,
+    delimiter: str | None = None,
+    chunk_rows: int | None = None,
+    block_size: int | None = None,
+) -> Iterator[Columns]:
+    """Read tables as chunks.
+
+    Parameters
+    ----------
+    files : sequence of str
+        As :func:`tunefree.stream.files.expand` gives them; "-" is standard input (text only).
+    format : str, optional
+        The name of a format of tables. If None, the extensions tell, and standard input is CSV.
+    start : Position, default=Position()
+        Where to begin: a chunk's ``position`` gives the rows that follow it, and no others.
+    bad : BadRows, optional
+        What happens to rows that cannot be read; an error if None.
+    types : dict of str to pyarrow.DataType, optional
+        Types of columns that are known before (``TableEncoder.types()``); those of the others are inferred from the
+        first mebibyte of the first file.
+    delimiter : str, optional
+        Between the fields of a CSV line; guessed from the header if None.
+    chunk_rows : int, optional
+        Rows of a chunk of columnar files; by default 32768, fewer for wide tables.
+    block_size : int, optional
+        Bytes of a chunk of text.
+
+    Yields
+    ------
+    Columns
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "a.csv"
+    ...     _ = path.write_text("age,job\\n39,clerk\\n?,cook\\n")
+    ...     for chunk in read_tables([str(path)]):
+    ...         print(chunk.row, chunk.table.to_pydict())
+    1 {'age': [39.0, None], 'job': ['clerk', 'cook']}
+    """
+    reader: TableReader = formats.load(_one_format(files, format).reader)
+    options = Options(delimiter, types or {}, chunk_rows)
+    options = options._replace(block_size=block_size) if block_size else options
+    schema = reader.schema(files[0], options)
+    rows = 0
+    for number in range(start.file, len(files)):
+        file = files[number]
+        if number:
+            _check_columns(schema, reader.columns(file, schema, options), file, files[0])
+        begin = start._replace(file=0) if number == start.file else Position()
+        for chunk in reader.chunks(file, begin, schema, options, bad or BadRows()):
+            rows += chunk.table.num_rows
+            yield chunk._replace(position=chunk.position._replace(file=number))
+    if not rows and start == Position() and not (bad and bad.count):
+        raise DataError("there are no rows", display_name(files[0]), remedy="check that it is the file you mean")
+
+
+def rows_of_a_chunk(n_columns: int) -> int:
+    """Rows that fill a chunk of constant memory."""
+    return max(256, min(CHUNK_ROWS, _CHUNK_CELLS // max(n_columns, 1)))
+
+
+def _one_format(files: Sequence[str], name: str | None) -> formats.Format:
+    if not files:
+        raise DataError("no file is named", remedy="name one, or - for standard input")
+    found = {file: _format_of(file, name) for file in files}
+    first = found[files[0]]
+    for file, format in found.items():
+        if format.name != first.name:
+            problem = f"{format.name} here, but {first.name} in {files[0]}"
+            raise DataError(problem, file, remedy="give files of one format")
+        if file == "-" and not format.text:
+            raise DataError(f"{format.name} cannot be read from standard input", remedy="save it to a file")
+    return first
+
+
+def _format_of(file: str, name: str | None) -> formats.Format:
+    name = "csv" if name is None and file == "-" else name
+    found = formats.by_extension(file) if name is None else formats.named(name)
+    if found is None:
+        raise DataError("the name does not tell the format", file, remedy="pass --format")
+    if found.kind != formats.TABLE:
+        raise DataError(f"{found.name} is not a format of tables", file, remedy="pass another --format")
+    return found
+
+
+def _check_columns(schema: Any, found: dict[str, Any], file: str, first: str) -> None:
+    """All files must have the columns of the first one."""
+    file, remedy = display_name(file), "give files with the same columns"
+    for name in schema.names:
+        if name not in found:
+            raise DataError(f"the column is missing here, but {first} has it", file, column=name, remedy=remedy)
+        expected, here = _broad(schema.field(name).type), _broad(found[name])
+        if "null" not in {expected, here} and expected != here:
+            problem = f"{found[name]} here, but {schema.field(name).type} in {first}"
+            raise DataError(problem, file, column=name, remedy="give the column one type in all files")
+    extra = next((name for name in found if name not in schema.names), None)
+    if extra is not None:
+        raise DataError(f"the column is not in {first}", file, column=extra, remedy=remedy)
+
+
+def _broad(arrow_type: Any) -> str:
+    """The family of a type, in which categories count as strings."""
+    return {"category": "string"}.get(family(arrow_type), family(arrow_type))
