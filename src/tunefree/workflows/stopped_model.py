@@ -135,7 +135,7 @@ class StoppedModel:
     model : PathModel
     encoder : encoder of the rows
     kind : str
-        Which encoder that is: ``"table"``, ``"svmlight"`` or ``"vw"``.
+        Which encoder that is: ``"table"``, or a format of text such as ``"svmlight"``.
     plan : Plan
     rows, skipped : int
         Rows that were read, and rows that could not be used.

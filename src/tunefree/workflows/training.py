@@ -55,7 +55,7 @@ class Trained:
     model : Model
     encoder : encoder of the rows
     kind : str
-        Which encoder that is: ``"table"``, ``"svmlight"`` or ``"vw"``.
+        Which encoder that is: ``"table"``, or a format of text such as ``"svmlight"``.
     plan : Plan
     progress : Progress
     """
