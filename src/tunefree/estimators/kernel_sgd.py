@@ -34,9 +34,10 @@ class KernelSGDClassifier(KernelEstimator, LinearClassifier):
     penalty : "ladder" or float, default="ladder"
         lambda. ``"ladder"``: 0.1, 0.01, 0.001 and 0.0001, as in the paper's experiments.
     offset : {"auto", "tuned"} or float, default="auto"
-        gamma of the rates, at least 3. ``"auto"`` is the least that the theorems allow: the first rate is then about 1
-        / (H k(x, x)), with H the smoothness of the loss. ``"tuned"`` selects one of seven first rates for each lambda,
-        by the progressive loss on the first 1000 rows; so does ``"auto"`` for the hinge loss, which is not smooth.
+        gamma of the rates, at least 3. ``"auto"`` is the least that the theorems allow: the first rate is then about
+        1 / (H k(x, x)), with H the smoothness of the loss. ``"tuned"`` selects one of seven first rates for each
+        lambda, by the progressive loss on the first 1000 rows; so does ``"auto"`` for the hinge loss, which is not
+        smooth.
     radius : float, optional
         Radius of the ball onto which f is projected after each step. By default there is no projection for losses with
         bounded slopes. For the others the radius is sqrt(2 / lambda), an upper bound on the norm of a minimiser, and at
