@@ -504,4 +504,3 @@ def main() -> None:
     except KeyboardInterrupt:
         typer.echo("tunefree: interrupted; no model was written", err=True)
         sys.exit(130)
-
