@@ -15,7 +15,7 @@ test: $(DEV_STAMP)  ## the tests and doctests, without the slow ones
 	$(RUN) -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder -m "not slow"
 
 test-all: $(DEV_STAMP)  ## every test
-	$(RUN) -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder
+	$(RUN) -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder --hypothesis-profile thorough
 
 check: $(DEV_STAMP)  ## lint, format, types, tests
 	$(VENV)/bin/ruff check

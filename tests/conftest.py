@@ -3,8 +3,10 @@
 import os
 
 import pytest
+from hypothesis import settings
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
+settings.register_profile("thorough", max_examples=400)  # of `make test-all`; by itself 100
 
 # Groups whose tests compile the same code, the longest first; the others follow by learner, estimator or file.
 LONGEST = ("pool", "kernel")

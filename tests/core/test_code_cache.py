@@ -13,18 +13,30 @@ import pytest
 from tests.test_structure import FILES, SOURCE, imported, room_of
 from tunefree.core.code_cache import ROOMS
 
-LEARN = """
+# A process that has imported, and begun, what takes long, and forks for each line that it reads: a new Python with another package.
+NURSERY = """
+import os, sys
+import numba, numpy, scipy.special
+numba.njit(lambda array: array.sum())(numpy.ones(2))
+for line in sys.stdin:
+    if os.fork() == 0:
+        exec(eval(line))
+        sys.stdout.flush()
+        os._exit(0)
+    if os.wait()[1]:
+        break
+"""
+MEASURE = """
+import sys
+sys.path.insert(0, {folder!r})
 import numpy as np
 from tunefree import losses
-from tunefree.core import rows
 from tunefree.losses import objectives
 from tunefree.model import passes
 {more}
-def answer(loss={loss}, entry=passes.measure):
-    losses = np.empty(1)
-    entry(objectives.Binary(loss, 0.0), np.ones(1), np.zeros((1, 1)), losses)
-    return losses[0]
-print(answer(), len(passes.measure.overloads), sum(passes.measure.stats.cache_hits.values()))
+answer = np.empty(1)
+passes.measure(objectives.Binary({loss}, 0.0), np.ones(1), np.zeros((1, 1)), answer)
+print(answer[0], len(passes.measure.overloads), sum(passes.measure.stats.cache_hits.values()))
 """
 OUTSIDER = """
 from typing import NamedTuple
@@ -40,18 +52,26 @@ def _slope(loss, y, p):
 """
 
 
+@pytest.fixture(scope="module")
+def nursery():
+    hidden = ("PYTHONPATH", "NUMBA_CACHE_DIR")
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    command = [sys.executable, "-P", "-c", NURSERY]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True, cwd="/", env=environment) as process:
+        yield process
+        process.stdin.close()
+
+
 @pytest.fixture
-def python(tmp_path):
-    """Runs Python with a copy of the package, without compiled code at first."""
+def python(tmp_path, nursery):
+    """Runs a new Python with a copy of the package, without compiled code at first; (answer, times compiled)."""
     package = tmp_path / "tunefree"
     shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("__pycache__"))
-    environment = os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
-    environment.pop("NUMBA_CACHE_DIR", None)
 
     def run(loss="losses.Hinge()", more=""):
-        code = LEARN.format(loss=loss, more=more)
-        done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
-        value, overloads, hits = done.stdout.split()
+        nursery.stdin.write(repr(MEASURE.format(folder=str(tmp_path), loss=loss, more=more)) + "\n")
+        nursery.stdin.flush()
+        value, overloads, hits = nursery.stdout.readline().split()
         return float(value), int(overloads) - int(hits)
 
     run.package = package

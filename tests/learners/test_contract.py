@@ -52,7 +52,7 @@ SLOPE_INVARIANT = ("cocob-original", "nag", "sfmd")
 by_learner = pytest.mark.parametrize("name", LEARNERS)
 by_averageable_learner = pytest.mark.parametrize("name", [n for n in LEARNERS if n not in CANNOT_BE_AVERAGED])
 quick = settings(max_examples=60, deadline=None)
-thorough = settings(max_examples=400, deadline=None)
+thorough = settings(max_examples=settings.default.max_examples, deadline=None)  # 400 in `make test-all`
 
 
 def naive_slope(stream):
