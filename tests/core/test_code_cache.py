@@ -32,7 +32,6 @@ sys.path.insert(0, {folder!r})
 import numpy as np
 from tunefree import losses
 from tunefree.losses import objectives
-from tunefree.model import passes
 {more}
 answer = np.empty(1)
 objectives.measure(objectives.Binary({loss}, 0.0), np.ones(1), np.zeros((1, 1)), answer)
