@@ -26,7 +26,7 @@ SLOPES = {
 
 @pytest.fixture(autouse=True)
 def settled_early(monkeypatch):
-    monkeypatch.setattr(waiting, "SETTLED", 100)
+    monkeypatch.setattr(waiting, "WARMUP_ROWS", 100)
 
 
 def drawn(n=400, n_classes=2, seed=0):
@@ -125,7 +125,7 @@ def test_the_ladder_is_each_penalty_alone_and_the_best_so_far_predicts():
 
 def test_widths_may_be_shared_and_apart():
     X, codes, _ = drawn()
-    bank = model_of(gamma="ladder").fit(X, codes)._learned.model.banks[0]
+    bank = model_of(gamma="ladder").fit(X, codes)._learned.model.kernel_banks[0]
     assert len(bank.members) == 36 and len(set(bank.expansion.steps.tolist())) == 9
     margins = bank.margins(_dense(X))
     for m in (0, 13, 35):

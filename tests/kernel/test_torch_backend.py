@@ -16,7 +16,7 @@ from tunefree.core.errors import ModelError
 from tunefree.kernel.backends import at_hand, backend_of
 from tunefree.losses import objectives
 from tunefree.model import warmup as waiting
-from tunefree.model.kernel_bank import Bank, KernelConfig
+from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
@@ -32,7 +32,7 @@ CALL = 700  # rows of a call: several superblocks and blocks that stay open
 
 @pytest.fixture(autouse=True)
 def settled_early(monkeypatch):
-    monkeypatch.setattr(waiting, "SETTLED", 200)
+    monkeypatch.setattr(waiting, "WARMUP_ROWS", 200)
 
 
 @pytest.fixture(params=DEVICES)
@@ -58,7 +58,7 @@ def bank_of(choice, widths, n_outputs):
     settings = [Setting("kernel-pistol", {"width": width}, "raw") for width in widths]
     loss = losses.SmoothedHinge()
     objective = objectives.Binary(loss, 0.0) if n_outputs == 1 else objectives.OneAgainstAll(loss, 0.0)
-    return Bank(settings, choice, objective, n_outputs, None, True)
+    return KernelBank(settings, choice, objective, n_outputs, None, True)
 
 
 def learned(choice, widths, n_outputs, X, y, ahead=None, calls=CALL):
@@ -172,7 +172,7 @@ def test_letting_go_and_new_classes(device):
         predictions = np.empty((3, N, 1))
         bank.learn(X, -y, np.ones(N), np.ones(N), predictions)
         objective = objectives.OneAgainstAll(losses.SmoothedHinge(), 0.0)
-        bank.grow(objective, 1, 3, 3)
+        bank.add_class(objective, 3, 3)
         more = np.empty((3, N, 3))
         bank.learn(X, np.arange(N) % 3.0, np.ones(N), np.ones(N), more)
         found.append(np.concatenate([predictions, more, bank.predict(X)], axis=2))
@@ -187,13 +187,13 @@ def test_a_model_goes_from_one_device_to_another(there, tmp_path):
     model = Model(
         "classification", "kernel-pistol", "smoothed-hinge", kernel_config=KernelConfig("rbf", 0.05, device=here)
     )
-    model.make_room(11)
+    model.reserve_features(11)
     model.learn(X, labels, np.ones(N))
     storage.save(tmp_path / "model", *model.save_state())
     loaded = Model.restore(*storage.load(tmp_path / "model"))
     assert loaded.choice.device == here
     assert np.array_equal(loaded.predict(X), model.predict(X))
-    for bank in loaded.banks:
+    for bank in loaded.kernel_banks:
         bank.move(there)
     assert_alike(loaded.predict(X), model.predict(X), 1e-4)
     before = [again.learn(X, labels, np.ones(N))[0] for again in (loaded, model)]
@@ -203,7 +203,7 @@ def test_a_model_goes_from_one_device_to_another(there, tmp_path):
 def test_a_model_is_used_where_its_device_is_not(tmp_path, monkeypatch):
     X, y = drawn(1)
     model = Model("regression", "kernel-pistol", kernel_config=KernelConfig("rbf", 0.05, device="cpu"))
-    model.make_room(11)
+    model.reserve_features(11)
     model.learn(X, y, np.ones(N))
     storage.save(tmp_path / "model", *model.save_state())
     monkeypatch.setattr("tunefree.kernel.backends.find_spec", lambda name: None)

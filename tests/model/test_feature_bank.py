@@ -305,7 +305,7 @@ def test_words_wait_and_are_restored_too(view, tmp_path):
     model = restored(model, tmp_path / "model")
     model.learn(part(block, 500, 1400), Labels.of(y[500:]), np.ones(900))
     assert np.isfinite(model.predict(block)).all()
-    assert model.is_sparse
+    assert model.ensemble.is_sparse
 
 
 @by_view
@@ -322,7 +322,7 @@ def test_features_may_come_at_any_row_and_of_any_size(view, exponent, tmp_path):
             block = rows.sparse(
                 np.arange(0, 4 * (stop - start) + 1, 4), words[start:stop].ravel(), values[start:stop].ravel()
             )
-            model.make_room(int(words[:stop].max()) + 1)
+            model.reserve_features(int(words[:stop].max()) + 1)
             model.learn(block, y._replace(codes=y.codes[start:stop]), np.ones(stop - start))
             start = stop
         assert np.isfinite(model.predict(block)).all()
@@ -336,11 +336,11 @@ def test_predictions_before_rows_suffice_are_of_those_there_are_and_change_nothi
     model = learned(view, X[:400], y[:400])
     storage.save(tmp_path / "before", *model.save_state())
     assert model.errors(Labels.of(y[400:]), model.predict(rows.dense(X[400:]))).mean() < 0.2
-    np.testing.assert_array_equal(model.predict(rows.dense(X)), model.predict(rows.dense(X), model.linear()))
+    np.testing.assert_array_equal(model.predict(rows.dense(X)), model.predictor()(rows.dense(X)))
     storage.save(tmp_path / "after", *model.save_state())
     assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes()
     model.begin_pass([0])
-    assert model.banks[0].frozen
+    assert model.ensemble.banks[0].frozen
 
 
 @by_view

@@ -130,7 +130,9 @@ def describe(trained: Trained) -> str:
     """One line: what is learned, from what, how."""
     model = trained.model
     default = "square" if model.task == "regression" else "logistic"
-    how = f"loss {model.loss or default}, learner {model.learner}{', averaged' if model.average else ''}"
+    how = (
+        f"loss {model.options.loss or default}, learner {model.learner}{', averaged' if model.options.average else ''}"
+    )
     return f"{goal_of(trained, ' so far')}; {how}"
 
 

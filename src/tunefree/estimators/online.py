@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tunefree.estimators import validation
-from tunefree.estimators.base import LinearClassifier, LinearEstimator, LinearRegressor
+from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator, OnlineRegressorBase
 from tunefree.model.pool import check_settings
 
 
-class Named(LinearEstimator):
+class Named(OnlineEstimator):
     """What the two estimators share: a learner that is named."""
 
     learner: str
@@ -25,7 +25,7 @@ class Named(LinearEstimator):
         return self.learner, settings | validation.positive(**numbers)
 
 
-class OnlineClassifier(Named, LinearClassifier):
+class OnlineClassifier(Named, OnlineClassifierBase):
     """A linear classifier learned by one of the online algorithms that the papers propose or compare with.
 
     For comparisons and for teaching; :class:`tunefree.TuneFreeClassifier` needs no choice and is seldom worse.
@@ -112,7 +112,7 @@ class OnlineClassifier(Named, LinearClassifier):
         self.warm_start = warm_start
 
 
-class OnlineRegressor(Named, LinearRegressor):
+class OnlineRegressor(Named, OnlineRegressorBase):
     """A linear regressor learned by one of the online algorithms that the papers propose or compare with.
 
     For comparisons and for teaching; :class:`tunefree.TuneFreeRegressor` needs no choice and is seldom worse.

@@ -19,7 +19,7 @@ from tunefree import losses
 from tunefree.estimators.pool import TuneFreeClassifier
 from tunefree.estimators.validation import block
 from tunefree.losses import objectives
-from tunefree.model.kernel_bank import Bank, KernelConfig
+from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
 from tunefree.reproduce import drawing, matrices
 from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
@@ -155,7 +155,7 @@ def _learned(method: str, case: Case, X: Any, y: np.ndarray, cost: float) -> Any
     b = math.sqrt(2.0 * A * LIPSCHITZ * len(y))
     setting = Setting("kernel-pistol", {"a": A / LIPSCHITZ, "b": b / LIPSCHITZ, "width": 1.0}, "raw")
     objective = objectives.Binary(losses.SmoothedHinge(), 0.0)
-    bank = Bank([setting], KernelConfig(case.kernel, case.gamma), objective, 1, None, average=True)
+    bank = KernelBank([setting], KernelConfig(case.kernel, case.gamma), objective, 1, None, average=True)
     bank.learn(block(X, True), y, np.ones(len(y)), np.ones(len(y)), np.empty((1, len(y), 1)))
     bank.freeze()
     return bank
@@ -163,7 +163,7 @@ def _learned(method: str, case: Case, X: Any, y: np.ndarray, cost: float) -> Any
 
 def _read(model: Any, X: Any) -> Any:
     """Pairs of a method's key and its margins of new rows."""
-    if isinstance(model, Bank):
+    if isinstance(model, KernelBank):
         yield from (
             (key, model.reading(key == "average").predict(block(X, True))[0, :, 0]) for key in ("average", "last")
         )

@@ -16,7 +16,7 @@ from scipy.optimize import minimize_scalar
 from tunefree import losses
 from tunefree.core.rows import dense, part
 from tunefree.losses import objectives
-from tunefree.model.kernel_bank import Bank, KernelConfig
+from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
 from tunefree.reproduce import drawing
 from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
@@ -123,13 +123,13 @@ def work(
     }
 
 
-def descent(penalty: float, offset: float) -> Bank:
+def descent(penalty: float, offset: float) -> KernelBank:
     """Algorithm 1, which has seen nothing."""
     setting = Setting("kernel-regularized-sgd", {"penalty": penalty, "offset": offset, "width": 1.0}, "raw")
-    return Bank([setting], KERNEL, objectives.Binary(losses.Logistic(), 0.0), 1, None, average=True)
+    return KernelBank([setting], KERNEL, objectives.Binary(losses.Logistic(), 0.0), 1, None, average=True)
 
 
-def learn(bank: Bank, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def learn(bank: KernelBank, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Learn rows; returns what was predicted of each before (1, n, 1), not a number while the bank waits for rows."""
     predictions = np.empty((1, len(y), 1))
     bank.learn(part(dense(x), 0, len(y)), y, np.ones(len(y)), np.ones(len(y)), predictions)
@@ -141,14 +141,13 @@ def progressive_loss(x: np.ndarray, y: np.ndarray, penalty: float, offset: float
     bank = descent(penalty, offset)
     predictions = learn(bank, x, y)
     bank.freeze()
-    early = (
-        bank.warmup_predictions[2] if bank.warmup_predictions is not None else predictions[:, :0]
-    )  # of the rows that the bank began with
+    warmup = bank.take_warmup_predictions()  # of the rows that the bank kept back at first
+    early = predictions[:, :0] if warmup is None else warmup.predictions
     predictions[:, : early.shape[1]] = early
     return float(np.logaddexp(0.0, -y * predictions[0, :, 0]).mean())
 
 
-def weights_of(bank: Bank) -> np.ndarray:
+def weights_of(bank: KernelBank) -> np.ndarray:
     """Constant and weights (3,) of the linear function."""
     constant, first, second = bank.predict(dense(AXES))[0, :, 0]
     return np.array([constant, first - constant, second - constant])

@@ -23,7 +23,7 @@ def certificate_of(function: Any) -> Certificate | None:
     Parameters
     ----------
     function : Function
-        Of a :class:`tunefree.model.kernel_bank.Bank`.
+        Of a :class:`tunefree.model.kernel_bank.KernelBank`.
 
     Returns
     -------

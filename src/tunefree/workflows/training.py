@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import DataError, ModelError
+from tunefree.model import patience
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.pool import FOLLOW_THE_LEADER, POOLS
@@ -30,8 +31,6 @@ from tunefree.workflows import model_files as modelfile
 KIND = "linear"
 METHODS = POOL, KERNEL_SGD, EARLY_STOPPING = "pool", "kernel-sgd", "early-stopping"
 SOME_HELD_OUT = 10  # one row of so many, where a number of passes is to be found
-PATIENCE = 2  # passes without an improvement that is worthwhile
-WORTHWHILE = 1e-3  # part of the held-out loss
 MOST_CLASSES_OF_INTEGERS = 100  # more distinct integers than this in a target are taken for numbers
 
 
@@ -105,9 +104,7 @@ class Plan:
         if progress.number >= self.passes:
             return True
         losses = [metrics.mean_loss() for metrics in progress.held_out[: progress.number]]
-        if self.learner not in POOLS or len(losses) <= PATIENCE:
-            return False
-        return min(losses[-PATIENCE:]) > (1.0 - WORTHWHILE) * min(losses[:-PATIENCE])
+        return self.learner in POOLS and patience.POOL.is_over(losses)
 
 
 @dataclass
@@ -376,10 +373,10 @@ def _one_pass(trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkp
     for read in ahead(reads):
         batch = read.batch
         n, y = len(batch.weight), target_of(model.task, batch)
-        model.make_room(read.n_features)
+        model.reserve_features(read.n_features)
         held_out = _held_out(trained.plan.holdout_stride, progress.rows, n)
         weight = np.where(held_out, 0.0, batch.weight)
-        # Members are judged by rows that they have not learned: in further passes these are the ones held out.
+        # Members are evaluated on rows that they have not learned: in further passes these are the ones held out.
         evaluation_weight = weight if progress.number == 0 else np.where(held_out, batch.weight, 0.0)
         predictions, row_losses = model.learn(batch.rows, y, weight, evaluation_weight, again=progress.number > 0)
         errors = model.errors(y, predictions)
