@@ -67,7 +67,7 @@ class Aggregation:
     def add_class(self, n_classes: int) -> None:
         """Know one more class."""
         if self.calibration is not None:
-            self.calibration = calibration.grown(self.calibration, n_classes)
+            self.calibration = calibration.add_classes(self.calibration, n_classes)
 
     def prune(self, leaves: np.ndarray) -> None:
         """Go on without some members."""

@@ -129,7 +129,7 @@ class WarmupBank(MemberGroup):
         if self.frozen or not self.waiting:
             return
         first = X, y, weight, evaluation_weight = self._warmup_rows()
-        self.waiting = []
+        self.waiting, self._read = [], None
         if self.frozen_view != "raw":
             self.view = create_view(self.frozen_view, X)
             transform(self.view, X, weight)
