@@ -15,6 +15,7 @@ from tunefree.core.rows import n_rows, part
 from tunefree.kernel.points import keys, points, size
 from tunefree.losses import objectives, slope
 from tunefree.model import warmup as waiting
+from tunefree.model.group import LabelledRows
 from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
 
@@ -95,14 +96,8 @@ def teach(
     edges = [0, *cuts, n]
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
         here = slice(start, stop)
-        bank.learn(
-            part(block, start, stop),
-            data.y[here],
-            data.weight[here],
-            evaluation_weight[here],
-            predictions[:, here],
-            busy,
-        )
+        rows = LabelledRows(part(block, start, stop), data.y[here], data.weight[here], evaluation_weight[here])
+        bank.learn(rows, predictions[:, here], busy)
     return predictions
 
 

@@ -16,6 +16,7 @@ from tunefree.core.errors import ModelError
 from tunefree.kernel.backends import at_hand, backend_of
 from tunefree.losses import objectives
 from tunefree.model import warmup as waiting
+from tunefree.model.group import LabelledRows
 from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.model import Model
@@ -75,7 +76,7 @@ def learned(choice, widths, n_outputs, X, y, ahead=None, calls=CALL):
             part, weight = rows.part(X, start, stop), np.ones(stop - start)
             if ahead is not None and bank.expansion is not None:
                 bank.expansion.backend.ahead = ahead
-            bank.learn(part, y[start:stop], weight, weight, predictions, busy)
+            bank.learn(LabelledRows(part, y[start:stop], weight, weight), predictions, busy)
             progress.append(predictions)
     return bank, np.concatenate(progress, axis=1)
 
@@ -158,7 +159,7 @@ def test_wide_sparse_rows_say_what_to_do(device):
     X = rows.sparse(np.arange(301), np.arange(300) * 100 + 1, np.ones(300))
     bank = bank_of(KernelConfig("rbf", 0.1, device=device), [1.0], 1)
     with pytest.raises(ModelError, match="leave the device out"):
-        bank.learn(X, np.ones(300), np.ones(300), np.ones(300), np.empty((1, 300, 1)))
+        bank.learn(LabelledRows(X, np.ones(300), np.ones(300), np.ones(300)), np.empty((1, 300, 1)))
 
 
 def test_letting_go_and_new_classes(device):
@@ -170,11 +171,11 @@ def test_letting_go_and_new_classes(device):
         bank.predict(X)
         bank.keep([1, 4, 5])
         predictions = np.empty((3, N, 1))
-        bank.learn(X, -y, np.ones(N), np.ones(N), predictions)
+        bank.learn(LabelledRows(X, -y, np.ones(N), np.ones(N)), predictions)
         objective = objectives.OneAgainstAll(losses.SmoothedHinge(), 0.0)
         bank.add_class(objective, 3, 3)
         more = np.empty((3, N, 3))
-        bank.learn(X, np.arange(N) % 3.0, np.ones(N), np.ones(N), more)
+        bank.learn(LabelledRows(X, np.arange(N) % 3.0, np.ones(N), np.ones(N)), more)
         found.append(np.concatenate([predictions, more, bank.predict(X)], axis=2))
     assert_alike(found[1], found[0], 1e-9)
 

@@ -28,6 +28,7 @@ from tunefree.kernel.fourier import LENGTH, Fourier
 from tunefree.kernel.nystroem import Nystroem
 from tunefree.losses import objectives
 from tunefree.model.feature_bank import BANKS, VIEWS
+from tunefree.model.group import LabelledRows
 from tunefree.model.members import Setting
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
@@ -434,7 +435,7 @@ def test_as_many_rows_wait_as_are_needed():
     y, predictions = np.tile([1.0, 1.0, -1.0, -1.0], 500), np.zeros((1, 2000, 1))
     for start, stop in ((0, 100), (100, 1000), (1000, 2000)):
         here = slice(start, stop)
-        bank.learn(part(X, start, stop), y[here], weight[here], weight[here], predictions[:, here])
+        bank.learn(LabelledRows(X, y, weight, weight).part(start, stop), predictions[:, here])
         assert bank.n_warmup == (stop if stop < 2000 else 0)
         assert bank.frozen == (stop == 2000)
     assert np.isnan(predictions[0, :WARMUP_ROWS]).all()
@@ -444,7 +445,7 @@ def test_as_many_rows_wait_as_are_needed():
 def test_rows_that_wait_are_the_banks_own():
     X = np.random.default_rng(0).normal(size=(20, 2))
     bank, kept = bank_of("fourier"), X.copy()
-    bank.learn(rows.dense(X), np.ones(20), np.ones(20), np.ones(20), np.zeros((1, 20, 1)))
+    bank.learn(LabelledRows(rows.dense(X), np.ones(20), np.ones(20), np.ones(20)), np.zeros((1, 20, 1)))
     X[:] = 7.0
     np.testing.assert_array_equal(bank.waiting[0].X.values, kept)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tunefree.model.ensemble.linear.views import Centred, Level, Steady, transform_rows
+from tunefree.model.views import Centred, Level, Steady, transform_rows
 
 from tests import naive
 from tunefree.core import rows, storage

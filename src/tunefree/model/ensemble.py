@@ -1,4 +1,4 @@
-"""All members of a model, in groups: what each row is shown to, and where predictions come from."""
+"""All members of a model, in groups: they learn the same rows, and predict side by side."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tunefree.core import threads
 from tunefree.core.rows import n_rows
 from tunefree.core.states import under
 from tunefree.model.feature_bank import BANKS, VIEWS
-from tunefree.model.group import MemberGroup, WarmupPredictions
+from tunefree.model.group import LabelledRows, MemberGroup, WarmupPredictions
 from tunefree.model.kernel_bank import KernelBank
 from tunefree.model.linear_group import LinearGroup
 from tunefree.model.members import Setting
@@ -80,24 +80,23 @@ class Ensemble:
         chosen = np.ones(len(numbers), bool) if members is None else np.isin(numbers, members)
         return [np.flatnonzero(part).tolist() for part in self.split(chosen)]
 
-    def learn(
-        self, X: Any, y: np.ndarray, weight: np.ndarray, evaluation_weight: np.ndarray, again: bool
-    ) -> np.ndarray:
+    def learn(self, rows: LabelledRows, again: bool) -> np.ndarray:
         """Let all members learn rows; returns what each predicted of a row before it learned it, (N, n, K)."""
-        predictions = np.empty((len(self.members), len(y), self.linear.n_outputs))
+        predictions = np.empty((len(self.members), len(rows.y), self.linear.n_outputs))
 
         def of_group(group: MemberGroup, written: np.ndarray) -> None:
-            group.learn(X, y, weight, evaluation_weight, written, again=again)
+            group.learn(rows, written, again=again)
 
-        _each(of_group, list(zip(self.groups, self.split(predictions), strict=True)), len(y))
+        _each(of_group, list(zip(self.groups, self.split(predictions), strict=True)), len(rows.y))
         return predictions
 
     def replay(self, X: Any, y: np.ndarray, weight: np.ndarray, members: list[int]) -> None:
         """Let some members learn rows again, on which they are not evaluated."""
         scratch = np.empty((len(self.members), len(y), self.linear.n_outputs))
+        rows = LabelledRows(X, y, weight, np.zeros(len(y)))
 
         def of_group(group: MemberGroup, written: np.ndarray, busy: list[int]) -> None:
-            group.learn(X, y, weight, np.zeros(len(y)), written, busy, again=True)
+            group.learn(rows, written, busy, again=True)
 
         groups = zip(self.groups, self.split(scratch), self._places(members), strict=True)
         _each(of_group, [(group, written, busy) for group, written, busy in groups if busy], len(y))

@@ -21,8 +21,9 @@ from tunefree.kernel.fourier import Fourier
 from tunefree.kernel.kernels import Gaussian
 from tunefree.kernel.nystroem import Nystroem
 from tunefree.kernel.points import as_matrix, points
+from tunefree.model.group import LabelledRows
 from tunefree.model.members import Member, Setting
-from tunefree.model.warmup import WarmupBank, WarmupRows
+from tunefree.model.warmup import WarmupBank
 
 EXPONENTS = range(-6, 9)  # widths are these powers of two times gamma_0
 CHUNK = 512  # rows whose features are known at a time
@@ -54,7 +55,7 @@ class FeatureBank(WarmupBank):
     def frozen(self) -> bool:
         return self.gamma > 0.0
 
-    def _freeze(self, first: WarmupRows, usable: np.ndarray, labels: np.ndarray) -> None:
+    def _freeze(self, first: LabelledRows, usable: np.ndarray, labels: np.ndarray) -> None:
         rows = as_matrix(points(self._transformed(first.X), Gaussian(1.0), np.float64))[usable]
         self.gamma = kernels.median_gamma(rows, labels)
         self._make(self._transformed(first.X), usable)
@@ -67,15 +68,8 @@ class FeatureBank(WarmupBank):
         """Features of rows in the steady view."""
         raise NotImplementedError
 
-    def learn_frozen(
-        self,
-        X: Any,
-        y: np.ndarray,
-        weight: np.ndarray,
-        evaluation_weight: np.ndarray,
-        predictions: np.ndarray,
-        busy: list[int],
-    ) -> None:
+    def learn_frozen(self, rows: LabelledRows, predictions: np.ndarray, busy: list[int]) -> None:
+        X, y, weight, _ = rows
         for start in range(0, len(y), CHUNK):
             here = slice(start, min(start + CHUNK, len(y)))
             features = self._features(self._transformed(part(X, here.start, here.stop)))

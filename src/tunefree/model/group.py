@@ -6,12 +6,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core.rows import part
+
+
+class LabelledRows(NamedTuple):
+    """Rows to learn, with their targets."""
+
+    X: Any  # block of rows
+    y: np.ndarray  # (n,) targets as the objective takes them
+    weight: np.ndarray  # (n,) sample weights; a row of weight 0 is predicted but not learned
+    evaluation_weight: np.ndarray  # (n,) with which members are evaluated; 0 for rows learned before
+
+    def part(self, start: int, stop: int) -> LabelledRows:
+        """The rows from ``start`` up to ``stop``."""
+        return LabelledRows(part(self.X, start, stop), *(array[start:stop] for array in self[1:]))
+
 
 class WarmupPredictions(NamedTuple):
     """What members predicted of rows that were kept back, each before it was learned."""
 
     y: np.ndarray  # (n,) targets
-    evaluation_weight: np.ndarray  # (n,) see MemberGroup.learn
+    evaluation_weight: np.ndarray  # (n,) with which members are evaluated
     predictions: np.ndarray  # (M, n, K)
 
 
@@ -42,24 +57,13 @@ class MemberGroup:
         raise NotImplementedError
 
     def learn(
-        self,
-        X: Any,
-        y: np.ndarray,
-        weight: np.ndarray,
-        evaluation_weight: np.ndarray,
-        predictions: np.ndarray,
-        busy: list[int] | None = None,
-        again: bool = False,
+        self, rows: LabelledRows, predictions: np.ndarray, busy: list[int] | None = None, again: bool = False
     ) -> None:
         """Learn rows in order.
 
         Parameters
         ----------
-        X : block of rows
-        y, weight : (n,) arrays
-            Targets and sample weights; a row of weight 0 is predicted but not learned.
-        evaluation_weight : (n,) array
-            Weights with which rows are counted in calibrations and certificates; 0 for rows learned before.
+        rows : LabelledRows
         predictions : (M, n, K) array
             Is written: what each member that learns predicted before it learned the row; NaN while it sleeps.
         busy : list of int, optional

@@ -12,7 +12,6 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import CEILING
-from tunefree.core.rows import part
 from tunefree.core.states import under
 from tunefree.kernel import contract, feature_expansion, kernels
 from tunefree.kernel.backends import at_hand, backend_of
@@ -20,10 +19,11 @@ from tunefree.kernel.expansion import Expansion
 from tunefree.kernel.feature_expansion import FeatureExpansion
 from tunefree.kernel.points import BLOCK, as_matrix, points
 from tunefree.losses.objectives import OneAgainstAll
+from tunefree.model.group import LabelledRows
 from tunefree.model.kernel_member import KernelMember
 from tunefree.model.members import Setting
 from tunefree.model.starting import TRIED, largest_diagonal, starting_states
-from tunefree.model.warmup import UNLIKE, WarmupBank, WarmupRows
+from tunefree.model.warmup import UNLIKE, WarmupBank
 
 FEW_POINTS = 2**12  # support points for which a block is no work for several threads
 
@@ -103,23 +103,16 @@ class KernelBank(WarmupBank):
         """Number of support points."""
         return 0 if self.expansion is None else self.expansion.n_support
 
-    def learn_frozen(
-        self,
-        X: Any,
-        y: np.ndarray,
-        weight: np.ndarray,
-        evaluation_weight: np.ndarray,
-        predictions: np.ndarray,
-        busy: list[int],
-    ) -> None:
-        expansion, rows = self.expansion, self._points(X)
+    def learn_frozen(self, rows: LabelledRows, predictions: np.ndarray, busy: list[int]) -> None:
+        X, y, weight, evaluation_weight = rows
+        expansion, seen = self.expansion, self._points(X)
         margins = np.zeros((len(self.members), len(y), self.n_outputs))
         start = 0
         while start < len(y):
             first = expansion.filled
             stop = min(start + BLOCK - first, len(y))
             here = slice(start, stop)
-            known, values = expansion.open(rows, np.arange(start, stop), busy)
+            known, values = expansion.open(seen, np.arange(start, stop), busy)
             for m in busy:
                 own = self.members[m]
                 own.objective = contract.learn_rows(
@@ -153,7 +146,7 @@ class KernelBank(WarmupBank):
                 self.expansion.fold(m, factors, own.average.clocks)
                 own.average.clocks[:] = 0.0
 
-    def _freeze(self, first: WarmupRows, usable: np.ndarray, labels: np.ndarray) -> None:
+    def _freeze(self, first: LabelledRows, usable: np.ndarray, labels: np.ndarray) -> None:
         rows = as_matrix(points(self._transformed(first.X), self._kernel(1.0), np.float64))[usable]
         has_widths = kernels.is_ladder(self._kernel(1.0))
         self.gamma = self.kernel_config.gamma or (kernels.median_gamma(rows, labels) if has_widths else 1.0)
@@ -166,7 +159,7 @@ class KernelBank(WarmupBank):
         for member, state in zip(self.members, states, strict=True):
             member.state = state
 
-    def _losses(self, candidates: list[tuple[int, Any]], first: WarmupRows, seen: Any) -> list[float]:
+    def _losses(self, candidates: list[tuple[int, Any]], first: LabelledRows, seen: Any) -> list[float]:
         """Progressive losses of members with other states on some of the first rows; the bank stays as it is."""
         trial = copy.copy(self)
         trial.max_support = None
@@ -176,9 +169,8 @@ class KernelBank(WarmupBank):
         steps = self.expansion.steps[[m for m, _ in candidates]]
         trial.expansion = Expansion(self.expansion.kernel, steps, self.n_outputs, seen)
         n = min(TRIED, len(first.y))
-        y, weight = first.y[:n], first.weight[:n]
-        predictions, everyone = np.empty((len(candidates), n, self.n_outputs)), list(range(len(candidates)))
-        trial.learn_frozen(part(first.X, 0, n), y, weight, weight, predictions, everyone)
+        rows = first.part(0, n)._replace(evaluation_weight=first.weight[:n])
+        trial.learn_frozen(rows, np.empty((len(candidates), n, self.n_outputs)), list(range(len(candidates))))
         return [float(member.record.loss[()]) for member in trial.members]
 
     def _kernel(self, gamma: float) -> Any:

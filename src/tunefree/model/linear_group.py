@@ -11,7 +11,7 @@ from tunefree.core import threads
 from tunefree.core.rows import n_rows
 from tunefree.core.states import filled, flatten, under
 from tunefree.model import views
-from tunefree.model.group import MemberGroup
+from tunefree.model.group import LabelledRows, MemberGroup
 from tunefree.model.members import Member, Setting
 from tunefree.model.views import create_view, transform
 
@@ -49,15 +49,9 @@ class LinearGroup(MemberGroup):
                 member.resize(max(self.n_features, 2 * member.room), self.n_outputs)
 
     def learn(
-        self,
-        X: Any,
-        y: np.ndarray,
-        weight: np.ndarray,
-        evaluation_weight: np.ndarray,
-        predictions: np.ndarray,
-        busy: list[int] | None = None,
-        again: bool = False,
+        self, rows: LabelledRows, predictions: np.ndarray, busy: list[int] | None = None, again: bool = False
     ) -> None:
+        X, y, weight, _ = rows
         self._weights = None
         chosen = range(len(self.members)) if busy is None else busy
         seen = self._transformed(X, [self.members[m] for m in chosen], np.zeros(len(y)) if again else weight)

@@ -12,7 +12,7 @@ import copy
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from tunefree.losses.objectives import measured
 from tunefree.model import pruning, saving
 from tunefree.model.aggregation import Aggregation
 from tunefree.model.ensemble import Ensemble
+from tunefree.model.group import LabelledRows
 from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.mixture import Mixture, n_rounds, predictive_shares, shares_by_member, weighted_sum
@@ -32,16 +33,6 @@ from tunefree.model.targets import RunningMetrics, ScoredModel, join_margins
 from tunefree.theory.evidence import Certificate
 
 PIECE = 2048  # rows that the members learn at a time: their predictions are kept until they are aggregated
-
-
-class Piece(NamedTuple):
-    """Rows that the members learn at a time, as :meth:`tunefree.model.ensemble.Ensemble.learn` takes them."""
-
-    X: Any  # block of rows
-    y: np.ndarray  # (n,) targets as the objective takes them
-    weight: np.ndarray  # (n,) sample weights
-    evaluation_weight: np.ndarray  # (n,) with which members are evaluated
-    again: bool  # whether the rows were learned before
 
 
 class Model(ScoredModel):
@@ -198,7 +189,8 @@ class Model(ScoredModel):
                 targets = codes[first:last] if self.task == "regression" else self.targets_of(codes[first:last])
                 of_piece = targets, weight[first:last], evaluation_weight[first:last]
                 targets, own, evaluated = map(np.ascontiguousarray, of_piece)
-                pieces.append(self._learn_piece(Piece(part(X, first, last), targets, own, evaluated, again), later))
+                rows = LabelledRows(part(X, first, last), targets, own, evaluated)
+                pieces.append(self._learn_piece(rows, again, later))
                 if is_review:
                     pieces[-1].result()
                     self._review()
@@ -222,19 +214,22 @@ class Model(ScoredModel):
         cuts = set(range(start, stop, PIECE)) | {stop} | reviews
         return [(first, last, last in reviews) for first, last in pairwise(sorted(cuts))]
 
-    def _learn_piece(self, piece: Piece, later: Callable[..., Any]) -> Future[tuple[np.ndarray, np.ndarray]]:
+    def _learn_piece(
+        self, rows: LabelledRows, again: bool, later: Callable[..., Any]
+    ) -> Future[tuple[np.ndarray, np.ndarray]]:
         """Let the members learn rows; their predictions are aggregated while the members learn the next rows."""
-        predictions = self.ensemble.learn(*piece)
+        predictions = self.ensemble.learn(rows, again)
         self._aggregate_warmup(later)
-        return later(self._aggregate, self.objective, piece, predictions)
+        return later(self._aggregate, self.objective, rows, again, predictions)
 
-    def _aggregate(self, objective: Any, piece: Piece, predictions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _aggregate(
+        self, objective: Any, rows: LabelledRows, again: bool, predictions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Aggregate the members' predictions, and record what certificates are made of; predictions and losses."""
-        X, y, _, evaluation_weight, again = piece
-        mixed = self.aggregation.update(objective, y, evaluation_weight, predictions)
-        row_losses = measured(objective, y, mixed)
+        mixed = self.aggregation.update(objective, rows.y, rows.evaluation_weight, predictions)
+        row_losses = measured(objective, rows.y, mixed)
         if not again:
-            self.record.add(objective, X, y, evaluation_weight, mixed, row_losses)
+            self.record.add(objective, rows, mixed, row_losses)
         return mixed, row_losses
 
     def _aggregate_warmup(self, later: Callable[..., Any]) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tunefree.core.states import filled, flatten
 from tunefree.losses.objectives import chosen
+from tunefree.model.group import LabelledRows
 from tunefree.model.options import ModelOptions
 from tunefree.theory.evidence import Certificate, Evidence, certify, record_evidence, widened
 from tunefree.theory.risk import Progressive
@@ -46,10 +47,9 @@ class FirstPassRecord:
         """Have more outputs; ``objective`` is that of the predictions from now on."""
         self.evidence = widened(self.evidence, len(self.evidence.coordinates), n_outputs, objective)
 
-    def add(
-        self, objective: Any, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, row_losses: np.ndarray
-    ) -> None:
-        """Add rows, their predictions (n, K) and their losses."""
+    def add(self, objective: Any, rows: LabelledRows, predictions: np.ndarray, row_losses: np.ndarray) -> None:
+        """Add rows, with their predictions (n, K) and the losses of these."""
+        X, y, _, weight = rows
         record_evidence(self.evidence, objective, X, y, weight, predictions, row_losses)
         if self._of_classes:
             codes = np.where(y > 0, 1, 0) if predictions.shape[1] == 1 else y

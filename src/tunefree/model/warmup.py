@@ -9,29 +9,20 @@ A bank that has to predict earlier does so with a copy that is frozen on the row
 from __future__ import annotations
 
 import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import n_rows, part, parts, rebuilt, together
+from tunefree.core.rows import n_rows, parts, rebuilt, together
 from tunefree.core.states import filled, flatten, under
 from tunefree.losses.objectives import Regression
 from tunefree.model import views
-from tunefree.model.group import MemberGroup, WarmupPredictions
+from tunefree.model.group import LabelledRows, MemberGroup, WarmupPredictions
 from tunefree.model.views import create_view, transform
 
 UNLIKE = "rows are dense where they were sparse at first, or sparse where dense; give them alike"
 WARMUP_ROWS = 1024  # rows after which view and kernel are fixed
-
-
-class WarmupRows(NamedTuple):
-    """Rows that are kept back until a bank is frozen."""
-
-    X: Any  # block of rows
-    y: np.ndarray  # (n,)
-    weight: np.ndarray  # (n,)
-    evaluation_weight: np.ndarray  # (n,) see MemberGroup.learn
 
 
 class WarmupBank(MemberGroup):
@@ -50,7 +41,7 @@ class WarmupBank(MemberGroup):
         self.members, self.n_outputs = members, n_outputs
         self.view: Any = None  # once the bank is frozen, unless rows are taken as they are
         self.gamma = 0.0  # of width 1, once the bank is frozen
-        self.waiting: list[WarmupRows] = []
+        self.waiting: list[LabelledRows] = []
         self.warmup_predictions: WarmupPredictions | None = None  # until they are taken
         self.n_columns: int | None = None  # dense columns of the rows so far
         self._read: Any = None  # what predicts, until a member changes
@@ -75,48 +66,30 @@ class WarmupBank(MemberGroup):
         return sum(len(rows.y) for rows in self.waiting)
 
     def learn(
-        self,
-        X: Any,
-        y: np.ndarray,
-        weight: np.ndarray,
-        evaluation_weight: np.ndarray,
-        predictions: np.ndarray,
-        busy: list[int] | None = None,
-        again: bool = False,
+        self, rows: LabelledRows, predictions: np.ndarray, busy: list[int] | None = None, again: bool = False
     ) -> None:
         predictions[:] = np.nan
         self._read = None
-        start = 0 if self.frozen else self._keep_back(X, y, weight, evaluation_weight)
-        if start < len(y):
+        start, n = 0 if self.frozen else self._keep_back(rows), len(rows.y)
+        if start < n:
             chosen = list(range(len(self.members))) if busy is None else busy
-            rest = part(X, start, n_rows(X))
-            self.learn_frozen(
-                rest, y[start:], weight[start:], evaluation_weight[start:], predictions[:, start:], chosen
-            )
+            self.learn_frozen(rows.part(start, n), predictions[:, start:], chosen)
 
-    def _keep_back(self, X: Any, y: np.ndarray, weight: np.ndarray, evaluation_weight: np.ndarray) -> int:
+    def _keep_back(self, rows: LabelledRows) -> int:
         """Keep rows back until there are enough, then freeze; returns how many rows were kept back."""
-        stop, n_columns = min(WARMUP_ROWS - self.n_warmup, len(y)), parts(X).numbers.shape[1]
-        if self.waiting and type(self.waiting[0].X) is not type(X):
+        stop, n_columns = min(WARMUP_ROWS - self.n_warmup, len(rows.y)), parts(rows.X).numbers.shape[1]
+        if self.waiting and type(self.waiting[0].X) is not type(rows.X):
             raise ModelError(UNLIKE)
         if self.n_columns not in (None, n_columns):
             raise ModelError(f"rows of {n_columns} dense columns, where the model has learned {self.n_columns}")
         self.n_columns = n_columns
-        of_first = (array[:stop].copy() for array in (y, weight, evaluation_weight))
-        self.waiting.append(WarmupRows(together([part(X, 0, stop)]), *of_first))
+        first = rows.part(0, stop)
+        self.waiting.append(LabelledRows(together([first.X]), *(array.copy() for array in first[1:])))
         if self.n_warmup == WARMUP_ROWS:
             self.freeze()
         return stop
 
-    def learn_frozen(
-        self,
-        X: Any,
-        y: np.ndarray,
-        weight: np.ndarray,
-        evaluation_weight: np.ndarray,
-        predictions: np.ndarray,
-        busy: list[int],
-    ) -> None:
+    def learn_frozen(self, rows: LabelledRows, predictions: np.ndarray, busy: list[int]) -> None:
         """Learn rows with view and kernel fixed; parameters as in :meth:`learn`."""
         raise NotImplementedError
 
@@ -128,18 +101,18 @@ class WarmupBank(MemberGroup):
         """
         if self.frozen or not self.waiting:
             return
-        first = X, y, weight, evaluation_weight = self._warmup_rows()
+        first = self._warmup_rows()
         self.waiting, self._read = [], None
         if self.frozen_view != "raw":
-            self.view = create_view(self.frozen_view, X)
-            transform(self.view, X, weight)
-        usable = np.flatnonzero(weight)
-        self._freeze(first, usable, self._labels(y[usable]))
-        predicted = np.empty((len(self.members), len(y), self.n_outputs))
-        self.learn_frozen(X, y, weight, evaluation_weight, predicted, list(range(len(self.members))))
-        self.warmup_predictions = WarmupPredictions(y, evaluation_weight, predicted)
+            self.view = create_view(self.frozen_view, first.X)
+            transform(self.view, first.X, first.weight)
+        usable = np.flatnonzero(first.weight)
+        self._freeze(first, usable, self._labels(first.y[usable]))
+        predicted = np.empty((len(self.members), len(first.y), self.n_outputs))
+        self.learn_frozen(first, predicted, list(range(len(self.members))))
+        self.warmup_predictions = WarmupPredictions(first.y, first.evaluation_weight, predicted)
 
-    def _freeze(self, first: WarmupRows, usable: np.ndarray, labels: np.ndarray) -> None:
+    def _freeze(self, first: LabelledRows, usable: np.ndarray, labels: np.ndarray) -> None:
         """Fix the kernel by the first rows; ``usable`` are those of weight above 0, which have these labels."""
         raise NotImplementedError
 
@@ -153,10 +126,10 @@ class WarmupBank(MemberGroup):
         taken, self.warmup_predictions = self.warmup_predictions, None
         return taken
 
-    def _warmup_rows(self) -> WarmupRows:
+    def _warmup_rows(self) -> LabelledRows:
         """The rows kept back, as one block."""
         blocks, *others = zip(*self.waiting, strict=True)
-        return WarmupRows(together(list(blocks)), *(np.concatenate(arrays) for arrays in others))
+        return LabelledRows(together(list(blocks)), *(np.concatenate(arrays) for arrays in others))
 
     def _transformed(self, X: Any) -> Any:
         """Rows in the fixed view."""
@@ -208,7 +181,7 @@ class WarmupBank(MemberGroup):
         if "waiting" in header:
             block = rebuilt(header["waiting"], under("waiting.X.", arrays))
             self.waiting = [
-                WarmupRows(block, *(arrays[f"waiting.{name}"] for name in ("y", "weight", "evaluation_weight")))
+                LabelledRows(block, *(arrays[f"waiting.{name}"] for name in ("y", "weight", "evaluation_weight")))
             ]
         if header["frozen"] and self.frozen_view != "raw":
             self.view = filled("view", views.ALL[self.frozen_view].create(self.n_columns), arrays, {})

@@ -19,6 +19,7 @@ from tunefree import losses
 from tunefree.estimators.pool import TuneFreeClassifier
 from tunefree.estimators.validation import block
 from tunefree.losses import objectives
+from tunefree.model.group import LabelledRows
 from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
 from tunefree.reproduce import drawing, matrices
@@ -156,7 +157,7 @@ def _learned(method: str, case: Case, X: Any, y: np.ndarray, cost: float) -> Any
     setting = Setting("kernel-pistol", {"a": A / LIPSCHITZ, "b": b / LIPSCHITZ, "width": 1.0}, "raw")
     objective = objectives.Binary(losses.SmoothedHinge(), 0.0)
     bank = KernelBank([setting], KernelConfig(case.kernel, case.gamma), objective, 1, None, average=True)
-    bank.learn(block(X, True), y, np.ones(len(y)), np.ones(len(y)), np.empty((1, len(y), 1)))
+    bank.learn(LabelledRows(block(X, True), y, np.ones(len(y)), np.ones(len(y))), np.empty((1, len(y), 1)))
     bank.freeze()
     return bank
 

@@ -16,6 +16,7 @@ from scipy.optimize import minimize_scalar
 from tunefree import losses
 from tunefree.core.rows import dense, part
 from tunefree.losses import objectives
+from tunefree.model.group import LabelledRows
 from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
 from tunefree.reproduce import drawing
@@ -132,7 +133,7 @@ def descent(penalty: float, offset: float) -> KernelBank:
 def learn(bank: KernelBank, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Learn rows; returns what was predicted of each before (1, n, 1), not a number while the bank waits for rows."""
     predictions = np.empty((1, len(y), 1))
-    bank.learn(part(dense(x), 0, len(y)), y, np.ones(len(y)), np.ones(len(y)), predictions)
+    bank.learn(LabelledRows(part(dense(x), 0, len(y)), y, np.ones(len(y)), np.ones(len(y))), predictions)
     return predictions
 
 
