@@ -10,17 +10,18 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.estimators import validation
-from tunefree.estimators.base import LinearClassifier, LinearEstimator, LinearRegressor
+from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator, OnlineRegressorBase
 from tunefree.kernel import feature_expansion
 from tunefree.kernel.kernels import is_ladder, kernel_of
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
+from tunefree.model.mixture import predictive_shares
 
 GAMMAS = ("ladder", "median")
 VIEWS = ("raw", "centred", "steady", "level")
 
 
-class KernelEstimator(LinearEstimator):
+class KernelEstimator(OnlineEstimator):
     """What the two estimators share."""
 
     fit_intercept = True  # kernels take no notice of the constant
@@ -92,20 +93,20 @@ class KernelEstimator(LinearEstimator):
     def gamma_(self) -> float:
         """gamma of the kernel: the given one, or that of the median heuristic, multiples of which form the grid."""
         check_is_fitted(self)
-        return self._learned.model.banks[0].gamma
+        return self._learned.model.kernel_banks[0].gamma
 
     @property
     def n_support_(self) -> int:
         """Number of support points."""
         check_is_fitted(self)
-        return sum(bank.n_support for bank in self._learned.model.banks)
+        return self._learned.model.n_support
 
     @property
     def widths_(self) -> list[dict[str, float]]:
         """gamma of each bandwidth and its weight (share) in predictions."""
         check_is_fitted(self)
         model = self._learned.model
-        rows = zip(model.members, model.mixture.means.tolist(), strict=True)
+        rows = zip(model.members, predictive_shares(model.mixture).tolist(), strict=True)
         return [{"gamma": self.gamma_ * member.setting.settings["width"], "share": share} for member, share in rows]
 
     def __sklearn_tags__(self) -> Any:
@@ -115,7 +116,7 @@ class KernelEstimator(LinearEstimator):
         return tags
 
 
-class KernelPiSTOLClassifier(KernelEstimator, LinearClassifier):
+class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
     """A kernel classifier with nothing to tune: PiSTOL with a grid of bandwidths.
 
     PiSTOL is an online learner in a reproducing kernel Hilbert space. Its regret bound adapts to the unknown norm of
@@ -239,7 +240,7 @@ class KernelPiSTOLClassifier(KernelEstimator, LinearClassifier):
         self.warm_start = warm_start
 
 
-class KernelPiSTOLRegressor(KernelEstimator, LinearRegressor):
+class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
     """A kernel regressor with nothing to tune: PiSTOL with a grid of bandwidths.
 
     PiSTOL is an online learner in a reproducing kernel Hilbert space. Its regret bound adapts to the unknown norm of

@@ -8,15 +8,16 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.estimators import validation
-from tunefree.estimators.base import LinearClassifier
+from tunefree.estimators.base import OnlineClassifierBase
 from tunefree.estimators.kernel import KernelEstimator
 from tunefree.kernel.regularized_sgd import BY_THEOREM, LEAST_OFFSET, TUNED
+from tunefree.model.mixture import leader
 from tunefree.model.pool import FOLLOW_THE_LEADER
 
 OFFSETS = {"auto": BY_THEOREM, "tuned": TUNED}
 
 
-class KernelSGDClassifier(KernelEstimator, LinearClassifier):
+class KernelSGDClassifier(KernelEstimator, OnlineClassifierBase):
     """Regularised SGD with kernels, with exponential convergence of the classification error under low noise.
 
     Stochastic gradient descent on the loss plus (lambda / 2) ||f||^2 in a kernel's space, with rates
@@ -173,7 +174,7 @@ class KernelSGDClassifier(KernelEstimator, LinearClassifier):
         return isinstance(self.penalty, str)
 
     def _leader(self) -> int:
-        return int(self._learned.model.mixture.means.argmax())
+        return leader(self._learned.model.mixture)
 
     @property
     def penalty_(self) -> float:
@@ -200,7 +201,7 @@ class KernelSGDClassifier(KernelEstimator, LinearClassifier):
         return found
 
     def _gamma_of(self, member: Any) -> float:
-        return float(self._learned.model.banks[0].gamma * member.setting.settings["width"])
+        return float(self._learned.model.kernel_banks[0].gamma * member.setting.settings["width"])
 
     @property
     def gamma_(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tunefree.estimators import validation
-from tunefree.estimators.base import LinearClassifier, LinearRegressor
+from tunefree.estimators.base import OnlineClassifierBase, OnlineRegressorBase
 
 
 def _scinol(variant: Any, epsilon: Any) -> tuple[str, dict[str, float]]:
@@ -22,7 +22,7 @@ def _pistol(coordinate: Any, a: Any, b: Any) -> tuple[str, dict[str, float]]:
     return "coordinate-pistol" if coordinate else "pistol", validation.positive(a=a, b=b)
 
 
-class ScInOLClassifier(LinearClassifier):
+class ScInOLClassifier(OnlineClassifierBase):
     """A linear classifier with nothing to tune: the scale-invariant online learner ScInOL.
 
     It is an online learner with a regret bound against every fixed linear model that does not depend on the scale of
@@ -128,7 +128,7 @@ class ScInOLClassifier(LinearClassifier):
         return _scinol(self.variant, self.epsilon)
 
 
-class ScInOLRegressor(LinearRegressor):
+class ScInOLRegressor(OnlineRegressorBase):
     """A linear regressor with nothing to tune: the scale-invariant online learner ScInOL.
 
     It is an online learner with a regret bound against every fixed linear model that does not depend on the scale of
@@ -216,7 +216,7 @@ class ScInOLRegressor(LinearRegressor):
         return _scinol(self.variant, self.epsilon)
 
 
-class PiSTOLClassifier(LinearClassifier):
+class PiSTOLClassifier(OnlineClassifierBase):
     """A linear classifier with nothing to tune: PiSTOL.
 
     It is an online learner with a regret bound against every fixed linear model that adapts to its unknown norm [1]_.
@@ -326,7 +326,7 @@ class PiSTOLClassifier(LinearClassifier):
         return _pistol(self.coordinate, self.a, self.b)
 
 
-class PiSTOLRegressor(LinearRegressor):
+class PiSTOLRegressor(OnlineRegressorBase):
     """A linear regressor with nothing to tune: PiSTOL.
 
     It is an online learner with a regret bound against every fixed linear model that adapts to its unknown norm [1]_.

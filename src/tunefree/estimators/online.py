@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from tunefree.estimators import validation
-from tunefree.estimators.base import LinearClassifier, LinearEstimator, LinearRegressor
+from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator, OnlineRegressorBase
 from tunefree.model.pool import POOLS, check_settings
 
 
-class Named(LinearEstimator):
+class Named(OnlineEstimator):
     """What the two estimators share: a learner that is named."""
 
     learner: str
@@ -29,7 +29,7 @@ class Named(LinearEstimator):
         return self.learner, settings | validation.positive(**numbers)
 
 
-class OnlineClassifier(Named, LinearClassifier):
+class OnlineClassifier(Named, OnlineClassifierBase):
     """A linear classifier trained by an online algorithm that the papers propose or compare with.
 
     It is meant for comparisons and teaching; :class:`tunefree.TuneFreeClassifier` combines several of the algorithms.
@@ -116,7 +116,7 @@ class OnlineClassifier(Named, LinearClassifier):
         self.warm_start = warm_start
 
 
-class OnlineRegressor(Named, LinearRegressor):
+class OnlineRegressor(Named, OnlineRegressorBase):
     """A linear regressor trained by an online algorithm that the papers propose or compare with.
 
     It is meant for comparisons and teaching; :class:`tunefree.TuneFreeRegressor` combines several of the algorithms.

@@ -9,11 +9,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.estimators import validation
-from tunefree.estimators.base import LinearClassifier, LinearEstimator, LinearRegressor
+from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator, OnlineRegressorBase
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
-from tunefree.model.mixture import without
+from tunefree.model.mixture import predictive_shares, without
 from tunefree.model.model import Model
 from tunefree.model.pool import is_kernel
 from tunefree.model.selection import Found, find_passes
@@ -29,7 +29,7 @@ LEAST_PASSES = 3
 LEAST_SHARE = 0.005  # of a kernel learner
 
 
-class Pooled(LinearEstimator):
+class Pooled(OnlineEstimator):
     """What the two estimators share: they find the number of passes of each member."""
 
     epochs: Any
@@ -67,7 +67,7 @@ class Pooled(LinearEstimator):
         found = self._search(X, y, drawn, model, random)
         member_settings = [
             setting
-            for setting, share in zip(model.member_settings, found.mixture.means, strict=True)
+            for setting, share in zip(model.member_settings, predictive_shares(found.mixture), strict=True)
             if _pays(setting, share)
         ]
         self._begin_again(Model(**_settings_of(model), member_settings=member_settings, may_prune=not self.kernel))
@@ -77,11 +77,11 @@ class Pooled(LinearEstimator):
             drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
             self._replay(X, y, drawn, self._learned.model, [m for m, most in enumerate(kept) if most >= number])
             self.t_ += len(drawn.row)
-        self._learned.freeze()
+        self._learned.model.freeze()
         scalings = dict(zip(map(repr, model.member_settings), found.scalings, strict=True))
-        for bank in self._learned.model.banks:
-            for function in bank.members:
-                function.calibration = scalings[repr(function.setting)]
+        for bank in self._learned.model.kernel_banks:
+            for member in bank.members:
+                member.calibration = scalings[repr(member.setting)]
         self.passes_, self.n_iter_ = kept, max(kept)
 
     def _search(self, X: Any, y: np.ndarray, drawn: validation.Rounds, model: Model, random: Any) -> Found:
@@ -122,8 +122,8 @@ class Pooled(LinearEstimator):
         check_is_fitted(self)
         model = self._learned.model
         passes = getattr(self, "passes_", [1] * len(model.members))
-        rows = zip(model.members, model.mixture.means.tolist(), passes, strict=False)
-        return [{"member": member.name, "share": share, "passes": number} for member, share, number in rows]
+        rows = zip(model.shares_by_member().items(), passes, strict=False)
+        return [{"member": name, "share": share, "passes": number} for (name, share), number in rows]
 
 
 def _pays(setting: Setting, share: float) -> bool:
@@ -133,11 +133,12 @@ def _pays(setting: Setting, share: float) -> bool:
 
 def _settings_of(model: Model) -> dict[str, Any]:
     """What makes a model like this that has seen nothing."""
-    names = ("task", "learner", "loss", "n_features", "kernel_config")
-    return {name: getattr(model, name) for name in names} | {"classes": list(model.classes)}
+    names = ("task", "learner", "loss", "kernel_config")
+    made = {name: getattr(model.options, name) for name in names}
+    return made | {"n_features": model.n_features, "classes": model.classes}
 
 
-class TuneFreeClassifier(Pooled, LinearClassifier):
+class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     """A classifier with nothing to tune: a pool of online learners, mixed.
 
     Twelve learners (second-order and first-order, scale-invariant and adaptive, with several rates, on raw and on
@@ -240,7 +241,7 @@ class TuneFreeClassifier(Pooled, LinearClassifier):
         self.warm_start = warm_start
 
 
-class TuneFreeRegressor(Pooled, LinearRegressor):
+class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     """A regressor with nothing to tune: a pool of online learners, mixed.
 
     Twelve learners (second-order and first-order, scale-invariant and adaptive, with several rates, on raw and on

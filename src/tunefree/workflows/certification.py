@@ -14,7 +14,7 @@ from pyarrow import csv
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model.mixture import excess
-from tunefree.model.pool import POOLS, is_kernel, settings_of_members
+from tunefree.model.pool import POOLS, settings_of_members
 from tunefree.theory.bounds import paper_bound
 from tunefree.theory.kernel_certificates import certificate_of
 from tunefree.workflows.training import Trained
@@ -75,7 +75,7 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
         found["pool"] = {"members": members, "excess_per_row": total / certificate.weight}
     if kernels := _of_kernels(trained):
         found["kernels"] = kernels
-    risks = {name: risk.bound(DELTA) for name, risk in model.risks.items() if risk.rows}
+    risks = {name: risk.bound(DELTA) for name, risk in model.record.risks.items() if risk.rows}
     if any(bound is not None for bound in risks.values()):
         found["risk"] = {"confidence": 1.0 - DELTA, **risks}
     return found
@@ -84,14 +84,14 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
 def _of_kernels(trained: Trained) -> list[dict[str, Any]]:
     """Bounds of each kernel learner on the functions of its space, the one with the largest share first."""
     model, found = trained.model, []
-    for bank in model.banks:
-        for member in (member for member in bank.members if is_kernel(member.setting.learner)):
+    for bank in model.kernel_banks:
+        for member in bank.members:
             certificate = certificate_of(member)
             if certificate is not None:
                 gamma = bank.gamma * member.setting.settings.get("width", 1.0)
                 mean, bounds = certificate.loss / certificate.weight, dict(certificate.table(NORMS))
                 found.append({"learner": member.name, "gamma": gamma, "loss": mean, "lower_bounds": bounds})
-    shares = {member.name: share for member, share in zip(model.members, model.mixture.means.tolist(), strict=True)}
+    shares = model.shares_by_member()
     return sorted(found, key=lambda entry: -shares[entry["learner"]])
 
 
@@ -105,11 +105,12 @@ def _of_weights(trained: Trained, weights: np.ndarray) -> dict[str, Any]:
         "loss_at_least": (certificate.loss - regret) / certificate.weight,
     }
     lipschitz = getattr(getattr(model.objective, "loss", None), "lipschitz", 1.0)
-    if len(model.linears) == 1 and model.view == "raw" and lipschitz < math.inf:
-        room = np.zeros((model.members[0].room, model.n_outputs))
+    linear = model.ensemble.linear.members
+    if len(linear) == 1 and model.options.view == "raw" and lipschitz < math.inf:
+        room = np.zeros((linear[0].room, model.n_outputs))
         room[: len(weights)] = weights
         try:
-            bound = paper_bound(model.members[0].state, room) * lipschitz
+            bound = paper_bound(linear[0].state, room) * lipschitz
         except TypeError:  # a learner without a theorem of its own
             return known
         known["theorem"] = bound / certificate.weight

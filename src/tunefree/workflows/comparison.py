@@ -72,7 +72,7 @@ Point(rows=128, loss=1.28125, recent=0.24324324324324326)]
             Features known to the encoder.
         """
         began = time.perf_counter()
-        self.model.make_room(n_features)
+        self.model.reserve_features(n_features)
         predictions, row_losses = self.model.learn(batch.rows, y, batch.weight)
         self.seconds += time.perf_counter() - began
         self.note(batch.weight, row_losses, self.model.errors(y, predictions))
@@ -163,9 +163,7 @@ class Comparison:
         """The pool's members with their shares in its prediction of a new row, the largest first."""
         if self.pool is None:
             return {}
-        model = self.pool.model
-        shares = {member.name: float(share) for member, share in zip(model.members, model.mixture.means, strict=True)}
-        return dict(sorted(shares.items(), key=lambda item: -item[1]))
+        return dict(sorted(self.pool.model.shares_by_member().items(), key=lambda item: -item[1]))
 
     def sweeps(self) -> dict[str, Sweep]:
         """What it costs to try the learners one after the other.

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import DataError, ModelError
+from tunefree.model import patience
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.pool import POOLS
@@ -22,9 +23,6 @@ from tunefree.workflows import model_files
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.reading import ahead, batches_from, begin, check_learned
 from tunefree.workflows.targets import target_of
-
-PATIENCE = 2  # passes without a worthwhile improvement
-WORTHWHILE = 1e-3  # the least improvement of the held-out loss that is, as a part of it
 
 
 @dataclass
@@ -216,9 +214,7 @@ def is_over(plan: Plan, progress: Progress) -> bool:
     if progress.number >= plan.passes:
         return True
     losses = [metrics.mean_loss() for metrics in progress.held_out[: progress.number]]
-    if plan.learner not in POOLS or len(losses) <= PATIENCE:
-        return False
-    return min(losses[-PATIENCE:]) > (1.0 - WORTHWHILE) * min(losses[:-PATIENCE])
+    return plan.learner in POOLS and patience.POOL.is_over(losses)
 
 
 def held_out_rows(share: Fraction, start: int, n: int) -> np.ndarray:
@@ -282,7 +278,7 @@ def _one_pass(trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkp
     for read in ahead(reads):
         batch = read.batch
         n, y = len(batch.weight), target_of(model.task, batch)
-        model.make_room(read.n_features)
+        model.reserve_features(read.n_features)
         held_out = held_out_rows(trained.plan.holdout_share, progress.rows, n)
         weight = np.where(held_out, 0.0, batch.weight)
         # Members are evaluated on rows that they have not learned: in further passes these are the ones held out.

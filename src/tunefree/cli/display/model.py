@@ -96,9 +96,7 @@ def facts_of_passes(trained: Trained) -> dict[str, Any]:
         "learner": model.learner,
         "classes": model.classes,
         "progressive": [{"loss": t.mean_loss(), "error": t.mean_error(), "rows": t.rows} for t in progress.progressive],
-        "members": {
-            member.name: share for member, share in zip(model.members, model.mixture.means.tolist(), strict=True)
-        },
+        "members": model.shares_by_member(),
         "history": model.history,
         "complete": progress.complete,
     }
@@ -159,7 +157,7 @@ def _importances(
 
 def _shares(model: Model) -> Table:
     """A table of each member's share in predictions along the stream; a dash where it has been pruned."""
-    last = {member.name: share for member, share in zip(model.members, model.mixture.means.tolist(), strict=True)}
+    last = model.shares_by_member()
     kept = model.history[:: max(1, -(-len(model.history) // MOST_COLUMNS))]
     table = Table("member", box=None, header_style="bold", pad_edge=False)
     for moment in kept:

@@ -127,7 +127,8 @@ def describe(trained: Trained) -> str:
     """One line on what is learned, with which loss and by which learner."""
     model = trained.model
     default = "square" if model.task == "regression" else "logistic"
-    how = f"loss {model.loss or default}, learner {model.learner}{', averaged' if model.average else ''}"
+    averaged = ", averaged" if model.options.average else ""
+    how = f"loss {model.options.loss or default}, learner {model.learner}{averaged}"
     return f"{goal_of(trained, ' so far')}; {how}"
 
 
