@@ -23,7 +23,7 @@ def ladder_sums(rungs: Any, numbers: Any, norms: Any, gamma: float, coefficients
     Parameters
     ----------
     rungs : pair of int32 tensors (M,) and (S + 1,)
-        See :func:`tunefree.kernel.blocks.rungs_of`.
+        See :func:`tunefree.kernel.kernel_sums.rungs_of`.
     numbers : (R, n) float32 tensor
         Products of rows and points, or their distances D.
     norms : pair of tensors (R,) and (n,), or None
