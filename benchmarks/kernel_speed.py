@@ -18,7 +18,8 @@ from collections.abc import Callable
 import numpy as np
 
 from tunefree import KernelPiSTOLClassifier
-from tunefree.kernel import blocks, kernels, points
+from tunefree.kernel import kernel_sums, points
+from tunefree.kernel.gaussian import Gaussian
 
 ROWS, COLUMNS, SUPPORT = 58_000, 100, 40_000
 MEMORY = """
@@ -65,13 +66,13 @@ def seconds_of_pass(gamma: str) -> float:
 
 def rates(n_widths: int) -> tuple[float, float]:
     """Median time of evaluating a block, and of the matrix product alone, in seconds."""
-    kernel, random = kernels.Gaussian(1.0 / (8 * COLUMNS)), np.random.default_rng(0)
-    block = points.full(random.normal(size=(points.BLOCK, COLUMNS)), kernel, np.float32)
+    kernel, random = Gaussian(1.0 / (8 * COLUMNS)), np.random.default_rng(0)
+    block = points.dense_points(random.normal(size=(points.BLOCK, COLUMNS)), kernel, np.float32)
     every = np.arange(SUPPORT)
-    store = points.full(random.normal(size=(SUPPORT, COLUMNS)), kernel, np.float32)
+    store = points.dense_points(random.normal(size=(SUPPORT, COLUMNS)), kernel, np.float32)
     store = points.joined(points.nothing(block, kernel), 0, store, every)
     coefficients, steps = random.normal(size=(n_widths, 1, SUPPORT)), np.arange(n_widths)
-    sums = lambda: blocks.evaluate(kernel, steps, block, (0, points.BLOCK), store, coefficients)  # noqa: E731
+    sums = lambda: kernel_sums.evaluate(kernel, steps, block, (0, points.BLOCK), store, coefficients)  # noqa: E731
     alone = lambda: block.values @ store.values[:SUPPORT].T  # noqa: E731
     whole, product = [], []
     for _ in range(3):

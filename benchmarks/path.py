@@ -17,7 +17,8 @@ from common import interleaved, keep, report
 
 from tunefree import IterativeRegularizationClassifier
 from tunefree.core.threads import one_for_products
-from tunefree.early_stopping.gram import Gram, Kernel
+from tunefree.early_stopping.gram import Gram
+from tunefree.kernel.gaussian import Gaussian
 
 STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)  # values of C in the grid search
 FOLDS = 5
@@ -78,7 +79,7 @@ def gram_steps(n: int, budget: int, steps: int) -> float:
     """Median time of a product with the Gram matrix of n rows, without the first, in seconds."""
     random = np.random.default_rng(0)
     rows = random.normal(size=(n, COLUMNS)).astype(np.float32)
-    matrix = Gram(Kernel("rbf", 0.5 / COLUMNS), rows, rows[:0], budget)
+    matrix = Gram(Gaussian(0.5 / COLUMNS), rows, rows[:0], budget)
     coefficients = random.normal(size=(n, 1)) / n
     seconds = []
     with one_for_products():

@@ -12,17 +12,26 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from tunefree.core import threads
 from tunefree.core.threads import one_for_products
 from tunefree.early_stopping import gram
-from tunefree.early_stopping.gram import Gram, Kernel, diagonal, tile
+from tunefree.early_stopping.gram import Gram
 from tunefree.early_stopping.products import expand
+from tunefree.kernel.gaussian import Gaussian
+from tunefree.kernel.kernels import diagonal, tile
+from tunefree.kernel.laplacian import Laplacian
+from tunefree.kernel.polynomial import LINEAR, Polynomial
 
-KERNELS = [Kernel("linear"), Kernel("rbf", 0.3), Kernel("laplacian", 0.2), Kernel("poly", 0.1, 3, 1.0)]
-holdout_stride = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+KERNELS = {
+    "linear": LINEAR,
+    "rbf": Gaussian(0.3),
+    "laplacian": Laplacian(0.2),
+    "poly": Polynomial(3, 0.1, 1.0),
+}
+by_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 
 
 def whole(kernel, left, right):
-    parameters = {"linear": {}, "rbf": {"gamma": kernel.gamma}, "laplacian": {"gamma": kernel.gamma}}
-    parameters["poly"] = {"gamma": kernel.gamma, "degree": kernel.degree, "coef0": kernel.coef0}
-    return pairwise_kernels(left, right, metric=kernel.name, **parameters[kernel.name])
+    name = next(name for name, own in KERNELS.items() if own is kernel)
+    parameters = {"poly": {"gamma": 0.1, "degree": 3, "coef0": 1.0}, "linear": {}}
+    return pairwise_kernels(left, right, metric=name, **parameters.get(name, {"gamma": kernel.gamma}))
 
 
 def rows(n, d=5, seed=0):
@@ -30,7 +39,7 @@ def rows(n, d=5, seed=0):
     return X * (np.abs(X) > 0.4)
 
 
-@holdout_stride
+@by_kernel
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 def test_tiles_and_diagonals_are_scikit_learns(kernel, form):
     X, Z = rows(30), rows(20, seed=1)
@@ -41,7 +50,7 @@ def test_tiles_and_diagonals_are_scikit_learns(kernel, form):
     np.testing.assert_allclose(thin, whole(kernel, X, Z), rtol=2e-5, atol=1e-5)
 
 
-@holdout_stride
+@by_kernel
 @pytest.mark.parametrize("budget", [0, 70_000, 10**9])
 def test_products_do_not_depend_on_what_is_kept(kernel, budget, monkeypatch):
     monkeypatch.setattr(gram, "BLOCK", 64)
@@ -66,12 +75,12 @@ def test_products_do_not_depend_on_the_number_of_threads(monkeypatch):
         if alone:
             monkeypatch.setattr(gram, "each", lambda function, arguments, n: [function(*a) for a in arguments])
         with one_for_products():
-            products.append(Gram(KERNELS[1], X, X[:10], 10**9).times(c).tobytes())
+            products.append(Gram(KERNELS["rbf"], X, X[:10], 10**9).times(c).tobytes())
     assert products[0] == products[1]
     assert gram.FEW == threads.FEW
 
 
-@holdout_stride
+@by_kernel
 @settings(max_examples=20, deadline=None)
 @given(n=st.integers(0, 40), m=st.integers(1, 40), zeros=st.integers(0, 40))
 def test_expansions_leave_out_what_does_not_count(kernel, n, m, zeros):
@@ -84,5 +93,5 @@ def test_expansions_leave_out_what_does_not_count(kernel, n, m, zeros):
 
 def test_a_gaussian_of_equal_rows_is_at_most_one():
     X = np.full((5, 3), 1e3, np.float32) * (1 + np.arange(5, dtype=np.float32)[:, None] * 1e-7)
-    values = tile(Kernel("rbf", 10.0), X, X)
+    values = tile(Gaussian(10.0), X, X)
     assert (values <= 1.0).all() and (np.diag(values) > 0.0).all()

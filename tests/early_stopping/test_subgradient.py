@@ -13,22 +13,18 @@ from scipy.special import softmax
 
 from tunefree import losses
 from tunefree.early_stopping import subgradient
-from tunefree.early_stopping.gram import Kernel, tile
+from tunefree.early_stopping.descent import Descent
+from tunefree.early_stopping.optimality import descends, least_error
+from tunefree.early_stopping.path import PATH
+from tunefree.early_stopping.problem import Problem, Rows, Schedule, absolute_errors, wrong_classes
 from tunefree.early_stopping.spaces import Dictionary, KernelSpace, largest_eigenvalue
-from tunefree.early_stopping.subgradient import (
-    Descent,
-    Problem,
-    Rows,
-    Schedule,
-    absolute_errors,
-    descends,
-    least_error,
-    step_size,
-    wrong_classes,
-)
+from tunefree.early_stopping.step_size import step_size
+from tunefree.kernel.gaussian import Gaussian
+from tunefree.kernel.kernels import tile
+from tunefree.kernel.polynomial import LINEAR
 from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll
 
-GAUSSIAN = Kernel("rbf", 0.25)
+GAUSSIAN = Gaussian(0.25)
 LARGE = 10**9
 
 
@@ -89,14 +85,14 @@ SETTINGS = [
     (losses.Hinge(), OneAgainstAll(losses.Hinge(), 0.0), 3, 3, 0.6),
     ("multinomial", Multinomial(1.0), 4, 4, 0.25),
 ]
-holdout_stride = pytest.mark.parametrize(
+by_setting = pytest.mark.parametrize(
     ("loss", "objective", "classes", "n_outputs", "theta"),
     SETTINGS,
     ids=["logistic", "hinge", "smoothed against all", "hinge against all", "multinomial"],
 )
 
 
-@holdout_stride
+@by_setting
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 def test_weights_are_those_of_ten_lines(loss, objective, classes, n_outputs, theta, form):
     X, y, weight = data(classes=classes)
@@ -111,7 +107,7 @@ def test_weights_are_those_of_ten_lines(loss, objective, classes, n_outputs, the
         assert run.path["norm"][t - 1] == pytest.approx(np.linalg.norm(expected[t - 1]), rel=1e-10)
 
 
-@holdout_stride
+@by_setting
 @pytest.mark.parametrize("budget", [0, LARGE], ids=["computed anew", "kept"])
 def test_coefficients_are_those_of_ten_lines(loss, objective, classes, n_outputs, theta, budget):
     X, y, weight = data(classes=classes)
@@ -131,11 +127,11 @@ def test_a_linear_kernel_learns_what_weights_learn(loss):
     X, y, weight = data()
     X = np.column_stack([X, np.ones(len(X))])
     linear = problem(X[:, :-1], y, weight, loss)
-    kernel = problem(X, y, weight, loss, lambda a, b: KernelSpace(Kernel("linear"), a, b, LARGE))
+    kernel = problem(X, y, weight, loss, lambda a, b: KernelSpace(LINEAR, a, b, LARGE))
     runs = [Descent(p, Schedule(0.3, 0.5), LARGE) for p in (linear, kernel)]
     for run in runs:
         run.run(30)
-    for name in subgradient.PATH.names:
+    for name in PATH.names:
         np.testing.assert_allclose(runs[0].path[name], runs[1].path[name], rtol=1e-8, atol=1e-10, err_msg=name)
 
 
@@ -167,7 +163,7 @@ def test_looking_back_gives_the_same_bits_however_little_is_kept(order, space):
         run = Descent(problem(X, y, weight, losses.Logistic(), space), Schedule(0.5, 0.5, order, 3), budget)
         run.run(23)
         runs.append(run)
-    assert len(runs[2]._kept) == 1 < len(runs[0]._kept) == 23
+    assert len(runs[2].kept) == 1 < len(runs[0].kept) == 23
     for t in range(1, 24):
         for output in ("last", "average", "best"):
             first, *others = (getattr(run, output)(t) for run in runs)
@@ -240,7 +236,7 @@ def test_a_row_of_weight_k_is_k_rows(seed, hinge, kernel):
     runs = [Descent(p, Schedule(step_size(p, loss, theta, "auto"), theta), LARGE) for p in (one, two)]
     for run in runs:
         run.run(10)
-    for name in subgradient.PATH.names:
+    for name in PATH.names:
         np.testing.assert_allclose(runs[0].path[name], runs[1].path[name], rtol=1e-7, atol=1e-9, err_msg=name)
 
 

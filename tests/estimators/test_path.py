@@ -25,7 +25,7 @@ from tunefree import IterativeRegularizationClassifier as Classifier
 from tunefree import IterativeRegularizationRegressor as Regressor
 from tunefree import losses
 from tunefree.estimators import preparation
-from tunefree.estimators.path import temperature
+from tunefree.estimators.path_probabilities import fit_temperature
 from tunefree.theory import stopping_time
 
 CANCER = load_breast_cancer(return_X_y=True)
@@ -354,8 +354,8 @@ def test_sharpness_is_the_one_that_made_the_labels():
     rng = np.random.default_rng(0)
     margins = np.column_stack([np.zeros(20_000), rng.normal(size=20_000)])
     codes = (rng.random(20_000) < 1 / (1 + np.exp(-2.5 * margins[:, 1]))).astype(int)
-    assert temperature(margins, codes, np.full(20_000, 1 / 20_000)) == pytest.approx(2.5, rel=0.05)
-    assert temperature(np.zeros((3, 2)), np.array([0, 1, 1]), np.full(3, 1 / 3)) == 1.0
+    assert fit_temperature(margins, codes, np.full(20_000, 1 / 20_000)) == pytest.approx(2.5, rel=0.05)
+    assert fit_temperature(np.zeros((3, 2)), np.array([0, 1, 1]), np.full(3, 1 / 3)) == 1.0
 
 
 @pytest.mark.parametrize(

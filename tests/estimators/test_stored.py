@@ -56,12 +56,12 @@ def test_what_comes_back_is_the_same_to_the_bit(case, memory, scattered, tmp_pat
     estimator = model.set_params(max_iter=ITERATIONS, memory_limit=memory).fit(rows, y)
     back, _ = written(estimator, tmp_path)
     assert type(back) is type(estimator) and back.get_params() == estimator.get_params()
-    assert (estimator._descent._stride > 1) == (memory == 1)
+    assert (estimator.fitted_path_.descent.stride > 1) == (memory == 1)
     assert same(back.path_, estimator.path_)
     for t in (None, *range(1, len(estimator.path_) + 1, 5), len(estimator.path_)):
         one, two = (estimator, back) if t is None else (estimator.at(t), back.at(t))
         assert one.n_iter_ == two.n_iter_
-        assert same(one._coefficients, two._coefficients)
+        assert same(one.coefficients_, two.coefficients_)
         assert same(one.predict(rows), two.predict(rows))
         if isinstance(estimator, Classifier):
             assert same(one.predict_proba(rows), two.predict_proba(rows))

@@ -17,9 +17,11 @@ from tunefree.core.errors import ModelError
 from tunefree.core.rows import part
 from tunefree.estimators import memory
 from tunefree.kernel import fourier
-from tunefree.kernel.feature_expansion import FeatureExpansion, affordable, frequency_scale
+from tunefree.kernel.feature_expansion import FeatureExpansion, affordable
 from tunefree.kernel.fourier import LENGTH, Fourier
-from tunefree.kernel.kernels import Gaussian, Laplacian
+from tunefree.kernel.gaussian import Gaussian
+from tunefree.kernel.kernels import frequency_scale
+from tunefree.kernel.laplacian import Laplacian
 from tunefree.kernel.points import BLOCK
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
@@ -227,7 +229,7 @@ def test_estimators_warn_once_and_survive_pickling():
 
 
 def test_pools_are_bounded_too():
-    X, y = noisy(3000)
+    X, y = noisy(1500)
     with pytest.warns(UserWarning, match="go on in random Fourier features"):
         model = TuneFreeClassifier(kernel=True, max_support=512, epochs=1).fit(X, y)
     assert model.score(X, y) > 0.6

@@ -14,7 +14,9 @@ from scipy.spatial.distance import cdist
 from tunefree.core import compiled
 from tunefree.core.errors import ModelError
 from tunefree.kernel import kernels
-from tunefree.kernel.kernels import Given, Polynomial, is_ladder, kernel_of, median_gamma
+from tunefree.kernel.given import Given
+from tunefree.kernel.kernels import is_ladder, kernel_of, median_gamma
+from tunefree.kernel.polynomial import Polynomial
 
 
 @compiled.entry

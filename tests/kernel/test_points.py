@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.kernel.contracts import gram
 from tests.strategies import KINDS, as_dense, as_sparse, as_table
 from tunefree.core.errors import ModelError
-from tunefree.kernel.kernels import Given, kernel_of
+from tunefree.kernel.given import Given
+from tunefree.kernel.kernels import kernel_of
 from tunefree.kernel.points import (
     BLOCK,
     TILE,

@@ -10,7 +10,7 @@ import pytest
 
 from tunefree import KernelSGDClassifier
 from tunefree.core.errors import ModelError
-from tunefree.kernel.sgd import RegularizedKernelSGD
+from tunefree.kernel.regularized_sgd import RegularizedKernelSGD
 from tunefree.model import warmup as waiting
 from tunefree.theory.sgd_rates import least_offset
 

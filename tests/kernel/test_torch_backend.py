@@ -110,7 +110,7 @@ def test_same_values_of_the_same_functions(kernel, sparse, double, tolerance, de
     widths = WIDTHS if kernel in ("rbf", "laplacian") else [1.0]
     bank, _ = learned(KernelConfig(kernel, 0.05, double=double), widths, 1, X, y)
     expansion, points = bank.expansion, bank._points(X)
-    functions = expansion._functions(expansion.coefficients)
+    functions = expansion.terms(expansion.coefficients)
     expected = expansion.backend.values(functions, points)
     sizes = expansion.backend.values(functions._replace(coefficients=np.abs(functions.coefficients)), points)
     found = backend_of(device).values(functions, points)
@@ -270,10 +270,13 @@ FUSED = """
 import sys
 import numpy as np
 import torch
-from tunefree.kernel import fused, kernels, on_torch
-from tunefree.kernel.on_torch import Rows, sums_of_tile
+from tunefree.kernel import fused, torch_backend
+from tunefree.kernel.gaussian import Gaussian
+from tunefree.kernel.laplacian import Laplacian
+from tunefree.kernel.torch_backend import Rows, sums_of_tile
 
-device, kernel, n_outputs = torch.device(sys.argv[1]), getattr(kernels, sys.argv[2])(0.02), int(sys.argv[3])
+kernels = {"Gaussian": Gaussian, "Laplacian": Laplacian}
+device, kernel, n_outputs = torch.device(sys.argv[1]), kernels[sys.argv[2]](0.02), int(sys.argv[3])
 rng = np.random.default_rng(0)
 tensor = lambda array: torch.tensor(array, dtype=torch.float32, device=device)
 values = [rng.normal(size=(n, 20)) for n in (37, 2500)]
@@ -281,7 +284,7 @@ one, other = (Rows(tensor(own), tensor((own * own).sum(axis=1))) for own in valu
 coefficients = tensor(rng.normal(size=(3, n_outputs, 3000)))[:, :, :2500]
 found = []
 for module in (None, fused):
-    on_torch.fused_kernels = lambda device: module
+    torch_backend.fused_kernels = lambda device: module
     found.append(sums_of_tile(kernel, np.array([2, -1, 0, 1]), one, other, coefficients))
 print((found[0] - found[1]).abs().max().item(), found[0].abs().max().item(), found[1].dtype)
 """

@@ -126,12 +126,13 @@ def test_more_features_change_none_before():
     few, many = Fourier.create(5, 128), Fourier.create(300, 128)
     np.testing.assert_array_equal(few.directions, many.directions[:, :5])
     np.testing.assert_array_equal(
-        fourier.grown(few, 200).directions[:, :200], fourier.grown(fourier.grown(few, 7), 200).directions[:, :200]
+        fourier.extended(few, 200).directions[:, :200],
+        fourier.extended(fourier.extended(few, 7), 200).directions[:, :200],
     )
 
 
 def test_memory_has_a_limit_whatever_the_number_of_features():
-    many = fourier.grown(Fourier.create(2, 8192), 10**7)
+    many = fourier.extended(Fourier.create(2, 8192), 10**7)
     assert many.directions.size <= fourier.MOST_NUMBERS
     block = rows.sparse([0, 2, 3], [9_999_999, 5, 77_777], [1.0, -1.0, 2.0])
     shown = fourier.features(fourier.angles(many, block), 0.1).values / LENGTH

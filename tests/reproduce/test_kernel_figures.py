@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
+from tunefree.kernel.polynomial import LINEAR
 from tunefree.reproduce import descents, matrices, path_fig1, path_fig2, pistol_fig3, sgd_fig2
 from tunefree.reproduce.sgd_fig1 import strips
 
@@ -65,7 +66,7 @@ def test_gaussians_have_the_error_of_the_formula():
 def test_paths_are_those_of_algorithm_1():
     random = np.random.default_rng(0)
     train, test = path_fig1.gaussians(50, random), path_fig1.gaussians(40, random)
-    descent = descents.descent_of(descents.Kernel("linear"), train, test, 1.0, 0.5, 30)
+    descent = descents.descent_of(LINEAR, train, test, 1.0, 0.5, 30)
     w = np.zeros(2)
     errors = descents.errors_of(descent)
     for t in range(1, 31):

@@ -1,68 +1,21 @@
 """Products with a kernel's Gram matrix, a tile at a time: kept where memory allows, computed anew where it does not.
 
-The matrix is symmetric, so only the tiles on and below the diagonal exist. Each serves twice while it is in the cache:
-K_ij c_j is a part of block i, and K_ij' c_i of block j. A step reads half of the matrix, and a tile that is not kept
-costs half the kernel evaluations. Parts are added up in a fixed order, and each is the product of one thread, so the
-number of threads changes no bit.
+The matrix is symmetric, so only the tiles on and below the diagonal are computed. Each is used twice while it is in the
+cache: K_ij c_j is a part of block i, and K_ij' c_i of block j. So a product reads half of the matrix, and computes half
+of the kernel values that are not kept. Each part is computed by one thread, and parts are added up in a fixed order:
+the number of threads changes no bit.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy import sparse
-from sklearn.metrics.pairwise import manhattan_distances
 
 from tunefree.core.threads import FEW, each
+from tunefree.kernel.kernels import tile
 
-MOST = {np.dtype(np.float32): 1e30, np.dtype(np.float64): 1e250}  # of a polynomial: sums of such are numbers
 BLOCK = 1024  # rows of a tile: 4 MiB in float32
-
-
-class Kernel(NamedTuple):
-    """A kernel and its parameters."""
-
-    name: str  # "linear", "rbf", "laplacian" or "poly"
-    gamma: float = 1.0
-    degree: int = 3
-    coef0: float = 1.0
-
-
-def tile(kernel: Kernel, left: Any, right: Any) -> np.ndarray:
-    """The kernel's values (n, m) of two blocks of rows, in their precision."""
-    if kernel.name == "laplacian":
-        return np.exp(-kernel.gamma * manhattan_distances(left, right)).astype(left.dtype, copy=False)
-    inner = left @ right.T
-    inner = np.ascontiguousarray(inner.toarray() if sparse.issparse(inner) else inner)
-    if kernel.name == "rbf":  # exp(-gamma (|a|^2 + |b|^2 - 2 ab)), in place
-        inner *= 2.0 * kernel.gamma
-        inner -= (kernel.gamma * squared_norms(left)).astype(inner.dtype)[:, None]
-        inner -= (kernel.gamma * squared_norms(right)).astype(inner.dtype)
-        np.minimum(inner, 0.0, out=inner)
-        return np.exp(inner, out=inner)
-    if kernel.name == "poly":
-        inner *= kernel.gamma
-        inner += kernel.coef0
-        with np.errstate(over="ignore"):
-            np.power(inner, kernel.degree, out=inner)
-        return np.clip(inner, -MOST[inner.dtype], MOST[inner.dtype], out=inner)
-    return inner
-
-
-def diagonal(kernel: Kernel, rows: Any) -> np.ndarray:
-    """K(x, x) of each row."""
-    if kernel.name in ("rbf", "laplacian"):
-        return np.ones(rows.shape[0])
-    norms = squared_norms(rows)
-    return norms if kernel.name == "linear" else (kernel.gamma * norms + kernel.coef0) ** kernel.degree
-
-
-def squared_norms(rows: Any) -> np.ndarray:
-    """|x|^2 of each row, in float64."""
-    if sparse.issparse(rows):
-        return np.asarray(rows.multiply(rows).sum(axis=1), np.float64).reshape(-1)
-    return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
 
 
 class Gram:
@@ -70,14 +23,15 @@ class Gram:
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : kernel
+        See :mod:`tunefree.kernel.kernels`.
     rows, held : (n, d) and (v, d) arrays or CSR matrices
         In the precision of the products.
     budget : int
         Bytes of tiles that may be kept.
     """
 
-    def __init__(self, kernel: Kernel, rows: Any, held: Any, budget: int) -> None:
+    def __init__(self, kernel: Any, rows: Any, held: Any, budget: int) -> None:
         self.kernel, self.rows, self.held, self.budget = kernel, rows, held, budget
         mine, others = self._blocks(rows.shape[0]), self._blocks(held.shape[0])
         self._square = [(i, j) for n, i in enumerate(mine) for j in mine[: n + 1]]
@@ -127,7 +81,7 @@ class Gram:
         return Gram(self.kernel, self.rows, others, 0).times_held(coefficients)
 
     def release(self) -> None:
-        """Let go of the tiles."""
+        """Free the tiles."""
         self._tiles.clear()
 
     def _tile(self, k: int, left: Any, i: slice, j: slice) -> Any:
@@ -142,7 +96,7 @@ class Gram:
         return tile(self.kernel, left[i], self.rows[j])
 
     def _blocks(self, n: int) -> list[slice]:
-        return blocks(n, BLOCK if n > FEW else n)
+        return slices_of(n, BLOCK if n > FEW else n)
 
     def _that_fit(self, budget: float) -> int:
         """How many tiles may be kept."""
@@ -152,7 +106,7 @@ class Gram:
         return self.__dict__ | {"_tiles": {}}
 
 
-def blocks(n: int, step: int) -> list[slice]:
+def slices_of(n: int, step: int) -> list[slice]:
     """n rows, so many at a time."""
     return [slice(start, min(start + step, n)) for start in range(0, n, max(step, 1))]
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.threads import one_for_products
-from tunefree.early_stopping.gram import Gram, Kernel
+from tunefree.early_stopping.gram import Gram
 from tunefree.kernel.backends import check_device
 
 
-def gram_of(kernel: Kernel, rows: Any, held: Any, budget: int, device: str | None = None) -> Gram:
+def gram_of(kernel: Any, rows: Any, held: Any, budget: int, device: str | None = None) -> Gram:
     """The products where they are asked for.
 
     Parameters
@@ -29,12 +29,12 @@ def gram_of(kernel: Kernel, rows: Any, held: Any, budget: int, device: str | Non
     if device is None:
         return Gram(kernel, rows, held, budget)
     check_device(device)
-    from tunefree.early_stopping.torch_gram import GramOnTorch
+    from tunefree.early_stopping.torch_gram import TorchGram
 
-    return GramOnTorch(kernel, rows, held, budget, device)
+    return TorchGram(kernel, rows, held, budget, device)
 
 
-def expand(kernel: Kernel, support: Any, coefficients: np.ndarray, rows: Any, device: str | None = None) -> np.ndarray:
+def expand(kernel: Any, support: Any, coefficients: np.ndarray, rows: Any, device: str | None = None) -> np.ndarray:
     """sum_i c_i K(x, x_i) (n, K) of new rows; support points whose coefficients are all 0 are left out."""
     used = np.flatnonzero(coefficients.any(axis=1))
     if not len(used) or not rows.shape[0]:

@@ -1,7 +1,8 @@
 """The two forms of f in the subgradient method: weights on a finite dictionary, and coefficients of a kernel.
 
-A space has the rows that are learned and those held out. It turns coefficients into margins, and slopes in the margins
-into the subgradient's coefficients; the method itself (``subgradient.py``) does not know which space it is in.
+A space holds the rows that are learned and those held out. It computes margins from coefficients, and the coefficients
+of the subgradient from slopes in the margins. The method (:mod:`tunefree.early_stopping.subgradient`) is the same in
+both.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import numpy as np
 from scipy import sparse
 
 from tunefree.core.threads import each
-from tunefree.early_stopping.gram import Kernel, diagonal, squared_norms, tile
 from tunefree.early_stopping.products import gram_of
+from tunefree.kernel.kernels import diagonal, tile
+from tunefree.kernel.pairs import squared_norms
 
 PANEL = 2**21  # bytes of rows that a thread takes at a time: they stay in the cache for both products
 MOST_PANELS = 64
@@ -34,7 +36,7 @@ class Space(Protocol):
         """The rows that are learned."""
 
     def sweep(self, coefficients: np.ndarray, respond: Respond) -> np.ndarray:
-        """Margins of all rows to ``respond``, which gives slopes; the coefficients of sum_j slope_j K_{x_j}."""
+        """The coefficients of sum_j slope_j K_{x_j}, with the slopes that ``respond`` returns for the rows' margins."""
 
     def held(self, coefficients: np.ndarray) -> np.ndarray:
         """Margins (v, K) of the rows held out."""
@@ -52,7 +54,7 @@ class Space(Protocol):
         """Subtract sum_j slope_j K_{x_j} over some rows from the coefficients."""
 
     def release(self) -> None:
-        """Let go of what can be computed anew."""
+        """Free what can be computed again."""
 
 
 class Dictionary:
@@ -123,7 +125,8 @@ class KernelSpace:
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : kernel
+        See :mod:`tunefree.kernel.kernels`.
     rows, held : (n, d) and (v, d) arrays or CSR matrices
         In the precision in which the kernel is computed.
     budget : int
@@ -132,7 +135,7 @@ class KernelSpace:
         Where PyTorch computes the Gram matrix; by default NumPy does, on the processor.
     """
 
-    def __init__(self, kernel: Kernel, rows: Any, held: Any, budget: int, device: str | None = None) -> None:
+    def __init__(self, kernel: Any, rows: Any, held: Any, budget: int, device: str | None = None) -> None:
         self.gram = gram_of(kernel, rows, held, budget, device)
         self.n_rows = self.n_coefficients = rows.shape[0]
 
@@ -164,10 +167,15 @@ class KernelSpace:
         self.gram.release()
 
 
-def largest_eigenvalue(space: Space, weight: np.ndarray, start: np.ndarray, products: int = 12) -> float:
-    """About the largest eigenvalue of f -> sum_j weight_j f(x_j) K_{x_j}, by the power method, a tenth added.
+def space_of(kernel: Any, rows: Any, held: Any, budget: int, device: str | None = None) -> Space:
+    """The space of a kernel, or weights on the features where it is None; arguments as in :class:`KernelSpace`."""
+    return Dictionary(rows, held) if kernel is None else KernelSpace(kernel, rows, held, budget, device)
 
-    Times the smoothness of the loss, it is that of the empirical error: what kappa^2 bounds in the theorems.
+
+def largest_eigenvalue(space: Space, weight: np.ndarray, start: np.ndarray, products: int = 12) -> float:
+    """An estimate of the largest eigenvalue of f -> sum_j weight_j f(x_j) K_{x_j}, by the power method, plus a tenth.
+
+    Times the smoothness of the loss it is the smoothness of the empirical error, which the theorems bound by kappa^2.
 
     Parameters
     ----------

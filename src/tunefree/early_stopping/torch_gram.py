@@ -14,15 +14,16 @@ import torch
 from scipy import sparse
 
 from tunefree.core.errors import ModelError
-from tunefree.early_stopping.gram import MOST, Gram, Kernel, blocks, squared_norms
-from tunefree.kernel.kernels import kernel_of
-from tunefree.kernel.torch_backend import Rows, free_memory, full_precision, narrow, similarities, usable
+from tunefree.early_stopping.gram import Gram, slices_of
+from tunefree.kernel.kernels import pair_of, torch_tile
+from tunefree.kernel.pairs import matrix_norms
+from tunefree.kernel.torch_backend import Rows, free_memory, full_precision, narrow, usable
 
 BLOCK = 4096  # rows of a tile: 64 MiB in float32
 SHARE = 0.9  # of the memory left over, what tiles may take; the rest is for coefficients and sums
 
 
-class GramOnTorch(Gram):
+class TorchGram(Gram):
     """Products on a device; see :class:`tunefree.early_stopping.gram.Gram`.
 
     Parameters
@@ -38,7 +39,7 @@ class GramOnTorch(Gram):
         If there is no such device, or sparse rows have too many features to be laid out there.
     """
 
-    def __init__(self, kernel: Kernel, rows: Any, held: Any, budget: int, device: str) -> None:
+    def __init__(self, kernel: Any, rows: Any, held: Any, budget: int, device: str) -> None:
         super().__init__(kernel, rows, held, budget)
         self.device = usable(device)
         self._dtype = torch.float64 if rows.dtype == np.float64 else torch.float32
@@ -80,16 +81,14 @@ class GramOnTorch(Gram):
         return product
 
     def release(self) -> None:
-        """Let go of the tiles, and of the rows on the device."""
+        """Free the tiles, and the rows on the device."""
         super().release()
         self._there = None
 
     def _values(self, left: Any, i: slice, j: slice) -> Any:
         rows, _ = self._points()
-        kernel = kernel_of(*self.kernel)
-        values = similarities(kernel, Rows(left.values[i], left.norms[i]), Rows(rows.values[j], rows.norms[j]))
-        most = MOST[self.rows.dtype]
-        return values.clamp_(-most, most) if self.kernel.name == "poly" else values
+        others = Rows(rows.values[j], rows.norms[j])
+        return torch_tile(self.kernel, Rows(left.values[i], left.norms[i]), others)
 
     def _points(self) -> tuple[Rows, Rows]:
         """Rows and rows held out on the device, where they are put when they are first needed."""
@@ -115,7 +114,7 @@ class GramOnTorch(Gram):
         values = torch.empty(rows.shape, dtype=self._dtype, device=self.device)
         for i in self._blocks(rows.shape[0]):
             values[i] = torch.tensor(rows[i].toarray() if sparse.issparse(rows) else rows[i])
-        return Rows(values, self._tensor(squared_norms(rows)))
+        return Rows(values, self._tensor(matrix_norms(pair_of(self.kernel), rows)))
 
     def _tensor(self, array: np.ndarray) -> Any:
         return torch.tensor(array, dtype=self._dtype, device=self.device)
@@ -124,7 +123,7 @@ class GramOnTorch(Gram):
         return torch.zeros(shape, dtype=torch.float64, device=self.device)
 
     def _blocks(self, n: int) -> list[slice]:
-        return blocks(n, BLOCK)
+        return slices_of(n, BLOCK)
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"_there": None}

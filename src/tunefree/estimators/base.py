@@ -171,13 +171,13 @@ class LinearEstimator(BaseEstimator):
 
     @property
     def progressive_loss_(self) -> float:
-        """Mean loss of the rows, each predicted before it was learned."""
+        """Progressive validation loss: the mean loss of the rows, each predicted before it is learned."""
         check_is_fitted(self)
         return self._learned.model.metrics.mean_loss()
 
     @property
     def certificate_(self) -> Certificate:
-        """How good any linear model can be on the rows of the first pass; the constant is feature 0."""
+        """Lower bounds on the loss of every linear model on the rows of the first pass; feature 0 is the constant."""
         check_is_fitted(self)
         return self._learned.model.certificate()
 
@@ -212,7 +212,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
             validation.class_weights(self.class_weight)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Learn from scratch (from where it stands with ``warm_start``).
+        """Fit the model (with ``warm_start``, continue from the present model).
 
         Parameters
         ----------
@@ -245,16 +245,16 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
-        """Learn some more rows, once, in the order given.
+        """Update the model with one pass over the given rows, in their order.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            Labels; one not met before becomes a new class.
+            Labels; a new label becomes a new class.
         classes : array-like, optional
-            Labels to be known beforehand. With all of them in the first call, any batches give the model that ``fit``
-            gives with ``shuffle=False``.
+            Labels known in advance. If the first call has all of them, the model does not depend on the division into
+            batches and equals that of ``fit`` with one epoch and ``shuffle=False``.
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns
@@ -322,7 +322,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         return -columns if order == [1, 0] else columns
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Margins: (n_samples,) of the second class with two classes, else (n_samples, n_classes).
+        """Margins of the rows: (n_samples,) for the second of two classes, else (n_samples, n_classes).
 
         Parameters
         ----------
@@ -336,7 +336,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         return margins[:, 0] if margins.shape[1] == 1 else margins
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of the largest margin of each row.
+        """Predict the class with the largest margin for each row.
 
         Parameters
         ----------
@@ -353,9 +353,9 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities.
 
-        With another loss than the logistic, probabilities are learned of the margins with which rows were predicted
-        before they were first learned. The most probable class may then differ from the one that is predicted, which
-        has the largest margin.
+        With losses other than the logistic, probabilities are calibrated on progressive margins: those of rows before
+        they were first learned. The most probable class may then differ from the predicted one, which has the largest
+        margin.
 
         Parameters
         ----------
@@ -393,7 +393,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
 
     @property
     def intercept_(self) -> np.ndarray:
-        """Weight of the constant, (1,) with two classes, else (n_classes,)."""
+        """Intercept, (1,) with two classes, else (n_classes,)."""
         check_is_fitted(self)
         return self._sorted(self._learned.coefficients()[:1])[0]
 
@@ -404,7 +404,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
     _task = "regression"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Learn from scratch (from where it stands with ``warm_start``).
+        """Fit the model (with ``warm_start``, continue from the present model).
 
         Parameters
         ----------
@@ -427,7 +427,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Learn some more rows, once, in the order given.
+        """Update the model with one pass over the given rows, in their order.
 
         Parameters
         ----------
@@ -457,7 +457,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         return y[row].astype(np.float64)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The predicted target of each row.
+        """Predict the target of each row.
 
         Parameters
         ----------

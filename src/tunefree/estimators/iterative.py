@@ -15,15 +15,18 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.threads import one_for_products
-from tunefree.early_stopping.gram import Kernel
-from tunefree.early_stopping.products import expand
-from tunefree.early_stopping.spaces import Dictionary, KernelSpace
-from tunefree.early_stopping.subgradient import Descent, Problem, Rows, Schedule, descends, least_error, step_size
+from tunefree.early_stopping.descent import Descent
+from tunefree.early_stopping.optimality import descends, least_error
+from tunefree.early_stopping.problem import Problem, Rows, Schedule
+from tunefree.early_stopping.spaces import space_of
+from tunefree.early_stopping.step_size import step_size
 from tunefree.early_stopping.widths import best_gamma
 from tunefree.estimators import preparation, validation
+from tunefree.estimators.fitted_path import FittedPath
 from tunefree.estimators.path_display import PathDisplay
+from tunefree.estimators.path_targets import Targets
 from tunefree.kernel.backends import check_device
-from tunefree.kernel.kernels import LADDERS
+from tunefree.kernel.kernels import distance_of, kernel_of
 from tunefree.losses.contract import growth
 from tunefree.theory.stopping_times import OUTPUTS, optimisation_bound, stopping_time, usual_theta
 
@@ -44,28 +47,11 @@ class Certificate(NamedTuple):
     optimisation_bound: float  # the same by the paper's lemmas, before anything is learned; nan where none holds
 
 
-class Targets(NamedTuple):
-    """Targets as the method takes them, and how to read what it predicts."""
-
-    y: np.ndarray  # (n,) float64
-    exact: np.ndarray  # (n,) float64, the same without any rounding: by them rows are told apart
-    strata: np.ndarray  # (n,) rows held out are a share of each stratum
-    objective: Any
-    loss: Any  # of one output, in the method's units
-    n_outputs: int
-    errors: Any
-    bound: float  # largest absolute target
-    unit: float = 1.0  # of predictions
-    loss_unit: float = 1.0  # of losses
-    centre: float = 0.0  # prediction that f = 0 stands for
-
-
 class IterativeRegularization(BaseEstimator):
     """Standardise, hold out, descend, stop."""
 
-    _targets: Targets
-    _descent: Any  # a Descent, or a Path that was saved
-    _coefficients: np.ndarray
+    fitted_path_: FittedPath
+    coefficients_: np.ndarray
     _begun_with: tuple[Any, ...]
     n_iter_: int
 
@@ -105,7 +91,7 @@ class IterativeRegularization(BaseEstimator):
     def _learn(self, X: Any, targets: Targets, weight: np.ndarray) -> None:
         """Descend, or go on, and choose a stop."""
         signature = self._signature(X, targets, weight)
-        goes_on = self.warm_start and hasattr(self, "_descent") and not self._descent.is_over
+        goes_on = self.warm_start and hasattr(self, "fitted_path_") and not self.fitted_path_.descent.is_over
         if goes_on and signature != self._begun_with:
             raise ValueError(
                 "warm_start goes on with the same rows and parameters (but max_iter, stop and output); "
@@ -113,42 +99,45 @@ class IterativeRegularization(BaseEstimator):
             )
         with one_for_products():
             if not goes_on:
-                self._begin(X, targets, weight)
+                self.fitted_path_ = self._begin(X, targets, weight)
                 self._begun_with = signature
-            self._descent.run(self._iterations())
-            self._descent.freeze(self.warm_start)
-            self.path_ = self._path()
+            descent = self.fitted_path_.descent
+            descent.run(self._iterations())
+            descent.freeze(self.warm_start)
+            self.path_ = self.fitted_path_.path()
             self._stop_at(self._chosen())
 
-    def _begin(self, X: Any, targets: Targets, weight: np.ndarray) -> None:
+    def _begin(self, X: Any, targets: Targets, weight: np.ndarray) -> FittedPath:
         random = check_random_state(self.random_state)
         kept = np.flatnonzero(weight)
         if len(kept) < len(weight):
-            X, weight, targets = X[kept], weight[kept], _some(targets, kept)
+            X, weight, targets = X[kept], weight[kept], targets.some(kept)
         rows = preparation.order(X, targets.exact, random)
         held = np.zeros(len(weight), bool)
         if self.validation_fraction and rows.n_different >= preparation.FEWEST:
             held = preparation.held_out(rows, targets.strata, weight, float(self.validation_fraction))
         share = preparation.shares(weight[~held])
-        self._standards = (
+        standards = (
             preparation.standards(X[~held], share) if self.standardize else preparation.as_given(X, self._farthest())
         )
-        features = self._fit_features(self._standards.apply(X, self._farthest()), ~held)
-        self._targets = _some(targets, kept[:0])
+        features = self._fit_features(standards.apply(X, self._farthest()), ~held)
         kernel, own, others = self._made_kernel(features, targets, rows), features[~held], features[held]
         learned, beside = Rows(targets.y[~held], share), Rows(targets.y[held], preparation.shares(weight[held]))
-        if self.kernel in LADDERS and self.gamma in (None, "ladder") and held.any():
+        targets = targets.some(kept[:0])
+        if kernel is not None and self._chooses_width(kernel) and held.any():
             first = np.argsort(rows.keys[~held], kind="stable")[:TRIED]
             some = Rows(learned.y[first], preparation.shares(share[first]))
-            kernel = self._best_kernel(kernel, own[first], some, others, beside)
-        self._kernel, self._support = kernel, None if kernel is None else own
-        problem = self._problem(kernel, own, learned, others, beside)
+            kernel = self._best_kernel(targets, own[first], some, others, beside)
+        problem = self._problem(targets, kernel, own, learned, others, beside)
         with np.errstate(over="ignore"):
-            self._mass = min(float(weight[~held].sum()), preparation.LARGEST)
-        self._judges = bool(held.any())
-        self._kappa = math.sqrt(float(problem.space.squared_sizes().max()))
-        self._remember(others if held.any() else features, beside if held.any() else learned)
-        self._descent = Descent(problem, self._schedule(problem, random), int(self.memory_limit) // SHARE_OF_PATH)
+            mass = min(float(weight[~held].sum()), preparation.LARGEST)
+        kappa = math.sqrt(float(problem.space.squared_sizes().max()))
+        calibration = self._calibration_rows(
+            targets, others if held.any() else features, beside if held.any() else learned
+        )
+        descent = Descent(problem, self._schedule(targets, problem, random), int(self.memory_limit) // SHARE_OF_PATH)
+        support = None if kernel is None else own
+        return FittedPath(descent, targets, standards, kernel, support, mass, kappa, bool(held.any()), calibration)
 
     def _signature(self, X: Any, targets: Targets, weight: np.ndarray) -> tuple[Any, ...]:
         """What must not change between fits that go on."""
@@ -174,49 +163,53 @@ class IterativeRegularization(BaseEstimator):
         thin = self.kernel is not None and self._kernel_params()["precision"] == "float32"
         return preparation.FARTHEST_THIN if thin else preparation.FARTHEST
 
-    def _made_kernel(self, features: Any, targets: Targets, rows: preparation.Order) -> Kernel | None:
+    def _made_kernel(self, features: Any, targets: Targets, rows: preparation.Order) -> Any:
+        """The kernel with the gamma given, or the usual one; None without a kernel."""
         if self.kernel is None:
             return None
         if callable(self.gamma):
             gamma = float(self.gamma(features, targets.y))
         elif self.gamma is None or isinstance(self.gamma, str):
             classes = targets.n_outputs > 1 or len(np.unique(targets.strata)) > 1
-            gamma = preparation.usual_gamma(self.kernel, features, targets.y, rows, classes)
+            distance = distance_of(kernel_of(self.kernel, 1.0))
+            gamma = preparation.usual_gamma(distance, features, targets.y, rows, classes)
         else:
             gamma = float(self.gamma)
+        if not (gamma > 0 and math.isfinite(gamma)):
+            raise ValueError(f"gamma must be a number above 0; the function gave {gamma!r}")
+        return self._kernel_at(gamma)
+
+    def _kernel_at(self, gamma: float) -> Any:
         self.gamma_ = gamma
         settings = self._kernel_params()
-        return preparation.kernel_of(self.kernel, gamma, int(settings["degree"]), float(settings["coef0"]))
+        return kernel_of(self.kernel, gamma, int(settings["degree"]), float(settings["coef0"]))
 
-    def _best_kernel(self, kernel: Any, learned: Any, rows: Rows, held: Any, beside: Rows) -> Kernel:
+    def _chooses_width(self, kernel: Any) -> bool:
+        return distance_of(kernel) is not None and self.gamma in (None, "ladder")
+
+    def _best_kernel(self, targets: Targets, learned: Any, rows: Rows, held: Any, beside: Rows) -> Any:
         """The kernel with which the first steps of a descent on some rows predict those held out best."""
 
         def judged(gamma: float) -> float:
-            problem = self._problem(kernel._replace(gamma=gamma), learned, rows, held, beside)
-            trial = Descent(problem, self._schedule(problem, np.random.RandomState(0)), 0)
+            problem = self._problem(targets, self._kernel_at(gamma), learned, rows, held, beside)
+            trial = Descent(problem, self._schedule(targets, problem, np.random.RandomState(0)), 0)
             try:
                 trial.run(TRIAL)
             except ValueError:  # it left the range of numbers
                 return math.inf
             return float(trial.path["validation_loss"].min())
 
-        self.gamma_ = best_gamma(kernel.gamma, judged)
-        return kernel._replace(gamma=self.gamma_)
+        return self._kernel_at(best_gamma(self.gamma_, judged))
 
-    def _problem(self, kernel: Kernel | None, learned: Any, rows: Rows, held: Any, beside: Rows) -> Problem:
-        own = self._targets
-        return Problem(self._space(kernel, learned, held), own.objective, own.n_outputs, own.errors, rows, beside)
+    def _problem(self, targets: Targets, kernel: Any, learned: Any, rows: Rows, held: Any, beside: Rows) -> Problem:
+        space = space_of(kernel, learned, held, int(self.memory_limit), self.device)
+        return Problem(space, targets.objective, targets.n_outputs, targets.errors, rows, beside)
 
     def _kernel_params(self) -> dict[str, Any]:
         return preparation.KERNEL_PARAMS | dict(self.kernel_params or {})
 
-    def _space(self, kernel: Kernel | None, learned: Any, held: Any) -> Any:
-        if kernel is None:
-            return Dictionary(learned, held)
-        return KernelSpace(kernel, learned, held, int(self.memory_limit), self.device)
-
-    def _schedule(self, problem: Problem, random: np.random.RandomState) -> Schedule:
-        loss, bound, order = self._targets.loss, self._targets.bound, ORDERS[self.stochastic]
+    def _schedule(self, targets: Targets, problem: Problem, random: np.random.RandomState) -> Schedule:
+        loss, bound, order = targets.loss, targets.bound, ORDERS[self.stochastic]
         theta = self.theta
         if theta is None:
             theta = 0.5 if growth(loss, bound).power == math.inf else usual_theta(loss, bound)
@@ -233,36 +226,24 @@ class IterativeRegularization(BaseEstimator):
             return self._by_theory()
         if self.stop != "holdout":
             return int(self.stop)
-        if self._judges or self.stochastic or growth(self._targets.loss, 1.0).power == math.inf:
+        fitted = self.fitted_path_
+        if fitted.has_held_out or self.stochastic or growth(fitted.targets.loss, 1.0).power == math.inf:
             return int(self.max_iter)
         return min(self._by_theory(), int(self.max_iter))
 
     def _by_theory(self) -> int:
         return stopping_time(
-            max(self._mass, 1.0),
-            self._targets.loss,
+            max(self.fitted_path_.mass, 1.0),
+            self.fitted_path_.targets.loss,
             theta=self.theta_,
             output=self.output,
             **dict(self.assumptions or {}),
         ).iterations
 
-    def _path(self) -> np.ndarray:
-        """The method's path, in units of the targets."""
-        path = self._descent.path
-        for name in (path.dtype.names or ())[1:]:
-            column = path[name]
-            with np.errstate(over="ignore"):
-                if name.endswith("loss") or name == "inner":
-                    column *= self._targets.loss_unit
-                elif name.endswith("error") or name == "norm":
-                    column *= self._targets.unit
-            np.clip(column, -preparation.LARGEST, preparation.LARGEST, out=column)
-        return path.view(np.recarray)
-
     def _chosen(self) -> int:
-        if self.stop != "holdout" or not self._judges:
+        if self.stop != "holdout" or not self.fitted_path_.has_held_out:
             return self._iterations()
-        path = self._descent.path[: self._iterations()]
+        path = self.fitted_path_.descent.path[: self._iterations()]
         judged = path["average_validation_loss" if self.output == "average" else "validation_loss"]
         if self.output == "best":
             least = np.minimum.accumulate(path["training_loss"])
@@ -271,27 +252,24 @@ class IterativeRegularization(BaseEstimator):
 
     def _stop_at(self, t: int) -> None:
         self.n_iter_ = t
-        self._coefficients = getattr(self._descent, self.output)(t)
+        self.coefficients_ = getattr(self.fitted_path_.descent, self.output)(t)
 
-    def _remember(self, features: Any, rows: Rows) -> None:
-        """Keep what is needed beyond the method: nothing, but for calibration."""
-
-    def _saved_targets(self, saved: dict[str, float]) -> Targets:
-        """No targets, in the units of those learned, which had this ``bound``, ``unit`` and ``centre``."""
-        raise NotImplementedError
+    def _calibration_rows(self, targets: Targets, features: Any, rows: Rows) -> tuple[Any, Rows] | None:
+        """Rows from which probabilities are to be learned, where the loss needs them."""
+        return None
 
     def at(self, t: int) -> Any:
-        """The estimator as it would be had it stopped at iteration t; nothing is learned anew.
+        """The estimator stopped at iteration t, without a new fit.
 
         Parameters
         ----------
         t : int
-            From 1 (the predictor that is 0 everywhere) to the length of ``path_``.
+            From 1 (the zero function) to the length of ``path_``.
 
         Returns
         -------
         estimator
-            A fitted copy, which shares the path.
+            A fitted copy that shares the path.
         """
         check_is_fitted(self)
         validation.whole(t=t)
@@ -305,49 +283,45 @@ class IterativeRegularization(BaseEstimator):
         check_is_fitted(self)
         X = validation.features(self, X)
         with one_for_products():
-            return self._margins_of(self._dictionary(self._standards.apply(X, self._farthest())))
-
-    def _margins_of(self, features: Any) -> np.ndarray:
-        if self._kernel is not None:
-            return expand(self._kernel, self._support, self._coefficients, features, self.device)
-        return Dictionary(features[:0], features).held(self._coefficients)
+            features = self._dictionary(self.fitted_path_.standards.apply(X, self._farthest()))
+            return self.fitted_path_.margins(self.coefficients_, features, self.device)
 
     def _linear(self) -> tuple[np.ndarray, np.ndarray]:
         """Weights (d, K) of the features as given (or of the dictionary), and constants (K,), in the method's units."""
         check_is_fitted(self)
         if self.kernel is not None:
             raise AttributeError("an expansion in a kernel has no weights of the features; see dual_coef_")
-        weights, constant = self._coefficients[:-1], self._coefficients[-1]
+        weights, constant = self.coefficients_[:-1], self.coefficients_[-1]
         if self.transformer is not None:
             return weights, constant
-        weights, shift = self._standards.restore(weights)
+        weights, shift = self.fitted_path_.standards.restore(weights)
         return weights, constant + shift
 
     @property
     def dual_coef_(self) -> np.ndarray:
-        """Coefficients of the kernel at the rows learned, (n_outputs, n_rows)."""
+        """Coefficients of the kernel expansion, (n_outputs, n_rows)."""
         check_is_fitted(self)
         if self.kernel is None:
             raise AttributeError("weights of a dictionary are no coefficients of a kernel; see coef_")
-        return (self._coefficients * self._targets.unit).T
+        return (self.coefficients_ * self.fitted_path_.targets.unit).T
 
     def certificate(self, radius: float | None = None) -> Certificate:
-        """How far the empirical error at the chosen stop is from the least one among predictors of some norm.
+        """Bound on the empirical error at the selected iteration minus the least one of predictors of some norm.
 
         The excess risk of f_T has three parts (Lin, Rosasco, Zhou 2016, (17) and Lemma 13). This bounds the first, the
-        optimisation error, and it holds for the rows at hand with certainty, whatever the step: twice over, by the path
-        as it was measured, and by the paper's lemmas (17 without its last term, 19, 20), which know only constants. The
-        second part, the sample error, depends on the unknown distribution; what the validation columns of ``path_``
-        show is an estimate of it. The third, the approximation error, cannot be computed from any sample: nothing here
-        says how good predictors of norm ``radius``, or of any norm, can be on rows to come.
+        optimisation error. The bound holds for the given rows with certainty and any step. It is computed twice: from
+        the measured path, and a priori by the paper's lemmas (17 without its last term, 19, 20). The second part, the
+        sample error, depends on the unknown distribution; the validation columns of ``path_`` estimate it. The third,
+        the approximation error, cannot be computed from a sample: nothing here bounds the risk of predictors of norm
+        ``radius``, or of any norm.
 
-        Norms are those of the space: of weights of the standardised features, the constant's included, or of the
-        kernel's Hilbert space. With ``precision="float32"`` the bound holds up to the rounding of the kernel's values.
+        Norms are those of the weights of the standardised features, including the constant, or of the kernel's Hilbert
+        space. With ``precision="float32"`` the bound holds up to rounding of the kernel values.
 
         Parameters
         ----------
         radius : float, optional
-            In units of the target. Default: the largest norm on the path up to the stop.
+            In units of the target. Default: the largest norm on the path up to the selected iteration.
 
         Returns
         -------
@@ -356,7 +330,8 @@ class IterativeRegularization(BaseEstimator):
         check_is_fitted(self)
         if self.stochastic:
             raise ValueError("the certificate is of full steps; there is none with stochastic")
-        path, unit, by = self._descent.path, self._targets.unit, self._targets.loss_unit
+        fitted = self.fitted_path_
+        path, unit, by = fitted.descent.path, fitted.targets.unit, fitted.targets.loss_unit
         t = self.n_iter_
         radius = (
             float(path["norm"][:t].max()) if radius is None else validation.positive(radius=radius)["radius"] / unit
@@ -370,13 +345,14 @@ class IterativeRegularization(BaseEstimator):
 
     def _by_lemmas(self, radius: float) -> float:
         """The lemmas' bound; nan where they do not hold: with other steps, or where iterates have larger norms."""
-        loss, path = self._targets.loss, self._descent.path[: self.n_iter_]
-        if self.n_iter_ < 3 or self._targets.n_outputs > 1:
+        targets, path = self.fitted_path_.targets, self.fitted_path_.descent.path[: self.n_iter_]
+        loss = targets.loss
+        if self.n_iter_ < 3 or targets.n_outputs > 1:
             return math.nan
         if loss.smoothness < math.inf:
             holds = descends(path) and (self.output != "average" or path["norm"].max() <= radius)
         else:
-            q = growth(loss, self._targets.bound).power
+            q = growth(loss, targets.bound).power
             small = self.output != "last" or path["norm"].max() <= radius
             holds = self.eta == "theory" and small and self.theta_ > q / (q + 1.0)
         if not holds:
@@ -386,14 +362,14 @@ class IterativeRegularization(BaseEstimator):
             loss,
             theta=self.theta_,
             step=self.eta_,
-            kappa=self._kappa,
+            kappa=self.fitted_path_.kappa,
             radius=radius,
-            bound=self._targets.bound,
+            bound=targets.bound,
             output=self.output,
         )
 
     def plot_path(self, **options: Any) -> PathDisplay:
-        """Draw the path: losses, errors and norms against iterations; needs matplotlib.
+        """Plot losses, errors and norms against iterations; needs matplotlib.
 
         Parameters
         ----------
@@ -413,7 +389,3 @@ class IterativeRegularization(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _some(targets: Targets, rows: np.ndarray) -> Targets:
-    return targets._replace(y=targets.y[rows], exact=targets.exact[rows], strata=targets.strata[rows])

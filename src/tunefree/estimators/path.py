@@ -5,26 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from tunefree.early_stopping.subgradient import Rows, absolute_errors, wrong_classes
-from tunefree.estimators import validation
-from tunefree.estimators.iterative import IterativeRegularization, Targets
-from tunefree.estimators.preparation import LARGEST, shares
-from tunefree.losses import Logistic, loss_of
-from tunefree.losses.contract import has_inverse_link, inverse_link, rescaled
-from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll, chosen
+from tunefree.early_stopping.problem import Rows
+from tunefree.estimators import path_targets, validation
+from tunefree.estimators.iterative import IterativeRegularization
+from tunefree.estimators.path_probabilities import fit_temperature, probabilities
+from tunefree.estimators.path_targets import Targets
+from tunefree.estimators.preparation import LARGEST
+from tunefree.losses import loss_of
+from tunefree.losses.contract import has_inverse_link
+from tunefree.losses.objectives import chosen
 from tunefree.model.calibration import of_classes
 
 
 class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization):
-    """A classifier that is regularised by stopping the subgradient method early; one run gives the whole path.
+    """A classifier regularised by early stopping of the subgradient method; one run gives the regularization path.
 
-    Nothing needs to be tuned: steps follow from the data and the loss, and rows held out choose the iteration [1]_.
+    Nothing needs to be tuned: the steps follow from the data and the loss, and held-out rows select the iteration [1]_.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         ``"logistic"`` (multinomial with more than two classes), ``"hinge"``, ``"smoothed-hinge"``,
         ``"squared-hinge"``, ``"exponential"`` or ``"square"`` (each class against the others).
     kernel : {None, "linear", "rbf", "laplacian", "poly"}, default=None
-        None learns weights of the features and of a constant; the others coefficients of a kernel, without a constant.
+        None fits weights of the features and an intercept; the others fit coefficients of a kernel, without intercept.
     gamma : {"ladder", "median"}, float or callable, optional
         Width of the kernel; a function is called with the prepared rows and the encoded targets. ``"median"``:
         1 / (2 m^2) for "rbf", m the median distance of rows of different classes, 1 / m for "laplacian".
@@ -43,41 +43,41 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         ``degree`` (3) and ``coef0`` (1) of "poly", (gamma a.b + coef0)^degree; ``precision`` of the kernel's values,
         ``"float32"`` (default) or ``"float64"``.
     transformer : scikit-learn transformer or callable, optional
-        A finite dictionary: what turns standardised rows into the features whose weights are learned.
+        A finite dictionary: maps standardised rows to the features whose weights are fitted.
     standardize : bool, default=True
-        Whether to bring columns to mean 0 and mean square 1; sparse columns keep their zeros and are only scaled.
+        Whether to standardise columns to mean 0 and variance 1; sparse columns are scaled but not centred.
     theta : float, optional
         Steps are eta_1 t^-theta. Default: 0 for smooth losses, else (q + 1) / (q + 2), with q the growth of slopes: 1/2
         for the hinge. At least 1/2 with ``stochastic``.
     eta : {"auto", "theory"} or float, default="auto"
-        eta_1. ``"theory"``: the largest that the theorems allow. ``"auto"``: the same conditions, measured on the rows
-        instead of bounded beforehand, so that fewer iterations are needed. The exponential loss needs a number.
+        eta_1. ``"theory"``: the largest value that the theorems allow. ``"auto"``: the same conditions, evaluated on
+        the rows instead of bounded a priori, so that fewer iterations are needed. The exponential loss needs a number.
     output : {"last", "average", "best"}, default="last"
-        The last iterate, the average of all with the steps as weights, or the one of the least training loss.
+        The last iterate, the average weighted by the steps, or the iterate with the least training loss.
     stop : {"holdout", "theory"} or int, default="holdout"
-        ``"holdout"``: where the loss of the rows held out is least; with fewer than 40 different rows none are, and the
-        theory decides. ``"theory"``: :func:`tunefree.theory.stopping_time`. A number: after so many iterations.
+        ``"holdout"``: the iteration with the least held-out loss; with fewer than 40 distinct rows none is held out,
+        and ``"theory"`` is used. ``"theory"``: :func:`tunefree.theory.stopping_time`. int: the number of iterations.
     assumptions : dict, optional
-        ``beta``, ``tau`` and ``zeta`` of :func:`tunefree.theory.stopping_time`, where the theory decides.
+        ``beta``, ``tau`` and ``zeta`` of :func:`tunefree.theory.stopping_time`, for ``"theory"``.
     max_iter : int, default=500
         Length of the path with ``stop="holdout"``.
     stochastic : {None, "cyclic", "shuffled"}, default=None
-        Whether to take one row a step, in order or in a new order for each pass; iterations then are passes.
+        Whether each step uses one row, in a fixed order or shuffled before each pass; iterations are then passes.
     validation_fraction : float, default=0.1
-        Share of each class that is held out; it is not learned. 0 holds nothing out (not with ``stop="holdout"``).
+        Fraction of each class that is held out and not fitted. 0 holds nothing out (not with ``stop="holdout"``).
     memory_limit : float, default=2**31
-        Bytes of the Gram matrix to be kept (half of it is needed); what does not fit is computed anew in each step. An
-        eighth as much is for iterates.
+        Bytes of the Gram matrix to store (half of it is needed); the rest is recomputed in each step. An eighth as much
+        is used for iterates.
     device : str, optional
-        Where PyTorch computes products with the Gram matrix, ``"cuda"`` or ``"cpu"``; by default NumPy does, on the
-        processor. On a GPU as much of the matrix is kept as fits into its free memory, within ``memory_limit``.
+        PyTorch device for products with the Gram matrix, ``"cuda"`` or ``"cpu"``; by default NumPy is used. A GPU
+        stores as much of the matrix as fits into its free memory, within ``memory_limit``.
     class_weight : dict, "balanced" or None, default=None
-        Weight of each class, by which its rows' sample weights are multiplied (1 for classes not named).
+        Weights of the classes, which multiply the sample weights (1 for classes not given).
     random_state : int, RandomState instance or None, default=0
-        For the rows held out, and the order with ``stochastic="shuffled"``.
+        Controls the choice of held-out rows, and the order with ``stochastic="shuffled"``.
     warm_start : bool, default=False
-        Whether ``fit`` on the same rows goes on from the end of the path, to another ``max_iter`` or ``stop``. The rows
-        are then kept; a fit without it cannot be gone on with.
+        Whether ``fit`` on the same rows continues from the end of the path, to another ``max_iter`` or ``stop``. The
+        rows are then stored; a fit without ``warm_start`` cannot be continued.
 
     Attributes
     ----------
@@ -86,19 +86,19 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         ``validation_error``, ``norm``, the same losses and errors of averages (``average_training_loss`` ...), and
         ``inner``, the inner product of the iterate and the subgradient there. The first iterate is 0.
     n_iter_ : int
-        The iteration at which the path was stopped.
+        The selected iteration.
     eta_, theta_, gamma_ : float
-        The steps, and the kernel's width.
+        Parameters of the steps, and gamma of the kernel.
     coef_, intercept_ : ndarray
-        Weights of the features as given (of the dictionary with a transformer), without a kernel.
+        Weights and intercept for unstandardised features (of the dictionary with a transformer); without a kernel.
     dual_coef_ : ndarray
-        Coefficients of the kernel.
+        Coefficients of the kernel expansion.
     classes_ : ndarray of shape (n_classes,)
-        The labels.
+        The class labels.
     n_features_in_ : int
-        Features seen in ``fit``.
+        Number of features seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has names that are all strings.
+        Names of the features. Defined only when X has feature names that are all strings.
 
     References
     ----------
@@ -159,7 +159,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         self.warm_start = warm_start
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Compute the path and choose a stop.
+        """Compute the regularization path and select an iteration.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         y : array-like of shape (n_samples,)
             Labels of at least two classes.
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 2 counts as two rows.
+            Sample weights; a row of weight 2 is equivalent to two copies of it.
 
         Returns
         -------
@@ -187,14 +187,8 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         if not weight.any():
             raise ValueError("sample_weight and class_weight together leave all rows a weight of zero")
         self.classes_ = classes
-        self._learn(X, self._encoded(loss, codes, len(classes)), weight)
+        self._learn(X, path_targets.of_classes(loss, codes, len(classes)), weight)
         return self
-
-    def _encoded(self, loss: Any, codes: np.ndarray, n_classes: int) -> Targets:
-        if n_classes == 2:
-            return Targets(2.0 * codes - 1.0, 1.0 * codes, codes, Binary(loss, 0.0), loss, 1, wrong_classes, 1.0)
-        objective: Any = Multinomial(1.0) if isinstance(loss, Logistic) else OneAgainstAll(loss, 0.0)
-        return Targets(1.0 * codes, 1.0 * codes, codes, objective, loss, n_classes, wrong_classes, 1.0)
 
     def _class_weights(self, classes: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
@@ -206,23 +200,22 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         by_label = validation.class_weights(self.class_weight)
         return np.array([by_label.get(label, 1.0) for label in classes.tolist()])[codes]
 
-    def _saved_targets(self, saved: dict[str, float]) -> Targets:
-        loss = loss_of("classification", str(self.loss))
-        return self._encoded(loss, np.zeros(0, np.int64), len(self.classes_))
-
-    def _remember(self, features: Any, rows: Rows) -> None:
+    def _calibration_rows(self, targets: Targets, features: Any, rows: Rows) -> tuple[Any, Rows] | None:
         # Losses whose margins stand for no probabilities: these are learned from margins of rows held out.
-        self._for_calibration = None if has_inverse_link(self._targets.loss) else (features, rows)
+        return None if has_inverse_link(targets.loss) else (features, rows)
 
     def _stop_at(self, t: int) -> None:
         super()._stop_at(t)
-        if self._for_calibration is not None:
-            features, rows = self._for_calibration
-            codes = (rows.y > 0).astype(np.int64) if self._targets.n_outputs == 1 else rows.y.astype(np.int64)
-            self._temperature = temperature(of_classes(self._margins_of(features)), codes, rows.weight)
+        self.temperature_ = None
+        fitted = self.fitted_path_
+        if fitted.calibration is not None:
+            features, rows = fitted.calibration
+            codes = (rows.y > 0).astype(np.int64) if fitted.targets.n_outputs == 1 else rows.y.astype(np.int64)
+            margins = of_classes(fitted.margins(self.coefficients_, features, self.device))
+            self.temperature_ = fit_temperature(margins, codes, rows.weight)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Margins: (n_samples,) of the second class with two classes, else (n_samples, n_classes).
+        """Margins of the rows: (n_samples,) for the second of two classes, else (n_samples, n_classes).
 
         Parameters
         ----------
@@ -236,7 +229,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         return margins[:, 0] if margins.shape[1] == 1 else margins
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of the largest margin of each row.
+        """Predict the class with the largest margin for each row.
 
         Parameters
         ----------
@@ -265,28 +258,8 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return self._probabilities(self._margins(X))
-
-    def _log_odds(self, margins: np.ndarray) -> np.ndarray:
-        """Logarithms (n, K) of what is proportional to the probabilities, none of which is taken for 0."""
-        if isinstance(self._targets.loss, Logistic):
-            return of_classes(margins)
-        if not has_inverse_link(self._targets.loss):
-            return self._temperature * of_classes(margins)
-        return np.log(np.maximum(self._probabilities(margins), np.finfo(np.float64).eps))
-
-    def _probabilities(self, margins: np.ndarray) -> np.ndarray:
-        loss = self._targets.loss
-        if not has_inverse_link(loss):
-            return softmax(self._temperature * of_classes(margins), axis=1)
-        if margins.shape[1] == 1:
-            upper = inverse_link(loss, margins[:, 0])
-            return np.stack([1.0 - upper, upper], axis=1)
-        if isinstance(loss, Logistic):
-            return softmax(margins, axis=1)
-        each = inverse_link(loss, margins)
-        each[~each.any(axis=1)] = 1.0
-        return each / each.sum(axis=1, keepdims=True)
+        margins = self._margins(X)
+        return probabilities(self.fitted_path_.targets.loss, margins, self.temperature_)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of the class probabilities.
@@ -309,24 +282,24 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
 
     @property
     def intercept_(self) -> np.ndarray:
-        """The constant, (1,) with two classes, else (n_classes,)."""
+        """Intercept, (1,) with two classes, else (n_classes,)."""
         return self._linear()[1]
 
 
 class IterativeRegularizationRegressor(RegressorMixin, IterativeRegularization):
-    """A regressor that is regularised by stopping the subgradient method early; one run gives the whole path.
+    """A regressor regularised by early stopping of the subgradient method; one run gives the regularization path.
 
-    The method learns the target minus its mean, in units of the power of two below its standard deviation; losses,
-    errors and norms of the path are in the target's own units.
+    The target is centred by its mean and divided by the power of two below its standard deviation. Losses, errors and
+    norms of the path are in the units of the target.
 
     Parameters
     ----------
     loss : str, default="square"
         ``"square"``, ``"absolute"``, ``"power:1.5"``, ``"epsilon-insensitive:0.1"``, ``"huber:1"`` or
-        ``"quantile:0.5"``, with their parameters behind the colon.
+        ``"quantile:0.5"``, with the parameter after the colon.
     kernel, gamma, kernel_params, transformer, standardize, theta, eta, output, stop, assumptions, max_iter, \
 stochastic, validation_fraction, memory_limit, device, random_state, warm_start
-        As in :class:`IterativeRegularizationClassifier`. The median of ``gamma`` is that of the distances of any two
+        As in :class:`IterativeRegularizationClassifier`. The median of ``gamma`` is over the distances between any two
         rows.
 
     Attributes
@@ -384,14 +357,14 @@ stochastic, validation_fraction, memory_limit, device, random_state, warm_start
         self.warm_start = warm_start
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Compute the path and choose a stop.
+        """Compute the regularization path and select an iteration.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 2 counts as two rows.
+            Sample weights; a row of weight 2 is equivalent to two copies of it.
 
         Returns
         -------
@@ -401,11 +374,11 @@ stochastic, validation_fraction, memory_limit, device, random_state, warm_start
         self._check()
         X, y = validation.labelled(self, X, y, reset=True, y_numeric=True)
         weight = validation.weights(sample_weight, len(y), may_vanish=False)
-        self._learn(X, _scaled(loss, y.astype(np.float64), weight), weight)
+        self._learn(X, path_targets.of_numbers(loss, y.astype(np.float64), weight), weight)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """The predicted target of each row.
+        """Predict the target of each row.
 
         Parameters
         ----------
@@ -417,70 +390,20 @@ stochastic, validation_fraction, memory_limit, device, random_state, warm_start
         """
         margins = self._margins(X)[:, 0]
         with np.errstate(over="ignore"):
-            return np.clip((self._targets.centre + margins) * self._targets.unit, -LARGEST, LARGEST)
-
-    def _saved_targets(self, saved: dict[str, float]) -> Targets:
-        return _in_units(loss_of("regression", str(self.loss)), np.zeros(0), np.zeros(0), **saved)
+            targets = self.fitted_path_.targets
+            return np.clip((targets.centre + margins) * targets.unit, -LARGEST, LARGEST)
 
     @property
     def coef_(self) -> np.ndarray:
         """Weights of the features, (n_features,)."""
         with np.errstate(over="ignore"):
             weights = self._linear()[0][:, 0]
-            return np.clip(weights * self._targets.unit, -LARGEST, LARGEST)
+            return np.clip(weights * self.fitted_path_.targets.unit, -LARGEST, LARGEST)
 
     @property
     def intercept_(self) -> np.ndarray:
         """Prediction of a row of zeros, (1,)."""
         with np.errstate(over="ignore"):
             constant = self._linear()[1]
-            return np.clip((self._targets.centre + constant) * self._targets.unit, -LARGEST, LARGEST)
-
-
-def temperature(margins: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> float:
-    """The a for which softmax(a m) has the least log-loss: temperature scaling (Guo, Pleiss, Sun, Weinberger 2017).
-
-    Parameters
-    ----------
-    margins : (n, K) array
-    codes : (n,) array
-        The class of each row.
-    weight : (n,) array
-        Of sum 1.
-
-    Returns
-    -------
-    float
-        Between 0.001 and 1000 over the margins' mean size.
-    """
-    size = float(weight @ np.abs(margins).max(axis=1))
-    if not size > 0.0:
-        return 1.0
-    scaled = margins / size
-
-    def log_loss(logarithm: float) -> float:
-        odds = log_softmax(np.exp(logarithm) * scaled, axis=1)
-        return -float(weight @ odds[np.arange(len(codes)), codes])
-
-    return float(np.exp(minimize_scalar(log_loss, bounds=(-7.0, 7.0), method="bounded").x)) / size
-
-
-def _scaled(loss: Any, y: np.ndarray, weight: np.ndarray) -> Targets:
-    """Targets minus their mean, in units of the power of two below their standard deviation; the loss follows."""
-    _, exponent = np.frexp(np.abs(y).max(initial=0.0))
-    largest = np.ldexp(1.0, max(int(exponent) - 1, -1022))
-    relative, share = y / largest, shares(weight)
-    centre = float((share * relative).sum())
-    spread = float(np.sqrt((share * np.square(relative - centre)).sum()))
-    _, exponent = np.frexp(spread)
-    power = float(np.ldexp(1.0, int(exponent) - 1)) if spread > 1e-12 else 1.0
-    unit = max(power * largest, 2.0**-1022)
-    power = unit / largest
-    targets = (relative - centre) / power
-    return _in_units(loss, targets, relative, float(np.abs(targets).max(initial=0.0)), unit, centre / power)
-
-
-def _in_units(loss: Any, targets: np.ndarray, exact: np.ndarray, bound: float, unit: float, centre: float) -> Targets:
-    own, loss_unit = rescaled(loss, unit)
-    strata = np.zeros(len(targets), np.int64)
-    return Targets(targets, exact, strata, Binary(own, 0.0), own, 1, absolute_errors, bound, unit, loss_unit, centre)
+            targets = self.fitted_path_.targets
+            return np.clip((targets.centre + constant) * targets.unit, -LARGEST, LARGEST)

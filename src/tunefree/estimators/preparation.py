@@ -14,9 +14,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics import pairwise_distances
 
-from tunefree.early_stopping.gram import Kernel
 from tunefree.estimators.validation import digests
-from tunefree.kernel.kernels import LADDERS
+from tunefree.kernel import kernels
 
 FEWEST = 40  # different rows that are too few to hold any out
 PAIRS = 1000  # rows whose distances give the width of a kernel
@@ -140,41 +139,57 @@ def held_out(rows: Order, strata: np.ndarray, weight: np.ndarray, fraction: floa
     return held
 
 
-def usual_gamma(kernel: str, X: Any, y: np.ndarray, rows: Order, classes: bool) -> float:
+def usual_gamma(distance: str | None, X: Any, y: np.ndarray, rows: Order, classes: bool) -> float:
     """The width of a kernel, from a thousand of the different rows.
 
-    Gaussian: 1 / (2 m^2) with m the median distance of rows with different labels (Jaakkola, Diekhans, Haussler 1999),
-    or of any two rows in regression. Laplacian: 1 / m with distances that are sums of absolute values. Polynomial: 1
-    over the mean square length of rows.
+    For a kernel of euclidean distances it is 1 / (2 m^2), with m the median distance of rows with different labels
+    (Jaakkola, Diekhans, Haussler 1999), or of any two rows in regression. For one of manhattan distances it is 1 / m.
+    For one of dot products it is 1 over the mean square length of rows.
+
+    Parameters
+    ----------
+    distance : {"euclidean", "manhattan"} or None
+        See :func:`tunefree.kernel.kernels.distance_of`.
+    X, y : rows and targets
+    rows : Order
+    classes : bool
+        Whether targets are classes.
     """
     _, first = np.unique(rows.keys, return_index=True)
     some = first[:PAIRS]
     block, targets = X[some], y[some]
-    if kernel in ("poly", "linear"):
+    if distance is None:
         squares = float((block.multiply(block) if sparse.issparse(block) else np.square(block)).sum()) / max(
             len(some), 1
         )
         return 1.0 / squares if squares > 0 else 1.0
-    distances = pairwise_distances(block, metric="manhattan" if kernel == "laplacian" else "euclidean")
+    distances = pairwise_distances(block, metric=distance)
     apart = distances[targets[:, None] != targets] if classes else distances[np.triu_indices(len(some), 1)]
     middle = float(np.median(apart)) if apart.size else 0.0
     if not middle > 0.0:
         return 1.0
-    return 1.0 / middle if kernel == "laplacian" else 0.5 / middle**2
+    return 1.0 / middle if distance == "manhattan" else 0.5 / middle**2
+
+
+def kernel_names() -> list[str]:
+    """Names of the kernels for iterative regularization: all that are computed from rows."""
+    return [name for name in kernels.ALL if name != "precomputed"]
 
 
 def check_kernel(name: Any, gamma: Any, settings: dict[str, Any]) -> None:
-    """Whether there is such a kernel.
+    """Raise an error unless there is such a kernel.
 
     Raises
     ------
     ValueError
     """
-    if name not in (None, "linear", "rbf", "laplacian", "poly"):
-        raise ValueError(f"kernel must be None, 'linear', 'rbf', 'laplacian' or 'poly', not {name!r}")
+    *names, last = map(repr, kernel_names())
+    if name is not None and name not in kernel_names():
+        raise ValueError(f"kernel must be None, {', '.join(names)} or {last}, not {name!r}")
     if isinstance(gamma, str) and gamma in ("ladder", "median"):
-        if name not in LADDERS:
-            raise ValueError(f"gamma={gamma!r} is for the kernels 'rbf' and 'laplacian', not {name!r}")
+        if name is None or kernels.distance_of(kernels.kernel_of(name, 1.0)) is None:
+            *names, last = map(repr, kernels.names_of(kernels.distance_of))
+            raise ValueError(f"gamma={gamma!r} is for the kernels {', '.join(names)} and {last}, not {name!r}")
     elif (
         gamma is not None
         and not callable(gamma)
@@ -192,10 +207,3 @@ def check_kernel(name: Any, gamma: Any, settings: dict[str, Any]) -> None:
         raise ValueError(f"coef0 must be a number of at least 0, not {coef0!r}")
     if precision not in ("float32", "float64"):
         raise ValueError(f"precision must be 'float32' or 'float64', not {precision!r}")
-
-
-def kernel_of(name: str, gamma: float, degree: int, coef0: float) -> Kernel:
-    """The kernel, checked once its gamma is known."""
-    if not (gamma > 0 and math.isfinite(gamma)):
-        raise ValueError(f"gamma must be a number above 0; the function gave {gamma!r}")
-    return Kernel(name, gamma, degree, coef0)

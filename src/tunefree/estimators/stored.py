@@ -13,16 +13,22 @@ from scipy import sparse
 
 from tunefree.core.errors import ModelError
 from tunefree.core.states import under
-from tunefree.early_stopping.gram import Kernel
-from tunefree.early_stopping.subgradient import Path, Problem, Rows
+from tunefree.early_stopping.path import Path
+from tunefree.early_stopping.problem import Problem, Rows
+from tunefree.early_stopping.spaces import space_of
+from tunefree.estimators import path_targets
+from tunefree.estimators.fitted_path import FittedPath
 from tunefree.estimators.path import IterativeRegularizationClassifier, IterativeRegularizationRegressor
-from tunefree.estimators.preparation import Standards
+from tunefree.estimators.preparation import KERNEL_PARAMS, Standards
 from tunefree.kernel.backends import at_hand
+from tunefree.kernel.kernels import kernel_of
+from tunefree.losses import loss_of
 
 ESTIMATORS: dict[str, Any] = {
     kind.__name__: kind for kind in (IterativeRegularizationClassifier, IterativeRegularizationRegressor)
 }
-PLAIN = ("n_features_in_", "n_iter_", "eta_", "theta_", "gamma_", "_mass", "_kappa", "_judges", "_temperature")
+PLAIN = ("n_features_in_", "n_iter_", "eta_", "theta_", "gamma_")  # attributes of an estimator
+FITTED = {"_mass": "mass", "_kappa": "kappa", "_judges": "has_held_out"}  # of its FittedPath, by their names in files
 UNITS = ("bound", "unit", "centre")  # of targets
 
 
@@ -36,22 +42,26 @@ def flat(estimator: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """
     if estimator.transformer is not None:
         raise ModelError("a transformer cannot be saved; transform the rows before they are fitted and predicted")
-    descent, rows = estimator._descent, estimator._support
-    arrays, header = descent.save_state()
-    arrays = {f"descent.{name}": array for name, array in arrays.items()} | {"coefficients": estimator._coefficients}
-    arrays |= {f"standards.{name}": array for name, array in estimator._standards._asdict().items()}
-    arrays |= _of_rows("rows", descent.rows if rows is None else rows)
-    if (calibrating := getattr(estimator, "_for_calibration", None)) is not None:
-        features, held = calibrating
+    fitted: FittedPath = estimator.fitted_path_
+    arrays, header = fitted.descent.save_state()
+    arrays = {f"descent.{name}": array for name, array in arrays.items()} | {"coefficients": estimator.coefficients_}
+    arrays |= {f"standards.{name}": array for name, array in fitted.standards._asdict().items()}
+    arrays |= _of_rows("rows", fitted.descent.rows if fitted.support is None else fitted.support)
+    if fitted.calibration is not None:
+        features, held = fitted.calibration
         arrays |= _of_rows("calibrating", features) | {f"calibrating.{k}": v for k, v in held._asdict().items()}
+    plain = {name: getattr(estimator, name) for name in PLAIN if hasattr(estimator, name)}
+    plain |= {name: getattr(fitted, field) for name, field in FITTED.items()}
+    if getattr(estimator, "temperature_", None) is not None:
+        plain["_temperature"] = estimator.temperature_
     return arrays, {
         "estimator": type(estimator).__name__,
         "parameters": estimator.get_params(deep=False),
         "descent": header,
-        "kernel": None if estimator._kernel is None else estimator._kernel._asdict(),
-        "plain": {name: getattr(estimator, name) for name in PLAIN if hasattr(estimator, name)},
+        "kernel": _of_kernel(estimator),
+        "plain": plain,
         "classes": _of_labels(getattr(estimator, "classes_", None)),
-        "units": {name: float(getattr(estimator._targets, name)) for name in UNITS},
+        "units": {name: float(getattr(fitted.targets, name)) for name in UNITS},
     }
 
 
@@ -59,24 +69,56 @@ def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Any:
     """The estimator that :func:`flat` wrote down."""
     device = at_hand(header["parameters"].get("device"))
     estimator = ESTIMATORS[header["estimator"]](**header["parameters"] | {"device": device})
-    for name, value in header["plain"].items():
-        setattr(estimator, name, value)
+    plain = header["plain"]
+    for name in PLAIN:
+        if name in plain:
+            setattr(estimator, name, plain[name])
     if header["classes"] is not None:
         estimator.classes_ = np.array(header["classes"]["labels"], header["classes"]["type"])
-    estimator._targets = targets = estimator._saved_targets(header["units"])
-    estimator._standards = Standards(**under("standards.", arrays))
-    estimator._kernel = None if header["kernel"] is None else Kernel(**header["kernel"])
-    rows = _rows("rows", arrays)
-    estimator._support = rows if estimator._kernel else None
-    space = estimator._space(estimator._kernel, rows, rows[:0]) if header["descent"]["stride"] > 1 else None
+        estimator.temperature_ = plain.get("_temperature")
+    estimator.fitted_path_ = _fitted(estimator, arrays, header)
+    estimator.coefficients_, estimator.path_ = arrays["coefficients"], estimator.fitted_path_.path()
+    return estimator
+
+
+def _fitted(estimator: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> FittedPath:
+    targets, rows = _targets(estimator, header["units"]), _rows("rows", arrays)
+    kernel = _kernel(header["kernel"])
+    is_recomputed = header["descent"]["stride"] > 1
+    space = space_of(kernel, rows, rows[:0], int(estimator.memory_limit), estimator.device) if is_recomputed else None
     none = Rows(targets.y, targets.y)
     problem = Problem(space, targets.objective, targets.n_outputs, targets.errors, none, none)
-    estimator._descent = Path.restore(problem, under("descent.", arrays), header["descent"])
-    estimator._coefficients, estimator.path_ = arrays["coefficients"], estimator._path()
-    if header["classes"] is not None:
-        held, own = _rows("calibrating", arrays), under("calibrating.", arrays)
-        estimator._for_calibration = None if held is None else (held, Rows(own["y"], own["weight"]))
-    return estimator
+    held, own = _rows("calibrating", arrays), under("calibrating.", arrays)
+    return FittedPath(
+        Path.restore(problem, under("descent.", arrays), header["descent"]),
+        targets,
+        Standards(**under("standards.", arrays)),
+        kernel,
+        None if kernel is None else rows,
+        calibration=None if held is None else (held, Rows(own["y"], own["weight"])),
+        **{field: header["plain"][name] for name, field in FITTED.items()},
+    )
+
+
+def _targets(estimator: Any, units: dict[str, float]) -> path_targets.Targets:
+    """No targets, in the units of those that were learned."""
+    if hasattr(estimator, "classes_"):
+        loss = loss_of("classification", str(estimator.loss))
+        return path_targets.of_classes(loss, np.zeros(0, np.int64), len(estimator.classes_))
+    return path_targets.in_units(loss_of("regression", str(estimator.loss)), np.zeros(0), np.zeros(0), **units)
+
+
+def _of_kernel(estimator: Any) -> dict[str, Any] | None:
+    """A kernel by scikit-learn's name and parameters."""
+    if estimator.kernel is None:
+        return None
+    settings = KERNEL_PARAMS | dict(estimator.kernel_params or {})
+    parameters = {"degree": int(settings["degree"]), "coef0": float(settings["coef0"])}
+    return {"name": estimator.kernel, "gamma": estimator.gamma_, **parameters}
+
+
+def _kernel(saved: dict[str, Any] | None) -> Any:
+    return None if saved is None else kernel_of(**saved)
 
 
 def _of_rows(name: str, X: Any) -> dict[str, np.ndarray]:

@@ -1,1 +1,1 @@
-"""Learning in reproducing kernel Hilbert spaces: kernels, blocks of their values, and the algorithms."""
+"""Learning in reproducing kernel Hilbert spaces: kernels, sums of their values over a support, and the algorithms."""

@@ -1,7 +1,7 @@
-"""What computes sums over a support: what it is asked, and what it is told.
+"""Backends compute sums over a support: what an expansion asks of them, and what it tells them.
 
-An expansion keeps its points and coefficients on the processor, where they are learned and saved. A backend is asked
-for sums, and told what changes.
+An expansion keeps its points and coefficients on the processor, where they are learned and saved. A backend computes
+sums over them. It may keep a copy elsewhere, so it is told of every change.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 
-class Functions(NamedTuple):
-    """Functions f_m = sum_i c_im k_m(x_i, .), M of them with K outputs."""
+class ExpansionTerms(NamedTuple):
+    """The terms of M functions f_m = sum_i c_im k_m(x_i, .) with K outputs."""
 
     kernel: Any  # at the least gamma of the ladder
     steps: np.ndarray  # (M,) for each function its step on the ladder of widths; several may share one
@@ -21,26 +21,29 @@ class Functions(NamedTuple):
     coefficients: np.ndarray  # (M, K, n or more)
 
 
-class Coming(NamedTuple):
+class IncomingRows(NamedTuple):
     """Rows that are about to be learned."""
 
     block: Any  # the open block, which they have joined
-    rows: tuple[int, int]  # from where to where in it
-    more: Any  # the points that they come from; those behind them come next
-    start: int  # where in these they begin
+    rows: tuple[int, int]  # their first place in the block, and the one after their last
+    more: Any  # the points that they come from; those behind them are learned next
+    start: int  # the place of the first of them in these points
 
 
 class Backend(Protocol):
-    """What an expansion asks for, and tells."""
+    """Computes sums of kernel values times coefficients."""
 
-    def known(self, functions: Functions, busy: list[int], coming: Coming) -> np.ndarray:
-        """Sums (BLOCK, len(busy), K) of some functions at rows that come, 0 for other rows of the block."""
+    def sums(self, expansion: ExpansionTerms, busy: list[int], incoming: IncomingRows) -> np.ndarray:
+        """Sums (BLOCK, len(busy), K) of the functions ``busy`` at incoming rows; 0 for other rows of the block."""
 
-    def changed(self, block: Any, active: np.ndarray, places: np.ndarray, coefficients: np.ndarray) -> None:
-        """Rows of a block have joined the support at these places, or were there; coefficients (M, K, BLOCK)."""
+    def support_changed(self, block: Any, active: np.ndarray, places: np.ndarray, coefficients: np.ndarray) -> None:
+        """The active rows of a block have joined the support at some places, with coefficients (M, K, BLOCK).
 
-    def forget(self) -> None:
-        """Points or coefficients have changed otherwise."""
+        A row that was in the support before has these coefficients added to its own.
+        """
 
-    def values(self, functions: Functions, rows: Any) -> np.ndarray:
-        """Values (n, M, K) of functions at any rows; their points are those of the support."""
+    def invalidate(self) -> None:
+        """Points or coefficients have changed in another way: copies of them are out of date."""
+
+    def values(self, expansion: ExpansionTerms, rows: Any) -> np.ndarray:
+        """Values (n, M, K) of all functions at any rows. The points are those of the support."""

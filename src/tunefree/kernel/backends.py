@@ -10,7 +10,7 @@ from tunefree.kernel.processor_backend import ProcessorBackend
 
 
 def backend_of(device: str | None) -> Backend:
-    """The engine of a device.
+    """The backend of a device.
 
     Parameters
     ----------
@@ -24,8 +24,8 @@ def backend_of(device: str | None) -> Backend:
 
     Examples
     --------
-    >>> engine_of(None)  # doctest: +ELLIPSIS
-    <tunefree.kernel.processor_backend.OnProcessor object at ...>
+    >>> backend_of(None)  # doctest: +ELLIPSIS
+    <tunefree.kernel.processor_backend.ProcessorBackend object at ...>
     """
     if device is None:
         return ProcessorBackend()
@@ -36,12 +36,12 @@ def backend_of(device: str | None) -> Backend:
 
 
 def check_device(device: str | None) -> None:
-    """Whether there is such a device, and PyTorch to reach it.
+    """Raise an error unless there is such a device, and PyTorch to reach it.
 
     Parameters
     ----------
     device : str or None
-        As of :func:`engine_of`.
+        As of :func:`backend_of`.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def check_device(device: str | None) -> None:
 
 
 def at_hand(device: str | None) -> str | None:
-    """The device if this machine has it, else None: a model may be used where there is no such device.
+    """The device if this machine has it, else None, so that a model can be used on a machine without its device.
 
     Examples
     --------

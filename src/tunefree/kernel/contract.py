@@ -1,9 +1,12 @@
 """What every learner in a kernel's space obeys, and the loop over rows that teaches one.
 
-A learner's function is f_t = factor_t * sum_i c_i k(x_i, .), one for each output: in a round it sees the value of the
+A learner's function is f_t = factor_t * sum_i c_i k(x_i, .), one for each output. In a round it sees the value of the
 sum at the row, and answers with the coefficient of the row itself. Shrinking, and PiSTOL's exponential, are the factor,
 so no round touches earlier coefficients. States are NamedTuples of arrays that change in place, as for linear learners
 (:mod:`tunefree.learners.contract`).
+
+A learner has a class method ``create(n_outputs, **settings)``, and bodies for :func:`begin_round`, :func:`factor` and
+:func:`coefficient`. The other functions have defaults.
 
 The weighted average of f_1, f_2, .. costs a number a coefficient: with W_t the sum of the factors (times the rounds'
 weights) up to round t, coefficient c of round s contributes c (W_T - W_s), so that of x_i is c_i W_T less the sum of
@@ -17,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core import compiled
-from tunefree.core.generic import generic
+from tunefree.core.generic import generic, generic_with_default
 from tunefree.core.numbers import bounded, finite
 from tunefree.learners.contract import Scale
 from tunefree.losses.objectives import differentiate, loss_at, respond, scale, smoothness, true_slope
@@ -36,76 +39,45 @@ def factor(state: Any, k: int) -> float:
 
 
 @generic
-def share(state: Any) -> float:
-    """How much the present function counts in the average, a row's weight apart."""
-    raise TypeError(f"{type(state).__name__} is not a kernel learner")
-
-
-@generic
 def coefficient(state: Any, k: int, gradient: float, value: float, own: float) -> float:
     """Learn from the gradient in margin ``k`` at a row where the sum has a value; returns the row's coefficient."""
     raise TypeError(f"{type(state).__name__} is not a kernel learner")
 
 
-@generic
-def end_round(state: Any) -> None:
-    """All outputs have learned the row."""
-    raise TypeError(f"{type(state).__name__} is not a kernel learner")
+@generic_with_default
+def share(state):
+    """The weight of the present function in the average, a row's weight apart; all the same by default."""
+    return 1.0
 
 
-@generic
-def heeded(state: Any, objective: Any) -> Any:
-    """The objective as the learner wants it: with slopes clipped at the steepest before, or not."""
-    raise TypeError(f"{type(state).__name__} is not a kernel learner")
+@generic_with_default
+def share_to_come(state):
+    """The weight in the average of the function after the last round; by default 0, which leaves it out."""
+    return 0.0
 
 
-@generic
-def with_kernel_bound(state: Any, objective: Any, largest: float, average: bool) -> Any:
-    """The state once the largest k(x, x) of the first rows is known, and whether averages are asked for."""
-    raise TypeError(f"{type(state).__name__} is not a kernel learner")
+@generic_with_default
+def heeded(state, objective):
+    """The objective as the learner wants it, with slopes clipped at the steepest before or not; by default as it is."""
+    return objective
 
 
-@generic
-def share_to_come(state: Any) -> float:
-    """How much the function after the last round counts in the average; 0 if it does not."""
-    raise TypeError(f"{type(state).__name__} is not a kernel learner")
+@generic_with_default
+def with_kernel_bound(state, objective, largest, average):
+    """The state once the largest k(x, x) of the first rows is known, and whether averages are asked for.
+
+    By default a learner does not ask for them.
+    """
+    return state
 
 
-@generic
-def give_up(state: Any) -> np.ndarray | None:
-    """Factors (K,) so small that they are to be taken into the coefficients; the state then has them no more."""
-    raise TypeError(f"{type(state).__name__} is not a kernel learner")
+@generic_with_default
+def give_up(state):
+    """Factors (K,) so small that they are to be taken into the coefficients; the state then has them no more.
 
-
-def plain_rounds(learner: Any) -> Any:
-    """Decorate a learner whose functions count alike in the average, that takes the objective as it is, and that
-    neither changes its state after the outputs have learned a row nor asks how large k(x, x) is."""
-
-    @share.register(learner)
-    def share_equally(state):
-        return 1.0
-
-    @share_to_come.register(learner)
-    def share_of_nothing(state):
-        return 0.0
-
-    @end_round.register(learner)
-    def end_round_as_it_is(state):
-        pass
-
-    @heeded.register(learner)
-    def heeded_as_it_is(state, objective):
-        return objective
-
-    @with_kernel_bound.register(learner)
-    def with_kernel_bound_as_it_is(state, objective, largest, average):
-        return state
-
-    @give_up.register(learner)
-    def give_up_nothing(state):
-        return None
-
-    return learner
+    None, the default, if there are none.
+    """
+    return
 
 
 class Record(NamedTuple):
@@ -177,7 +149,6 @@ def learn_rows(
                 average.clocks[k] = bounded(average.clocks[k] + factor(state, k) * part)
                 coefficients[k, t] = coefficient(state, k, gradient[k], sums[k], own)
                 lags[k, t] = coefficients[k, t] * average.clocks[k]
-            end_round(state)
         respond(before, margins)
         if evaluation_weight[i] > 0.0 and weight[i] > 0.0:
             note(record, before, y[i], evaluation_weight[i], margins, gradient)

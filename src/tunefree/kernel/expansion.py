@@ -1,8 +1,8 @@
 """Functions as sums over support points that they share: f_m = factor_m * sum_i c_im k_m(x_i, .).
 
-The rows of the present block stand apart until it is full: their values among themselves are computed at once, and
-their coefficients are still being found. Then those with a coefficient join the support, each once: a row that is there
-already has its coefficient changed. So a second pass adds no points for rows of the first.
+The rows of the open block stand apart until it is full: their kernel values among themselves are computed at once, and
+their coefficients are still being learned. When it is closed, rows with a coefficient join the support. A row that is
+in the support already only has its coefficient changed, so a second pass adds no points for rows of the first.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.kernel import blocks
-from tunefree.kernel.backend import Coming, Functions
+from tunefree.kernel import kernel_sums
+from tunefree.kernel.backend import ExpansionTerms, IncomingRows
 from tunefree.kernel.backends import backend_of
 from tunefree.kernel.points import BLOCK, TILE, cut, joined, keys, like_those_of, nothing, packed, size, unpacked
 from tunefree.kernel.processor_backend import ProcessorBackend
@@ -32,7 +32,7 @@ class Expansion:
     like : points
         Of the kind that is to come.
     device : str, optional
-        Where sums are computed, see :func:`tunefree.kernel.backends.engine_of`.
+        Where sums are computed, see :func:`tunefree.kernel.backends.backend_of`.
     """
 
     def __init__(self, kernel: Any, steps: np.ndarray, n_outputs: int, like: Any, device: str | None = None) -> None:
@@ -81,15 +81,15 @@ class Expansion:
         self.block = joined(self.block, first, more, which)
         block = cut(self.block, 0, BLOCK)
         known = np.zeros((BLOCK, self.n_functions, self.n_outputs))
-        coming = Coming(block, (first, self.filled), more, int(which[0]))
-        known[:, busy] = self.backend.known(self._functions(self.coefficients), busy, coming)
+        incoming = IncomingRows(block, (first, self.filled), more, int(which[0]))
+        known[:, busy] = self.backend.sums(self.terms(self.coefficients), busy, incoming)
         if not np.isfinite(known).all():
-            raise ModelError(blocks.NOT_FINITE)
+            raise ModelError(kernel_sums.NOT_FINITE)
         n_steps = int(self.steps[busy].max(initial=0)) + 1
-        return known, blocks.ladder(self.kernel, n_steps, block, (first, self.filled))
+        return known, kernel_sums.values_within(self.kernel, n_steps, block, (first, self.filled))
 
     def close(self) -> None:
-        """Let the rows of the open block that have a coefficient join the support."""
+        """Close the open block: its rows that have a coefficient join the support."""
         active = np.flatnonzero(self.open_coefficients.any(axis=(0, 1)))
         names = keys(like_those_of(self.block, self.store), self.filled)
         places = self._known_places()
@@ -108,7 +108,7 @@ class Expansion:
         columns: Any = np.s_[:, :, places_of_active]
         for at, own in ((self.coefficients, self.open_coefficients), (self.lags, self.open_lags)):
             np.add.at(at, columns, own[:, :, active])  # a place may come twice
-        self.backend.changed(self.block, active, places_of_active, self.open_coefficients)
+        self.backend.support_changed(self.block, active, places_of_active, self.open_coefficients)
         self.open_coefficients[:] = self.open_lags[:] = 0.0
         self.block, self.filled = joined(nothing(self.block, None), 0, self.block, np.arange(0)), 0
 
@@ -128,20 +128,21 @@ class Expansion:
                 setattr(self, name, grown)
 
     def restart_averages(self, busy: list[int], clocks: np.ndarray) -> None:
-        """Let averages of some functions begin here: what lags then counts is what was learned before."""
+        """Begin the averages of some functions anew; what was learned before goes into their lags."""
         if busy:
             self.lags[busy, :, : self.n] = self.coefficients[busy, :, : self.n] * clocks[:, :, None]
             self.open_lags[busy] = self.open_coefficients[busy] * clocks[:, :, None]
 
     def fold(self, m: int, factors: np.ndarray, clocks: np.ndarray) -> None:
-        """Multiply coefficients of a function by factors (K,), which the learner then has no more; no block is open.
+        """Multiply the coefficients of a function by factors (K,), which the learner then resets to 1.
 
-        What its average owes to the rounds so far becomes a matter of lags alone: its clocks (K,) begin at 0 again.
+        No block may be open. Lags then hold the whole contribution of past rounds to the average, and the clocks (K,)
+        begin at 0 again.
         """
         own, lags = self.coefficients[m, :, : self.n], self.lags[m, :, : self.n]
         lags -= own * clocks[:, None]
         own *= factors[:, None]
-        self.backend.forget()
+        self.backend.invalidate()
 
     def averaged(self, clocks: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (M, K, n) of the averages of the functions, and those of the open block (M, K, BLOCK).
@@ -172,20 +173,21 @@ class Expansion:
     def values(self, rows: Any, coefficients: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
         """Values (M, n, K) of functions at any rows."""
         tail = joined(nothing(self.store, None), 0, self.block, np.arange(self.filled))
-        still_open = Functions(self.kernel, self.steps, tail, self.filled, coefficients[1])
-        found = self.backend.values(self._functions(coefficients[0]), rows)
-        found += ProcessorBackend().values(still_open, rows)
+        open_terms = ExpansionTerms(self.kernel, self.steps, tail, self.filled, coefficients[1])
+        found = self.backend.values(self.terms(coefficients[0]), rows)
+        found += ProcessorBackend().values(open_terms, rows)
         return np.ascontiguousarray(found.transpose(1, 0, 2))
 
-    def _functions(self, coefficients: np.ndarray) -> Functions:
-        return Functions(self.kernel, self.steps, self.store, self.n, coefficients)
+    def terms(self, coefficients: np.ndarray) -> ExpansionTerms:
+        """What a backend computes sums of: the functions over the support, with some coefficients."""
+        return ExpansionTerms(self.kernel, self.steps, self.store, self.n, coefficients)
 
     def keep(self, stays: list[int], kernel: Any, steps: np.ndarray) -> None:
-        """Let go of all functions but some; support points without a coefficient go too."""
+        """Keep some of the functions, and the support points with a coefficient in one of them."""
         self.kernel, self.steps = kernel, np.asarray(steps, np.int64)
         for name in ("coefficients", "lags", "open_coefficients", "open_lags"):
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[stays]))
-        self.backend.forget()
+        self.backend.invalidate()
         self.compact()
 
     def compact(self) -> None:
@@ -195,16 +197,16 @@ class Expansion:
             self.store = joined(nothing(self.store, self.kernel), 0, self.store, kept)
             coefficients, lags = self.coefficients[:, :, kept], self.lags[:, :, kept]
             self.coefficients, self.lags, self.n, self._places = coefficients, lags, len(kept), None
-            self.backend.forget()
+            self.backend.invalidate()
 
-    def grow(self, placed: np.ndarray) -> None:
-        """Have room for more outputs; ``placed`` (K_new, K) tells what the new ones are made of."""
+    def remap_outputs(self, placed: np.ndarray) -> None:
+        """Change the outputs: each new one is a combination ``placed`` (K_new, K) of the old ones."""
         for name in ("coefficients", "lags", "open_coefficients", "open_lags"):
             setattr(self, name, np.einsum("lk,mkn->mln", placed, getattr(self, name)))
-        self.backend.forget()
+        self.backend.invalidate()
 
     def move(self, device: str | None) -> None:
-        """Compute elsewhere from now on."""
+        """Compute on another device from now on."""
         self.backend = backend_of(device)
 
     def save_state(self) -> dict[str, np.ndarray]:

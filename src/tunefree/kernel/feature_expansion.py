@@ -1,12 +1,14 @@
 """Functions of a kernel's space that go on in random Fourier features once they are sums over too many points.
 
-sum_i c_i k_m(x_i, .) has the weights sum_i c_i phi_m(x_i) (:mod:`tunefree.kernel.fourier`), and so has the sum of the
-lags that averages need. From there on a row adds its coefficient times its features, in memory that does not grow, and
-the learner goes on as the very same algorithm with the kernel phi_m(x) phi_m(z): what predictions change by when it
-does is the error of that approximation alone. At any row the mean of its square, over draws of h directions, is at most
-||f||^2 / h: it is the error of a mean of h numbers, none larger than |sum_i c_i exp(i w x_i)|, whose square is
-||f||^2 on average. All widths share one set of directions. The Gaussian kernel's are normal; the numbers of the
-Laplacian's follow Cauchy's law (Rahimi, Recht 2007, Figure 1).
+In features (:mod:`tunefree.kernel.fourier`), sum_i c_i k_m(x_i, .) has the weights sum_i c_i phi_m(x_i). The lags that
+averages need are transformed likewise. From then on a row adds its coefficient times its features to the weights, in
+memory that does not grow. The learner goes on as the same algorithm, with the kernel phi_m(x) phi_m(z). Predictions
+change by the error of this approximation alone. At any row the mean of its square, over draws of h directions, is at
+most ||f||^2 / h: it is the error of a mean of h numbers, none larger than |sum_i c_i exp(i w x_i)|, whose square is
+||f||^2 on average.
+
+All widths share one set of directions. They are drawn from the kernel's spectral distribution: the normal distribution
+for the Gaussian kernel, the Cauchy distribution for the Laplacian (Rahimi, Recht 2007, Figure 1).
 """
 
 from __future__ import annotations
@@ -18,13 +20,12 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.generic import generic
 from tunefree.core.rows import reach
 from tunefree.core.threads import one_for_products
 from tunefree.kernel import fourier
 from tunefree.kernel.expansion import Expansion
 from tunefree.kernel.fourier import Fourier
-from tunefree.kernel.kernels import Gaussian, Laplacian
+from tunefree.kernel.kernels import frequency_scale, names_of, spectral_distribution
 from tunefree.kernel.points import BLOCK, as_rows, cut, joined, nothing, packed, size, unpacked
 from tunefree.kernel.projection import TILE as DIRECTIONS
 
@@ -32,44 +33,20 @@ SWITCHED = "after {:,} rows kernel learners have more than max_support points an
 LEAST, MOST = 2**12, 2**14  # features: fewer lose much and save little, more are slow
 
 
-@generic
-def spectral_distribution(kernel: Any) -> str:
-    """The law of the directions for a kernel."""
-    raise ModelError(
-        f"max_support goes on in random Fourier features, which the kernel {type(kernel).__name__.lower()} has not; "
-        "choose the kernel rbf or laplacian, or no max_support"
-    )
-
-
-@spectral_distribution.register(Gaussian)
-def law_gaussian(kernel):
-    return "normal"
-
-
-@spectral_distribution.register(Laplacian)
-def law_laplacian(kernel):
-    return "cauchy"
-
-
-@generic
-def frequency_scale(kernel: Any) -> float:
-    """What directions of that law are multiplied by."""
-    raise TypeError(f"{type(kernel).__name__} has no Fourier features")
-
-
-@frequency_scale.register(Gaussian)
-def speed_gaussian(kernel):
-    return math.sqrt(2.0 * kernel.gamma)
-
-
-@frequency_scale.register(Laplacian)
-def speed_laplacian(kernel):
-    return kernel.gamma
-
-
 def check(kernel: Any, max_support: int) -> None:
-    """Whether functions with this kernel can go on in features beyond so many points."""
-    spectral_distribution(kernel)
+    """Whether functions with this kernel can go on in features beyond so many points.
+
+    Raises
+    ------
+    ModelError
+        If the kernel has no random Fourier features, or ``max_support`` is below 1.
+    """
+    if spectral_distribution(kernel) is None:
+        raise ModelError(
+            "max_support goes on in random Fourier features, which the kernel "
+            f"{type(kernel).__name__.lower()} does not have; choose the kernel "
+            f"{' or '.join(names_of(spectral_distribution))}, or no max_support"
+        )
     if max_support < 1:
         raise ModelError(f"max_support must be a whole number above 0, or None, not {max_support}")
 
@@ -153,7 +130,7 @@ class FeatureExpansion(Expansion):
     def _angles(self, points: Any, which: np.ndarray) -> np.ndarray:
         """Products of some points with the directions."""
         rows = as_rows(cut(joined(nothing(points, self.kernel), 0, points, which), 0, len(which)))
-        self.directions = fourier.grown(self.directions, reach(rows))
+        self.directions = fourier.extended(self.directions, reach(rows))
         return fourier.angles(self.directions, rows)
 
     def _by_width(self, chosen: Iterable[int]) -> list[tuple[int, list[int]]]:

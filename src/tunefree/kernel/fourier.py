@@ -21,6 +21,7 @@ import numpy as np
 
 from tunefree.core import compiled
 from tunefree.core.numbers import clip
+from tunefree.core.registry import Registry
 from tunefree.core.rows import Dense, dense
 from tunefree.kernel.projection import TILE, products_with, tiles_of
 
@@ -37,13 +38,19 @@ C = (4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.4801587289476729
 C_LAST = (2.08757232129817482790e-09, -1.13596475577881948265e-11)
 
 
+SPECTRAL_DISTRIBUTIONS = Registry(
+    "spectral distribution",
+    {"normal": "tunefree.kernel.fourier:normal", "cauchy": "tunefree.kernel.fourier:cauchy"},
+)
+
+
 class Fourier(NamedTuple):
     """Directions, and which features share them."""
 
     directions: np.ndarray  # (h / TILE, rows, TILE) of the features met, up to the limit; never changed
     limit: int  # features from here on are hashed
     seed: int
-    spectral_distribution: str = "normal"  # of the directions: a name in LAWS
+    spectral_distribution: str = "normal"  # of the directions: a name in SPECTRAL_DISTRIBUTIONS
 
     @classmethod
     def create(
@@ -52,10 +59,10 @@ class Fourier(NamedTuple):
         """Directions for features below ``n_features``; they are multiples of TILE."""
         tiles = tiles_of(n_frequencies)
         blank = cls(np.zeros((tiles, 0, TILE)), MOST_NUMBERS // (tiles * TILE), seed, spectral_distribution)
-        return grown(blank, n_features)
+        return extended(blank, n_features)
 
 
-def grown(fourier: Fourier, n_features: int) -> Fourier:
+def extended(fourier: Fourier, n_features: int) -> Fourier:
     """The same directions, of more features. A feature's own depend on the seed and on itself only."""
     tiles, held, _ = fourier.directions.shape
     wanted = min(n_features, fourier.limit)
@@ -64,10 +71,9 @@ def grown(fourier: Fourier, n_features: int) -> Fourier:
     room = min(max(wanted, 2 * held), fourier.limit)
     directions = np.empty((tiles, room, TILE))
     directions[:, :held] = fourier.directions
+    draw = SPECTRAL_DISTRIBUTIONS[fourier.spectral_distribution]
     for j in range(held, room):
-        directions[:, j] = SPECTRAL_DISTRIBUTIONS[fourier.spectral_distribution](fourier.seed, j, tiles * TILE).reshape(
-            tiles, TILE
-        )
+        directions[:, j] = draw(fourier.seed, j, tiles * TILE).reshape(tiles, TILE)
     return fourier._replace(directions=directions)
 
 
@@ -83,7 +89,7 @@ def normal(seed: int, feature: int, n: int) -> np.ndarray:
 
 
 def cauchy(seed: int, feature: int, n: int) -> np.ndarray:
-    """Numbers (n,) of a feature by Cauchy's law, whose characteristic function is exp(-|t|)."""
+    """Numbers (n,) of a feature with a Cauchy distribution, whose characteristic function is exp(-|t|)."""
     return np.tan(math.pi * (between_0_and_1(seed, feature, n) - 0.5))
 
 
@@ -91,9 +97,6 @@ def between_0_and_1(seed: int, feature: int, n: int) -> np.ndarray:
     """Uniform numbers (n,) of a feature, never 0 or 1."""
     bits = np.random.Philox(key=np.array([seed, feature], np.uint64)).random_raw(n) >> np.uint64(11)
     return (bits.astype(np.float64) + 0.5) * 2.0**-53
-
-
-SPECTRAL_DISTRIBUTIONS = {"normal": normal, "cauchy": cauchy}
 
 
 def angles(fourier: Fourier, X: Any) -> np.ndarray:

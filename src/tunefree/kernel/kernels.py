@@ -1,73 +1,59 @@
-"""Kernels, and the width rule of Jaakkola, Diekhans, Haussler (1999): the median distance between different labels.
+"""Kernels: what each of them provides, the registry of their names, and the median rule for their widths.
 
-A kernel value is computed in two steps: a number of the pair of rows that a library computes for whole blocks (a dot
-product, a sum of absolute differences, or the kernel itself), and a function of that number and of the rows' own
-numbers, compiled into whatever uses it. Kernels that are exponentials of a distance come in ladders: since
-exp(-2 g D) = exp(-g D)^2, each further width costs one multiplication.
+The value of a kernel is computed in two steps. First comes a number of the pair of rows, which a library computes for
+whole blocks: their dot product or their l1 distance (:mod:`tunefree.kernel.pairs`). Then comes a function of that
+number and of the norms of both rows, :func:`similarity`, which is compiled into whatever uses it. Kernels that are
+exponentials of a distance come in ladders of widths: since exp(-2 g D) = exp(-g D)^2, each further width costs one
+multiplication.
+
+A kernel is a NamedTuple with a class method ``create(gamma, degree, coef0)``, and bodies for the generic functions of
+this module. It needs :func:`pair_of` and :func:`similarity`; the others have defaults. A kernel that has a width calls
+it ``gamma``. ``ALL`` holds the kernels by the names that users pass.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from tunefree.core import compiled
 from tunefree.core.errors import ModelError
 from tunefree.core.generic import generic
+from tunefree.core.registry import Registry
+from tunefree.kernel.pairs import matrix_norms, matrix_numbers, self_numbers
 
 MOST_SAMPLED = 512  # rows of which the median distance is taken
 
-
-class Gaussian(NamedTuple):
-    """exp(-gamma ||x - z||^2)."""
-
-    gamma: float
-
-
-class Laplacian(NamedTuple):
-    """exp(-gamma ||x - z||_1)."""
-
-    gamma: float
-
-
-class Polynomial(NamedTuple):
-    """(gamma x.z + constant)^degree; the linear kernel is one of them."""
-
-    degree: int
-    gamma: float
-    constant: float
+ALL = Registry(
+    "kernel",
+    {
+        "rbf": "tunefree.kernel.gaussian:Gaussian",
+        "laplacian": "tunefree.kernel.laplacian:Laplacian",
+        "poly": "tunefree.kernel.polynomial:Polynomial",
+        "linear": "tunefree.kernel.polynomial:Linear",
+        "precomputed": "tunefree.kernel.given:Given",
+    },
+)
 
 
-class Given(NamedTuple):
-    """A kernel whose values are computed by others: a matrix made beforehand, or a function of two arrays."""
-
-    function: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None  # None for a matrix
-
-
-class Ready(NamedTuple):
-    """What compiled code knows of a kernel whose values are computed by others."""
-
-    factor: float = 1.0
-
-
-ALL = ("rbf", "laplacian", "poly", "linear", "precomputed")
-LADDERS = ("rbf", "laplacian")  # those that have many widths, see is_ladder
-
-
-def kernel_of(name: Any, gamma: float, degree: int = 3, constant: float = 1.0) -> Any:
-    """The kernel called ``name``, as scikit-learn calls it.
+def kernel_of(name: Any, gamma: float, degree: int = 3, coef0: float = 1.0) -> Any:
+    """The kernel called ``name``, with scikit-learn's names and parameters.
 
     Parameters
     ----------
-    name : {"rbf", "laplacian", "poly", "linear", "precomputed"} or callable
-        A callable takes two arrays of rows and returns the matrix of their kernel values.
+    name : str or callable
+        A name in ``ALL``, or a function that takes two arrays of rows and returns the matrix of their kernel values.
     gamma : float
         Of the exponentials and of the polynomial.
-    degree, constant : int, float
+    degree, coef0 : int, float
         Of the polynomial.
+
+    Raises
+    ------
+    ModelError
+        If there is no such kernel, or a parameter is out of range.
 
     Examples
     --------
@@ -75,61 +61,130 @@ def kernel_of(name: Any, gamma: float, degree: int = 3, constant: float = 1.0) -
     Gaussian(gamma=0.5)
     """
     if callable(name):
-        return Given(name)
-    if name not in ALL:
+        return ALL["precomputed"](name)
+    if not isinstance(name, str) or name not in ALL:
         raise ModelError(f"unknown kernel {name!r}; choose one of {', '.join(ALL)}, or give a function of two arrays")
     if not (math.isfinite(gamma) and gamma > 0.0):
         raise ModelError(f"gamma must be a number above 0, not {gamma}")
-    if not (degree >= 1 and constant >= 0.0):
-        raise ModelError(
-            f"a polynomial kernel has a degree from 1 on and a constant from 0 on, not {degree}, {constant}"
-        )
-    made = {
-        "rbf": Gaussian(float(gamma)),
-        "laplacian": Laplacian(float(gamma)),
-        "poly": Polynomial(int(degree), float(gamma), float(constant)),
-        "linear": Polynomial(1, 1.0, 0.0),
-        "precomputed": Given(None),
-    }
-    return made[name]
+    return ALL[name].create(gamma, degree, coef0)
 
 
-def in_compiled_code(kernel: Any, dtype: Any) -> Any:
-    """The kernel, as compiled code can hold it: its numbers are of the type of the pairs'."""
-    kernel = Ready() if isinstance(kernel, Given) else kernel
-    return type(kernel)(*(dtype(value) if isinstance(value, float) else value for value in kernel))
+def register(name: str, kernel: Any) -> None:
+    """Add a kernel.
+
+    Parameters
+    ----------
+    name : str
+        A name that is not taken.
+    kernel : class, or str
+        A class as this module describes it, or its place ``"package.module:Class"``.
+
+    Raises
+    ------
+    ModelError
+        If the name is taken by another kernel.
+
+    Examples
+    --------
+    >>> register("rbf", "my_package.kernels:Mine")
+    Traceback (most recent call last):
+    tunefree.core.errors.ModelError: there is a kernel 'rbf' already; choose another name
+    """
+    ALL.register(name, kernel)
 
 
-def is_ladder(kernel: Any) -> bool:
-    """Whether the square of its value is its value at twice the gamma."""
-    return isinstance(kernel, Gaussian | Laplacian)
+def names_of(has_property: Callable[[Any], Any]) -> list[str]:
+    """The names of all kernels with a property.
+
+    Examples
+    --------
+    >>> names_of(is_ladder)
+    ['rbf', 'laplacian']
+    """
+    return [name for name in ALL if has_property(kernel_of(name, 1.0))]
+
+
+@generic
+def pair_of(kernel: Any) -> Any:
+    """The number of a pair of rows that the kernel is a function of, see :mod:`tunefree.kernel.pairs`."""
+    raise TypeError(f"{type(kernel).__name__} is not a kernel")
 
 
 @generic
 def similarity(kernel: Any, pair: float, own: float, other: float) -> float:
-    """The kernel value of two rows, from their number (see :mod:`tunefree.kernel.points`) and their norms."""
+    """The kernel value of two rows, from the number of the pair and the norms of both.
+
+    Bodies are compiled, and called with arrays too: they use NumPy's functions.
+    """
     raise TypeError(f"{type(kernel).__name__} is not a kernel")
 
 
-@similarity.register(Gaussian)
-def similarity_gaussian(kernel, pair, own, other):
-    # next to 0 rounding may make it negative
-    return compiled.exponential(-kernel.gamma * abs((own - pair) + (other - pair)))
+@generic
+def in_compiled_code(kernel: Any, dtype: Any) -> Any:
+    """The kernel as compiled code can hold it: its numbers have the type of the pairs'."""
+    return type(kernel)(*(dtype(value) if isinstance(value, float) else value for value in kernel))
 
 
-@similarity.register(Laplacian)
-def similarity_laplacian(kernel, pair, own, other):
-    return compiled.exponential(-kernel.gamma * abs((own + pair) + other))
+@generic
+def is_ladder(kernel: Any) -> bool:
+    """Whether the square of its value is its value at twice the gamma."""
+    return False
 
 
-@similarity.register(Polynomial)
-def similarity_polynomial(kernel, pair, own, other):
-    return (kernel.gamma * pair + kernel.constant) ** kernel.degree
+@generic
+def distance_of(kernel: Any) -> str | None:
+    """The distance that the kernel is a function of, "euclidean" or "manhattan"; None of others, which have no width.
+
+    With it gamma has a default. A euclidean distance d is multiplied by sqrt(gamma), a manhattan distance by gamma.
+    """
+    return None
 
 
-@similarity.register(Ready)
-def similarity_ready(kernel, pair, own, other):
-    return pair
+@generic
+def tile(kernel: Any, left: Any, right: Any) -> np.ndarray:
+    """The values (n, m) of the rows of two arrays or CSR matrices, in their precision: a tile of a Gram matrix."""
+    pair = pair_of(kernel)
+    norms = (matrix_norms(pair, rows).astype(left.dtype) for rows in (left, right))
+    values = similarity(kernel, matrix_numbers(pair, left, right), next(norms)[:, None], next(norms))
+    return np.asarray(values, left.dtype)
+
+
+@generic
+def diagonal(kernel: Any, rows: Any) -> np.ndarray:
+    """k(x, x) (n,) of the rows of an array or a CSR matrix, in float64."""
+    norms = matrix_norms(pair_of(kernel), rows)
+    return np.asarray(similarity(kernel, self_numbers(pair_of(kernel), norms), norms, norms), np.float64)
+
+
+@generic
+def spectral_distribution(kernel: Any) -> str | None:
+    """The distribution of the directions of random Fourier features; None if the kernel has no such features.
+
+    The name is one in :data:`tunefree.kernel.fourier.SPECTRAL_DISTRIBUTIONS`.
+    """
+    return None
+
+
+@generic
+def frequency_scale(kernel: Any) -> float:
+    """What directions of the spectral distribution are multiplied by."""
+    raise TypeError(f"{type(kernel).__name__} has no Fourier features")
+
+
+@generic
+def torch_similarity(kernel: Any, rows: Any, others: Any) -> Any:
+    """The values (R, n) of rows and others on a device, each given as tensors ``values`` and ``norms``.
+
+    A body that uses methods of tensors only needs no import of PyTorch.
+    """
+    name = type(kernel).__name__.lower()
+    raise ModelError(f"the kernel {name} is computed on the processor; leave the device out")
+
+
+@generic
+def torch_tile(kernel: Any, rows: Any, others: Any) -> Any:
+    """The values (R, n) as a tile of a Gram matrix; as :func:`torch_similarity` for most kernels."""
+    return torch_similarity(kernel, rows, others)
 
 
 def median_gamma(rows: Any, labels: np.ndarray) -> float:

@@ -13,12 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.core.numbers import bounded
-from tunefree.kernel.contract import begin_round, coefficient, factor, plain_rounds
+from tunefree.kernel.contract import begin_round, coefficient, factor
 from tunefree.learners.contract import traits
 
 
 @traits(classifies_only=True)
-@plain_rounds
 class KernelPerceptron(NamedTuple):
     """The perceptron, for classification only; it has no settings."""
 

@@ -23,10 +23,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.core.numbers import CEILING, LARGEST, LOG_CEILING, bounded
-from tunefree.kernel.contract import begin_round, coefficient, factor, plain_rounds
+from tunefree.kernel.contract import begin_round, coefficient, factor
 
 
-@plain_rounds
 class KernelPiSTOL(NamedTuple):
     """PiSTOL (Algorithm 3), a copy for each output."""
 

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core import compiled
 from tunefree.core.errors import ModelError
 from tunefree.core.generic import generic
 from tunefree.core.rows import Dense, Sparse, Table, dense, parts, sparse
-from tunefree.kernel.kernels import Gaussian, Given, Laplacian, Polynomial, in_compiled_code
+from tunefree.kernel.given import Given
+from tunefree.kernel.kernels import pair_of
+from tunefree.kernel.pairs import norm_terms, numbers, pair_sparse
 
 BLOCK = 128  # rows whose kernel values are computed together
 TILE = 1024  # points of the support whose kernel values are computed together
@@ -25,7 +26,7 @@ class DensePoints(NamedTuple):
     """Rows of an array."""
 
     values: np.ndarray  # (n, d)
-    norms: np.ndarray  # (n,) see :func:`size_of`
+    norms: np.ndarray  # (n,) sums of norm_terms
 
 
 class SparsePoints(NamedTuple):
@@ -71,33 +72,17 @@ def points_of_table(X, kernel, dtype):
 def dense_points(values: np.ndarray, kernel: Any, dtype: Any) -> DensePoints:
     """Rows of an array as points."""
     values = np.ascontiguousarray(values, dtype)
-    return DensePoints(values, size_of(kernel, values).sum(axis=1, dtype=np.float64).astype(dtype))
+    return DensePoints(values, norm_terms(pair_of(kernel), values).sum(axis=1, dtype=np.float64).astype(dtype))
 
 
 def sparse_points(pointers: Any, features: Any, values: Any, kernel: Any, dtype: Any) -> SparsePoints:
     """Compressed sparse rows as points."""
     pointers, values = np.ascontiguousarray(pointers, np.int64), np.ascontiguousarray(values, dtype)
     owner, n = np.repeat(np.arange(len(pointers) - 1), np.diff(pointers)), len(pointers) - 1
-    norms = np.bincount(owner, size_of(kernel, values), n)  # row by row: a row's norm does not depend on the others
+    norms = np.bincount(
+        owner, norm_terms(pair_of(kernel), values), n
+    )  # row by row: a row's norm does not depend on the others
     return SparsePoints(pointers, np.ascontiguousarray(features, np.int32), values, norms.astype(dtype))
-
-
-@generic
-def size_of(kernel: Any, values: np.ndarray) -> np.ndarray:
-    """What each number contributes to the norm that its kernel asks for: its square, or its absolute value."""
-    raise TypeError(f"{type(kernel).__name__} is not a kernel")
-
-
-for of_squares in (Gaussian, Polynomial, Given):
-
-    @size_of.register(of_squares)
-    def size_of_square(kernel, values):
-        return values * values
-
-
-@size_of.register(Laplacian)
-def size_of_absolute(kernel, values):
-    return np.abs(values)
 
 
 @generic
@@ -107,13 +92,13 @@ def nothing(like: Any, kernel: Any) -> Any:
 
 
 @nothing.register(DensePoints)
-def nothing_full(like, kernel):
+def nothing_dense(like, kernel):
     width = 1 if kernel == Given(None) else like.values.shape[1]  # of a matrix made beforehand, its place in it
     return DensePoints(np.zeros((0, width), like.values.dtype), np.zeros(0, like.norms.dtype))
 
 
 @nothing.register(SparsePoints)
-def nothing_scattered(like, kernel):
+def nothing_sparse(like, kernel):
     blank = np.zeros(0, like.values.dtype)
     return SparsePoints(np.zeros(1, np.int64), np.zeros(0, np.int32), blank, blank)
 
@@ -125,7 +110,7 @@ def joined(store: Any, n: int, more: Any, which: np.ndarray) -> Any:
 
 
 @joined.register(DensePoints)
-def joined_full(store, n, more, which):
+def joined_dense(store, n, more, which):
     values, norms = (_roomy(array, n, n + len(which), TILE) for array in store)
     values[n : n + len(which)] = more.values[which, : values.shape[1]]
     norms[n : n + len(which)] = more.norms[which]
@@ -133,7 +118,7 @@ def joined_full(store, n, more, which):
 
 
 @joined.register(SparsePoints)
-def joined_scattered(store, n, more, which):
+def joined_sparse(store, n, more, which):
     first, counts = store.pointers[n], np.diff(more.pointers)[which]
     after = first + np.cumsum(counts)
     last = int(after[-1]) if len(after) else int(first)
@@ -166,12 +151,12 @@ def cut(store: Any, start: int, stop: int) -> Any:
 
 
 @cut.register(DensePoints)
-def cut_full(store, start, stop):
+def cut_dense(store, start, stop):
     return DensePoints(store.values[start:stop], store.norms[start:stop])
 
 
 @cut.register(SparsePoints)
-def cut_scattered(store, start, stop):
+def cut_sparse(store, start, stop):
     return SparsePoints(store.pointers[start : stop + 1], store.features, store.values, store.norms[start:stop])
 
 
@@ -182,12 +167,12 @@ def as_matrix(store: Any) -> Any:
 
 
 @as_matrix.register(DensePoints)
-def as_matrix_full(store):
+def as_matrix_dense(store):
     return store.values
 
 
 @as_matrix.register(SparsePoints)
-def as_matrix_scattered(store):
+def as_matrix_sparse(store):
     from scipy.sparse import csr_array
 
     shape = (size(store), 1 + int(store.features.max(initial=0)))
@@ -201,12 +186,12 @@ def as_rows(store: Any) -> Any:
 
 
 @as_rows.register(DensePoints)
-def as_rows_full(store):
+def as_rows_dense(store):
     return dense(store.values, intercept=False)
 
 
 @as_rows.register(SparsePoints)
-def as_rows_scattered(store):
+def as_rows_sparse(store):
     first, last = store.pointers[0], store.pointers[size(store)]
     return sparse(
         store.pointers[: size(store) + 1] - first, store.features[first:last], store.values[first:last], False
@@ -225,12 +210,12 @@ def packed(store: Any, n: int) -> dict[str, np.ndarray]:
 
 
 @packed.register(DensePoints)
-def packed_full(store, n):
+def packed_dense(store, n):
     return {"values": store.values[:n], "norms": store.norms[:n]}
 
 
 @packed.register(SparsePoints)
-def packed_scattered(store, n):
+def packed_sparse(store, n):
     last = int(store.pointers[n])
     kept = {"pointers": store.pointers[: n + 1], "features": store.features[:last], "values": store.values[:last]}
     return kept | {"norms": store.norms[:n]}
@@ -249,12 +234,12 @@ def like_those_of(block: Any, store: Any) -> Any:
 
 
 @like_those_of.register(DensePoints)
-def like_those_of_full(block, store):
+def like_those_of_dense(block, store):
     return DensePoints(np.ascontiguousarray(block.values[:, : store.values.shape[1]]), block.norms)
 
 
 @like_those_of.register(SparsePoints)
-def like_those_of_scattered(block, store):
+def like_those_of_sparse(block, store):
     return block
 
 
@@ -265,14 +250,14 @@ def keys(store: Any, n: int) -> list[bytes]:
 
 
 @keys.register(DensePoints)
-def keys_full(store, n):
+def keys_dense(store, n):
     width = store.values.shape[1] * store.values.itemsize
     data = (store.values[:n] + 0).tobytes()  # -0.0 becomes 0.0
     return [data[i * width : (i + 1) * width] for i in range(n)]
 
 
 @keys.register(SparsePoints)
-def keys_scattered(store, n):
+def keys_sparse(store, n):
     edges = store.pointers[: n + 1].tolist()
     spans = [slice(first, last) for first, last in pairwise(edges)]
     return [store.features[span].tobytes() + store.values[span].tobytes() for span in spans]
@@ -280,101 +265,20 @@ def keys_scattered(store, n):
 
 @generic
 def pairs(store: Any, block: Any, kernel: Any) -> np.ndarray:
-    """The number of each pair (BLOCK, n) of a block's points and a store's: their dot product, a distance less both
-    norms, or the kernel itself, as :func:`tunefree.kernel.kernels.similarity` takes it."""
+    """The number of each pair (BLOCK, n) of a block's points and a store's, as the kernel takes it."""
     raise TypeError(f"{type(store).__name__} holds no points")
 
 
 @pairs.register(DensePoints)
-def pairs_full(store, block, kernel):
-    return numbers(kernel, block, store)
+def pairs_dense(store, block, kernel):
+    return numbers(pair_of(kernel), block, store)
 
 
 @pairs.register(SparsePoints)
-def pairs_scattered(store, block, kernel):
+def pairs_sparse(store, block, kernel):
     if isinstance(kernel, Given):
         raise ModelError("a kernel given as a matrix or a function takes dense rows; pass an array")
     n_features = 1 + int(block.features[: block.pointers[-1]].max(initial=0))
     found = np.zeros((size(store), BLOCK), block.values.dtype)
-    compact = in_compiled_code(kernel, block.values.dtype.type)
-    meet(compact, *block[:3], *store[:3], n_features, found)
+    pair_sparse(pair_of(kernel), *block[:3], *store[:3], n_features, found)
     return np.ascontiguousarray(found.T)
-
-
-@generic
-def numbers(kernel: Any, block: DensePoints, store: DensePoints) -> np.ndarray:
-    """:func:`pairs` of dense points."""
-    raise TypeError(f"{type(kernel).__name__} is not a kernel")
-
-
-for of_products in (Gaussian, Polynomial):
-
-    @numbers.register(of_products)
-    def numbers_by_products(kernel, block, store):
-        return block.values @ store.values.T
-
-
-@numbers.register(Laplacian)
-def numbers_by_differences(kernel, block, store):
-    found = np.empty((len(block.values), len(store.values)), block.values.dtype)
-    differ(block.values, store.values, block.norms, store.norms, found)
-    return found
-
-
-@numbers.register(Given)
-def numbers_given(kernel, block, store):
-    if kernel.function is None:
-        return block.values[:, 1 + store.values[:, 0].astype(np.int64)]
-    found = np.ascontiguousarray(kernel.function(block.values, store.values), block.values.dtype)
-    if found.shape != (len(block.values), len(store.values)):
-        raise ModelError(f"the kernel gave a matrix {found.shape} for {len(block.values)} x {len(store.values)} rows")
-    return found
-
-
-@generic
-def meeting(kernel: Any, one: float, other: float) -> float:
-    """What a feature of two rows adds to the number of the pair; 0 if it is 0 in one of them."""
-    raise TypeError(f"{type(kernel).__name__} is not a kernel")
-
-
-for by_products in (Gaussian, Polynomial):
-
-    @meeting.register(by_products)
-    def meeting_product(kernel, one, other):
-        return one * other
-
-
-@meeting.register(Laplacian)
-def meeting_difference(kernel, one, other):
-    return abs(one - other) - abs(one) - abs(other)
-
-
-@compiled.summing
-def meet(kernel, pointers, features, values, store_pointers, store_features, store_values, n_features, found):
-    """Pairs (n, BLOCK) of scattered points: the block is laid out with a row for each of its features."""
-    place, n_places = np.full(n_features, -1, np.int32), 0
-    for e in range(pointers[0], pointers[len(pointers) - 1]):
-        if place[features[e]] < 0:
-            place[features[e]] = n_places
-            n_places += 1
-    laid_out = np.zeros((n_places, found.shape[1]), values.dtype)
-    for b in range(len(pointers) - 1):
-        for e in range(pointers[b], pointers[b + 1]):
-            laid_out[place[features[e]], b] = values[e]
-    for i in range(len(store_pointers) - 1):
-        for e in range(store_pointers[i], store_pointers[i + 1]):
-            if store_features[e] < n_features and place[store_features[e]] >= 0:
-                row = laid_out[place[store_features[e]]]
-                for b in range(found.shape[1]):
-                    found[i, b] += meeting(kernel, row[b], store_values[e])
-
-
-@compiled.summing
-def differ(values, store_values, norms, store_norms, found):
-    """Sums of absolute differences, less both norms."""
-    for b in range(len(values)):
-        for i in range(len(store_values)):
-            total = found.dtype.type(0)
-            for j in range(values.shape[1]):
-                total += abs(values[b, j] - store_values[i, j])
-            found[b, i] = total - norms[b] - store_norms[i]

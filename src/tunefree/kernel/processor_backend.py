@@ -1,4 +1,4 @@
-"""Sums over a support by blocks of rows, in compiled code. It looks at the arrays as they are and keeps nothing."""
+"""Sums over a support in compiled code, a block of rows at a time. No copies are kept, so no change matters."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.kernel import blocks
-from tunefree.kernel.backend import Coming, Functions
+from tunefree.kernel import kernel_sums
+from tunefree.kernel.backend import ExpansionTerms, IncomingRows
 from tunefree.kernel.points import BLOCK, cut, joined, nothing, size
 
 
 class ProcessorBackend:
-    """Sums by blocks of rows, in compiled code (:mod:`tunefree.kernel.blocks`)."""
+    """Sums by blocks of rows, in compiled code (:mod:`tunefree.kernel.kernel_sums`)."""
 
-    def known(self, functions: Functions, busy: list[int], coming: Coming) -> np.ndarray:
-        kernel, _, store, n, coefficients = functions
+    def sums(self, expansion: ExpansionTerms, busy: list[int], incoming: IncomingRows) -> np.ndarray:
+        kernel, _, store, n, coefficients = expansion
         own = coefficients[busy, :, :n]
-        return blocks.evaluate(kernel, functions.steps[busy], coming.block, coming.rows, store, own)
+        return kernel_sums.evaluate(kernel, expansion.steps[busy], incoming.block, incoming.rows, store, own)
 
-    def changed(self, block: Any, active: np.ndarray, places: np.ndarray, coefficients: np.ndarray) -> None:
+    def support_changed(self, block: Any, active: np.ndarray, places: np.ndarray, coefficients: np.ndarray) -> None:
         pass
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         pass
 
-    def values(self, functions: Functions, rows: Any) -> np.ndarray:
-        kernel, steps, store, n, coefficients = functions
+    def values(self, expansion: ExpansionTerms, rows: Any) -> np.ndarray:
+        kernel, steps, store, n, coefficients = expansion
         found = np.zeros((size(rows), *coefficients.shape[:2]))
         for start in range(0, size(rows), BLOCK):
             which = np.arange(start, min(start + BLOCK, size(rows)))
             block = cut(joined(nothing(rows, None), 0, rows, which), 0, BLOCK)
-            sums = blocks.evaluate(kernel, steps, block, (0, len(which)), store, coefficients[:, :, :n])
+            sums = kernel_sums.evaluate(kernel, steps, block, (0, len(which)), store, coefficients[:, :, :n])
             found[which] = sums[: len(which)]
         return found

@@ -1,59 +1,21 @@
-"""Stochastic gradient descent in a kernel's space: with a fixed rate, and regularised with decreasing rates.
+"""Stochastic gradient descent in a kernel's space, with a fixed rate.
 
 Orabona 2014 (see :mod:`tunefree.kernel.pistol`), Algorithm 1, averaged stochastic gradient descent:
 
     f_{t+1} = f_t - eta s_t k(x_t, .)          (printed with the sign of the negative slope)
-
-Nitanda, Suzuki: Stochastic gradient descent with exponential convergence rates of expected classification errors
-(AISTATS 2019), Algorithm 1, which minimises the expected loss plus (lambda / 2) ||f||^2:
-
-    f_{t+1} = (1 - eta_t lambda) f_t - eta_t s_t k(x_t, .),   eta_t = 2 / (lambda (gamma + t))
-
-with the average of f_1 .. f_{T+1} weighted by gamma + t - 1. With the hinge it is the online regularised learner of
-Lin, Rosasco, Zhou: Iterative regularization for learning with convex loss functions (JMLR 2016), (15).
-
-The theory asks for bounded slopes. Those of the square and the exponential loss are bounded in a ball, onto which f is
-projected after each step, as the paper suggests. Without a radius given it is sqrt(2 l(0) / lambda), which loses
-nothing: the regularised loss of f = 0 is l(0), and that of a longer f is larger. For the exponential loss it is at most
-3 / sup ||k(x, .)||, since its slopes and its smoothness are the exponential of the largest |f(x)|.
 """
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.core import compiled
-from tunefree.core.errors import ModelError
-from tunefree.core.numbers import CEILING, LARGEST, bounded
-from tunefree.kernel.contract import (
-    begin_round,
-    coefficient,
-    end_round,
-    factor,
-    give_up,
-    heeded,
-    plain_rounds,
-    share,
-    share_to_come,
-    with_kernel_bound,
-)
+from tunefree.core.numbers import bounded
+from tunefree.kernel.contract import begin_round, coefficient, factor
 from tunefree.learners.gradient import stride_of
-from tunefree.losses import curvature
-from tunefree.losses import value as loss_of_prediction
-from tunefree.losses.objectives import smoothness
-from tunefree.theory.sgd_rates import least_offset
-
-TUNED, BY_THEOREM = -1.0, 0.0  # offsets that are found when the bank is settled
-LEAST_OFFSET = 3.0  # no rate is then above half of 1 / lambda
-SMALLEST = math.log(1e2)  # a factor of which minus the logarithm is larger goes into the coefficients
-FARTHEST = 3.0  # |f(x)| in the ball of the exponential loss
-LONGEST_STEP = 10.0  # radii: what is left of f by a longer one is next to nothing, and numbers stay in their range
 
 
-@plain_rounds
 class KernelSGD(NamedTuple):
     """Stochastic gradient descent with a fixed rate; its average is Algorithm 1 of Orabona 2014."""
 
@@ -65,39 +27,6 @@ class KernelSGD(NamedTuple):
     def create(cls, n_outputs: int = 1, eta: float = 1.0) -> KernelSGD:
         """A learner that has seen nothing."""
         return cls(np.zeros(n_outputs), np.zeros(()), eta)
-
-
-class RegularizedKernelSGD(NamedTuple):
-    """Stochastic gradient descent on the regularised loss, with rates 2 / (lambda (gamma + t))."""
-
-    stride: np.ndarray  # () what a gradient of 1 stands for, of the latest round, in place
-    weight: np.ndarray  # () of the latest row, in place
-    rounds: np.ndarray  # () t of the latest round, in place
-    decay: np.ndarray  # (K,) minus the logarithm of the product of 1 - eta_t lambda and of projections so far, in place
-    squares: np.ndarray  # (K,) ||f_t||^2, in place
-    penalty: float  # lambda, once settled over the Lipschitz constant of the loss
-    offset: float  # gamma, at least 3, so that no rate is above half of 1 / lambda; or see TUNED, BY_THEOREM
-    radius: float  # of the ball onto which f is projected; 0 for none, before it is settled for what the loss asks for
-
-    @classmethod
-    def create(
-        cls, n_outputs: int = 1, penalty: float = 1e-3, offset: float = BY_THEOREM, radius: float = 0.0
-    ) -> RegularizedKernelSGD:
-        """A learner that has seen nothing."""
-        if not (penalty > 0.0 and (offset >= LEAST_OFFSET or offset in (TUNED, BY_THEOREM)) and radius >= 0.0):
-            raise ModelError(
-                "the penalty must be above 0, the offset at least 3 (or 0 for the theorem's, -1 for a tuned one) and"
-                f" the radius at least 0, not {penalty}, {offset} and {radius}"
-            )
-        stride, weight, rounds = (np.zeros(()) for _ in range(3))
-        decay, squares = np.zeros(n_outputs), np.zeros(n_outputs)
-        return cls(stride, weight, rounds, decay, squares, penalty, offset, radius)
-
-
-@compiled.inline
-def kept(state):
-    """1 - eta_t lambda, of the present round."""
-    return 1.0 - 2.0 / (state.offset + state.rounds[()])
 
 
 @begin_round.register(KernelSGD)
@@ -113,86 +42,3 @@ def factor_sgd(state, k):
 @coefficient.register(KernelSGD)
 def coefficient_sgd(state, k, gradient, value, own):
     return bounded(-state.eta * state.stride[()] * gradient)
-
-
-@begin_round.register(RegularizedKernelSGD)
-def begin_round_regularized(state, own, scale):
-    if scale.weight > 0.0:
-        state.stride[()] = scale.margin if state.radius > 0.0 else stride_of(scale)
-        state.weight[()] = scale.weight
-        state.rounds[()] += 1.0
-
-
-@factor.register(RegularizedKernelSGD)
-def factor_regularized(state, k):
-    return math.exp(-state.decay[k])
-
-
-@share.register(RegularizedKernelSGD)
-def share_regularized(state):
-    return state.offset + state.rounds[()] - 1.0
-
-
-@share_to_come.register(RegularizedKernelSGD)
-def share_of_the_last(state):
-    """gamma + T, with the weight of the latest row."""
-    return (state.offset + state.rounds[()]) * state.weight[()]
-
-
-@coefficient.register(RegularizedKernelSGD)
-def coefficient_regularized(state, k, gradient, value, own):
-    rate = bounded(2.0 / (state.penalty * (state.offset + state.rounds[()])))
-    before = math.exp(-state.decay[k])
-    step, size = bounded(-rate * state.stride[()] * gradient), math.sqrt(own)
-    if state.radius > 0.0 and size > 0.0:
-        longest = LONGEST_STEP * state.radius / size
-        step = min(max(step, -longest), longest)
-    left = kept(state)
-    inner = bounded(2.0 * left * bounded(before * value)) * step
-    state.squares[k] = min(max(left * left * state.squares[k] + inner + (step * size) ** 2, 0.0), LARGEST)
-    found = bounded(step / (before * left))
-    state.decay[k] -= math.log(left)
-    if state.radius > 0.0 and state.squares[k] > state.radius**2:  # the projection
-        state.decay[k] += 0.5 * math.log(state.squares[k]) - math.log(state.radius)
-        state.squares[k] = state.radius**2
-    return found
-
-
-@end_round.register(RegularizedKernelSGD)
-def end_round_regularized(state):
-    pass
-
-
-@heeded.register(RegularizedKernelSGD)
-def heeded_regularized(state, objective):
-    """Of classes, slopes as they come: the ball bounds them where the loss does not."""
-    if objective.task == "regression" or not hasattr(objective, "steepest"):
-        return objective
-    return objective._replace(steepest=CEILING)
-
-
-@with_kernel_bound.register(RegularizedKernelSGD)
-def settled_regularized(state, objective, largest, average):
-    """lambda in units of the slopes, gamma, and the radius."""
-    loss = getattr(objective, "loss", None)
-    lipschitz = getattr(loss, "lipschitz", 1.0)  # 1 for the multinomial loss
-    is_of_classes, radius, offset = objective.task == "classification", state.radius, state.offset
-    bend, reach = smoothness(objective) if is_of_classes else math.inf, math.sqrt(largest)
-    if lipschitz == math.inf and is_of_classes:
-        lossless = math.sqrt(2.0 * loss_of_prediction(loss, 1.0, 0.0) / state.penalty)
-        radius = radius or (lossless if bend < math.inf else min(lossless, FARTHEST / reach))
-        bend = min(bend, curvature(loss, 1.0, -radius * reach))
-    if offset == BY_THEOREM:
-        offset = TUNED if bend == math.inf else least_offset(state.penalty, min(bend * largest, CEILING), average)
-        offset = min(offset, CEILING)
-    units = lipschitz if lipschitz < math.inf else 1.0
-    return state._replace(penalty=state.penalty / units, offset=offset, radius=radius)
-
-
-@give_up.register(RegularizedKernelSGD)
-def give_up_regularized(state):
-    if state.decay.max() <= SMALLEST:
-        return None
-    factors = np.exp(-state.decay)
-    state.decay[:] = 0.0
-    return factors

@@ -1,12 +1,12 @@
-"""Sums over a support by PyTorch, on a GPU or on the processor, at two levels.
+"""Sums over a support by PyTorch, on a GPU or on the processor.
 
-Points and coefficients stay on the device. When rows come, so many of them that a device is kept busy are taken ahead,
-and their sums over the support as it is are made of large products. Blocks of them are then learned one after another;
-to what is known of their rows come sums over the points that have changed meanwhile, which are few. Learning itself is
-a matter of single numbers, and stays on the processor.
+The device keeps a copy of the points and coefficients. Sums are computed in two parts. For thousands of rows at a time,
+enough to keep a device busy, the sums over the present support are computed by large matrix products, ahead of
+learning. The rows are then learned a block at a time, and for each block sums over the points that have changed
+meanwhile, which are few, are added. Learning itself handles single numbers, and stays on the processor.
 
-Products are those of single precision, never of a format with fewer digits; sums of tiles are added up in double
-precision.
+Matrix products have the full precision of single precision. They never use a format with fewer digits. Sums of tiles
+are added up in double precision.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ import torch
 
 from tunefree.core.errors import ModelError
 from tunefree.core.generic import generic
-from tunefree.kernel.backend import Coming, Functions
-from tunefree.kernel.blocks import TINY, rungs_of
-from tunefree.kernel.kernels import Gaussian, Laplacian, Polynomial, is_ladder
+from tunefree.kernel.backend import ExpansionTerms, IncomingRows
+from tunefree.kernel.gaussian import Gaussian
+from tunefree.kernel.kernel_sums import TINY, rungs_of
+from tunefree.kernel.kernels import torch_similarity
+from tunefree.kernel.laplacian import Laplacian
 from tunefree.kernel.points import BLOCK, DensePoints, SparsePoints, cut, size
 
-AHEAD = 8192  # rows taken ahead
+AHEAD = 8192  # rows whose sums are computed before they are learned
 PAIRS = 2**26  # kernel values of a tile
 UNIT = 1024  # points of tiles and of room are multiples of it: loads are widest where rows of numbers begin evenly
 WIDEST = 4096  # features of sparse rows that are laid out as dense ones
@@ -114,7 +116,7 @@ class Support:
 
 
 class Ahead(NamedTuple):
-    """Rows that come, and their sums over the support before any of them was learned."""
+    """Rows that are learned next, and their sums over the support as it was before any of them was learned."""
 
     more: Any  # the points they come from
     busy: list[int]  # the functions that learn
@@ -125,90 +127,90 @@ class Ahead(NamedTuple):
 
 
 class TorchBackend:
-    """Sums by PyTorch; see :class:`tunefree.kernel.backend.Engine`.
+    """Sums by PyTorch; see :class:`tunefree.kernel.backend.Backend`.
 
     Parameters
     ----------
     device : str
         ``"cpu"``, ``"cuda"``, or ``"cuda:1"`` and so on.
     ahead : int
-        How many rows are taken ahead at most.
+        For how many rows sums are computed at a time, at most.
     """
 
     def __init__(self, device: str, ahead: int = AHEAD) -> None:
         self.device, self.ahead = usable(device), max(ahead, BLOCK)
-        self.forget()
+        self.invalidate()
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         self._support: Support | None = None  # a copy of the expansion's
         self._stale: Any = ...  # places of coefficients that have changed since; at first all
-        self._coming: Ahead | None = None
+        self._ahead: Ahead | None = None
         self._read: tuple[Any, Any] = (None, None)  # coefficients for predicting, there and here
 
-    def known(self, functions: Functions, busy: list[int], coming: Coming) -> np.ndarray:
-        first, last = coming.rows
-        start, stop = coming.start, coming.start + last - first
-        seen = self._coming
-        fits = seen is not None and seen.more is coming.more and seen.busy == busy
+    def sums(self, expansion: ExpansionTerms, busy: list[int], incoming: IncomingRows) -> np.ndarray:
+        first, last = incoming.rows
+        start, stop = incoming.start, incoming.start + last - first
+        seen = self._ahead
+        fits = seen is not None and seen.more is incoming.more and seen.busy == busy
         if seen is None or not (fits and seen.start <= start and stop <= seen.start + len(seen.rows.norms)):
-            seen = self._coming = self._look_ahead(functions, busy, coming)
+            seen = self._ahead = self._sums_ahead(expansion, busy, incoming)
         here = slice(start - seen.start, stop - seen.start)
         rows = Rows(seen.rows.values[here], seen.rows.norms[here])
-        changes = seen.since.sums(functions.kernel, functions.steps[busy], rows, seen.since.coefficients)
+        changes = seen.since.sums(expansion.kernel, expansion.steps[busy], rows, seen.since.coefficients)
         found = np.zeros((BLOCK, *seen.sums.shape[1:]))
         found[first:last] = (seen.sums[here] + changes).cpu().numpy()
         return found
 
-    def _look_ahead(self, functions: Functions, busy: list[int], coming: Coming) -> Ahead:
-        """Know the sums of rows that come over the support as it is."""
-        stop = min(coming.start + self.ahead, size(coming.more))
-        more = cut(coming.more, coming.start, stop)
-        width = max(width_of(more), width_of(cut(coming.block, 0, BLOCK)))
-        support = self._support_of(functions, width)
-        places = slice(0, functions.n) if self._stale is ... else np.array(sorted(set(self._stale)), np.int64)
-        support.coefficients[:, :, self._index(places)] = self._tensor(functions.coefficients[:, :, places], support)
+    def _sums_ahead(self, expansion: ExpansionTerms, busy: list[int], incoming: IncomingRows) -> Ahead:
+        """Compute the sums of the next rows over the present support."""
+        stop = min(incoming.start + self.ahead, size(incoming.more))
+        more = cut(incoming.more, incoming.start, stop)
+        width = max(width_of(more), width_of(cut(incoming.block, 0, BLOCK)))
+        support = self._support_of(expansion, width)
+        places = slice(0, expansion.n) if self._stale is ... else np.array(sorted(set(self._stale)), np.int64)
+        support.coefficients[:, :, self._index(places)] = self._tensor(expansion.coefficients[:, :, places], support)
         self._stale = []
         rows = self._rows(more, support.width)
-        all_learn = busy == list(range(len(functions.coefficients)))
+        all_learn = busy == list(range(len(expansion.coefficients)))
         coefficients = support.coefficients if all_learn else support.coefficients[busy]
-        sums = support.sums(functions.kernel, functions.steps[busy], rows, coefficients)
-        since = Support(self.device, rows.norms.dtype, (len(busy), functions.coefficients.shape[1]))
-        since.make_room(stop - coming.start + BLOCK, support.width)
-        return Ahead(coming.more, busy, coming.start, rows, sums, since)
+        sums = support.sums(expansion.kernel, expansion.steps[busy], rows, coefficients)
+        since = Support(self.device, rows.norms.dtype, (len(busy), expansion.coefficients.shape[1]))
+        since.make_room(stop - incoming.start + BLOCK, support.width)
+        return Ahead(incoming.more, busy, incoming.start, rows, sums, since)
 
-    def changed(self, block: Any, active: np.ndarray, places: np.ndarray, coefficients: np.ndarray) -> None:
+    def support_changed(self, block: Any, active: np.ndarray, places: np.ndarray, coefficients: np.ndarray) -> None:
         if self._stale is not ...:
             self._stale.extend(places.tolist())
-        if self._coming is not None and len(active) > 0:
-            since, busy = self._coming.since, self._coming.busy
+        if self._ahead is not None and len(active) > 0:
+            since, busy = self._ahead.since, self._ahead.busy
             values, norms = laid_out(block, since.width)[active], block.norms[active]
             since.extend(Rows(self._tensor(values, since), self._tensor(norms, since)))
             own = coefficients[busy][:, :, active]
             since.coefficients[:, :, since.n - len(active) : since.n] = self._tensor(own, since)
 
-    def values(self, functions: Functions, rows: Any) -> np.ndarray:
-        support = self._support_of(functions, 0)
-        if self._read[0] is not functions.coefficients:
-            own = functions.coefficients[:, :, : functions.n]
-            self._read = (functions.coefficients, self._tensor(own, support))
-        found = np.zeros((size(rows), *functions.coefficients.shape[:2]))
+    def values(self, expansion: ExpansionTerms, rows: Any) -> np.ndarray:
+        support = self._support_of(expansion, 0)
+        if self._read[0] is not expansion.coefficients:
+            own = expansion.coefficients[:, :, : expansion.n]
+            self._read = (expansion.coefficients, self._tensor(own, support))
+        found = np.zeros((size(rows), *expansion.coefficients.shape[:2]))
         for start in range(0, size(rows), self.ahead):
             here = slice(start, min(start + self.ahead, size(rows)))
             those = self._rows(cut(rows, here.start, here.stop), support.width)
-            sums = support.sums(functions.kernel, functions.steps, those, self._read[1])
+            sums = support.sums(expansion.kernel, expansion.steps, those, self._read[1])
             found[here] = sums.cpu().numpy()
         return found
 
-    def _support_of(self, functions: Functions, width: int) -> Support:
+    def _support_of(self, expansion: ExpansionTerms, width: int) -> Support:
         """The copy of the support, with all its points and room for features."""
         if self._support is None:
-            dtype = torch.float64 if functions.store.norms.dtype == np.float64 else torch.float32
-            self._support = Support(self.device, dtype, functions.coefficients.shape[:2])
+            dtype = torch.float64 if expansion.store.norms.dtype == np.float64 else torch.float32
+            self._support = Support(self.device, dtype, expansion.coefficients.shape[:2])
         support = self._support
-        width = max(width, width_of(cut(functions.store, support.n, functions.n)))
-        support.make_room(functions.n, width)
-        for start in range(support.n, functions.n, LAID_OUT):
-            new = cut(functions.store, start, min(start + LAID_OUT, functions.n))
+        width = max(width, width_of(cut(expansion.store, support.n, expansion.n)))
+        support.make_room(expansion.n, width)
+        for start in range(support.n, expansion.n, LAID_OUT):
+            new = cut(expansion.store, start, min(start + LAID_OUT, expansion.n))
             support.extend(self._rows(new, support.width))
         return support
 
@@ -247,7 +249,7 @@ def usable(name: str) -> Any:
 
 
 def free_memory(device: Any) -> float:
-    """Bytes that may still be taken; a processor's are not asked for."""
+    """Free bytes of a GPU's memory; infinite for the processor."""
     if device.type != "cuda":
         return math.inf
     free, _ = torch.cuda.mem_get_info(device)
@@ -256,7 +258,7 @@ def free_memory(device: Any) -> float:
 
 @contextmanager
 def full_precision() -> Iterator[None]:
-    """Products of single precision have all its digits, whatever was asked of PyTorch elsewhere."""
+    """Compute matrix products in full single precision, whatever PyTorch is set to elsewhere."""
     settings = (torch.backends.cuda.matmul, torch.backends.mkldnn.matmul)
     before = [setting.fp32_precision for setting in settings]
     try:
@@ -284,12 +286,12 @@ def width_of(points: Any) -> int:
 
 
 @width_of.register(DensePoints)
-def width_of_full(points):
+def width_of_dense(points):
     return points.values.shape[1]
 
 
 @width_of.register(SparsePoints)
-def width_of_scattered(points):
+def width_of_sparse(points):
     """Rounded up, so that features that are new seldom ask for more room."""
     first, last = points.pointers[0], points.pointers[-1]
     return narrow(-(-(1 + int(points.features[first:last].max(initial=0))) // 64) * 64)
@@ -302,12 +304,12 @@ def laid_out(points: Any, width: int) -> np.ndarray:
 
 
 @laid_out.register(DensePoints)
-def laid_out_full(points, width):
+def laid_out_dense(points, width):
     return points.values
 
 
 @laid_out.register(SparsePoints)
-def laid_out_scattered(points, width):
+def laid_out_sparse(points, width):
     found = np.zeros((size(points), width), points.values.dtype)
     here = slice(points.pointers[0], points.pointers[-1])
     owner = np.repeat(np.arange(size(points)), np.diff(points.pointers))
@@ -318,14 +320,16 @@ def laid_out_scattered(points, width):
 
 def sums_of_tile(kernel: Any, steps: np.ndarray, rows: Rows, tile: Rows, coefficients: Any) -> Any:
     """Sums (R, M, K) of kernel values of rows and points times coefficients (M, K, n)."""
-    fused = fused_kernels(rows.values.device) if is_ladder(kernel) and rows.values.dtype == torch.float32 else None
+    is_fused = isinstance(kernel, Gaussian | Laplacian) and rows.values.dtype == torch.float32
+    fused = fused_kernels(rows.values.device) if is_fused else None
     if fused is not None:
-        apart = not isinstance(kernel, Gaussian)
-        numbers = fused.absolute_distances(*(own.values for own in (rows, tile))) if apart else products(rows, tile)
-        norms = None if apart else (rows.norms, tile.norms)
+        of_products = isinstance(kernel, Gaussian)
+        values = rows.values, tile.values
+        numbers = values[0] @ values[1].T if of_products else fused.absolute_distances(*values)
+        norms = (rows.norms, tile.norms) if of_products else None
         rungs = [torch.tensor(part.astype(np.int32), device=rows.values.device) for part in rungs_of(steps)]
         return fused.ladder_sums(rungs, numbers, norms, kernel.gamma, coefficients)
-    values = similarities(kernel, rows, tile)
+    values = torch_similarity(kernel, rows, tile)
     found = values.new_zeros((len(values), *coefficients.shape[:2]))
     order, starts = (part.tolist() for part in rungs_of(steps))
     for first, stop in pairwise(starts):
@@ -334,33 +338,6 @@ def sums_of_tile(kernel: Any, steps: np.ndarray, rows: Rows, tile: Rows, coeffic
         if stop < len(order):
             values = torch.nn.functional.threshold_(values, TINY, 0.0).square_()
     return found
-
-
-def products(rows: Rows, tile: Rows) -> Any:
-    """Dot products (R, n)."""
-    return rows.values @ tile.values.T
-
-
-@generic
-def similarities(kernel: Any, rows: Rows, tile: Rows) -> Any:
-    """Kernel values (R, n)."""
-    raise ModelError("a kernel given as a matrix or a function is computed on the processor; leave the device out")
-
-
-@similarities.register(Gaussian)
-def similarities_gaussian(kernel, rows, tile):
-    distances = products(rows, tile).mul_(-2.0).add_(rows.norms[:, None]).add_(tile.norms).abs_()
-    return distances.mul_(-kernel.gamma).exp_()
-
-
-@similarities.register(Laplacian)
-def similarities_laplacian(kernel, rows, tile):
-    return torch.cdist(rows.values, tile.values, p=1.0).mul_(-kernel.gamma).exp_()
-
-
-@similarities.register(Polynomial)
-def similarities_polynomial(kernel, rows, tile):
-    return products(rows, tile).mul_(kernel.gamma).add_(kernel.constant).pow_(kernel.degree)
 
 
 @cache

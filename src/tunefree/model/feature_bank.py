@@ -18,7 +18,7 @@ from tunefree.core.rows import n_rows, part, reach
 from tunefree.core.states import under
 from tunefree.kernel import fourier, kernels, nystroem
 from tunefree.kernel.fourier import Fourier
-from tunefree.kernel.kernels import Gaussian
+from tunefree.kernel.gaussian import Gaussian
 from tunefree.kernel.nystroem import Nystroem
 from tunefree.kernel.points import as_matrix, points
 from tunefree.model.members import Member, Setting
@@ -139,7 +139,7 @@ class FourierBank(FeatureBank):
         pass  # they do not depend on the rows
 
     def _features(self, X: Any) -> Any:
-        self.directions = fourier.grown(self.directions, reach(X))
+        self.directions = fourier.extended(self.directions, reach(X))
         return fourier.features(fourier.angles(self.directions, X), self.gamma * self.width, X.constant)
 
 

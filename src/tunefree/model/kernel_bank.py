@@ -214,8 +214,8 @@ class Bank(WarmupBank):
 
     def _freeze(self, first: WarmupRows, usable: np.ndarray, labels: np.ndarray) -> None:
         rows = as_matrix(points(self._shown(first.X), self._kernel(1.0), np.float64))[usable]
-        ladder = kernels.is_ladder(self._kernel(1.0))
-        self.gamma = self.kernel_config.gamma or (kernels.median_gamma(rows, labels) if ladder else 1.0)
+        has_width = kernels.distance_of(self._kernel(1.0)) is not None
+        self.gamma = self.kernel_config.gamma or (kernels.median_gamma(rows, labels) if has_width else 1.0)
         kernel, steps = self._ladder()
         seen = self._points(first.X)
         self.expansion = Expansion(kernel, steps, self.n_outputs, seen, self.kernel_config.device)
@@ -324,7 +324,7 @@ class Bank(WarmupBank):
             if function.calibration is not None:
                 function.calibration = calibration.grown(function.calibration, n_classes)
         if self.expansion is not None:
-            self.expansion.grow(placed)
+            self.expansion.remap_outputs(placed)
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         arrays, header = super().save_state(n_features)

@@ -1,8 +1,9 @@
 """What kernel learners are told when their bank is settled, and the choice of an offset by trial.
 
-Nitanda, Suzuki (see :mod:`tunefree.kernel.sgd`) tune the offset gamma of the rates on 1000 iterations. Here these are
-of the first rows, which then are learned from the start: every candidate learns them, and the one with the least
-progressive loss is taken. Candidates differ by their first rates, which are powers of four over the largest k(x, x).
+Nitanda, Suzuki (see :mod:`tunefree.kernel.regularized_sgd`) tune the offset gamma of the rates on 1000 iterations. Here
+these are of the first rows, which then are learned from the start: every candidate learns them, and the one with the
+least progressive loss is taken. Candidates differ by their first rates, which are powers of four over the largest
+k(x, x).
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ import numpy as np
 
 from tunefree.core.numbers import CEILING
 from tunefree.core.rows import part
-from tunefree.kernel import blocks, contract
+from tunefree.kernel import contract, kernel_sums
 from tunefree.kernel.expansion import Expansion
 from tunefree.kernel.points import BLOCK, cut, joined, nothing, size
-from tunefree.kernel.sgd import LEAST_OFFSET
+from tunefree.kernel.regularized_sgd import LEAST_OFFSET
 
 TRIED = 1000  # rows on which candidates are tried
 FIRST_RATES = tuple(4.0**exponent for exponent in range(-3, 4))  # over the largest k(x, x)
@@ -49,17 +50,16 @@ def largest_own(kernel: Any, rows: Any) -> float:
 
     Examples
     --------
-    >>> from tunefree.kernel.kernels import Polynomial
-    >>> from tunefree.kernel.points import full
-    >>> kernel = Polynomial(1, 1.0, 0.0)
-    >>> largest_own(kernel, full(np.array([[3.0, 4.0], [1.0, 0.0]]), kernel, np.float64))
+    >>> from tunefree.kernel.polynomial import LINEAR
+    >>> from tunefree.kernel.points import dense_points
+    >>> largest_own(LINEAR, dense_points(np.array([[3.0, 4.0], [1.0, 0.0]]), LINEAR, np.float64))
     25.0
     """
     found = 0.0
     for start in range(0, size(rows), BLOCK):
         which = np.arange(start, min(start + BLOCK, size(rows)))
         block = cut(joined(nothing(rows, None), 0, rows, which), 0, BLOCK)
-        own = np.diagonal(blocks.ladder(kernel, 1, block, (0, len(which)))[0])[: len(which)]
+        own = np.diagonal(kernel_sums.values_within(kernel, 1, block, (0, len(which)))[0])[: len(which)]
         found = max(found, float(own.max()))
     return min(found, CEILING) if found > 0.0 else 1.0
 

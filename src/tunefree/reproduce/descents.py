@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.threads import one_for_products
-from tunefree.early_stopping.gram import Kernel
+from tunefree.early_stopping.descent import Descent
+from tunefree.early_stopping.problem import Problem, Rows, Schedule, wrong_classes
 from tunefree.early_stopping.spaces import KernelSpace
-from tunefree.early_stopping.subgradient import Descent, Problem, Rows, Schedule, wrong_classes
 from tunefree.losses import Hinge
 from tunefree.losses.objectives import Binary
 from tunefree.reproduce import drawing
@@ -64,7 +64,7 @@ class Errors(NamedTuple):
         return float(mean[-1] - mean.min())
 
 
-def descent_of(kernel: Kernel, train: Sample, test: Sample, eta: float, theta: float, iterations: int) -> Descent:
+def descent_of(kernel: Any, train: Sample, test: Sample, eta: float, theta: float, iterations: int) -> Descent:
     """Run Algorithm 1 with the hinge loss to f_T, and evaluate every iterate on the test rows."""
     space = KernelSpace(kernel, train.x, test.x, GRAM_BYTES)
     problem = Problem(space, Binary(Hinge(), 0.0), 1, wrong_classes, train.rows, test.rows)

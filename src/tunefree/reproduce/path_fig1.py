@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from tunefree.early_stopping.gram import Kernel
+from tunefree.kernel.polynomial import LINEAR
 from tunefree.reproduce import descents
 from tunefree.reproduce.descents import Errors, Sample
 from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
@@ -74,7 +74,7 @@ def work(
     """Training and test errors (thetas, iterations), and exact errors (thetas, some iterations)."""
     random = np.random.default_rng(trial)
     train, test = gaussians(rows, random), gaussians(test_rows, random)
-    paths = [descents.descent_of(Kernel("linear"), train, test, eta, theta, iterations) for theta in thetas]
+    paths = [descents.descent_of(LINEAR, train, test, eta, theta, iterations) for theta in thetas]
     errors = [descents.errors_of(path) for path in paths]
     stops = descents.recorded_iterations(iterations, EXACT_POINTS)
     exact = [[exact_error(train.x.T @ path.last(t)[:, 0]) for t in stops.tolist()] for path in paths]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from pyarrow import compute, parquet
 
-from tunefree.early_stopping.gram import Kernel
+from tunefree.kernel.gaussian import Gaussian
 from tunefree.kernel.kernels import median_gamma
 from tunefree.reproduce import data, descents
 from tunefree.reproduce.descents import Errors, Sample
@@ -90,7 +90,7 @@ def work(
     chosen = random.permutation(len(everything.train.y))[:rows]
     train = Sample(everything.train.x[chosen], everything.train.y[chosen])
     test = Sample(*(array[:test_rows] for array in everything.test))
-    kernel = Kernel("rbf", median_gamma(train.x, train.y))
+    kernel = Gaussian(median_gamma(train.x, train.y))
     held, learned = (Sample(*(array[part] for array in train)) for part in _split(rows, rows_held_out))
     trials = [descents.descent_of(kernel, learned, held, eta, theta, iterations) for eta in etas]
     eta = etas[int(np.argmin([trial.path["validation_loss"].min() for trial in trials]))]

@@ -1,8 +1,9 @@
-"""Sums of kernel values over a support, a tile at a time: no matrix of all pairs ever exists.
+"""Sums of kernel values over a support, a tile at a time: the matrix of all pairs never exists.
 
-For a block of rows x and functions f_m = sum_i c_im k_m(x_i, .), of several widths and outputs at once, a tile takes
-one product by BLAS, then one compiled sweep: the exponential, its squares for the wider ladder, and the dot products
-with the coefficients, while the numbers are still in the first cache.
+Functions f_m = sum_i c_im k_m(x_i, .) of several widths and outputs are evaluated together at a block of rows. For each
+tile of support points there is one matrix product by BLAS. A compiled sweep follows while its numbers are in the
+first-level cache: the kernel values, their squares for the further widths of the ladder, and the dot products with the
+coefficients.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tunefree.kernel.kernels import in_compiled_code, similarity
 from tunefree.kernel.points import BLOCK, TILE, cut, pairs
 
 NOT_FINITE = "a kernel value is not a finite number; scale the features, or choose another kernel"
-CHUNK = 256  # kernel values kept in the first cache
+CHUNK = 256  # kernel values kept in the first-level cache
 PAIRS_A_ROW = 2048  # so many kernel values take as long as a row of a linear learner, which is what threads go by
 TINY = 1e-18  # kernel values below are 0: their squares would be denormal numbers, which are slow
 
@@ -119,7 +120,7 @@ def unit_of(coefficients):
     return power_below(largest) if largest > 1e-300 else 1.0
 
 
-def ladder(kernel: Any, n_steps: int, block: Any, rows: tuple[int, int]) -> np.ndarray:
+def values_within(kernel: Any, n_steps: int, block: Any, rows: tuple[int, int]) -> np.ndarray:
     """Kernel values (S, BLOCK, BLOCK) of a block's points among themselves, in double precision.
 
     Only those are computed of the rows from one to another, and of pairs of which the second is no later row.
@@ -133,7 +134,7 @@ def ladder(kernel: Any, n_steps: int, block: Any, rows: tuple[int, int]) -> np.n
     with threads.one_for_products():
         numbers = pairs(block, block, kernel).astype(np.float64)
     values = np.empty((n_steps, BLOCK, BLOCK))
-    finite, least = climb(compact, numbers, block.norms.astype(np.float64), *rows, values)
+    finite, least = fill_steps(compact, numbers, block.norms.astype(np.float64), *rows, values)
     if not finite:
         raise ModelError(NOT_FINITE)
     if least < 0.0:
@@ -142,7 +143,7 @@ def ladder(kernel: Any, n_steps: int, block: Any, rows: tuple[int, int]) -> np.n
 
 
 @compiled.entry
-def climb(kernel, numbers, norms, first, stop, values):
+def fill_steps(kernel, numbers, norms, first, stop, values):
     """The values of some rows at every step; whether they are finite, and the least k(x, x)."""
     finite, least = True, np.inf
     for b in range(first, stop):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.kernel.contracts import gram
 from tests.strategies import KINDS
 from tunefree.core import threads
-from tunefree.kernel import blocks
+from tunefree.kernel import kernel_sums
 from tunefree.kernel.kernels import kernel_of
 from tunefree.kernel.points import BLOCK, cut, joined, nothing, points, size
 
@@ -48,7 +48,7 @@ def by_definition(name, X, Z, steps, coefficients):
 def test_sums_over_the_support_are_those_of_the_definition(name, kind, dtype, seed, n_rows, n_support, data):
     X, Z, kernel, steps, block, store, coefficients = made(name, kind, dtype, n_rows, n_support, seed)
     first = data.draw(st.integers(0, n_rows - 1))
-    found = blocks.evaluate(kernel, steps, block, (first, n_rows), store, coefficients)
+    found = kernel_sums.evaluate(kernel, steps, block, (first, n_rows), store, coefficients)
     expected = by_definition(name, X, Z, steps, coefficients)
     expected[:first] = 0.0
     tolerance = 2e-5 if dtype == np.float32 else 1e-11
@@ -63,7 +63,7 @@ def test_sums_over_the_support_are_those_of_the_definition(name, kind, dtype, se
 def test_kernel_values_within_a_block(name, kind):
     X, _, kernel, steps, block, _, _ = made(name, kind, np.float64, 100, 1)
     for first in (0, 37):
-        values = blocks.ladder(kernel, int(steps.max()) + 1, block, (first, 100))
+        values = kernel_sums.values_within(kernel, int(steps.max()) + 1, block, (first, 100))
         for step in range(len(values)):
             expected = np.tril(gram(X, X, name, LEAST[name] * 2.0**step))[first:]
             np.testing.assert_allclose(np.tril(values[step, :100, :100])[first:], expected, rtol=1e-10, atol=1e-17)
@@ -77,7 +77,7 @@ def test_the_number_of_threads_changes_no_bit(kind, dtype, monkeypatch):
     monkeypatch.setattr(threads, "FEW", 0)  # threads, however little there is to do
     for number in (1, 2, 5):
         monkeypatch.setattr(os, "cpu_count", lambda number=number: number)
-        found.append(blocks.evaluate(kernel, steps, block, (0, 100), store, coefficients).tobytes())
+        found.append(kernel_sums.evaluate(kernel, steps, block, (0, 100), store, coefficients).tobytes())
     assert len(set(found)) == 1
 
 
@@ -86,13 +86,13 @@ def test_the_number_of_threads_changes_no_bit(kind, dtype, monkeypatch):
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_the_other_rows_of_a_block_change_no_bit(kind, name, dtype):
     X, _, kernel, steps, block, store, coefficients = made(name, kind, dtype, BLOCK, 1500)
-    whole = blocks.evaluate(kernel, steps, block, (0, BLOCK), store, coefficients)
+    whole = kernel_sums.evaluate(kernel, steps, block, (0, BLOCK), store, coefficients)
     rows = points(KINDS[kind](X), kernel, dtype)
     for n in (1, 7, 64, 127):
         alone = cut(joined(nothing(rows, None), 0, rows, np.arange(n)), 0, BLOCK)
-        found = blocks.evaluate(kernel, steps, alone, (0, n), store, coefficients)
+        found = kernel_sums.evaluate(kernel, steps, alone, (0, n), store, coefficients)
         np.testing.assert_array_equal(found[:n], whole[:n])
-        last = blocks.evaluate(kernel, steps, block, (n - 1, n), store, coefficients)
+        last = kernel_sums.evaluate(kernel, steps, block, (n - 1, n), store, coefficients)
         np.testing.assert_array_equal(last[n - 1], whole[n - 1])
 
 
@@ -100,7 +100,7 @@ def test_the_other_rows_of_a_block_change_no_bit(kind, name, dtype):
 @pytest.mark.parametrize("size_of_coefficients", [1e-290, 1e-60, 1e-30, 1e30, 1e60, 1e290])
 def test_coefficients_of_any_size(dtype, size_of_coefficients):
     X, Z, kernel, steps, block, store, coefficients = made("rbf", "dense", dtype, 50, 1200)
-    found = blocks.evaluate(kernel, steps, block, (0, 50), store, size_of_coefficients * coefficients)
+    found = kernel_sums.evaluate(kernel, steps, block, (0, 50), store, size_of_coefficients * coefficients)
     expected = by_definition("rbf", X, Z, steps, coefficients)
     np.testing.assert_allclose(found[:50] / size_of_coefficients, expected, rtol=0, atol=1e-3)
 
@@ -111,7 +111,7 @@ def test_values_that_would_be_denormal_numbers_are_0():
     rows = points(KINDS["dense"](X), kernel, np.float32)
     store = joined(nothing(rows, kernel), 0, rows, np.arange(2))
     coefficients = np.tile([0.0, 1.0], (8, 1, 1))
-    found = blocks.evaluate(kernel, steps, cut(store, 0, BLOCK), (0, 1), store, coefficients)[0, :, 0]
+    found = kernel_sums.evaluate(kernel, steps, cut(store, 0, BLOCK), (0, 1), store, coefficients)[0, :, 0]
     assert size(store) >= BLOCK
     np.testing.assert_allclose(found, np.exp(-49 / 8 * 2.0**steps), rtol=2e-4, atol=1e-35)
     assert found[-1] == 0.0

@@ -1,0 +1,63 @@
+"""Targets as the subgradient method takes them: encoded classes, and numbers in units of their spread."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.early_stopping.problem import absolute_errors, wrong_classes
+from tunefree.estimators.preparation import shares
+from tunefree.losses import Logistic
+from tunefree.losses.contract import rescaled
+from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll
+
+
+class Targets(NamedTuple):
+    """Targets as the method takes them, and how to read what it predicts."""
+
+    y: np.ndarray  # (n,) float64
+    exact: np.ndarray  # (n,) float64, the same without any rounding: by them rows are told apart
+    strata: np.ndarray  # (n,) rows held out are a share of each stratum
+    objective: Any
+    loss: Any  # of one output, in the method's units
+    n_outputs: int
+    errors: Any
+    bound: float  # largest absolute target
+    unit: float = 1.0  # of predictions
+    loss_unit: float = 1.0  # of losses
+    centre: float = 0.0  # prediction that f = 0 stands for
+
+    def some(self, rows: np.ndarray) -> Targets:
+        """Those of some rows."""
+        return self._replace(y=self.y[rows], exact=self.exact[rows], strata=self.strata[rows])
+
+
+def of_classes(loss: Any, codes: np.ndarray, n_classes: int) -> Targets:
+    """Targets of classes, from the place of each row's label among them."""
+    if n_classes == 2:
+        return Targets(2.0 * codes - 1.0, 1.0 * codes, codes, Binary(loss, 0.0), loss, 1, wrong_classes, 1.0)
+    objective: Any = Multinomial(1.0) if isinstance(loss, Logistic) else OneAgainstAll(loss, 0.0)
+    return Targets(1.0 * codes, 1.0 * codes, codes, objective, loss, n_classes, wrong_classes, 1.0)
+
+
+def of_numbers(loss: Any, y: np.ndarray, weight: np.ndarray) -> Targets:
+    """Targets minus their mean, in units of the power of two below their standard deviation; the loss follows."""
+    _, exponent = np.frexp(np.abs(y).max(initial=0.0))
+    largest = np.ldexp(1.0, max(int(exponent) - 1, -1022))
+    relative, share = y / largest, shares(weight)
+    centre = float((share * relative).sum())
+    spread = float(np.sqrt((share * np.square(relative - centre)).sum()))
+    _, exponent = np.frexp(spread)
+    power = float(np.ldexp(1.0, int(exponent) - 1)) if spread > 1e-12 else 1.0
+    unit = max(power * largest, 2.0**-1022)
+    power = unit / largest
+    targets = (relative - centre) / power
+    return in_units(loss, targets, relative, float(np.abs(targets).max(initial=0.0)), unit, centre / power)
+
+
+def in_units(loss: Any, targets: np.ndarray, exact: np.ndarray, bound: float, unit: float, centre: float) -> Targets:
+    """Targets that are in units already; the loss follows."""
+    own, loss_unit = rescaled(loss, unit)
+    strata = np.zeros(len(targets), np.int64)
+    return Targets(targets, exact, strata, Binary(own, 0.0), own, 1, absolute_errors, bound, unit, loss_unit, centre)

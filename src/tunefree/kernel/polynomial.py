@@ -1,0 +1,82 @@
+"""The polynomial kernel (gamma x.z + constant)^degree, and the linear one."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tunefree.core.errors import ModelError
+from tunefree.kernel.kernels import diagonal, pair_of, similarity, tile, torch_similarity, torch_tile
+from tunefree.kernel.pairs import DotProduct, inner_products, squared_norms
+
+MOST = {4: 1e30, 8: 1e250}  # of values in a Gram matrix, by the bytes of a number: sums of such are numbers
+
+
+class Polynomial(NamedTuple):
+    """(gamma x.z + constant)^degree; the linear kernel is one of them."""
+
+    degree: int
+    gamma: float
+    constant: float
+
+    @classmethod
+    def create(cls, gamma: float, degree: int = 3, coef0: float = 1.0) -> Polynomial:
+        """From scikit-learn's parameters."""
+        if not (degree >= 1 and coef0 >= 0.0):
+            raise ModelError(
+                f"a polynomial kernel has a degree from 1 on and a constant from 0 on, not {degree}, {coef0}"
+            )
+        return cls(int(degree), float(gamma), float(coef0))
+
+
+LINEAR = Polynomial(1, 1.0, 0.0)
+
+
+class Linear:
+    """The linear kernel x.z by its name; it is a polynomial, so that compiled code is shared."""
+
+    @staticmethod
+    def create(gamma: float = 1.0, degree: int = 3, coef0: float = 1.0) -> Polynomial:
+        """The polynomial that is the linear kernel; it has no parameters."""
+        return LINEAR
+
+
+@pair_of.register(Polynomial)
+def pair_of_polynomial(kernel):
+    return DotProduct()
+
+
+@similarity.register(Polynomial)
+def similarity_polynomial(kernel, pair, own, other):
+    return (kernel.gamma * pair + kernel.constant) ** kernel.degree
+
+
+@tile.register(Polynomial)
+def tile_polynomial(kernel, left, right):
+    inner = inner_products(left, right)
+    if kernel == LINEAR:
+        return inner
+    inner *= kernel.gamma
+    inner += kernel.constant
+    with np.errstate(over="ignore"):
+        np.power(inner, kernel.degree, out=inner)
+    most = MOST[inner.dtype.itemsize]
+    return np.clip(inner, -most, most, out=inner)
+
+
+@diagonal.register(Polynomial)
+def diagonal_polynomial(kernel, rows):
+    return (kernel.gamma * squared_norms(rows) + kernel.constant) ** kernel.degree
+
+
+@torch_similarity.register(Polynomial)
+def torch_similarity_polynomial(kernel, rows, others):
+    return (rows.values @ others.values.T).mul_(kernel.gamma).add_(kernel.constant).pow_(kernel.degree)
+
+
+@torch_tile.register(Polynomial)
+def torch_tile_polynomial(kernel, rows, others):
+    values = torch_similarity_polynomial(kernel, rows, others)
+    most = MOST[values.element_size()]
+    return values if kernel == LINEAR else values.clamp_(-most, most)
