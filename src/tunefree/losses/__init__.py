@@ -1,7 +1,7 @@
 """Losses of one prediction: one loss (or close family) a file, chosen by name.
 
 A loss is a NamedTuple of its parameters, ``lipschitz`` and ``smoothness`` among them. :mod:`tunefree.losses.contract`
-says which functions a loss has, ``docs/extending.md`` shows how to add one. The losses are loaded when they are first
+says which functions a loss has, ``docs/extending/loss.md`` shows how to add one. The losses are loaded when they are first
 asked for, so that their names cost nothing.
 """
 
