@@ -15,7 +15,6 @@ from tests.kernel.outside import Matern
 from tests.strategies import KINDS
 from tunefree import IterativeRegularizationClassifier, KernelPiSTOLClassifier
 from tunefree.core.errors import ModelError
-from tunefree.core.registry import Registry
 from tunefree.kernel import fourier, kernel_sums, kernels
 from tunefree.kernel.kernels import (
     diagonal,
@@ -42,6 +41,7 @@ SCIKIT_LEARNS = {
     "poly": {"gamma": GAMMA, "degree": 3, "coef0": 1.0},
     "linear": {},
 }
+PACKAGE = copy.deepcopy(kernels.ALL)  # without the one from outside
 by_kernel = pytest.mark.parametrize("name", [*(name for name in kernels.ALL if name != "precomputed"), OUTSIDE])
 
 
@@ -196,5 +196,5 @@ def test_what_cannot_be_done_names_the_kernels_that_can():
 
 
 def test_the_page_on_adding_a_kernel_runs_as_it_stands(monkeypatch):
-    monkeypatch.setattr(kernels, "ALL", Registry("kernel", {"rbf": "tunefree.kernel.gaussian:Gaussian"}))
+    monkeypatch.setattr(kernels, "ALL", copy.deepcopy(PACKAGE))
     assert run_page("kernel.md")["tuned"].gamma_ > 0.0
