@@ -106,7 +106,7 @@ def test_code_is_compiled_anew_only_if_its_sources_changed(python):
     for path in ("cli/app.py", "estimators/base.py", "early_stopping/gram.py", "stream/vw.py"):
         (python.package / path).write_text((python.package / path).read_text() + "\n# a comment\n")
     assert python() == (1.0, 0)
-    edit(python.package / "losses" / "pointwise.py", "max(0.0, 1.0 - y * ", "max(0.0, 3.0 - y * ")
+    edit(python.package / "losses" / "hinge.py", "max(0.0, 1.0 - y * ", "max(0.0, 3.0 - y * ")
     assert python() == (3.0, 1)
     after = files(python, "model")
     assert len(after) == 1 and after != before  # what the other version left is removed
