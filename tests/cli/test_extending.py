@@ -12,9 +12,9 @@ def test_the_page_on_adding_a_command(monkeypatch):
     monkeypatch.setattr(cli.COMMANDS, "_loaded", dict(cli.COMMANDS._loaded))
     monkeypatch.setattr(cli.app, "registered_commands", list(cli.app.registered_commands))
     assert "balance" not in cli.COMMANDS
-    page = run_page("extending-command.md")
+    page = run_page("command.md")
     assert cli.COMMANDS["balance"] is page["balance"]
 
 
 def test_the_page_on_adding_a_member_of_the_pool():
-    assert run_page("extending-pool-member.md")["m"] == len(MEMBERS)
+    assert run_page("pool-member.md")["m"] == len(MEMBERS)

@@ -13,7 +13,7 @@ import pytest
 from tests.test_structure import FILES, SOURCE, imported, room_of
 from tunefree.core.code_cache import ROOMS
 
-# A process that has imported what takes long and forks for each line that it reads: a new Python with another package.
+# A process that has imported and begun what takes long. It forks for each line read: a new Python with another package.
 NURSERY = """
 import os, sys
 import numba, numpy, scipy.special

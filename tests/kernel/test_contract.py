@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.gaussian_process.kernels import Matern as MaternOfScikitLearn
 from sklearn.metrics.pairwise import pairwise_kernels
 
+from tests.extending import run_page
 from tests.kernel.outside import Matern
 from tests.strategies import KINDS
 from tunefree import IterativeRegularizationClassifier, KernelPiSTOLClassifier
@@ -40,6 +41,7 @@ SCIKIT_LEARNS = {
     "poly": {"gamma": GAMMA, "degree": 3, "coef0": 1.0},
     "linear": {},
 }
+PACKAGE = copy.deepcopy(kernels.ALL)  # without the one from outside
 by_kernel = pytest.mark.parametrize("name", [*(name for name in kernels.ALL if name != "precomputed"), OUTSIDE])
 
 
@@ -191,3 +193,8 @@ def test_what_cannot_be_done_names_the_kernels_that_can():
         KernelPiSTOLClassifier(kernel=OUTSIDE, max_support=10).fit(X, y)
     with pytest.raises(ValueError, match=f"is for the kernels 'rbf', 'laplacian' and '{OUTSIDE}', not 'poly'"):
         IterativeRegularizationClassifier(kernel="poly", gamma="ladder").fit(X, y)
+
+
+def test_the_page_on_adding_a_kernel_runs_as_it_stands(monkeypatch):
+    monkeypatch.setattr(kernels, "ALL", copy.deepcopy(PACKAGE))
+    assert run_page("kernel.md")["tuned"].gamma_ > 0.0

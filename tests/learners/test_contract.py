@@ -23,7 +23,7 @@ from tunefree.losses import curvature, objectives, slope
 from tunefree.model import passes
 
 # Every learner of the package, and one from outside, which is not registered here: only its definition is run.
-OUTSIDE = run_page("extending-learner.md", until="learners.register")
+OUTSIDE = run_page("learner.md", until="learners.register")
 ALL = {**learners.ALL, "kt": OUTSIDE["KT"]}
 TWINS = {**naive.ALL, "kt": OUTSIDE["kt"]}
 LEARNERS = sorted(ALL)
