@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.gaussian_process.kernels import Matern as MaternOfScikitLearn
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from tests.kernel.outside import Matern
+from tests.extending import run_page
 from tests.strategies import KINDS
 from tunefree import IterativeRegularizationClassifier, KernelPiSTOLClassifier
 from tunefree.core.errors import ModelError
@@ -33,6 +31,7 @@ from tunefree.kernel.pairs import DotProduct, L1Distance
 from tunefree.kernel.points import BLOCK, cut, joined, nothing, points
 
 OUTSIDE = "matern-3/2"
+PAGE = run_page("extending-kernel.md", until="kernels.register")  # only the definition: it is registered in each test
 GAMMA = 0.3
 SCIKIT_LEARNS = {
     "rbf": {"gamma": GAMMA},
@@ -45,8 +44,10 @@ by_kernel = pytest.mark.parametrize("name", [*(name for name in kernels.ALL if n
 
 @pytest.fixture(autouse=True)
 def with_one_from_outside(monkeypatch):
-    monkeypatch.setattr(kernels, "ALL", copy.deepcopy(kernels.ALL))
-    kernels.register(OUTSIDE, Matern)
+    """What is registered in a test is forgotten after it."""
+    for table in ("_places", "_loaded"):
+        monkeypatch.setattr(kernels.ALL, table, dict(getattr(kernels.ALL, table)))
+    kernels.register(OUTSIDE, PAGE["Matern"])
 
 
 def drawn(seed, n, d=4):
@@ -191,3 +192,10 @@ def test_what_cannot_be_done_names_the_kernels_that_can():
         KernelPiSTOLClassifier(kernel=OUTSIDE, max_support=10).fit(X, y)
     with pytest.raises(ValueError, match=f"is for the kernels 'rbf', 'laplacian' and '{OUTSIDE}', not 'poly'"):
         IterativeRegularizationClassifier(kernel="poly", gamma="ladder").fit(X, y)
+
+
+def test_the_worked_example_runs_as_it_stands(monkeypatch):
+    for table in ("_places", "_loaded"):
+        own = {name: entry for name, entry in getattr(kernels.ALL, table).items() if name != OUTSIDE}
+        monkeypatch.setattr(kernels.ALL, table, own)
+    assert run_page("extending-kernel.md")["Matern"] is kernels.ALL[OUTSIDE]

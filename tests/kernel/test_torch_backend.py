@@ -191,7 +191,7 @@ def test_a_model_goes_from_one_device_to_another(there, tmp_path):
     model.learn(X, labels, np.ones(N))
     storage.save(tmp_path / "model", *model.save_state())
     loaded = Model.restore(*storage.load(tmp_path / "model"))
-    assert loaded.choice.device == here
+    assert loaded.kernel_config.device == here
     assert np.array_equal(loaded.predict(X), model.predict(X))
     for bank in loaded.banks:
         bank.move(there)
@@ -209,7 +209,7 @@ def test_a_model_is_used_where_its_device_is_not(tmp_path, monkeypatch):
     monkeypatch.setattr("tunefree.kernel.backends.find_spec", lambda name: None)
     assert at_hand("cpu") is None
     loaded = Model.restore(*storage.load(tmp_path / "model"))
-    assert loaded.choice.device is None
+    assert loaded.kernel_config.device is None
     assert_alike(loaded.predict(X), model.predict(X), 1e-4)
     with pytest.raises(ModelError, match=r"tunefree\[torch\]"):
         backend_of("cpu")
