@@ -39,7 +39,7 @@ def learned(device: str | None, X: np.ndarray, y: np.ndarray, loss: str, kernel:
     """A model after one pass, and its progressive predictions."""
     choice = KernelConfig(kernel, device=device)
     model = Model("classification", "kernel-pistol", loss, kernel_config=choice, may_prune=False, classes=["no", "yes"])
-    model.make_room(X.shape[1] + 1)
+    model.reserve_features(X.shape[1] + 1)
     predictions = []
     for start in range(0, len(y), CALL):
         part = rows.dense(X[start : start + CALL])
@@ -99,7 +99,7 @@ def main() -> None:
     finish(device)
     seconds = time.perf_counter() - start
     peaks.append(peak(device))
-    n_support = sum(bank.expansion.n + bank.expansion.filled for bank in model.banks)
+    n_support = sum(bank.expansion.n + bank.expansion.filled for bank in model.kernel_banks)
     pairs = 0.5 * chosen.rows * n_support
     fraction = pairs * 2.0 * chosen.features / seconds / max(peaks)
     last = slice(-chosen.rows // 10, None)
@@ -112,7 +112,7 @@ def main() -> None:
     found = model.predict(sample)
     finish(device)
     print(f"predicted {chosen.sample} rows in {time.perf_counter() - start:.3f} s", end="; ")
-    for bank in model.banks:
+    for bank in model.kernel_banks:
         bank.move(None)
     print(f"differ from the processor's by {difference(found, model.predict(sample)):.1e}")
 

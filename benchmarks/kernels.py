@@ -1,7 +1,7 @@
 """Test error and time of kernels with default settings against a support vector machine with a grid search.
 
 The targets are 1.1 times its error or 0.3 points more, in a fiftieth of the time of the search (a tenth on few rows);
-docs/results.md tells where they are met.
+docs/results.md states where they are met.
 
 There are seven binary tasks: letters A to M, three kinds of soil, spam, the most frequent state of the shuttle,
 incomes, odd digits (10,000 of them, pixels / 255) and madelon. Other numbers are standardised for both sides. C and

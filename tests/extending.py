@@ -8,14 +8,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[1] / "docs" / "extending"
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def run_page(name: str, until: str | None = None) -> dict[str, Any]:
-    """Run the blocks of ``docs/name``, or those before the first that holds the text ``until``; returns their names.
+    """Run the blocks of a page in ``docs/extending``, or those before the first that holds the text ``until``.
 
-    Errors tell the line in the page.
+    Returns the names that they define. Errors tell the line in the page.
     """
     path = DOCS / name
     page = path.read_text()

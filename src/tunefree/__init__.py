@@ -26,7 +26,7 @@ _WHERE = {
     "IterativeRegularizationRegressor": "tunefree.estimators.path",
     "PathDisplay": "tunefree.estimators.path_display",
     "LearningCurveDisplay": "tunefree.estimators.learning_curve",
-    "Plan": "tunefree.workflows.training",
+    "Plan": "tunefree.workflows.plan",
     "train": "tunefree.workflows.training",
     "open_source": "tunefree.stream.source",
     "DataError": "tunefree.core.errors",

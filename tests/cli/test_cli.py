@@ -118,10 +118,22 @@ def test_probabilities_of_other_losses(run, data, tmp_path, loss):
     assert "calibration error" in run("evaluate", tmp_path / "m", data)[1]
 
 
-@pytest.mark.parametrize("loss", ["absolute", "huber:0.5", "quantile:0.9", "power:1.5", "epsilon-insensitive:0.1"])
-def test_regression_losses(run, tmp_path, loss):
+OTHER_LOSSES_OF_NUMBERS = ["huber:0.5", "quantile:0.9", "power:1.5", "epsilon-insensitive:0.1"]
+
+
+# Every loss with one learner; the pool, which is compiled anew for each loss, quickly with one of them.
+@pytest.mark.parametrize(
+    ("loss", "learner"),
+    [
+        ("absolute", "pool"),
+        *((loss, "scinol2") for loss in OTHER_LOSSES_OF_NUMBERS),
+        *(pytest.param(loss, "pool", marks=pytest.mark.slow) for loss in OTHER_LOSSES_OF_NUMBERS),
+    ],
+)
+def test_regression_losses(run, tmp_path, loss, learner):
     parquet.write_table(pa.table(people()).drop_columns("rich"), tmp_path / "d.parquet")
-    assert run("train", tmp_path / "d.parquet", "-t", "pay", "-o", tmp_path / "m", "--loss", loss)[0] == 0
+    options = ["--loss", loss, "--learner", learner]
+    assert run("train", tmp_path / "d.parquet", "-t", "pay", "-o", tmp_path / "m", *options)[0] == 0
     status, out, _ = run("evaluate", tmp_path / "m", tmp_path / "d.parquet", "--json")
     assert status == 0
     assert json.loads(out)["mean_absolute_error"] < np.std(people()["pay"])

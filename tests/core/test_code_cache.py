@@ -13,18 +13,29 @@ import pytest
 from tests.test_structure import FILES, SOURCE, imported, room_of
 from tunefree.core.code_cache import ROOMS
 
-LEARN = """
+# A process that has imported and begun what takes long. It forks for each line read: a new Python with another package.
+NURSERY = """
+import os, sys
+import numba, numpy, scipy.special
+numba.njit(lambda array: array.sum())(numpy.ones(2))
+for line in sys.stdin:
+    if os.fork() == 0:
+        exec(eval(line))
+        sys.stdout.flush()
+        os._exit(0)
+    if os.wait()[1]:
+        break
+"""
+MEASURE = """
+import sys
+sys.path.insert(0, {folder!r})
 import numpy as np
 from tunefree import losses
-from tunefree.core import rows
 from tunefree.losses import objectives
-from tunefree.model import passes
 {more}
-def answer(loss={loss}, entry=passes.measure):
-    losses = np.empty(1)
-    entry(objectives.Binary(loss, 0.0), np.ones(1), np.zeros((1, 1)), losses)
-    return losses[0]
-print(answer(), len(passes.measure.overloads), sum(passes.measure.stats.cache_hits.values()))
+answer = np.empty(1)
+objectives.measure(objectives.Binary({loss}, 0.0), np.ones(1), np.zeros((1, 1)), answer)
+print(answer[0], len(objectives.measure.overloads), sum(objectives.measure.stats.cache_hits.values()))
 """
 OUTSIDER = """
 from typing import NamedTuple
@@ -40,18 +51,26 @@ def _slope(loss, y, p):
 """
 
 
+@pytest.fixture(scope="module")
+def nursery():
+    hidden = ("PYTHONPATH", "NUMBA_CACHE_DIR")
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    command = [sys.executable, "-P", "-c", NURSERY]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True, cwd="/", env=environment) as process:
+        yield process
+        process.stdin.close()
+
+
 @pytest.fixture
-def python(tmp_path):
-    """Runs Python with a copy of the package, without compiled code at first."""
+def python(tmp_path, nursery):
+    """Runs a new Python with a copy of the package, without compiled code at first; (answer, times compiled)."""
     package = tmp_path / "tunefree"
     shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("__pycache__"))
-    environment = os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
-    environment.pop("NUMBA_CACHE_DIR", None)
 
     def run(loss="losses.Hinge()", more=""):
-        code = LEARN.format(loss=loss, more=more)
-        done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
-        value, overloads, hits = done.stdout.split()
+        nursery.stdin.write(repr(MEASURE.format(folder=str(tmp_path), loss=loss, more=more)) + "\n")
+        nursery.stdin.flush()
+        value, overloads, hits = nursery.stdout.readline().split()
         return float(value), int(overloads) - int(hits)
 
     run.package = package
@@ -100,14 +119,14 @@ def test_only_files_of_the_same_entry_point_are_removed(python):
     python()
     folder = python.package / "model" / "__pycache__"
     (name,) = files(python, "model")
-    key = name.removeprefix("passes.measure_").partition("-")[0]
+    key = name.removeprefix("objectives.measure_").partition("-")[0]
     other = "0" * len(key)
-    stale = [name.replace(key, other), f"passes.measure_{other}-77.py{name.split('.py')[1].replace('nbc', 'nbi')}"]
+    stale = [name.replace(key, other), f"objectives.measure_{other}-77.py{name.split('.py')[1].replace('nbc', 'nbi')}"]
     kept = [
         name.replace("measure", "measure_twice").replace(key, other),
         name.replace(key, other).replace(".py", ".py2"),
         name.replace(key, other) + ".tmp.0123",
-        "passes.measure_notes.txt",
+        "objectives.measure_notes.txt",
     ]
     for made in stale + kept:
         (folder / made).touch()

@@ -1,8 +1,9 @@
-"""Every check of scikit-learn, for the estimators as they come; none is expected to fail."""
+"""Every check of scikit-learn, for the estimators as they come and with other settings; none is expected to fail."""
 
 from __future__ import annotations
 
-from sklearn.utils.estimator_checks import parametrize_with_checks
+import pytest
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 from tunefree.estimators import (
     IterativeRegularizationClassifier,
@@ -18,27 +19,71 @@ from tunefree.estimators import (
     TuneFreeRegressor,
 )
 
+AS_THEY_COME = [
+    ScInOLClassifier(),
+    ScInOLRegressor(),
+    PiSTOLClassifier(),
+    PiSTOLRegressor(),
+    TuneFreeClassifier(),
+    TuneFreeRegressor(),
+    KernelPiSTOLClassifier(),
+    KernelPiSTOLRegressor(),
+    KernelSGDClassifier(),
+    IterativeRegularizationClassifier(),
+    IterativeRegularizationRegressor(),
+]
+OTHER_SETTINGS = [
+    TuneFreeClassifier(kernel=True),
+    TuneFreeRegressor(kernel=True),
+    KernelPiSTOLClassifier(gamma="median", loss="logistic"),
+    KernelSGDClassifier(offset="tuned", gamma="ladder", average=False),
+    IterativeRegularizationClassifier(loss="hinge", kernel="rbf", kernel_params={"precision": "float64"}),
+    IterativeRegularizationRegressor(kernel="rbf", kernel_params={"precision": "float64"}),
+]
+# Checks whose outcome depends on how rows are learned. The others ask what a class says of itself, which errors it
+# raises and what it accepts, through code that its settings do not change.
+OF_LEARNING = {
+    "check_classifiers_train",
+    "check_regressors_train",
+    "check_classifiers_one_label_sample_weights",
+    "check_class_weight_classifiers",
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+    "check_estimator_sparse_array",
+    "check_estimators_pickle",
+    "check_fit_idempotent",
+    "check_fit2d_1sample",
+    "check_fit2d_1feature",
+    "check_methods_sample_order_invariance",
+    "check_methods_subset_invariance",
+    "check_fit_check_is_fitted",
+}
 
-@parametrize_with_checks(
-    [
-        ScInOLClassifier(),
-        ScInOLRegressor(),
-        PiSTOLClassifier(),
-        PiSTOLRegressor(),
-        TuneFreeClassifier(),
-        TuneFreeRegressor(),
-        TuneFreeClassifier(kernel=True),
-        TuneFreeRegressor(kernel=True),
-        KernelPiSTOLClassifier(),
-        KernelPiSTOLRegressor(),
-        KernelPiSTOLClassifier(gamma="median", loss="logistic"),
-        KernelSGDClassifier(),
-        KernelSGDClassifier(offset="tuned", gamma="ladder", average=False),
-        IterativeRegularizationClassifier(),
-        IterativeRegularizationRegressor(),
-        IterativeRegularizationClassifier(loss="hinge", kernel="rbf", kernel_params={"precision": "float64"}),
-        IterativeRegularizationRegressor(kernel="rbf", kernel_params={"precision": "float64"}),
-    ]
-)
+
+def checks_of_learning():
+    """The estimators of other settings, each with the checks that its settings can change."""
+    for estimator in OTHER_SETTINGS:
+        for pair in estimator_checks_generator(estimator):
+            if pair[1].func.__name__ in OF_LEARNING:
+                yield pair
+
+
+def named(part):
+    """An estimator or a check, as a part of a test's name."""
+    return getattr(getattr(part, "func", None), "__name__", None) or repr(part)
+
+
+@parametrize_with_checks(AS_THEY_COME)
 def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize(("estimator", "check"), checks_of_learning(), ids=named)
+def test_scikit_learn_check_of_learning(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(OTHER_SETTINGS)
+def test_every_scikit_learn_check_of_other_settings(estimator, check):
     check(estimator)

@@ -25,7 +25,7 @@ from tunefree import OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense
 from tunefree.estimators import pool, validation
-from tunefree.model import model
+from tunefree.model import pruning
 from tunefree.model.pool import MEMBERS
 
 BOTH = (TuneFreeClassifier, TuneFreeRegressor)
@@ -281,7 +281,7 @@ def test_rows_are_learned_in_blocks_without_a_trace(cls, shuffle, monkeypatch):
 def test_members_may_leave_while_rows_are_learned(cls, monkeypatch):
     X, y = table(400)
     everybody = cls().fit(X, y)
-    monkeypatch.setattr(model, "FIRST_PRUNING", 128)
+    monkeypatch.setattr(pruning, "FIRST_PRUNING", 128)
     fewer = cls().fit(X, y)
     assert 2 <= len(fewer.members_) < len(MEMBERS)
     assert len(fewer.passes_) == len(fewer.members_)

@@ -15,7 +15,8 @@ from tunefree.core.rows import n_rows, part
 from tunefree.kernel.points import keys, points, size
 from tunefree.losses import objectives, slope
 from tunefree.model import warmup as waiting
-from tunefree.model.kernel_bank import Bank, KernelConfig
+from tunefree.model.group import LabelledRows
+from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
 
 # Few, since each is compiled for each learner.
@@ -61,7 +62,7 @@ def gram(X: np.ndarray, Z: np.ndarray, name: str, gamma: float, degree: int = 3,
 @contextmanager
 def frozen_after(n: int) -> Any:
     """Banks settle on their first n rows."""
-    with patch.object(waiting, "SETTLED", n):
+    with patch.object(waiting, "WARMUP_ROWS", n):
         yield
 
 
@@ -74,14 +75,19 @@ def bank_of(
     view: str = "raw",
     n_classes: int | None = None,
     **settings: float,
-) -> Bank:
+) -> KernelBank:
     """A bank that has seen nothing."""
     member_settings = [Setting(learner, {**settings, "width": width}, view) for width in widths]
-    return Bank(member_settings, kernel_config, data.objective, data.n_outputs, n_classes, average)
+    return KernelBank(member_settings, kernel_config, data.objective, data.n_outputs, n_classes, average)
 
 
 def teach(
-    bank: Bank, block: Any, data: Rows, cuts: tuple[int, ...] = (), evaluation_weight: Any = None, busy: Any = None
+    bank: KernelBank,
+    block: Any,
+    data: Rows,
+    cuts: tuple[int, ...] = (),
+    evaluation_weight: Any = None,
+    busy: Any = None,
 ) -> Any:
     """What each learner predicted (M, n, K) before it learned a row; cut into batches at ``cuts``."""
     n = n_rows(block)
@@ -90,18 +96,12 @@ def teach(
     edges = [0, *cuts, n]
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
         here = slice(start, stop)
-        bank.learn(
-            part(block, start, stop),
-            data.y[here],
-            data.weight[here],
-            evaluation_weight[here],
-            predictions[:, here],
-            busy,
-        )
+        rows = LabelledRows(part(block, start, stop), data.y[here], data.weight[here], evaluation_weight[here])
+        bank.learn(rows, predictions[:, here], busy)
     return predictions
 
 
-def taught(data: Rows, block: Any = None, cuts: tuple[int, ...] = (), **options: Any) -> tuple[Bank, np.ndarray]:
+def taught(data: Rows, block: Any = None, cuts: tuple[int, ...] = (), **options: Any) -> tuple[KernelBank, np.ndarray]:
     """A bank that settled on its first row, after one pass, and what it predicted; 0 of the first row."""
     bank = bank_of(data, **options)
     with frozen_after(1):
@@ -109,7 +109,7 @@ def taught(data: Rows, block: Any = None, cuts: tuple[int, ...] = (), **options:
     return bank, np.nan_to_num(predictions)
 
 
-def by_row(bank: Bank, block: Any) -> np.ndarray:
+def by_row(bank: KernelBank, block: Any) -> np.ndarray:
     """Coefficients (M, n, K) with which the bank predicts, at the first of the rows that are the same."""
     rows = points(block, bank._kernel(1.0), bank.expansion.store.values.dtype.type)
     first: dict[bytes, int] = {}
@@ -140,7 +140,7 @@ def naive_slope(data: Rows) -> Any:
     return of_round
 
 
-def saved(bank: Bank) -> dict[str, bytes]:
+def saved(bank: KernelBank) -> dict[str, bytes]:
     """All that a bank knows, byte for byte."""
     arrays, header = bank.save_state(10**6)
     return {name: array.tobytes() for name, array in arrays.items()} | {"header": repr(header).encode()}

@@ -175,7 +175,7 @@ def test_a_third_and_a_fourth_class_change_no_decision_and_no_margin(kind, n):
     bank, _ = taught(data, widths=WIDTHS, n_classes=None)
     before = bank.predict(block)[:, :, 0]
     three = drawn(8, n, kind=kind)
-    bank.grow(three.objective, 1, 3, 3)
+    bank.add_class(three.objective, 3, 3)
     after = bank.predict(block)
     np.testing.assert_array_equal(after[:, :, 1], before)
     np.testing.assert_array_equal(after[:, :, 0], -before if kind == "against" else 0.0 * before)
@@ -183,7 +183,7 @@ def test_a_third_and_a_fourth_class_change_no_decision_and_no_margin(kind, n):
     teach(bank, as_dense(three.X), three)
     learned = bank.predict(block)
     assert learned[:, :, 2].any()
-    bank.grow(three.objective, 3, 4, 4)
+    bank.add_class(three.objective, 4, 4)
     after = bank.predict(block)
     np.testing.assert_array_equal(after[:, :, :3], learned)
     assert not after[:, :, 3].any()

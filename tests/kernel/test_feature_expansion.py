@@ -79,7 +79,7 @@ def test_features_by_cauchys_law_have_products_near_the_laplacian_kernel():
 def test_predictions_change_by_the_error_of_the_approximation_alone(kernel):
     """|f - f'|^2 is at most ||f||^2 / h in the mean over directions, and falls like 1 / h."""
     X, y = noisy(2560)
-    bank = learned(X, y, None, kernel).banks[0]
+    bank = learned(X, y, None, kernel).kernel_banks[0]
     exact = bank.expansion
     assert exact.filled == 0
     assert exact.n > 1500
@@ -104,7 +104,7 @@ def test_predictions_change_by_the_error_of_the_approximation_alone(kernel):
 def test_memory_stays_as_it_is_after_the_switch_and_rows_are_told(kernel, tmp_path):
     X, y = noisy(6016)
     model = learned(X[:2944], y[:2944], 1024, kernel)  # whole blocks
-    bank, switched = model.banks[0], model.banks[0].switched
+    bank, switched = model.kernel_banks[0], model.kernel_banks[0].switched
     assert 1024 < switched <= 2944
     assert switched % BLOCK == 0
     kept = {name: array.shape for name, array in bank.expansion.save_state().items()}
@@ -118,7 +118,7 @@ def test_memory_stays_as_it_is_after_the_switch_and_rows_are_told(kernel, tmp_pa
 def test_nothing_changes_before_there_are_too_many_points(tmp_path):
     X, y = noisy(2000)
     exact, bounded = learned(X, y, None), learned(X, y, 2000)
-    assert bounded.banks[0].switched is None
+    assert bounded.kernel_banks[0].switched is None
     new = rows.dense(noisy(200, seed=1)[0])
     np.testing.assert_array_equal(exact.predict(new), bounded.predict(new))
 
@@ -139,14 +139,14 @@ def test_functions_that_share_a_width_switch_as_each_alone():
     Z = rows.dense(noisy(50, seed=1)[0])
     settings = {"learner": "kernel-regularized-sgd"}
     several = [1.0, 0.5]  # widths, each with four penalties
-    together = learned(X, y, 1024, **settings).banks[0]
+    together = learned(X, y, 1024, **settings).kernel_banks[0]
     assert together.switched is not None
     margins = together.margins(Z)
     for width in several:
         for m, function in enumerate(together.members):
             if function.setting.settings["width"] == width:
                 alone = learned(X, y, 1024, width=width, penalty=function.setting.settings["penalty"], **settings)
-                np.testing.assert_allclose(alone.banks[0].margins(Z)[0], margins[m], rtol=1e-5, atol=1e-6)
+                np.testing.assert_allclose(alone.kernel_banks[0].margins(Z)[0], margins[m], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -163,11 +163,11 @@ def test_models_are_restored_in_both_phases(kernel, at, tmp_path):
     X, y = noisy(2800)
     model = learned(X[:at], y[:at], 1100, kernel, width=2.0)
     other = restored(model, tmp_path / "model")
-    assert other.banks[0].switched == model.banks[0].switched
-    assert (model.banks[0].switched is None) == (at == 1100)
+    assert other.kernel_banks[0].switched == model.kernel_banks[0].switched
+    assert (model.kernel_banks[0].switched is None) == (at == 1100)
     for each in (model, other):
         each.learn(rows.dense(X[at:]), Labels.of(y[at:].tolist()), np.ones(len(X) - at))
-    assert model.banks[0].switched is not None
+    assert model.kernel_banks[0].switched is not None
     assert bytes_of(model, tmp_path / "one") == bytes_of(other, tmp_path / "other")
 
 
@@ -180,18 +180,18 @@ def test_sparse_rows_switch_too_and_meet_new_features():
         "classification", "kernel-pistol", n_features=9, kernel_config=KernelConfig(max_support=1024), classes=[0, 1]
     )
     model.learn(block, Labels.of(y.tolist()), np.ones(2600))
-    assert model.banks[0].switched is not None
+    assert model.kernel_banks[0].switched is not None
     assert np.isfinite(model.predict(block)).all()
 
 
 def test_a_new_class_and_fewer_members_after_the_switch():
     X, y = noisy(2600)
     model = learned(X, y, 1024)
-    before = model.banks[0].margins(rows.dense(X[:50]))
+    before = model.kernel_banks[0].margins(rows.dense(X[:50]))
     model.prune(np.arange(len(model.members)) > 2)
-    np.testing.assert_allclose(model.banks[0].margins(rows.dense(X[:50])), before[:3], atol=1e-9)
+    np.testing.assert_allclose(model.kernel_banks[0].margins(rows.dense(X[:50])), before[:3], atol=1e-9)
     model.add_class(2)
-    three = model.banks[0].margins(rows.dense(X[:50]))
+    three = model.kernel_banks[0].margins(rows.dense(X[:50]))
     np.testing.assert_allclose(three[:, :, 1], before[:3, :, 0], atol=1e-9)
     model.learn(rows.dense(X[:200]), Labels.of([2] * 200), np.ones(200))
     assert np.isfinite(model.predict(rows.dense(X[:50]))).all()
@@ -229,7 +229,7 @@ def test_estimators_warn_once_and_survive_pickling():
 
 
 def test_pools_are_bounded_too():
-    X, y = noisy(3000)
+    X, y = noisy(1500)
     with pytest.warns(UserWarning, match="go on in random Fourier features"):
         model = TuneFreeClassifier(kernel=True, max_support=512, epochs=1).fit(X, y)
     assert model.score(X, y) > 0.6
@@ -247,7 +247,7 @@ def test_a_fit_that_cannot_be_held_in_memory_is_refused_with_the_remedies():
 
 def test_bytes_needed_are_about_those_taken():
     X, y = noisy(3000)
-    bank = learned(X, y, None).banks[0]
+    bank = learned(X, y, None).kernel_banks[0]
     expansion = bank.expansion
     taken = expansion.coefficients.nbytes + expansion.lags.nbytes + expansion.store.values.nbytes
     bound = memory.needed(rows.dense(X), expansion.n, len(bank.members), 1)

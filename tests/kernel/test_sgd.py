@@ -125,7 +125,7 @@ def test_the_ladder_is_each_penalty_alone_and_the_best_so_far_predicts():
 
 def test_widths_may_be_shared_and_apart():
     X, codes, _ = drawn()
-    bank = model_of(gamma="ladder").fit(X, codes)._learned.model.banks[0]
+    bank = model_of(gamma="ladder").fit(X, codes)._learned.model.kernel_banks[0]
     assert len(bank.members) == 36 and len(set(bank.expansion.steps.tolist())) == 9
     margins = bank.margins(_dense(X))
     for m in (0, 13, 35):

@@ -16,7 +16,8 @@ from tunefree.core.errors import ModelError
 from tunefree.kernel.backends import at_hand, backend_of
 from tunefree.losses import objectives
 from tunefree.model import warmup as waiting
-from tunefree.model.kernel_bank import Bank, KernelConfig
+from tunefree.model.group import LabelledRows
+from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
@@ -58,7 +59,7 @@ def bank_of(choice, widths, n_outputs):
     settings = [Setting("kernel-pistol", {"width": width}, "raw") for width in widths]
     loss = losses.SmoothedHinge()
     objective = objectives.Binary(loss, 0.0) if n_outputs == 1 else objectives.OneAgainstAll(loss, 0.0)
-    return Bank(settings, choice, objective, n_outputs, None, True)
+    return KernelBank(settings, choice, objective, n_outputs, None, True)
 
 
 def learned(choice, widths, n_outputs, X, y, ahead=None, calls=CALL):
@@ -75,7 +76,7 @@ def learned(choice, widths, n_outputs, X, y, ahead=None, calls=CALL):
             part, weight = rows.part(X, start, stop), np.ones(stop - start)
             if ahead is not None and bank.expansion is not None:
                 bank.expansion.backend.ahead = ahead
-            bank.learn(part, y[start:stop], weight, weight, predictions, busy)
+            bank.learn(LabelledRows(part, y[start:stop], weight, weight), predictions, busy)
             progress.append(predictions)
     return bank, np.concatenate(progress, axis=1)
 
@@ -158,7 +159,7 @@ def test_wide_sparse_rows_say_what_to_do(device):
     X = rows.sparse(np.arange(301), np.arange(300) * 100 + 1, np.ones(300))
     bank = bank_of(KernelConfig("rbf", 0.1, device=device), [1.0], 1)
     with pytest.raises(ModelError, match="leave the device out"):
-        bank.learn(X, np.ones(300), np.ones(300), np.ones(300), np.empty((1, 300, 1)))
+        bank.learn(LabelledRows(X, np.ones(300), np.ones(300), np.ones(300)), np.empty((1, 300, 1)))
 
 
 def test_letting_go_and_new_classes(device):
@@ -170,11 +171,11 @@ def test_letting_go_and_new_classes(device):
         bank.predict(X)
         bank.keep([1, 4, 5])
         predictions = np.empty((3, N, 1))
-        bank.learn(X, -y, np.ones(N), np.ones(N), predictions)
+        bank.learn(LabelledRows(X, -y, np.ones(N), np.ones(N)), predictions)
         objective = objectives.OneAgainstAll(losses.SmoothedHinge(), 0.0)
-        bank.grow(objective, 1, 3, 3)
+        bank.add_class(objective, 3, 3)
         more = np.empty((3, N, 3))
-        bank.learn(X, np.arange(N) % 3.0, np.ones(N), np.ones(N), more)
+        bank.learn(LabelledRows(X, np.arange(N) % 3.0, np.ones(N), np.ones(N)), more)
         found.append(np.concatenate([predictions, more, bank.predict(X)], axis=2))
     assert_alike(found[1], found[0], 1e-9)
 
@@ -187,13 +188,13 @@ def test_a_model_goes_from_one_device_to_another(there, tmp_path):
     model = Model(
         "classification", "kernel-pistol", "smoothed-hinge", kernel_config=KernelConfig("rbf", 0.05, device=here)
     )
-    model.make_room(11)
+    model.reserve_features(11)
     model.learn(X, labels, np.ones(N))
     storage.save(tmp_path / "model", *model.save_state())
     loaded = Model.restore(*storage.load(tmp_path / "model"))
     assert loaded.kernel_config.device == here
     assert np.array_equal(loaded.predict(X), model.predict(X))
-    for bank in loaded.banks:
+    for bank in loaded.kernel_banks:
         bank.move(there)
     assert_alike(loaded.predict(X), model.predict(X), 1e-4)
     before = [again.learn(X, labels, np.ones(N))[0] for again in (loaded, model)]
@@ -203,7 +204,7 @@ def test_a_model_goes_from_one_device_to_another(there, tmp_path):
 def test_a_model_is_used_where_its_device_is_not(tmp_path, monkeypatch):
     X, y = drawn(1)
     model = Model("regression", "kernel-pistol", kernel_config=KernelConfig("rbf", 0.05, device="cpu"))
-    model.make_room(11)
+    model.reserve_features(11)
     model.learn(X, y, np.ones(N))
     storage.save(tmp_path / "model", *model.save_state())
     monkeypatch.setattr("tunefree.kernel.backends.find_spec", lambda name: None)

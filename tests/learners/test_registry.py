@@ -49,7 +49,7 @@ def test_a_misspelt_trait_is_an_error():
 
 @pytest.mark.usefixtures("as_before")
 def test_the_worked_example_runs_as_it_stands():
-    page = run_page("extending-learner.md")
+    page = run_page("learner.md")
     assert learners.ALL["kt"] is page["KT"]
     with pytest.raises(ModelError, match="a learner 'kt' already"):
         learners.register("kt", GradientDescent)

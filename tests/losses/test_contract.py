@@ -21,7 +21,7 @@ from tunefree.losses import contract, curvature, left_slope, loss_of, slope, val
 from tunefree.losses.contract import at_zero, growth, has_inverse_link, inverse_link, link, rescaled, variance_exponent
 from tunefree.losses.links import least_risk, low_noise_margin, risk
 
-PAGE = run_page("extending-loss.md", until="losses.register")
+PAGE = run_page("loss.md", until="losses.register")
 PARAMETERS = {  # what is tested instead of the defaults
     "power": ["power:1", "power:1.5", "power:3"],
     "epsilon-insensitive": ["epsilon-insensitive:0.3", "epsilon-insensitive:0.3:2"],

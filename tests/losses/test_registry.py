@@ -91,7 +91,7 @@ def test_a_loss_is_registered_for_its_tasks():
 
 @pytest.mark.usefixtures("as_before")
 def test_the_worked_example_runs_as_it_stands():
-    page = run_page("extending-loss.md")
+    page = run_page("loss.md")
     assert losses.loss_of("regression", "log-cosh:2") == page["log_cosh"](2.0)
     with pytest.raises(ModelError, match="scale must be"):
         losses.loss_of("regression", "log-cosh:-1")

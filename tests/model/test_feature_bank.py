@@ -28,6 +28,7 @@ from tunefree.kernel.fourier import LENGTH, Fourier
 from tunefree.kernel.nystroem import Nystroem
 from tunefree.losses import objectives
 from tunefree.model.feature_bank import BANKS, VIEWS
+from tunefree.model.group import LabelledRows
 from tunefree.model.members import Setting
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
@@ -306,7 +307,7 @@ def test_words_wait_and_are_restored_too(view, tmp_path):
     model = restored(model, tmp_path / "model")
     model.learn(part(block, 500, 1400), Labels.of(y[500:]), np.ones(900))
     assert np.isfinite(model.predict(block)).all()
-    assert model.is_sparse
+    assert model.ensemble.is_sparse
 
 
 @by_view
@@ -323,7 +324,7 @@ def test_features_may_come_at_any_row_and_of_any_size(view, exponent, tmp_path):
             block = rows.sparse(
                 np.arange(0, 4 * (stop - start) + 1, 4), words[start:stop].ravel(), values[start:stop].ravel()
             )
-            model.make_room(int(words[:stop].max()) + 1)
+            model.reserve_features(int(words[:stop].max()) + 1)
             model.learn(block, y._replace(codes=y.codes[start:stop]), np.ones(stop - start))
             start = stop
         assert np.isfinite(model.predict(block)).all()
@@ -337,11 +338,11 @@ def test_predictions_before_rows_suffice_are_of_those_there_are_and_change_nothi
     model = learned(view, X[:400], y[:400])
     storage.save(tmp_path / "before", *model.save_state())
     assert model.errors(Labels.of(y[400:]), model.predict(rows.dense(X[400:]))).mean() < 0.2
-    np.testing.assert_array_equal(model.predict(rows.dense(X)), model.predict(rows.dense(X), model.linear()))
+    np.testing.assert_array_equal(model.predict(rows.dense(X)), model.predictor()(rows.dense(X)))
     storage.save(tmp_path / "after", *model.save_state())
     assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes()
     model.begin_pass([0])
-    assert model.banks[0].frozen
+    assert model.ensemble.banks[0].frozen
 
 
 @by_view
@@ -435,7 +436,7 @@ def test_as_many_rows_wait_as_are_needed():
     y, predictions = np.tile([1.0, 1.0, -1.0, -1.0], 500), np.zeros((1, 2000, 1))
     for start, stop in ((0, 100), (100, 1000), (1000, 2000)):
         here = slice(start, stop)
-        bank.learn(part(X, start, stop), y[here], weight[here], weight[here], predictions[:, here])
+        bank.learn(LabelledRows(X, y, weight, weight).part(start, stop), predictions[:, here])
         assert bank.n_warmup == (stop if stop < 2000 else 0)
         assert bank.frozen == (stop == 2000)
     assert np.isnan(predictions[0, :WARMUP_ROWS]).all()
@@ -445,7 +446,7 @@ def test_as_many_rows_wait_as_are_needed():
 def test_rows_that_wait_are_the_banks_own():
     X = np.random.default_rng(0).normal(size=(20, 2))
     bank, kept = bank_of("fourier"), X.copy()
-    bank.learn(rows.dense(X), np.ones(20), np.ones(20), np.ones(20), np.zeros((1, 20, 1)))
+    bank.learn(LabelledRows(rows.dense(X), np.ones(20), np.ones(20), np.ones(20)), np.zeros((1, 20, 1)))
     X[:] = 7.0
     np.testing.assert_array_equal(bank.waiting[0].X.values, kept)
 

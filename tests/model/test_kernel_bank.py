@@ -79,7 +79,7 @@ def test_predictions_of_a_row_do_not_depend_on_the_rows_that_it_came_with(kind):
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_the_number_of_threads_changes_no_byte(kind, monkeypatch):
     data = drawn(3, 2500, weighted=False)
-    data = data._replace(y=np.random.default_rng(3).kernel_config([-1.0, 1.0], 2500))  # nearly all rows become points
+    data = data._replace(y=np.random.default_rng(3).choice([-1.0, 1.0], 2500))  # nearly all rows become points
     monkeypatch.setattr(threads, "FEW", 0)
     found = []
     for number in (1, 2, 5):
@@ -322,5 +322,5 @@ def test_steepest_slopes_are_kept_when_classes_are_added():
     bank, _ = taught(data, kernel_config=KernelConfig("rbf", 0.5))
     steepest = bank.members[0].objective.steepest
     assert steepest > 0.0
-    bank.grow(objectives.OneAgainstAll(losses.SquaredHinge(), 0.0), 1, 3, 3)
+    bank.add_class(objectives.OneAgainstAll(losses.SquaredHinge(), 0.0), 3, 3)
     assert bank.members[0].objective.steepest == steepest

@@ -12,7 +12,7 @@ from tests.kernel.contracts import frozen_after
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense, part
-from tunefree.model import model as models
+from tunefree.model import pruning
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.pool import MEMBERS, WIDTHS
@@ -61,7 +61,7 @@ def test_kernels_sleep_at_first_and_then_lead(n_classes):
 def test_while_kernels_sleep_the_pool_predicts_as_it_does_without_them():
     X, y = rings(200)
     (made, with_them), (_, without) = learned(X, y), learned(X, y, "pool")
-    assert all(bank.expansion is None for bank in made.banks)
+    assert all(bank.expansion is None for bank in made.ensemble.banks)
     # they share what is dealt out anew, so the others' shares differ a little
     np.testing.assert_allclose(with_them[0][0], without[0][0], rtol=0.2, atol=0.1)
     named, shown = learned(X, y, "kernel-pistol")
@@ -89,7 +89,7 @@ def test_cuts_and_saving_change_no_byte(learner, n, tmp_path):
     assert model_bytes(whole, tmp_path / "whole") == model_bytes(restored, tmp_path / "again")
 
 
-@pytest.mark.parametrize("settled", [64, 400])
+@pytest.mark.parametrize("frozen", [64, 400])
 @pytest.mark.parametrize("learner", ["kernel-pool", "kernel-pistol"])
 def test_classes_that_appear_late_change_no_prediction(learner, frozen):
     X, y = rings(600, n_classes=4)
@@ -114,12 +114,12 @@ def test_classes_that_appear_late_change_no_prediction(learner, frozen):
 
 def test_widths_that_earn_no_share_are_let_go_and_the_others_stay(monkeypatch):
     X, y = rings(1500)
-    monkeypatch.setattr(models, "FIRST_PRUNING_OF_KERNELS", 512)
+    monkeypatch.setattr(pruning, "FIRST_PRUNING_OF_KERNELS", 512)
     made, _ = learned(X, y)
     left = [setting for setting in made.member_settings if setting.learner == "kernel-pistol"]
     assert 0 < len(left) < 2 * len(WIDTHS)
     assert [member.setting for member in made.members] == made.member_settings
-    assert sum(len(bank.members) for bank in made.banks) == len(left)
+    assert sum(len(bank.members) for bank in made.ensemble.banks) == len(left)
     assert np.isfinite(made.predict(dense(X))).all()
     assert made.errors(Labels.of(y), made.predict(dense(X))).mean() < 0.15
 

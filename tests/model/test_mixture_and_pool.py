@@ -19,7 +19,7 @@ from tunefree.core import storage, threads
 from tunefree.core.rows import dense, part
 from tunefree.losses import objectives
 from tunefree.losses.objectives import measure
-from tunefree.model import model
+from tunefree.model import aggregation, model, pruning
 from tunefree.model.mixture import Mixture, aggregate, combine, excess, mix, without
 from tunefree.model.model import Model
 from tunefree.model.pool import MEMBERS
@@ -461,14 +461,14 @@ def recorded_inside(monkeypatch):
         inside.append(predictions.copy())
         mix(mixture, objective, y, weight, predictions, aggregated)
 
-    monkeypatch.setattr(model, "mix", recording)
+    monkeypatch.setattr(aggregation, "mix", recording)
     return inside
 
 
 @pytest.mark.parametrize("pruning", [None, 2**9])
 def test_on_census_data_the_pool_is_as_good_as_its_best_member(pruning, monkeypatch):
     if pruning:
-        monkeypatch.setattr(model, "FIRST_PRUNING", pruning)
+        monkeypatch.setattr(pruning, "FIRST_PRUNING", pruning)
     pooled, alone = recorded(), census_alone()
     assert pooled.rows == alone[0].rows == 48_842
     best = min(one.total for one in alone)
@@ -477,7 +477,7 @@ def test_on_census_data_the_pool_is_as_good_as_its_best_member(pruning, monkeypa
 
 
 def test_on_census_data_members_of_the_pool_predict_as_they_do_alone(monkeypatch):
-    monkeypatch.setattr(model, "FIRST_PRUNING", math.inf)
+    monkeypatch.setattr(pruning, "FIRST_PRUNING", math.inf)
     inside = recorded_inside(monkeypatch)
     recorded()
     for member, alone in zip(np.concatenate(inside, axis=1), census_alone(), strict=True):
@@ -589,7 +589,7 @@ def test_threads_and_cuts_change_no_byte(task, tmp_path, monkeypatch):
 
     for where, name, instead in (
         (model, "PIECE", 128),
-        (model, "mix", slowly),  # members learn on, far ahead of their judge
+        (aggregation, "mix", slowly),  # members learn on, far ahead of their judge
         (threads, "FEW", 10**9),
     ):
         monkeypatch.setattr(where, name, instead)
@@ -621,12 +621,12 @@ def test_members_that_earn_no_share_are_let_go(n_classes, tmp_path, monkeypatch)
     X, y = rows_of(3000, n_classes=n_classes)
     everybody, _ = learned(X, y)
     assert len(everybody.members) == len(MEMBERS)
-    monkeypatch.setattr(model, "FIRST_PRUNING", 512)
+    monkeypatch.setattr(pruning, "FIRST_PRUNING", 512)
     learner, _ = learned(X[:1500], y[:1500])
-    assert model.FEWEST_MEMBERS <= len(learner.members) < len(MEMBERS)
+    assert pruning.FEWEST_MEMBERS <= len(learner.members) < len(MEMBERS)
     assert [member.setting for member in learner.members] == learner.member_settings
     for entry, later in zip(learner.history, learner.history[1:], strict=False):
-        kept = {name for name, share in entry["shares"].items() if share >= model.NEGLIGIBLE}
+        kept = {name for name, share in entry["shares"].items() if share >= pruning.NEGLIGIBLE}
         assert set(later["shares"]) <= set(entry["shares"])
         if entry["rows"] < 512:
             assert set(later["shares"]) == set(entry["shares"])
@@ -645,8 +645,8 @@ def test_members_that_earn_no_share_are_let_go(n_classes, tmp_path, monkeypatch)
 
 
 def test_two_members_always_stay(monkeypatch):
-    monkeypatch.setattr(model, "FIRST_PRUNING", 64)
-    monkeypatch.setattr(model, "NEGLIGIBLE", 1.0)
+    monkeypatch.setattr(pruning, "FIRST_PRUNING", 64)
+    monkeypatch.setattr(pruning, "NEGLIGIBLE", 1.0)
     X, y = rows_of(600)
     learner, shown = learned(X, y)
     assert len(learner.members) == len(learner.mixture.shares) == len(learner.mixture.means) == 2

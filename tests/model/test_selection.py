@@ -9,6 +9,7 @@ from tunefree.core.rows import dense
 from tunefree.learners import ALL
 from tunefree.model import selection
 from tunefree.model.model import Model
+from tunefree.model.patience import MEMBER
 from tunefree.model.pool import MEMBERS
 from tunefree.model.selection import find_passes
 from tunefree.model.targets import Labels
@@ -30,7 +31,7 @@ def split(n=300, d=10, noise=0.5, seed=0, task="classification"):
         if number == 1:
             model.learn(rows, labels, weight)
         else:
-            model.teach(rows, labels, weight, members)
+            model.replay(rows, labels, weight, members)
 
     return model, learn_pass, calls, (dense(X[n:]), targets(y[n:]), rng.uniform(0.5, 2.0, 200))
 
@@ -52,10 +53,10 @@ def by_the_rule(losses, most):
     busy = np.ones(n_members, bool)
     for number in range(2, most + 1):
         tried[busy] = number
-        better = busy & (losses[number - 1] < (1 - selection.WORTHWHILE) * best)
+        better = busy & (losses[number - 1] < (1 - MEMBER.worthwhile) * best)
         best[better], found[better] = losses[number - 1][better], number
-        busy &= number - found < selection.PATIENCE
-        if number > selection.PATIENCE:
+        busy &= number - found < MEMBER.passes
+        if number > MEMBER.passes:
             busy &= best <= selection.HOPELESS * best.min()
         if not busy.any():
             break
@@ -88,7 +89,7 @@ def test_the_mixture_is_of_members_each_after_its_passes():
     assert found.mixture.means[best] > found.mixture.means[worst]
 
 
-@pytest.mark.parametrize(("most", "made"), [(1, 1), (3, 3), (50, 1 + selection.PATIENCE)])
+@pytest.mark.parametrize(("most", "made"), [(1, 1), (3, 3), (50, 1 + MEMBER.passes)])
 def test_it_stops_where_nobody_gets_better(most, made):
     model, learn_pass, calls, held_out = split()
 
@@ -129,7 +130,7 @@ def test_views_and_shares_of_the_model_stay_as_the_first_pass_left_them():
     other, learn_other, _, _ = split()
     find_passes(model, learn_pass, *held_out, 6)
     learn_other(1, [])
-    for one, two in zip(model.views["steady"], other.views["steady"], strict=True):
+    for one, two in zip(*(each.ensemble.linear.views["steady"] for each in (model, other)), strict=True):
         np.testing.assert_array_equal(one, two)
     for one, two in zip(model.mixture, other.mixture, strict=True):
         np.testing.assert_array_equal(one, two)
@@ -145,8 +146,8 @@ def test_kernels_are_given_up_sooner_than_linear_members():
     of_kernels = [False, True, True, True, False]
     assert selection._hopeful(best, everyone, of_kernels, 1) == [0, 1, 3, 4]
     assert selection._hopeful(best, [0, 1, 3, 4], of_kernels, 2) == [0, 4]
-    assert selection._hopeful(best, [0, 4], of_kernels, selection.PATIENCE) == [0, 4]
-    assert selection._hopeful(best, [0, 4], of_kernels, selection.PATIENCE + 1) == [0]
+    assert selection._hopeful(best, [0, 4], of_kernels, MEMBER.passes) == [0, 4]
+    assert selection._hopeful(best, [0, 4], of_kernels, MEMBER.passes + 1) == [0]
 
 
 def test_linear_members_far_behind_kernels_are_given_up_at_once():

@@ -251,10 +251,10 @@ def test_every_learner_learns_through_every_view_and_is_restored_to_the_last_bit
     arrays, header = storage.load(tmp_path / "model")
     header.pop("format")
     restored = Model.restore(arrays, header)
-    assert_same(state(model.views[name]), restored.views[name])
+    assert_same(state(model.ensemble.linear.views[name]), restored.ensemble.linear.views[name])
     rest = rows.dense(X[200:]), Labels.of(y[200:]), np.ones(100)
     np.testing.assert_array_equal(model.learn(*rest)[0], restored.learn(*rest)[0])
-    assert_same(state(model.views[name]), restored.views[name])
+    assert_same(state(model.ensemble.linear.views[name]), restored.ensemble.linear.views[name])
     predictions = model.predict(rows.dense(X))
     np.testing.assert_array_equal(predictions, restored.predict(rows.dense(X)))
     assert model.errors(Labels.of(y), predictions).mean() < 0.2
@@ -267,10 +267,10 @@ def test_predictions_are_of_rows_as_last_seen_and_leave_the_view_alone(name, tas
     targets = Labels.of(y) if task == "classification" else X @ [1.0, -1.0, 2.0, 0.0] + 5.0
     model = Model(task, "scinol2", view=name, n_features=5)
     model.learn(rows.dense(X), targets, np.ones(300))
-    view = copy.deepcopy(model.views[name])
+    view = copy.deepcopy(model.ensemble.linear.views[name])
     predictions = model.predict(rows.dense(X))
-    assert_same(view, model.views[name])
-    ((weights, units),) = model.linear()
+    assert_same(view, model.ensemble.linear.views[name])
+    ((weights, units),) = model.ensemble.linear.weights()
     seen = np.c_[np.ones(300), shown(view, rows.dense(X), np.zeros(300)).values]
     by_hand = seen @ np.divide(weights, units[:, None], out=np.zeros_like(weights), where=units[:, None] > 0)
     if task == "regression":
@@ -283,8 +283,8 @@ def test_pools_learn_rows_again_through_views_that_stay():
     X, y = labelled()
     model = Model("classification", n_features=5)
     model.learn(rows.dense(X), Labels.of(y), np.ones(300))
-    before = {name: state(view) for name, view in model.views.items()}
+    before = {name: state(view) for name, view in model.ensemble.linear.views.items()}
     assert set(before) == {"steady"}
     model.learn(rows.dense(X), Labels.of(y), np.ones(300), np.zeros(300), again=True)
-    model.teach(rows.dense(X), Labels.of(y), np.ones(300), [0, 3])
-    assert_same(before["steady"], model.views["steady"])
+    model.replay(rows.dense(X), Labels.of(y), np.ones(300), [0, 3])
+    assert_same(before["steady"], model.ensemble.linear.views["steady"])

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import tunefree
+from tests.extending import run_page
 from tunefree.core.errors import DataError, ModelError
 from tunefree.stream import formats
 from tunefree.stream.batch import BadRows
@@ -19,9 +20,9 @@ from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.stream.tables import read_tables
 from tunefree.workflows.training import Trained
 
-from .ltsv import LTSV
 from .tabular import numbers, records, skipped, text
 
+LTSV = run_page("format.md", until="register(LTSV)")["LTSV"]
 PEOPLE = [(20 + i % 50, "cook" if i % 3 else "clerk", "yes" if i % 50 > 20 else "no") for i in range(300)]
 LINES = [f"age:{age}\tjob:{job}\trich:{rich}" for age, job, rich in PEOPLE]
 CONTENT = "\n".join(LINES) + "\n"
@@ -221,3 +222,7 @@ def test_what_cannot_be_registered(registry, options, problem):
     with pytest.raises(ValueError, match="its name is not 'table'"):
         register(Format("table", "Table", encoder="a:B"))
     assert formats.names() == before
+
+
+def test_the_page_on_adding_a_format_runs_as_it_stands(registry):
+    assert run_page("format.md")["trained"].kind == "libfm"

@@ -125,7 +125,7 @@ def learned(task, learner, X, y, loss=None):
     """A model that has learned a data set in one pass, the objective's targets, and the certificate of that pass."""
     labels = Labels.of(y) if task == "classification" else y
     model = Model(task, learner, loss, classes=labels.values if task == "classification" else [])
-    model.make_room(X.shape[1] + 1)
+    model.reserve_features(X.shape[1] + 1)
     predictions, _ = model.learn(rows.dense(X), labels, np.ones(len(y)))
     targets = model.targets_of(labels.codes) if task == "classification" else y
     evidence = gathered(
@@ -200,7 +200,7 @@ def test_a_models_own_weights(learner):
     X, y = data_set("breast_cancer")
     model, targets, certificate = learned("classification", learner, X, y)
     total = model.losses(Labels.of(y), model.predict(rows.dense(X))).sum()
-    ((weights, units),) = model.linear()
+    ((weights, units),) = model.ensemble.linear.weights()
     assert certificate.loss - total <= certificate.regret(weights, units) + 1e-9
     own = np.divide(weights, units[:, None], out=np.zeros_like(weights), where=units[:, None] > 0)
     assert certificate.regret(own) == pytest.approx(certificate.regret(weights, units))

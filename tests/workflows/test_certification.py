@@ -15,7 +15,8 @@ from tunefree.cli.app import app
 from tunefree.core.errors import DataError, ModelError
 from tunefree.stream.source import open_source
 from tunefree.workflows.certification import findings
-from tunefree.workflows.training import Plan, Trained, train
+from tunefree.workflows.plan import Plan
+from tunefree.workflows.training import Trained, train
 
 CENSUS = files("tunefree") / "data" / "adult.parquet"
 

@@ -1,8 +1,7 @@
-"""Learners compared on one pass: the figures are those of `train`, whatever the batches; the picture shows them."""
+"""Learners compared on one pass: the figures are those of `train`, whatever the batches."""
 
 from __future__ import annotations
 
-import builtins
 import json
 
 import numpy as np
@@ -12,16 +11,15 @@ from pyarrow import parquet
 
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
-from tunefree.cli import app as cli
-from tunefree.cli import display
+from tunefree.cli.display import comparison as display
 from tunefree.core.errors import DataError, ModelError
 from tunefree.learners import ALL
 from tunefree.model.model import Model
-from tunefree.report import pictures as picture
 from tunefree.stream.source import open_source
 from tunefree.workflows import comparison
-from tunefree.workflows.comparison import POOL, RATES, Contestant, compare, has_rate
-from tunefree.workflows.training import Plan, train
+from tunefree.workflows.comparison import RATES, Contestant, compare, has_rate
+from tunefree.workflows.plan import POOL, Plan
+from tunefree.workflows.training import train
 
 FEW = ["scinol2", "adagrad", POOL]
 
@@ -79,7 +77,7 @@ def test_curves_do_not_depend_on_where_batches_are_cut():
         contestant = Contestant("scinol2", Model("classification", "scinol2"))
         for piece in zip(*(np.split(array, cuts) for array in (weight, row_losses, errors)), strict=True):
             contestant.note(*piece)
-        contestant.end_of_stretch()
+        contestant.add_point()
         contestants.append(contestant)
     assert contestants[0].curve == contestants[1].curve == contestants[2].curve
     assert contestants[0].metrics == contestants[1].metrics == contestants[2].metrics
@@ -198,55 +196,8 @@ def test_wrong_options(run, data, options, message):  # noqa: F811
     assert message in err
 
 
-@pytest.mark.parametrize("target", ["rich", "pay"])
-@pytest.mark.parametrize("rows", [20, 2000])
-def test_the_picture_is_drawn(tmp_path, target, rows):
-    images = pytest.importorskip("matplotlib.image")
-    compared = compare(open_source(people(rows)), Plan(target=target))
-    picture.draw(compared, tmp_path / "plot.png")
-    image = images.imread(tmp_path / "plot.png")[..., :3]
-    ink = (image.min(axis=2) < 0.9).mean()
-    assert 0.005 < ink < 0.3
-    colours = {tuple(pixel) for pixel in (255 * image.reshape(-1, 3)).round().astype(int).tolist()}
-    named = picture.named(compared)
-    assert 0 < len(named) <= len(picture.STYLES)
-    for style in picture.STYLES[: len(named)]:
-        assert tuple(bytes.fromhex(style["color"][1:])) in colours
-    for name in ("plot.svg", "plot.pdf"):
-        picture.draw(compared, tmp_path / name)
-        first = (tmp_path / name).read_bytes()
-        picture.draw(compared, tmp_path / name)
-        assert (tmp_path / name).read_bytes() == first
-    text = (tmp_path / "plot.svg").read_text()
-    for words in (">rows<", f"progressive {compared.loss_name}", "pool", named[0].name):
-        assert words in text
-
-
-def test_the_picture_on_the_command_line(run, data, tmp_path):  # noqa: F811
-    pytest.importorskip("matplotlib")
-    status, _, err = run("compare", data, "-t", "rich", "--learner", "scinol2", "--plot", tmp_path / "plot.pdf", "-q")
-    assert status == 0, err
-    assert (tmp_path / "plot.pdf").read_bytes().startswith(b"%PDF")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["people.parquet", "plot.pdf"]
-
-
-def test_without_matplotlib_the_remedy_is_told_at_once(run, data, tmp_path, monkeypatch):  # noqa: F811
-    original = builtins.__import__
-
-    def without(name, *arguments, **options):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return original(name, *arguments, **options)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    status, out, err = run("compare", data, "-t", "rich", "--plot", tmp_path / "plot.png")
-    assert (status, out) == (2, "")
-    assert "pip install 'tunefree[plot]'" in err
-    assert not (tmp_path / "plot.png").exists()
-
-
 def test_progress_is_told_where_there_is_no_terminal(monkeypatch, capfd):
-    monkeypatch.setattr(display, "_LINE_SECONDS", 0.0)
+    monkeypatch.setattr(display, "LINE_SECONDS", 0.0)
     compare(open_source(people(300)), Plan(target="rich"), FEW, display.ComparisonDisplay())
     err = capfd.readouterr().err
     assert "classification of 'rich'" in err
@@ -257,7 +208,7 @@ def test_progress_is_told_where_there_is_no_terminal(monkeypatch, capfd):
 def test_models_that_are_large_are_announced(monkeypatch, capfd):
     plan = Plan(target="rich", hash_bits=10)
     for limit, told in ((2**30, False), (2**10, True)):
-        monkeypatch.setattr(display, "_MUCH_MEMORY", limit)
+        monkeypatch.setattr(display, "MUCH_MEMORY", limit)
         compared = compare(open_source(people(50)), plan, FEW, display.ComparisonDisplay())
         assert ("--hash-bits" in capfd.readouterr().err) == told
     states = [member.state for contestant in compared.contestants for member in contestant.model.members]
@@ -266,4 +217,3 @@ def test_models_that_are_large_are_announced(monkeypatch, capfd):
 
 def test_the_command_has_an_example_in_its_help(run):  # noqa: F811
     assert "tunefree compare" in run("compare", "--help")[1]
-    assert cli.compare.__doc__

@@ -19,12 +19,12 @@ from tunefree.core.errors import ModelError
 from tunefree.model.targets import Labels
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.workflows import model_files as modelfile
-from tunefree.workflows import stopped_model as path_model
+from tunefree.workflows import model_files, stopped_model
 from tunefree.workflows.early_stopping import descend
-from tunefree.workflows.evaluation import predict
+from tunefree.workflows.plan import Plan
+from tunefree.workflows.prediction import predict
 from tunefree.workflows.stopped_model import StoppedModel
-from tunefree.workflows.training import Plan, Trained
+from tunefree.workflows.training import Trained
 
 LABELS = {"two": ["no", "yes"], "three": ["few", "more", "many"]}
 KERNELS = {"weights": (), "rbf": ("--kernel",)}
@@ -177,7 +177,7 @@ def test_little_memory_changes_no_bit(tmp_path):
     source = open_source(people(400))
     found = descend(source, Plan(target="rich", ignore=("pay",)), "rbf", 30)
     estimator = type(found.estimator)(kernel="rbf", max_iter=30, memory_limit=2**18)
-    rows = path_model.matrix([batch.rows for batch, _ in predict(found, source, BadRows())], found.model.n_features)
+    rows = stopped_model.matrix([batch.rows for batch, _ in predict(found, source, BadRows())], found.model.n_features)
     found.model.estimator = estimator.fit(rows, found.model.codes(Labels.of(people(400)["rich"]))[0])
     assert estimator.fitted_path_.descent.stride > 1
     found.save(tmp_path / "m")
@@ -193,7 +193,7 @@ def test_little_memory_changes_no_bit(tmp_path):
 @pytest.mark.parametrize("dense", [True, False])
 def test_features_and_labels_that_were_never_seen(run, tmp_path, dense, monkeypatch):  # noqa: F811
     if not dense:
-        monkeypatch.setattr(path_model, "DENSE_BYTES", 0)
+        monkeypatch.setattr(stopped_model, "DENSE_BYTES", 0)
     rng = np.random.default_rng(0)
     lines = [f"{k % 3} {k % 3 + 1}:1 {rng.integers(4, 9)}:{rng.random():.3f}" for k in range(120)]
     (tmp_path / "d.svm").write_text("\n".join(lines) + "\n")
@@ -214,7 +214,7 @@ def test_rows_are_predicted_in_pieces(monkeypatch, tmp_path):
     source = open_source(people(400))
     found = descend(source, Plan(target="rich", ignore=("pay",)), None, 20)
     (whole,) = (p for _, p in predict(found, source, BadRows()))
-    monkeypatch.setattr(path_model, "PIECE_BYTES", 8 * found.model.n_features * 7)
+    monkeypatch.setattr(stopped_model, "PIECE_BYTES", 8 * found.model.n_features * 7)
     (pieces,) = (p for _, p in predict(found, source, BadRows()))
     np.testing.assert_allclose(pieces, whole, rtol=1e-12)
 
@@ -226,7 +226,7 @@ def test_classes_that_come_late_and_weights(tmp_path):
     source = open_source(rows.to_pydict())
     found = descend(source, Plan(target="y", weight="w"), None, 50)
     found.save(tmp_path / "m")
-    back = modelfile.load(tmp_path / "m")
+    back = model_files.load(tmp_path / "m")
     assert sorted(back.model.classes) == sorted(LABELS["three"]) and back.plan == found.plan
     estimator = IterativeRegularizationClassifier(max_iter=50)
     estimator.fit(X[order], y[order], sample_weight=rows["w"].to_numpy())
@@ -302,7 +302,7 @@ def test_models_of_another_kind(run, data, early, model, tmp_path):  # noqa: F81
     (tmp_path / "n.checkpoint").write_bytes(early.read_bytes())
     status, _, err = run("train", data, "-t", "rich", "-o", tmp_path / "n", "--resume")
     assert status == 2 and "n.checkpoint" in err and "gone on with" in err
-    for load in (Trained.load, lambda path: modelfile.load(path, "linear")):
+    for load in (Trained.load, lambda path: model_files.load(path, "linear")):
         with pytest.raises(ModelError, match="regularization path"):
             load(early)
     with pytest.raises(ModelError, match="row by row"):

@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from fractions import Fraction
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +22,11 @@ from tunefree.stream.batch import BadRows
 from tunefree.stream.lines import read_lines
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
-from tunefree.workflows.evaluation import evaluate, predict
-from tunefree.workflows.training import Plan, Trained, labels_of, task_of, train
+from tunefree.workflows.evaluation import evaluate
+from tunefree.workflows.plan import Plan
+from tunefree.workflows.prediction import predict
+from tunefree.workflows.targets import labels_of, task_of
+from tunefree.workflows.training import Trained, held_out_rows, train
 
 
 def people(n=2000, seed=0):
@@ -94,11 +99,46 @@ def test_held_out_rows_are_not_learned():
     without = {name: np.array(column, object)[kept].tolist() for name, column in table.items()}
     plans = Plan(target="rich", ignore=("pay",), holdout=0.25), Plan(target="rich", ignore=("pay",))
     trained = [train(open_source(data), plan) for data, plan in zip((table, without), plans, strict=True)]
-    for one, other in zip(*(model.model.linear() for model in trained), strict=True):
+    for one, other in zip(*(model.model.ensemble.linear.weights() for model in trained), strict=True):
         np.testing.assert_array_equal(one[0], other[0])
     np.testing.assert_array_equal(*(model.model.mixture.means for model in trained))
     assert trained[0].progress.held_out[0].rows == 500
     assert trained[0].progress.progressive[0] == trained[1].progress.progressive[0]
+
+
+@pytest.mark.parametrize("share", ["0.4", "0.3", "0.15", "0.01", "0.35", "0.333", "0.123456789", "0.0001"])
+def test_of_every_stretch_of_rows_the_share_asked_for_is_held_out(share):
+    found = held_out_rows(Plan(holdout=float(share)).holdout_share, 0, 10_000)
+    count = np.concatenate([[0], np.cumsum(found)])
+    expected = [int(Fraction(share) * i) for i in range(len(count))]  # exact arithmetic
+    assert count.tolist() == expected
+
+
+@pytest.mark.parametrize("share", [0.5, 0.25, 0.2, 0.1, 0.05, 0.01])
+def test_a_share_that_divides_one_holds_out_every_so_many_th_row(share):
+    stride = round(1 / share)
+    expected = np.arange(1000) % stride == stride - 1
+    np.testing.assert_array_equal(held_out_rows(Plan(holdout=share).holdout_share, 0, 1000), expected)
+
+
+@pytest.mark.parametrize("share", [0.4, 0.3, 0.15, 1 / 3, 0.123456789])
+def test_rows_held_out_do_not_depend_on_batches_nor_on_the_length_of_the_stream(share):
+    share = Plan(holdout=share).holdout_share
+    whole = held_out_rows(share, 0, 500)
+    cuts = [0, 1, 2, 7, 64, 65, 300, 500]
+    pieces = [held_out_rows(share, start, stop - start) for start, stop in pairwise(cuts)]
+    np.testing.assert_array_equal(np.concatenate(pieces), whole)
+    late = share.denominator * 10**6
+    np.testing.assert_array_equal(held_out_rows(share, late, 500), whole)
+
+
+def test_shares_held_out_of_plans():
+    assert Plan(passes=2).holdout_share == Fraction(1, 10)
+    assert Plan(passes=2, holdout=0.4).holdout_share == Fraction(2, 5)
+    assert Plan(passes=2, learner="pistol").holdout_share == Plan().holdout_share == 0
+    assert not held_out_rows(Plan().holdout_share, 5, 100).any()
+    trained = train(open_source(people(1000)), Plan(target="rich", learner="scinol2", holdout=0.4))
+    assert (trained.progress.progressive[0].rows, trained.progress.held_out[0].rows) == (600, 400)
 
 
 def test_weights_count_as_repetitions_of_the_loss():
@@ -107,7 +147,9 @@ def test_weights_count_as_repetitions_of_the_loss():
     trained = train(open_source(table), Plan(target="rich", ignore=("pay",), weight="h"))
     half = {name: column[:250] for name, column in people(500).items()}
     expected = train(open_source(half | {"h": [2.0] * 250}), Plan(target="rich", ignore=("pay",), weight="h"))
-    for one, other in zip(trained.model.linear(), expected.model.linear(), strict=True):
+    for one, other in zip(
+        trained.model.ensemble.linear.weights(), expected.model.ensemble.linear.weights(), strict=True
+    ):
         np.testing.assert_array_equal(one[0][:5], other[0][:5])
 
 

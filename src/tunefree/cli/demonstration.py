@@ -13,12 +13,12 @@ from pyarrow import compute, parquet
 from rich.console import Console
 from rich.table import Table
 
-from tunefree.cli import display
+from tunefree.cli.display.training import TrainingDisplay, show_trained
 from tunefree.core.errors import ModelError
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.workflows import evaluation, training
-from tunefree.workflows import prediction as predictions
+from tunefree.workflows import evaluation, prediction, training
+from tunefree.workflows.plan import Plan
 
 TARGET = "income"
 
@@ -33,12 +33,12 @@ class Result(NamedTuple):
 
 
 def run(folder: Path) -> list[Result]:
-    """Write the data, a model and predictions to a folder, and print how both methods do on the test set.
+    """Write the data, a model and predictions to a folder, and print the test errors of both methods.
 
     Parameters
     ----------
     folder : Path
-        Made if it is not there.
+        It is created if it does not exist.
 
     Returns
     -------
@@ -69,7 +69,17 @@ def run(folder: Path) -> list[Result]:
 
 
 def write_data(folder: Path) -> tuple[Path, Path]:
-    """The packaged data as two files; the training rows are shuffled as in the benchmarks (they come as a stream)."""
+    """Write the packaged data to two files, of training rows (shuffled, as they are a stream) and of test rows.
+
+    Parameters
+    ----------
+    folder : Path
+        It is created if it does not exist.
+
+    Returns
+    -------
+    (Path, Path)
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -87,20 +97,20 @@ def write_data(folder: Path) -> tuple[Path, Path]:
 
 
 def _compiled(train_file: Path) -> None:
-    """Learn and evaluate some rows, so that what is timed is not the compiler."""
+    """Learn and evaluate some rows, so that the time measured later does not include compilation."""
     few = parquet.read_table(train_file).slice(0, 300)
-    trained = training.train(open_source(few), training.Plan(target=TARGET))
+    trained = training.train(open_source(few), Plan(target=TARGET))
     evaluation.evaluate(trained, open_source(few), BadRows())
 
 
 def _one_pass(folder: Path, train_file: Path, test_file: Path) -> tuple[float, float]:
     """What `tunefree train`, `predict` and `evaluate` do."""
-    plan = training.Plan(target=TARGET)
-    trained = training.train(open_source(train_file), plan, display.TrainingDisplay())
+    plan = Plan(target=TARGET)
+    trained = training.train(open_source(train_file), plan, TrainingDisplay())
     trained.save(folder / "adult.model")
-    predictions.write(trained, open_source(test_file), str(folder / "predictions.csv"), BadRows())
+    prediction.write(trained, open_source(test_file), str(folder / "predictions.csv"), BadRows())
     metrics = evaluation.evaluate(trained, open_source(test_file), BadRows()).metrics
-    display.show_trained(trained, folder / "adult.model")
+    show_trained(trained, folder / "adult.model")
     return metrics.mean_loss(), metrics.mean_error()
 
 

@@ -15,7 +15,7 @@ from numba.extending import overload
 from tunefree.core.code_cache import CodeCache, is_of_the_package
 
 # No fast-math: sums keep the order of the paper, so the same input gives the same bytes.
-_OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
+_OPTIONS: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _ANY_ORDER: Any = {"reassoc", "nsz", "contract"}
 
 

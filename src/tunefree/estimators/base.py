@@ -1,4 +1,4 @@
-"""What the linear estimators share: they validate, and leave all learning to :class:`tunefree.model.model.Model`."""
+"""What the online estimators share: they validate, and leave all learning to :class:`tunefree.model.model.Model`."""
 
 from __future__ import annotations
 
@@ -24,16 +24,14 @@ LARGEST = np.finfo(np.float64).max
 
 
 class _Learned:
-    """A model, and its weights once they have been read out, until it learns again."""
+    """The model of an estimator, and what its user has been told."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._told = False  # of members that go on in features
-        self._linear: list[tuple[np.ndarray, np.ndarray]] | None = None
+        self._told = False  # that members go on in features
 
     def learn(self, X: Any, y: Any, weight: np.ndarray, counts: np.ndarray | None) -> None:
-        """Learn a block; rows with ``counts`` enter the progressive loss, and members are judged by them."""
-        self._linear = None
+        """Learn a block; rows with ``counts`` enter the progressive loss, and members are evaluated on them."""
         evaluation_weight = weight if counts is not None else np.zeros(len(weight))
         predictions, row_losses = self.model.learn(X, y, weight, evaluation_weight, again=counts is None)
         if counts is not None:
@@ -41,48 +39,27 @@ class _Learned:
         self._tell()
 
     def _tell(self) -> None:
-        """Warn, once, of kernel learners that go on in features."""
+        """Warn, once, that kernel learners go on in features."""
         if self.model.switched is not None and not self._told:
             self._told = True
             warnings.warn(f"{SWITCHED.format(self.model.switched)}; a larger max_support is more exact", stacklevel=2)
 
-    def begin_pass(self) -> None:
-        """Rows that were learned come again."""
-        self._linear = None
-        self.model.begin_pass()
-
-    def freeze(self) -> None:
-        """No more rows are to be waited for."""
-        self._linear = None
-        self.model.freeze()
-
-    def linear(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        if self._linear is None:
-            self._linear = self.model.linear()
-        return self._linear
-
-    def predict(self, X: Any) -> np.ndarray:
-        return self.model.predict(X, self.linear())
-
     def coefficients(self) -> np.ndarray:
         """Weights (d, K) in the features' own units, the constant first."""
-        if len(self.model.members) > 1 or self.model.view != "raw" or self.model.banks:
+        if len(self.model.members) > 1 or self.model.options.view != "raw" or not self.model.has_weights:
             raise AttributeError("a pool, a kernel, or a view of its own leaves no weights of the features as given")
-        ((weights, units),) = self.linear()
+        ((weights, units),) = self.model.ensemble.linear.weights()
         relative = np.zeros_like(weights)
         with np.errstate(over="ignore"):
             np.divide(weights, units[:, None], out=relative, where=units[:, None] > 0)
         return np.clip(relative, -LARGEST, LARGEST)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"model": self.model, "_told": self._told, "_linear": None}
 
+class OnlineEstimator(BaseEstimator):
+    """What classifiers and regressors that learn row by row share.
 
-class LinearEstimator(BaseEstimator):
-    """What the four estimators share.
-
-    :class:`LinearClassifier` and :class:`LinearRegressor` say what targets and predictions are; their subclasses name
-    a learner.
+    :class:`OnlineClassifierBase` and :class:`OnlineRegressorBase` say what targets and predictions are; their
+    subclasses name a learner.
     """
 
     _task: str
@@ -105,7 +82,7 @@ class LinearEstimator(BaseEstimator):
         return KernelConfig()
 
     def _view(self) -> str:
-        """How the learner sees rows."""
+        """The view of the learner."""
         return str(getattr(self, "view", "raw"))
 
     def _prepared(self, X: Any) -> Any:
@@ -121,7 +98,7 @@ class LinearEstimator(BaseEstimator):
     def _check_memory(self, X: Any) -> None:
         """Whether there is memory for a support of all rows, where learners have one."""
         some = validation.block(X[: validation.BLOCK], intercept=False)
-        memory.check(self._learned.model.banks, some, X.shape[0])
+        memory.check(self._learned.model.kernel_banks, some, X.shape[0])
 
     def _begin_again(self, model: Model) -> None:
         """Start from a model that has seen nothing."""
@@ -136,7 +113,7 @@ class LinearEstimator(BaseEstimator):
 
     def _blocks(self, X: Any, rounds: validation.Rounds) -> Iterator[tuple[slice, Any]]:
         """The rounds' rows, where a view tells dense from sparse in the form in which it first saw rows."""
-        return validation.blocks(X, rounds, self._intercept(), self._learned.model.is_sparse)
+        return validation.blocks(X, rounds, self._intercept(), self._learned.model.ensemble.is_sparse)
 
     def _intercept(self) -> bool:
         """Whether there is a constant; in regression there always is."""
@@ -151,9 +128,9 @@ class LinearEstimator(BaseEstimator):
         for epoch in range(epochs):
             drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
             if epoch > 0:
-                self._learned.begin_pass()
+                self._learned.model.begin_pass()
             self._pass(X, y, drawn, first=epoch == 0)
-        self._learned.freeze()
+        self._learned.model.freeze()
         self.n_iter_ = epochs
 
     def _targets(self, y: Any, row: np.ndarray) -> Any:
@@ -167,17 +144,17 @@ class LinearEstimator(BaseEstimator):
         check_is_fitted(self)
         X = self._prepared(validation.features(self, X))
         blocks = self._blocks(X, validation.as_given(np.ones(X.shape[0])))
-        return np.concatenate([self._learned.predict(block) for _, block in blocks])
+        return np.concatenate([self._learned.model.predict(block) for _, block in blocks])
 
     @property
     def progressive_loss_(self) -> float:
-        """Mean loss of the rows, each predicted before it was learned."""
+        """Progressive validation loss: the mean loss of the rows, each predicted before it is learned."""
         check_is_fitted(self)
         return self._learned.model.metrics.mean_loss()
 
     @property
     def certificate_(self) -> Certificate:
-        """How good any linear model can be on the rows of the first pass; the constant is feature 0."""
+        """Lower bounds on the loss of every linear model on the rows of the first pass; feature 0 is the constant."""
         check_is_fitted(self)
         return self._learned.model.certificate()
 
@@ -199,7 +176,7 @@ def _union(known: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.unique(np.concatenate([known, labels]))
 
 
-class LinearClassifier(ClassifierMixin, LinearEstimator):
+class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
     """Targets are labels; margins are of the sorted classes."""
 
     _task = "classification"
@@ -212,7 +189,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
             validation.class_weights(self.class_weight)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Learn from scratch (from where it stands with ``warm_start``).
+        """Fit the model (with ``warm_start``, continue from the present model).
 
         Parameters
         ----------
@@ -245,16 +222,16 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
-        """Learn some more rows, once, in the order given.
+        """Update the model with one pass over the given rows, in their order.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            Labels; one not met before becomes a new class.
+            Labels; a new label becomes a new class.
         classes : array-like, optional
-            Labels to be known beforehand. With all of them in the first call, any batches give the model that ``fit``
-            gives with ``shuffle=False``.
+            Labels known in advance. If the first call has all of them, the model does not depend on the division into
+            batches and equals that of ``fit`` with one epoch and ``shuffle=False``.
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns
@@ -322,7 +299,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         return -columns if order == [1, 0] else columns
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Margins: (n_samples,) of the second class with two classes, else (n_samples, n_classes).
+        """Margins of the rows: (n_samples,) for the second of two classes, else (n_samples, n_classes).
 
         Parameters
         ----------
@@ -336,7 +313,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         return margins[:, 0] if margins.shape[1] == 1 else margins
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of the largest margin of each row.
+        """Predict the class with the largest margin for each row.
 
         Parameters
         ----------
@@ -353,9 +330,9 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities.
 
-        With another loss than the logistic, probabilities are learned of the margins with which rows were predicted
-        before they were first learned. The most probable class may then differ from the one that is predicted, which
-        has the largest margin.
+        With losses other than the logistic, probabilities are calibrated on progressive margins: those of rows before
+        they were first learned. The most probable class may then differ from the predicted one, which has the largest
+        margin.
 
         Parameters
         ----------
@@ -393,18 +370,18 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
 
     @property
     def intercept_(self) -> np.ndarray:
-        """Weight of the constant, (1,) with two classes, else (n_classes,)."""
+        """Intercept, (1,) with two classes, else (n_classes,)."""
         check_is_fitted(self)
         return self._sorted(self._learned.coefficients()[:1])[0]
 
 
-class LinearRegressor(RegressorMixin, LinearEstimator):
+class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
     """Targets are numbers."""
 
     _task = "regression"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Learn from scratch (from where it stands with ``warm_start``).
+        """Fit the model (with ``warm_start``, continue from the present model).
 
         Parameters
         ----------
@@ -427,7 +404,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Learn some more rows, once, in the order given.
+        """Update the model with one pass over the given rows, in their order.
 
         Parameters
         ----------
@@ -457,7 +434,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         return y[row].astype(np.float64)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The predicted target of each row.
+        """Predict the target of each row.
 
         Parameters
         ----------

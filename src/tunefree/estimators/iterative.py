@@ -259,17 +259,17 @@ class IterativeRegularization(BaseEstimator):
         return None
 
     def at(self, t: int) -> Any:
-        """The estimator as it would be had it stopped at iteration t; nothing is learned anew.
+        """The estimator stopped at iteration t, without a new fit.
 
         Parameters
         ----------
         t : int
-            From 1 (the predictor that is 0 everywhere) to the length of ``path_``.
+            From 1 (the zero function) to the length of ``path_``.
 
         Returns
         -------
         estimator
-            A fitted copy, which shares the path.
+            A fitted copy that shares the path.
         """
         check_is_fitted(self)
         validation.whole(t=t)
@@ -299,29 +299,29 @@ class IterativeRegularization(BaseEstimator):
 
     @property
     def dual_coef_(self) -> np.ndarray:
-        """Coefficients of the kernel at the rows learned, (n_outputs, n_rows)."""
+        """Coefficients of the kernel expansion, (n_outputs, n_rows)."""
         check_is_fitted(self)
         if self.kernel is None:
             raise AttributeError("weights of a dictionary are no coefficients of a kernel; see coef_")
         return (self.coefficients_ * self.fitted_path_.targets.unit).T
 
     def certificate(self, radius: float | None = None) -> Certificate:
-        """How far the empirical error at the chosen stop is from the least one among predictors of some norm.
+        """Bound on the empirical error at the selected iteration minus the least one of predictors of some norm.
 
         The excess risk of f_T has three parts (Lin, Rosasco, Zhou 2016, (17) and Lemma 13). This bounds the first, the
-        optimisation error, and it holds for the rows at hand with certainty, whatever the step: twice over, by the path
-        as it was measured, and by the paper's lemmas (17 without its last term, 19, 20), which know only constants. The
-        second part, the sample error, depends on the unknown distribution; what the validation columns of ``path_``
-        show is an estimate of it. The third, the approximation error, cannot be computed from any sample: nothing here
-        says how good predictors of norm ``radius``, or of any norm, can be on rows to come.
+        optimisation error. The bound holds for the given rows with certainty and any step. It is computed twice: from
+        the measured path, and a priori by the paper's lemmas (17 without its last term, 19, 20). The second part, the
+        sample error, depends on the unknown distribution; the validation columns of ``path_`` estimate it. The third,
+        the approximation error, cannot be computed from a sample: nothing here bounds the risk of predictors of norm
+        ``radius``, or of any norm.
 
-        Norms are those of the space: of weights of the standardised features, the constant's included, or of the
-        kernel's Hilbert space. With ``precision="float32"`` the bound holds up to the rounding of the kernel's values.
+        Norms are those of the weights of the standardised features, including the constant, or of the kernel's Hilbert
+        space. With ``precision="float32"`` the bound holds up to rounding of the kernel values.
 
         Parameters
         ----------
         radius : float, optional
-            In units of the target. Default: the largest norm on the path up to the stop.
+            In units of the target. Default: the largest norm on the path up to the selected iteration.
 
         Returns
         -------
@@ -369,7 +369,7 @@ class IterativeRegularization(BaseEstimator):
         )
 
     def plot_path(self, **options: Any) -> PathDisplay:
-        """Draw the path: losses, errors and norms against iterations; needs matplotlib.
+        """Plot losses, errors and norms against iterations; needs matplotlib.
 
         Parameters
         ----------

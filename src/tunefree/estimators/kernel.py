@@ -10,17 +10,18 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.estimators import validation
-from tunefree.estimators.base import LinearClassifier, LinearEstimator, LinearRegressor
+from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator, OnlineRegressorBase
 from tunefree.kernel import feature_expansion
 from tunefree.kernel.kernels import is_ladder, kernel_of
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
+from tunefree.model.mixture import predictive_shares
 
 GAMMAS = ("ladder", "median")
 VIEWS = ("raw", "centred", "steady", "level")
 
 
-class KernelEstimator(LinearEstimator):
+class KernelEstimator(OnlineEstimator):
     """What the two estimators share."""
 
     fit_intercept = True  # kernels take no notice of the constant
@@ -90,22 +91,22 @@ class KernelEstimator(LinearEstimator):
 
     @property
     def gamma_(self) -> float:
-        """gamma of the kernel: the one given, or the median rule's, of which the ladder's are multiples."""
+        """gamma of the kernel: the given one, or that of the median heuristic, multiples of which form the grid."""
         check_is_fitted(self)
-        return self._learned.model.banks[0].gamma
+        return self._learned.model.kernel_banks[0].gamma
 
     @property
     def n_support_(self) -> int:
-        """Rows that the model is made of."""
+        """Number of support points."""
         check_is_fitted(self)
-        return sum(bank.n_support for bank in self._learned.model.banks)
+        return self._learned.model.n_support
 
     @property
     def widths_(self) -> list[dict[str, float]]:
-        """The widths learned: gamma, and its share in predictions."""
+        """gamma of each bandwidth and its weight (share) in predictions."""
         check_is_fitted(self)
         model = self._learned.model
-        rows = zip(model.members, model.mixture.means.tolist(), strict=True)
+        rows = zip(model.members, predictive_shares(model.mixture).tolist(), strict=True)
         return [{"gamma": self.gamma_ * member.setting.settings["width"], "share": share} for member, share in rows]
 
     def __sklearn_tags__(self) -> Any:
@@ -115,73 +116,74 @@ class KernelEstimator(LinearEstimator):
         return tags
 
 
-class KernelPiSTOLClassifier(KernelEstimator, LinearClassifier):
-    """A kernel classifier with nothing to tune: PiSTOL, at every width.
+class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
+    """A kernel classifier with nothing to tune: PiSTOL with a grid of bandwidths.
 
-    PiSTOL learns in the space of a kernel, row by row, with a guarantee against every function of that space that is
-    as good as if its norm had been known [1]_: no C is chosen. Nor is a width: those of a ladder, from a quarter to 64
-    times the median rule's gamma, learn from the same matrix products, and their probabilities are averaged with
-    shares that follow Bayes' rule. Time and memory grow with the number of rows whose margin is small.
+    PiSTOL is an online learner in a reproducing kernel Hilbert space. Its regret bound adapts to the unknown norm of
+    the comparator [1]_, so no regularisation parameter C is needed. Learners with gamma from a quarter to 64 times that
+    of the median heuristic share their matrix products, and their probabilities are averaged with Bayesian weights.
+    Time and memory grow with the number of rows of small margin.
 
     Parameters
     ----------
     loss : str, default="smoothed-hinge"
-        The paper's own, for which few rows become support points. ``"logistic"`` (multinomial with more than two
-        classes), ``"hinge"``, ``"squared-hinge"``, ``"exponential"`` and ``"square"`` are possible too.
+        The default is that of the paper, with which few rows become support points. The others are ``"logistic"``
+        (multinomial with more than two classes), ``"hinge"``, ``"squared-hinge"``, ``"exponential"`` and ``"square"``.
     kernel : {"rbf", "laplacian", "poly", "linear", "precomputed"} or callable, default="rbf"
         A callable takes two arrays of rows and returns the matrix of their kernel values.
     gamma : "ladder", "median" or float, default="ladder"
-        ``"median"``: 1 / (2 m^2), m the median distance between rows of different classes; the ladder's are multiples
-        of it. Of the polynomial kernel it is 1 unless given.
+        ``"median"``: 1 / (2 m^2), with m the median distance between rows of different classes. ``"ladder"``: multiples
+        of it. For the polynomial kernel the default is 1.
     degree, coef0 : int, default=3, and float, default=1.0
-        Of the polynomial kernel, (gamma x.z + coef0)^degree.
+        Parameters of the polynomial kernel (gamma x.z + coef0)^degree.
     a : float, default=0.25
-        The paper's, as in its experiments; its theory asks for at least 2.25 times the Lipschitz constant of the loss.
+        Parameter a of the paper, as in its experiments; its theory requires 2.25 times the Lipschitz constant of the
+        loss.
     b : float, optional
-        The paper's. By default sqrt(2 a L t) after t rounds, the value of its experiments had they ended there.
+        Parameter b of the paper. By default sqrt(2 a L t) after t rounds, as in its experiments with t rows.
     view : {"steady", "level", "centred", "raw"}, default="steady"
-        How the kernel sees dense numbers: robustly scaled, each column or all alike, centred, or as they are. It is
-        fixed by the first 1024 rows, which are learned all at once when they are complete.
+        Transformation of dense numbers: robustly standardised by column (``"steady"``) or with a common scale
+        (``"level"``), centred, or none. It is fixed after the first 1024 rows, which are buffered and then learned.
     epochs : int, default=5
-        Passes over the rows in ``fit``. In later ones support points have their coefficients changed; no theorem on
-        new rows covers them.
+        Number of passes over the rows in ``fit``. Passes after the first change the coefficients of support points; the
+        theorems do not cover them.
     average : bool, default=True
-        Predict with the average of the functions of the last pass instead of the last function.
+        Whether to predict with the average of the iterates of the last pass instead of the last iterate.
     precision : {"single", "double"}, default="single"
-        Of kernel values.
+        Precision of kernel values.
     max_support : int, optional
-        Support points at most. Beyond them the functions go on in random Fourier features, about as many, in memory
-        that no longer grows; a warning tells when. For the kernels rbf and laplacian.
+        Maximum number of support points, for the kernels rbf and laplacian. Beyond it the functions continue in random
+        Fourier features, with bounded memory and a warning.
     device : str, optional
-        Where PyTorch computes sums over the support, ``"cuda"`` or ``"cpu"``; by default compiled code does.
+        PyTorch device for the evaluation of kernels, ``"cuda"`` or ``"cpu"``; by default compiled code is used.
     shuffle : bool, default=True
-        Whether ``fit`` takes the rows in random order, new in each epoch.
+        Whether ``fit`` shuffles the rows before each epoch.
     random_state : int, RandomState instance or None, default=0
-        For the order. The default gives the same model each time; None draws from NumPy's global generator.
+        Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     class_weight : dict, "balanced" or None, default=None
-        Weight of each class, by which its rows' sample weights are multiplied (1 for classes not named).
-        ``"balanced"``, in ``fit`` only: inversely proportional to the classes' total weights.
+        Weights of the classes, which multiply the sample weights (1 for classes not given).
+        ``"balanced"``, in ``fit`` only: inversely proportional to the total weights of the classes.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from where the model stands.
+        Whether ``fit`` continues from the present model instead of starting again.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels known, sorted.
+        Class labels known to the classifier, sorted.
     gamma_ : float
-        gamma of the kernel, of which the ladder's are multiples.
+        gamma of the kernel, of which those of the grid are multiples.
     widths_ : list of dict
-        Each width's ``gamma`` and ``share`` in predictions.
+        ``gamma`` and weight (``share``) in predictions of each bandwidth.
     n_support_ : int
-        Rows that the model is made of.
+        Number of support points.
     progressive_loss_ : float
-        Mean loss of the rows, each predicted before it was learned: an honest estimate without a test set.
+        Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
     t_, n_iter_ : int
-        Rounds of learning so far; passes made by the latest ``fit``.
+        Number of rounds so far; number of passes of the latest ``fit``.
     n_features_in_ : int
-        Features seen in ``fit``.
+        Number of features seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has names that are all strings.
+        Names of the features. Defined only when X has feature names that are all strings.
 
     References
     ----------
@@ -238,67 +240,69 @@ class KernelPiSTOLClassifier(KernelEstimator, LinearClassifier):
         self.warm_start = warm_start
 
 
-class KernelPiSTOLRegressor(KernelEstimator, LinearRegressor):
-    """A kernel regressor with nothing to tune: PiSTOL, at every width.
+class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
+    """A kernel regressor with nothing to tune: PiSTOL with a grid of bandwidths.
 
-    PiSTOL learns in the space of a kernel, row by row, with a guarantee against every function of that space that is
-    as good as if its norm had been known [1]_. The widths of a ladder, from a quarter to 64 times the median rule's
-    gamma, learn from the same matrix products, and their predictions are averaged with shares that follow their losses.
+    PiSTOL is an online learner in a reproducing kernel Hilbert space. Its regret bound adapts to the unknown norm of
+    the comparator [1]_. Learners with gamma from a quarter to 64 times that of the median heuristic share their matrix
+    products, and their predictions are averaged with exponential weights.
 
     Parameters
     ----------
     loss : str, default="absolute"
         ``"absolute"`` predicts the median, ``"square"`` the mean, ``"quantile:0.9"`` a quantile; also ``"power:1.5"``,
-        ``"epsilon-insensitive:0.1"`` and ``"huber:1"``, with their parameters behind the colon. The theory is for
-        losses with a Lipschitz constant, which the square has not.
+        ``"epsilon-insensitive:0.1"`` and ``"huber:1"``, with the parameter after the colon. The theory holds for
+        Lipschitz losses, which the square loss is not.
     kernel : {"rbf", "laplacian", "poly", "linear", "precomputed"} or callable, default="rbf"
         A callable takes two arrays of rows and returns the matrix of their kernel values.
     gamma : "ladder", "median" or float, default="ladder"
-        ``"median"``: 1 / (2 m^2), m the median distance between rows whose targets lie on different sides of their
-        median; the ladder's are multiples of it. Of the polynomial kernel it is 1 unless given.
+        ``"median"``: 1 / (2 m^2), with m the median distance between rows whose targets lie on different sides of their
+        median. ``"ladder"``: multiples of it. For the polynomial kernel the default is 1.
     degree, coef0 : int, default=3, and float, default=1.0
-        Of the polynomial kernel, (gamma x.z + coef0)^degree.
+        Parameters of the polynomial kernel (gamma x.z + coef0)^degree.
     a : float, default=0.25
-        The paper's, as in its experiments; its theory asks for at least 2.25 times the Lipschitz constant of the loss.
+        Parameter a of the paper, as in its experiments; its theory requires 2.25 times the Lipschitz constant of the
+        loss.
     b : float, optional
-        The paper's, in units of the target's spread. By default sqrt(2 a L t) after t rounds.
+        Parameter b of the paper, in units of the target's mean absolute deviation. By default sqrt(2 a L t) after t
+        rounds.
     view : {"steady", "level", "centred", "raw"}, default="steady"
-        How the kernel sees dense numbers: robustly scaled, each column or all alike, centred, or as they are. It is
-        fixed by the first 1024 rows, which are learned all at once when they are complete.
+        Transformation of dense numbers: robustly standardised by column (``"steady"``) or with a common scale
+        (``"level"``), centred, or none. It is fixed after the first 1024 rows, which are buffered and then learned.
     epochs : int, default=5
-        Passes over the rows in ``fit``.
+        Number of passes over the rows in ``fit``.
     average : bool, default=True
-        Predict with the average of the functions of the last pass instead of the last function.
+        Whether to predict with the average of the iterates of the last pass instead of the last iterate.
     precision : {"single", "double"}, default="single"
-        Of kernel values.
+        Precision of kernel values.
     max_support : int, optional
-        Support points at most. Beyond them the functions go on in random Fourier features, about as many, in memory
-        that no longer grows; a warning tells when. For the kernels rbf and laplacian.
+        Maximum number of support points, for the kernels rbf and laplacian. Beyond it the functions continue in random
+        Fourier features, with bounded memory and a warning.
     device : str, optional
-        Where PyTorch computes sums over the support, ``"cuda"`` or ``"cpu"``; by default compiled code does.
+        PyTorch device for the evaluation of kernels, ``"cuda"`` or ``"cpu"``; by default compiled code is used.
     shuffle : bool, default=True
-        Whether ``fit`` takes the rows in random order, new in each epoch.
+        Whether ``fit`` shuffles the rows before each epoch.
     random_state : int, RandomState instance or None, default=0
-        For the order. The default gives the same model each time; None draws from NumPy's global generator.
+        Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from where the model stands.
+        Whether ``fit`` continues from the present model instead of starting again.
 
     Attributes
     ----------
     gamma_ : float
-        gamma of the kernel, of which the ladder's are multiples.
+        gamma of the kernel, of which those of the grid are multiples.
     widths_ : list of dict
-        Each width's ``gamma`` and ``share`` in predictions.
+        ``gamma`` and weight (``share``) in predictions of each bandwidth.
     n_support_ : int
-        Rows that the model is made of.
+        Number of support points.
     progressive_loss_ : float
-        Mean loss of the rows, each predicted before it was learned: an honest estimate without a test set.
+        Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
     t_, n_iter_ : int
-        Rounds of learning so far; passes made by the latest ``fit``.
+        Number of rounds so far; number of passes of the latest ``fit``.
     n_features_in_ : int
-        Features seen in ``fit``.
+        Number of features seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has names that are all strings.
+        Names of the features. Defined only when X has feature names that are all strings.
 
     References
     ----------

@@ -8,77 +8,78 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.estimators import validation
-from tunefree.estimators.base import LinearClassifier
+from tunefree.estimators.base import OnlineClassifierBase
 from tunefree.estimators.kernel import KernelEstimator
 from tunefree.kernel.regularized_sgd import BY_THEOREM, LEAST_OFFSET, TUNED
+from tunefree.model.mixture import leader
 from tunefree.model.pool import FOLLOW_THE_LEADER
 
 OFFSETS = {"auto": BY_THEOREM, "tuned": TUNED}
 
 
-class KernelSGDClassifier(KernelEstimator, LinearClassifier):
-    """A kernel classifier whose classification error falls exponentially where labels are far from a coin's toss.
+class KernelSGDClassifier(KernelEstimator, OnlineClassifierBase):
+    """Regularised SGD with kernels, with exponential convergence of the classification error under low noise.
 
     Stochastic gradient descent on the loss plus (lambda / 2) ||f||^2 in a kernel's space, with rates
-    2 / (lambda (gamma + t)) and a weighted average of the functions: Algorithm 1 of [1]_. In one pass over fresh rows
-    its expected classification error approaches the best possible one exponentially fast, if the probability of a class
-    is nowhere near 1/2. Of several lambda, which learn from the same kernel values, the one with the least progressive
-    loss predicts.
+    2 / (lambda (gamma + t)) and a weighted average of the iterates: Algorithm 1 of [1]_. In one pass over independent
+    rows, its expected classification error converges exponentially fast to that of the Bayes rule, under the conditions
+    of [1]_: class probabilities are bounded away from 1/2, and lambda is small enough. Several values of lambda share
+    their kernel values; the one with the least progressive loss predicts.
 
     Parameters
     ----------
     loss : str, default="logistic"
-        Multinomial with more than two classes. Others learn each class against the others: ``"smoothed-hinge"``,
+        ``"logistic"`` is multinomial with more than two classes. The others are one-against-all: ``"smoothed-hinge"``,
         ``"squared-hinge"``, ``"exponential"``, ``"square"``, ``"hinge"``.
     penalty : "ladder" or float, default="ladder"
-        lambda. The ladder is 0.1, 0.01, 0.001 and 0.0001, as in the paper's experiments.
+        lambda. ``"ladder"``: 0.1, 0.01, 0.001 and 0.0001, as in the paper's experiments.
     offset : {"auto", "tuned"} or float, default="auto"
         gamma of the rates, at least 3. ``"auto"`` is the least that the theorems allow: the first rate is then about
-        1 / (H k(x, x)), H the smoothness of the loss. ``"tuned"`` tries seven first rates on the first 1000 rows and
-        takes the one with the least progressive loss, for each lambda; so does ``"auto"`` for the hinge, which is not
+        1 / (H k(x, x)), with H the smoothness of the loss. ``"tuned"`` selects one of seven first rates for each
+        lambda, by the progressive loss on the first 1000 rows; so does ``"auto"`` for the hinge loss, which is not
         smooth.
     radius : float, optional
-        Of the ball onto which f is projected after each step. By default there is none for losses whose slopes are
-        bounded, and sqrt(2 / lambda) for the others, beyond which no minimiser lies; at most 3 / sqrt(max k(x, x)) for
-        the exponential loss.
+        Radius of the ball onto which f is projected after each step. By default there is no projection for losses with
+        bounded slopes. For the others the radius is sqrt(2 / lambda), an upper bound on the norm of a minimiser, and at
+        most 3 / sqrt(max k(x, x)) for the exponential loss.
     kernel : {"rbf", "laplacian", "poly", "linear", "precomputed"} or callable, default="rbf"
         A callable takes two arrays of rows and returns the matrix of their kernel values.
     gamma : "median", "ladder" or float, default="median"
-        Of the kernel. ``"median"``: 1 / (2 m^2), m the median distance between rows of different classes.
-        ``"ladder"``: that times powers of two from a quarter to 64, each with every lambda, of which one is chosen as
-        lambda is. Of the polynomial kernel it is 1 unless given.
+        gamma of the kernel. ``"median"``: 1 / (2 m^2), with m the median distance between rows of different classes.
+        ``"ladder"``: that times powers of two from a quarter to 64, each with every lambda; the pair with the least
+        progressive loss predicts. For the polynomial kernel the default is 1.
     degree, coef0 : int, default=3, and float, default=1.0
-        Of the polynomial kernel, (gamma x.z + coef0)^degree.
+        Parameters of the polynomial kernel (gamma x.z + coef0)^degree.
     view : {"steady", "level", "centred", "raw"}, default="steady"
-        How the kernel sees dense numbers: robustly scaled, each column or all alike, centred, or as they are. It is
-        fixed by the first 1024 rows, which are learned all at once when they are complete.
+        Transformation of dense numbers: robustly standardised by column (``"steady"``) or with a common scale
+        (``"level"``), centred, or none. It is fixed after the first 1024 rows, which are buffered and then learned.
     epochs : int, default=5
-        Passes over the rows in ``fit``. The theorems are of one pass; later ones approach the regularised minimum on
-        these rows. lambda is chosen by the first pass.
+        Number of passes over the rows in ``fit``. The theorems hold for one pass; further passes approach the minimum
+        of the regularised empirical risk. lambda is selected by the first pass.
     average : bool, default=True
-        Predict with the average of the functions of the last pass, each weighted by gamma + t - 1, instead of the last
-        function.
+        Whether to predict with the average of the iterates of the last pass, weighted by gamma + t - 1, instead of the
+        last iterate.
     precision : {"single", "double"}, default="single"
-        Of kernel values.
+        Precision of kernel values.
     device : str, optional
-        Where PyTorch computes sums over the support, ``"cuda"`` or ``"cpu"``; by default compiled code does.
+        PyTorch device for the evaluation of kernels, ``"cuda"`` or ``"cpu"``; by default compiled code is used.
     max_support : int, optional
-        Support points at most. Beyond them the functions go on in random Fourier features, about as many, in memory
-        that no longer grows; a warning tells when. For the kernels rbf and laplacian.
+        Maximum number of support points, for the kernels rbf and laplacian. Beyond it the functions continue in random
+        Fourier features, with bounded memory and a warning.
     shuffle : bool, default=True
-        Whether ``fit`` takes the rows in random order, new in each epoch.
+        Whether ``fit`` shuffles the rows before each epoch.
     random_state : int, RandomState instance or None, default=0
-        For the order. The default gives the same model each time; None draws from NumPy's global generator.
+        Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     class_weight : dict, "balanced" or None, default=None
-        Weight of each class, by which its rows' sample weights are multiplied (1 for classes not named).
-        ``"balanced"``, in ``fit`` only: inversely proportional to the classes' total weights.
+        Weights of the classes, which multiply the sample weights (1 for classes not given).
+        ``"balanced"``, in ``fit`` only: inversely proportional to the total weights of the classes.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from where the model stands.
+        Whether ``fit`` continues from the present model instead of starting again.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels known, sorted.
+        Class labels known to the classifier, sorted.
     penalty_, offset_ : float
         lambda and gamma of the function that predicts.
     penalties_ : list of dict
@@ -89,13 +90,13 @@ class KernelSGDClassifier(KernelEstimator, LinearClassifier):
     n_support_ : int
         Rows that the model is made of: with the logistic loss, all.
     progressive_loss_ : float
-        Mean loss of the rows, each predicted before it was learned.
+        Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
     t_, n_iter_ : int
-        Rounds of learning so far; passes made by the latest ``fit``.
+        Number of rounds so far; number of passes of the latest ``fit``.
     n_features_in_ : int
-        Features seen in ``fit``.
+        Number of features seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has names that are all strings.
+        Names of the features. Defined only when X has feature names that are all strings.
 
     References
     ----------
@@ -173,7 +174,7 @@ class KernelSGDClassifier(KernelEstimator, LinearClassifier):
         return isinstance(self.penalty, str)
 
     def _leader(self) -> int:
-        return int(self._learned.model.mixture.means.argmax())
+        return leader(self._learned.model.mixture)
 
     @property
     def penalty_(self) -> float:
@@ -200,7 +201,7 @@ class KernelSGDClassifier(KernelEstimator, LinearClassifier):
         return found
 
     def _gamma_of(self, member: Any) -> float:
-        return float(self._learned.model.banks[0].gamma * member.setting.settings["width"])
+        return float(self._learned.model.kernel_banks[0].gamma * member.setting.settings["width"])
 
     @property
     def gamma_(self) -> float:

@@ -35,24 +35,24 @@ TICKS = ((1.0, (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)), (3.0, (1.0, 2.0, 5.0)), (math.in
 
 
 class LearningCurveDisplay:
-    """Test errors against the number of rows learned, on logarithmic axes, and the rate that theory promises.
+    """Test error against the number of training rows, on logarithmic axes, with a theoretical rate.
 
-    Use :meth:`from_estimator`. The mean of the repeats is a line, a standard deviation on each side of it a band.
-    Theory gives rates up to a constant factor, so the rate is drawn, dashed, through the last point of the curve: its
-    slope is what can be compared. Sizes whose mean error is not above ``least`` have no place on a logarithmic axis;
-    triangles at the bottom show them.
+    Use :meth:`from_estimator`. The line is the mean over the repeats, the band one standard deviation on each side.
+    Theory gives rates up to a constant factor. The dashed line of the rate is therefore scaled to pass through the last
+    point of the curve, and only slopes can be compared. Sizes whose mean error is not above ``least`` cannot be shown
+    on a logarithmic axis and are marked by triangles at the bottom.
 
     Parameters
     ----------
     sizes : array of shape (n_sizes,)
-        Numbers of rows learned, increasing.
+        Numbers of training rows, increasing.
     errors : array of shape (n_sizes, n_repeats)
         Test errors.
     rate : callable, optional
         A function of the number of rows, up to a constant factor.
     rate_name : str, default="rate given"
     least : float, default=0.0
-        The error of the best rule; what is drawn is the excess over it.
+        The error of the best rule; the excess over it is plotted.
     title, error_name : str
 
     Attributes
@@ -93,22 +93,22 @@ class LearningCurveDisplay:
         random_state: Any = 0,
         axes: Any = None,
     ) -> LearningCurveDisplay:
-        """Learn subsets of the rows, measure errors on rows set aside, and draw.
+        """Fit subsets of the rows, evaluate them on held-out rows, and plot the errors.
 
-        In each repeat a random share of the rows is set aside, and the others are put in a random order, of which each
-        subset takes the first: smaller subsets are parts of larger ones.
+        In each repeat a random fraction of the rows is held out and the others are shuffled. Each subset has the first
+        of them, so smaller subsets are contained in larger ones.
 
         Parameters
         ----------
         estimator : scikit-learn estimator
-            It is cloned. Errors are the share of wrong classes for a classifier, else the mean absolute error.
+            It is cloned. The error is the classification error of a classifier, else the mean absolute error.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sizes : int or sequence of int, default=8
-            How many sizes, geometrically spaced up to all rows that are not set aside; or the sizes.
+            Number of sizes, geometrically spaced up to all rows that are not held out; or the sizes.
         repeats : int, default=5
         test_fraction : float, default=0.25
-            Share of the rows that are set aside.
+            Fraction of the rows that is held out.
         rate : callable, optional
             A function of the number of rows, up to a constant factor. Default: for iterative regularization with full
             steps and ``stop`` not a number, that of :func:`tunefree.theory.stopping_time` under the estimator's
@@ -117,7 +117,7 @@ class LearningCurveDisplay:
         least : float, default=0.0
             The error of the best rule, where it is known.
         random_state : int, RandomState instance or None, default=0
-            For the rows set aside and the order of the others.
+            Controls the choice of held-out rows and the order of the others.
         axes : matplotlib axes, optional
             Default: those of a new figure.
 
@@ -164,7 +164,7 @@ class LearningCurveDisplay:
         return display.plot(axes=axes)
 
     def plot(self, *, axes: Any = None) -> LearningCurveDisplay:
-        """Draw.
+        """Plot.
 
         Parameters
         ----------

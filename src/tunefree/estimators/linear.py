@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tunefree.estimators import validation
-from tunefree.estimators.base import LinearClassifier, LinearRegressor
+from tunefree.estimators.base import OnlineClassifierBase, OnlineRegressorBase
 
 
 def _scinol(variant: Any, epsilon: Any) -> tuple[str, dict[str, float]]:
@@ -22,59 +22,61 @@ def _pistol(coordinate: Any, a: Any, b: Any) -> tuple[str, dict[str, float]]:
     return "coordinate-pistol" if coordinate else "pistol", validation.positive(a=a, b=b)
 
 
-class ScInOLClassifier(LinearClassifier):
+class ScInOLClassifier(OnlineClassifierBase):
     """A linear classifier with nothing to tune: the scale-invariant online learner ScInOL.
 
-    Learns row by row, at the cost of a few multiplications a non-zero, with a guarantee against every fixed linear
-    model that does not depend on how features are scaled [1]_: neither a learning rate nor a scaler is needed.
+    It is an online learner with a regret bound against every fixed linear model that does not depend on the scale of
+    the features [1]_. So it needs neither a learning rate nor feature scaling. The cost is a few multiplications for
+    each nonzero value.
 
     Parameters
     ----------
     variant : {1, 2}, default=2
-        Algorithm 1 or 2 of the paper. The second bets a share of what it has won and is the better one on most data.
+        Algorithm 1 or 2 of the paper. The second bets a fraction of its wealth and has the lower loss on most data.
     loss : str, default="logistic"
         ``"logistic"`` (multinomial with more than two classes), ``"hinge"``, ``"smoothed-hinge"``,
         ``"squared-hinge"``, ``"exponential"`` or ``"square"`` (each class against the others). Probabilities are
         those of the logistic loss, or with another one calibrated along the stream.
     epsilon : float, default=1.0
-        Initial wealth a weight, in units of the target's spread; results depend on it little.
+        Initial wealth of each weight, in units of the mean absolute deviation of the target; results depend on it
+        little.
     epochs : int, default=10
-        Passes over the rows in ``fit``. Few rows gain from several; of many, one learns nearly all there is to learn.
+        Number of passes over the rows in ``fit``. Several passes help on small data sets; on large ones one is enough.
     average : bool, default=False
-        Predict with the average of the weights over the rounds instead of the last ones.
+        Whether to predict with the average of the weights over the rounds instead of the last weights.
     fit_intercept : bool, default=True
-        Whether there is a constant.
+        Whether to fit an intercept.
     shuffle : bool, default=True
-        Whether ``fit`` takes the rows in random order, new in each epoch. The model then depends on the weighted set
-        of rows alone, and a row of weight 3 is learned three times, like three copies of it (in fewer, heavier
-        rounds where there would be more than 65,536 rounds in all and four a row). With False the rows are learned in
-        the order given, one round each, as ``partial_fit`` does; a weight multiplies the loss.
+        Whether ``fit`` shuffles the rows before each epoch. The model then depends only on the weighted set of rows: a
+        row of weight 3 is learned three times, like three copies of it (in fewer rounds of larger weight if there would
+        be more than 65,536 rounds in total and four for each row). With False the rows are learned in the given order,
+        in one round each, as by ``partial_fit``, and a weight multiplies the loss.
     random_state : int, RandomState instance or None, default=0
-        For the order. The default gives the same model each time; None draws from NumPy's global generator.
+        Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     class_weight : dict, "balanced" or None, default=None
-        Weight of each class, by which its rows' sample weights are multiplied (1 for classes not named).
-        ``"balanced"``, in ``fit`` only: inversely proportional to the classes' total weights.
+        Weights of the classes, which multiply the sample weights (1 for classes not given).
+        ``"balanced"``, in ``fit`` only: inversely proportional to the total weights of the classes.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from where the model stands.
+        Whether ``fit`` continues from the present model instead of starting again.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels known, sorted.
+        Class labels known to the classifier, sorted.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Weights of the features.
     intercept_ : ndarray of shape (1,) or (n_classes,)
-        Weights of the constant.
+        Intercept.
     progressive_loss_ : float
-        Mean loss of the rows, each predicted before it was learned: an honest estimate without a test set.
+        Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
     t_ : int
-        Rounds of learning so far.
+        Number of rounds so far.
     n_iter_ : int
-        Passes made by the latest ``fit``.
+        Number of passes of the latest ``fit``.
     n_features_in_ : int
-        Features seen in ``fit``.
+        Number of features seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has names that are all strings.
+        Names of the features. Defined only when X has feature names that are all strings.
 
     References
     ----------
@@ -90,7 +92,7 @@ class ScInOLClassifier(LinearClassifier):
     >>> model.score(X[400:], y[400:]) > 0.9
     True
 
-    A stream, with a class that appears late:
+    Incremental learning, with a class that appears later:
 
     >>> model = ScInOLClassifier().partial_fit([[0.0], [1.0]], ["no", "yes"])
     >>> model.partial_fit([[2.0]], ["perhaps"]).classes_.tolist()
@@ -126,51 +128,53 @@ class ScInOLClassifier(LinearClassifier):
         return _scinol(self.variant, self.epsilon)
 
 
-class ScInOLRegressor(LinearRegressor):
+class ScInOLRegressor(OnlineRegressorBase):
     """A linear regressor with nothing to tune: the scale-invariant online learner ScInOL.
 
-    Learns row by row, at the cost of a few multiplications a non-zero, with a guarantee against every fixed linear
-    model that does not depend on how features are scaled [1]_: neither a learning rate nor a scaler is needed.
+    It is an online learner with a regret bound against every fixed linear model that does not depend on the scale of
+    the features [1]_. So it needs neither a learning rate nor feature scaling. The cost is a few multiplications for
+    each nonzero value.
 
     Parameters
     ----------
     variant : {1, 2}, default=2
-        Algorithm 1 or 2 of the paper. The second bets a share of what it has won and is the better one on most data.
+        Algorithm 1 or 2 of the paper. The second bets a fraction of its wealth and has the lower loss on most data.
     loss : str, default="square"
         ``"square"``, ``"absolute"``, ``"power:1.5"``, ``"epsilon-insensitive:0.1"``, ``"huber:1"`` or
-        ``"quantile:0.5"``, with their parameters behind the colon.
+        ``"quantile:0.5"``, with the parameter after the colon.
     epsilon : float, default=1.0
-        Initial wealth a weight, in units of the target's spread; results depend on it little.
+        Initial wealth of each weight, in units of the mean absolute deviation of the target; results depend on it
+        little.
     epochs : int, default=10
-        Passes over the rows in ``fit``. Few rows gain from several; of many, one learns nearly all there is to learn.
+        Number of passes over the rows in ``fit``. Several passes help on small data sets; on large ones one is enough.
     average : bool, default=False
-        Predict with the average of the weights over the rounds instead of the last ones.
+        Whether to predict with the average of the weights over the rounds instead of the last weights.
     shuffle : bool, default=True
-        Whether ``fit`` takes the rows in random order, new in each epoch. The model then depends on the weighted set
-        of rows alone, and a row of weight 3 is learned three times, like three copies of it (in fewer, heavier
-        rounds where there would be more than 65,536 rounds in all and four a row). With False the rows are learned in
-        the order given, one round each, as ``partial_fit`` does; a weight multiplies the loss.
+        Whether ``fit`` shuffles the rows before each epoch. The model then depends only on the weighted set of rows: a
+        row of weight 3 is learned three times, like three copies of it (in fewer rounds of larger weight if there would
+        be more than 65,536 rounds in total and four for each row). With False the rows are learned in the given order,
+        in one round each, as by ``partial_fit``, and a weight multiplies the loss.
     random_state : int, RandomState instance or None, default=0
-        For the order. The default gives the same model each time; None draws from NumPy's global generator.
+        Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from where the model stands.
+        Whether ``fit`` continues from the present model instead of starting again.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
         Weights of the features.
     intercept_ : ndarray of shape (1,)
-        Prediction for a row of zeros. It is never 0 by force: targets are learned relative to their running mean.
+        Prediction for a row of zeros. It is always fitted: targets are learned relative to their running mean.
     progressive_loss_ : float
-        Mean loss of the rows, each predicted before it was learned: an honest estimate without a test set.
+        Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
     t_ : int
-        Rounds of learning so far.
+        Number of rounds so far.
     n_iter_ : int
-        Passes made by the latest ``fit``.
+        Number of passes of the latest ``fit``.
     n_features_in_ : int
-        Features seen in ``fit``.
+        Number of features seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has names that are all strings.
+        Names of the features. Defined only when X has feature names that are all strings.
 
     References
     ----------
@@ -212,11 +216,11 @@ class ScInOLRegressor(LinearRegressor):
         return _scinol(self.variant, self.epsilon)
 
 
-class PiSTOLClassifier(LinearClassifier):
+class PiSTOLClassifier(OnlineClassifierBase):
     """A linear classifier with nothing to tune: PiSTOL.
 
-    Learns row by row, with a guarantee against every fixed linear model that adapts to its unknown norm [1]_, so
-    that no learning rate and no regularisation need tuning.
+    It is an online learner with a regret bound against every fixed linear model that adapts to its unknown norm [1]_.
+    So neither a learning rate nor a regularisation parameter needs tuning.
 
     Parameters
     ----------
@@ -225,49 +229,50 @@ class PiSTOLClassifier(LinearClassifier):
         ``"squared-hinge"``, ``"exponential"`` or ``"square"`` (each class against the others). Probabilities are
         those of the logistic loss, or with another one calibrated along the stream.
     coordinate : bool, default=True
-        One copy of the algorithm a feature, so that the scale of a feature does not matter. False: one for all
-        features, invariant to the scale of the data as a whole only, and to rotation.
+        Whether to run one copy of the algorithm for each feature, which makes it invariant to the scale of each
+        feature. With False one copy learns all features; it is invariant to rotations and to the scale of the data as a
+        whole.
     a : float, default=2.25
-        Caution; the theory asks for at least 2.25.
+        Parameter a of the paper; the theory requires at least 2.25.
     b : float, default=1.0
         Initial stake, in units of the target's spread.
     epochs : int, default=10
-        Passes over the rows in ``fit``. Few rows gain from several; of many, one learns nearly all there is to learn.
+        Number of passes over the rows in ``fit``. Several passes help on small data sets; on large ones one is enough.
     average : bool, default=False
-        Predict with the average of the weights over the rounds instead of the last ones.
+        Whether to predict with the average of the weights over the rounds instead of the last weights.
     fit_intercept : bool, default=True
-        Whether there is a constant.
+        Whether to fit an intercept.
     shuffle : bool, default=True
-        Whether ``fit`` takes the rows in random order, new in each epoch. The model then depends on the weighted set
-        of rows alone, and a row of weight 3 is learned three times, like three copies of it (in fewer, heavier
-        rounds where there would be more than 65,536 rounds in all and four a row). With False the rows are learned in
-        the order given, one round each, as ``partial_fit`` does; a weight multiplies the loss.
+        Whether ``fit`` shuffles the rows before each epoch. The model then depends only on the weighted set of rows: a
+        row of weight 3 is learned three times, like three copies of it (in fewer rounds of larger weight if there would
+        be more than 65,536 rounds in total and four for each row). With False the rows are learned in the given order,
+        in one round each, as by ``partial_fit``, and a weight multiplies the loss.
     random_state : int, RandomState instance or None, default=0
-        For the order. The default gives the same model each time; None draws from NumPy's global generator.
+        Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     class_weight : dict, "balanced" or None, default=None
-        Weight of each class, by which its rows' sample weights are multiplied (1 for classes not named).
-        ``"balanced"``, in ``fit`` only: inversely proportional to the classes' total weights.
+        Weights of the classes, which multiply the sample weights (1 for classes not given).
+        ``"balanced"``, in ``fit`` only: inversely proportional to the total weights of the classes.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from where the model stands.
+        Whether ``fit`` continues from the present model instead of starting again.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels known, sorted.
+        Class labels known to the classifier, sorted.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Weights of the features.
     intercept_ : ndarray of shape (1,) or (n_classes,)
-        Weights of the constant.
+        Intercept.
     progressive_loss_ : float
-        Mean loss of the rows, each predicted before it was learned: an honest estimate without a test set.
+        Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
     t_ : int
-        Rounds of learning so far.
+        Number of rounds so far.
     n_iter_ : int
-        Passes made by the latest ``fit``.
+        Number of passes of the latest ``fit``.
     n_features_in_ : int
-        Features seen in ``fit``.
+        Number of features seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has names that are all strings.
+        Names of the features. Defined only when X has feature names that are all strings.
 
     References
     ----------
@@ -283,7 +288,7 @@ class PiSTOLClassifier(LinearClassifier):
     >>> model.score(X[400:], y[400:]) > 0.9
     True
 
-    A stream, with a class that appears late:
+    Incremental learning, with a class that appears later:
 
     >>> model = PiSTOLClassifier().partial_fit([[0.0], [1.0]], ["no", "yes"])
     >>> model.partial_fit([[2.0]], ["perhaps"]).classes_.tolist()
@@ -321,54 +326,55 @@ class PiSTOLClassifier(LinearClassifier):
         return _pistol(self.coordinate, self.a, self.b)
 
 
-class PiSTOLRegressor(LinearRegressor):
+class PiSTOLRegressor(OnlineRegressorBase):
     """A linear regressor with nothing to tune: PiSTOL.
 
-    Learns row by row, with a guarantee against every fixed linear model that adapts to its unknown norm [1]_, so
-    that no learning rate and no regularisation need tuning.
+    It is an online learner with a regret bound against every fixed linear model that adapts to its unknown norm [1]_.
+    So neither a learning rate nor a regularisation parameter needs tuning.
 
     Parameters
     ----------
     loss : str, default="square"
         ``"square"``, ``"absolute"``, ``"power:1.5"``, ``"epsilon-insensitive:0.1"``, ``"huber:1"`` or
-        ``"quantile:0.5"``, with their parameters behind the colon.
+        ``"quantile:0.5"``, with the parameter after the colon.
     coordinate : bool, default=True
-        One copy of the algorithm a feature, so that the scale of a feature does not matter. False: one for all
-        features, invariant to the scale of the data as a whole only, and to rotation.
+        Whether to run one copy of the algorithm for each feature, which makes it invariant to the scale of each
+        feature. With False one copy learns all features; it is invariant to rotations and to the scale of the data as a
+        whole.
     a : float, default=2.25
-        Caution; the theory asks for at least 2.25.
+        Parameter a of the paper; the theory requires at least 2.25.
     b : float, default=1.0
         Initial stake, in units of the target's spread.
     epochs : int, default=10
-        Passes over the rows in ``fit``. Few rows gain from several; of many, one learns nearly all there is to learn.
+        Number of passes over the rows in ``fit``. Several passes help on small data sets; on large ones one is enough.
     average : bool, default=False
-        Predict with the average of the weights over the rounds instead of the last ones.
+        Whether to predict with the average of the weights over the rounds instead of the last weights.
     shuffle : bool, default=True
-        Whether ``fit`` takes the rows in random order, new in each epoch. The model then depends on the weighted set
-        of rows alone, and a row of weight 3 is learned three times, like three copies of it (in fewer, heavier
-        rounds where there would be more than 65,536 rounds in all and four a row). With False the rows are learned in
-        the order given, one round each, as ``partial_fit`` does; a weight multiplies the loss.
+        Whether ``fit`` shuffles the rows before each epoch. The model then depends only on the weighted set of rows: a
+        row of weight 3 is learned three times, like three copies of it (in fewer rounds of larger weight if there would
+        be more than 65,536 rounds in total and four for each row). With False the rows are learned in the given order,
+        in one round each, as by ``partial_fit``, and a weight multiplies the loss.
     random_state : int, RandomState instance or None, default=0
-        For the order. The default gives the same model each time; None draws from NumPy's global generator.
+        Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from where the model stands.
+        Whether ``fit`` continues from the present model instead of starting again.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
         Weights of the features.
     intercept_ : ndarray of shape (1,)
-        Prediction for a row of zeros. It is never 0 by force: targets are learned relative to their running mean.
+        Prediction for a row of zeros. It is always fitted: targets are learned relative to their running mean.
     progressive_loss_ : float
-        Mean loss of the rows, each predicted before it was learned: an honest estimate without a test set.
+        Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
     t_ : int
-        Rounds of learning so far.
+        Number of rounds so far.
     n_iter_ : int
-        Passes made by the latest ``fit``.
+        Number of passes of the latest ``fit``.
     n_features_in_ : int
-        Features seen in ``fit``.
+        Number of features seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has names that are all strings.
+        Names of the features. Defined only when X has feature names that are all strings.
 
     References
     ----------

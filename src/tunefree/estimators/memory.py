@@ -35,7 +35,7 @@ def installed() -> int:
 
 
 def check(banks: list[Any], X: Any, n: int) -> None:
-    """Whether the machine could hold the support of some banks, should ``n`` rows like those of a block all join it."""
+    """Whether the machine could hold the support of kernel banks if ``n`` rows like those of a block all joined it."""
     most, bytes_needed = installed(), 0
     for bank in banks:
         bounded = n if bank.max_support is None else min(n, bank.max_support)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from tunefree.estimators import validation
-from tunefree.estimators.base import LinearClassifier, LinearEstimator, LinearRegressor
+from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator, OnlineRegressorBase
 from tunefree.model.pool import POOLS, check_settings
 
 
-class Named(LinearEstimator):
+class Named(OnlineEstimator):
     """What the two estimators share: a learner that is named."""
 
     learner: str
@@ -29,10 +29,10 @@ class Named(LinearEstimator):
         return self.learner, settings | validation.positive(**numbers)
 
 
-class OnlineClassifier(Named, LinearClassifier):
-    """A linear classifier learned by one of the online algorithms that the papers propose or compare with.
+class OnlineClassifier(Named, OnlineClassifierBase):
+    """A linear classifier trained by an online algorithm that the papers propose or compare with.
 
-    For comparisons and for teaching; :class:`tunefree.TuneFreeClassifier` needs no choice and is seldom worse.
+    It is meant for comparisons and teaching; :class:`tunefree.TuneFreeClassifier` combines several of the algorithms.
 
     Parameters
     ----------
@@ -41,42 +41,42 @@ class OnlineClassifier(Named, LinearClassifier):
         ``"nag"``, ``"sfmd"``, ``"cocob"``, ``"cocob-original"``, ``"kotlowski"``, ``"newton"``, ``"ogd"``,
         ``"coordinate-ogd"``, ``"averaged-sgd"``, ``"adagrad"``, ``"adam"``, ``"perceptron"``.
     settings : dict, optional
-        Parameters of the learner, such as ``{"eta": 0.1}``; those not named have their usual values. For
-        ``"coordinate-ogd"``, ``"rates"`` may hold one rate a feature, the constant's first.
+        Parameters of the learner, such as ``{"eta": 0.1}``; the others have their default values. For
+        ``"coordinate-ogd"``, ``"rates"`` may hold one rate for each feature, with that of the constant first.
     view : str, default="raw"
-        How the learner sees numbers: as they are (``"raw"``), minus the running mean of their column (``"centred"``),
-        or robustly scaled (``"steady"``); ``"fourier"`` and ``"nystroem"`` show features of a Gaussian kernel, with
-        ``"nystroem+3"`` for a width parameter gamma 2^3 times as large as the one taken from the data.
+        Transformation of the rows: none (``"raw"``), numbers minus the running mean of their column (``"centred"``), or
+        robustly standardised numbers (``"steady"``). ``"fourier"`` and ``"nystroem"`` are approximate features of a
+        Gaussian kernel; ``"nystroem+3"`` has a gamma 2^3 times that of the median heuristic.
     loss : str, default="logistic"
         ``"logistic"`` (multinomial with more than two classes), ``"hinge"``, ``"smoothed-hinge"``,
         ``"squared-hinge"``, ``"exponential"`` or ``"square"`` (each class against the others).
     epochs : int, default=10
-        Passes over the rows in ``fit``.
+        Number of passes over the rows in ``fit``.
     average : bool, default=False
-        Predict with the average of the weights over the rounds instead of the last ones.
+        Whether to predict with the average of the weights over the rounds instead of the last weights.
     fit_intercept : bool, default=True
-        Whether there is a constant.
+        Whether to fit an intercept.
     shuffle : bool, default=True
-        Whether ``fit`` takes the rows in random order, new in each epoch.
+        Whether ``fit`` shuffles the rows before each epoch.
     random_state : int, RandomState instance or None, default=0
-        For the order. The default gives the same model each time; None draws from NumPy's global generator.
+        Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     class_weight : dict, "balanced" or None, default=None
-        Weight of each class, by which its rows' sample weights are multiplied (1 for classes not named).
+        Weights of the classes, which multiply the sample weights (1 for classes not given).
     warm_start : bool, default=False
-        Whether ``fit`` goes on from where the model stands.
+        Whether ``fit`` continues from the present model instead of starting again.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels known, sorted.
+        Class labels known to the classifier, sorted.
     coef_, intercept_ : ndarray
-        Weights, where the view is raw.
+        Weights and intercept; available for the raw view.
     certificate_ : tunefree.theory.Certificate
-        How good any linear model can be on the rows of the first pass.
+        Lower bounds on the loss of every linear model on the rows of the first pass.
     progressive_loss_ : float
-        Mean loss of the rows, each predicted before it was learned.
+        Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
     t_, n_iter_, n_features_in_ : int
-        Rounds of learning so far; passes of the latest ``fit``; features.
+        Number of rounds so far, of passes of the latest ``fit``, and of features.
 
     Examples
     --------
@@ -116,45 +116,46 @@ class OnlineClassifier(Named, LinearClassifier):
         self.warm_start = warm_start
 
 
-class OnlineRegressor(Named, LinearRegressor):
-    """A linear regressor learned by one of the online algorithms that the papers propose or compare with.
+class OnlineRegressor(Named, OnlineRegressorBase):
+    """A linear regressor trained by an online algorithm that the papers propose or compare with.
 
-    For comparisons and for teaching; :class:`tunefree.TuneFreeRegressor` needs no choice and is seldom worse.
+    It is meant for comparisons and teaching; :class:`tunefree.TuneFreeRegressor` combines several of the algorithms.
 
     Parameters
     ----------
     learner : str, default="scinol2"
         As in :class:`OnlineClassifier`, without those that learn classes only.
     settings : dict, optional
-        Parameters of the learner, such as ``{"eta": 0.1}``; step sizes are in units of the target's spread.
+        Parameters of the learner, such as ``{"eta": 0.1}``; step sizes are in units of the target's mean absolute
+        deviation.
     view : str, default="raw"
-        How the learner sees numbers: as they are (``"raw"``), minus the running mean of their column (``"centred"``),
-        or robustly scaled (``"steady"``); ``"fourier"`` and ``"nystroem"`` show features of a Gaussian kernel, with
-        ``"nystroem+3"`` for a width parameter gamma 2^3 times as large as the one taken from the data.
+        Transformation of the rows: none (``"raw"``), numbers minus the running mean of their column (``"centred"``), or
+        robustly standardised numbers (``"steady"``). ``"fourier"`` and ``"nystroem"`` are approximate features of a
+        Gaussian kernel; ``"nystroem+3"`` has a gamma 2^3 times that of the median heuristic.
     loss : str, default="square"
         ``"square"``, ``"absolute"``, ``"power:1.5"``, ``"epsilon-insensitive:0.1"``, ``"huber:1"`` or
-        ``"quantile:0.5"``, with their parameters behind the colon.
+        ``"quantile:0.5"``, with the parameter after the colon.
     epochs : int, default=10
-        Passes over the rows in ``fit``.
+        Number of passes over the rows in ``fit``.
     average : bool, default=False
-        Predict with the average of the weights over the rounds instead of the last ones.
+        Whether to predict with the average of the weights over the rounds instead of the last weights.
     shuffle : bool, default=True
-        Whether ``fit`` takes the rows in random order, new in each epoch.
+        Whether ``fit`` shuffles the rows before each epoch.
     random_state : int, RandomState instance or None, default=0
-        For the order. The default gives the same model each time; None draws from NumPy's global generator.
+        Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from where the model stands.
+        Whether ``fit`` continues from the present model instead of starting again.
 
     Attributes
     ----------
     coef_, intercept_ : ndarray
-        Weights, where the view is raw.
+        Weights and intercept; available for the raw view.
     certificate_ : tunefree.theory.Certificate
-        How good any linear model can be on the rows of the first pass.
+        Lower bounds on the loss of every linear model on the rows of the first pass.
     progressive_loss_ : float
-        Mean loss of the rows, each predicted before it was learned.
+        Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
     t_, n_iter_, n_features_in_ : int
-        Rounds of learning so far; passes of the latest ``fit``; features.
+        Number of rounds so far, of passes of the latest ``fit``, and of features.
 
     Examples
     --------

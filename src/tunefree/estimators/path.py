@@ -22,9 +22,9 @@ from tunefree.model.calibration import of_classes
 
 
 class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization):
-    """A classifier that is regularised by stopping the subgradient method early; one run gives the whole path.
+    """A classifier regularised by early stopping of the subgradient method; one run gives the regularization path.
 
-    Nothing needs to be tuned: steps follow from the data and the loss, and rows held out choose the iteration [1]_.
+    Nothing needs to be tuned: the steps follow from the data and the loss, and held-out rows select the iteration [1]_.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         ``"logistic"`` (multinomial with more than two classes), ``"hinge"``, ``"smoothed-hinge"``,
         ``"squared-hinge"``, ``"exponential"`` or ``"square"`` (each class against the others).
     kernel : {None, "linear", "rbf", "laplacian", "poly"}, default=None
-        None learns weights of the features and of a constant; the others coefficients of a kernel, without a constant.
+        None fits weights of the features and an intercept; the others fit coefficients of a kernel, without intercept.
     gamma : {"ladder", "median"}, float or callable, optional
         Width of the kernel; a function is called with the prepared rows and the encoded targets. ``"median"``:
         1 / (2 m^2) for "rbf", m the median distance of rows of different classes, 1 / m for "laplacian".
@@ -43,41 +43,41 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         ``degree`` (3) and ``coef0`` (1) of "poly", (gamma a.b + coef0)^degree; ``precision`` of the kernel's values,
         ``"float32"`` (default) or ``"float64"``.
     transformer : scikit-learn transformer or callable, optional
-        A finite dictionary: what turns standardised rows into the features whose weights are learned.
+        A finite dictionary: maps standardised rows to the features whose weights are fitted.
     standardize : bool, default=True
-        Whether to bring columns to mean 0 and mean square 1; sparse columns keep their zeros and are only scaled.
+        Whether to standardise columns to mean 0 and variance 1; sparse columns are scaled but not centred.
     theta : float, optional
         Steps are eta_1 t^-theta. Default: 0 for smooth losses, else (q + 1) / (q + 2), with q the growth of slopes: 1/2
         for the hinge. At least 1/2 with ``stochastic``.
     eta : {"auto", "theory"} or float, default="auto"
-        eta_1. ``"theory"``: the largest that the theorems allow. ``"auto"``: the same conditions, measured on the rows
-        instead of bounded beforehand, so that fewer iterations are needed. The exponential loss needs a number.
+        eta_1. ``"theory"``: the largest value that the theorems allow. ``"auto"``: the same conditions, evaluated on
+        the rows instead of bounded a priori, so that fewer iterations are needed. The exponential loss needs a number.
     output : {"last", "average", "best"}, default="last"
-        The last iterate, the average of all with the steps as weights, or the one of the least training loss.
+        The last iterate, the average weighted by the steps, or the iterate with the least training loss.
     stop : {"holdout", "theory"} or int, default="holdout"
-        ``"holdout"``: where the loss of the rows held out is least; with fewer than 40 different rows none are, and the
-        theory decides. ``"theory"``: :func:`tunefree.theory.stopping_time`. A number: after so many iterations.
+        ``"holdout"``: the iteration with the least held-out loss; with fewer than 40 distinct rows none is held out,
+        and ``"theory"`` is used. ``"theory"``: :func:`tunefree.theory.stopping_time`. int: the number of iterations.
     assumptions : dict, optional
-        ``beta``, ``tau`` and ``zeta`` of :func:`tunefree.theory.stopping_time`, where the theory decides.
+        ``beta``, ``tau`` and ``zeta`` of :func:`tunefree.theory.stopping_time`, for ``"theory"``.
     max_iter : int, default=500
         Length of the path with ``stop="holdout"``.
     stochastic : {None, "cyclic", "shuffled"}, default=None
-        Whether to take one row a step, in order or in a new order for each pass; iterations then are passes.
+        Whether each step uses one row, in a fixed order or shuffled before each pass; iterations are then passes.
     validation_fraction : float, default=0.1
-        Share of each class that is held out; it is not learned. 0 holds nothing out (not with ``stop="holdout"``).
+        Fraction of each class that is held out and not fitted. 0 holds nothing out (not with ``stop="holdout"``).
     memory_limit : float, default=2**31
-        Bytes of the Gram matrix to be kept (half of it is needed); what does not fit is computed anew in each step. An
-        eighth as much is for iterates.
+        Bytes of the Gram matrix to store (half of it is needed); the rest is recomputed in each step. An eighth as much
+        is used for iterates.
     device : str, optional
-        Where PyTorch computes products with the Gram matrix, ``"cuda"`` or ``"cpu"``; by default NumPy does, on the
-        processor. On a GPU as much of the matrix is kept as fits into its free memory, within ``memory_limit``.
+        PyTorch device for products with the Gram matrix, ``"cuda"`` or ``"cpu"``; by default NumPy is used. A GPU
+        stores as much of the matrix as fits into its free memory, within ``memory_limit``.
     class_weight : dict, "balanced" or None, default=None
-        Weight of each class, by which its rows' sample weights are multiplied (1 for classes not named).
+        Weights of the classes, which multiply the sample weights (1 for classes not given).
     random_state : int, RandomState instance or None, default=0
-        For the rows held out, and the order with ``stochastic="shuffled"``.
+        Controls the choice of held-out rows, and the order with ``stochastic="shuffled"``.
     warm_start : bool, default=False
-        Whether ``fit`` on the same rows goes on from the end of the path, to another ``max_iter`` or ``stop``. The rows
-        are then kept; a fit without it cannot be gone on with.
+        Whether ``fit`` on the same rows continues from the end of the path, to another ``max_iter`` or ``stop``. The
+        rows are then stored; a fit without ``warm_start`` cannot be continued.
 
     Attributes
     ----------
@@ -86,19 +86,19 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         ``validation_error``, ``norm``, the same losses and errors of averages (``average_training_loss`` ...), and
         ``inner``, the inner product of the iterate and the subgradient there. The first iterate is 0.
     n_iter_ : int
-        The iteration at which the path was stopped.
+        The selected iteration.
     eta_, theta_, gamma_ : float
-        The steps, and the kernel's width.
+        Parameters of the steps, and gamma of the kernel.
     coef_, intercept_ : ndarray
-        Weights of the features as given (of the dictionary with a transformer), without a kernel.
+        Weights and intercept for unstandardised features (of the dictionary with a transformer); without a kernel.
     dual_coef_ : ndarray
-        Coefficients of the kernel.
+        Coefficients of the kernel expansion.
     classes_ : ndarray of shape (n_classes,)
-        The labels.
+        The class labels.
     n_features_in_ : int
-        Features seen in ``fit``.
+        Number of features seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has names that are all strings.
+        Names of the features. Defined only when X has feature names that are all strings.
 
     References
     ----------
@@ -159,7 +159,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         self.warm_start = warm_start
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Compute the path and choose a stop.
+        """Compute the regularization path and select an iteration.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         y : array-like of shape (n_samples,)
             Labels of at least two classes.
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 2 counts as two rows.
+            Sample weights; a row of weight 2 is equivalent to two copies of it.
 
         Returns
         -------
@@ -215,7 +215,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
             self.temperature_ = fit_temperature(margins, codes, rows.weight)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Margins: (n_samples,) of the second class with two classes, else (n_samples, n_classes).
+        """Margins of the rows: (n_samples,) for the second of two classes, else (n_samples, n_classes).
 
         Parameters
         ----------
@@ -229,7 +229,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         return margins[:, 0] if margins.shape[1] == 1 else margins
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of the largest margin of each row.
+        """Predict the class with the largest margin for each row.
 
         Parameters
         ----------
@@ -282,24 +282,24 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
 
     @property
     def intercept_(self) -> np.ndarray:
-        """The constant, (1,) with two classes, else (n_classes,)."""
+        """Intercept, (1,) with two classes, else (n_classes,)."""
         return self._linear()[1]
 
 
 class IterativeRegularizationRegressor(RegressorMixin, IterativeRegularization):
-    """A regressor that is regularised by stopping the subgradient method early; one run gives the whole path.
+    """A regressor regularised by early stopping of the subgradient method; one run gives the regularization path.
 
-    The method learns the target minus its mean, in units of the power of two below its standard deviation; losses,
-    errors and norms of the path are in the target's own units.
+    The target is centred by its mean and divided by the power of two below its standard deviation. Losses, errors and
+    norms of the path are in the units of the target.
 
     Parameters
     ----------
     loss : str, default="square"
         ``"square"``, ``"absolute"``, ``"power:1.5"``, ``"epsilon-insensitive:0.1"``, ``"huber:1"`` or
-        ``"quantile:0.5"``, with their parameters behind the colon.
+        ``"quantile:0.5"``, with the parameter after the colon.
     kernel, gamma, kernel_params, transformer, standardize, theta, eta, output, stop, assumptions, max_iter, \
 stochastic, validation_fraction, memory_limit, device, random_state, warm_start
-        As in :class:`IterativeRegularizationClassifier`. The median of ``gamma`` is that of the distances of any two
+        As in :class:`IterativeRegularizationClassifier`. The median of ``gamma`` is over the distances between any two
         rows.
 
     Attributes
@@ -357,14 +357,14 @@ stochastic, validation_fraction, memory_limit, device, random_state, warm_start
         self.warm_start = warm_start
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Compute the path and choose a stop.
+        """Compute the regularization path and select an iteration.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 2 counts as two rows.
+            Sample weights; a row of weight 2 is equivalent to two copies of it.
 
         Returns
         -------
@@ -378,7 +378,7 @@ stochastic, validation_fraction, memory_limit, device, random_state, warm_start
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """The predicted target of each row.
+        """Predict the target of each row.
 
         Parameters
         ----------

@@ -15,7 +15,7 @@ GAP = 0.24  # between two labels, of the height of the axes
 
 
 class PathDisplay:
-    """Losses, errors and norms of a path against iterations, and where it was stopped.
+    """Losses, errors and norms of a path against iterations, with the selected iteration.
 
     Use :meth:`from_estimator`.
 
@@ -24,9 +24,9 @@ class PathDisplay:
     path : record array
         ``path_`` of an estimator.
     stop : int
-        The iteration chosen.
+        The selected iteration.
     output : {"last", "average", "best"}
-        Whose losses and errors are drawn.
+        The iterate whose losses and errors are plotted.
     title, loss_name, error_name : str
 
     Attributes
@@ -50,7 +50,7 @@ class PathDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, axes: Any = None) -> PathDisplay:
-        """Draw the path of a fitted estimator.
+        """Plot the path of a fitted estimator.
 
         Parameters
         ----------
@@ -75,7 +75,7 @@ class PathDisplay:
         return display.plot(axes=axes)
 
     def plot(self, *, axes: Any = None) -> PathDisplay:
-        """Draw.
+        """Plot.
 
         Parameters
         ----------

@@ -9,11 +9,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.estimators import validation
-from tunefree.estimators.base import LinearClassifier, LinearEstimator, LinearRegressor
+from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator, OnlineRegressorBase
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
-from tunefree.model.mixture import without
+from tunefree.model.mixture import predictive_shares, without
 from tunefree.model.model import Model
 from tunefree.model.pool import is_kernel
 from tunefree.model.selection import Found, find_passes
@@ -29,7 +29,7 @@ LEAST_PASSES = 3
 LEAST_SHARE = 0.005  # of a kernel learner
 
 
-class Pooled(LinearEstimator):
+class Pooled(OnlineEstimator):
     """What the two estimators share: they find the number of passes of each member."""
 
     epochs: Any
@@ -67,7 +67,7 @@ class Pooled(LinearEstimator):
         found = self._search(X, y, drawn, model, random)
         member_settings = [
             setting
-            for setting, share in zip(model.member_settings, found.mixture.means, strict=True)
+            for setting, share in zip(model.member_settings, predictive_shares(found.mixture), strict=True)
             if _pays(setting, share)
         ]
         self._begin_again(Model(**_settings_of(model), member_settings=member_settings, may_prune=not self.kernel))
@@ -77,11 +77,11 @@ class Pooled(LinearEstimator):
             drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
             self._replay(X, y, drawn, self._learned.model, [m for m, most in enumerate(kept) if most >= number])
             self.t_ += len(drawn.row)
-        self._learned.freeze()
+        self._learned.model.freeze()
         scalings = dict(zip(map(repr, model.member_settings), found.scalings, strict=True))
-        for bank in self._learned.model.banks:
-            for function in bank.members:
-                function.calibration = scalings[repr(function.setting)]
+        for bank in self._learned.model.kernel_banks:
+            for member in bank.members:
+                member.calibration = scalings[repr(member.setting)]
         self.passes_, self.n_iter_ = kept, max(kept)
 
     def _search(self, X: Any, y: np.ndarray, drawn: validation.Rounds, model: Model, random: Any) -> Found:
@@ -118,12 +118,12 @@ class Pooled(LinearEstimator):
 
     @property
     def members_(self) -> list[dict[str, Any]]:
-        """The members of the pool: name, share in predictions, and passes made by the latest ``fit``."""
+        """The members of the pool: name, weight (share) in predictions, and passes of the latest ``fit``."""
         check_is_fitted(self)
         model = self._learned.model
         passes = getattr(self, "passes_", [1] * len(model.members))
-        rows = zip(model.members, model.mixture.means.tolist(), passes, strict=False)
-        return [{"member": member.name, "share": share, "passes": number} for member, share, number in rows]
+        rows = zip(model.shares_by_member().items(), passes, strict=False)
+        return [{"member": name, "share": share, "passes": number} for (name, share), number in rows]
 
 
 def _pays(setting: Setting, share: float) -> bool:
@@ -133,64 +133,65 @@ def _pays(setting: Setting, share: float) -> bool:
 
 def _settings_of(model: Model) -> dict[str, Any]:
     """What makes a model like this that has seen nothing."""
-    names = ("task", "learner", "loss", "n_features", "kernel_config")
-    return {name: getattr(model, name) for name in names} | {"classes": list(model.classes)}
+    names = ("task", "learner", "loss", "kernel_config")
+    made = {name: getattr(model.options, name) for name in names}
+    return made | {"n_features": model.n_features, "classes": model.classes}
 
 
-class TuneFreeClassifier(Pooled, LinearClassifier):
+class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     """A classifier with nothing to tune: a pool of online learners, mixed.
 
-    Twelve learners (second-order and first-order, scale-invariant and adaptive, at several rates, on rows as they are
-    and on rows steadied against outliers) learn side by side; the probabilities they predict are averaged with shares
-    that follow Bayes' rule [1]_. On a stream (``partial_fit``) the total log-loss of the mixture exceeds that of its
-    best member by at most ln 12 + ln(rounds + 1). ``fit`` makes as many passes as pay, for each member its own number.
+    Twelve learners (second-order and first-order, scale-invariant and adaptive, with several rates, on raw and on
+    robustly standardised rows) are trained in parallel, and their probabilities are averaged with Bayesian weights
+    [1]_. On a stream (``partial_fit``, sample weights up to 1) the total log-loss of the mixture exceeds that of its
+    best member by at most ln 12 + ln(rounds + 1). ``fit`` selects the number of passes of each member by early
+    stopping.
 
     Parameters
     ----------
     loss : {"logistic"}, default="logistic"
-        What is minimised: minus the logarithm of the probability of the class.
+        The loss that is minimised.
     kernel : bool, default=False
-        Whether kernels of many widths (and two views of the rows) learn with the linear members, by PiSTOL [2]_. Then
-        the model is rarely worse than a support vector machine whose C and gamma were searched for; time and memory
-        grow with the number of rows that have little margin.
+        Whether PiSTOL [2]_ with Gaussian kernels of nine bandwidths, on two views of the rows, joins the pool. Time and
+        memory then grow with the number of rows of small margin.
     max_support : int, optional
-        Support points of each view at most, with ``kernel``. Beyond them the functions go on in random Fourier
-        features, about as many, in memory that no longer grows; a warning tells when.
+        Maximum number of support points of each view, with ``kernel``. Beyond it the functions continue in random
+        Fourier features, with bounded memory and a warning.
     device : str, optional
-        Where PyTorch computes kernels, ``"cuda"`` or ``"cpu"``; by default compiled code does.
+        PyTorch device for the evaluation of kernels, ``"cuda"`` or ``"cpu"``; by default compiled code is used.
     epochs : "auto" or int, default="auto"
-        Passes over the rows in ``fit``. With ``"auto"`` a tenth of the rows is held out while the number is found,
-        then all rows are learned. Fewer than 40 rows are learned ten times; a ``fit`` that goes on (``warm_start``)
-        makes one pass.
+        Number of passes over the rows in ``fit``. ``"auto"`` selects it by early stopping on a held-out tenth of the
+        rows and then fits all rows. With fewer than 40 rows it is ten; a ``fit`` that continues (``warm_start``) makes
+        one pass.
     fit_intercept : bool, default=True
-        Whether there is a constant.
+        Whether to fit an intercept.
     shuffle : bool, default=True
-        Whether ``fit`` takes the rows in random order; the model then depends on the weighted set of rows alone. With
-        False the rows are learned in the order given, as ``partial_fit`` does.
+        Whether ``fit`` shuffles the rows; the model then depends only on the weighted set of rows. With False the rows
+        are learned in the given order, as by ``partial_fit``.
     random_state : int, RandomState instance or None, default=0
-        For the order. The default gives the same model each time; None draws from NumPy's global generator.
+        Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     class_weight : dict, "balanced" or None, default=None
-        Weight of each class, by which its rows' sample weights are multiplied (1 for classes not named).
-        ``"balanced"``, in ``fit`` only: inversely proportional to the classes' total weights.
+        Weights of the classes, which multiply the sample weights (1 for classes not given).
+        ``"balanced"``, in ``fit`` only: inversely proportional to the total weights of the classes.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from where the model stands.
+        Whether ``fit`` continues from the present model instead of starting again.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels known, sorted.
+        Class labels known to the classifier, sorted.
     members_ : list of dict
-        The members of the pool: ``member``, its ``share`` in predictions, and the ``passes`` it made.
+        The members of the pool: ``member``, its weight (``share``) in predictions, and its number of ``passes``.
     progressive_loss_ : float
-        Mean loss of the rows, each predicted before it was learned: an honest estimate without a test set.
+        Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
     t_ : int
-        Rounds of learning so far.
+        Number of rounds so far.
     n_iter_ : int
-        Most passes that a member made in the latest ``fit``.
+        Largest number of passes of a member in the latest ``fit``.
     n_features_in_ : int
-        Features seen in ``fit``.
+        Number of features seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has names that are all strings.
+        Names of the features. Defined only when X has feature names that are all strings.
 
     References
     ----------
@@ -207,7 +208,7 @@ class TuneFreeClassifier(Pooled, LinearClassifier):
     >>> model.score(X[400:], y[400:]) > 0.95
     True
 
-    A stream, with a class that appears late:
+    Incremental learning, with a class that appears later:
 
     >>> model = TuneFreeClassifier().partial_fit([[0.0], [1.0]], ["no", "yes"])
     >>> model.partial_fit([[2.0]], ["perhaps"]).classes_.tolist()
@@ -240,54 +241,52 @@ class TuneFreeClassifier(Pooled, LinearClassifier):
         self.warm_start = warm_start
 
 
-class TuneFreeRegressor(Pooled, LinearRegressor):
+class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     """A regressor with nothing to tune: a pool of online learners, mixed.
 
-    Twelve learners (second-order and first-order, scale-invariant and adaptive, at several rates, on rows as they are
-    and on rows steadied against outliers) learn side by side; what they predict is averaged with shares that follow
-    their losses, at a rate that is as high as the losses allow [1]_. ``fit`` makes as many passes as pay, for each
-    member its own number.
+    Twelve learners (second-order and first-order, scale-invariant and adaptive, with several rates, on raw and on
+    robustly standardised rows) are trained in parallel. Their predictions are averaged with exponential weights and an
+    adaptive rate, as in AdaHedge [1]_. ``fit`` selects the number of passes of each member by early stopping.
 
     Parameters
     ----------
     loss : str, default="square"
         ``"square"`` predicts the mean, ``"absolute"`` the median, ``"quantile:0.9"`` a quantile; also
-        ``"power:1.5"``, ``"epsilon-insensitive:0.1"`` and ``"huber:1"``, with their parameters behind the colon.
+        ``"power:1.5"``, ``"epsilon-insensitive:0.1"`` and ``"huber:1"``, with the parameter after the colon.
     kernel : bool, default=False
-        Whether kernels of many widths (and two views of the rows) learn with the linear members, by PiSTOL [2]_. Then
-        the model is rarely worse than a support vector machine whose C and gamma were searched for; time and memory
-        grow with the number of rows that have little margin.
+        Whether PiSTOL [2]_ with Gaussian kernels of nine bandwidths, on two views of the rows, joins the pool. Time and
+        memory then grow with the number of rows of small margin.
     max_support : int, optional
-        Support points of each view at most, with ``kernel``. Beyond them the functions go on in random Fourier
-        features, about as many, in memory that no longer grows; a warning tells when.
+        Maximum number of support points of each view, with ``kernel``. Beyond it the functions continue in random
+        Fourier features, with bounded memory and a warning.
     device : str, optional
-        Where PyTorch computes kernels, ``"cuda"`` or ``"cpu"``; by default compiled code does.
+        PyTorch device for the evaluation of kernels, ``"cuda"`` or ``"cpu"``; by default compiled code is used.
     epochs : "auto" or int, default="auto"
-        Passes over the rows in ``fit``. With ``"auto"`` a tenth of the rows is held out while the number is found,
-        then all rows are learned. Fewer than 40 rows are learned ten times; a ``fit`` that goes on (``warm_start``)
-        makes one pass.
+        Number of passes over the rows in ``fit``. ``"auto"`` selects it by early stopping on a held-out tenth of the
+        rows and then fits all rows. With fewer than 40 rows it is ten; a ``fit`` that continues (``warm_start``) makes
+        one pass.
     shuffle : bool, default=True
-        Whether ``fit`` takes the rows in random order; the model then depends on the weighted set of rows alone. With
-        False the rows are learned in the order given, as ``partial_fit`` does.
+        Whether ``fit`` shuffles the rows; the model then depends only on the weighted set of rows. With False the rows
+        are learned in the given order, as by ``partial_fit``.
     random_state : int, RandomState instance or None, default=0
-        For the order. The default gives the same model each time; None draws from NumPy's global generator.
+        Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from where the model stands.
+        Whether ``fit`` continues from the present model instead of starting again.
 
     Attributes
     ----------
     members_ : list of dict
-        The members of the pool: ``member``, its ``share`` in predictions, and the ``passes`` it made.
+        The members of the pool: ``member``, its weight (``share``) in predictions, and its number of ``passes``.
     progressive_loss_ : float
-        Mean loss of the rows, each predicted before it was learned: an honest estimate without a test set.
+        Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
     t_ : int
-        Rounds of learning so far.
+        Number of rounds so far.
     n_iter_ : int
-        Most passes that a member made in the latest ``fit``.
+        Largest number of passes of a member in the latest ``fit``.
     n_features_in_ : int
-        Features seen in ``fit``.
+        Number of features seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has names that are all strings.
+        Names of the features. Defined only when X has feature names that are all strings.
 
     References
     ----------

@@ -1,8 +1,8 @@
 """Losses of one prediction: one loss (or close family) a file, chosen by name.
 
 A loss is a NamedTuple of its parameters, ``lipschitz`` and ``smoothness`` among them. :mod:`tunefree.losses.contract`
-says which functions a loss has, ``docs/extending.md`` shows how to add one. The losses are loaded when they are first
-asked for, so that their names cost nothing.
+says which functions a loss has, and ``docs/extending/loss.md`` shows how to add one. A loss is loaded when it is first
+asked for, so that names cost nothing.
 """
 
 from __future__ import annotations

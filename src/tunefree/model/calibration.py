@@ -1,4 +1,4 @@
-"""Probabilities of margins that are no log-odds: those of hinges, of squares, of the perceptron.
+"""Calibration: probabilities from margins that are no log-odds, such as those of hinge losses or the perceptron.
 
 Platt: Probabilistic outputs for support vector machines (Advances in large margin classifiers, 2000): a logistic model
 of one number, the margin. For several classes, Guo, Pleiss, Sun, Weinberger: On calibration of modern neural networks
@@ -9,8 +9,9 @@ of one number, the margin. For several classes, Guo, Pleiss, Sun, Weinberger: On
 Two classes with one margin are this with m_0 = 0.
 
 Here a and b are learned along the stream, from margins predicted before their rows were learned: margins of rows that
-were learned are too good, and would make probabilities too bold. Nothing is to be tuned: the margins pass through the
-steady view (they grow while a model learns, and a perceptron's may be of any size), and ScInOL2 learns log-loss.
+were learned are too large, and would give overconfident probabilities. Nothing has to be tuned: the margins are taken
+in the steady view (they increase while a model learns, and a perceptron's may be of any size), and ScInOL2 minimises
+the log-loss.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Calibration(NamedTuple):
 
 
 class Scaling(NamedTuple):
-    """From margins to log-odds, found once and for all from rows that were never learned; see :func:`fitted`."""
+    """From margins to log-odds, fitted once to rows that were never learned; see :func:`fitted`."""
 
     slopes: np.ndarray  # (K,) a
     offsets: np.ndarray  # (K,) b
@@ -73,8 +74,8 @@ class Scaling(NamedTuple):
 def fitted(margins: np.ndarray, codes: np.ndarray, weight: np.ndarray, n_classes: int) -> Scaling:
     """The a and b of least log-loss on some rows.
 
-    As Platt proposed, targets are a little less than certain (as if one more row of each class had been seen), so that
-    rows that can be separated give no infinite a.
+    As Platt proposed, targets are smoothed, as if one more row of each class had been seen, so that separable rows
+    do not give an infinite a.
 
     Parameters
     ----------
@@ -110,19 +111,19 @@ def fitted(margins: np.ndarray, codes: np.ndarray, weight: np.ndarray, n_classes
 
 
 @generic
-def grown(calibration: Any, n_classes: int) -> Any:
-    """The same for more classes, whose log-odds are 0 at first; those of the others do not move."""
+def add_classes(calibration: Any, n_classes: int) -> Any:
+    """The same for more classes, whose log-odds are 0 at first; those of the other classes do not change."""
     raise TypeError(f"{type(calibration).__name__} is no calibration")
 
 
-@grown.register(Scaling)
-def grown_scaling(calibration, n_classes):
+@add_classes.register(Scaling)
+def add_classes_scaling(calibration, n_classes):
     new = max(n_classes - calibration.n_classes, 0)
     return Scaling(*(np.pad(array, (0, new)) for array in calibration))
 
 
-@grown.register(Calibration)
-def grown_calibration(calibration, n_classes):
+@add_classes.register(Calibration)
+def add_classes_calibration(calibration, n_classes):
     new = max(n_classes - calibration.n_classes, 0)
     view, n_features = calibration.view, 2 * (calibration.n_classes + new) + 1
     columns = {name: np.pad(array, (0, new)) for name, array in view._asdict().items() if array.ndim}

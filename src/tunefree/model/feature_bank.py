@@ -1,9 +1,9 @@
-"""Linear learners that learn together on features of a Gaussian kernel: kernel learners in memory that does not grow.
+"""Linear learners on features of a Gaussian kernel: kernel learners whose memory does not grow.
 
-A view is called ``fourier`` or ``nystroem``, after the features it shows, with the width relative to that of the
-median rule as a power of two: ``fourier+4`` is exp(-16 gamma_0 ||x - z||^2). Rows are steadied before. Centres, scales,
-gamma_0 and landmarks are settled on the first rows (:mod:`tunefree.model.warmup`): were they to move on, so would the
-features of every row, and what was learned of them would be of other features.
+A view is called ``fourier`` or ``nystroem``, after the features it has, with the width relative to that of the
+median rule as a power of two: ``fourier+4`` is exp(-16 gamma_0 ||x - z||^2). The features are of rows in the steady
+view. Centres, scales, gamma_0 and landmarks are fixed by the first rows (:mod:`tunefree.model.warmup`): if they moved
+on, the features of every row would change, and weights that were learned would belong to other features.
 """
 
 from __future__ import annotations
@@ -21,27 +21,29 @@ from tunefree.kernel.fourier import Fourier
 from tunefree.kernel.gaussian import Gaussian
 from tunefree.kernel.nystroem import Nystroem
 from tunefree.kernel.points import as_matrix, points
+from tunefree.model.group import LabelledRows
 from tunefree.model.members import Member, Setting
-from tunefree.model.warmup import WarmupBank, WarmupRows
+from tunefree.model.warmup import WarmupBank
 
 EXPONENTS = range(-6, 9)  # widths are these powers of two times gamma_0
 CHUNK = 512  # rows whose features are known at a time
 
 
 class FeatureBank(WarmupBank):
-    """Linear learners on one view of the rows as features of a kernel; a subclass for each kind of features.
+    """Linear learners on the same features of a kernel; a subclass for each kind of features.
 
     Parameters
     ----------
     settings : list of Setting
-        Learners, one view for all.
+        The members, one view for all.
     objective : objective
     n_outputs : int
     average : bool
-        Whether the learners' weights are the averages of their iterates.
+        Whether the members' weights are the averages of their iterates.
     """
 
     frozen_view = "steady"
+    uses_threads = False
     n_features: int
 
     def __init__(self, settings: list[Setting], objective: Any, n_outputs: int, average: bool) -> None:
@@ -53,31 +55,24 @@ class FeatureBank(WarmupBank):
     def frozen(self) -> bool:
         return self.gamma > 0.0
 
-    def _freeze(self, first: WarmupRows, usable: np.ndarray, labels: np.ndarray) -> None:
-        rows = as_matrix(points(self._shown(first.X), Gaussian(1.0), np.float64))[usable]
+    def _freeze(self, first: LabelledRows, usable: np.ndarray, labels: np.ndarray) -> None:
+        rows = as_matrix(points(self._transformed(first.X), Gaussian(1.0), np.float64))[usable]
         self.gamma = kernels.median_gamma(rows, labels)
-        self._make(self._shown(first.X), usable)
+        self._make(self._transformed(first.X), usable)
 
     def _make(self, X: Any, usable: np.ndarray) -> None:
-        """Fix the features by rows as the view shows them, those that are usable."""
+        """Fix the features by rows in the steady view, those that are usable."""
         raise NotImplementedError
 
     def _features(self, X: Any) -> Any:
-        """Features of rows as the view shows them."""
+        """Features of rows in the steady view."""
         raise NotImplementedError
 
-    def learn_frozen(
-        self,
-        X: Any,
-        y: np.ndarray,
-        weight: np.ndarray,
-        evaluation_weight: np.ndarray,
-        predictions: np.ndarray,
-        busy: list[int],
-    ) -> None:
+    def learn_frozen(self, rows: LabelledRows, predictions: np.ndarray, busy: list[int]) -> None:
+        X, y, weight, _ = rows
         for start in range(0, len(y), CHUNK):
             here = slice(start, min(start + CHUNK, len(y)))
-            features = self._features(self._shown(part(X, here.start, here.stop)))
+            features = self._features(self._transformed(part(X, here.start, here.stop)))
 
             def of_member(m: int, features: Any = features, here: slice = here) -> None:
                 self.members[m].learn(features, y[here], weight[here], predictions[m, here])
@@ -86,22 +81,21 @@ class FeatureBank(WarmupBank):
 
     def _predict(self, X: Any) -> np.ndarray:
         if self._read is None:
-            self._read = [member.linear(1 + self.n_features, self.n_outputs) for member in self.members]
+            self._read = [member.weights(1 + self.n_features, self.n_outputs) for member in self.members]
         predictions = np.empty((len(self.members), n_rows(X), self.n_outputs))
         for start in range(0, n_rows(X), CHUNK):
             stop = min(start + CHUNK, n_rows(X))
-            features = self._features(self._shown(part(X, start, stop)))
+            features = self._features(self._transformed(part(X, start, stop)))
             for member, read, written in zip(self.members, self._read, predictions, strict=True):
                 written[start:stop] = member.predict(features, read)
         return predictions
 
-    def grow(self, objective: Any, before: int, n_outputs: int, n_classes: int) -> None:
-        super().grow(objective, before, n_outputs, n_classes)
+    def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
+        before = self.n_outputs
+        super().add_class(objective, n_outputs, n_classes)
         if n_outputs > before:
             for member in self.members:
-                member.grow(member.room, n_outputs, first=1 if before == 1 else 0)
-                known = {"steepest": member.objective.steepest} if hasattr(member.objective, "steepest") else {}
-                member.objective = objective._replace(**known) if hasattr(objective, "steepest") else objective
+                member.add_outputs(objective, before, n_outputs)
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         arrays, header = super().save_state(n_features)
@@ -118,16 +112,16 @@ class FeatureBank(WarmupBank):
             member.restore(under(f"{m}.", arrays), saved)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FeatureBank:
-        """A bank that learns apart from this one; states of linear learners have a layout of their own."""
+        """A copy that learns apart from this bank; states of linear learners have a layout of their own."""
         made = copy.copy(self)
         made.members = [copy.copy(member) for member in self.members]
         for member in made.members:
-            member.grow(member.room, self.n_outputs)
+            member.resize(member.room, self.n_outputs)
         return made
 
 
 class FourierBank(FeatureBank):
-    """Random Fourier features; directions of features that are new come as they are met."""
+    """Random Fourier features; a feature's direction is drawn when the feature is first met."""
 
     n_features = 2 * fourier.N_FREQUENCIES
 
@@ -150,7 +144,7 @@ class NystroemBank(FeatureBank):
 
     def __init__(self, settings: list[Setting], objective: Any, n_outputs: int, average: bool) -> None:
         super().__init__(settings, objective, n_outputs, average)
-        self.landmarks: Any = None  # once it is settled
+        self.landmarks: Any = None  # once the bank is frozen
 
     def _make(self, X: Any, usable: np.ndarray) -> None:
         self.landmarks = Nystroem.create(X, reach(X), self.gamma * self.width, usable)

@@ -1,4 +1,4 @@
-"""One learner within a model: its state, its objective, and the rows as it sees them."""
+"""A linear learner as a member of a model: its state, its objective, and the name of its view."""
 
 from __future__ import annotations
 
@@ -17,21 +17,20 @@ from tunefree.model import passes
 
 
 class Setting(NamedTuple):
-    """A member of the pool: a learner, what is set, and how it sees rows."""
+    """Which learner a member is, with which parameters, on which view of the rows."""
 
-    learner: str
-    settings: dict[str, float]
-    view: str
+    learner: str  # a name in learners.ALL or kernel.learners.ALL
+    settings: dict[str, float]  # its parameters
+    view: str  # "raw", or a name in views.ALL or feature_bank.VIEWS
 
 
 @dataclass
 class Member:
-    """A learner that learns.
+    """A linear learner of a model.
 
     Parameters
     ----------
     setting : Setting
-        Learner, its parameters, and its view of the rows.
     average : bool
         Whether its weights are the averages of its iterates.
     state, objective
@@ -45,7 +44,7 @@ class Member:
 
     @classmethod
     def create(cls, setting: Setting, average: bool, n_features: int, n_outputs: int, objective: Any) -> Member:
-        """A learner that has seen nothing."""
+        """A member that has seen no row."""
         try:
             state = ALL[setting.learner].create(n_features, n_outputs, **setting.settings)
         except TypeError:
@@ -62,23 +61,31 @@ class Member:
         """Features there is room for."""
         return len(self.state.coordinates)
 
-    def grow(self, n_features: int, n_outputs: int, first: int = 0) -> None:
-        """Have room for more features or outputs; ``first`` is what the first output becomes."""
+    def resize(self, n_features: int, n_outputs: int, first: int = 0) -> None:
+        """Have room for at least as many features and outputs as before; the first output becomes output ``first``."""
         self.state = grow(self.state, n_features, n_outputs, first)
 
+    def add_outputs(self, objective: Any, before: int, n_outputs: int) -> None:
+        """Have more outputs than the ``before`` so far; the margin of two classes becomes that of class 1.
+
+        The steepest slope so far still bounds the slopes of the new objective.
+        """
+        self.resize(self.room, n_outputs, first=1 if before == 1 else 0)
+        self.objective = objective._replace(steepest=max(objective.steepest, self.objective.steepest))
+
     def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray) -> None:
-        """Learn rows in order; writes the predictions (n, K) made before each."""
+        """Learn rows in order; writes the prediction (n, K) of each row before it was learned."""
         self.objective = passes.learn(self.state, self.objective, X, y, weight, predictions)
 
-    def linear(self, n_features: int, n_outputs: int) -> tuple[np.ndarray, np.ndarray]:
+    def weights(self, n_features: int, n_outputs: int) -> tuple[np.ndarray, np.ndarray]:
         """Weights (d, K) relative to the units (d,) of the features: margin = sum of weight * x / unit."""
         weights, units = np.empty((n_features, n_outputs)), np.empty(n_features)
         passes.read(self.state, weights, units)
         return weights, units
 
-    def predict(self, X: Any, linear: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-        """Margins (n, K), or predicted numbers (n, 1), of a block of rows as the member sees it."""
-        weights, units = linear
+    def predict(self, X: Any, read: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        """Margins (n, K), or predicted targets (n, 1), of rows in the member's view; ``read``: see :meth:`weights`."""
+        weights, units = read
         margins = np.empty((n_rows(X), weights.shape[1]))
         passes.score(weights, units, X, margins)
         return predictions_of(self.objective, margins)
@@ -90,7 +97,7 @@ class Member:
         return arrays, {"scalars": scalars, "objective": objective}
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Become the member that :meth:`save_state` wrote down."""
+        """Take over what :meth:`save_state` wrote."""
         self.state = filled("learner", self.state, arrays, header["scalars"])
         self.objective = self.objective._replace(**header["objective"])
 
@@ -105,16 +112,3 @@ def name_of(setting: Setting) -> str:
     """
     parts = [setting.learner, *(f"{name}={value:g}" for name, value in setting.settings.items())]
     return " ".join(parts if setting.view == "raw" else [*parts, setting.view])
-
-
-def joined(pieces: list[np.ndarray], n_outputs: int) -> np.ndarray:
-    """Margins of pieces with ever more outputs; a class not yet known has the margin of a class never chosen."""
-    joined = [np.full((len(piece), n_outputs), -np.inf) for piece in pieces]
-    for wide, piece in zip(joined, pieces, strict=True):
-        if piece.shape[1] == n_outputs:
-            wide[:] = piece
-        elif piece.shape[1] == 1:
-            wide[:, 0], wide[:, 1] = 0.0, piece[:, 0]
-        else:
-            wide[:, : piece.shape[1]] = piece
-    return np.concatenate(joined) if joined else np.empty((0, n_outputs))

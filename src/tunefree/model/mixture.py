@@ -1,17 +1,21 @@
-"""The pool: many learners on one pass, mixed so that the mixture is as good as the best of them.
+"""The mixture: how the predictions of a pool's members are aggregated, and how its shares follow their losses.
 
 Vovk: Aggregating strategies (COLT 1990): predictions are averaged with shares proportional to exp(-rate * total loss).
 At rate 1 and log-loss this is Bayes' rule, and the mixture's total loss exceeds that of the best of N members by at
-most ln N. For other losses the rate falls as it must: de Rooij, van Erven, Grünwald, Koolen: Follow the leader if you
-can, hedge if you must (JMLR 2014), with the gap of the averaged prediction itself, which is smaller than that of a
-member drawn at random and vanishes once the rate is below the loss's own. Herbster, Warmuth: Tracking the best expert
-(1998): after round t a share 1 / (t + 1) of everything is dealt out anew, so that a member that becomes the best is
-the best soon. All of it together costs at most :func:`excess`.
+most ln N. For other losses the rate decreases as in de Rooij, van Erven, Grünwald, Koolen: Follow the leader if you
+can, hedge if you must (JMLR 2014). The mixability gap here is that of the averaged prediction itself. It is smaller
+than that of a member drawn at random, and vanishes once the rate is below the loss's own.
+Herbster, Warmuth: Tracking the best expert (1998): after round t a share 1 / (t + 1) of everything is dealt out anew
+(fixed share), so that a member that becomes the best soon has a large share. The total cost is at most :func:`excess`.
+
+Whatever depends on how shares are kept is in this file; elsewhere shares are read by :func:`predictive_shares`,
+:func:`shares_by_member`, :func:`leader` and :func:`weighted_sum`.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,21 +35,26 @@ LEAST = 1e-290  # probabilities below are computed by their logarithms
 class Mixture(NamedTuple):
     """Shares of N members, and what mixing has cost so far."""
 
-    shares: np.ndarray  # (N,) of each member in the next prediction, in place
-    means: np.ndarray  # (N,) shares in a prediction of new rows: means over the stream, see views.pace, in place
+    shares: np.ndarray  # (N,) of each member in the prediction of the next row of the stream, in place
+    means: np.ndarray  # (N,) of each member in predictions of new rows: means over the stream, see views.pace, in place
     rounds: np.ndarray  # () t, in place
     rate: np.ndarray  # () of the exponential weights; infinite until members differ, in place
     mixability_gap: np.ndarray  # () sum of the losses of mixtures minus their mix losses, where positive, in place
     fixed_share_cost: np.ndarray  # () cost of dealing shares out anew, in place
     lowest: np.ndarray  # () least target so far (regression), in place
     highest: np.ndarray  # () greatest target so far (regression), in place
-    clipping_cost: np.ndarray  # () cost of ranges of targets that the next one was beyond (regression), in place
+    clipping_cost: np.ndarray  # () cost of clipping to a range that the next target was beyond (regression), in place
     losses: np.ndarray  # (N,) total loss of each member, in place
-    follows: float  # 1 if all of the share is the leader's, the member with the least total loss; else 0
+    follows: float  # 1 if the member with the least total loss, the leader, has all of the share; else 0
+
+    @classmethod
+    def for_task(cls, task: str, n_members: int, follows: bool = False) -> Mixture:
+        """Equal shares; log-loss is mixable at rate 1, and of other losses no good rate is known at first."""
+        return cls.create(n_members, 1.0 if task == "classification" else math.inf, follows)
 
     @classmethod
     def create(cls, n_members: int, mixable: float, follows: bool = False) -> Mixture:
-        """Equal shares; ``mixable``, the rate to begin with, is 1 for log-loss, infinite where no good one is known."""
+        """Equal shares; ``mixable`` is the rate to begin with, infinite where no good one is known."""
         losses, follows_leader = np.zeros(n_members), float(follows)
         equal = np.full(n_members, 1.0 / n_members)
         rounds, mixability_gap, fixed_share_cost, clipping_cost, rate = (
@@ -71,16 +80,16 @@ class Mixture(NamedTuple):
 def excess(mixture: Mixture, members: int) -> float:
     """By how much the total loss of the mixture exceeds that of its best member, at most.
 
-    For log-loss with sample weights up to 1 it is ln N + ln (T + 1), T the rounds: the price of not knowing the best
-    member and that of a share for newcomers. Else it is known only after the pass: the gaps between mixtures and their
-    mix losses, both prices over the rate that was reached, and what targets beyond the range of earlier ones cost.
+    For log-loss with sample weights up to 1 it is ln N + ln (T + 1), T the rounds: the cost of not knowing the best
+    member, and that of fixed share. Otherwise it is known only after the pass. It then is the sum of the mixability
+    gaps, of both costs over the rate that was reached, and of the cost of targets beyond the range of earlier ones.
     Following the leader has no such bound.
 
     Parameters
     ----------
     mixture : Mixture
     members : int
-        With how many it began.
+        How many there were at the start.
     """
     if mixture.follows > 0.0:
         return math.inf
@@ -97,11 +106,36 @@ def excess(mixture: Mixture, members: int) -> float:
 def without(mixture: Mixture, stays: np.ndarray) -> Mixture:
     """The mixture of the members that stay; the others sleep from here on.
 
-    Towards those that stay the bound holds as before: their shares only grow. Towards one that was let go it holds for
-    the rounds before.
+    The bound of :func:`excess` still holds relative to the members that stay, since their shares only increase.
+    Relative to a member that was dropped it holds for the rounds before.
     """
     shares, means = mixture.shares[stays], mixture.means[stays]
     return mixture._replace(shares=shares / shares.sum(), means=means / means.sum(), losses=mixture.losses[stays])
+
+
+def predictive_shares(mixture: Mixture) -> np.ndarray:
+    """The share (N,) of each member in predictions of new rows."""
+    return mixture.means
+
+
+def shares_by_member(mixture: Mixture, members: Iterable[Any]) -> dict[str, float]:
+    """The shares in predictions of new rows by the members' names."""
+    return {member.name: share for member, share in zip(members, predictive_shares(mixture).tolist(), strict=True)}
+
+
+def leader(mixture: Mixture) -> int:
+    """The member with the largest share in predictions of new rows, the first of several."""
+    return int(predictive_shares(mixture).argmax())
+
+
+def weighted_sum(shares: np.ndarray, of_members: list[np.ndarray]) -> np.ndarray:
+    """The sum of arrays, one of each member, each times the member's share."""
+    return np.tensordot(shares, np.array(of_members), axes=1)
+
+
+def n_rounds(mixture: Mixture) -> int:
+    """Rows on which the members were evaluated."""
+    return int(mixture.rounds[()])
 
 
 @generic
@@ -165,7 +199,7 @@ for mean_kind in (OneAgainstAll, Regression):
 
     @aggregate.register(mean_kind)
     def aggregate_mean(objective, shares, predictions, aggregated):
-        """The mean, which is no worse than the mean of the losses: they are convex."""
+        """The mean; losses are convex, so its loss is at most the mean of the members' losses."""
         for k in range(len(aggregated)):
             aggregated[k] = 0.0
             for m in range(len(shares)):
@@ -174,13 +208,13 @@ for mean_kind in (OneAgainstAll, Regression):
 
 @generic
 def clip_to_range(objective: Any, mixture: Mixture, predictions: np.ndarray) -> None:
-    """Move predictions (N, K) into the range of the targets so far, where targets have one."""
+    """Clip predictions (N, K) to the range of the targets so far, where targets are numbers."""
     raise TypeError(f"{type(objective).__name__} is not an objective")
 
 
 @generic
 def extend_range(objective: Any, mixture: Mixture, y: float, weight: float) -> None:
-    """Let the range of targets include one more."""
+    """Extend the range of the targets by one more, where targets are numbers."""
     raise TypeError(f"{type(objective).__name__} is not an objective")
 
 
@@ -214,7 +248,7 @@ def extend_range_numbers(objective, mixture, y, weight):
 
 @compiled.inline
 def update_shares(mixture, losses, loss):
-    """Let shares follow the members' losses (N,) in the round in which the mixture's loss is ``loss``."""
+    """Update the shares by the members' losses (N,) in a round; ``loss`` is that of the mixture."""
     mixture.rounds[()] += 1.0
     best, worst = math.inf, 0.0
     for m in range(len(losses)):
@@ -245,7 +279,7 @@ def follow_the_leader(mixture):
 
 @compiled.inline
 def exponential_update(mixture, losses, loss, best):
-    """Bayes' rule at the present rate, and the gap between the loss and the mix loss."""
+    """Multiply shares by exp(-rate * loss) and add the gap between the mixture's loss and the mix loss."""
     rate, total = mixture.rate[()], 0.0
     for m in range(len(losses)):
         mixture.shares[m] *= math.exp(-rate * (losses[m] - best))
@@ -258,7 +292,7 @@ def exponential_update(mixture, losses, loss, best):
 
 @compiled.inline
 def fixed_share(mixture):
-    """Deal a share 1 / (t + 1) out anew."""
+    """Deal a share 1 / (t + 1) of everything out anew, in equal parts."""
     share = 1.0 / (mixture.rounds[()] + 1.0)
     for m in range(len(mixture.shares)):
         mixture.shares[m] = (1.0 - share) * mixture.shares[m] + share / len(mixture.shares)
@@ -267,7 +301,7 @@ def fixed_share(mixture):
 
 @compiled.inline
 def decrease_rate(mixture):
-    """Lower the rate as the gaps grow, and what was learned at the higher rate with it."""
+    """Decrease the rate as the mixability gap increases, and temper the shares to the new rate."""
     if mixture.mixability_gap[()] > 0.0:
         rate = min(mixture.rate[()], max(math.log(len(mixture.shares)) / mixture.mixability_gap[()], 1e-300))
         power, total = rate / mixture.rate[()], 0.0
@@ -282,7 +316,7 @@ def decrease_rate(mixture):
 
 @compiled.inline
 def asleep(predictions):
-    """How many members predict nothing: what they wrote is not a number."""
+    """How many members sleep: their predictions are NaN."""
     count = 0
     for m in range(len(predictions)):
         count += 1 if math.isnan(predictions[m, 0]) else 0
@@ -291,8 +325,11 @@ def asleep(predictions):
 
 @compiled.inline
 def predict_awake(objective, mixture, shares, predictions, aggregated):
-    """Write the prediction of the mixture; who is asleep predicts what the others do together, and so neither gains
-    nor loses (Freund, Schapire, Singer, Warmuth: Using and combining predictors that specialize, STOC 1997)."""
+    """Write the prediction of the mixture.
+
+    A sleeping member is assigned the awake members' mixture, so its share does not change (sleeping experts: Freund,
+    Schapire, Singer, Warmuth: Using and combining predictors that specialize, STOC 1997).
+    """
     sleeping = asleep(predictions)
     if sleeping == 0:
         clip_to_range(objective, mixture, predictions)
@@ -317,7 +354,7 @@ def predict_awake(objective, mixture, shares, predictions, aggregated):
 
 @compiled.inline
 def mix_row(mixture, objective, y, weight, predictions, losses, aggregated):
-    """Predict a row from members' predictions (N, K), then judge them by its target."""
+    """Predict a row from the members' predictions (N, K), then update their shares by its target."""
     predict_awake(objective, mixture, mixture.shares, predictions, aggregated)
     if weight > 0.0:
         extend_range(objective, mixture, y, weight)

@@ -1,19 +1,17 @@
-"""A model while it is learned: its members, how they are mixed, the classes found so far, and its losses.
+"""A model: it predicts each row of a stream before it learns it.
 
-This is what the command line, the streaming fit and the estimators share. It takes rows and raw targets, finds
-new classes at the very row where they first appear, and makes room for new features. A learner that is named is a pool
-of one.
+The command line, the streaming fit and the estimators share it. It takes rows and raw targets, finds new classes at the
+very row where they first appear, and reserves room for new features. Its parts are its members
+(:mod:`tunefree.model.ensemble`), the aggregation of their predictions (:mod:`tunefree.model.aggregation`), and the
+record of the first pass (:mod:`tunefree.model.record`). A single learner is a pool of one.
 """
 
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, field
-from functools import partial
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,37 +19,22 @@ import numpy as np
 from tunefree.core import threads
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, part
-from tunefree.losses import loss_of, objectives
-from tunefree.losses.objectives import chosen, measured
-from tunefree.model import calibration, saving
-from tunefree.model.kernel_bank import KernelConfig
-from tunefree.model.members import Member, Setting, joined
-from tunefree.model.mixture import Mixture, combine, mix, without
-from tunefree.model.pool import (
-    FOLLOW_THE_LEADER,
-    POOLS,
-    banks_of,
-    check_settings,
-    is_kernel,
-    settings_of_members,
-    waits,
-)
-from tunefree.model.targets import RunningMetrics, ScoredModel
-from tunefree.model.views import create_view, transform
-from tunefree.model.warmup import WarmupBank, each_bank, within
-from tunefree.theory.evidence import Certificate, Evidence, certify, record_evidence, widened
-from tunefree.theory.risk import Progressive
+from tunefree.losses.objectives import measured
+from tunefree.model import pruning, saving
+from tunefree.model.aggregation import Aggregation
+from tunefree.model.ensemble import Ensemble
+from tunefree.model.group import LabelledRows
+from tunefree.model.kernel_bank import KernelBank, KernelConfig
+from tunefree.model.members import Setting
+from tunefree.model.mixture import Mixture, n_rounds, predictive_shares, shares_by_member, weighted_sum
+from tunefree.model.options import ModelOptions
+from tunefree.model.record import FirstPassRecord
+from tunefree.model.targets import RunningMetrics, ScoredModel, join_margins
+from tunefree.theory.evidence import Certificate
 
-PIECE = 2048  # rows learned at a time by the members of a pool: what they predict is kept until it is mixed
-FIRST_REVIEW = 64  # judged rows after which shares are first written down; then at each power of two
-FIRST_PRUNING = 2**17  # judged rows after which members may be let go
-MOST_NATS = 10.0  # log-losses are cut there where the risk of predictions is bounded
-FIRST_PRUNING_OF_KERNELS = 2**12  # their cost grows with the rows
-NEGLIGIBLE = 0.01  # mean share below which one is
-FEWEST_MEMBERS = 2  # never let go: whatever comes, there is an alternative
+PIECE = 2048  # rows that the members learn at a time: their predictions are kept until they are aggregated
 
 
-@dataclass
 class Model(ScoredModel):
     """A model that learns.
 
@@ -62,19 +45,36 @@ class Model(ScoredModel):
         ``"pool"``, ``"kernel-pool"`` (with kernels of many widths), or a name in ``learners.ALL`` or
         ``kernel.learners.ALL``.
     loss : str, optional
-        See :func:`loss_of`. The pool learns classes with the logistic loss only.
+        See :func:`tunefree.losses.loss_of`. The pool learns classes with the logistic loss only.
     average : bool, default False
         Predict with the average of the iterates instead of the last one; not for the pool.
-    settings : dict
+    settings : dict, optional
         Parameters of the learner (its ``epsilon``, ``a`` or ``b``); none for the pool.
     view : str, default "raw"
-        A name in ``views.ALL`` or ``kernel.feature_bank.VIEWS``; the pool's members have views of their own.
-    choice : Choice
-        The kernel, for learners that have one.
-    classes : list
+        A name in ``views.ALL`` or ``feature_bank.VIEWS``; the pool's members have views of their own.
+    classes : sequence, optional
         Labels known beforehand, in the order of the outputs; others are appended as they appear.
-    n_features : int
+    n_features : int, default 2
         Features known beforehand, the constant included.
+    kernel_config : KernelConfig, optional
+        The kernel, for learners that have one.
+    member_settings : list of Setting, optional
+        The members of a pool, instead of those that it usually has.
+    may_prune : bool, default True
+        Whether members with a negligible share may be dropped.
+
+    Attributes
+    ----------
+    options : ModelOptions
+        What was chosen.
+    ensemble : Ensemble
+        The members.
+    aggregation : Aggregation
+    record : FirstPassRecord
+    history : list of dict
+        ``rows`` on which the members were evaluated, and each member's ``shares`` after them.
+    metrics : RunningMetrics
+        For whoever counts losses; the model itself does not.
 
     Examples
     --------
@@ -87,98 +87,72 @@ class Model(ScoredModel):
     (['no', 'yes'], array([-2.,  4.]))
     """
 
-    task: str
-    learner: str = "pool"
-    loss: str | None = None
-    average: bool = False
-    settings: dict[str, float] = field(default_factory=dict)
-    view: str = "raw"
-    classes: list[Any] = field(default_factory=list)
-    n_features: int = 2  # never less: the constant and one more
-    kernel_config: KernelConfig = field(default_factory=KernelConfig)
-    metrics: RunningMetrics = field(default_factory=RunningMetrics)
-    member_settings: list[Setting] = field(default_factory=list)  # the members that are left
-    history: list[dict[str, Any]] = field(default_factory=list)  # rows judged, and each member's share after them
-    members: list[Any] = field(default_factory=list)  # linear ones, then those of the banks
-    banks: list[WarmupBank] = field(default_factory=list)  # learners with a kernel, those that learn together in one
-    mixture: Any = None
-    views: dict[str, Any] = field(default_factory=dict)  # those that members look through, once they have seen rows
-    evidence: Any = None  # of the first pass, for certificates
-    risks: dict[str, Progressive] = field(default_factory=dict)  # of errors and log-losses in the first pass
-    calibration: Any = None  # for classes, where margins are no log-odds
-    may_prune: bool = True  # whether members may be let go
-
-    def __post_init__(self) -> None:
-        check_settings(self.task, self.learner, self.loss, self.average, self.settings, self.view)
-        self.n_features = max(self.n_features, 2)
-        self.member_settings = self.member_settings or settings_of_members(
-            self.learner, self.settings, self.view, self.kernel_config.name
+    def __init__(
+        self,
+        task: str,
+        learner: str = "pool",
+        loss: str | None = None,
+        average: bool = False,
+        settings: dict[str, float] | None = None,
+        view: str = "raw",
+        classes: Any = (),
+        n_features: int = 2,
+        kernel_config: KernelConfig | None = None,
+        member_settings: list[Setting] | None = None,
+        may_prune: bool = True,
+    ) -> None:
+        self.options = ModelOptions.create(
+            task, learner, loss, average, settings, view, kernel_config, may_prune, member_settings
         )
-        linear = [setting for setting in self.member_settings if not waits(setting)]
-        self.members = [
-            Member.create(setting, self.average, self.n_features, self.n_outputs, self._objective(self.loss))
-            for setting in linear
-        ]
-        n_classes = len(self.classes) if self._is_mixed() and self.task == "classification" else None
-        of_all = self._objective_of, (self.n_outputs, n_classes), self.average, self._is_mixed()
-        self.banks = banks_of(
-            [setting for setting in self.member_settings if waits(setting)], self.kernel_config, *of_all
-        )
-        self.members += [function for bank in self.banks for function in bank.members]
-        self.member_settings = [member.setting for member in self.members]
-        mixable = 1.0 if self.task == "classification" else math.inf
-        self.mixture = Mixture.create(len(self.members), mixable, follows=self.learner == FOLLOW_THE_LEADER)
-        self.may_prune = self.may_prune and self.learner != FOLLOW_THE_LEADER
-        self.evidence = Evidence.create(self.n_features, self.n_outputs)
-        self.risks = self.risks or {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
-        if self._is_calibrated():
-            self.calibration = calibration.Calibration.create(len(self.classes))
-
-    def _is_mixed(self) -> bool:
-        """Whether predictions are those of a mixture; of classes its members then predict log-odds."""
-        return (len(self.member_settings) > 1 or self.learner in POOLS) and self.learner != FOLLOW_THE_LEADER
-
-    def _is_calibrated(self) -> bool:
-        """Whether predictions are margins that are no log-odds."""
-        are_log_odds = self._is_mixed() or calibration.are_log_odds(self.learner, self.loss)
-        return self.task == "classification" and not are_log_odds
-
-    def _objective_of(self, setting: Setting) -> Any:
-        """A pool's kernel learners have the loss of their paper, for which few rows become support points."""
-        own = self.task == "classification" and self.learner in POOLS and is_kernel(setting.learner)
-        return self._objective("smoothed-hinge" if own else self.loss)
+        self.task, self.classes = task, list(classes)
+        self.n_features = max(n_features, 2)  # never less: the constant and one more
+        self.ensemble = Ensemble(self.options, self.n_features, self.n_outputs, len(self.classes))
+        self.aggregation = Aggregation.create(self.options, len(self.members), len(self.classes))
+        self.record = FirstPassRecord(self.options, self.n_features, self.n_outputs)
+        self.history: list[dict[str, Any]] = []
+        self.metrics = RunningMetrics()
 
     @property
-    def linears(self) -> list[Member]:
-        """The members that are linear in the features as they are given; they come first."""
-        return self.members[: len(self.members) - sum(len(bank.members) for bank in self.banks)]
+    def learner(self) -> str:
+        """The name of the learner or pool."""
+        return self.options.learner
+
+    @property
+    def members(self) -> list[Any]:
+        """The members, linear ones first."""
+        return self.ensemble.members
+
+    @property
+    def member_settings(self) -> list[Setting]:
+        """The settings of the members."""
+        return [member.setting for member in self.members]
+
+    @property
+    def kernel_banks(self) -> list[KernelBank]:
+        """The banks of kernel members, see :mod:`tunefree.model.kernel_bank`."""
+        return self.ensemble.kernel_banks
+
+    @property
+    def mixture(self) -> Mixture:
+        """The mixture of the members."""
+        return self.aggregation.mixture
+
+    @mixture.setter
+    def mixture(self, mixture: Mixture) -> None:
+        self.aggregation.mixture = mixture
 
     @property
     def objective(self) -> Any:
-        """From predictions to losses; members differ only in how steep a slope they have met."""
-        if self.task == "classification" and self._is_mixed():
-            return self._objective("logistic")
+        """From predictions to losses."""
+        if self.task == "classification" and self.options.is_mixed:
+            return self.options.objective_of_mixture(self.n_outputs)
         return self.members[0].objective
 
-    def _objective(self, name: str | None, steepest: float = 0.0) -> Any:
-        loss = loss_of(self.task, name)
-        if self.task == "regression":
-            return objectives.regression(loss)
-        if self.n_outputs == 1:
-            return objectives.Binary(loss, steepest)
-        if (name or "logistic") == "logistic":
-            return objectives.Multinomial(1.0)
-        return objectives.OneAgainstAll(loss, steepest)
-
-    def make_room(self, n_features: int) -> None:
-        """Know at least this many features; capacity doubles, so that growing costs little."""
+    def reserve_features(self, n_features: int) -> None:
+        """Have room for at least so many features."""
         self.n_features = max(self.n_features, n_features)
-        for member in self.linears:
-            if self.n_features > member.room:
-                member.grow(max(self.n_features, 2 * member.room), self.n_outputs)
-        if self.n_features > len(self.evidence.coordinates):
-            room = max(self.n_features, 2 * len(self.evidence.coordinates))
-            self.evidence = widened(self.evidence, room, self.n_outputs, self.objective)
+        self.ensemble.reserve_features(self.n_features)
+        self.record.reserve_features(self.n_features, self.n_outputs, self.objective)
 
     def learn(
         self, X: Any, y: Any, weight: np.ndarray, evaluation_weight: np.ndarray | None = None, again: bool = False
@@ -188,15 +162,15 @@ class Model(ScoredModel):
         Parameters
         ----------
         X : block of rows
-            Its features are below ``n_features`` (see :meth:`make_room`).
+            Its features are below ``n_features`` (see :meth:`reserve_features`).
         y : Labels, or (n,) array of numbers in regression
         weight : (n,) array
             Sample weights; a row of weight 0 is predicted but not learned.
-        judged : (n,) array, optional
-            Weights with which members are judged and probabilities calibrated, ``weight`` if None; 0 for rows that
+        evaluation_weight : (n,) array, optional
+            Weights with which members are evaluated and probabilities calibrated, ``weight`` if None; 0 for rows that
             were learned before.
         again : bool, default False
-            Whether the rows were learned before: they then tell nothing new to views and to certificates.
+            Whether the rows were learned before; then views and certificates learn nothing from them.
 
         Returns
         -------
@@ -211,15 +185,13 @@ class Model(ScoredModel):
         pieces: list[Future[tuple[np.ndarray, np.ndarray]]] = []
         start = 0
         for stop, label in [*new, (n_rows(X), None)]:
-            for first, last, review in self._pieces(evaluation_weight, start, stop):
+            for first, last, is_review in self._pieces(evaluation_weight, start, stop):
                 targets = codes[first:last] if self.task == "regression" else self.targets_of(codes[first:last])
-                targets = np.ascontiguousarray(targets)
-                own, judging = (
-                    np.ascontiguousarray(weight[first:last]),
-                    np.ascontiguousarray(evaluation_weight[first:last]),
-                )
-                pieces.append(self._piece(part(X, first, last), targets, own, judging, again, later))
-                if review:
+                of_piece = targets, weight[first:last], evaluation_weight[first:last]
+                targets, own, evaluated = map(np.ascontiguousarray, of_piece)
+                rows = LabelledRows(part(X, first, last), targets, own, evaluated)
+                pieces.append(self._learn_piece(rows, again, later))
+                if is_review:
                     pieces[-1].result()
                     self._review()
             if label is not None:
@@ -228,274 +200,152 @@ class Model(ScoredModel):
             start = stop
         done = [piece.result() for piece in pieces]
         row_losses = [losses_of_piece for _, losses_of_piece in done]
-        return joined([margins for margins, _ in done], self.n_outputs), np.concatenate([np.empty(0), *row_losses])
+        return join_margins([margins for margins, _ in done], self.n_outputs), np.concatenate(
+            [np.empty(0), *row_losses]
+        )
 
     def _pieces(self, evaluation_weight: np.ndarray, start: int, stop: int) -> list[tuple[int, int, bool]]:
-        """Cut rows so that what members predict is never much at a time, and where shares are reviewed."""
+        """Cut rows into pieces of at most PIECE rows, and at reviews; tells after which pieces these are."""
         if start == stop:
             return []
-        before = int(self.mixture.rounds[()])
-        counts = before + np.cumsum(evaluation_weight[start:stop] > 0)
-        powers = [2**k for k in range(64) if max(before + 1, FIRST_REVIEW) <= 2**k <= counts[-1]]
-        reviews = {start + int(np.searchsorted(counts, power)) + 1 for power in powers if len(self.members) > 1}
+        rounds = n_rounds(self.mixture)
+        ends = pruning.reviews(rounds, evaluation_weight[start:stop]) if len(self.members) > 1 else set()
+        reviews = {start + end for end in ends}
         cuts = set(range(start, stop, PIECE)) | {stop} | reviews
         return [(first, last, last in reviews) for first, last in pairwise(sorted(cuts))]
 
-    def _piece(
-        self,
-        X: Any,
-        y: np.ndarray,
-        weight: np.ndarray,
-        evaluation_weight: np.ndarray,
-        again: bool,
-        later: Callable[..., Any],
+    def _learn_piece(
+        self, rows: LabelledRows, again: bool, later: Callable[..., Any]
     ) -> Future[tuple[np.ndarray, np.ndarray]]:
-        """Let the members learn rows; they are mixed and judged while they learn the next ones."""
-        seen = self._look(X, np.zeros(len(y)) if again else weight)
-        predictions = np.empty((len(self.members), len(y), self.n_outputs))
-        threads.each(
-            lambda member, written: member.learn(seen[member.setting.view], y, weight, written),
-            zip(self.linears, predictions, strict=False),
-            len(y),
-        )
-        each_bank(
-            lambda bank, span: bank.learn(X, y, weight, evaluation_weight, predictions[span]), self._spans(), len(y)
-        )
-        self._mix_warmup_predictions(later)
-        return later(self._judge, self.objective, X, y, evaluation_weight, predictions, again)
+        """Let the members learn rows; their predictions are aggregated while the members learn the next rows."""
+        predictions = self.ensemble.learn(rows, again)
+        self._aggregate_warmup(later)
+        return later(self._aggregate, self.objective, rows, again, predictions)
 
-    def _spans(self) -> list[tuple[WarmupBank, slice]]:
-        """The banks, and where their learners stand among the members."""
-        edges = list(accumulate((len(bank.members) for bank in self.banks), initial=len(self.linears)))
-        return [(bank, slice(*span)) for bank, span in zip(self.banks, pairwise(edges), strict=True)]
+    def _aggregate(
+        self, objective: Any, rows: LabelledRows, again: bool, predictions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Aggregate the members' predictions, and record what certificates are made of; predictions and losses."""
+        mixed = self.aggregation.update(objective, rows.y, rows.evaluation_weight, predictions)
+        row_losses = measured(objective, rows.y, mixed)
+        if not again:
+            self.record.add(objective, rows, mixed, row_losses)
+        return mixed, row_losses
+
+    def _aggregate_warmup(self, later: Callable[..., Any]) -> None:
+        """Evaluate the members by rows that all of them had kept back, and of which there were no other predictions."""
+        warmup = self.ensemble.take_warmup_predictions()
+        if warmup is not None:
+            later(self.aggregation.update, self.objective, *warmup)
 
     def freeze(self) -> None:
-        """No more rows are to be waited for: banks that wait for more learn those they have."""
-        for bank in self.banks:
-            bank.freeze()
-        self._mix_warmup_predictions(threads.now)
-
-    def _mix_warmup_predictions(self, later: Callable[..., Any]) -> None:
-        """Judge the learners of banks by the rows that waited for these to settle, if there were no others."""
-        warmup_predictions = [bank.warmup_predictions for bank in self.banks if bank.warmup_predictions is not None]
-        if warmup_predictions and len(warmup_predictions) == len(self.banks) and not self.linears:
-            predictions = np.concatenate([predicted for _, _, predicted in warmup_predictions])
-            later(self._mix, self.objective, *warmup_predictions[0][:2], predictions)
-        for bank in self.banks:
-            bank.warmup_predictions = None
-
-    @property
-    def is_sparse(self) -> bool | None:
-        """Whether the rows that views and banks have seen were sparse; None where they have seen none."""
-        widths = [len(view.centres) for view in self.views.values()] + [bank.n_columns for bank in self.banks]
-        return next((width == 0 for width in widths if width is not None), None)
-
-    @property
-    def switched(self) -> int | None:
-        """Rows learned when kernel learners first went on in features; None if none has."""
-        return min((bank.switched for bank in self.banks if bank.switched is not None), default=None)
+        """No more rows are expected: members learn those that they kept back."""
+        self.ensemble.freeze()
+        self._aggregate_warmup(threads.now)
 
     def begin_pass(self, members: list[int] | None = None) -> None:
         """Rows that were learned come again, for some of the members or all."""
-        for bank, span in self._spans():
-            bank.begin_pass(within(span, members))
+        self.ensemble.begin_pass(members)
+
+    def replay(self, X: Any, y: Any, weight: np.ndarray, members: list[int]) -> None:
+        """Let some members learn rows again; shares and views stay as they are."""
+        self.ensemble.replay(X, self.targets(y), weight, members)
 
     def recalibrate(self, X: Any, y: Any, weight: np.ndarray, members: list[int] | None = None) -> None:
-        """Let kernel learners find the probabilities of their margins anew, from rows that are never learned."""
+        """Fit the log-odds of some kernel members, or all, to the classes of rows that are never learned."""
         if self.task == "classification":
-            codes = self.codes(y)[0]
-            each_bank(
-                lambda bank, span: bank.recalibrate(X, codes, weight, within(span, members)), self._spans(), len(codes)
-            )
-
-    def _judge(
-        self, objective: Any, X: Any, y: np.ndarray, evaluation_weight: np.ndarray, predictions: np.ndarray, again: bool
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Mix what members predicted, judge them by the targets, and keep what certificates are made of."""
-        mixed = self._mix(objective, y, evaluation_weight, predictions)
-        row_losses = measured(objective, y, mixed)
-        if not again:
-            self._witness(objective, X, y, evaluation_weight, mixed, row_losses)
-        return mixed, row_losses
-
-    def _mix(self, objective: Any, y: np.ndarray, evaluation_weight: np.ndarray, predictions: np.ndarray) -> np.ndarray:
-        """Mix what members predicted, and judge them; rows of which all slept teach calibration nothing."""
-        told = (
-            np.where(np.isnan(predictions).all(axis=(0, 2)), 0.0, evaluation_weight)
-            if self.banks
-            else evaluation_weight
-        )
-        mixed = np.nan_to_num(predictions[0], copy=False) if len(predictions) == 1 else np.empty_like(predictions[0])
-        if len(predictions) > 1:
-            mix(self.mixture, objective, y, evaluation_weight, predictions, mixed)
-        if self.calibration is not None:
-            calibration.learn(self.calibration, mixed, y > 0 if self.n_outputs == 1 else y, told)
-        return mixed
-
-    def _witness(
-        self, objective: Any, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, row_losses: np.ndarray
-    ) -> None:
-        """Gather what certificates are made of."""
-        record_evidence(self.evidence, objective, X, y, weight, predictions, row_losses)
-        if self.task == "classification":
-            codes = np.where(y > 0, 1, 0) if self.n_outputs == 1 else y
-            kept = weight > 0
-            self.risks["error"].add(weight[kept], (chosen(predictions) != codes)[kept])
-            if self.calibration is None:
-                self.risks["log_loss"].add(weight[kept], row_losses[kept])
-
-    def certificate(self) -> Certificate:
-        """What is known of every linear model on the rows of the first pass."""
-        known = self.evidence._replace(
-            features=self.evidence.features[: self.n_features], coordinates=self.evidence.coordinates[: self.n_features]
-        )
-        return certify(known, self.objective)
-
-    def _look(self, X: Any, learns: np.ndarray) -> dict[str, Any]:
-        """The rows as each view shows them; the views learn from rows of weights above 0."""
-        seen = {"raw": X}
-        for name in {member.setting.view for member in self.linears} - {"raw"}:
-            if name not in self.views:
-                self.views[name] = create_view(name, X)
-            seen[name] = transform(self.views[name], X, learns)
-        return seen
+            self.ensemble.recalibrate(X, self.codes(y)[0], weight, members)
 
     def _review(self) -> None:
-        """At each power of two rows: write shares down, and let members go that have not earned any for long."""
-        rounds = int(self.mixture.rounds[()])
-        means = self.mixture.means
-        shares = {member.name: float(share) for member, share in zip(self.members, means, strict=True)}
-        self.history.append({"rows": rounds, "shares": shares})
-        stays = (means >= NEGLIGIBLE) | (means >= np.sort(means)[-min(FEWEST_MEMBERS, len(means))])
-        for bank, span in self._spans():
-            stays[span] |= bank.next_widths(means[span]) & stays[span].any()
-        first = np.where(
-            [is_kernel(setting.learner) for setting in self.member_settings], FIRST_PRUNING_OF_KERNELS, FIRST_PRUNING
-        )
-        if self.may_prune:
-            self.prune(~stays & (rounds >= first))
+        """Write the shares down, and prune."""
+        rounds = n_rounds(self.mixture)
+        self.history.append({"rows": rounds, "shares": self.shares_by_member()})
+        if self.options.may_prune:
+            shares = predictive_shares(self.mixture)
+            self.prune(pruning.negligible_members(self.ensemble, shares, rounds))
 
     def prune(self, leaves: np.ndarray) -> None:
-        """Go on without some of the members."""
-        if not leaves.any():
-            return
-        linear = [member for member, gone in zip(self.linears, leaves, strict=False) if not gone]
-        spans, self.banks = self._spans(), []
-        for bank, span in spans:
-            if not leaves[span].all():
-                bank.keep(np.flatnonzero(~leaves[span]).tolist())
-                self.banks.append(bank)
-        self.members = [*linear, *(function for bank in self.banks for function in bank.members)]
-        self.member_settings = [member.setting for member in self.members]
-        self.mixture = without(self.mixture, ~leaves)
+        """Go on without the members for which ``leaves`` (N,) is True."""
+        self.ensemble.prune(leaves)
+        self.aggregation.prune(leaves)
 
     def add_class(self, label: Any) -> None:
-        """A class is new: a third one turns one margin into three, in which the old margin is that of class 1."""
+        """Know one more class; a third one turns one margin into three, in which the old margin is that of class 1."""
         self.check_room_for_a_class()
         before = self.n_outputs
         self.classes.append(label)
-        for bank in self.banks:
-            bank.grow(self._objective_of(bank.members[0].setting), before, self.n_outputs, len(self.classes))
-        if self.calibration is not None:
-            self.calibration = calibration.grown(self.calibration, len(self.classes))
+        self.ensemble.add_class(self.n_outputs, len(self.classes))
+        self.aggregation.add_class(len(self.classes))
         if self.n_outputs > before:
-            for member in self.linears:
-                member.grow(member.room, self.n_outputs, first=1 if before == 1 else 0)
-                member.objective = self._objective(self.loss, getattr(member.objective, "steepest", 0.0))
-            self.evidence = widened(self.evidence, len(self.evidence.coordinates), self.n_outputs, self.objective)
+            self.record.add_outputs(self.n_outputs, self.objective)
 
-    def linear(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each member its weights (d, K) relative to the units (d,) of the features as it sees them."""
-        return [member.linear(self.n_features, self.n_outputs) for member in self.linears]
-
-    def mean_weights(self) -> np.ndarray:
-        """Weights (d, K) of features in units of their size, averaged over the linear members by their shares."""
-        weights = [weights for weights, _ in self.linear()]
-        if not weights:
-            raise ModelError("learners with a kernel have no weights of features")
-        return np.tensordot(self.mixture.means[: len(weights)], np.array(weights), axes=1)
-
-    def predict(self, X: Any, linear: list[tuple[np.ndarray, np.ndarray]] | None = None) -> np.ndarray:
+    def predict(self, X: Any) -> np.ndarray:
         """Margins (n, K), or in regression the predicted targets (n, 1), of a block of rows."""
-        linear = self.linear() if linear is None else linear
         edges = [*range(0, n_rows(X), PIECE), n_rows(X)]
-        pieces = [self._predict_piece(part(X, first, last), linear) for first, last in pairwise(edges)]
+        pieces = [
+            self.aggregation.predict(self.objective, self.ensemble.predict(part(X, first, last)))
+            for first, last in pairwise(edges)
+        ]
         return np.concatenate([np.empty((0, self.n_outputs)), *pieces])
 
-    def _predict_piece(self, X: Any, linear: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        predictions = self.member_predictions(X, linear)
-        if len(self.members) == 1:
-            return np.nan_to_num(predictions[0], copy=False)
-        mixed = np.empty_like(predictions[0])
-        combine(self.mixture, self.objective, predictions, mixed)
-        return mixed
+    def member_predictions(self, X: Any) -> np.ndarray:
+        """What each member predicts of a block of rows, (N, n, K)."""
+        return self.ensemble.predict(X)
 
-    def member_predictions(self, X: Any, linear: list[tuple[np.ndarray, np.ndarray]] | None = None) -> np.ndarray:
-        """What each member predicts, (N, n, K)."""
-        linear, seen = self.linear() if linear is None else linear, self._look(X, np.zeros(n_rows(X)))
-        predictions = np.empty((len(self.members), n_rows(X), self.n_outputs))
-
-        def of_member(member: Member, weights: Any, written: np.ndarray) -> None:
-            written[:] = member.predict(seen[member.setting.view], weights)
-
-        threads.each(of_member, zip(self.linears, linear, predictions, strict=False), n_rows(X))
-        each_bank(lambda bank, span: np.copyto(predictions[span], bank.predict(X)), self._spans(), n_rows(X))
-        return predictions
-
-    def replay(self, X: Any, y: Any, weight: np.ndarray, members: list[int]) -> None:
-        """Let some members learn rows again, by which they are not judged; views stay as they are."""
-        targets, seen = self.targets(y), self._look(X, np.zeros(n_rows(X)))
-        linear = [self.linears[m] for m in members if m < len(self.linears)]
-        scratch = np.empty((max(len(self.members), 1), len(targets), self.n_outputs))
-        threads.each(
-            lambda member, written: member.learn(seen[member.setting.view], targets, weight, written),
-            zip(linear, scratch, strict=False),
-            len(targets),
-        )
-
-        def of_bank(bank: WarmupBank, span: slice) -> None:
-            if busy := within(span, members):
-                bank.learn(X, targets, weight, np.zeros(len(targets)), scratch[span], busy)
-
-        each_bank(of_bank, self._spans(), len(targets))
+    def predictor(self) -> Callable[[Any], np.ndarray]:
+        """A function from blocks of rows to predictions, for as long as the model does not change."""
+        return self.predict
 
     def log_odds(self, margins: np.ndarray) -> np.ndarray:
         """Logarithms (n, classes) of what is proportional to the probabilities, calibrated where margins are not."""
-        return calibration.log_odds(self.calibration, margins)
+        return self.aggregation.log_odds(margins)
 
-    def predictor(self) -> Callable[[Any], np.ndarray]:
-        """A function from blocks of rows to what the model, as it is now, predicts of them."""
-        return partial(self.predict, linear=self.linear())
+    def shares_by_member(self) -> dict[str, float]:
+        """Each member's share in predictions of new rows, by its name."""
+        return shares_by_member(self.mixture, self.members)
+
+    def certificate(self) -> Certificate:
+        """What is known of every linear model on the rows of the first pass."""
+        return self.record.certificate(self.n_features, self.objective)
+
+    def mean_weights(self) -> np.ndarray:
+        """Weights (d, K) of features in units of their size, averaged over the linear members by their shares."""
+        if not self.has_weights:
+            raise ModelError("learners with a kernel have no weights of features")
+        shares, *_ = self.ensemble.split(predictive_shares(self.mixture))
+        return weighted_sum(shares, [weights for weights, _ in self.ensemble.linear.weights()])
 
     @property
     def has_weights(self) -> bool:
-        """Whether features as they are given have weights."""
-        return bool(self.linears)
+        """Whether some members are linear in the features as they are given."""
+        return bool(self.ensemble.linear.members)
 
     @property
     def loss_is_log_loss(self) -> bool:
-        """Whether what classes suffer is minus the logarithm of their probability."""
-        return self.task == "classification" and self.calibration is None
+        """Whether the loss of a class is minus the logarithm of its probability."""
+        return self.task == "classification" and not self.options.is_calibrated
 
     @property
     def n_support(self) -> int:
-        """Rows that its kernel learners are made of."""
-        return sum(bank.n_support for bank in self.banks)
+        """Support points of its kernel members."""
+        return self.ensemble.n_support
+
+    @property
+    def switched(self) -> int | None:
+        """Rows learned when kernel members first went on in Fourier features; None if none has."""
+        return self.ensemble.switched
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same model, to the last bit."""
-        return saving.flat(self, _PLAIN)
+        return saving.save_state(self)
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Model:
         """The model that :meth:`save_state` wrote down."""
-        return saving.fill(cls(**saving.constructor_arguments(header, _PLAIN)), arrays, header)
+        return saving.restore(cls(**saving.constructor_arguments(header)), arrays, header)
 
     def __getstate__(self) -> dict[str, Any]:
         return dict(zip(("arrays", "header"), self.save_state(), strict=True))
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         self.__dict__.update(Model.restore(**copy.deepcopy(saved)).__dict__)
-
-
-_PLAIN = ("task", "learner", "loss", "average", "settings", "view", "classes", "n_features", "history", "may_prune")

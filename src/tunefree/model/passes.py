@@ -1,4 +1,4 @@
-"""The passes over rows that a linear learner makes: learn, read its weights, predict."""
+"""Compiled passes of a linear learner: learn rows, read its weights, score rows by weights."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Who learns in a model: one learner, the pool, kernels of every width, or all of them."""
+"""The members of a model: one learner, the pool, kernels of every width, or all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from tunefree.core.errors import ModelError
@@ -12,12 +11,10 @@ from tunefree.learners import ALL
 from tunefree.learners.contract import Traits, traits_of
 from tunefree.losses import loss_of
 from tunefree.model import views
-from tunefree.model.feature_bank import BANKS, VIEWS
-from tunefree.model.kernel_bank import Bank, KernelConfig
+from tunefree.model.feature_bank import VIEWS
 from tunefree.model.members import Setting
-from tunefree.model.warmup import WarmupBank
 
-# Chosen on real data: each leads or is missed somewhere (docs/design.md tells where).
+# Chosen on real data: on some data set each leads, or the pool is worse without it (see docs/design.md).
 MEMBERS: tuple[Setting, ...] = (
     Setting("newton", {"variance": 1.0}, "steady"),
     Setting("scinol2", {"epsilon": 1.0}, "steady"),
@@ -40,7 +37,7 @@ PENALTIES = (0.1, 0.01, 0.001, 0.0001)  # lambda in the experiments of Nitanda, 
 
 
 def is_kernel(learner: str) -> bool:
-    """Whether a learner of this name lives in a kernel's space."""
+    """Whether a learner of this name learns a function of a kernel's space."""
     return learner in kernel.ALL
 
 
@@ -52,75 +49,56 @@ def special_about(learner: str) -> Traits:
 
 
 def usual_view(learner: str) -> str:
-    """How a learner is shown numbers where nothing else is asked for: kernels compare features by their size."""
+    """The view of a learner where none is asked for; kernels compare features, so these have to be of like size."""
     return "steady" if is_kernel(learner) else "raw"
 
 
 def waits(setting: Setting) -> bool:
-    """Whether a member learns in a bank, with those of its view, once a kernel is settled."""
+    """Whether a member belongs to a bank, which keeps its first rows back until its kernel is fixed."""
     return is_kernel(setting.learner) or setting.view in VIEWS
 
 
-def banks_of(
-    settings: list[Setting],
-    kernel_config: KernelConfig,
-    objective: Callable[[Setting], Any],
-    outputs: tuple[int, int | None],
-    average: bool,
-    is_mixed: bool,
-) -> list[WarmupBank]:
-    """The banks of some members that wait.
+def settings_of_members(learner: str, settings: dict[str, float], view: str, named: Any = "rbf") -> list[Setting]:
+    """The members of a model whose learner has this name.
 
     Parameters
     ----------
-    settings : list of Setting
-    choice : Choice
-    objective : function
-        Of a member.
-    outputs : (int, int or None)
-        How many outputs; of how many classes kernel learners find the log-odds, or None.
-    average, is_mixed : bool
-        Whether predictions are those of averages; kernel learners in a mixture always average.
-    """
-    made: list[WarmupBank] = []
-    for of_kernels, view in dict.fromkeys((is_kernel(setting.learner), setting.view) for setting in settings):
-        own = [s for s in settings if (is_kernel(s.learner), s.view) == (of_kernels, view)]
-        if of_kernels:
-            made.append(Bank(own, kernel_config, objective(own[0]), *outputs, average or is_mixed))
-        else:
-            made.append(BANKS[VIEWS[view][0]](own, objective(own[0]), outputs[0], average))
-    return made
-
-
-def settings_of_members(learner: str, settings: dict[str, float], view: str, named: Any = "rbf") -> list[Setting]:
-    """The members that a choice of learner, and of a kernel, stands for.
+    learner, settings, view
+        As in :class:`tunefree.model.model.Model`.
+    named : str or callable, default "rbf"
+        The kernel; not all have widths.
 
     Examples
     --------
-    >>> len(roster_of("pool", {}, "raw")), len(roster_of("kernel-pool", {}, "raw"))
+    >>> len(settings_of_members("pool", {}, "raw")), len(settings_of_members("kernel-pool", {}, "raw"))
     (12, 30)
     """
     if learner == "pool":
         return list(MEMBERS)
     if learner == "kernel-pool":
-        of_kernels = [ladder("kernel-pistol", {"growth": 1.0}, seen, named) for seen in KERNEL_VIEWS]
+        of_kernels = [at_every_width("kernel-pistol", {"growth": 1.0}, seen, named) for seen in KERNEL_VIEWS]
         return [*MEMBERS, *(setting for settings in of_kernels for setting in settings)]
     found = [Setting(learner, settings, view)]
     if learner == FOLLOW_THE_LEADER and "penalty" not in settings:
         found = [Setting(learner, {**settings, "penalty": penalty}, view) for penalty in PENALTIES]
     if is_kernel(learner) and "width" not in settings:
-        found = [at_width for own in found for at_width in ladder(learner, own.settings, view, named)]
+        found = [at_width for own in found for at_width in at_every_width(learner, own.settings, view, named)]
     return found
 
 
-def ladder(learner: str, settings: dict[str, float], view: str, named: Any) -> list[Setting]:
-    """A kernel learner at every width that the kernel has."""
+def at_every_width(learner: str, settings: dict[str, float], view: str, named: Any) -> list[Setting]:
+    """A kernel learner, once for each width that the kernel has."""
     widths = WIDTHS if kernels.is_ladder(kernels.kernel_of(named, 1.0)) else (1.0,)
     return [Setting(learner, {**settings, "width": width}, view) for width in widths]
 
 
 def check_settings(task: str, learner: str, loss: str | None, average: bool, settings: Any, view: str) -> None:
-    """Whether these go together."""
+    """Whether these can be combined.
+
+    Raises
+    ------
+    ModelError
+    """
     loss_of(task, loss)
     known = [*POOLS, *ALL, *kernel.ALL]
     if learner not in known:

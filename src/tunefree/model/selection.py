@@ -1,7 +1,7 @@
-"""How many passes pay: found for each member of a pool from rows that are held out.
+"""The number of passes of each member of a pool, found from rows that are held out.
 
-Several passes over the same rows are early-stopped training, and each learner has its own time to stop. Shares of a
-mixture say nothing when members are judged by rows they have learned, so they come from the held-out rows too.
+Several passes over the same rows are early-stopped training, and each learner has its own time to stop. Losses on rows
+that were learned before do not tell how good a member is, so the shares of the mixture come from the held-out rows too.
 """
 
 from __future__ import annotations
@@ -13,18 +13,14 @@ import numpy as np
 
 from tunefree.core.numbers import LARGEST
 from tunefree.losses.objectives import measure
-from tunefree.model import pool as member_settings
-from tunefree.model.mixture import Mixture, mix
+from tunefree.model.mixture import Mixture, mix, n_rounds
 from tunefree.model.model import Model
+from tunefree.model.patience import KERNEL_MEMBER, KERNEL_MEMBER_OF_MANY_ROWS, MEMBER
+from tunefree.model.pool import is_kernel
 
-PATIENCE = 4  # passes a member goes on without an improvement that is worthwhile
-HOPELESS = 1.1  # times the loss of the best, after these passes, is too much to go on
+HOPELESS = 1.1  # times the loss of the best, once patience with the first pass is over, is too much to go on
 FAR_BEHIND = 2.0  # times the loss of the best is too much for a linear member beside kernels, at any time
-WORTHWHILE = 5e-4  # part of the held-out loss
-# A pass of a kernel learner costs more, and does more.
-KERNEL_PATIENCE = 2  # 1 where there are MANY rows, of which a pass takes long and leaves little to learn
-MANY = 8_000
-KERNEL_WORTHWHILE = 2e-3
+MANY = 8_000  # rows
 
 
 class Found(NamedTuple):
@@ -32,21 +28,21 @@ class Found(NamedTuple):
 
     passes: list[int]  # after which each member predicts best
     mixture: Mixture  # of the members, each after its passes
-    scalings: list[Any]  # of kernel learners, each after its passes; None of others
+    scalings: list[Any]  # calibrations of kernel learners, each after its passes; None of others
     loss: float  # mean held-out loss of the mixture
 
 
 def find_passes(
     model: Model, learn_pass: Callable[[int, list[int]], None], X: Any, y: Any, weight: np.ndarray, most: int
 ) -> Found:
-    """Let members learn, pass after pass, each until the held-out rows are predicted no better.
+    """Let members learn, pass after pass, each until its predictions of the held-out rows no longer improve.
 
     Parameters
     ----------
     model : Model
     learn_pass : function
-        Called with the number of the pass, from 1, and the members (by number) that take part; the first pass is all
-        members', and may let some go.
+        Called with the number of the pass, from 1, and the members (by number) that take part. All members take part
+        in the first pass, during which some may be pruned.
     X, y, weight : block of rows, Labels or numbers, (n,) array
         Held-out rows.
     most : int
@@ -57,36 +53,35 @@ def find_passes(
     targets = model.targets(y)
     kept = model.member_predictions(X)
     best, found = _losses(model, targets, weight, kept), [1] * len(model.members)
-    is_kernel = [member_settings.is_kernel(setting.learner) for setting in model.member_settings]
-    rows = model.mixture.rounds[()]
-    patience = np.where(is_kernel, KERNEL_PATIENCE if rows < MANY else 1, PATIENCE)
-    worthwhile = np.where(is_kernel, KERNEL_WORTHWHILE, WORTHWHILE)
-    scalings = [member.calibration if kernel else None for member, kernel in zip(model.members, is_kernel, strict=True)]
-    busy = _hopeful(best, list(range(len(best))), is_kernel, 1)
+    of_kernels = [is_kernel(setting.learner) for setting in model.member_settings]
+    kernel_patience = KERNEL_MEMBER if n_rounds(model.mixture) < MANY else KERNEL_MEMBER_OF_MANY_ROWS
+    patience = [kernel_patience if kernel else MEMBER for kernel in of_kernels]
+    scalings = [own.calibration if kernel else None for own, kernel in zip(model.members, of_kernels, strict=True)]
+    busy = _hopeful(best, list(range(len(best))), of_kernels, 1)
     for number in range(2, most + 1):
         learn_pass(number, busy)
         model.recalibrate(X, y, weight, busy)
         predictions = model.member_predictions(X)
         for m, loss in enumerate(_losses(model, targets, weight, predictions)):
-            if m in busy and loss < (1.0 - worthwhile[m]) * best[m]:
+            if m in busy and patience[m].improves(loss, best[m]):
                 best[m], found[m], kept[m] = loss, number, predictions[m]
-                scalings[m] = model.members[m].calibration if is_kernel[m] else None
-        busy = [m for m in _hopeful(best, busy, is_kernel, number) if number - found[m] < patience[m]]
+                scalings[m] = model.members[m].calibration if of_kernels[m] else None
+        busy = [m for m in _hopeful(best, busy, of_kernels, number) if number - found[m] < patience[m].passes]
         if not busy:
             break
-    mixture = Mixture.create(len(kept), 1.0 if model.task == "classification" else np.inf)
+    mixture = Mixture.for_task(model.task, len(kept))
     mixed = np.empty_like(kept[0])
     mix(mixture, model.objective, targets, weight, kept, mixed)
     return Found(found, mixture, scalings, _losses(model, targets, weight, mixed[None])[0])
 
 
-def _hopeful(best: list[float], busy: list[int], is_kernel: list[bool], number: int) -> list[int]:
-    """Who may still become good, after so many passes."""
+def _hopeful(best: list[float], busy: list[int], of_kernels: list[bool], number: int) -> list[int]:
+    """The members whose loss is not too far behind the best, after so many passes."""
     least = min(best)
-    of_kernels = (1.0 + 0.5 / number) * least
-    early = FAR_BEHIND * least if any(is_kernel) else np.inf
-    of_others = HOPELESS * least if number > PATIENCE else early
-    return [m for m in busy if best[m] <= (of_kernels if is_kernel[m] else of_others)]
+    bound_of_kernels = (1.0 + 0.5 / number) * least
+    early = FAR_BEHIND * least if any(of_kernels) else np.inf
+    bound_of_others = HOPELESS * least if number > MEMBER.passes else early
+    return [m for m in busy if best[m] <= (bound_of_kernels if of_kernels[m] else bound_of_others)]
 
 
 def _losses(model: Model, targets: np.ndarray, weight: np.ndarray, predictions: np.ndarray) -> list[float]:

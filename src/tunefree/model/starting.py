@@ -1,58 +1,62 @@
-"""What kernel learners are told when their bank is settled, and the choice of an offset by trial.
+"""The states with which kernel learners start, once their kernel is fixed; offsets are chosen by trial.
 
 Nitanda, Suzuki (see :mod:`tunefree.kernel.regularized_sgd`) tune the offset gamma of the rates on 1000 iterations. Here
-these are of the first rows, which then are learned from the start: every candidate learns them, and the one with the
-least progressive loss is taken. Candidates differ by their first rates, which are powers of four over the largest
+these are of the first rows, which are learned from the start afterwards. Every candidate learns them, and the one with
+the least progressive loss is taken. Candidates differ by their first rates, which are powers of four over the largest
 k(x, x).
 """
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tunefree.core.numbers import CEILING
-from tunefree.core.rows import part
 from tunefree.kernel import contract, kernel_sums
-from tunefree.kernel.expansion import Expansion
 from tunefree.kernel.points import BLOCK, cut, joined, nothing, size
 from tunefree.kernel.regularized_sgd import LEAST_OFFSET
 
 TRIED = 1000  # rows on which candidates are tried
 FIRST_RATES = tuple(4.0**exponent for exponent in range(-3, 4))  # over the largest k(x, x)
 
+Losses = Callable[[list[tuple[int, Any]]], list[float]]
 
-def initialise_members(bank: Any, first: Any, rows: Any) -> None:
-    """Tell the learners of a bank how large k(x, x) is, and find the offsets of those that ask for it.
+
+def starting_states(members: list[Any], average: bool, largest: float, losses_of: Losses) -> list[Any]:
+    """The members' states with all that depends on the kernel.
 
     Parameters
     ----------
-    bank : Bank
-        With an expansion that has seen nothing.
-    first : Waiting
-        The first rows.
-    rows : points
-        The same, as the bank's kernel takes them.
+    members : list
+        Each has a ``state`` and an ``objective``.
+    average : bool
+        Whether averages of their functions are to predict.
+    largest : float
+        Bound on k(x, x), see :func:`largest_diagonal`.
+    losses_of : function
+        The progressive losses of candidates on the first TRIED rows. A candidate is the place of a member, and a state
+        for it.
     """
-    kernel = bank.expansion.kernel
-    largest = largest_own(kernel, rows)
-    for function in bank.members:
-        function.state = contract.with_kernel_bound(function.state, function.objective, largest, bank.average)
-    asking = [m for m, function in enumerate(bank.members) if getattr(function.state, "offset", 0.0) < 0.0]
-    if asking:
-        _tune(bank, first, rows, asking, largest)
+    states = [contract.with_kernel_bound(own.state, own.objective, largest, average) for own in members]
+    asking = [m for m, state in enumerate(states) if getattr(state, "offset", 0.0) < 0.0]
+    tried = [(m, offset) for m in asking for offset in offsets(float(states[m].penalty), largest)]
+    row_losses = losses_of([(m, states[m]._replace(offset=offset)) for m, offset in tried]) if tried else []
+    for asked in asking:
+        best = min((loss, offset) for loss, (m, offset) in zip(row_losses, tried, strict=True) if m == asked)
+        states[asked] = states[asked]._replace(offset=best[1])
+    return states
 
 
-def largest_own(kernel: Any, rows: Any) -> float:
-    """The largest k(x, x) of some points; 1 where it is 0 or no number.
+def largest_diagonal(kernel: Any, rows: Any) -> float:
+    """The largest k(x, x) of some points; 1 if none is above 0.
 
     Examples
     --------
     >>> from tunefree.kernel.polynomial import LINEAR
     >>> from tunefree.kernel.points import dense_points
-    >>> largest_own(LINEAR, dense_points(np.array([[3.0, 4.0], [1.0, 0.0]]), LINEAR, np.float64))
+    >>> largest_diagonal(LINEAR, dense_points(np.array([[3.0, 4.0], [1.0, 0.0]]), LINEAR, np.float64))
     25.0
     """
     found = 0.0
@@ -74,22 +78,3 @@ def offsets(penalty: float, largest: float) -> list[float]:
     """
     found = {max(2.0 * largest / (penalty * rate) - 1.0, LEAST_OFFSET) for rate in FIRST_RATES}
     return sorted(min(offset, CEILING) for offset in found)
-
-
-def _tune(bank: Any, first: Any, rows: Any, asking: list[int], largest: float) -> None:
-    candidates = [(m, offset) for m in asking for offset in offsets(float(bank.members[m].state.penalty), largest)]
-    trial = copy.copy(bank)
-    trial.max_support = None
-    trial.members = [copy.deepcopy(bank.members[m]) for m, _ in candidates]
-    for function, (_, offset) in zip(trial.members, candidates, strict=True):
-        function.state = function.state._replace(offset=offset)
-    steps = bank.expansion.steps[[m for m, _ in candidates]]
-    trial.expansion = Expansion(bank.expansion.kernel, steps, bank.n_outputs, rows)
-    n = min(TRIED, len(first.y))
-    y, weight = first.y[:n], first.weight[:n]
-    predictions, everyone = np.empty((len(candidates), n, bank.n_outputs)), list(range(len(candidates)))
-    trial.learn_frozen(part(first.X, 0, n), y, weight, weight, predictions, everyone)
-    row_losses = [float(function.record.loss[()]) for function in trial.members]
-    for asked in asking:
-        best = min((loss, offset) for loss, (m, offset) in zip(row_losses, candidates, strict=True) if m == asked)
-        bank.members[asked].state = bank.members[asked].state._replace(offset=best[1])

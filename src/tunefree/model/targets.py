@@ -1,4 +1,4 @@
-"""What is learned from and what is counted: losses by their names, labels, sums over a stream, predictions judged."""
+"""Targets and scores: labels and their codes, running metrics of a stream, and the losses of a model's predictions."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def _running(start: float, terms: np.ndarray) -> float:
 
 
 class ScoredModel:
-    """What predicts classes or numbers, and how good that is where the true ones are known.
+    """A model whose predictions can be scored against known targets.
 
-    A class of this kind has ``task``, ``classes`` (labels in the order of the outputs), ``objective`` (from predictions
-    to losses) and :meth:`log_odds`.
+    Subclasses have ``task``, ``classes`` (labels in the order of the outputs), ``objective`` (from predictions to
+    losses) and :meth:`log_odds`.
     """
 
     task: str
@@ -135,3 +135,20 @@ class ScoredModel:
         """The class of each row, and whether it has one; 0 for one that has not."""
         codes, _ = self.codes(y)
         return np.where(codes < len(self.classes), codes, 0), codes < len(self.classes)
+
+
+def join_margins(pieces: list[np.ndarray], n_outputs: int) -> np.ndarray:
+    """Margins of successive pieces, as many as are known at the end.
+
+    A class that was not known yet has the margin -inf. One margin becomes those of classes 0 and 1, the first of
+    which is 0.
+    """
+    joined = [np.full((len(piece), n_outputs), -np.inf) for piece in pieces]
+    for wide, piece in zip(joined, pieces, strict=True):
+        if piece.shape[1] == n_outputs:
+            wide[:] = piece
+        elif piece.shape[1] == 1:
+            wide[:, 0], wide[:, 1] = 0.0, piece[:, 0]
+        else:
+            wide[:, : piece.shape[1]] = piece
+    return np.concatenate(joined) if joined else np.empty((0, n_outputs))

@@ -1,8 +1,8 @@
-"""How a learner sees rows: as they are, centred, or steadied against any single row.
+"""Views: running transformations of rows, such as centring and robust scaling, before a learner sees them.
 
-A view turns a block into a block of the same kind. Numbers in dense columns are changed one by one, the entries of a
-sparse row all by one divisor, one-hot codes never. What a view knows it learned from the rows themselves, each before
-it is predicted; it never sees a target.
+A view turns a block of rows into a block of the same kind. Numbers in dense columns are transformed one by one. The
+entries of a sparse row are all divided by one number. One-hot codes stay as they are. The statistics of a view are
+those of the rows so far, including the one that is transformed; targets are never used.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tunefree.core.generic import generic
 from tunefree.core.numbers import clip, finite
 from tunefree.core.rows import parts, with_parts
 
-WIDEST = 8.0  # a steadied number is at most this many times the typical distance from the centre
-WIDEST_LEVEL = 64.0  # of a number in the unit that all columns share
-HASTE = 3.0  # round t moves what is typical by HASTE / (t + HASTE - 1): the influence of one row fades like 1 / t^3
+WIDEST = 8.0  # numbers in the steady view are clipped there, in units of the typical distance from the centre
+WIDEST_LEVEL = 64.0  # likewise in the level view, in the unit that all columns share
+HASTE = 3.0  # running means move by HASTE / (t + HASTE - 1) in round t: the influence of one row fades like 1 / t^3
 
 
 class Centred(NamedTuple):
@@ -36,11 +36,12 @@ class Centred(NamedTuple):
 
 
 class Steady(NamedTuple):
-    """Dense numbers minus a running centre, in units of the typical distance from it, cut at WIDEST of them; the
-    entries of a sparse row in units of the size typical of entries, shrunk together where they are WIDEST times that.
+    """Robust scaling: dense numbers minus a running centre, in units of the typical distance from it.
 
-    Centre and typical distance are themselves running means of what was cut so, with weights that grow like the square
-    of time. A row a million times too large moves them little, and is forgotten soon if it is the first.
+    They are clipped at WIDEST units. The entries of a sparse row are in units of the typical size of entries, and are
+    divided by more where their mean size is above WIDEST units. Centre and typical distance are running means of
+    clipped numbers, with weights that grow like the square of time. A row a million times too large changes them
+    little, and soon has no influence if it is the first.
     """
 
     centres: np.ndarray  # (p,) in place
@@ -58,8 +59,10 @@ class Steady(NamedTuple):
 
 
 class Level(NamedTuple):
-    """Like steady, but all dense columns are in one unit, the root mean square of their typical distances: for columns
-    that are measured alike, such as pixels, of which those that vary little tell little."""
+    """Robust scaling with one unit for all dense columns, the root mean square of their typical distances.
+
+    It is for columns that are measured alike, such as pixels, where those that vary little carry little information.
+    """
 
     steady: Steady
     unit: np.ndarray  # () in place
@@ -79,26 +82,31 @@ ALL: dict[str, Any] = {"centred": Centred, "steady": Steady, "level": Level}
 
 
 def check_width(view: Any, n_columns: int) -> None:
-    """Whether rows of so many dense columns are of the kind that the view has seen; compiled code does not ask."""
+    """Whether rows have as many dense columns as the view has seen, which compiled code does not check.
+
+    Raises
+    ------
+    ModelError
+    """
     if len(view.centres) != n_columns:
         raise ModelError(f"rows of {n_columns} dense columns, where the model has learned {len(view.centres)}")
 
 
 @generic
 def meet(view: Any, numbers: np.ndarray, size: float) -> None:
-    """Learn from the dense numbers (p,) of a row and the mean size of its sparse entries, 0 if it has none."""
+    """Update the statistics by the dense numbers (p,) of a row and the mean size of its sparse entries, or 0."""
     raise TypeError(f"{type(view).__name__} is not a view")
 
 
 @generic
 def number(view: Any, column: int, value: float) -> float:
-    """What the view makes of a dense number."""
+    """A dense number, transformed."""
     raise TypeError(f"{type(view).__name__} is not a view")
 
 
 @generic
 def divisor(view: Any, size: float) -> float:
-    """By what the view divides the sparse entries of a row, given their mean size."""
+    """The number by which the sparse entries of a row are divided, given their mean size."""
     raise TypeError(f"{type(view).__name__} is not a view")
 
 
@@ -121,7 +129,7 @@ def divisor_centred(view, size):
 
 @compiled.inline
 def pace(rounds):
-    """By how much of its distance from the latest value a running mean moves."""
+    """The weight of the latest value in a running mean."""
     return HASTE / (rounds + HASTE - 1.0)
 
 
@@ -133,7 +141,7 @@ def meet_steady(view, numbers, size):
         typical, away = view.distances[c], numbers[c] - view.centres[c]
         widest = WIDEST * typical if typical > 0.0 else abs(away)
         view.centres[c] = finite(view.centres[c] + rate * clip(away, widest))
-        if numbers[c] != 0.0:  # a zero tells nothing of the size of what it stands among
+        if numbers[c] != 0.0:  # zeros are no evidence of the size of the other numbers
             view.counts[c] += 1.0
             distance = abs(numbers[c]) if view.rounds[()] == 1.0 else abs(numbers[c] - view.centres[c])
             view.distances[c] = approach(typical, finite(distance), pace(view.counts[c]))
@@ -144,7 +152,7 @@ def meet_steady(view, numbers, size):
 
 @compiled.inline
 def approach(typical, size, rate):
-    """A typical size after one more, which counts for at most WIDEST times what was typical."""
+    """The running mean of sizes after one more, which is clipped at WIDEST times the mean before."""
     if typical == 0.0:
         return size
     return typical + rate * (min(size, WIDEST * typical) - typical)
@@ -215,7 +223,7 @@ def create_view(name: str, X: Any) -> Any:
 
 
 def transform(view: Any, X: Any, learns: np.ndarray) -> Any:
-    """The rows as the view shows them; it learns from rows of weights above 0, each before it shows it."""
+    """The rows in a view; those with ``learns`` above 0 update its statistics before they are transformed."""
     numbers, pointers, entries = parts(X)
     check_width(view, numbers.shape[1])
     shown = np.empty_like(numbers), np.empty_like(entries)

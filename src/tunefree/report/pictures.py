@@ -1,8 +1,10 @@
-"""A comparison as a picture: progressive loss against rows, to be looked at or printed."""
+"""Pictures of comparisons (progressive loss against rows) and of regularization paths, for screens and for print."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,11 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.storage import whole_file
-from tunefree.workflows.comparison import POOL, Comparison, Contestant, in_figures
+from tunefree.workflows.comparison import Comparison, Contestant, in_figures
+from tunefree.workflows.plan import POOL
 
-# Okabe, Ito: Color universal design (2008): told apart by the colour-blind; the dashes tell them apart in black and
-# white.
+# Okabe, Ito: Color universal design (2008). The colour-blind can tell these colours apart; dashes tell the lines apart
+# in black and white.
 STYLES: tuple[dict[str, Any], ...] = (
     {"color": "#0072B2", "dashes": (6, 2)},
     {"color": "#D55E00", "dashes": (2, 1.5)},
@@ -22,20 +25,25 @@ STYLES: tuple[dict[str, Any], ...] = (
 )
 GREY = "#A8A8A8"
 KINDS = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
-DATES: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # the same input, the same bytes
-WIDE = 8.0  # a range of losses beyond this ratio has a logarithmic axis
-DEEP = 1e-4  # least loss shown, of the highest
-FAR = 10.0  # times the best loss: not worth a name
-GAP = 0.06  # between labels, of the height of the axes
+DATES: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # none: same input, same bytes
+WIDE = 8.0  # ratio of the highest to the lowest loss from which on the axis is logarithmic
+DEEP = 1e-4  # least loss shown, as a part of the highest
+FAR = 10.0  # a contestant whose loss is so many times the best one's has no label
+GAP = 0.06  # between labels, as a part of the height of the axes
 
 
 def check(path: Path) -> None:
-    """Whether the picture can be drawn, before the comparison.
+    """Raise an error if a picture cannot be drawn, before anything is computed for it.
+
+    Parameters
+    ----------
+    path : Path
+        File to draw to.
 
     Raises
     ------
     ModelError
-        If the file's name has another end, its folder is missing, or matplotlib is not installed.
+        If the file's extension is not that of a picture, its folder is missing, or matplotlib is not installed.
     """
     if path.suffix.lower() not in KINDS:
         raise ModelError(f"{path}: pictures are written as {', '.join(KINDS)}; name the file so")
@@ -50,41 +58,55 @@ def check(path: Path) -> None:
 
 
 def draw(comparison: Comparison, path: Path) -> None:
-    """Write the picture of a comparison: .png, .svg or .pdf by the name.
+    """Draw a comparison: progressive losses against rows.
 
-    The pool and the best few have labels at the ends of their lines; the others are grey.
+    The lines of the pool and of the best few learners have labels; the others are grey.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    path : Path
+        A .png, .svg or .pdf file.
     """
-    check(path)
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    kind = KINDS[path.suffix.lower()]
-    style: dict[Any, Any] = {"font.size": 10, "svg.hashsalt": "tunefree", "svg.fonttype": "none", "axes.linewidth": 0.8}
-    with mpl.rc_context(style):
-        figure = Figure(figsize=(7.2, 4.2))
+    style = {"font.size": 10, "axes.linewidth": 0.8}
+    with _figure(path, style, "tight", figsize=(7.2, 4.2)) as figure:
         axes = figure.add_axes((0.1, 0.13, 0.61, 0.78))
         _frame(axes, comparison)
         _lines(axes, comparison)
-        with whole_file(path) as file:
-            figure.savefig(file, format=kind, dpi=200, metadata=DATES.get(kind), bbox_inches="tight")
 
 
 def draw_path(estimator: Any, path: Path) -> None:
-    """Write the picture of a regularization path: .png, .svg or .pdf by the name."""
+    """Draw a regularization path: losses, errors and norms against iterations.
+
+    Parameters
+    ----------
+    estimator : IterativeRegularizationClassifier or IterativeRegularizationRegressor
+        It has been fitted.
+    path : Path
+        A .png, .svg or .pdf file.
+    """
+    with _figure(path, {}, None, figsize=(7.2, 6.4), layout="constrained") as figure:
+        estimator.plot_path(axes=figure.subplots(3, 1, sharex=True, height_ratios=(3, 3, 2)))
+
+
+@contextmanager
+def _figure(path: Path, style: dict[str, Any], box: str | None, **options: Any) -> Iterator[Any]:
+    """A figure that is saved to a file in the end, cut to its contents if ``box`` is "tight"."""
     check(path)
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
     kind = KINDS[path.suffix.lower()]
-    with mpl.rc_context({"svg.hashsalt": "tunefree", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(7.2, 6.4), layout="constrained")
-        estimator.plot_path(axes=figure.subplots(3, 1, sharex=True, height_ratios=(3, 3, 2)))
+    rc: dict[Any, Any] = {"svg.hashsalt": "tunefree", "svg.fonttype": "none", **style}
+    with mpl.rc_context(rc):
+        figure = Figure(**options)
+        yield figure
         with whole_file(path) as file:
-            figure.savefig(file, format=kind, dpi=200, metadata=DATES.get(kind))
+            figure.savefig(file, format=kind, dpi=200, metadata=DATES.get(kind), bbox_inches=box)
 
 
 def _frame(axes: Any, comparison: Comparison) -> None:
-    """Axes, their names and ranges."""
+    """Set titles, scales and ranges of the axes."""
     low, high = _range(comparison)
     target = comparison.plan.target
     axes.set_xscale("log")
@@ -111,37 +133,46 @@ def _unit(comparison: Comparison) -> str:
 
 
 def _plain(text: str) -> str:
-    """Matplotlib takes what is between dollars for mathematics."""
+    """A text with its dollars escaped: matplotlib takes what is between two of them for mathematics."""
     return text.replace("$", r"\$")
 
 
 def named(comparison: Comparison) -> list[Contestant]:
-    """The best few besides the pool, unless they are far from good."""
+    """The contestants besides the pool that have labels: the best few, unless their losses are far from the best.
+
+    Parameters
+    ----------
+    comparison : Comparison
+
+    Returns
+    -------
+    list of Contestant
+    """
     ranked = comparison.ranked
-    bearable = max(FAR * ranked[0].curve[-1].loss, ignorance(comparison))
+    bearable = max(FAR * ranked[0].curve[-1].loss, _uniform_loss(comparison))
     others = [contestant for contestant in ranked if contestant.name != POOL]
     return [contestant for contestant in others if contestant.curve[-1].loss <= bearable][: len(STYLES)]
 
 
-def ignorance(comparison: Comparison) -> float:
-    """The log-loss of equal probabilities; 0 for other losses."""
+def _uniform_loss(comparison: Comparison) -> float:
+    """The log-loss of equal probabilities of all classes; 0 for other losses."""
     return math.log(len(comparison.contestants[0].model.classes)) if comparison.loss == "logistic" else 0.0
 
 
 def _range(comparison: Comparison) -> tuple[float, float]:
-    """Losses worth a look: all of the pool's, or else the best's, and where the best few end."""
+    """The range of losses shown: all those of the pool (or of the best), and the last ones of the best few."""
     leader = comparison.pool or comparison.ranked[0]
     shown = [leader, *named(comparison)]
     low = min(point.loss for contestant in shown for point in contestant.curve)
     high = max(*(point.loss for point in leader.curve), *(contestant.curve[-1].loss for contestant in shown))
-    high = max(1.05 * high, 1.05 * ignorance(comparison), 1e-300)
+    high = max(1.05 * high, 1.05 * _uniform_loss(comparison), 1e-300)
     if high > WIDE * low:
         return max(low, DEEP * high) / 1.1, 1.1 * high
     return low - 0.06 * (high - low), high
 
 
 def _scale_losses(axes: Any, low: float, high: float) -> None:
-    """The axis of losses: logarithmic where they differ much."""
+    """Set the axis of losses; it is logarithmic where they differ much."""
     if high > WIDE * low:
         from matplotlib.ticker import LogLocator, NullLocator
 
@@ -153,7 +184,7 @@ def _scale_losses(axes: Any, low: float, high: float) -> None:
 
 
 def _lines(axes: Any, comparison: Comparison) -> None:
-    """The curves, and labels at the ends of those that matter."""
+    """Draw the curves, and labels at the ends of the pool's and the best few."""
     best = named(comparison)
     others = [contestant for contestant in comparison.ranked if contestant not in (comparison.pool, *best)]
     for contestant in others:
@@ -177,7 +208,7 @@ def _points(contestant: Contestant) -> tuple[list[int], list[float]]:
 
 
 def _label(axes: Any, labels: list[tuple[Contestant, str, str]]) -> None:
-    """Names and losses beside the ends of lines, moved apart so that none covers another."""
+    """Write names and losses at the ends of lines, moved apart so that none covers another."""
     to_axes = axes.transData + axes.transAxes.inverted()
     ends = [to_axes.transform((contestant.curve[-1].rows, contestant.curve[-1].loss))[1] for contestant, *_ in labels]
     places = spread(ends, GAP, 1.0)
@@ -189,7 +220,19 @@ def _label(axes: Any, labels: list[tuple[Contestant, str, str]]) -> None:
 
 
 def spread(places: list[float], gap: float, top: float) -> list[float]:
-    """Places at least ``gap`` apart and from 0 to ``top`` (if they fit), in the same order, moved as little as can be.
+    """Move places apart, as little as possible in the sense of least squares; their order stays.
+
+    Parameters
+    ----------
+    places : list of float
+    gap : float
+        Least distance of two places.
+    top : float
+        The places returned lie between 0 and this, if there is room.
+
+    Returns
+    -------
+    list of float
 
     Examples
     --------
@@ -200,7 +243,8 @@ def spread(places: list[float], gap: float, top: float) -> list[float]:
     """
     order = np.argsort(places, kind="stable")
     gaps = gap * np.arange(len(places))
-    left = np.asarray(places)[order] - gaps  # never falling, once they are apart: least squares by the min-max formula
+    # Without their gaps the places must not decrease: isotonic regression, by the min-max formula.
+    left = np.asarray(places)[order] - gaps
     n = len(left)
     level = [max(min(left[a : b + 1].mean() for b in range(k, n)) for a in range(k + 1)) for k in range(n)]
     moved = np.empty(n)

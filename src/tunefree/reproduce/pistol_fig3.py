@@ -19,7 +19,8 @@ from tunefree import losses
 from tunefree.estimators.pool import TuneFreeClassifier
 from tunefree.estimators.validation import block
 from tunefree.losses import objectives
-from tunefree.model.kernel_bank import Bank, KernelConfig
+from tunefree.model.group import LabelledRows
+from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
 from tunefree.reproduce import drawing, matrices
 from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
@@ -157,15 +158,15 @@ def _fitted(method: str, case: Case, X: Any, y: np.ndarray, cost: float) -> Any:
     b = math.sqrt(2.0 * A * LIPSCHITZ * len(y))
     setting = Setting("kernel-pistol", {"a": A / LIPSCHITZ, "b": b / LIPSCHITZ, "width": 1.0}, "raw")
     objective = objectives.Binary(losses.SmoothedHinge(), 0.0)
-    bank = Bank([setting], KernelConfig(case.kernel, case.gamma), objective, 1, None, average=True)
-    bank.learn(block(X, True), y, np.ones(len(y)), np.ones(len(y)), np.empty((1, len(y), 1)))
+    bank = KernelBank([setting], KernelConfig(case.kernel, case.gamma), objective, 1, None, average=True)
+    bank.learn(LabelledRows(block(X, True), y, np.ones(len(y)), np.ones(len(y))), np.empty((1, len(y), 1)))
     bank.freeze()
     return bank
 
 
 def _margins(model: Any, X: Any) -> Any:
     """Pairs of a method's key and its margins on new rows."""
-    if isinstance(model, Bank):
+    if isinstance(model, KernelBank):
         yield from (
             (key, model.reading(key == "average").predict(block(X, True))[0, :, 0]) for key in ("average", "last")
         )

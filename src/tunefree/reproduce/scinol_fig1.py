@@ -138,7 +138,7 @@ def _losses_of_paper_learner(
     for stop in stops:
         rows = part(train.X, start, stop)
         member.learn(rows, train.targets[start:stop], np.ones(stop - start), np.empty((stop - start, 1)))
-        relative, units = member.linear(FEATURES + 1, 1)
+        relative, units = member.weights(FEATURES + 1, 1)
         weights.append(relative[1:, 0] / units[1:])
         start = stop
     return [_loss(margins, test) for margins in np.array(weights) @ test.X.numbers.T]

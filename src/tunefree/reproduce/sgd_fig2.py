@@ -16,7 +16,8 @@ from scipy.optimize import minimize_scalar
 from tunefree import losses
 from tunefree.core.rows import dense, part
 from tunefree.losses import objectives
-from tunefree.model.kernel_bank import Bank, KernelConfig
+from tunefree.model.group import LabelledRows
+from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
 from tunefree.reproduce import drawing
 from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
@@ -123,16 +124,16 @@ def work(
     }
 
 
-def descent(penalty: float, offset: float) -> Bank:
+def descent(penalty: float, offset: float) -> KernelBank:
     """Algorithm 1 in its initial state."""
     setting = Setting("kernel-regularized-sgd", {"penalty": penalty, "offset": offset, "width": 1.0}, "raw")
-    return Bank([setting], KERNEL, objectives.Binary(losses.Logistic(), 0.0), 1, None, average=True)
+    return KernelBank([setting], KERNEL, objectives.Binary(losses.Logistic(), 0.0), 1, None, average=True)
 
 
-def learn(bank: Bank, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def learn(bank: KernelBank, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Learn rows; returns the progressive predictions (1, n, 1), NaN while the bank warms up."""
     predictions = np.empty((1, len(y), 1))
-    bank.learn(part(dense(x), 0, len(y)), y, np.ones(len(y)), np.ones(len(y)), predictions)
+    bank.learn(LabelledRows(part(dense(x), 0, len(y)), y, np.ones(len(y)), np.ones(len(y))), predictions)
     return predictions
 
 
@@ -141,13 +142,13 @@ def progressive_loss(x: np.ndarray, y: np.ndarray, penalty: float, offset: float
     bank = descent(penalty, offset)
     predictions = learn(bank, x, y)
     bank.freeze()
-    if bank.warmup_predictions is not None:
-        early = bank.warmup_predictions[2]
-        predictions[:, : early.shape[1]] = early
+    warmup = bank.take_warmup_predictions()
+    if warmup is not None:
+        predictions[:, : warmup.predictions.shape[1]] = warmup.predictions
     return float(np.logaddexp(0.0, -y * predictions[0, :, 0]).mean())
 
 
-def weights_of(bank: Bank) -> np.ndarray:
+def weights_of(bank: KernelBank) -> np.ndarray:
     """Intercept and weights (3,) of the linear function."""
     constant, first, second = bank.predict(dense(AXES))[0, :, 0]
     return np.array([constant, first - constant, second - constant])

@@ -24,7 +24,7 @@ def certificate_of(function: Any) -> Certificate | None:
     Parameters
     ----------
     function : KernelMember
-        Of a :class:`tunefree.model.kernel_bank.Bank`.
+        Of a :class:`tunefree.model.kernel_bank.KernelBank`.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What a model's one pass proves: about every linear model, about given weights, and about rows to come."""
+"""What one pass of a model proves: about every linear model, about given weights, and about future rows."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from pyarrow import csv
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model.mixture import excess
-from tunefree.model.pool import POOLS, is_kernel, settings_of_members
+from tunefree.model.pool import POOLS, settings_of_members
 from tunefree.theory.bounds import paper_bound
 from tunefree.theory.kernel_certificates import certificate_of
 from tunefree.workflows.training import Trained
 
 RADII = (0.3, 1.0, 3.0, 10.0, 30.0)
-NORMS = (1.0, 3.0, 10.0, 30.0)  # of functions of a kernel's space
-GAPS = (0.01, 0.1)  # parts of the progressive loss
-DELTA = 0.05
+NORMS = (1.0, 3.0, 10.0, 30.0)  # of functions in a kernel's space
+GAPS = (0.01, 0.1)  # of the progressive loss
+DELTA = 0.05  # probability that the bound on the risk fails
 
 
 def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) -> dict[str, Any]:
-    """All that the kept sums prove.
+    """All that the sums kept during the pass prove.
 
     Parameters
     ----------
@@ -38,10 +38,23 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
     Returns
     -------
     dict
-        ``rows`` and ``loss``: of the progressive predictions; ``lower_bounds``: for each radius the loss below which no
-        linear model of that radius gets on these rows; ``largest_radii``: for each gap the radius up to which none is
-        better by more; ``weights``: what is known of the given ones; ``kernels``: for each kernel learner its mean loss
-        and, for each norm, the loss below which no function gets; ``pool`` and ``risk`` where they apply.
+        - ``rows`` and ``loss``: number and mean loss of the progressive predictions.
+        - ``lower_bounds``: for each radius, a lower bound on the mean loss of every linear model of that radius.
+        - ``largest_radii``: for each gap, the radius up to which no linear model is better by more than this part.
+        - ``weights``: bounds for the given weights.
+        - ``kernels``: for each kernel learner its mean loss and, for each norm, a lower bound on the mean loss of
+          every function of that norm.
+        - ``pool``: number of members, and what mixing cost at most a row.
+        - ``risk``: bounds on the loss and the error of future rows.
+
+        Those that do not apply are left out.
+
+    Raises
+    ------
+    ModelError
+        If the model has seen no rows.
+    DataError
+        If the weights cannot be used.
     """
     model = trained.model
     certificate = model.certificate()
@@ -62,28 +75,28 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
         found["pool"] = {"members": members, "excess_per_row": total / certificate.weight}
     if kernels := _of_kernels(trained):
         found["kernels"] = kernels
-    risks = {name: risk.bound(DELTA) for name, risk in model.risks.items() if risk.rows}
+    risks = {name: risk.bound(DELTA) for name, risk in model.record.risks.items() if risk.rows}
     if any(bound is not None for bound in risks.values()):
         found["risk"] = {"confidence": 1.0 - DELTA, **risks}
     return found
 
 
 def _of_kernels(trained: Trained) -> list[dict[str, Any]]:
-    """What each kernel learner proves of the functions of its space, the one with the largest share first."""
+    """Bounds of each kernel learner on the functions of its space, the one with the largest share first."""
     model, found = trained.model, []
-    for bank in model.banks:
-        for function in (function for function in bank.members if is_kernel(function.setting.learner)):
-            certificate = certificate_of(function)
+    for bank in model.kernel_banks:
+        for member in bank.members:
+            certificate = certificate_of(member)
             if certificate is not None:
-                gamma = bank.gamma * function.setting.settings.get("width", 1.0)
+                gamma = bank.gamma * member.setting.settings.get("width", 1.0)
                 mean, bounds = certificate.loss / certificate.weight, dict(certificate.table(NORMS))
-                found.append({"learner": function.name, "gamma": gamma, "loss": mean, "lower_bounds": bounds})
-    shares = {member.name: share for member, share in zip(model.members, model.mixture.means.tolist(), strict=True)}
+                found.append({"learner": member.name, "gamma": gamma, "loss": mean, "lower_bounds": bounds})
+    shares = model.shares_by_member()
     return sorted(found, key=lambda entry: -shares[entry["learner"]])
 
 
 def _of_weights(trained: Trained, weights: np.ndarray) -> dict[str, Any]:
-    """The exact linearised regret against some weights, and the bound of the learner's own theorem."""
+    """The linearised regret against some weights, and the bound of the learner's own theorem."""
     model = trained.model
     certificate = model.certificate()
     regret = certificate.regret(weights)
@@ -92,11 +105,12 @@ def _of_weights(trained: Trained, weights: np.ndarray) -> dict[str, Any]:
         "loss_at_least": (certificate.loss - regret) / certificate.weight,
     }
     lipschitz = getattr(getattr(model.objective, "loss", None), "lipschitz", 1.0)
-    if len(model.linears) == 1 and model.view == "raw" and lipschitz < math.inf:
-        room = np.zeros((model.members[0].room, model.n_outputs))
+    linear = model.ensemble.linear.members
+    if len(linear) == 1 and model.options.view == "raw" and lipschitz < math.inf:
+        room = np.zeros((linear[0].room, model.n_outputs))
         room[: len(weights)] = weights
         try:
-            bound = paper_bound(model.members[0].state, room) * lipschitz
+            bound = paper_bound(linear[0].state, room) * lipschitz
         except TypeError:  # a learner without a theorem of its own
             return known
         known["theorem"] = bound / certificate.weight
@@ -104,12 +118,22 @@ def _of_weights(trained: Trained, weights: np.ndarray) -> dict[str, Any]:
 
 
 def read_weights(trained: Trained, path: str | os.PathLike[str]) -> np.ndarray:
-    """Weights (d, K) of a linear model from a CSV file.
+    """Weights of a linear model from a CSV file.
+
+    Parameters
+    ----------
+    trained : Trained
+        Its features and classes are those that the file names.
+    path : path
+
+    Returns
+    -------
+    (d, K) array
 
     Raises
     ------
     DataError
-        For a file that cannot be read, names that are no features, or columns that are no outputs.
+        If the file cannot be read, or names features or classes that the model does not have.
     """
     model = trained.model
     try:

@@ -1,7 +1,7 @@
-"""Every learner and the pool on one pass over the same rows: who predicts how well after how many, and what it costs.
+"""Every learner and the pool on one pass over the same rows: their progressive losses, and their costs.
 
-The source is read and encoded once. Each batch is handed to one model after another, as each of them would get it from
-:func:`tunefree.workflows.training.train`, and each is timed by itself.
+The source is read and encoded once. All models learn each batch, one after the other, as each of them would in
+:func:`tunefree.workflows.training.train`. Each is timed on its own.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from tunefree.model.pool import check_settings
 from tunefree.model.targets import Labels, RunningMetrics
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import Source
-from tunefree.workflows.training import Plan, begin, check_learned, target_of
+from tunefree.workflows.plan import POOL, Plan
+from tunefree.workflows.reading import begin, check_learned
+from tunefree.workflows.targets import target_of
 
-POOL = "pool"
-FIRST_MARK = 64  # rows after which a curve begins; then the square root of two times as many, and so on
-RATES = 9  # that a careful user tries for a learner that has a rate: five decades in halves
+FIRST_MARK = 64  # rows before the first point of a curve; each further point is at sqrt(2) times as many rows
+RATES = 9  # learning rates that a careful user tries: half decades over four decades
 
 
 class Point(NamedTuple):
@@ -35,7 +36,7 @@ class Point(NamedTuple):
 
     rows: int  # seen so far
     loss: float  # mean over them
-    recent: float  # mean over those since the point before
+    recent: float  # mean over those since the last point
 
 
 @dataclass
@@ -60,15 +61,31 @@ Point(rows=128, loss=1.28125, recent=0.24324324324324326)]
     seconds: float = 0.0  # of learning alone
 
     def learn(self, batch: Batch, y: Any, n_features: int) -> None:
-        """Predict and learn a batch, on the clock; then note its losses."""
+        """Predict and learn a batch, which is timed; then note its losses.
+
+        Parameters
+        ----------
+        batch : Batch
+        y : Labels or (n,) array
+            Its target.
+        n_features : int
+            Features known to the encoder.
+        """
         began = time.perf_counter()
-        self.model.make_room(n_features)
+        self.model.reserve_features(n_features)
         predictions, row_losses = self.model.learn(batch.rows, y, batch.weight)
         self.seconds += time.perf_counter() - began
         self.note(batch.weight, row_losses, self.model.errors(y, predictions))
 
     def note(self, weight: np.ndarray, row_losses: np.ndarray, errors: np.ndarray) -> None:
-        """Add rows to the sums, with a point of the curve at each mark; where batches are cut makes no difference."""
+        """Add rows to the sums, with a point of the curve at each mark.
+
+        The result does not depend on where batches are cut.
+
+        Parameters
+        ----------
+        weight, row_losses, errors : (n,) arrays
+        """
         start = 0
         while start < len(weight):
             mark = self._mark()
@@ -76,14 +93,14 @@ Point(rows=128, loss=1.28125, recent=0.24324324324324326)]
             for metrics in (self.metrics, self.recent):
                 metrics.add(weight[rows], row_losses[rows], errors[rows])
             if self.metrics.rows == mark:
-                self.end_of_stretch()
+                self.add_point()
             start = rows.stop
 
     def _mark(self) -> int:
         return round(FIRST_MARK * 2.0 ** (len(self.curve) / 2))
 
-    def end_of_stretch(self) -> None:
-        """A point of the curve, if there have been rows since the last."""
+    def add_point(self) -> None:
+        """Add a point to the curve, if there have been rows since the last."""
         if self.recent.rows:
             self.curve.append(Point(self.metrics.rows, self.metrics.mean_loss(), self.recent.mean_loss()))
             self.recent = RunningMetrics()
@@ -99,15 +116,15 @@ def _bytes(state: Any) -> int:
 
 
 class Sweep(NamedTuple):
-    """What a way of choosing a learner costs: passes over the data, and seconds of learning."""
+    """The cost of a way to choose a learner."""
 
-    passes: int
-    seconds: float
+    passes: int  # over the data
+    seconds: float  # of learning
 
 
 @dataclass
 class Comparison:
-    """How learners do on the same rows."""
+    """Learners on the same rows."""
 
     plan: Plan
     task: str
@@ -124,7 +141,7 @@ class Comparison:
 
     @property
     def loss_name(self) -> str:
-        """What to call it."""
+        """The name of the loss in tables."""
         return "log-loss" if self.loss == "logistic" else f"{self.loss} loss"
 
     @property
@@ -134,24 +151,29 @@ class Comparison:
 
     @property
     def ranked(self) -> list[Contestant]:
-        """The least progressive loss first."""
+        """The contestants in the order of their progressive losses, the least first."""
         return sorted(self.contestants, key=lambda contestant: contestant.metrics.mean_loss())
 
     @property
     def pool(self) -> Contestant | None:
-        """The pool, if it takes part."""
+        """The pool, or None if it does not take part."""
         return next((contestant for contestant in self.contestants if contestant.name == POOL), None)
 
     def leaders(self) -> dict[str, float]:
-        """The pool's members by their shares in its prediction of a new row, the largest first."""
+        """The pool's members with their shares in its prediction of a new row, the largest first."""
         if self.pool is None:
             return {}
-        model = self.pool.model
-        shares = {member.name: float(share) for member, share in zip(model.members, model.mixture.means, strict=True)}
-        return dict(sorted(shares.items(), key=lambda item: -item[1]))
+        return dict(sorted(self.pool.model.shares_by_member().items(), key=lambda item: -item[1]))
 
     def sweeps(self) -> dict[str, Sweep]:
-        """The cost of each learner once, of those with a rate for each of so many rates, and of the pool."""
+        """What it costs to try the learners one after the other.
+
+        Returns
+        -------
+        dict of str to Sweep
+            ``"learners"``: each learner once; ``"learners_and_rates"``: each once, or once for each of ``RATES`` rates
+            if it has a rate; ``"pool"``: the pool alone, if it takes part.
+        """
         alone = [contestant for contestant in self.contestants if contestant.name != POOL]
         passes = [RATES if has_rate(contestant.name) else 1 for contestant in alone]
         seconds = [contestant.seconds for contestant in alone]
@@ -161,7 +183,7 @@ class Comparison:
 
 
 def in_figures(value: float) -> str:
-    """Four decimals where there is room for them.
+    """A loss or an error as a short text: four decimals, none from 1000 on, an exponent from 1e9 on.
 
     Examples
     --------
@@ -183,13 +205,13 @@ def has_rate(learner: str) -> bool:
 
 
 class ComparisonWatcher:
-    """Is told how a comparison goes; this one keeps silent."""
+    """Is told how a comparison goes. This one does nothing."""
 
     def begin(self, comparison: Comparison, source: Source) -> None:
         """The learners that take part are known."""
 
     def prepare(self, contestant: Contestant) -> None:
-        """The code of a learner is loaded, or compiled if it never was."""
+        """The code of a learner is about to be compiled, or loaded if it was compiled before."""
 
     def step(self, comparison: Comparison, batch: Batch) -> None:
         """All have learned a batch."""
@@ -201,18 +223,22 @@ class ComparisonWatcher:
 def compare(
     source: Source, plan: Plan, learners: Sequence[str] | None = None, watcher: ComparisonWatcher | None = None
 ) -> Comparison:
-    """Teach every learner, with its default settings, and the pool on one pass over a source.
+    """Train every learner, with its default settings, and the pool on one pass over a source.
 
     Parameters
     ----------
     source : Source
-        It is read once; one batch at a time is in memory, and all models are.
+        It is read once, batch by batch. All models are in memory.
     plan : Plan
-        What is to be learned. Its learner with all that is set of it, its passes and its held-out rows do not matter.
+        What is to be learned. Its learner and the learner's settings, its passes and its held-out share are ignored.
     learners : sequence of str, optional
-        Names in ``learners.ALL``, and ``"pool"``; all of them if None. Those that cannot learn the task under the
+        Names in ``learners.ALL``, and ``"pool"``; all of them if None. Those that cannot learn the task with the
         loss are left out.
     watcher : ComparisonWatcher, optional
+
+    Returns
+    -------
+    Comparison
 
     Raises
     ------
@@ -244,12 +270,12 @@ def compare(
         watcher.end(comparison)
     check_learned(comparison.contestants[0].model, comparison.rows, source)
     for contestant in comparison.contestants:
-        contestant.end_of_stretch()
+        contestant.add_point()
     return comparison
 
 
 def _gathered(plan: Plan, task: str, names: list[str], classes: list[Any], n_features: int) -> Comparison:
-    """Those that can learn the task, and why the others cannot."""
+    """A comparison of those that can learn the task, with the reasons why others cannot."""
     loss_of(task, plan.loss)
     contestants, left_out = [], {}
     for name in names:
@@ -271,17 +297,17 @@ def _new(plan: Plan, task: str, name: str, classes: list[Any], n_features: int) 
 def _one_pass(
     comparison: Comparison, encoder: Any, batches: Iterator[Batch], bad: BadRows, watcher: ComparisonWatcher
 ) -> None:
-    rehearsed: set[int] = set()
+    compiled: set[int] = set()
     first = comparison.contestants[0].model
     for batch, seconds in _timed(batches):
         comparison.reading += seconds
         y = target_of(first.task, batch)
         n_outputs = _n_outputs(first, y)
-        if len(batch.weight) and n_outputs not in rehearsed:
-            rehearsed.add(n_outputs)
+        if len(batch.weight) and n_outputs not in compiled:
+            compiled.add(n_outputs)
             for contestant in comparison.contestants:
                 watcher.prepare(contestant)
-                _rehearse(comparison, contestant.name, batch, y, encoder.n_features)
+                _compile(comparison, contestant.name, batch, y, encoder.n_features)
         for contestant in comparison.contestants:
             contestant.learn(batch, y, encoder.n_features)
         comparison.rows, comparison.skipped = comparison.rows + len(batch.weight), bad.count
@@ -297,17 +323,17 @@ def _timed(batches: Iterator[Batch]) -> Iterator[tuple[Batch, float]]:
 
 
 def _classes(model: Model, y: Any) -> list[Any]:
-    """Those that are known once a batch is learned."""
+    """The classes that a model knows once it has learned a batch with these labels."""
     return model.classes + [label for label in y.values if label not in model.classes] if isinstance(y, Labels) else []
 
 
 def _n_outputs(model: Model, y: Any) -> int:
-    """1, or 2 for several: what compiled code depends on."""
+    """1 for one output, 2 for more: compiled code depends on no more of it."""
     return 2 if len(_classes(model, y)) > 2 else 1
 
 
-def _rehearse(comparison: Comparison, name: str, batch: Batch, y: Any, n_features: int) -> None:
-    """Let another model of the same kind learn a row, so that compiling is not on the clock."""
+def _compile(comparison: Comparison, name: str, batch: Batch, y: Any, n_features: int) -> None:
+    """Let another model of the same kind learn a row, so that the time of learning does not include compilation."""
     classes = _classes(comparison.contestants[0].model, y)
     model = _new(comparison.plan, comparison.task, name, classes, n_features)
     label = Labels([y.values[y.codes[0]]], np.zeros(1, np.int64)) if isinstance(y, Labels) else y[:1]

@@ -1,6 +1,6 @@
-"""The regularization path of a source: all of it is read into memory, and the subgradient method descends once.
+"""The regularization path of a source: its rows are read into memory, and the subgradient method runs once.
 
-Rows are encoded as for online learning, without their constant, which the estimator has itself.
+Rows are encoded as for online learning, but without their constant: the estimator adds its own.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from tunefree.estimators.path import IterativeRegularizationClassifier, Iterativ
 from tunefree.estimators.preparation import kernel_names
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import Source
+from tunefree.workflows.plan import PROBLEM, Plan
+from tunefree.workflows.reading import ahead, begin, check_learned
 from tunefree.workflows.stopped_model import PathModel, StoppedModel, matrix
-from tunefree.workflows.training import Plan, ahead, begin, check_learned, target_of
+from tunefree.workflows.targets import target_of
 
-HEEDED = {"target", "task", "loss", "weight", "ignore", "text", "hash_bits", "skip_bad_rows"}  # of a plan
 ROW_BY_ROW = "is for learning row by row; leave it out, or name another --method"
-OPTIONS = {"settings": "set", "max_support": "max-support"}  # on the command line, where called otherwise
 
 
 def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: int = 500) -> StoppedModel:
@@ -32,16 +32,20 @@ def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: i
     ----------
     source : Source
     plan : Plan
-        Of it what tells how to read, the task and the loss; the rest is for learning row by row.
+        What is to be learned from which rows (``PROBLEM``). Its other fields must have their defaults.
     kernel : {"linear", "rbf", "laplacian", "poly"}, optional
         None for weights of the features.
     iterations : int, default 500
         Length of the path.
 
+    Returns
+    -------
+    StoppedModel
+
     Raises
     ------
     DataError, ModelError
-        If a row cannot be used, or rows and loss make no problem that can be learned, or the plan has more in it.
+        If a row cannot be used, the plan has a field for learning row by row, or the estimator refuses rows or loss.
 
     Examples
     --------
@@ -55,7 +59,7 @@ def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: i
         raise ModelError(f"unknown kernel {kernel!r}; choose one of {', '.join(kernel_names())}")
     if iterations < 1:
         raise ModelError(f"the number of iterations must be at least 1, not {iterations}")
-    check_plan(plan)
+    plan.refuse({field.name for field in fields(plan)} - set(PROBLEM), ROW_BY_ROW)
     bad = BadRows(plan.skip_bad_rows)
     task, classes, encoder, batches = begin(source, plan, bad)
     read = list(ahead(batches))
@@ -78,22 +82,8 @@ def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: i
     return StoppedModel(model, encoder, source.kind, plan, len(weight), bad.count, seconds)
 
 
-def check_plan(plan: Plan) -> None:
-    """Whether a plan has nothing in it that only learning row by row could heed.
-
-    Raises
-    ------
-    ModelError
-    """
-    usual = Plan()
-    for name in (field.name for field in fields(Plan)):
-        if name not in HEEDED and getattr(plan, name) != getattr(usual, name):
-            option = OPTIONS.get(name, name)
-            raise ModelError(f"--{option} {ROW_BY_ROW}")
-
-
 def _targets(model: PathModel, read: list[Batch]) -> np.ndarray:
-    """Numbers, or codes of the classes; those that are new join the model's."""
+    """Numbers, or codes of the classes; new classes are added to the model."""
     found = [target_of(model.task, batch) for batch in read]
     if model.task == "regression":
         return np.concatenate(found)

@@ -1,52 +1,20 @@
-"""What a trained model predicts of a source, and how well."""
+"""How well a trained model predicts a source with known targets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import DataError
 from tunefree.model.targets import RunningMetrics
-from tunefree.stream.batch import BadRows, Batch
+from tunefree.stream.batch import BadRows
 from tunefree.stream.source import Source
-from tunefree.workflows.training import Predictor, ahead, encoded, target_of
+from tunefree.workflows.prediction import Predictor, predict
+from tunefree.workflows.targets import target_of
 
-CELLS = 1000  # of the probability of the most probable class
+CELLS = 1000  # of equal width, in which probabilities of the most probable class are counted
 BINS = 15  # of equal mass, into which cells are gathered
-
-
-class Predicted(NamedTuple):
-    """Predictions of a batch."""
-
-    batch: Batch
-    predictions: np.ndarray  # (n, K) margins, or (n, 1) numbers
-
-
-def predict(trained: Predictor, source: Source, bad: BadRows, labelled: bool = False) -> Iterator[Predicted]:
-    """Predict the rows of a source, batch by batch.
-
-    Parameters
-    ----------
-    trained : Trained or StoppedModel
-    source : Source
-    bad : BadRows
-        What happens to rows that cannot be used.
-    labelled : bool, default False
-        Whether each row must have a target (to be evaluated).
-    """
-    if source.kind != trained.kind:
-        raise DataError(
-            f"the model was trained on {trained.kind} data, this is {source.kind}",
-            source.name,
-            remedy="give data of the same kind, or pass --format",
-        )
-    types = trained.encoder.types() if source.kind == "table" else None
-    predicted = trained.model.predictor()
-
-    for batch in ahead(encoded(trained.encoder, source.chunks(bad=bad, types=types), bad, False, labelled)):
-        yield Predicted(batch, predicted(batch.rows))
 
 
 class Evaluation(NamedTuple):
@@ -54,7 +22,7 @@ class Evaluation(NamedTuple):
 
     metrics: RunningMetrics
     squares: float  # weighted sum of squared errors (regression)
-    unseen: int  # rows whose label was never seen in training: errors, but without a loss
+    unseen: int  # rows whose label was never seen in training: they count as errors and have no loss
     unseen_weight: float  # sum of their weights
     log_loss: float  # weighted sum of minus the log-probabilities of the classes (classification)
     calibration_error: float  # see Reliability.error (classification)
@@ -63,7 +31,7 @@ class Evaluation(NamedTuple):
 class Reliability:
     """How often the most probable class is right, by its probability.
 
-    Rows are counted in cells of equal width, so that any number of them takes little memory.
+    Rows are counted in cells of equal width, so that memory does not grow with their number.
     """
 
     def __init__(self) -> None:
@@ -86,8 +54,8 @@ class Reliability:
     def error(self) -> float:
         """Expected calibration error of the most probable class, with 15 bins of equal mass.
 
-        The mean, over rows by weight, of the distance in a bin between the share of rows that are right and the mean
-        probability. A cell is never split: it belongs to the bin in which the middle of its mass lies.
+        In each bin it is the distance between the share of rows that are right and the mean probability; bins count
+        by the weight of their rows. A cell is not split: it belongs to the bin in which the middle of its mass lies.
 
         Examples
         --------
@@ -106,19 +74,43 @@ class Reliability:
 
 
 def evaluate(trained: Predictor, source: Source, bad: BadRows) -> Evaluation:
-    """Loss and error of a model on a labelled source, and how far its probabilities are to be believed."""
+    """Losses, errors and calibration of a model on a source with known targets.
+
+    Parameters
+    ----------
+    trained : Trained or StoppedModel
+    source : Source
+    bad : BadRows
+        What happens to rows that cannot be used.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    DataError
+        If there are no rows, or one cannot be used.
+
+    Examples
+    --------
+    >>> from tunefree import Plan, open_source, train
+    >>> source = open_source({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100})
+    >>> evaluate(train(source, Plan(target="rich")), source, BadRows()).metrics.mean_error()
+    0.0
+    """
     model, reliability = trained.model, Reliability()
     metrics, squares, unseen, unseen_weight, log_loss = RunningMetrics(), 0.0, 0, 0.0, 0.0
     for batch, predictions in predict(trained, source, bad, labelled=True):
         y = target_of(model.task, batch)
         row_losses, errors = model.losses(y, predictions), model.errors(y, predictions)
-        strange = np.isnan(row_losses)
-        unseen, unseen_weight = unseen + int(strange.sum()), unseen_weight + float(batch.weight[strange].sum())
-        metrics.add(batch.weight, np.where(strange, 0.0, row_losses), errors)
+        is_unseen = np.isnan(row_losses)
+        unseen, unseen_weight = unseen + int(is_unseen.sum()), unseen_weight + float(batch.weight[is_unseen].sum())
+        metrics.add(batch.weight, np.where(is_unseen, 0.0, row_losses), errors)
         squares += float((batch.weight * np.minimum(errors, 1e150) ** 2).sum())
         if model.task == "classification":
             log_losses, probabilities = model.log_losses(y, predictions), model.probabilities(predictions)
-            log_loss += float((batch.weight * np.where(strange, 0.0, log_losses)).sum())
+            log_loss += float((batch.weight * np.where(is_unseen, 0.0, log_losses)).sum())
             reliability.add(probabilities.max(axis=1), model.errors(y, probabilities) == 0.0, batch.weight)
     if metrics.rows == 0:
         raise DataError("there are no rows", source.name, remedy="check that it is the file you mean")

@@ -1,8 +1,7 @@
-"""Model files of all kinds: each is read by the class that wrote it, which the header's kind tells."""
+"""Model files of all kinds: the header of a file names its kind, and the class of that kind reads it."""
 
 from __future__ import annotations
 
-import importlib
 import os
 from typing import Any
 
@@ -10,17 +9,19 @@ import numpy as np
 
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
+from tunefree.core.registry import Registry
 
-KINDS = {
-    "linear": ("tunefree.workflows.training", "Trained"),
-    "path": ("tunefree.workflows.stopped_model", "StoppedModel"),
-}
-REMEDIES = {
-    "linear": "it holds a regularization path, which is neither certified nor gone on with; train by another --method",
-    "path": "it was learned row by row and has no path; train with --method early-stopping, or give the data",
-}
+# A class of models has ``file_kind``, its name here, and ``other_kind``, what to tell of a file of another kind. It
+# makes a model from the parts of a file with ``restore(arrays, header)``.
+KINDS = Registry(
+    "kind of model",
+    {
+        "linear": "tunefree.workflows.training:Trained",
+        "path": "tunefree.workflows.stopped_model:StoppedModel",
+    },
+)
 
-# What files of format 1 called otherwise: parts of the names of arrays, and keys of headers.
+# New names of what files of format 1 call otherwise: parts of the names of arrays, and keys of headers.
 ARRAYS_OF_FORMAT_1 = {
     "counted": "evaluation_weight",
     "dealt": "fixed_share_cost",
@@ -42,7 +43,18 @@ Saved = tuple[dict[str, np.ndarray], dict[str, Any]]  # arrays, and a header
 
 
 def save(path: str | os.PathLike[str], kind: str, parts: dict[str, Saved], header: dict[str, Any]) -> None:
-    """Write a model's parts, each of them arrays and a header, and what else its header says."""
+    """Write a model to a file.
+
+    Parameters
+    ----------
+    path : path
+    kind : str
+        A name in ``KINDS``.
+    parts : dict of str to (dict of arrays, dict)
+        For each part its arrays, and what the header says of it.
+    header : dict
+        What else the header says.
+    """
     named = {f"{part}.{name}": array for part, (arrays, _) in parts.items() for name, array in arrays.items()}
     storage.save(path, named, {"kind": kind, **{part: own for part, (_, own) in parts.items()}, **header})
 
@@ -54,17 +66,17 @@ def load(path: str | os.PathLike[str], kind: str | None = None) -> Any:
     ----------
     path : path
     kind : str, optional
-        The one kind that will do.
+        The only kind that is accepted; all kinds by default.
 
     Returns
     -------
     tunefree.workflows.training.Trained or tunefree.workflows.stopped_model.StoppedModel
-        Both have a ``model`` that predicts, its ``encoder``, and the ``plan`` of its training.
+        Both are a :class:`tunefree.workflows.prediction.Predictor`.
 
     Raises
     ------
     ModelError
-        If the file cannot be read, or its kind is unknown or another.
+        If the file cannot be read, or its kind is unknown or not accepted.
     """
     arrays, header = storage.load(path)
     if header["format"] == 1:
@@ -73,17 +85,16 @@ def load(path: str | os.PathLike[str], kind: str | None = None) -> Any:
     if found not in KINDS:
         raise ModelError(f"{path}: a model of kind {found!r}, which this tunefree does not know; upgrade tunefree")
     if found != (kind or found):
-        raise ModelError(f"{path}: {REMEDIES[str(kind)]}")
-    module, name = KINDS[found]
+        raise ModelError(f"{path}: {KINDS[str(kind)].other_kind}")
     parts: dict[str, dict[str, np.ndarray]] = {}
     for key, array in arrays.items():
         part, _, rest = key.partition(".")
         parts.setdefault(part, {})[rest] = array
-    return getattr(importlib.import_module(module), name).restored(parts, header)
+    return KINDS[str(found)].restore(parts, header)
 
 
 def _from_format_1(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Saved:
-    """Arrays and header by the names they have now; an encoder's are a user's columns and stay."""
+    """Arrays and header by the names they have now. Names in an encoder are columns of a user, and stay."""
     learned = ("model", "estimator")
     renamed = {_renamed(name) if name.startswith(learned) else name: array for name, array in arrays.items()}
     return renamed, {key: _with_new_keys(part) if key in learned else part for key, part in header.items()}

@@ -1,4 +1,4 @@
-"""Predictions as tables: columns for people and programs, written whole or not at all."""
+"""Predictions of a source, and files of them; a file is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,30 +6,84 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import csv, parquet
 
-from tunefree.core.errors import ModelError
+from tunefree.core.errors import DataError, ModelError
 from tunefree.core.storage import whole_file
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import ScoredModel
-from tunefree.stream.batch import BadRows
+from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import Source
-from tunefree.workflows.evaluation import Predicted, predict
-from tunefree.workflows.training import Predictor
+from tunefree.workflows.plan import Plan
+from tunefree.workflows.reading import ahead, encoded, types_of
 
 
-def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False) -> Any:
-    """A record batch: ``prediction``; for classes their probabilities too.
+class Predictor(Protocol):
+    """What a model file of any kind holds, as far as predicting is concerned."""
+
+    model: Any  # a ScoredModel with a predictor()
+    encoder: Any
+    kind: str  # of the encoder
+    plan: Plan
+
+
+class Predicted(NamedTuple):
+    """Predictions of a batch."""
+
+    batch: Batch
+    predictions: np.ndarray  # (n, K) margins, or (n, 1) numbers
+
+
+def predict(trained: Predictor, source: Source, bad: BadRows, labelled: bool = False) -> Iterator[Predicted]:
+    """Predict the rows of a source, batch by batch.
 
     Parameters
     ----------
-    model : Judged
+    trained : Trained or StoppedModel
+    source : Source
+    bad : BadRows
+        What happens to rows that cannot be used.
+    labelled : bool, default False
+        Whether each row must have a target.
+
+    Yields
+    ------
+    Predicted
+
+    Raises
+    ------
+    DataError
+        If the source is of another kind than what the model was trained on, or a row cannot be used.
+    """
+    if source.kind != trained.kind:
+        raise DataError(
+            f"the model was trained on {trained.kind} data, this is {source.kind}",
+            source.name,
+            remedy="give data of the same kind, or pass --format",
+        )
+    chunks = source.chunks(bad=bad, types=types_of(source, trained.encoder))
+    predicted = trained.model.predictor()
+    for batch in ahead(encoded(trained.encoder, chunks, bad, learning=False, labelled=labelled)):
+        yield Predicted(batch, predicted(batch.rows))
+
+
+def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False) -> Any:
+    """A record batch with the column ``prediction``, and for classes a column of probabilities each.
+
+    Parameters
+    ----------
+    model : ScoredModel
     predicted : Predicted
     numbered : bool, default False
-        Whether a first column ``row`` tells each row's number in its file, counted from 1.
+        Whether a first column ``row`` has each row's number in its file, counted from 1.
+
+    Returns
+    -------
+    pyarrow.RecordBatch
     """
     table: dict[str, Any] = {"row": predicted.batch.numbers} if numbered else {}
     if predicted.batch.tags is not None:
@@ -43,17 +97,28 @@ def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False) ->
 
 
 def write(trained: Predictor, source: Source, output: str, bad: BadRows) -> int:
-    """Predict a source into a CSV or Parquet file, or as CSV to standard output ("-").
+    """Predict a source into a CSV or Parquet file, or as CSV to standard output.
+
+    Parameters
+    ----------
+    trained : Trained or StoppedModel
+    source : Source
+    output : str
+        Name of a file that ends in .csv, .parquet or .pq; ``"-"`` for standard output.
+    bad : BadRows
+        What happens to rows that cannot be used. If they are skipped, a first column ``row`` numbers the others.
 
     Returns
     -------
     int
-        Number of predictions; a row that was skipped has none, and the column ``row`` tells which these are.
+        Number of predictions.
 
     Raises
     ------
+    DataError
+        If a row cannot be used.
     ModelError
-        If the file cannot be written or its name ends otherwise; an earlier file stays untouched.
+        If the file cannot be written, or its name ends otherwise. An earlier file of this name is untouched.
     """
     written = 0
     with _writer(output) as put:
@@ -65,7 +130,7 @@ def write(trained: Predictor, source: Source, output: str, bad: BadRows) -> int:
 
 @contextmanager
 def _writer(output: str) -> Iterator[Callable[[Any], None]]:
-    """A function that writes record batches; the file takes its name once all is written."""
+    """A function that writes record batches. The file has its name only once all are written."""
     if output == "-":
         with _batches(sys.stdout.buffer, csv.CSVWriter) as put:
             yield put
@@ -81,7 +146,7 @@ def _writer(output: str) -> Iterator[Callable[[Any], None]]:
 
 @contextmanager
 def _batches(file: Any, kind: Callable[[Any, Any], Any]) -> Iterator[Callable[[Any], None]]:
-    """The schema is that of the first batch; nothing predicted, nothing written."""
+    """A function that writes record batches with the schema of the first; without any, nothing is written."""
     writers: list[Any] = []
 
     def put(batch: Any) -> None:

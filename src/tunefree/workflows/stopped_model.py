@@ -1,5 +1,6 @@
-"""A model that was stopped early, as the command line knows it: an estimator of iterative regularization, its labels,
-the encoder of its rows, and the file that holds them with the whole path.
+"""A model that was stopped early: an estimator of iterative regularization with its labels, encoder and model file.
+
+The file holds the whole path, so that the model can be stopped at another iteration without learning anew.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -23,27 +24,26 @@ from tunefree.kernel.polynomial import LINEAR
 from tunefree.losses import loss_of, objectives
 from tunefree.model.targets import ScoredModel
 from tunefree.stream.source import encoder_of
-from tunefree.workflows import model_files as modelfile
-from tunefree.workflows.training import Plan, plan_of
+from tunefree.workflows import model_files
+from tunefree.workflows.plan import Plan
 
-KIND = "path"
-DENSE_BYTES = 2**30  # rows of a table are laid out as an array up to so many bytes: only then are columns centred
+DENSE_BYTES = 2**30  # rows that take at most this are stored as an array; columns of a sparse matrix are not centred
 PIECE_BYTES = 2**28  # of rows predicted at a time
-MOST_SHOWN = 24  # iterations in a table, the chosen one apart
+MOST_SHOWN = 24  # iterations in a table, without the chosen one
 
 
 @dataclass
 class PathModel(ScoredModel):
-    """A fitted estimator of iterative regularization that takes blocks of rows and tells labels.
+    """An estimator of iterative regularization for blocks of rows, with labels of any kind.
 
     Parameters
     ----------
     task : {"classification", "regression"}
     classes : list
-        Labels; the estimator knows them by their places.
+        Labels. The estimator's classes are their positions in this list.
     estimator : IterativeRegularizationClassifier or IterativeRegularizationRegressor
     is_dense : bool, default True
-        Whether it learns rows of an array.
+        Whether it takes rows as an array; else as a sparse matrix.
     """
 
     task: str
@@ -53,29 +53,29 @@ class PathModel(ScoredModel):
 
     @property
     def loss(self) -> str:
-        """What is minimised."""
+        """The name of the loss that is minimised."""
         return str(self.estimator.loss)
 
     @property
     def n_features(self) -> int:
-        """Features known, the constant included."""
+        """Number of features, the constant included."""
         return int(self.estimator.n_features_in_) + 1
 
     @property
     def objective(self) -> Any:
-        """From predictions to losses."""
+        """The objective, from predictions to losses."""
         if self.task == "regression":
             return objectives.regression(loss_of("regression", self.loss))
         return self.estimator.fitted_path_.targets.objective
 
     @property
     def loss_is_log_loss(self) -> bool:
-        """Whether what classes suffer is minus the logarithm of their probability."""
+        """Whether the loss of a class is minus the logarithm of its probability."""
         return self.task == "classification" and self.loss == "logistic"
 
     @property
     def has_weights(self) -> bool:
-        """Whether features as they are given have weights."""
+        """Whether the features have weights, as they have without a kernel."""
         return self.estimator.kernel is None
 
     @property
@@ -84,7 +84,13 @@ class PathModel(ScoredModel):
         return 0 if self.has_weights else int(self.estimator.coefficients_.any(axis=1).sum())
 
     def mean_weights(self) -> np.ndarray:
-        """Weights (d, K) of the constant and of the features, these in units of their spread."""
+        """Weights (d, K) of the constant and of the standardised features.
+
+        Raises
+        ------
+        ModelError
+            With a kernel.
+        """
         if not self.has_weights:
             raise ModelError("an expansion in a kernel has no weights of features")
         weights, targets = self.estimator.coefficients_, self.estimator.fitted_path_.targets
@@ -93,7 +99,7 @@ class PathModel(ScoredModel):
         return np.clip(weights, -LARGEST, LARGEST)
 
     def add_class(self, label: Any) -> None:
-        """A class is new, before anything is learned."""
+        """Add a class, before anything is learned."""
         self.check_room_for_a_class()
         self.classes.append(label)
 
@@ -123,19 +129,37 @@ class PathModel(ScoredModel):
 
 @dataclass
 class StoppedModel:
-    """A path, what it is of, and where it is stopped."""
+    """A regularization path, stopped at one of its iterations.
+
+    Parameters
+    ----------
+    model : PathModel
+    encoder : encoder of the rows
+    kind : str
+        Which encoder that is: ``"table"``, or a format of text such as ``"svmlight"``.
+    plan : Plan
+    rows, skipped : int
+        Rows that were read, and rows that could not be used.
+    seconds : float, optional
+        Time of learning; None if the model comes from a file.
+    """
 
     model: PathModel
     encoder: Any
-    kind: str  # of the encoder: table, svmlight or vw
+    kind: str
     plan: Plan
     rows: int
     skipped: int
-    seconds: float | None = None  # of learning; None if that was before
+    seconds: float | None = None
+
+    file_kind: ClassVar[str] = "path"
+    other_kind: ClassVar[str] = (
+        "it was learned row by row and has no path; train with --method early-stopping, or give the data"
+    )
 
     @property
     def estimator(self) -> Any:
-        """What was fitted."""
+        """The fitted estimator."""
         return self.model.estimator
 
     @property
@@ -145,21 +169,30 @@ class StoppedModel:
 
     @property
     def path(self) -> Any:
-        """A record for each iteration."""
+        """A record array with losses, errors and norms of each iteration."""
         return self.estimator.path_
 
     @property
     def stop(self) -> int:
-        """The iteration chosen."""
+        """The iteration at which the path is stopped."""
         return int(self.estimator.n_iter_)
 
     def shown(self) -> list[int]:
-        """Iterations for a table: as if evenly spaced on a logarithmic scale, and the chosen one."""
+        """Iterations for a table: evenly spaced on a logarithmic scale, and the chosen one."""
         spaced = np.geomspace(1, len(self.path), min(MOST_SHOWN, len(self.path)))
         return sorted({*np.round(spaced).astype(int).tolist(), self.stop})
 
     def at(self, t: int) -> StoppedModel:
-        """The same, stopped at iteration t.
+        """The same path, stopped at iteration t.
+
+        Parameters
+        ----------
+        t : int
+            From 1 to the length of the path.
+
+        Returns
+        -------
+        StoppedModel
 
         Raises
         ------
@@ -171,25 +204,25 @@ class StoppedModel:
         return replace(self, model=replace(self.model, estimator=self.estimator.at(t)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to a file."""
+        """Write the model and the whole path to a file."""
         model = {"task": self.task, "classes": self.model.classes, "is_dense": self.model.is_dense}
         header = {"source": self.kind, "plan": asdict(self.plan), "rows": self.rows, "skipped": self.skipped}
         parts = {"estimator": stored.flat(self.estimator), "encoder": self.encoder.state()}
-        modelfile.save(path, KIND, parts, {**header, "model": model})
+        model_files.save(path, self.file_kind, parts, {**header, "model": model})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> StoppedModel:
         """Read what :meth:`save` wrote."""
-        loaded: StoppedModel = modelfile.load(path, KIND)
+        loaded: StoppedModel = model_files.load(path, cls.file_kind)
         return loaded
 
     @classmethod
-    def restored(cls, arrays: dict[str, dict[str, np.ndarray]], header: dict[str, Any]) -> StoppedModel:
-        """From the parts of a file."""
+    def restore(cls, arrays: dict[str, dict[str, np.ndarray]], header: dict[str, Any]) -> StoppedModel:
+        """The model that the parts of a file hold."""
         estimator = stored.restored(arrays["estimator"], header["estimator"])
         encoder = encoder_of(header["source"]).restore(arrays.get("encoder", {}), header["encoder"])
         model = PathModel(**header["model"], estimator=estimator)
-        return cls(model, encoder, header["source"], plan_of(header["plan"]), header["rows"], header["skipped"])
+        return cls(model, encoder, header["source"], Plan.restore(header["plan"]), header["rows"], header["skipped"])
 
 
 def matrix(blocks: list[Any], n_features: int, is_dense: bool | None = None) -> Any:
@@ -199,14 +232,18 @@ def matrix(blocks: list[Any], n_features: int, is_dense: bool | None = None) -> 
     ----------
     blocks : list of blocks of rows
     n_features : int
-        Features known, the constant included; others are left out.
+        Features of the model, the constant included; other features are left out.
     is_dense : bool, optional
-        Whether to make an array; by default where it is not too large.
+        Whether to make an array of sparse rows; by default if it takes at most ``DENSE_BYTES``.
+
+    Returns
+    -------
+    ndarray or csr_array of shape (n_rows, n_features - 1)
     """
     found = [as_matrix(points(X, LINEAR, np.float64)) for X in blocks]
     if all(isinstance(rows, np.ndarray) for rows in found):
         return np.concatenate(found)
-    found = [_scattered(X, rows) for X, rows in zip(blocks, found, strict=True)]
+    found = [_as_sparse(X, rows) for X, rows in zip(blocks, found, strict=True)]
     for rows in found:
         rows.resize((rows.shape[0], n_features))
     whole = sparse.vstack(found, format="csr")[:, 1:]
@@ -214,7 +251,7 @@ def matrix(blocks: list[Any], n_features: int, is_dense: bool | None = None) -> 
     return whole.toarray() if is_dense else whole
 
 
-def _scattered(X: Any, rows: Any) -> Any:
+def _as_sparse(X: Any, rows: Any) -> Any:
     """A block's rows as a sparse matrix in which feature 0 is the constant."""
     if sparse.issparse(rows):
         return rows

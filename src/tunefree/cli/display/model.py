@@ -1,11 +1,9 @@
-"""What the command line shows of models that were trained: what they have learned, and regularization paths."""
+"""What `tunefree inspect` prints, of models of every kind."""
 
 from __future__ import annotations
 
 import json
-import math
 from functools import singledispatch
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,25 +11,25 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tunefree.cli.display import describe, goal_of, listed, losses_of, plain_table
+from tunefree.cli.display.common import goal_of, losses_of
+from tunefree.cli.display.path import WATCHED, losses_at_stop, number
+from tunefree.cli.display.training import describe
 from tunefree.model.model import Model
 from tunefree.model.targets import ScoredModel
-from tunefree.workflows.comparison import in_figures
 from tunefree.workflows.stopped_model import StoppedModel
 from tunefree.workflows.training import Trained
 
 MOST_COLUMNS = 6  # of shares along the stream
-WATCHED = ("training_loss", "validation_loss", "training_error", "validation_error", "norm")  # of a path
 
 
 def show_model(trained: Any, top: int, as_json: bool) -> None:
-    """Rows, losses, and the features by importance: the weight times the size of the feature.
+    """Print rows, losses, and the features by importance: the weight times the size of the feature.
 
     Parameters
     ----------
     trained : Trained or StoppedModel
     top : int
-        Features at most; 0 for all.
+        Most features that are printed; 0 for all.
     as_json : bool
     """
     model, names = trained.model, trained.encoder.names()
@@ -60,13 +58,33 @@ def show_model(trained: Any, top: int, as_json: bool) -> None:
 
 @singledispatch
 def facts(trained: Any) -> dict[str, Any]:
-    """What is known of a model besides its features, for JSON."""
+    """What is known of a model besides its features, for JSON.
+
+    Parameters
+    ----------
+    trained : Trained or StoppedModel
+        A function is registered for each kind of model.
+
+    Returns
+    -------
+    dict
+    """
     raise TypeError(f"{type(trained).__name__} is no trained model")
 
 
 @singledispatch
 def story(trained: Any) -> list[Any]:
-    """The same for people: lines and tables."""
+    """What is known of a model besides its features, for people: lines and tables.
+
+    Parameters
+    ----------
+    trained : Trained or StoppedModel
+        A function is registered for each kind of model.
+
+    Returns
+    -------
+    list of str and Table
+    """
     raise TypeError(f"{type(trained).__name__} is no trained model")
 
 
@@ -78,9 +96,7 @@ def facts_of_passes(trained: Trained) -> dict[str, Any]:
         "learner": model.learner,
         "classes": model.classes,
         "progressive": [{"loss": t.mean_loss(), "error": t.mean_error(), "rows": t.rows} for t in progress.progressive],
-        "members": {
-            member.name: share for member, share in zip(model.members, model.mixture.means.tolist(), strict=True)
-        },
+        "members": model.shares_by_member(),
         "history": model.history,
         "complete": progress.complete,
     }
@@ -109,7 +125,7 @@ def facts_of_a_path(found: StoppedModel) -> dict[str, Any]:
         "rows": found.rows,
         "stop": found.stop,
         "iterations": len(found.path),
-        **{name: _number(found.path[name][found.stop - 1]) for name in WATCHED},
+        **{name: number(found.path[name][found.stop - 1]) for name in WATCHED},
     }
 
 
@@ -117,7 +133,7 @@ def facts_of_a_path(found: StoppedModel) -> dict[str, Any]:
 def story_of_a_path(found: StoppedModel) -> list[Any]:
     kernel = found.estimator.kernel
     how = "weights of features" if kernel is None else f"kernel {kernel}, gamma {found.estimator.gamma_:.3g}"
-    figures = ", ".join(f"{title} {value}" for title, value in _at_the_stop(found).items())
+    figures = ", ".join(f"{title} {value}" for title, value in losses_at_stop(found).items())
     return [
         f"{goal_of(found)}; loss {found.model.loss}, {how}, stopped early",
         f"{found.rows:,} rows, {found.model.n_features:,} features; iteration {found.stop:,} of {len(found.path):,}, "
@@ -125,43 +141,10 @@ def story_of_a_path(found: StoppedModel) -> list[Any]:
     ]
 
 
-def _at_the_stop(found: StoppedModel) -> dict[str, str]:
-    """Losses and errors, of rows held out if there are any."""
-    record, classes = found.path[found.stop - 1], found.task == "classification"
-    shown = {}
-    for title, kind in (("training", "training"), ("held-out", "validation")):
-        loss, error = float(record[f"{kind}_loss"]), float(record[f"{kind}_error"])
-        if not math.isnan(loss):
-            shown[f"{title} {'log-loss' if found.model.loss_is_log_loss else 'loss'}"] = in_figures(loss)
-            shown[f"{title} {'error' if classes else 'absolute error'}"] = (
-                f"{100 * error:.2f} %" if classes else in_figures(error)
-            )
-    return shown
-
-
-def show_stopped(found: StoppedModel, output: Path) -> None:
-    """The end of training by early stopping: rows, losses and where the model is."""
-    table = plain_table()
-    table.add_row("rows", f"{found.rows:,}")
-    if found.skipped:
-        table.add_row("rows skipped", f"{found.skipped:,}")
-    table.add_row("features", f"{found.model.n_features:,}")
-    if found.task == "classification":
-        table.add_row("classes", listed(found.model.classes, 12))
-    table.add_row("stopped at", f"iteration {found.stop:,} of {len(found.path):,}")
-    for title, value in _at_the_stop(found).items():
-        table.add_row(title, value)
-    table.add_row("model", str(output))
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(table)
-    if found.stop == len(found.path) and not math.isnan(found.path.validation_loss[-1]):
-        console.print("hint: rows held out were best predicted at the end; tunefree path --iterations makes it longer")
-
-
 def _importances(
     model: ScoredModel, names: Any, weights: np.ndarray, importance: np.ndarray, order: np.ndarray
 ) -> Table:
-    """Features in an order, with their weights."""
+    """A table of features in an order, with their weights."""
     table = Table("feature", box=None, header_style="bold", pad_edge=False)
     table.add_column("importance", justify="right")
     outputs = model.classes if model.n_outputs > 1 else [model.classes[-1] if model.classes else "prediction"]
@@ -173,8 +156,8 @@ def _importances(
 
 
 def _shares(model: Model) -> Table:
-    """Each member's share in predictions along the stream; a dash once it was let go."""
-    last = {member.name: share for member, share in zip(model.members, model.mixture.means.tolist(), strict=True)}
+    """A table of each member's share in predictions along the stream; a dash where it has been pruned."""
+    last = model.shares_by_member()
     kept = model.history[:: max(1, -(-len(model.history) // MOST_COLUMNS))]
     table = Table("member", box=None, header_style="bold", pad_edge=False)
     for moment in kept:
@@ -188,32 +171,3 @@ def _shares(model: Model) -> Table:
     table.caption = "share of each member in predictions, per cent, after so many rows"
     table.caption_justify = "left"
     return table
-
-
-def show_path(found: StoppedModel, as_json: bool) -> None:
-    """The regularization path: losses, errors and norms, with the chosen iteration marked."""
-    if as_json:
-        records = [
-            {"iteration": int(record["iteration"])} | {name: _number(record[name]) for name in WATCHED}
-            for record in found.path
-        ]
-        figures: dict[str, Any] = {"task": found.task, "rows": found.rows, "skipped": found.skipped, "stop": found.stop}
-        figures |= {} if found.seconds is None else {"seconds": found.seconds}
-        typer.echo(json.dumps(figures | {"path": records}))
-        return
-    table = Table("iteration", box=None, header_style="bold", pad_edge=False)
-    for title in ("loss learned", "held out", "error learned", "held out", "norm", ""):
-        table.add_column(title, justify="right")
-    for t in found.shown():
-        record, chosen_one = found.path[t - 1], t == found.stop
-        shown = ["" if math.isnan(record[name]) else in_figures(float(record[name])) for name in WATCHED]
-        table.add_row(f"{t:,}", *shown, "<- stop" if chosen_one else "", style="bold cyan" if chosen_one else None)
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(table)
-    skipped = f", {found.skipped:,} skipped" if found.skipped else ""
-    seconds = "" if found.seconds is None else f" in {found.seconds:.2f} s"
-    console.print(f"{found.task}, {found.rows:,} rows{skipped}; {len(found.path):,} iterations{seconds}")
-
-
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

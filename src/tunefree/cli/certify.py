@@ -1,0 +1,27 @@
+"""`tunefree certify`: what one pass of a model proves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tunefree.cli.options import Json, ModelFile
+
+
+def certify(
+    model: ModelFile,
+    weights: Annotated[
+        Path | None,
+        typer.Option(help="CSV of a linear model to compare with: columns feature and weight.", show_default=False),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """What the one pass proves: how much better any linear model could have been on the rows learned."""
+    from tunefree.cli.display.certificate import show_certificate
+    from tunefree.workflows.certification import findings
+    from tunefree.workflows.training import Trained
+
+    trained = Trained.load(model)
+    show_certificate(trained, findings(trained, weights), json)

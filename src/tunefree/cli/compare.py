@@ -1,0 +1,43 @@
+"""`tunefree compare`: every learner and the pool on one pass over the same rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tunefree.cli.options import Files, Json, Problem
+
+
+def compare(
+    problem: Problem,
+    files: Files,
+    learner: Annotated[
+        list[str] | None, typer.Option(help="A learner, or pool; may be given again. All of them by default.")
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw progressive loss against rows: a .png, .svg or .pdf file.", show_default=False),
+    ] = None,
+    json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+) -> None:
+    """Train every learner and the pool on one pass: who predicts best, and what a sweep would have cost.
+
+    Each row is predicted by all before any learns it. For instance:
+
+    tunefree compare people.csv --target income --plot people.png
+    """
+    from tunefree.cli.display.comparison import ComparisonDisplay, show_comparison
+    from tunefree.report import pictures
+    from tunefree.workflows import comparison
+
+    if plot:
+        pictures.check(plot)
+    plan = problem.plan(files)
+    watcher = comparison.ComparisonWatcher() if quiet else ComparisonDisplay()
+    compared = comparison.compare(files.source(), plan, learner, watcher)
+    show_comparison(compared, json)
+    if plot:
+        pictures.draw(compared, plot)

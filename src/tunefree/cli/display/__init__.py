@@ -1,0 +1,1 @@
+"""What commands print: progress on standard error, results on standard output."""

@@ -1,0 +1,62 @@
+"""What `tunefree certify` prints."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from tunefree.workflows.training import Trained
+
+SHOWN_KERNELS = 3  # of which the largest share is first
+
+
+def show_certificate(trained: Trained, found: dict[str, Any], as_json: bool) -> None:
+    """Print what :func:`tunefree.workflows.certification.findings` found.
+
+    Parameters
+    ----------
+    trained : Trained
+    found : dict
+    as_json : bool
+    """
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    classes = trained.model.task == "classification"
+    unit = "" if classes else " mean absolute deviations of the target"
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"{found['rows']:,} rows, each predicted before it was learned: mean loss {found['loss']:.6g}")
+    table = Table("radius", "no linear model has a mean loss below", box=None, header_style="bold", pad_edge=False)
+    for radius, bound in found["lower_bounds"].items():
+        table.add_row(f"{radius:g}{unit}", f"{bound:.6g}")
+    console.print(table)
+    for gap, radius in found["largest_radii"].items():
+        if radius is not None:
+            console.print(f"none of radius up to {radius:.3g}{unit} is better by more than {100 * gap:g} %")
+    if "weights" in found:
+        given = found["weights"]
+        console.print(f"the weights given have a mean loss of at least {given['loss_at_least']:.6g} on these rows")
+        if "theorem" in given:
+            console.print(f"the learner's theorem: they are better by at most {given['theorem']:.6g} a row")
+    for kernel in found.get("kernels", [])[:SHOWN_KERNELS]:
+        known = f"{kernel['learner']} (gamma {kernel['gamma']:.3g}): mean loss {kernel['loss']:.6g}"
+        console.print(f"{known}; no function of")
+        bounds = (f"{bound:.6g} (norm {norm:g})" for norm, bound in kernel["lower_bounds"].items())
+        console.print(f"  its space has one below {', '.join(bounds)}")
+    if "pool" in found:
+        pool = found["pool"]
+        console.print(
+            f"mixing cost at most {pool['excess_per_row']:.3g} a row over the best of {pool['members']} members"
+        )
+    for name, bound in found.get("risk", {}).items():
+        if name != "confidence" and bound is not None:
+            shown = f"{100 * bound:.2f} %" if name == "error" else f"{bound:.4f}"
+            console.print(
+                f"with {100 * found['risk']['confidence']:g} % confidence: mean {name.replace('_', '-')} to come"
+            )
+            console.print(f"  at most {shown}, for the models of the pass, if rows are independent and alike")
+    console.print("radius: |weight| x largest value of the feature, the most a feature can move a prediction")

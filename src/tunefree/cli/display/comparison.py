@@ -1,0 +1,162 @@
+"""What `tunefree compare` prints while it learns, and at the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from tunefree.stream.batch import Batch
+from tunefree.stream.source import Source
+from tunefree.workflows.comparison import RATES, Comparison, ComparisonWatcher, Contestant, has_rate, in_figures
+from tunefree.workflows.plan import POOL
+
+LINE_SECONDS = 10.0  # between lines of progress where there is no terminal to draw a bar on
+MUCH_MEMORY = 2**30  # bytes of all models from which on a hint is printed
+
+
+class ComparisonDisplay(ComparisonWatcher):
+    """A progress bar with rows, the best learner so far and the memory of all models."""
+
+    def __init__(self) -> None:
+        self.console = Console(stderr=True, soft_wrap=True, highlight=False)
+        self.told = time.monotonic()
+        self.bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TimeElapsedColumn(),
+            console=self.console,
+            transient=True,
+            disable=not self.console.is_terminal,
+        )
+        self.task = self.bar.add_task("reading", total=None)
+
+    def begin(self, comparison: Comparison, source: Source) -> None:
+        goal = f"'{comparison.plan.target}'" if comparison.plan.target else "the label"
+        count = len(comparison.contestants)
+        self.console.print(f"{comparison.task} of {goal}; loss {comparison.loss}; {count} learners on one pass")
+        if comparison.bytes > MUCH_MEMORY:
+            self.console.print(
+                f"their models take {_memory(comparison)} at first; --learner names fewer of them, "
+                "--hash-bits makes them smaller"
+            )
+        self.share = source.progress()
+        self.bar.start()
+
+    def prepare(self, contestant: Contestant) -> None:
+        self._tell(f"preparing {contestant.name} (compiled the first time)")
+
+    def step(self, comparison: Comparison, batch: Batch) -> None:
+        best = comparison.ranked[0]
+        line = f"{comparison.rows:,} rows, {best.name} leads with {in_figures(best.metrics.mean_loss())}"
+        self._tell(f"{line}, models take {_memory(comparison)}", self.share(batch.position))
+
+    def _tell(self, line: str, share: float | None = None) -> None:
+        now = time.monotonic()
+        self.bar.update(self.task, description=line, total=None if share is None else 1.0, completed=share or 0.0)
+        if not self.console.is_terminal and now - self.told > LINE_SECONDS:
+            self.told = now
+            self.console.print(line)
+
+    def end(self, comparison: Comparison) -> None:
+        self.bar.stop()
+
+
+def show_comparison(comparison: Comparison, as_json: bool) -> None:
+    """Print the learners by progressive loss, the pool's leaders, and what a sweep would have cost.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    as_json : bool
+    """
+    if as_json:
+        typer.echo(json.dumps(_comparison_figures(comparison)))
+        return
+    classes = comparison.task == "classification"
+    table = Table("learner", box=None, header_style="bold", pad_edge=False)
+    for title in (f"progressive {comparison.loss_name}", "error" if classes else "absolute error", "seconds"):
+        table.add_column(title, justify="right")
+    for contestant in comparison.ranked:
+        error = contestant.metrics.mean_error()
+        shown = f"{100 * error:.2f} %" if classes else in_figures(error)
+        figures = in_figures(contestant.metrics.mean_loss()), shown, f"{contestant.seconds:.3f}"
+        table.add_row(contestant.name, *figures, style="bold cyan" if contestant.name == POOL else None)
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(table)
+    for line in _remarks(comparison):
+        console.print(line)
+
+
+def _remarks(comparison: Comparison) -> list[str]:
+    """Sentences under the table."""
+    lines = [f"left out: {name} ({why})" for name, why in comparison.left_out.items()]
+    skipped = f", {comparison.skipped:,} skipped" if comparison.skipped else ""
+    lines.append(f"{comparison.rows:,} rows{skipped}; the models take {_memory(comparison)}")
+    leaders = [f"{name} {100 * share:.1f} %" for name, share in comparison.leaders().items()][:4]
+    lines += [f"the pool ends with {', '.join(leaders)}"] if leaders else []
+    return [*lines, *_costs(comparison)]
+
+
+def _costs(comparison: Comparison) -> list[str]:
+    """What a sweep would have cost."""
+    sweeps = comparison.sweeps()
+    once, tuned = sweeps["learners"], sweeps["learners_and_rates"]
+    rates = sum(has_rate(contestant.name) for contestant in comparison.contestants if contestant.name != POOL)
+    lines = [f"seconds of learning alone; reading and encoding took {comparison.reading:.2f} s, here once"]
+    if once.passes:
+        lines.append(f"trying {_counted(once.passes, 'learner')}, one after the other: {once.seconds:.2f} s")
+    if rates:
+        passes = f"the same with {RATES} rates for those that have one ({rates}): {tuned.passes} passes"
+        lines.append(f"{passes}, {tuned.seconds:.2f} s")
+    if POOL in sweeps:
+        processors = _counted(os.cpu_count() or 1, "processor")
+        lines.append(f"the pool: 1 pass, {sweeps[POOL].seconds:.2f} s (on {processors}; a learner has one)")
+    return lines
+
+
+def _memory(comparison: Comparison) -> str:
+    size = float(comparison.bytes)
+    for unit in ("bytes", "KiB", "MiB"):
+        if size < 1000.0:
+            return f"{size:.3g} {unit}"
+        size /= 2**10
+    return f"{size:.3g} GiB"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _comparison_figures(comparison: Comparison) -> dict[str, Any]:
+    classes = comparison.task == "classification"
+    loss = "log_loss" if comparison.loss == "logistic" else "loss"
+    learners = [
+        {
+            "learner": contestant.name,
+            loss: contestant.metrics.mean_loss(),
+            "error" if classes else "mean_absolute_error": contestant.metrics.mean_error(),
+            "seconds": contestant.seconds,
+            "bytes": contestant.bytes,
+            "curve": [point._asdict() for point in contestant.curve],
+        }
+        for contestant in comparison.ranked
+    ]
+    return {
+        "task": comparison.task,
+        "loss": comparison.loss,
+        "rows": comparison.rows,
+        "rows_skipped": comparison.skipped,
+        "learners": learners,
+        "left_out": comparison.left_out,
+        "pool": comparison.leaders(),
+        "sweep": {name: sweep._asdict() for name, sweep in comparison.sweeps().items()},
+        "seconds_of_reading": comparison.reading,
+    }

@@ -1,0 +1,178 @@
+"""What `tunefree train` prints while it learns row by row, and at the end."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from tunefree.cli.display.common import goal_of, listed, losses_of, plain_table
+from tunefree.core.rows import entry, row, size
+from tunefree.kernel.feature_expansion import SWITCHED
+from tunefree.losses.objectives import chosen
+from tunefree.model.model import Model
+from tunefree.stream.source import Source
+from tunefree.workflows.training import Step, Trained, Watcher
+
+LINE_SECONDS = 10.0  # between lines of progress where there is no terminal to draw a bar on
+
+
+class TrainingDisplay(Watcher):
+    """A progress bar with rows, rows a second and progressive loss.
+
+    Parameters
+    ----------
+    verbose : bool, default False
+        Whether to print a table as Vowpal Wabbit does instead.
+    """
+
+    def __init__(self, verbose: bool = False) -> None:
+        self.console = Console(stderr=True, soft_wrap=True)
+        self.powers = PowersOfTwo() if verbose else None
+        self.began = self.told = time.monotonic()
+        self.rows, self.told_of_switch = 0, False
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        self.bar = Progress(*columns, console=self.console, transient=True)
+        self.task: Any = None
+
+    def begin(self, trained: Trained, source: Source) -> None:
+        self.console.print(describe(trained), highlight=False)
+        self.share = source.progress()
+        if self.powers:
+            self.powers.header()
+        elif self.console.is_terminal:
+            self.task = self.bar.add_task("reading", total=trained.plan.passes)
+            self.bar.start()
+
+    def step(self, trained: Trained, step: Step) -> None:
+        self.rows += len(step.row_losses)
+        progress = trained.progress
+        if trained.model.switched is not None and not self.told_of_switch:
+            self.told_of_switch = True
+            self.console.print(SWITCHED.format(trained.model.switched), highlight=False)
+        if self.powers:
+            self.powers.step(trained.model, step)
+            return
+        now = time.monotonic()
+        metrics = progress.progressive[-1]
+        done = f"pass {progress.number + 1}, " if trained.plan.passes > 1 else ""
+        line = f"{done}{progress.rows:,} rows, {self.rows / max(now - self.began, 1e-3):,.0f} rows/s, "
+        line += f"progressive loss {metrics.mean_loss():.4g}"
+        if self.task is not None:
+            share = self.share(progress.position)
+            total = None if share is None else trained.plan.passes
+            self.bar.update(self.task, description=line, total=total, completed=progress.number + (share or 0.0))
+        elif now - self.told > LINE_SECONDS:
+            self.told = now
+            self.console.print(line, highlight=False)
+
+    def end(self, trained: Trained) -> None:
+        self.bar.stop()
+
+
+class PowersOfTwo:
+    """A table as Vowpal Wabbit prints it: a line at each power of two rows, with the loss so far and since the last."""
+
+    def __init__(self) -> None:
+        self.rows, self.next, self.weight = 0, 1, 0.0
+        self.loss, self.last_loss, self.last_weight = 0.0, 0.0, 0.0
+
+    def header(self) -> None:
+        for names in (
+            ("average", "since", "example", "example", "current", "current", "current"),
+            ("loss", "last", "counter", "weight", "label", "predict", "features"),
+        ):
+            self._print("{:<9}{:<9}{:>12}{:>15}{:>17}{:>17}{:>9}".format(*names))
+
+    def step(self, model: Model, step: Step) -> None:
+        start = 0
+        n = len(step.row_losses)
+        while self.next <= self.rows + n:
+            stop = self.next - self.rows
+            self._add(step, start, stop)
+            self._line(model, step, stop - 1)
+            start, self.next = stop, 2 * self.next
+        self._add(step, start, n)
+        self.rows += n
+
+    def _add(self, step: Step, start: int, stop: int) -> None:
+        weight = step.batch.weight[start:stop]
+        self.weight += float(weight.sum())
+        self.loss += float((weight * step.row_losses[start:stop]).sum())
+
+    def _line(self, model: Model, step: Step, i: int) -> None:
+        since = (self.loss - self.last_loss) / max(self.weight - self.last_weight, 1e-300)
+        average = self.loss / max(self.weight, 1e-300)
+        self.last_loss, self.last_weight = self.loss, self.weight
+        if model.task == "regression":
+            label, predicted = f"{step.y[i]:.6g}", f"{step.predictions[i, 0]:.6g}"
+        else:
+            label = str(step.y.values[step.y.codes[i]])
+            predicted = str(model.classes[int(chosen(step.predictions[i : i + 1])[0])])
+        x = row(step.batch.rows, i)
+        features = sum(entry(x, k)[1] != 0.0 for k in range(size(x)))
+        counter = f"{self.next:>12}{self.weight:>15.1f}{label[:15]:>17}{predicted[:15]:>17}{features:>9}"
+        self._print(f"{average:<9.6f}{since:<9.6f}{counter}")
+
+    def _print(self, line: str) -> None:
+        typer.echo(line, err=True)
+
+
+def describe(trained: Trained) -> str:
+    """One line on what is learned, with which loss and by which learner."""
+    model = trained.model
+    default = "square" if model.task == "regression" else "logistic"
+    averaged = ", averaged" if model.options.average else ""
+    how = f"loss {model.options.loss or default}, learner {model.learner}{averaged}"
+    return f"{goal_of(trained, ' so far')}; {how}"
+
+
+def show_trained(trained: Trained, output: Path) -> None:
+    """Print the end of training: rows, losses and the file of the model.
+
+    Parameters
+    ----------
+    trained : Trained
+    output : Path
+        The file.
+    """
+    model, progress = trained.model, trained.progress
+    table = plain_table()
+    first = progress.progressive[0]
+    table.add_row("rows", f"{first.rows:,}")
+    if progress.skipped:
+        table.add_row("rows skipped", f"{progress.skipped:,}")
+    table.add_row("features", f"{model.n_features:,}")
+    if model.task == "classification":
+        table.add_row("classes", listed(model.classes, 12))
+    for title, value in losses_of(model, first).items():
+        table.add_row(f"progressive {title}", value)
+    for number, metrics in enumerate(progress.held_out):
+        if metrics.rows:
+            passes = f" (pass {number + 1})" if trained.plan.passes > 1 else ""
+            for title, value in losses_of(model, metrics).items():
+                table.add_row(f"held-out {title}{passes}", value)
+    table.add_row("model", str(output))
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(table)
+    for name, count in naming_columns(trained):
+        console.print(
+            f"hint: column {name!r} has {count:,} different values; pass --ignore {name} if it names the rows"
+        )
+
+
+def naming_columns(trained: Trained) -> list[tuple[str, int]]:
+    """Categorical columns with more distinct values than half of the rows, and how many: they may name the rows."""
+    rows = trained.progress.progressive[0].rows
+    if trained.kind != "table" or rows < 100:
+        return []
+    columns = trained.encoder.columns
+    places = trained.encoder.column_of()
+    counts = np.bincount(places[places >= 0], minlength=len(columns)).tolist()
+    pairs = zip(columns, counts, strict=True)
+    return [(column.name, count) for column, count in pairs if column.kind == "category" and 2 * count > rows]

@@ -1,0 +1,195 @@
+"""Options that several commands share, each defined once.
+
+A single option is an ``Annotated`` type. Options that belong together are a group: a dataclass with a field for each of
+them. A command takes a group as one parameter, and :func:`ungrouped` tells typer of the options in it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from tunefree import learners, losses
+from tunefree.core.errors import ModelError, TunefreeError
+from tunefree.kernel import learners as kernel_learners
+from tunefree.stream import formats
+
+if TYPE_CHECKING:
+    from tunefree.stream.batch import BadRows
+    from tunefree.stream.source import Source
+    from tunefree.workflows.plan import Plan
+
+LEARNERS = ", ".join(learners.ALL)
+KERNEL_LEARNERS = ", ".join(kernel_learners.ALL)
+FORMATS = ", ".join(formats.names())
+# The modules that know these are slow to import; a test compares the lists with them.
+KERNELS = "linear, rbf, laplacian, poly"
+VIEWS = "raw, centred, steady, level, fourier, nystroem"
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+ModelFile = Annotated[Path, typer.Argument(help="A model that `tunefree train` wrote.", show_default=False)]
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where rows come from."""
+
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            help=f"Files, patterns or directories: {', '.join(formats.titles())}; text may be compressed. - for "
+            "standard input.",
+            show_default=False,
+        ),
+    ]
+    format: Annotated[
+        str | None, typer.Option(help=f"One of {FORMATS}; by default the extension or first line tells.")
+    ] = None
+    delimiter: Annotated[str | None, typer.Option(help="Between the fields of a CSV line; guessed by default.")] = None
+    on_bad_row: Annotated[
+        str, typer.Option(help="What to do with a row that cannot be used: error, or skip and count it.")
+    ] = "error"
+
+    def source(self) -> Source:
+        """The rows, not read yet."""
+        from tunefree.stream.source import open_source
+
+        return open_source(self.data, self.format, self.delimiter)
+
+    @property
+    def skip_bad_rows(self) -> bool:
+        """Whether rows that cannot be used are skipped."""
+        if self.on_bad_row not in ("error", "skip"):
+            raise TunefreeError(f"--on-bad-row is error or skip, not {self.on_bad_row}")
+        return self.on_bad_row == "skip"
+
+    def bad_rows(self) -> BadRows:
+        """What happens to rows that cannot be used, with a count of them."""
+        from tunefree.stream.batch import BadRows
+
+        return BadRows(self.skip_bad_rows)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be learned, and from which columns: fields of a :class:`tunefree.workflows.plan.Plan`."""
+
+    target: Annotated[str | None, typer.Option("--target", "-t", help="Column to predict.", show_default=False)] = None
+    task: Annotated[str | None, typer.Option(help="classification or regression; found from the target.")] = None
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            help=f"{', '.join(losses.usage('classification'))}; in regression {', '.join(losses.usage('regression'))}."
+        ),
+    ] = None
+    weight: Annotated[str | None, typer.Option(help="Column of sample weights.", show_default=False)] = None
+    ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given again.")] = None
+    text: Annotated[list[str] | None, typer.Option(help="Column of texts; guessed by default.")] = None
+    hash_bits: Annotated[int, typer.Option(help="Hash features to 2^BITS instead of an exact dictionary.")] = 0
+
+    def plan(self, files: Files, **learning: Any) -> Plan:
+        """The plan for these rows; ``learning`` has its other fields."""
+        from tunefree.workflows.plan import Plan
+
+        return Plan(
+            target=self.target,
+            task=self.task,
+            loss=self.loss,
+            weight=self.weight,
+            ignore=tuple(self.ignore or ()),
+            text=tuple(self.text) if self.text else None,
+            hash_bits=self.hash_bits,
+            skip_bad_rows=files.skip_bad_rows,
+            **learning,
+        )
+
+
+def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
+    """A command as typer reads it: instead of each group of options it has the options in the group.
+
+    Parameters
+    ----------
+    command : function
+        Its parameters are annotated for typer, or with groups.
+
+    Returns
+    -------
+    function
+
+    Examples
+    --------
+    >>> def count(files: Files, top: int = 20) -> None:
+    ...     print(files.data, files.on_bad_row, top)
+    >>> list(inspect.signature(ungrouped(count)).parameters)
+    ['data', 'format', 'delimiter', 'on_bad_row', 'top']
+    >>> ungrouped(count)(data=["people.csv"], format=None, delimiter=None, on_bad_row="skip", top=3)
+    ['people.csv'] skip 3
+    """
+    parameters = inspect.signature(command, eval_str=True).parameters
+    groups: dict[str, Any] = {name: p.annotation for name, p in parameters.items() if is_dataclass(p.annotation)}
+    if not groups:
+        return command
+
+    def run(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        command(**given)
+
+    options: list[inspect.Parameter] = []
+    for name, parameter in parameters.items():
+        # By name alone, so that an argument without a default may follow options.
+        options += _options(groups[name]) if name in groups else [parameter.replace(kind=parameter.KEYWORD_ONLY)]
+    run.__doc__ = command.__doc__
+    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    return run
+
+
+@cache
+def _options(group: Any) -> list[inspect.Parameter]:
+    """The fields of a group as parameters."""
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            annotation=hints[field.name],
+        )
+        for field in fields(group)
+    ]
+
+
+def given(group: Any) -> list[str]:
+    """Options of a group that differ from their defaults, as they are written on the command line.
+
+    Examples
+    --------
+    >>> given(Problem(target="income", hash_bits=10))
+    ['target', 'hash-bits']
+    """
+    optional = [field for field in fields(group) if field.default is not MISSING]
+    return [field.name.replace("_", "-") for field in optional if getattr(group, field.name) != field.default]
+
+
+def refuse(options: Iterable[str], why: str) -> None:
+    """Raise an error that names the first of some options, if there is one."""
+    for name in options:
+        raise ModelError(f"--{name} {why}")
+
+
+def check_folder(output: Path) -> None:
+    """Raise an error if a file cannot have this place: before hours of training, not after."""
+    if output.is_dir() or not output.parent.is_dir():
+        raise ModelError(f"{output}: {'is' if output.is_dir() else 'its parent is not'} a directory; name a file")
+
+
+def tell_skipped(bad: BadRows) -> None:
+    """Print how many rows were skipped, if any were."""
+    if bad.count:
+        typer.echo(f"{bad.count} rows skipped, the first: {bad.first[0]}", err=True)

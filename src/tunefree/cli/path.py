@@ -1,0 +1,79 @@
+"""`tunefree path`: the regularization path of data, or of a model that was stopped early."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tunefree.cli.options import KERNELS, Files, Json, Problem, check_folder, given, refuse
+
+ITERATIONS = 500
+OF_DATA = "is for data, and this is a model that has been made; leave it out, or give the data"
+
+
+@dataclass(frozen=True)
+class FilesOrModel(Files):
+    """Where rows come from, or a model."""
+
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            help="Data as for `tunefree train`, or a model that `tunefree train --method early-stopping` wrote.",
+            show_default=False,
+        ),
+    ]
+
+
+def path(
+    problem: Problem,
+    files: FilesOrModel,
+    kernel: Annotated[
+        str | None, typer.Option(help=f"One of {KERNELS}; by default weights of the features, without a kernel.")
+    ] = None,
+    iterations: Annotated[int, typer.Option(help="Length of the path.")] = ITERATIONS,
+    at: Annotated[
+        int | None, typer.Option(help="Stop at this iteration, whatever rows held out say.", show_default=False)
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File to write the model to, as it is stopped.", show_default=False),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw losses, errors and norms: a .png, .svg or .pdf file.", show_default=False),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """The regularization path: iterations of the subgradient method, and where rows held out say to stop.
+
+    All rows are read into memory; a tenth of them is held out. A model made so has its path in its file, and nothing
+    is learned anew. For instance:
+
+    tunefree path people.csv --target income --plot path.png
+
+    tunefree path people.model --at 30 --output earlier.model
+    """
+    from tunefree.cli.display.path import show_path
+    from tunefree.core import storage
+    from tunefree.report import pictures
+    from tunefree.workflows import early_stopping, model_files
+
+    if plot:
+        pictures.check(plot)
+    if output:
+        check_folder(output)
+    if len(files.data) == 1 and storage.is_model(files.data[0]):
+        own = [name for name, value in (("kernel", kernel), ("iterations", iterations != ITERATIONS)) if value]
+        refuse([*given(problem), *own, *given(files)], OF_DATA)
+        found = model_files.load(files.data[0], "path")
+    else:
+        found = early_stopping.descend(files.source(), problem.plan(files), kernel, iterations)
+    found = found if at is None else found.at(at)
+    if output:
+        found.save(output)
+    show_path(found, json)
+    if plot:
+        pictures.draw_path(found.estimator, plot)

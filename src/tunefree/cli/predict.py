@@ -1,0 +1,28 @@
+"""`tunefree predict`: predictions of a model as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tunefree.cli.options import Files, ModelFile, tell_skipped
+
+
+def predict(
+    model: ModelFile,
+    files: Files,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="CSV or Parquet file to write; - for CSV on standard output.")
+    ] = Path("-"),
+) -> None:
+    """Predict rows: labels and probabilities, or numbers."""
+    from tunefree.workflows import model_files, prediction
+
+    bad = files.bad_rows()
+    trained = model_files.load(model)
+    written = prediction.write(trained, files.source(), str(output), bad)
+    tell_skipped(bad)
+    if str(output) != "-":
+        typer.echo(f"{written} predictions in {output}", err=True)

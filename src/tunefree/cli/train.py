@@ -1,0 +1,141 @@
+"""`tunefree train`: a model from data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tunefree.cli.options import KERNEL_LEARNERS, LEARNERS, VIEWS, Files, Problem, check_folder, refuse
+from tunefree.core.errors import ModelError
+
+if TYPE_CHECKING:
+    from tunefree.stream.source import Source
+    from tunefree.workflows.plan import Plan
+
+
+def train(
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write the model to.", show_default=False)],
+    problem: Problem,
+    files: Files,
+    learner: Annotated[
+        str,
+        typer.Option(
+            help=f"pool (many learners mixed), or one of {LEARNERS}; with a kernel of every width {KERNEL_LEARNERS}."
+        ),
+    ] = "pool",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="pool (row by row, with the learner named), kernel-sgd (regularised SGD with kernels, averaged), or "
+            "early-stopping (the subgradient method on all rows in memory, stopped where rows held out say)."
+        ),
+    ] = "pool",
+    kernel: Annotated[
+        bool,
+        typer.Option("--kernel", help="Kernels of many widths, for tables; with early-stopping a Gaussian kernel."),
+    ] = False,
+    set: Annotated[
+        list[str] | None, typer.Option(help="A parameter of the learner, such as eta=0.1; may be given again.")
+    ] = None,
+    view: Annotated[
+        str | None,
+        typer.Option(
+            help=f"How numbers are transformed, one of {VIEWS}. centred, steady and level are robust (steady scales "
+            "each column, level all alike); fourier and nystroem are features of a Gaussian kernel, fourier+4 with a "
+            "width parameter 2^4 times larger. By default steady for learners with a kernel, else raw.",
+            show_default=False,
+        ),
+    ] = None,
+    average: Annotated[bool, typer.Option("--average", help="Predict with the average of all iterates.")] = False,
+    passes: Annotated[
+        int, typer.Option(help="Passes over the data; the pool stops earlier once that pays no more.")
+    ] = 1,
+    max_support: Annotated[
+        int | None,
+        typer.Option(
+            help="Support points of kernel learners at most; beyond they go on in random Fourier features.",
+            show_default=False,
+        ),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(help="Where PyTorch computes sums of kernel learners, such as cuda.", show_default=False),
+    ] = None,
+    holdout: Annotated[float, typer.Option(help="Share of the rows to hold out: predicted, never learned.")] = 0.0,
+    checkpoint_every: Annotated[int, typer.Option(help="Rows between checkpoints in OUTPUT.checkpoint.")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from OUTPUT.checkpoint if it is there.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line at each power of two rows.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> None:
+    """Learn a model from data, in one pass, or with --method early-stopping from all rows in memory.
+
+    Name the target; the task, the types of the columns and everything else are found. For instance:
+
+    tunefree train people.csv --target income -o people.model
+    """
+    from tunefree.model.pool import usual_view
+    from tunefree.workflows.plan import EARLY_STOPPING, learner_of
+
+    learner, average = learner_of(method, learner, average, kernel)
+    plan = problem.plan(
+        files,
+        learner=learner,
+        average=average,
+        settings=_settings(set or []),
+        view=view or usual_view(learner),
+        passes=passes,
+        max_support=max_support,
+        device=device,
+        holdout=holdout,
+    )
+    check_folder(output)
+    if method == EARLY_STOPPING:
+        row_by_row = {"checkpoint-every": checkpoint_every, "resume": resume, "verbose": verbose}
+        _stop_early(files, plan, [name for name, value in row_by_row.items() if value], kernel, output, quiet)
+    else:
+        _learn(files.source(), plan, output, checkpoint_every, resume, verbose, quiet)
+
+
+def _learn(
+    source: Source, plan: Plan, output: Path, checkpoint_every: int, resume: bool, verbose: bool, quiet: bool
+) -> None:
+    """Learn row by row."""
+    from tunefree.workflows import training
+
+    checkpoint = output.with_name(output.name + ".checkpoint")
+    watcher = training.Watcher()
+    if not quiet:
+        from tunefree.cli.display.training import TrainingDisplay, show_trained
+
+        watcher = TrainingDisplay(verbose)
+    trained = training.train(source, plan, watcher, checkpoint, checkpoint_every, resume)
+    trained.save(output)
+    checkpoint.unlink(missing_ok=True)
+    if not quiet:
+        show_trained(trained, output)
+
+
+def _stop_early(files: Files, plan: Plan, row_by_row: list[str], kernel: bool, output: Path, quiet: bool) -> None:
+    """Learn from all rows in memory; none of the options ``row_by_row`` may be given."""
+    from tunefree.workflows.early_stopping import ROW_BY_ROW, descend
+
+    refuse(row_by_row, ROW_BY_ROW)
+    found = descend(files.source(), plan, "rbf" if kernel else None)
+    found.save(output)
+    if not quiet:
+        from tunefree.cli.display.path import show_stopped
+
+        show_stopped(found, output)
+
+
+def _settings(given: list[str]) -> dict[str, float]:
+    settings = {}
+    for text in given:
+        name, _, value = text.partition("=")
+        try:
+            settings[name.strip()] = float(value)
+        except ValueError:
+            raise ModelError(f"--set {text}: write NAME=NUMBER, such as eta=0.1") from None
+    return settings

@@ -1,0 +1,89 @@
+"""From the members' predictions to those of a model: aggregated by the mixture, calibrated to log-odds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tunefree.core.states import filled, flatten
+from tunefree.model import calibration
+from tunefree.model.mixture import Mixture, combine, mix, without
+from tunefree.model.options import ModelOptions
+
+
+@dataclass
+class Aggregation:
+    """The mixture of a model's members, and the calibration of its margins."""
+
+    mixture: Mixture
+    calibration: Any  # None where predictions are log-odds, or numbers
+
+    @classmethod
+    def create(cls, options: ModelOptions, n_members: int, n_classes: int) -> Aggregation:
+        """Equal shares, and a calibration that has seen nothing."""
+        made = calibration.Calibration.create(n_classes) if options.is_calibrated else None
+        return cls(Mixture.for_task(options.task, n_members, options.follows_the_leader), made)
+
+    def update(
+        self, objective: Any, y: np.ndarray, evaluation_weight: np.ndarray, predictions: np.ndarray
+    ) -> np.ndarray:
+        """Predict rows of a stream, and update shares and calibration by their targets.
+
+        Parameters
+        ----------
+        objective : objective
+        y, evaluation_weight : (n,) arrays
+        predictions : (N, n, K) array
+            Of the members, each made before its row was learned; is overwritten.
+
+        Returns
+        -------
+        (n, K) array
+            The prediction of each row before its target was used.
+        """
+        if self.calibration is not None:  # rows of which all members slept have no margin to learn from
+            told = np.where(np.isnan(predictions).all(axis=(0, 2)), 0.0, evaluation_weight)
+        mixed = np.nan_to_num(predictions[0], copy=False) if len(predictions) == 1 else np.empty_like(predictions[0])
+        if len(predictions) > 1:
+            mix(self.mixture, objective, y, evaluation_weight, predictions, mixed)
+        if self.calibration is not None:
+            calibration.learn(self.calibration, mixed, y > 0 if predictions.shape[2] == 1 else y, told)
+        return mixed
+
+    def predict(self, objective: Any, predictions: np.ndarray) -> np.ndarray:
+        """Predictions (n, K) of new rows from those of the members (N, n, K), which are overwritten."""
+        if len(predictions) == 1:
+            return np.nan_to_num(predictions[0], copy=False)
+        mixed = np.empty_like(predictions[0])
+        combine(self.mixture, objective, predictions, mixed)
+        return mixed
+
+    def log_odds(self, margins: np.ndarray) -> np.ndarray:
+        """Logarithms (n, classes) of what is proportional to the probabilities."""
+        return calibration.log_odds(self.calibration, margins)
+
+    def add_class(self, n_classes: int) -> None:
+        """Know one more class."""
+        if self.calibration is not None:
+            self.calibration = calibration.add_classes(self.calibration, n_classes)
+
+    def prune(self, leaves: np.ndarray) -> None:
+        """Go on without some members."""
+        if leaves.any():
+            self.mixture = without(self.mixture, ~leaves)
+
+    def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and a header from which :meth:`restore` makes the same aggregation."""
+        arrays, scalars = flatten("mixture", self.mixture, n_features)
+        if self.calibration is not None:
+            more = flatten("calibration", self.calibration, len(self.calibration.learner.features))
+            arrays, scalars = arrays | more[0], scalars | more[1]
+        return arrays, {"scalars": scalars}
+
+    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        """Take over what :meth:`save_state` wrote."""
+        self.mixture = filled("mixture", self.mixture, arrays, header["scalars"])
+        if self.calibration is not None:
+            self.calibration = filled("calibration", self.calibration, arrays, header["scalars"])

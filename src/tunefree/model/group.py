@@ -1,0 +1,116 @@
+"""Groups of members: those that see the rows in the same way, or learn together."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core.rows import part
+
+
+class LabelledRows(NamedTuple):
+    """Rows to learn, with their targets."""
+
+    X: Any  # block of rows
+    y: np.ndarray  # (n,) targets as the objective takes them
+    weight: np.ndarray  # (n,) sample weights; a row of weight 0 is predicted but not learned
+    evaluation_weight: np.ndarray  # (n,) with which members are evaluated; 0 for rows learned before
+
+    def part(self, start: int, stop: int) -> LabelledRows:
+        """The rows from ``start`` up to ``stop``."""
+        return LabelledRows(part(self.X, start, stop), *(array[start:stop] for array in self[1:]))
+
+
+class WarmupPredictions(NamedTuple):
+    """What members predicted of rows that were kept back, each before it was learned."""
+
+    y: np.ndarray  # (n,) targets
+    evaluation_weight: np.ndarray  # (n,) with which members are evaluated
+    predictions: np.ndarray  # (M, n, K)
+
+
+class MemberGroup:
+    """Members that learn from the rows side by side.
+
+    Wherever some of the members are named, they are named by their places in ``members``.
+
+    Attributes
+    ----------
+    members : list
+        Each has a ``name``, a ``setting``, an ``objective`` and a ``state``.
+    n_outputs : int
+        Margins of a row.
+    """
+
+    members: list[Any]
+    n_outputs: int
+
+    @property
+    def uses_threads(self) -> bool:
+        """Whether the group itself has work for several threads."""
+        raise NotImplementedError
+
+    @property
+    def is_sparse(self) -> bool | None:
+        """Whether the rows so far were sparse; None if there were none, or if it makes no difference."""
+        raise NotImplementedError
+
+    def learn(
+        self, rows: LabelledRows, predictions: np.ndarray, busy: list[int] | None = None, again: bool = False
+    ) -> None:
+        """Learn rows in order.
+
+        Parameters
+        ----------
+        rows : LabelledRows
+        predictions : (M, n, K) array
+            Is written: what each member that learns predicted before it learned the row; NaN while it sleeps.
+        busy : list of int, optional
+            The members that learn; all of them if None.
+        again : bool, default False
+            Whether the rows were learned before; views learn nothing from them.
+        """
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> np.ndarray:
+        """What each member predicts of new rows, (M, n, K); NaN where it has had no rows to learn from."""
+        raise NotImplementedError
+
+    def keep(self, stays: list[int]) -> None:
+        """Drop all members but some."""
+        raise NotImplementedError
+
+    def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
+        """Know one more class.
+
+        Parameters
+        ----------
+        objective : objective
+            From ``n_outputs`` margins.
+        n_outputs, n_classes : int
+            Margins and classes from now on. A second class needs no further margin. A third one turns one margin into
+            three, in which the old margin is that of class 1.
+        """
+        raise NotImplementedError
+
+    def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and a header from which :meth:`restore` makes the same group."""
+        raise NotImplementedError
+
+    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        """Take over what :meth:`save_state` wrote; the group has learned nothing and has the same members."""
+        raise NotImplementedError
+
+    def reserve_features(self, n_features: int) -> None:
+        """Have room for at least so many features; by default features need no room of their own."""
+
+    def begin_pass(self, busy: list[int]) -> None:
+        """Rows that were learned come again, for some of the members; by default this is nothing special."""
+
+    def freeze(self) -> None:
+        """Learn the rows that were kept back; by default there are none."""
+
+    def take_warmup_predictions(self) -> WarmupPredictions | None:
+        """Predictions of rows that were kept back and have now been learned, handed out once; by default none."""
+        return None

@@ -1,0 +1,117 @@
+"""Linear members on the features as they are given, and the views that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tunefree.core import threads
+from tunefree.core.rows import n_rows
+from tunefree.core.states import filled, flatten, under
+from tunefree.model import views
+from tunefree.model.group import LabelledRows, MemberGroup
+from tunefree.model.members import Member, Setting
+from tunefree.model.views import create_view, transform
+
+
+class LinearGroup(MemberGroup):
+    """Linear learners, each on its view of the rows; members with the same view share it.
+
+    Parameters
+    ----------
+    settings : list of Setting
+        The members; there may be none.
+    objective : objective
+    n_features, n_outputs : int
+    average : bool
+        Whether the members' weights are the averages of their iterates.
+    """
+
+    uses_threads = True
+
+    def __init__(self, settings: list[Setting], objective: Any, n_features: int, n_outputs: int, average: bool) -> None:
+        self.members = [Member.create(own, average, n_features, n_outputs, objective) for own in settings]
+        self.n_features, self.n_outputs = n_features, n_outputs
+        self.views: dict[str, Any] = {}  # by name, from the first rows on; raw rows need none
+        self._weights: list[tuple[np.ndarray, np.ndarray]] | None = None  # until a member changes
+
+    @property
+    def is_sparse(self) -> bool | None:
+        return next((len(view.centres) == 0 for view in self.views.values()), None)
+
+    def reserve_features(self, n_features: int) -> None:
+        """Have room for at least so many features; the room doubles, so that the cost of copies stays small."""
+        self.n_features, self._weights = max(self.n_features, n_features), None
+        for member in self.members:
+            if self.n_features > member.room:
+                member.resize(max(self.n_features, 2 * member.room), self.n_outputs)
+
+    def learn(
+        self, rows: LabelledRows, predictions: np.ndarray, busy: list[int] | None = None, again: bool = False
+    ) -> None:
+        X, y, weight, _ = rows
+        self._weights = None
+        chosen = range(len(self.members)) if busy is None else busy
+        seen = self._transformed(X, [self.members[m] for m in chosen], np.zeros(len(y)) if again else weight)
+        threads.each(
+            lambda member, written: member.learn(seen[member.setting.view], y, weight, written),
+            [(self.members[m], predictions[m]) for m in chosen],
+            len(y),
+        )
+
+    def predict(self, X: Any) -> np.ndarray:
+        seen = self._transformed(X, self.members, np.zeros(n_rows(X)))
+        predictions = np.empty((len(self.members), n_rows(X), self.n_outputs))
+
+        def of_member(member: Member, weights: Any, written: np.ndarray) -> None:
+            written[:] = member.predict(seen[member.setting.view], weights)
+
+        threads.each(of_member, zip(self.members, self.weights(), predictions, strict=True), n_rows(X))
+        return predictions
+
+    def _transformed(self, X: Any, members: Iterable[Member], learns: np.ndarray) -> dict[str, Any]:
+        """The rows in each view of some members; the views learn from rows with ``learns`` above 0."""
+        seen = {"raw": X}
+        for name in {member.setting.view for member in members} - {"raw"}:
+            if name not in self.views:
+                self.views[name] = create_view(name, X)
+            seen[name] = transform(self.views[name], X, learns)
+        return seen
+
+    def weights(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each member its weights (d, K) relative to the units (d,) of the features in its view."""
+        if self._weights is None:
+            self._weights = [member.weights(self.n_features, self.n_outputs) for member in self.members]
+        return self._weights
+
+    def keep(self, stays: list[int]) -> None:
+        self.members, self._weights = [self.members[m] for m in stays], None
+
+    def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
+        if n_outputs > self.n_outputs:
+            for member in self.members:
+                member.add_outputs(objective, self.n_outputs, n_outputs)
+            self.n_outputs, self._weights = n_outputs, None
+
+    def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        arrays: dict[str, np.ndarray] = {}
+        header: dict[str, Any] = {"members": [], "views": sorted(self.views)}
+        for name, view in self.views.items():
+            arrays |= flatten(f"views.{name}", view, n_features)[0]
+        for m, member in enumerate(self.members):
+            own, own_header = member.save_state(n_features)
+            arrays |= {f"{m}.{name}": array for name, array in own.items()}
+            header["members"].append(own_header)
+        return arrays, header
+
+    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        for m, (member, saved) in enumerate(zip(self.members, header["members"], strict=True)):
+            member.restore(under(f"{m}.", arrays), saved)
+        for name in header["views"]:
+            own = f"views.{name}"
+            centres = (array for key, array in arrays.items() if key.startswith(own) and key.endswith(".centres"))
+            n_columns = max(len(array) for array in centres)
+            self.views[name] = filled(own, views.ALL[name].create(n_columns), arrays, {})
+        self._weights = None

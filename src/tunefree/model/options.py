@@ -1,0 +1,99 @@
+"""What is chosen of a model, before it has seen a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tunefree.losses import loss_of, objectives
+from tunefree.model import calibration
+from tunefree.model.kernel_bank import KernelConfig
+from tunefree.model.members import Setting
+from tunefree.model.pool import FOLLOW_THE_LEADER, POOLS, check_settings, settings_of_members
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Options of a :class:`tunefree.model.model.Model`, where they are described.
+
+    Examples
+    --------
+    >>> options = ModelOptions.create("classification", loss="hinge", learner="nag")
+    >>> options.is_mixed, options.is_calibrated, type(options.objective(3)).__name__
+    (False, True, 'OneAgainstAll')
+    """
+
+    task: str
+    learner: str
+    loss: str | None
+    average: bool
+    settings: dict[str, float]
+    view: str
+    kernel_config: KernelConfig
+    may_prune: bool
+    member_settings: tuple[Setting, ...]  # of the members at the start
+
+    @classmethod
+    def create(
+        cls,
+        task: str,
+        learner: str = "pool",
+        loss: str | None = None,
+        average: bool = False,
+        settings: dict[str, float] | None = None,
+        view: str = "raw",
+        kernel_config: KernelConfig | None = None,
+        may_prune: bool = True,
+        member_settings: list[Setting] | None = None,
+    ) -> ModelOptions:
+        """Options that can be combined, with the members that they stand for unless these are given.
+
+        Raises
+        ------
+        ModelError
+            See :func:`tunefree.model.pool.check_settings`.
+        """
+        settings, kernel_config = settings or {}, kernel_config or KernelConfig()
+        check_settings(task, learner, loss, average, settings, view)
+        members = tuple(member_settings or settings_of_members(learner, settings, view, kernel_config.name))
+        may_prune = may_prune and learner != FOLLOW_THE_LEADER
+        return cls(task, learner, loss, average, settings, view, kernel_config, may_prune, members)
+
+    @property
+    def follows_the_leader(self) -> bool:
+        """Whether the member with the least total loss predicts alone."""
+        return self.learner == FOLLOW_THE_LEADER
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether predictions are those of a mixture; the members then predict log-odds of classes."""
+        return (len(self.member_settings) > 1 or self.learner in POOLS) and not self.follows_the_leader
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether predictions are margins that have to be calibrated to log-odds."""
+        are_log_odds = self.is_mixed or calibration.are_log_odds(self.learner, self.loss)
+        return self.task == "classification" and not are_log_odds
+
+    def objective(self, n_outputs: int) -> Any:
+        """The objective of linear members, before any row."""
+        return self._objective(self.loss, n_outputs)
+
+    def objective_of_kernels(self, n_outputs: int) -> Any:
+        """The objective of kernel members; in a pool theirs has few support points."""
+        own = self.task == "classification" and self.learner in POOLS
+        return self._objective("smoothed-hinge" if own else self.loss, n_outputs)
+
+    def objective_of_mixture(self, n_outputs: int) -> Any:
+        """The objective of mixed log-odds."""
+        return self._objective("logistic", n_outputs)
+
+    def _objective(self, name: str | None, n_outputs: int) -> Any:
+        loss = loss_of(self.task, name)
+        if self.task == "regression":
+            return objectives.regression(loss)
+        if n_outputs == 1:
+            return objectives.Binary(loss, 0.0)
+        if (name or "logistic") == "logistic":
+            return objectives.Multinomial(1.0)
+        return objectives.OneAgainstAll(loss, 0.0)

@@ -1,0 +1,56 @@
+"""Pruning: when the members' shares are reviewed, and which members are dropped.
+
+Shares are reviewed after each power of two of rows. A member whose mean share is negligible is dropped, unless it is
+one of the two with the largest shares, or its kernel is the next narrower one to that of the leader of its group, which
+may be needed once there are more rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tunefree.model.ensemble import Ensemble
+from tunefree.model.group import MemberGroup
+from tunefree.model.pool import is_kernel
+
+FIRST_REVIEW = 64  # rows after which shares are first reviewed
+FIRST_PRUNING = 2**17  # rows after which members may be dropped
+FIRST_PRUNING_OF_KERNELS = 2**12  # their cost grows with the rows
+NEGLIGIBLE = 0.01  # mean share below which one is
+FEWEST_MEMBERS = 2  # never dropped: whatever comes, there is an alternative
+
+
+def reviews(rounds: int, evaluation_weight: np.ndarray) -> set[int]:
+    """How many of some rows to learn until each of the reviews that fall among them.
+
+    Parameters
+    ----------
+    rounds : int
+        Rows before these on which the members were evaluated.
+    evaluation_weight : (n,) array
+        Of these rows; those of weight 0 do not count.
+
+    Examples
+    --------
+    >>> sorted(reviews(60, np.ones(100)))
+    [4, 68]
+    """
+    counts = rounds + np.cumsum(evaluation_weight > 0)
+    powers = [2**k for k in range(64) if max(rounds + 1, FIRST_REVIEW) <= 2**k <= counts[-1]]
+    return {int(np.searchsorted(counts, power)) + 1 for power in powers}
+
+
+def negligible_members(ensemble: Ensemble, shares: np.ndarray, rounds: int) -> np.ndarray:
+    """Which members (N,) to drop after so many rows; ``shares`` (N,) are means over the stream."""
+    stays = (shares >= NEGLIGIBLE) | (shares >= np.sort(shares)[-min(FEWEST_MEMBERS, len(shares))])
+    for group, of_group, own in zip(ensemble.groups, ensemble.split(stays), ensemble.split(shares), strict=True):
+        if of_group.any():
+            of_group |= next_narrower(group, own)
+    of_kernels = [is_kernel(member.setting.learner) for member in ensemble.members]
+    return ~stays & (rounds >= np.where(of_kernels, FIRST_PRUNING_OF_KERNELS, FIRST_PRUNING))
+
+
+def next_narrower(group: MemberGroup, shares: np.ndarray) -> np.ndarray:
+    """Whether a member's kernel is half as wide as that of the group's leader; linear members have no width."""
+    widths = np.array([member.setting.settings.get("width", np.nan) for member in group.members])
+    return widths == 2.0 * widths[np.argmax(shares)]  # widths are factors of gamma

@@ -1,0 +1,162 @@
+"""The plan of a training: what is to be learned, from which columns, and by which learner."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from typing import Any
+
+from tunefree.core.errors import ModelError
+from tunefree.model.pool import FOLLOW_THE_LEADER, POOLS
+
+METHODS = POOL, KERNEL_SGD, EARLY_STOPPING = "pool", "kernel-sgd", "early-stopping"
+# Fields of a plan that say what is to be learned from which rows. The others are for learning row by row.
+PROBLEM = ("target", "task", "loss", "weight", "ignore", "text", "hash_bits", "skip_bad_rows")
+OPTIONS = {"settings": "set", "skip_bad_rows": "on-bad-row"}  # fields whose option has another name
+SHARE_OF_THE_POOL = Fraction(1, 10)  # of the rows is held out where the pool finds its number of passes
+FINEST = 10**9  # largest denominator of a share held out
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be learned, and how. All of it has a default; only a table needs a target.
+
+    Parameters
+    ----------
+    target : str, optional
+        Column to predict. None for text formats, whose lines carry their label.
+    task : {"classification", "regression"}, optional
+        Found from the target if None.
+    learner, loss, average, settings, view
+        As in :class:`tunefree.model.model.Model`.
+    passes : int, default 1
+        Passes over the data. The pool makes at most so many, and stops once rows that are held out are predicted no
+        better.
+    max_support : int, optional
+        Largest number of support points of a kernel learner. Beyond it, the learner continues in random Fourier
+        features.
+    device : str, optional
+        Where PyTorch computes sums of kernel learners; by default compiled code computes them on the processor.
+    weight : str, optional
+        Column of sample weights.
+    ignore, text : sequences of str
+        Columns to leave out; columns of texts (guessed if None).
+    hash_bits : int, default 0
+        0 for an exact dictionary of features, else features are hashed to 2^hash_bits of them.
+    holdout : float, default 0
+        Share of the rows that is predicted but never learned. A tenth is held out if this is 0 and the pool makes
+        several passes.
+    skip_bad_rows : bool, default False
+        Count and skip rows that cannot be used instead of stopping at the first.
+
+    Examples
+    --------
+    >>> Plan(target="income", holdout=0.4).holdout_share
+    Fraction(2, 5)
+    """
+
+    target: str | None = None
+    task: str | None = None
+    learner: str = "pool"
+    loss: str | None = None
+    average: bool = False
+    settings: dict[str, float] = field(default_factory=dict)
+    view: str = "raw"
+    passes: int = 1
+    max_support: int | None = None
+    device: str | None = None
+    weight: str | None = None
+    ignore: tuple[str, ...] = ()
+    text: tuple[str, ...] | None = None
+    hash_bits: int = 0
+    holdout: float = 0.0
+    skip_bad_rows: bool = False
+
+    def __post_init__(self) -> None:
+        for wrong, message in (
+            (self.passes < 1, f"--passes must be at least 1, not {self.passes}"),
+            (not 0 <= self.holdout <= 0.5, f"--holdout must lie between 0 and 0.5, not {self.holdout}"),
+            (not 0 <= self.hash_bits <= 30, f"--hash-bits must lie between 0 and 30, not {self.hash_bits}"),
+            (self.task not in (None, "classification", "regression"), f"there is no task {self.task!r}"),
+        ):
+            if wrong:
+                raise ModelError(message)
+
+    @property
+    def holdout_share(self) -> Fraction:
+        """The share of the rows that is held out, exactly as its decimals say."""
+        if self.learner in POOLS and self.passes > 1 and not self.holdout:
+            return SHARE_OF_THE_POOL
+        return Fraction(str(float(self.holdout))).limit_denominator(FINEST)
+
+    def refuse(self, names: Collection[str], why: str) -> None:
+        """Raise an error if one of some fields differs from its default.
+
+        Parameters
+        ----------
+        names : collection of str
+            Fields that must have their defaults.
+        why : str
+            What the message says after the name of the option.
+
+        Raises
+        ------
+        ModelError
+
+        Examples
+        --------
+        >>> Plan(settings={"eta": 0.1}).refuse(["settings", "passes"], "is for single learners")
+        Traceback (most recent call last):
+        tunefree.core.errors.ModelError: --set is for single learners
+        """
+        usual = Plan()
+        for name in (own.name for own in fields(self) if own.name in names):
+            if getattr(self, name) != getattr(usual, name):
+                raise ModelError(f"--{OPTIONS.get(name, name.replace('_', '-'))} {why}")
+
+    @classmethod
+    def restore(cls, saved: dict[str, Any]) -> Plan:
+        """The plan that a model file holds as JSON, which has lists for tuples."""
+        own: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in saved.items()
+        }
+        return cls(**own)
+
+
+def learner_of(method: str, learner: str, average: bool, kernel: bool) -> tuple[str, bool]:
+    """The learner that a method stands for, and whether it is averaged.
+
+    Parameters
+    ----------
+    method : {"pool", "kernel-sgd", "early-stopping"}
+    learner : str
+        The learner asked for.
+    average : bool
+        Whether averages were asked for.
+    kernel : bool
+        Whether kernels were asked for.
+
+    Returns
+    -------
+    (str, bool)
+
+    Raises
+    ------
+    ModelError
+        If there is no such method, or the method leaves no choice of what was asked for.
+
+    Examples
+    --------
+    >>> learner_of("kernel-sgd", "pool", False, False), learner_of("pool", "pool", False, True)
+    (('kernel-regularized-sgd', True), ('kernel-pool', False))
+    """
+    if method not in METHODS:
+        raise ModelError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
+    if method == KERNEL_SGD:
+        for option, given in (("learner", learner != "pool"), ("kernel", kernel)):
+            if given:
+                raise ModelError(f"{KERNEL_SGD} is a learner, and has kernels; leave --{option} out, or --method")
+        return FOLLOW_THE_LEADER, True
+    of_kernels = kernel and learner == "pool" and method != EARLY_STOPPING
+    return "kernel-pool" if of_kernels else learner, average

@@ -1,0 +1,191 @@
+"""From a source to batches of encoded rows: the first look at it, encoding in threads, and reading ahead."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import queue
+import threading
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+from tunefree.core.errors import DataError
+from tunefree.model.targets import ScoredModel
+from tunefree.stream.batch import BadRows, Batch, Position
+from tunefree.stream.source import Source
+from tunefree.workflows.plan import Plan
+from tunefree.workflows.targets import labels_of, task_of
+
+
+class Reading(NamedTuple):
+    """A source of which the first batch has been read."""
+
+    task: str
+    classes: list[Any]  # labels of the first batch, sorted; none in regression
+    encoder: Any
+    batches: Iterator[Batch]  # all of them, the first included
+
+
+def begin(source: Source, plan: Plan, bad: BadRows) -> Reading:
+    """Read the first batch of a source, and find from it the task, the classes and the encoder.
+
+    Parameters
+    ----------
+    source : Source
+    plan : Plan
+    bad : BadRows
+        What happens to rows that cannot be used.
+
+    Returns
+    -------
+    Reading
+
+    Raises
+    ------
+    DataError
+        If the source is empty, a row cannot be used, or no target is named for a table.
+
+    Examples
+    --------
+    >>> from tunefree.stream.source import open_source
+    >>> source = open_source({"age": [39, 50], "rich": ["yes", "no"]})
+    >>> begin(source, Plan(target="rich"), BadRows())[:2]
+    ('classification', ['no', 'yes'])
+    """
+    if source.kind == "table" and plan.target is None:
+        raise DataError("no target is named", source.name, remedy="name the column to predict with --target")
+    chunks = source.chunks(bad=bad)
+    first = next(chunks, None)
+    if first is None:
+        raise DataError("there are no rows", source.name, remedy="check that it is the file you mean")
+    encoder = source.encoder(first, plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits)
+    batch = encoder.encode(first, True, bad, True)
+    task = plan.task or task_of(batch.target)
+    classes = sorted(labels_of(batch.target).values) if task == "classification" else []
+    rest = encoded(encoder, chunks, bad, learning=True, labelled=True)
+    return Reading(task, classes, encoder, itertools.chain([batch], rest))
+
+
+def batches_from(position: Position, source: Source, encoder: Any, bad: BadRows) -> Iterator[Batch]:
+    """Labelled batches from a position on, of a source whose encoder knows the types of its columns.
+
+    Parameters
+    ----------
+    position : Position
+    source : Source
+    encoder : encoder of the source
+        New features are added to it.
+    bad : BadRows
+    """
+    chunks = source.chunks(position, bad, types_of(source, encoder))
+    return encoded(encoder, chunks, bad, learning=True, labelled=True)
+
+
+def types_of(source: Source, encoder: Any) -> dict[str, Any] | None:
+    """Types of columns that an encoder knows; None where the source has no columns."""
+    return encoder.types() if source.kind == "table" else None
+
+
+def encoded(encoder: Any, chunks: Iterator[Any], bad: BadRows, learning: bool, labelled: bool) -> Iterator[Batch]:
+    """Encode chunks, in order.
+
+    What can be done of a chunk without the others is done in threads, one for each processor.
+
+    Parameters
+    ----------
+    encoder : encoder of the chunks' source
+    chunks : iterator
+    bad : BadRows
+    learning : bool
+        Whether new features are added to the encoder.
+    labelled : bool
+        Whether each row must have a target.
+    """
+    with ThreadPoolExecutor(os.cpu_count(), "tunefree-prepare") as pool:
+        waiting: deque[Future[Any]] = deque()
+        for chunk in chunks:
+            waiting.append(pool.submit(encoder.prepare, chunk, labelled))
+            if len(waiting) > (os.cpu_count() or 1):
+                yield encoder.finish(waiting.popleft().result(), learning, bad)
+        while waiting:
+            yield encoder.finish(waiting.popleft().result(), learning, bad)
+
+
+def ahead(items: Iterator[Any], depth: int = 2) -> Iterator[Any]:
+    """The same items, read ahead in a thread of their own, so that reading and learning overlap.
+
+    Parameters
+    ----------
+    items : iterator
+        An exception that it raises is raised here, after the items before it.
+    depth : int, default 2
+        Items that are kept until they are asked for.
+
+    Examples
+    --------
+    >>> list(ahead(iter("abc")))
+    ['a', 'b', 'c']
+    """
+    waiting: queue.Queue[tuple[bool, Any]] = queue.Queue(depth)
+    stop = threading.Event()
+
+    def put(is_item: bool, item: Any) -> None:
+        while not stop.is_set():
+            try:
+                waiting.put((is_item, item), timeout=0.1)
+                return
+            except queue.Full:
+                continue
+
+    def work() -> None:
+        try:
+            for item in items:
+                put(True, item)
+                if stop.is_set():
+                    return
+            put(False, None)
+        except BaseException as error:
+            put(False, error)
+
+    thread = threading.Thread(target=work, name="tunefree-reader", daemon=True)
+    thread.start()
+    try:
+        while True:
+            is_item, item = waiting.get()
+            if is_item:
+                yield item
+            elif item is None:
+                return
+            else:
+                raise item
+    finally:
+        stop.set()
+        thread.join(timeout=1.0)  # it may be waiting for input that never comes
+
+
+def check_learned(model: ScoredModel, rows: int, source: Source) -> None:
+    """Raise an error if the rows of a source were too few to learn from.
+
+    Parameters
+    ----------
+    model : ScoredModel
+        It has learned the rows.
+    rows : int
+        How many could be used.
+    source : Source
+
+    Raises
+    ------
+    DataError
+        If there were none, or all of one class.
+    """
+    if rows == 0:
+        raise DataError("no row could be used", source.name, remedy="see the messages about skipped rows")
+    if model.task == "classification" and len(model.classes) < 2:
+        raise DataError(
+            f"the target has one class only, {model.classes[0]!r}",
+            source.name,
+            remedy="give data with at least two classes, or pass --task regression",
+        )

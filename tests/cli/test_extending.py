@@ -1,0 +1,20 @@
+"""The pages on adding a command and a member of the pool: their code runs as it stands."""
+
+from __future__ import annotations
+
+from tests.extending import run_page
+from tunefree.cli import app as cli
+from tunefree.model.pool import MEMBERS
+
+
+def test_the_page_on_adding_a_command(monkeypatch):
+    monkeypatch.setattr(cli.COMMANDS, "_places", dict(cli.COMMANDS._places))  # the command goes with the test
+    monkeypatch.setattr(cli.COMMANDS, "_loaded", dict(cli.COMMANDS._loaded))
+    monkeypatch.setattr(cli.app, "registered_commands", list(cli.app.registered_commands))
+    assert "balance" not in cli.COMMANDS
+    page = run_page("command.md")
+    assert cli.COMMANDS["balance"] is page["balance"]
+
+
+def test_the_page_on_adding_a_member_of_the_pool():
+    assert run_page("pool-member.md")["m"] == len(MEMBERS)
