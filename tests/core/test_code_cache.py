@@ -100,25 +100,25 @@ def test_rooms_with_entry_points_are_known():
 
 def test_code_is_compiled_anew_only_if_its_sources_changed(python):
     assert python() == (1.0, 1)
-    before = files(python, "model")
+    before = files(python, "losses")
     assert len(before) == 1
     assert python() == (1.0, 0)
     for path in ("cli/app.py", "estimators/base.py", "early_stopping/gram.py", "stream/vw.py"):
         (python.package / path).write_text((python.package / path).read_text() + "\n# a comment\n")
     assert python() == (1.0, 0)
-    edit(python.package / "losses" / "pointwise.py", "max(0.0, 1.0 - y * ", "max(0.0, 3.0 - y * ")
+    edit(python.package / "losses" / "hinge.py", "max(0.0, 1.0 - y * ", "max(0.0, 3.0 - y * ")
     assert python() == (3.0, 1)
-    after = files(python, "model")
+    after = files(python, "losses")
     assert len(after) == 1 and after != before  # what the other version left is removed
     assert python("losses.SquaredHinge()")[1] == 1
-    assert len(files(python, "model")) == 2 and after <= files(python, "model")
+    assert len(files(python, "losses")) == 2 and after <= files(python, "losses")
     assert python() == (3.0, 0)
 
 
 def test_only_files_of_the_same_entry_point_are_removed(python):
     python()
-    folder = python.package / "model" / "__pycache__"
-    (name,) = files(python, "model")
+    folder = python.package / "losses" / "__pycache__"
+    (name,) = files(python, "losses")
     key = name.removeprefix("objectives.measure_").partition("-")[0]
     other = "0" * len(key)
     stale = [name.replace(key, other), f"objectives.measure_{other}-77.py{name.split('.py')[1].replace('nbc', 'nbi')}"]
@@ -139,7 +139,7 @@ def test_only_files_of_the_same_entry_point_are_removed(python):
 
 def test_a_damaged_or_missing_file_is_compiled_anew(python):
     assert python() == (1.0, 1)
-    (path,) = (python.package / "model" / "__pycache__").glob("*.nbc")
+    (path,) = (python.package / "losses" / "__pycache__").glob("*.nbc")
     path.write_bytes(path.read_bytes()[:100])
     assert python() == (1.0, 1)
     path.unlink()
@@ -154,7 +154,7 @@ def test_code_from_outside_is_never_stale(python):
     outsider(python, "4.0")
     for _ in range(2):
         assert python("outsider.Mine()", "import outsider") == (4.0, 1)
-    assert not files(python, "model")
+    assert not files(python, "losses")
     outsider(python, "5.0")
     assert python("outsider.Mine()", "import outsider") == (5.0, 1)
     assert python(more="import outsider") == (1.0, 1) and python(more="import outsider") == (1.0, 0)

@@ -60,7 +60,7 @@ def test_learning_tells_what_was_known_before_each_row(K, seed, i):
     """Not what its class, or later rows, would tell; and of rows that are not learned what :func:`log_odds` does."""
     margins, codes, _ = drawn(40, max(K, 2), seed)
     margins = margins[:, 1:] if K < 2 else margins
-    weight = np.random.default_rng(seed).kernel_config([0.0, 1.0, 2.0], 40)
+    weight = np.random.default_rng(seed).choice([0.0, 1.0, 2.0], 40)
     told = calibration.learn(Calibration.create(K), margins, codes, weight)
     assert told.shape == (40, max(K, 2))
     others = np.where(np.arange(40) < i, codes, (codes + 1) % max(K, 2))
@@ -77,7 +77,7 @@ def test_learning_tells_what_was_known_before_each_row(K, seed, i):
 def test_cuts_and_rows_of_weight_0_do_not_matter(K, seed, data):
     margins, codes, _ = drawn(40, max(K, 2), seed)
     margins = margins[:, 1:] if K < 2 else margins
-    weight = np.random.default_rng(seed).kernel_config([0.0, 1.0, 2.5], 40)
+    weight = np.random.default_rng(seed).choice([0.0, 1.0, 2.5], 40)
     whole, cut, without = (Calibration.create(K) for _ in range(3))
     calibration.learn(whole, margins, codes, weight)
     edges = [0, *sorted(data.draw(st.lists(st.integers(0, 40), max_size=4))), 40]

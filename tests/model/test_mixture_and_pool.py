@@ -465,10 +465,10 @@ def recorded_inside(monkeypatch):
     return inside
 
 
-@pytest.mark.parametrize("pruning", [None, 2**9])
-def test_on_census_data_the_pool_is_as_good_as_its_best_member(pruning, monkeypatch):
-    if pruning:
-        monkeypatch.setattr(pruning, "FIRST_PRUNING", pruning)
+@pytest.mark.parametrize("first", [None, 2**9])
+def test_on_census_data_the_pool_is_as_good_as_its_best_member(first, monkeypatch):
+    if first:
+        monkeypatch.setattr(pruning, "FIRST_PRUNING", first)
     pooled, alone = recorded(), census_alone()
     assert pooled.rows == alone[0].rows == 48_842
     best = min(one.total for one in alone)

@@ -60,7 +60,7 @@ def test_estimates_agree_with_sampled_labels():
 
 
 def test_shapes_and_ranges_are_checked():
-    with pytest.raises(ValueError, match="as many"):
+    with pytest.raises(ValueError, match="equally many"):
         excess_error([1.0], [0.5, 0.5])
     with pytest.raises(ValueError, match="between 0 and 1"):
         excess_risk(losses.Logistic(), [1.0], [1.5])
