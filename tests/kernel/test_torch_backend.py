@@ -192,7 +192,7 @@ def test_a_model_goes_from_one_device_to_another(there, tmp_path):
     model.learn(X, labels, np.ones(N))
     storage.save(tmp_path / "model", *model.save_state())
     loaded = Model.restore(*storage.load(tmp_path / "model"))
-    assert loaded.choice.device == here
+    assert loaded.options.kernel_config.device == here
     assert np.array_equal(loaded.predict(X), model.predict(X))
     for bank in loaded.kernel_banks:
         bank.move(there)
@@ -210,7 +210,7 @@ def test_a_model_is_used_where_its_device_is_not(tmp_path, monkeypatch):
     monkeypatch.setattr("tunefree.kernel.backends.find_spec", lambda name: None)
     assert at_hand("cpu") is None
     loaded = Model.restore(*storage.load(tmp_path / "model"))
-    assert loaded.choice.device is None
+    assert loaded.options.kernel_config.device is None
     assert_alike(loaded.predict(X), model.predict(X), 1e-4)
     with pytest.raises(ModelError, match=r"tunefree\[torch\]"):
         backend_of("cpu")
@@ -282,7 +282,7 @@ rng = np.random.default_rng(0)
 tensor = lambda array: torch.tensor(array, dtype=torch.float32, device=device)
 values = [rng.normal(size=(n, 20)) for n in (37, 2500)]
 one, other = (Rows(tensor(own), tensor((own * own).sum(axis=1))) for own in values)
-coefficients = tensor(rng.normal(size=(3, n_outputs, 3000)))[:, :, :2500]
+coefficients = tensor(rng.normal(size=(4, n_outputs, 3000)))[:, :, :2500]
 found = []
 for module in (None, fused):
     torch_backend.fused_kernels = lambda device: module
