@@ -12,10 +12,10 @@ demo: $(USE_STAMP)  ## train on real data, compare with tuned logistic regressio
 	$(VENV)/bin/tunefree demo --output demo-output
 
 test: $(DEV_STAMP)  ## the tests and doctests, without the slow ones
-	$(RUN) -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder -m "not slow"
+	$(RUN) -m pytest -q -n 2 --dist loadscope --no-loadscope-reorder -m "not slow"
 
 test-all: $(DEV_STAMP)  ## every test
-	$(RUN) -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder --hypothesis-profile thorough
+	$(RUN) -m pytest -q -n 2 --dist loadscope --no-loadscope-reorder --hypothesis-profile thorough
 
 check: $(DEV_STAMP)  ## lint, format, types, tests
 	$(VENV)/bin/ruff check

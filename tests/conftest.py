@@ -1,8 +1,9 @@
-"""Before anything is imported: scikit-learn then runs its array API checks too. And who runs which tests."""
+"""Before anything is imported: scikit-learn then runs its array API checks too. And which worker runs which tests."""
 
 import os
+import re
+from pathlib import PurePath
 
-import pytest
 from hypothesis import settings
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
@@ -14,33 +15,33 @@ OF_THE_POOL = ("cli", "model", "workflows")
 OF_KERNELS = ("test_feature_bank.py", "test_kernel_bank.py", "test_kernel_model.py", "test_kernel.py")
 
 
-def group_of(item):
-    """The tests that one worker runs."""
+def group_of(nodeid):
+    """The tests that one worker runs, by the name of one of them."""
     from tunefree.learners import ALL
 
-    parameters = getattr(item, "callspec", None)
-    given = parameters.params if parameters else {}
-    learner = given.get("learner", given.get("name"))
-    if isinstance(learner, str) and learner in ALL:
-        return learner
-    if "estimator" in given:
-        estimator = type(given["estimator"]).__name__
-        if "Kernel" in estimator or getattr(given["estimator"], "kernel", None) is True:
-            return "kernel"
-        return (
-            "pool"
-            if estimator.startswith("TuneFree")
-            else estimator.removesuffix("Classifier").removesuffix("Regressor")
-        )
-    if item.path.parent.name == "kernel" or item.path.name in OF_KERNELS:
+    path, _, test = nodeid.partition("::")
+    path, parameters = PurePath(path), test.partition("[")[2].rstrip("]")
+    estimator = re.match(r"(\w+?)(Classifier|Regressor)\(", parameters)
+    if path.parent.name == "kernel" or path.name in OF_KERNELS or "Kernel" in parameters or "kernel=True" in parameters:
         return "kernel"
-    return "pool" if item.path.parent.name in OF_THE_POOL or learner == "pool" else item.path.stem
+    if path.parent.name in OF_THE_POOL or parameters.startswith(("TuneFree", "pool")):
+        return "pool"
+    learners = [name for name in ALL if re.search(rf"(^|-){name}($|-)", parameters)]
+    return estimator[1] if estimator else max(learners, key=len, default=path.stem)
 
 
-@pytest.hookimpl(tryfirst=True)  # before the plugin that distributes tests reads the marks
 def pytest_collection_modifyitems(items):
-    """Let one worker run all tests of a group, so that no two compile the same code; the longest groups first."""
-    groups = {item: group_of(item) for item in items}
-    for item, group in groups.items():
-        item.add_marker(pytest.mark.xdist_group(group))
+    """The longest groups first."""
+    groups = {item: group_of(item.nodeid) for item in items}
     items.sort(key=lambda item: LONGEST.index(groups[item]) if groups[item] in LONGEST else len(LONGEST))
+
+
+def pytest_xdist_make_scheduler(config, log):
+    """Let one worker run all tests of a group, so that no two compile the same code."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByGroup(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return group_of(nodeid)
+
+    return ByGroup(config, log)

@@ -102,7 +102,12 @@ def test_vowpal_wabbits_table(run, data, tmp_path):
     assert counters == [2**k for k in range(11)]
 
 
-@pytest.mark.parametrize("loss", ["hinge", "smoothed-hinge", "squared-hinge", "exponential", "square"])
+OTHER_LOSSES = ["hinge", "square"]
+SLOW = "smoothed-hinge", "squared-hinge", "exponential"
+SLOW_LOSSES = [pytest.param(loss, marks=pytest.mark.slow) for loss in SLOW]
+
+
+@pytest.mark.parametrize("loss", OTHER_LOSSES + SLOW_LOSSES)
 def test_probabilities_of_other_losses(run, data, tmp_path, loss):
     assert run("train", data, "-t", "rich", "-o", tmp_path / "m", "--loss", loss, "--learner", "scinol2")[0] == 0
     status, out, _ = run("predict", tmp_path / "m", data)

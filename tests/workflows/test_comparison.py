@@ -38,18 +38,26 @@ def data(tmp_path):
     return path
 
 
+CLASSES = Plan(target="rich", ignore=("pay",))
+NUMBERS = Plan(target="pay", ignore=("rich",))
+WEIGHTED = Plan(target="job", loss="hinge", weight="age")
+
+
 @pytest.mark.parametrize(
-    "plan",
+    ("plan", "learners"),
     [
-        Plan(target="rich", ignore=("pay",)),
-        Plan(target="pay", ignore=("rich",)),
-        Plan(target="job", loss="hinge", weight="age"),
+        pytest.param(CLASSES, None, id="classes"),
+        pytest.param(NUMBERS, FEW, id="regression"),
+        pytest.param(WEIGHTED, FEW, id="hinge, weighted"),
+        pytest.param(NUMBERS, None, id="regression, all", marks=pytest.mark.slow),
+        pytest.param(WEIGHTED, None, id="hinge, weighted, all", marks=pytest.mark.slow),
     ],
-    ids=["classes", "regression", "hinge, weighted"],
 )
-def test_figures_are_those_of_train_to_the_last_bit(plan):
-    compared = compare(open_source(people(600)), plan)
-    assert {contestant.name for contestant in compared.contestants} | set(compared.left_out) == {*ALL, POOL}
+def test_figures_are_those_of_train_to_the_last_bit(plan, learners):
+    compared = compare(open_source(people(600)), plan, learners)
+    assert {contestant.name for contestant in compared.contestants} | set(compared.left_out) == {
+        *(learners or [*ALL, POOL])
+    }
     for contestant in compared.contestants:
         options = {name: getattr(plan, name) for name in ("target", "ignore", "loss", "weight")}
         alone = train(open_source(people(600)), Plan(**options, learner=contestant.name)).progress.progressive[0]

@@ -17,7 +17,7 @@ import numpy as np
 
 from tunefree.core import compiled
 from tunefree.core.generic import generic
-from tunefree.core.numbers import LARGEST, bounded, clip, finite, power_below
+from tunefree.core.numbers import LARGEST, bounded, clip, finite, largest, power_below
 from tunefree.learners.contract import Scale
 from tunefree.losses.contract import curvature as second_derivative
 from tunefree.losses.contract import slope, value
@@ -252,7 +252,7 @@ def scale_multinomial(objective, weight):
 
 @differentiate.register(Multinomial)
 def differentiate_multinomial(objective, y, weight, margins, gradient, curvature):
-    peak = np.max(margins)
+    peak = largest(margins)
     total = 0.0
     for k in range(len(margins)):
         gradient[k] = math.exp(margins[k] - peak)
@@ -266,7 +266,7 @@ def differentiate_multinomial(objective, y, weight, margins, gradient, curvature
 
 @loss_at.register(Multinomial)
 def loss_at_multinomial(objective, y, predictions):
-    peak = np.max(predictions)
+    peak = largest(predictions)
     total = 0.0
     for k in range(len(predictions)):
         total += math.exp(predictions[k] - peak)
@@ -275,7 +275,7 @@ def loss_at_multinomial(objective, y, predictions):
 
 @true_slope.register(Multinomial)
 def true_slope_multinomial(objective, y, predictions, slopes):
-    peak = np.max(predictions)
+    peak = largest(predictions)
     total = 0.0
     for k in range(len(predictions)):
         slopes[k] = math.exp(predictions[k] - peak)

@@ -22,7 +22,7 @@ import numpy as np
 
 from tunefree.core import compiled
 from tunefree.core.generic import generic
-from tunefree.core.numbers import softplus
+from tunefree.core.numbers import largest, softplus
 from tunefree.losses import value
 from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll, Regression, loss_at
 from tunefree.model.views import pace
@@ -178,7 +178,7 @@ def aggregate_multinomial(objective, shares, predictions, aggregated):
     """The logarithms of the mean probabilities."""
     totals = np.empty(len(shares))
     for m in range(len(shares)):
-        peak = np.max(predictions[m])
+        peak = largest(predictions[m])
         total = 0.0
         for k in range(len(aggregated)):
             total += math.exp(predictions[m, k] - peak)
@@ -338,7 +338,8 @@ def predict_awake(objective, mixture, shares, predictions, aggregated):
     awake, total = np.zeros(len(shares)), 0.0
     for m in range(len(shares)):
         if math.isnan(predictions[m, 0]):
-            predictions[m] = 0.0
+            for k in range(len(aggregated)):
+                predictions[m, k] = 0.0
         else:
             awake[m] = shares[m]
             total += shares[m]
@@ -348,7 +349,8 @@ def predict_awake(objective, mixture, shares, predictions, aggregated):
     aggregate(objective, awake, predictions, aggregated)
     for m in range(len(shares)):
         if awake[m] == 0.0:
-            predictions[m] = aggregated
+            for k in range(len(aggregated)):
+                predictions[m, k] = aggregated[k]
     clip_to_range(objective, mixture, predictions)  # a mean of equal ends may round beyond them
 
 
