@@ -91,15 +91,15 @@ class Descent(Path):
                 step,
                 _mean(learned.weight, evaluation.losses),
                 _mean(learned.weight, self.problem.errors(learned.y, evaluation.margins)),
-                *self._judged(held, evaluation.held),
+                *self._loss_and_error(held, evaluation.held),
                 finite(self.problem.space.norm(self.iterate.coefficients, evaluation.margins)),
                 finite(inner),
-                *self._judged(learned, means[0]),
-                *self._judged(held, means[1]),
+                *self._loss_and_error(learned, means[0]),
+                *self._loss_and_error(held, means[1]),
             )
         self.records.append(record)
 
-    def _judged(self, rows: Rows, margins: np.ndarray) -> tuple[float, float]:
+    def _loss_and_error(self, rows: Rows, margins: np.ndarray) -> tuple[float, float]:
         """Mean loss and error of margins; nan without rows."""
         losses = np.empty(len(rows.y))
         losses_of_rows(self.problem.objective, rows.y, np.ascontiguousarray(margins), losses)

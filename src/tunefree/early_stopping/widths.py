@@ -8,16 +8,16 @@ from functools import cache
 LEAST, MOST = -2, 6  # log2 of multiples of the median rule's gamma: the ladder's ends
 
 
-def best_gamma(gamma: float, judged: Callable[[float], float]) -> float:
-    """The multiple of gamma by a power of two, from a quarter to 64, of which the judged loss is least.
+def best_gamma(gamma: float, validation_loss: Callable[[float], float]) -> float:
+    """The multiple of gamma by a power of two, from a quarter to 64, with the least validation loss.
 
-    Every second one is judged, then the neighbours of the best of them.
+    Every second one is evaluated, then the neighbours of the best of them.
 
     Parameters
     ----------
     gamma : float
         Of the median rule.
-    judged : function
+    validation_loss : function
         The loss at a gamma.
 
     Examples
@@ -28,7 +28,7 @@ def best_gamma(gamma: float, judged: Callable[[float], float]) -> float:
     >>> asked
     [0.25, 1.0, 4.0, 16.0, 64.0, 2.0, 8.0]
     """
-    loss = cache(lambda exponent: judged(gamma * 2.0**exponent))
+    loss = cache(lambda exponent: validation_loss(gamma * 2.0**exponent))
     coarse = min(range(LEAST, MOST + 1, 2), key=loss)
     near = [exponent for exponent in (coarse - 1, coarse + 1, coarse) if LEAST <= exponent <= MOST]
     return gamma * 2.0 ** min(near, key=loss)

@@ -32,7 +32,7 @@ from tunefree.theory.stopping_times import OUTPUTS, optimisation_bound, stopping
 
 ORDERS = {None: "batch", "cyclic": "cyclic", "shuffled": "shuffled"}
 MAY_CHANGE = {"max_iter", "stop", "output", "assumptions", "warm_start"}  # when a fit goes on
-TRIED, TRIAL = 4096, 32  # rows and iterations by which widths are judged
+TRIED, TRIAL = 4096, 32  # rows and iterations by which widths are compared
 SHARE_OF_PATH = 8  # of the memory limit, one part so large is for iterates
 
 
@@ -190,7 +190,7 @@ class IterativeRegularization(BaseEstimator):
     def _best_kernel(self, targets: Targets, learned: Any, rows: Rows, held: Any, beside: Rows) -> Any:
         """The kernel with which the first steps of a descent on some rows predict those held out best."""
 
-        def judged(gamma: float) -> float:
+        def validation_loss(gamma: float) -> float:
             problem = self._problem(targets, self._kernel_at(gamma), learned, rows, held, beside)
             trial = Descent(problem, self._schedule(targets, problem, np.random.RandomState(0)), 0)
             try:
@@ -199,7 +199,7 @@ class IterativeRegularization(BaseEstimator):
                 return math.inf
             return float(trial.path["validation_loss"].min())
 
-        return self._kernel_at(best_gamma(self.gamma_, judged))
+        return self._kernel_at(best_gamma(self.gamma_, validation_loss))
 
     def _problem(self, targets: Targets, kernel: Any, learned: Any, rows: Rows, held: Any, beside: Rows) -> Problem:
         space = space_of(kernel, learned, held, int(self.memory_limit), self.device)
@@ -244,11 +244,12 @@ class IterativeRegularization(BaseEstimator):
         if self.stop != "holdout" or not self.fitted_path_.has_held_out:
             return self._iterations()
         path = self.fitted_path_.descent.path[: self._iterations()]
-        judged = path["average_validation_loss" if self.output == "average" else "validation_loss"]
+        validation_loss = path["average_validation_loss" if self.output == "average" else "validation_loss"]
         if self.output == "best":
             least = np.minimum.accumulate(path["training_loss"])
-            judged = judged[np.maximum.accumulate(np.where(path["training_loss"] <= least, np.arange(len(path)), 0))]
-        return int(judged.argmin()) + 1
+            best = np.maximum.accumulate(np.where(path["training_loss"] <= least, np.arange(len(path)), 0))
+            validation_loss = validation_loss[best]
+        return int(validation_loss.argmin()) + 1
 
     def _stop_at(self, t: int) -> None:
         self.n_iter_ = t
