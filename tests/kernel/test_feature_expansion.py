@@ -229,7 +229,7 @@ def test_estimators_warn_once_and_survive_pickling():
 
 
 def test_pools_are_bounded_too():
-    X, y = noisy(1500)
+    X, y = noisy(3000)
     with pytest.warns(UserWarning, match="go on in random Fourier features"):
         model = TuneFreeClassifier(kernel=True, max_support=512, epochs=1).fit(X, y)
     assert model.score(X, y) > 0.6

@@ -31,6 +31,10 @@ TRAITS = {name: traits_of(ALL[name]) for name in LEARNERS}
 
 by_learner = pytest.mark.parametrize("name", LEARNERS)
 by_averageable_learner = pytest.mark.parametrize("name", [n for n in LEARNERS if TRAITS[n].can_be_averaged])
+# Averages are compiled for sparse rows; for dense ones too in `make test-all`.
+by_rows_of_averages = pytest.mark.parametrize(
+    "rows_of_averages", [as_sparse, pytest.param(as_dense, marks=pytest.mark.slow)], ids=["sparse", "dense"]
+)
 quick = settings(max_examples=60, deadline=None)
 thorough = settings(max_examples=settings.default.max_examples, deadline=None)  # 400 in `make test-all`
 
@@ -222,13 +226,14 @@ def test_multiplying_all_slopes_by_a_power_of_two_changes_no_bit(name, stream, e
 
 
 @by_learner
+@by_rows_of_averages
 @quick
 @given(stream=streams(scales=900, kinds=("logistic", "multinomial")), wrapped=st.booleans())
-def test_finite_on_any_finite_input(name, stream, wrapped):
+def test_finite_on_any_finite_input(name, rows_of_averages, stream, wrapped):
     X = np.clip(np.nan_to_num(stream.X), -1e307, 1e307)
     create = averaged_if_possible if wrapped else lambda name, *sizes: ALL[name].create(*sizes)
     state = create(name, X.shape[1] + 1, stream.n_outputs)
-    block = as_sparse(X) if wrapped else as_dense(X)  # averages are compiled for sparse rows alone
+    block = rows_of_averages(X) if wrapped else as_dense(X)
     state, _, margins, row_losses = run(state, stream.objective, block, stream.y, stream.weight, stream.n_outputs)
     values, units = weights(state, X.shape[1], stream.n_outputs)
     after = np.empty_like(margins)
@@ -238,12 +243,13 @@ def test_finite_on_any_finite_input(name, stream, wrapped):
 
 
 @by_averageable_learner
+@by_rows_of_averages
 @quick
 @given(stream=streams(scales=3, weighted=False, kinds=("logistic", "multinomial")))
-def test_average_is_the_mean_of_the_iterates(name, stream):
+def test_average_is_the_mean_of_the_iterates(name, rows_of_averages, stream):
     d = stream.X.shape[1]
     state = Averaged.create(ALL[name].create(d + 1, stream.n_outputs))
-    X, objective, total = as_sparse(stream.X), stream.objective, np.zeros((d, stream.n_outputs))
+    X, objective, total = rows_of_averages(stream.X), stream.objective, np.zeros((d, stream.n_outputs))
     for i in range(len(stream.X)):
         # The iterate of round i is the one that predicted: it knows row i but not its label.
         copied = copy.deepcopy(state.learner)
