@@ -73,8 +73,7 @@ class Registry(Mapping[str, Any]):
         if name not in self._places:
             raise UnknownNameError(f"unknown {self.kind} {name!r}; choose one of {', '.join(self._places)}")
         if name not in self._loaded:
-            module, _, attribute = self._places[name].partition(":")
-            self._loaded[name] = getattr(import_module(module), attribute)
+            self._loaded[name] = load(self._places[name])
         return self._loaded[name]
 
     def __contains__(self, name: object) -> bool:
@@ -85,6 +84,18 @@ class Registry(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._places)
+
+
+def load(place: str) -> Any:
+    """The object at a place ``"package.module:attribute"``.
+
+    Examples
+    --------
+    >>> load("pathlib:PurePosixPath")("a/b").name
+    'b'
+    """
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)
 
 
 class UnknownNameError(ModelError, KeyError):

@@ -153,11 +153,12 @@ class Ensemble:
         """Drop the members for which ``leaves`` (N,) is True, and banks that are left without any."""
         if not leaves.any():
             return
-        kept = [bank for bank, gone in zip(self.groups, self.split(leaves), strict=True) if not gone.all()]
-        for group, gone in zip(self.groups, self.split(leaves), strict=True):
-            if group is self.linear or group in kept:
-                group.keep(np.flatnonzero(~gone).tolist())
-        self.banks = [bank for bank in self.banks if bank in kept]
+        of_linear, *of_banks = self.split(leaves)
+        left = [(bank, gone) for bank, gone in zip(self.banks, of_banks, strict=True) if not gone.all()]
+        self.linear.keep(np.flatnonzero(~of_linear).tolist())
+        for bank, gone in left:
+            bank.keep(np.flatnonzero(~gone).tolist())
+        self.banks = [bank for bank, _ in left]
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same ensemble."""

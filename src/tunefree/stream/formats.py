@@ -6,11 +6,11 @@ format is opened, so that the command line can list all formats without importin
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tunefree.core import registry
 from tunefree.core.errors import DataError
 from tunefree.stream.files import COMPRESSIONS
 
@@ -196,7 +196,4 @@ def by_line(line: str) -> Format | None:
 
 def load(named: Any) -> Any:
     """The object that a string ``"module:attribute"`` names; any other object as it is."""
-    if not isinstance(named, str):
-        return named
-    module, _, attribute = named.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    return registry.load(named) if isinstance(named, str) else named
