@@ -16,7 +16,7 @@ FLOORS = [
     {"stream", "learners"},
     {"losses"},
     {"theory"},
-    {"kernel"},
+    {"kernel", "additive"},
     {"early_stopping", "model"},
     {"estimators"},
     {"workflows"},

@@ -25,14 +25,15 @@ from numba.core import types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 PACKAGE = Path(__file__).parents[1]
-_BELOW_THE_MODEL = ("core", "learners", "losses", "theory", "kernel")
+_BELOW_THE_MODEL = ("core", "learners", "losses", "theory", "additive", "kernel")
 # For each room with entry points: the rooms whose functions can become part of them, that is, all that it imports from.
 ROOMS = {
     "stream": ("core", "stream"),
     "losses": ("core", "learners", "losses"),
     "theory": ("core", "learners", "losses", "theory"),
-    "kernel": _BELOW_THE_MODEL,
-    "early_stopping": (*_BELOW_THE_MODEL, "early_stopping"),
+    "additive": ("core", "learners", "losses", "additive"),
+    "kernel": ("core", "learners", "losses", "theory", "kernel"),
+    "early_stopping": ("core", "learners", "losses", "theory", "kernel", "early_stopping"),
     "model": (*_BELOW_THE_MODEL, "model"),
 }
 

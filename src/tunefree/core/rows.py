@@ -57,6 +57,7 @@ class Table(NamedTuple):
     features: np.ndarray  # (words,) int32
     values: np.ndarray  # (words,) float64
     constant: float
+    code_columns: np.ndarray  # (q,) int32: which column codes are of, in blocks that may not hold all columns
 
 
 class TableRow(NamedTuple):
@@ -190,20 +191,23 @@ def sparse(pointers: ArrayLike, features: ArrayLike, values: ArrayLike, intercep
     )
 
 
-def table(numbers: ArrayLike, columns: ArrayLike, codes: ArrayLike, words: Sparse | None = None) -> Table:
-    """Rows of a table: ``numbers`` (n, p) of features ``columns``, one-hot ``codes`` (n, q), and sparse ``words``."""
-    numbers = read_only(numbers, np.float64)
+def table(
+    numbers: ArrayLike,
+    columns: ArrayLike,
+    codes: ArrayLike,
+    words: Sparse | None = None,
+    code_columns: ArrayLike | None = None,
+) -> Table:
+    """Rows of a table: ``numbers`` (n, p) of features ``columns``, one-hot ``codes`` (n, q), and sparse ``words``.
+
+    ``code_columns`` (q,) tells which columns the codes are of, ascending; the first q if it is None.
+    """
+    numbers, codes = read_only(numbers, np.float64), read_only(codes, np.int32)
     if words is None:
         words = sparse(np.zeros(len(numbers) + 1), [], [])
-    return Table(
-        numbers,
-        read_only(columns, np.int32),
-        read_only(codes, np.int32),
-        words.pointers,
-        words.features,
-        words.values,
-        1.0,
-    )
+    sources = np.arange(codes.shape[1]) if code_columns is None else code_columns
+    of_words = words.pointers, words.features, words.values
+    return Table(numbers, read_only(columns, np.int32), codes, *of_words, 1.0, read_only(sources, np.int32))
 
 
 def part(X: Any, start: int, stop: int) -> Any:
@@ -224,14 +228,22 @@ def together(blocks: list[Any]) -> Any:
     """Blocks of one kind, below each other, in memory of their own."""
     fields = {name: [block._asdict()[name] for block in blocks] for name in blocks[0]._fields}
     if "codes" in fields:  # a chunk has no column of codes that all are unknown
-        width = max(codes.shape[1] for codes in fields["codes"])
-        fields["codes"] = [np.pad(codes, ((0, 0), (0, width - codes.shape[1]))) for codes in fields["codes"]]
+        every = np.unique(np.concatenate(fields["code_columns"])).astype(np.int32)
+        fields["codes"] = [_codes_of(every, *own) for own in zip(fields["codes"], fields["code_columns"], strict=True)]
+        fields["code_columns"] = [read_only(every, np.int32)]
     if "pointers" in fields:
         counts = np.concatenate([np.diff(pointers) for pointers in fields["pointers"]])
         fields["pointers"] = [np.concatenate([[0], np.cumsum(counts)])]
-    same = {name: values[0] for name, values in fields.items() if name in ("columns", "constant")}
+    same = {name: values[0] for name, values in fields.items() if name in ("columns", "constant", "code_columns")}
     joined = {n: read_only(np.concatenate(v), v[0].dtype) for n, v in fields.items() if n not in same}
     return type(blocks[0])(**joined | same)
+
+
+def _codes_of(columns: np.ndarray, codes: np.ndarray, code_columns: np.ndarray) -> np.ndarray:
+    """Codes (n, q), with 0 for those of the columns that they lack."""
+    placed = np.zeros((len(codes), len(columns)), np.int32)
+    placed[:, np.searchsorted(columns, code_columns)] = codes
+    return placed
 
 
 @generic
@@ -258,6 +270,8 @@ def reach_table(X):
 def rebuilt(kind: str, fields: dict[str, Any]) -> Any:
     """A block of the kind of that name from its fields, as they were saved."""
     made = {"Dense": Dense, "Sparse": Sparse, "Table": Table}[kind]
+    if made is Table and "code_columns" not in fields:  # saved by an older version
+        fields = fields | {"code_columns": np.arange(fields["codes"].shape[1], dtype=np.int32)}
     return made(**{name: float(v) if v.ndim == 0 else read_only(v, v.dtype) for name, v in fields.items()})
 
 
@@ -309,3 +323,26 @@ def with_parts_sparse(X, numbers, entries):
 @with_parts.register(Table)
 def with_parts_table(X, numbers, entries):
     return X._replace(numbers=read_only(numbers, np.float64), values=read_only(entries, np.float64))
+
+
+@generic
+def as_table(X: Any) -> Table:
+    """The same rows as a table, whatever holds them."""
+    raise TypeError(f"{type(X).__name__} is not a block of rows")
+
+
+@as_table.register(Dense)
+def as_table_dense(X):
+    n, d = X.values.shape
+    return table(X.values, np.arange(1, d + 1), np.zeros((n, 0)))._replace(constant=X.constant)
+
+
+@as_table.register(Sparse)
+def as_table_sparse(X):
+    n = n_rows(X)
+    return table(np.zeros((n, 0)), [], np.zeros((n, 0)), X)._replace(constant=X.constant)
+
+
+@as_table.register(Table)
+def as_table_table(X):
+    return X

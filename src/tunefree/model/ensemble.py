@@ -11,6 +11,8 @@ import numpy as np
 from tunefree.core import threads
 from tunefree.core.rows import n_rows
 from tunefree.core.states import under
+from tunefree.model import additive_bank
+from tunefree.model.additive_bank import AdditiveBank
 from tunefree.model.feature_bank import BANKS, VIEWS
 from tunefree.model.group import LabelledRows, MemberGroup, WarmupPredictions
 from tunefree.model.kernel_bank import KernelBank
@@ -68,6 +70,10 @@ class Ensemble:
     def is_sparse(self) -> bool | None:
         """Whether the rows so far were sparse; None if there were none, or if it makes no difference."""
         return next((group.is_sparse for group in self.groups if group.is_sparse is not None), None)
+
+    def idle(self, X: Any) -> np.ndarray:
+        """Which members (N,) can learn nothing of rows like these, and never will."""
+        return np.repeat([not group.suits(X) for group in self.groups], [len(group.members) for group in self.groups])
 
     def split(self, of_members: np.ndarray) -> list[np.ndarray]:
         """For each group the part (a view) of an array whose first axis runs over all members."""
@@ -185,7 +191,8 @@ def banks_of(options: ModelOptions, n_outputs: int, n_classes: int) -> list[Warm
     settings = [setting for setting in options.member_settings if waits(setting)]
     together: dict[tuple[bool, str], list[Setting]] = {}
     for setting in settings:
-        together.setdefault((is_kernel(setting.learner), setting.view), []).append(setting)
+        view = "additive" if setting.view in additive_bank.VIEWS else setting.view
+        together.setdefault((is_kernel(setting.learner), view), []).append(setting)
     classes = n_classes if options.is_mixed and options.task == "classification" else None
     average = options.average or options.is_mixed
     made: list[WarmupBank] = []
@@ -193,6 +200,8 @@ def banks_of(options: ModelOptions, n_outputs: int, n_classes: int) -> list[Warm
         if of_kernels:
             objective = options.objective_of_kernels(n_outputs)
             made.append(KernelBank(own, options.kernel_config, objective, n_outputs, classes, average))
+        elif view == "additive":
+            made.append(AdditiveBank(own, options.objective(n_outputs), n_outputs, options.average))
         else:
             made.append(BANKS[VIEWS[view][0]](own, options.objective(n_outputs), n_outputs, options.average))
     return made

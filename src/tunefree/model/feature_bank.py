@@ -68,7 +68,7 @@ class FeatureBank(WarmupBank):
         """Features of rows in the steady view."""
         raise NotImplementedError
 
-    def learn_frozen(self, rows: LabelledRows, predictions: np.ndarray, busy: list[int]) -> None:
+    def learn_frozen(self, rows: LabelledRows, predictions: np.ndarray, busy: list[int], again: bool) -> None:
         X, y, weight, _ = rows
         for start in range(0, len(y), CHUNK):
             here = slice(start, min(start + CHUNK, len(y)))

@@ -41,10 +41,13 @@ class MemberGroup:
         Each has a ``name``, a ``setting``, an ``objective`` and a ``state``.
     n_outputs : int
         Margins of a row.
+    pays : bool
+        Whether the rows so far are worth learning.
     """
 
     members: list[Any]
     n_outputs: int
+    pays = True
 
     @property
     def uses_threads(self) -> bool:
@@ -101,6 +104,10 @@ class MemberGroup:
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` wrote; the group has learned nothing and has the same members."""
         raise NotImplementedError
+
+    def suits(self, X: Any) -> bool:
+        """Whether rows like these may be worth learning; it depends on their kind and their dense columns only."""
+        return True
 
     def reserve_features(self, n_features: int) -> None:
         """Have room for at least so many features; by default features need no room of their own."""

@@ -103,7 +103,7 @@ class KernelBank(WarmupBank):
         """Number of support points."""
         return 0 if self.expansion is None else self.expansion.n_support
 
-    def learn_frozen(self, rows: LabelledRows, predictions: np.ndarray, busy: list[int]) -> None:
+    def learn_frozen(self, rows: LabelledRows, predictions: np.ndarray, busy: list[int], again: bool) -> None:
         X, y, weight, evaluation_weight = rows
         expansion, seen = self.expansion, self._points(X)
         margins = np.zeros((len(self.members), len(y), self.n_outputs))
@@ -170,7 +170,8 @@ class KernelBank(WarmupBank):
         trial.expansion = Expansion(self.expansion.kernel, steps, self.n_outputs, seen)
         n = min(TRIED, len(first.y))
         rows = first.part(0, n)._replace(evaluation_weight=first.weight[:n])
-        trial.learn_frozen(rows, np.empty((len(candidates), n, self.n_outputs)), list(range(len(candidates))))
+        every = list(range(len(candidates)))
+        trial.learn_frozen(rows, np.empty((len(candidates), n, self.n_outputs)), every, again=False)
         return [float(member.record.loss[()]) for member in trial.members]
 
     def _kernel(self, gamma: float) -> Any:

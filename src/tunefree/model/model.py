@@ -181,6 +181,8 @@ class Model(ScoredModel):
         """
         evaluation_weight = weight if evaluation_weight is None else evaluation_weight
         codes, new = (np.asarray(y, np.float64), []) if self.task == "regression" else self.codes(y)
+        if n_rounds(self.mixture) == 0:
+            self._begin(X)
         later = threads.later if n_rows(X) >= threads.FEW else threads.now
         pieces: list[Future[tuple[np.ndarray, np.ndarray]]] = []
         start = 0
@@ -203,6 +205,15 @@ class Model(ScoredModel):
         return join_margins([margins for margins, _ in done], self.n_outputs), np.concatenate(
             [np.empty(0), *row_losses]
         )
+
+    def _begin(self, X: Any) -> None:
+        """Go on without members that rows like these are not for, as if there had never been any."""
+        idle = self.ensemble.idle(X)
+        if idle.all():
+            raise ModelError("the view is for tables with columns of numbers; choose another one")
+        if idle.any():
+            self.ensemble.prune(idle)
+            self.aggregation = Aggregation.create(self.options, len(self.members), len(self.classes))
 
     def _pieces(self, evaluation_weight: np.ndarray, start: int, stop: int) -> list[tuple[int, int, bool]]:
         """Cut rows into pieces of at most PIECE rows, and at reviews; tells after which pieces these are."""

@@ -10,8 +10,8 @@ from tunefree.kernel import learners as kernel
 from tunefree.learners import ALL
 from tunefree.learners.contract import Traits, traits_of
 from tunefree.losses import loss_of
-from tunefree.model import views
-from tunefree.model.feature_bank import VIEWS
+from tunefree.model import additive_bank, views
+from tunefree.model.feature_bank import VIEWS as KERNEL_FEATURE_VIEWS
 from tunefree.model.members import Setting
 
 # Chosen on real data: on some data set each leads, or the pool is worse without it (see docs/design.md).
@@ -28,7 +28,14 @@ MEMBERS: tuple[Setting, ...] = (
     Setting("cocob", {"alpha": 100.0}, "raw"),
     Setting("nag", {"eta": 10.0}, "raw"),
     Setting("scinol2", {"epsilon": 1.0}, "raw"),
+    Setting("scinol2", {"epsilon": 1.0}, "curves"),
+    Setting("adagrad", {"eta": 0.1}, "curves"),
+    Setting("nag", {"eta": 2.0}, "curves"),
+    Setting("scinol2", {"epsilon": 0.1}, "pairs"),
+    Setting("nag", {"eta": 0.5}, "pairs"),
+    Setting("cocob", {"alpha": 100.0}, "pairs"),
 )
+VIEWS = (*KERNEL_FEATURE_VIEWS, *additive_bank.VIEWS)  # of banks, which keep their first rows back
 POOLS = ("pool", "kernel-pool")
 WIDTHS = tuple(2.0**exponent for exponent in range(-2, 7))  # times the median rule's gamma
 KERNEL_VIEWS = ("steady", "level")

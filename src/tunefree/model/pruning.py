@@ -1,8 +1,8 @@
 """Pruning: when the members' shares are reviewed, and which members are dropped.
 
-Shares are reviewed after each power of two of rows. A member whose mean share is negligible is dropped, unless it is
-one of the two with the largest shares, or its kernel is the next narrower one to that of the leader of its group, which
-may be needed once there are more rows.
+Shares are reviewed after each power of two of rows. Members of a group that does not pay are dropped. So is a member
+whose mean share is negligible, unless it is one of the two with the largest shares, or its kernel is the next narrower
+one to that of the leader of its group, which may be needed once there are more rows.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def negligible_members(ensemble: Ensemble, shares: np.ndarray, rounds: int) -> n
         if of_group.any():
             of_group |= next_narrower(group, own)
     of_kernels = [is_kernel(member.setting.learner) for member in ensemble.members]
-    return ~stays & (rounds >= np.where(of_kernels, FIRST_PRUNING_OF_KERNELS, FIRST_PRUNING))
+    pays = np.repeat([group.pays for group in ensemble.groups], [len(group.members) for group in ensemble.groups])
+    return ~pays | ~stays & (rounds >= np.where(of_kernels, FIRST_PRUNING_OF_KERNELS, FIRST_PRUNING))
 
 
 def next_narrower(group: MemberGroup, shares: np.ndarray) -> np.ndarray:

@@ -90,5 +90,6 @@ def _losses(model: Model, targets: np.ndarray, weight: np.ndarray, predictions: 
     for prediction in predictions:
         measure(model.objective, targets, prediction, row_losses)
         with np.errstate(over="ignore"):
-            means.append(min(float(np.average(row_losses, weights=weight)), LARGEST))
+            mean = float(np.average(row_losses, weights=weight))
+            means.append(mean if mean < LARGEST else LARGEST)  # also where a member sleeps, and predicts NaN
     return means

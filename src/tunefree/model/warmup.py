@@ -1,9 +1,10 @@
 """Banks: groups whose view and kernel are fixed by the first rows, before anything is learned.
 
 What is learned in the space of a kernel is lost if the kernel changes. So a bank keeps its first rows back. After
-WARMUP_ROWS of them it is frozen: view and kernel are fixed by the rows whose weight is above 0, and all rows kept back
-are learned in order. Until then its members sleep: their predictions are NaN, and the mixture is of the other members.
-A bank that has to predict earlier does so with a copy that is frozen on the rows so far. A second pass freezes it too.
+WARMUP_ROWS of them, or as many as a bank needs, it is frozen: what depends on the data is fixed by the rows whose
+weight is above 0, and all rows kept back are learned in order. Until then its members sleep: their predictions are NaN,
+and the mixture is of the other members. A bank that has to predict earlier does so with a copy that is frozen on the
+rows so far. A second pass freezes it too.
 """
 
 from __future__ import annotations
@@ -52,6 +53,11 @@ class WarmupBank(MemberGroup):
         raise NotImplementedError
 
     @property
+    def warmup_rows(self) -> int:
+        """Rows after which it is frozen."""
+        return WARMUP_ROWS
+
+    @property
     def is_sparse(self) -> bool | None:
         return None if self.n_columns is None else self.n_columns == 0
 
@@ -70,14 +76,15 @@ class WarmupBank(MemberGroup):
     ) -> None:
         predictions[:] = np.nan
         self._read = None
-        start, n = 0 if self.frozen else self._keep_back(rows), len(rows.y)
+        n = len(rows.y)
+        start = 0 if self.frozen else n if again else self._keep_back(rows)
         if start < n:
             chosen = list(range(len(self.members))) if busy is None else busy
-            self.learn_frozen(rows.part(start, n), predictions[:, start:], chosen)
+            self.learn_frozen(rows.part(start, n), predictions[:, start:], chosen, again)
 
     def _keep_back(self, rows: LabelledRows) -> int:
         """Keep rows back until there are enough, then freeze; returns how many rows were kept back."""
-        stop, n_columns = min(WARMUP_ROWS - self.n_warmup, len(rows.y)), parts(rows.X).numbers.shape[1]
+        stop, n_columns = min(self.warmup_rows - self.n_warmup, len(rows.y)), parts(rows.X).numbers.shape[1]
         if self.waiting and type(self.waiting[0].X) is not type(rows.X):
             raise ModelError(UNLIKE)
         if self.n_columns not in (None, n_columns):
@@ -85,11 +92,11 @@ class WarmupBank(MemberGroup):
         self.n_columns = n_columns
         first = rows.part(0, stop)
         self.waiting.append(LabelledRows(together([first.X]), *(array.copy() for array in first[1:])))
-        if self.n_warmup == WARMUP_ROWS:
+        if self.n_warmup == self.warmup_rows:
             self.freeze()
         return stop
 
-    def learn_frozen(self, rows: LabelledRows, predictions: np.ndarray, busy: list[int]) -> None:
+    def learn_frozen(self, rows: LabelledRows, predictions: np.ndarray, busy: list[int], again: bool) -> None:
         """Learn rows with view and kernel fixed; parameters as in :meth:`learn`."""
         raise NotImplementedError
 
@@ -109,7 +116,7 @@ class WarmupBank(MemberGroup):
         usable = np.flatnonzero(first.weight)
         self._freeze(first, usable, labels_of(self.members[0].objective, first.y[usable]))
         predicted = np.empty((len(self.members), len(first.y), self.n_outputs))
-        self.learn_frozen(first, predicted, list(range(len(self.members))))
+        self.learn_frozen(first, predicted, list(range(len(self.members))), again=False)
         self.warmup_predictions = WarmupPredictions(first.y, first.evaluation_weight, predicted)
 
     def _freeze(self, first: LabelledRows, usable: np.ndarray, labels: np.ndarray) -> None:

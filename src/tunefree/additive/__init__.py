@@ -1,0 +1,1 @@
+"""Additive models: curves of single columns, and products of two columns' coarse curves."""

@@ -1,0 +1,208 @@
+"""The features of an additive model: codes and words, curves of columns, and products of pairs of them.
+
+Each code and word gets a feature when it is first learned; curves and pairs get consecutive ones when they join. So
+the number of features grows along the stream, and features once given never change.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tunefree.additive import screening as screens
+from tunefree.additive.curves import Knots, tabulated, write_curves
+from tunefree.additive.knots import Sample, first_knots, further_knots
+from tunefree.additive.pairs import Pairs, Sources, meet_codes, sources_of, write_pairs
+from tunefree.additive.screening import Screening
+from tunefree.core.rows import Sparse, Table, sparse
+from tunefree.core.states import filled, flatten
+
+FIRST_INTERVALS = 8  # between the knots of level 0
+PAIR_ENTRIES = 256.0  # non-zeros of a row that pairs may add
+MOST_CELLS = 2**22  # features of pairs, times outputs
+
+
+class AdditiveFeatures:
+    """Features of tables whose first rows are known.
+
+    Parameters
+    ----------
+    table : Table
+        The first rows.
+    n_outputs : int
+        Margins of the learners, for which there has to be memory.
+
+    Attributes
+    ----------
+    n_features : int
+        Features so far, the constant included.
+    columns : list of int
+        Places of the columns with curves among the dense numbers.
+    knots : list of Knots
+        Of these columns.
+    sources : Sources
+        What pairs are made of.
+    pairs : Pairs
+
+    Examples
+    --------
+    >>> from tunefree.core.rows import table
+    >>> rows = table(np.arange(9.0).reshape(-1, 1), [1], np.zeros((9, 0)))
+    >>> features = AdditiveFeatures(rows, 1)
+    >>> features.curves(rows).values[:4], features.n_features
+    (array([1., 1., 1., 1.]), 10)
+    """
+
+    def __init__(self, table: Table, n_outputs: int) -> None:
+        self.n_features, self.knots, self.columns = 1, [], []
+        numbers = table.numbers
+        for column in range(numbers.shape[1]):
+            found = first_knots(numbers[:, column], FIRST_INTERVALS)
+            self.knots.append(Knots.create(found, self.n_features))
+            self.columns.append(column)
+            self.n_features += self.knots[-1].n_functions
+        self.sources, frequent = sources_of([len(own.values) for own in self.knots], table, table.code_columns)
+        self.pairs, self.n_outputs = Pairs.create(), n_outputs
+        self.place_of, self.cell_of = np.zeros(2, np.int32), np.zeros(2, np.int32)
+        self._reserve(table)
+        self.cell_of[frequent[:, 0]] = frequent[:, 1]
+        self.sample = Sample.create(numbers.shape[1])
+        self._tabulated = tabulated(self.columns, self.knots)
+
+    @property
+    def n_curves(self) -> int:
+        """Columns whose curves are more than a ramp between two values."""
+        return sum(len(own.values) > 2 for own in self.knots)
+
+    def meet(self, table: Table, weight: np.ndarray) -> None:
+        """Learn which codes and words rows with weight above 0 have, and sample their numbers."""
+        self._reserve(table)
+        self.n_features = meet_codes(
+            self.place_of,
+            self.cell_of,
+            self.sources.n_frequent,
+            self._code_sources(table),
+            table,
+            weight,
+            self.n_features,
+        )
+        self.sample.add(table.numbers[weight > 0.0])
+
+    def _reserve(self, table: Table) -> None:
+        """Have room for the codes and words of some rows."""
+        highest = 1 + max(int(ids.max(initial=0)) for ids in (table.codes, table.features))
+        if highest > len(self.place_of):
+            room = np.zeros(max(highest, 2 * len(self.place_of)) - len(self.place_of), np.int32)
+            self.place_of, self.cell_of = (np.concatenate([old, room]) for old in (self.place_of, self.cell_of))
+
+    def _code_sources(self, table: Table) -> np.ndarray:
+        """The place of each column of codes among the sources of codes, -1 if it is none."""
+        known = self.sources.code_columns
+        place = np.searchsorted(known, table.code_columns)
+        is_known = np.append(known, -1)[place] == table.code_columns
+        return np.where(is_known, place, -1)
+
+    def curves(self, table: Table) -> Sparse:
+        """Rows of codes, words and curves."""
+        self._reserve(table)
+        n, slots = len(table.numbers), self._tabulated.features.shape[2]
+        most = table.codes.size + len(table.features) + n * slots * len(self.columns)
+        written = np.zeros(n + 1, np.int64), np.empty(most, np.int32), np.empty(most)
+        used = write_curves(self._tabulated, self.place_of, table, *written)
+        return sparse(written[0], written[1][:used], written[2][:used])._replace(constant=table.constant)
+
+    def with_pairs(self, table: Table, X: Sparse) -> Sparse:
+        """Rows of curves with the products of the pairs behind them."""
+        if not len(self.pairs.first):
+            return X
+        n, most = len(table.numbers), len(X.features) + len(table.numbers) * 4 * len(self.pairs.first)
+        written = np.zeros(n + 1, np.int64), np.empty(most, np.int32), np.empty(most)
+        used = write_pairs(
+            self._tabulated, self.sources, self.pairs, self.cell_of, self._code_sources(table), table, X, *written
+        )
+        return sparse(written[0], written[1][:used], written[2][:used])._replace(constant=table.constant)
+
+    def refine(self) -> None:
+        """Cut intervals between knots where the sample has enough values inside."""
+        for place, (column, own) in enumerate(zip(self.columns, self.knots, strict=True)):
+            found = further_knots(own.values, self.sample.values[:, column])
+            if len(found):
+                self.knots[place] = own.with_more(found, self.n_features)
+                self.n_features += len(found)
+        self._tabulated = tabulated(self.columns, self.knots)
+
+    def screening(self) -> Screening | None:
+        """Sums by which pairs are chosen; None, and all pairs are learned, if they are few."""
+        made = Screening.create(len(self.sources.sizes), self.n_outputs)
+        if self._entries(made.first, made.second).sum() > PAIR_ENTRIES or self._cells(made) > MOST_CELLS:
+            return made
+        self._add_pairs(made.first, made.second)
+        return None
+
+    def screen(self, screening: Screening, objective: Any, table: Table, y: Any, weight: Any, predictions: Any) -> None:
+        """Add rows to the sums, of which ``predictions`` (n, K) were made without pairs."""
+        screens.screen(
+            screening,
+            objective,
+            self._tabulated,
+            self.sources,
+            self.cell_of,
+            self._code_sources(table),
+            table,
+            y,
+            weight,
+            np.ascontiguousarray(predictions),
+        )
+
+    def choose_pairs(self, screening: Screening, part: float) -> None:
+        """Learn the pairs that pay most, up to a part of what they may cost."""
+        taken = self._entries(self.pairs.first, self.pairs.second).sum()
+        known = set(zip(self.pairs.first.tolist(), self.pairs.second.tolist(), strict=True))
+        costs = self._entries(screening.first, screening.second)
+        chosen = screens.best_pairs(screening, known, costs, part * PAIR_ENTRIES - taken)
+        sizes = self.sources.sizes
+        cells = np.cumsum(sizes[screening.first[chosen]] * sizes[screening.second[chosen]])
+        left = MOST_CELLS // self.n_outputs - self.n_features
+        self._add_pairs(screening.first[chosen[cells <= left]], screening.second[chosen[cells <= left]])
+
+    def _add_pairs(self, first: np.ndarray, second: np.ndarray) -> None:
+        self.pairs, self.n_features = self.pairs.with_more(first, second, self.sources.sizes, self.n_features)
+
+    def _entries(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """The non-zeros of a row that pairs (m,) cost at most."""
+        n_curves = len(self.columns)
+        most = np.where((np.arange(len(self.sources.sizes)) < n_curves) & (self.sources.sizes > 2), 2.0, 1.0)
+        return most[first] * most[second]
+
+    def _cells(self, screening: Screening) -> int:
+        sizes = self.sources.sizes
+        return int((sizes[screening.first] * sizes[screening.second]).sum()) * self.n_outputs
+
+    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and a header from which :meth:`restore` makes the same features."""
+        arrays: dict[str, np.ndarray] = {}
+        arrays |= {"place_of": self.place_of, "cell_of": self.cell_of, "columns": np.array(self.columns, np.int64)}
+        arrays["knots.counts"] = np.array([len(own.values) for own in self.knots], np.int64)
+        for name in Knots._fields:
+            joined = [getattr(own, name) for own in self.knots]
+            arrays[f"knots.{name}"] = np.concatenate([np.zeros(0, joined[0].dtype if joined else float), *joined])
+        for name, state in (("sources", self.sources), ("pairs", self.pairs), ("sample", self.sample)):
+            arrays |= flatten(name, state, len(self.sample.rows))[0]
+        return arrays, {"n_features": self.n_features, "n_outputs": self.n_outputs}
+
+    @classmethod
+    def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> AdditiveFeatures:
+        """The features that were saved."""
+        made = cls.__new__(cls)
+        made.n_features, made.n_outputs = header["n_features"], header["n_outputs"]
+        made.place_of, made.cell_of = (arrays[name].copy() for name in ("place_of", "cell_of"))
+        made.columns = arrays["columns"].tolist()
+        edges = np.cumsum(arrays["knots.counts"])[:-1]
+        parts = [np.split(arrays[f"knots.{name}"], edges) for name in Knots._fields]
+        made.knots = [Knots(*own) for own in zip(*parts, strict=True)] if made.columns else []
+        made.sources = Sources(*(arrays[f"sources.{name}"] for name in Sources._fields))
+        made.pairs = Pairs(*(arrays[f"pairs.{name}"] for name in Pairs._fields))
+        made.sample = filled("sample", Sample.create(arrays["sample.rows"].shape[1]), arrays, {})
+        made._tabulated = tabulated(made.columns, made.knots)
+        return made
