@@ -40,6 +40,11 @@ class Knots(NamedTuple):
         """How many of the knots have a function."""
         return int(np.count_nonzero(self.features))
 
+    @property
+    def of_level_0(self) -> Knots:
+        """Those of level 0."""
+        return Knots(*(part[self.levels == 0] for part in self))
+
     def with_more(self, values: np.ndarray, first: int) -> Knots:
         """With knots of the next level, whose features begin at ``first``."""
         level = np.full(len(values), self.levels.max(initial=0) + 1)
@@ -65,65 +70,64 @@ class Knots(NamedTuple):
 
 
 class Curves(NamedTuple):
-    """The functions of several columns, tabulated: what they are at the ends of each interval between knots.
-
-    Padding has the feature 0.
-    """
+    """The functions of several columns, tabulated: what they are at both ends of each interval between knots."""
 
     columns: np.ndarray  # (c,) int64: places among the dense numbers
     counts: np.ndarray  # (c,) int64: knots of each column
     knots: np.ndarray  # (c, m) ascending, padded
-    features: np.ndarray  # (c, m, s) int64: of the functions that are not 0 in the interval that begins at the knot
-    left: np.ndarray  # (c, m, s) their values at the beginning of the interval
-    right: np.ndarray  # (c, m, s) their values at its end
-    cells: np.ndarray  # (c, m, s) int64: the place of the function among those of level 0 from 1, 0 of higher levels
+    starts: np.ndarray  # (c, m) int64: where the parts of the interval that begins at a knot begin
+    parts: np.ndarray  # records of the functions that are not 0 in an interval, those of level 0 first:
+    #   feature  of the function
+    #   cell     its place among the functions of level 0 from 1, 0 if it is of a higher level
+    #   left     its value at the beginning of the interval
+    #   rise     by how much it is larger at the end of the interval
+
+    @property
+    def most_parts(self) -> int:
+        """Functions that may be other than 0 in a row."""
+        counts = np.diff(self.starts, axis=1, append=0).max(axis=1, initial=0)
+        return int(counts.sum())
+
+
+_PART = np.dtype([("feature", np.int64), ("cell", np.int64), ("left", np.float64), ("rise", np.float64)])
 
 
 def tabulated(columns: list[int], knots: list[Knots]) -> Curves:
     """The functions of columns; a column of one knot has none yet."""
-    m = max((len(own.values) for own in knots), default=1)
-    slots = max((2 + int(own.levels.max(initial=0)) for own in knots), default=2)
-    shape = len(knots), m
-    made = Curves(
-        np.array(columns, np.int64),
-        np.array([len(own.values) for own in knots], np.int64),
-        np.zeros(shape),
-        np.zeros((*shape, slots), np.int64),
-        np.zeros((*shape, slots)),
-        np.zeros((*shape, slots)),
-        np.zeros((*shape, slots), np.int64),
-    )
+    counts = np.array([len(own.values) for own in knots], np.int64)
+    shape = len(knots), int(counts.max(initial=1))
+    made = Curves(np.array(columns, np.int64), counts, np.zeros(shape), np.zeros(shape, np.int64), np.zeros(0, _PART))
+    parts: list[tuple[int, int, float, float]] = []
     for c, own in enumerate(knots):
-        made.knots[c, : len(own.values)] = own.values
-        _tabulate(own, Curves(*(part[c] for part in made)))
-    return made
+        made.knots[c, : counts[c]] = own.values
+        for interval, inside in enumerate(_parts_of(own)):
+            made.starts[c, interval] = len(parts)
+            parts += inside
+        made.starts[c, max(counts[c] - 1, 0) :] = len(parts)
+    return made._replace(parts=np.array(parts, _PART))
 
 
-def _tabulate(own: Knots, row: Curves) -> None:
-    """Fill in the functions of one column."""
+def _parts_of(own: Knots) -> list[list[tuple[int, int, float, float]]]:
+    """For each interval of a column the functions that are not 0 in it."""
+    found: list[list[tuple[int, int, float, float]]] = [[] for _ in own.values[1:]]
     base = np.cumsum(own.levels == 0)
-    for place, (level, feature) in enumerate(zip(own.levels, own.features, strict=True)):
-        if feature == 0:
-            continue
-        heights = own.function(place)
-        slot = 1 + level if level else base[place] % 2
-        for interval, (left, right) in enumerate(pairwise(heights)):
-            if left > 0.0 or right > 0.0:
-                row.features[interval, slot] = feature
-                row.left[interval, slot], row.right[interval, slot] = left, right
-                row.cells[interval, slot] = 0 if level else base[place]
+    for place in np.argsort(own.levels, kind="stable"):
+        if own.features[place] > 0:
+            cell = 0 if own.levels[place] else int(base[place])
+            for interval, (left, right) in enumerate(pairwise(own.function(place).tolist())):
+                if left > 0.0 or right > 0.0:
+                    found[interval].append((int(own.features[place]), cell, left, right - left))
+    return found
 
 
 @compiled.inline
 def interval_of(knots, count, number):
     """The interval between ``count`` ascending knots that a number lies in; the first or last one if it lies beyond."""
-    low, high = 0, count - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        if number < knots[middle]:
-            high = middle
-        else:
-            low = middle
+    low, left = 0, count - 1
+    while left > 1:
+        half = left // 2
+        low += half if knots[low + half] <= number else 0
+        left -= half
     return low
 
 
@@ -135,36 +139,3 @@ def position(knots, interval, number):
         return 0.0
     width = 0.5 * stop - 0.5 * start
     return (0.5 * number - 0.5 * start) / width if number < stop and width > 0.0 else 1.0
-
-
-@compiled.entry
-def write_curves(curves, place_of, inputs, pointers, features, values):
-    """Write rows of codes, words and the functions that are not 0 as sparse rows; returns the number of entries.
-
-    ``place_of`` has the feature of each code and word here, 0 if it is not known; ``inputs`` is an ``Inputs``.
-    """
-    at = 0
-    for i in range(len(inputs.numbers)):
-        for q in range(inputs.codes.shape[1]):
-            place = place_of[inputs.codes[i, q]]
-            if place > 0:
-                features[at], values[at] = place, 1.0
-                at += 1
-        for e in range(inputs.pointers[i], inputs.pointers[i + 1]):
-            place = place_of[inputs.features[e]]
-            if place > 0 and inputs.values[e] != 0.0:
-                features[at], values[at] = place, inputs.values[e]
-                at += 1
-        for c in range(len(curves.columns)):
-            if curves.counts[c] > 1:
-                number = inputs.numbers[i, curves.columns[c]]
-                interval = interval_of(curves.knots[c], curves.counts[c], number)
-                t = position(curves.knots[c], interval, number)
-                for s in range(curves.features.shape[2]):
-                    left, right = curves.left[c, interval, s], curves.right[c, interval, s]
-                    value = left + t * (right - left)
-                    if value != 0.0 and curves.features[c, interval, s] > 0:
-                        features[at], values[at] = curves.features[c, interval, s], value
-                        at += 1
-        pointers[i + 1] = at
-    return at

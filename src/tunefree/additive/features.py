@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from tunefree.additive import screening as screens
-from tunefree.additive.curves import Knots, tabulated, write_curves
+from tunefree.additive.curves import Curves, Knots, tabulated
 from tunefree.additive.knots import Sample, first_knots, further_knots
-from tunefree.additive.pairs import Pairs, Sources, meet_codes, sources_of, write_pairs
+from tunefree.additive.pairs import Pairs, Sources, meet_codes, sources_of, write_rows
 from tunefree.additive.screening import Screening
 from tunefree.core.rows import Sparse, Table, sparse
 from tunefree.core.states import filled, flatten
@@ -68,7 +68,12 @@ class AdditiveFeatures:
         self._reserve(table)
         self.cell_of[frequent[:, 0]] = frequent[:, 1]
         self.sample = Sample.create(numbers.shape[1])
+        self._tabulate()
+
+    def _tabulate(self) -> None:
+        """Tabulate the functions, those of all knots and those of the first ones."""
         self._tabulated = tabulated(self.columns, self.knots)
+        self._first = tabulated(self.columns, [own.of_level_0 for own in self.knots])
 
     @property
     def n_curves(self) -> int:
@@ -105,21 +110,31 @@ class AdditiveFeatures:
 
     def curves(self, table: Table) -> Sparse:
         """Rows of codes, words and curves."""
-        self._reserve(table)
-        n, slots = len(table.numbers), self._tabulated.features.shape[2]
-        most = table.codes.size + len(table.features) + n * slots * len(self.columns)
-        written = np.zeros(n + 1, np.int64), np.empty(most, np.int32), np.empty(most)
-        used = write_curves(self._tabulated, self.place_of, table, *written)
-        return sparse(written[0], written[1][:used], written[2][:used])._replace(constant=table.constant)
+        return self._written(self._tabulated, table, Pairs.create())
 
-    def with_pairs(self, table: Table, X: Sparse) -> Sparse:
-        """Rows of curves with the products of the pairs behind them."""
-        if not len(self.pairs.first):
-            return X
-        n, most = len(table.numbers), len(X.features) + len(table.numbers) * 4 * len(self.pairs.first)
+    def first_curves(self, table: Table) -> Sparse:
+        """Rows of codes, words and curves on the first knots, which never change."""
+        return self._written(self._first, table, Pairs.create())
+
+    def with_pairs(self, table: Table) -> Sparse:
+        """Rows of codes, words, curves and products of the pairs."""
+        return self._written(self._tabulated, table, self.pairs)
+
+    def _written(self, curves: Curves, table: Table, pairs: Pairs) -> Sparse:
+        self._reserve(table)
+        n, of_pairs = len(table.numbers), int(self._entries(pairs.first, pairs.second).sum())
+        of_row = table.codes.shape[1] + curves.most_parts + of_pairs
+        most = len(table.features) + n * of_row + 1  # one more for a product of 0 that is overwritten
         written = np.zeros(n + 1, np.int64), np.empty(most, np.int32), np.empty(most)
-        used = write_pairs(
-            self._tabulated, self.sources, self.pairs, self.cell_of, self._code_sources(table), table, X, *written
+        used = write_rows(
+            curves,
+            self.sources,
+            pairs,
+            self.place_of,
+            self.cell_of,
+            self._code_sources(table),
+            table,
+            *written,
         )
         return sparse(written[0], written[1][:used], written[2][:used])._replace(constant=table.constant)
 
@@ -130,7 +145,7 @@ class AdditiveFeatures:
             if len(found):
                 self.knots[place] = own.with_more(found, self.n_features)
                 self.n_features += len(found)
-        self._tabulated = tabulated(self.columns, self.knots)
+        self._tabulate()
 
     def screening(self) -> Screening | None:
         """Sums by which pairs are chosen; None, and all pairs are learned, if they are few."""
@@ -171,9 +186,7 @@ class AdditiveFeatures:
 
     def _entries(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """The non-zeros of a row that pairs (m,) cost at most."""
-        n_curves = len(self.columns)
-        most = np.where((np.arange(len(self.sources.sizes)) < n_curves) & (self.sources.sizes > 2), 2.0, 1.0)
-        return most[first] * most[second]
+        return (self.sources.most[first] * self.sources.most[second]).astype(np.float64)
 
     def _cells(self, screening: Screening) -> int:
         sizes = self.sources.sizes
@@ -204,5 +217,5 @@ class AdditiveFeatures:
         made.sources = Sources(*(arrays[f"sources.{name}"] for name in Sources._fields))
         made.pairs = Pairs(*(arrays[f"pairs.{name}"] for name in Pairs._fields))
         made.sample = filled("sample", Sample.create(arrays["sample.rows"].shape[1]), arrays, {})
-        made._tabulated = tabulated(made.columns, made.knots)
+        made._tabulate()
         return made

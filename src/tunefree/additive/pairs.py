@@ -22,6 +22,7 @@ class Sources(NamedTuple):
     """What pairs are made of: the columns with curves, then the columns of codes."""
 
     sizes: np.ndarray  # (s,) int64: cells of each
+    most: np.ndarray  # (s,) int64: how many of them may be other than 0 in a row, 1 or 2
     code_columns: np.ndarray  # (s - c,) int64: which columns of codes these are, ascending
     n_frequent: np.ndarray  # (s - c,) int64: codes with a cell of their own
 
@@ -84,7 +85,8 @@ def sources_of(n_knots: list[int], table: object, code_columns: np.ndarray) -> t
         sizes.append(len(often) + SHARED)
         cells.append(np.column_stack([often, 1 + np.arange(len(often))]))
     of_codes = np.array(kept, np.int64), np.array(counts, np.int64)
-    return Sources(np.array(sizes, np.int64), *of_codes), np.concatenate(cells)
+    most = [2 if n > 2 else 1 for n in n_knots] + [1] * len(kept)
+    return Sources(np.array(sizes, np.int64), np.array(most, np.int64), *of_codes), np.concatenate(cells)
 
 
 @compiled.entry
@@ -111,44 +113,102 @@ def meet_codes(place_of, cell_of, n_frequent, code_sources, table, weight, next_
 
 
 @compiled.inline
-def fill_cells(curves, cell_of, code_sources, table, i, cells, heights):
-    """Write the cells (s, 2) from 0 of a row and what they are there (s, 2), 0 where there is none."""
+def find_positions(curves, table, i, intervals, places):
+    """Write in which interval the number of each column of a row is, and where in it."""
+    for c in range(len(curves.columns)):
+        if curves.counts[c] > 1:
+            number = table.numbers[i, curves.columns[c]]
+            intervals[c] = interval_of(curves.knots[c], curves.counts[c], number)
+            places[c] = position(curves.knots[c], intervals[c], number)
+
+
+@compiled.inline
+def fill_cells(curves, cell_of, code_sources, table, i, intervals, places, counts, cells, heights):
+    """Write how many cells of each source (s,) are not 0 in a row, which (s, 2) from 0, and what they are there.
+
+    The other cells of a source are written as 0.
+    """
     n_curves = len(curves.columns)
-    for s in range(len(cells)):
+    for s in range(len(counts)):
+        counts[s] = 0
         heights[s, 0] = heights[s, 1] = 0.0
     for c in range(n_curves):
         if curves.counts[c] > 1:
-            number = table.numbers[i, curves.columns[c]]
-            interval = interval_of(curves.knots[c], curves.counts[c], number)
-            t = position(curves.knots[c], interval, number)
-            for side in range(2):
-                left, right = curves.left[c, interval, side], curves.right[c, interval, side]
-                cells[c, side] = curves.cells[c, interval, side] - 1
-                heights[c, side] = left + t * (right - left)
+            for e in range(curves.starts[c, intervals[c]], curves.starts[c, intervals[c] + 1]):
+                part = curves.parts[e]
+                height = part.left + places[c] * part.rise
+                if part.cell > 0 and height != 0.0:
+                    cells[c, counts[c]], heights[c, counts[c]] = part.cell - 1, height
+                    counts[c] += 1
     for q in range(table.codes.shape[1]):
-        code, source = table.codes[i, q], code_sources[q]
-        if source >= 0 and cell_of[code] > 0:
-            cells[n_curves + source, 0], heights[n_curves + source, 0] = cell_of[code] - 1, 1.0
+        code, source = table.codes[i, q], n_curves + code_sources[q]
+        if source >= n_curves and cell_of[code] > 0:
+            cells[source, 0], heights[source, 0], counts[source] = cell_of[code] - 1, 1.0, 1
+
+
+@compiled.inline
+def write_codes(place_of, table, i, features, values, at):
+    """Write the codes and words of a row that have a feature; returns where the next entry is to be."""
+    for q in range(table.codes.shape[1]):
+        place = place_of[table.codes[i, q]]
+        if place > 0:
+            features[at], values[at] = place, 1.0
+            at += 1
+    for e in range(table.pointers[i], table.pointers[i + 1]):
+        place = place_of[table.features[e]]
+        if place > 0 and table.values[e] != 0.0:
+            features[at], values[at] = place, table.values[e]
+            at += 1
+    return at
+
+
+@compiled.inline
+def write_curves(curves, intervals, places, features, values, at):
+    """Write the functions of columns that are not 0 in a row; returns where the next entry is to be."""
+    for c in range(len(curves.columns)):
+        if curves.counts[c] > 1:
+            for e in range(curves.starts[c, intervals[c]], curves.starts[c, intervals[c] + 1]):
+                part = curves.parts[e]
+                value = part.left + places[c] * part.rise
+                if value != 0.0:
+                    features[at], values[at] = part.feature, value
+                    at += 1
+    return at
+
+
+@compiled.inline
+def write_pairs(sources, pairs, cells, heights, features, values, at):
+    """Write the products of pairs that are not 0 in a row; returns where the next entry is to be.
+
+    Products of 0 are written too, and overwritten: loops of constant length and no branch take half the time.
+    """
+    for p in range(len(pairs.first)):
+        first, second = pairs.first[p], pairs.second[p]
+        for a in range(sources.most[first]):
+            start, height = pairs.starts[p] + cells[first, a] * sources.sizes[second], heights[first, a]
+            for b in range(sources.most[second]):
+                product = height * heights[second, b]
+                features[at], values[at] = start + cells[second, b], product
+                at += 1 if product != 0.0 else 0
+    return at
 
 
 @compiled.entry
-def write_pairs(curves, sources, pairs, cell_of, code_sources, table, X, pointers, features, values):
-    """Write the rows of curves X with the products of pairs behind them; returns the number of entries."""
-    cells, heights = np.zeros((len(sources.sizes), 2), np.int64), np.zeros((len(sources.sizes), 2))
-    at = 0
+def write_rows(curves, sources, pairs, place_of, cell_of, code_sources, table, pointers, features, values):
+    """Write rows of codes, words, curves and pairs as sparse rows; returns the number of their entries.
+
+    ``place_of`` has the feature of each code and word here, 0 if it has none.
+    """
+    n_sources, n_curves, at = len(sources.sizes), len(curves.columns), 0
+    intervals, places = np.zeros(n_curves, np.int64), np.zeros(n_curves)
+    counts = np.zeros(n_sources, np.int64)
+    cells, heights = np.zeros((n_sources, 2), np.int64), np.zeros((n_sources, 2))
     for i in range(len(table.numbers)):
-        for e in range(X.pointers[i], X.pointers[i + 1]):
-            features[at], values[at] = X.features[e], X.values[e]
-            at += 1
-        fill_cells(curves, cell_of, code_sources, table, i, cells, heights)
-        for p in range(len(pairs.first)):
-            first, second = pairs.first[p], pairs.second[p]
-            for a in range(2):
-                for b in range(2):
-                    height = heights[first, a] * heights[second, b]
-                    if height != 0.0:
-                        place = cells[first, a] * sources.sizes[second] + cells[second, b]
-                        features[at], values[at] = pairs.starts[p] + place, height
-                        at += 1
+        find_positions(curves, table, i, intervals, places)
+        at = write_codes(place_of, table, i, features, values, at)
+        at = write_curves(curves, intervals, places, features, values, at)
+        if len(pairs.first) > 0:
+            fill_cells(curves, cell_of, code_sources, table, i, intervals, places, counts, cells, heights)
+            at = write_pairs(sources, pairs, cells, heights, features, values, at)
         pointers[i + 1] = at
     return at

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.additive.pairs import fill_cells
+from tunefree.additive.pairs import fill_cells, find_positions
 from tunefree.core import compiled
 from tunefree.core.numbers import CEILING
 from tunefree.losses.objectives import true_slope
@@ -52,8 +52,11 @@ class Screening(NamedTuple):
 @compiled.entry
 def screen(screening, objective, curves, sources, cell_of, code_sources, table, y, weight, predictions):
     """Add rows, of which ``predictions`` (n, K) were made without pairs."""
-    cells, heights = np.zeros((len(sources.sizes), 2), np.int64), np.zeros((len(sources.sizes), 2))
-    coarse, slopes = np.zeros(len(sources.sizes), np.int64), np.zeros(predictions.shape[1])
+    n_sources, n_curves = len(sources.sizes), len(curves.columns)
+    intervals, places = np.zeros(n_curves, np.int64), np.zeros(n_curves)
+    counts, coarse = np.zeros(n_sources, np.int64), np.zeros(n_sources, np.int64)
+    cells, heights = np.zeros((n_sources, 2), np.int64), np.zeros((n_sources, 2))
+    slopes = np.zeros(predictions.shape[1])
     for i in range(len(y)):
         if weight[i] > 0.0:
             true_slope(objective, y[i], predictions[i], slopes)
@@ -64,9 +67,10 @@ def screen(screening, objective, curves, sources, cell_of, code_sources, table, 
                 slopes[k] = min(max(slopes[k], -1e6), 1e6)
                 screening.squares[k] += weight[i] * slopes[k] * slopes[k]
             screening.total[()] += weight[i]
-            fill_cells(curves, cell_of, code_sources, table, i, cells, heights)
-            for s in range(len(coarse)):
-                coarse[s] = coarse_cell(s < len(curves.columns), sources.sizes[s], cells[s], heights[s])
+            find_positions(curves, table, i, intervals, places)
+            fill_cells(curves, cell_of, code_sources, table, i, intervals, places, counts, cells, heights)
+            for s in range(n_sources):
+                coarse[s] = coarse_cell(s < n_curves, sources.sizes[s], counts[s], cells[s], heights[s])
             for p in range(len(screening.first)):
                 a, b = coarse[screening.first[p]], coarse[screening.second[p]]
                 screening.counts[p, a, b] += weight[i]
@@ -75,12 +79,12 @@ def screen(screening, objective, curves, sources, cell_of, code_sources, table, 
 
 
 @compiled.inline
-def coarse_cell(is_numeric, size, cells, heights):
+def coarse_cell(is_numeric, size, count, cells, heights):
     """The cell of the grid in which a row is; the last one where nothing is known of a code."""
-    if is_numeric:
-        nearest = cells[1] if heights[1] > heights[0] else cells[0] if heights[0] > 0.0 else 0
-        return min(nearest * CELLS // size, CELLS - 1)
-    return cells[0] % CELLS if heights[0] > 0.0 else CELLS - 1
+    if not is_numeric:
+        return cells[0] % CELLS if count > 0 else CELLS - 1
+    nearest = 0 if count == 0 else cells[1] if count == 2 and heights[1] > heights[0] else cells[0]
+    return min(nearest * CELLS // size, CELLS - 1)
 
 
 def gains(screening: Screening) -> np.ndarray:

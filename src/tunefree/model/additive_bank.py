@@ -23,7 +23,7 @@ from tunefree.model.warmup import WarmupBank
 VIEWS = ("curves", "pairs")
 FIRST_ROWS = 256  # rows that fix the first knots
 FEWEST_ROWS = 128  # at the end of a shorter stream; with fewer the members sleep for ever
-REFINED = tuple(2**k for k in (11, 13, 15, 18, 21))  # rows after which each interval may be cut once more
+REFINED = tuple(2**k for k in (11, 14, 18))  # rows after which each interval may be cut once more
 PAIRED = tuple(2**k for k in (10, 11, 12, 13, 14))  # rows after which pairs that pay join, if not all of them do
 MOST_COLUMNS = 128  # dense columns; of more, such as pixels, there are no curves
 MOST_ENTRIES = 64.0  # codes and words of a row; beside more of them, as texts have, curves would matter little
@@ -50,6 +50,7 @@ class AdditiveBank(WarmupBank):
         super().__init__([Member.create(own, average, 2, n_outputs, objective) for own in settings], n_outputs)
         self.features: AdditiveFeatures | None = None  # once the bank is frozen
         self.screening: Screening | None = None  # while pairs are looked for
+        self.curves: list[Sparse] = []  # the latest rows of the first pass on the first knots, until they are taken
         self.rounds = 0  # rows with weight above 0 that were learned in the first pass
 
     @property
@@ -66,6 +67,7 @@ class AdditiveBank(WarmupBank):
     def freeze(self) -> None:
         if self.n_warmup >= FEWEST_ROWS:
             super().freeze()
+            self.curves = []  # the model predicted the rows kept back before there were any
 
     def _freeze(self, first: LabelledRows, usable: np.ndarray, labels: np.ndarray) -> None:
         table = as_table(first.X)
@@ -97,6 +99,7 @@ class AdditiveBank(WarmupBank):
         if not again:
             features.meet(table, rows.weight)
             self._reserve()
+            self.curves.append(features.first_curves(table))
         seen = self._views(table, busy)
 
         def of_member(m: int) -> None:
@@ -113,6 +116,10 @@ class AdditiveBank(WarmupBank):
                 )
             self.rounds += int(np.count_nonzero(rows.weight))
             self._grow()
+
+    def take_curves(self) -> list[Sparse]:
+        taken, self.curves = self.curves, []
+        return taken
 
     @property
     def _guide(self) -> Member:
@@ -144,8 +151,8 @@ class AdditiveBank(WarmupBank):
     def _views(self, table: Any, members: list[int]) -> dict[str, Sparse]:
         """The rows in the views of some members."""
         names = {self.members[m].setting.view for m in members}
-        curves = self._features.curves(table)
-        return {"curves": curves, "pairs": self._features.with_pairs(table, curves) if "pairs" in names else curves}
+        shown = {"curves": self._features.curves, "pairs": self._features.with_pairs}
+        return {name: shown[name](table) for name in sorted(names)}
 
     def predict(self, X: Any) -> np.ndarray:
         if self.frozen and self.pays:

@@ -136,6 +136,10 @@ class Ensemble:
             return None
         return of_all[0]._replace(predictions=np.concatenate([own.predictions for own in of_all]))
 
+    def take_curves(self) -> list[Any]:
+        """The latest rows of the first pass as curves of their columns, if a group has them."""
+        return [rows for group in self.groups for rows in group.take_curves()]
+
     def recalibrate(self, X: Any, codes: np.ndarray, weight: np.ndarray, members: list[int] | None) -> None:
         """Fit the log-odds of some kernel members to the classes of rows that are never learned, or of all."""
         groups = zip(self.groups, self._places(members), strict=True)

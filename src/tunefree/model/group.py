@@ -118,6 +118,10 @@ class MemberGroup:
     def freeze(self) -> None:
         """Learn the rows that were kept back; by default there are none."""
 
+    def take_curves(self) -> list[Any]:
+        """The latest rows of the first pass as curves of their columns, handed out once; by default none."""
+        return []
+
     def take_warmup_predictions(self) -> WarmupPredictions | None:
         """Predictions of rows that were kept back and have now been learned, handed out once; by default none."""
         return None

@@ -231,16 +231,17 @@ class Model(ScoredModel):
         """Let the members learn rows; their predictions are aggregated while the members learn the next rows."""
         predictions = self.ensemble.learn(rows, again)
         self._aggregate_warmup(later)
-        return later(self._aggregate, self.objective, rows, again, predictions)
+        return later(self._aggregate, self.objective, rows, again, predictions, self.ensemble.take_curves())
 
     def _aggregate(
-        self, objective: Any, rows: LabelledRows, again: bool, predictions: np.ndarray
+        self, objective: Any, rows: LabelledRows, again: bool, predictions: np.ndarray, curves: list[Any]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Aggregate the members' predictions, and record what certificates are made of; predictions and losses."""
         mixed = self.aggregation.update(objective, rows.y, rows.evaluation_weight, predictions)
         row_losses = measured(objective, rows.y, mixed)
         if not again:
             self.record.add(objective, rows, mixed, row_losses)
+            self.record.add_curves(objective, curves, rows, mixed, row_losses)
         return mixed, row_losses
 
     def _aggregate_warmup(self, later: Callable[..., Any]) -> None:
@@ -318,6 +319,10 @@ class Model(ScoredModel):
     def certificate(self) -> Certificate:
         """What is known of every linear model on the rows of the first pass."""
         return self.record.certificate(self.n_features, self.objective)
+
+    def additive_certificate(self) -> Certificate | None:
+        """What is known of every additive model of the first knots, on the rows after these; None without curves."""
+        return self.record.additive_certificate(self.objective)
 
     def mean_weights(self) -> np.ndarray:
         """Weights (d, K) of features in units of their size, averaged over the linear members by their shares."""

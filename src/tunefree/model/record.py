@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.core.rows import n_rows, reach
 from tunefree.core.states import filled, flatten
 from tunefree.losses.objectives import chosen
 from tunefree.model.group import LabelledRows
@@ -28,12 +29,15 @@ class FirstPassRecord:
     Attributes
     ----------
     evidence : Evidence
+    of_curves : Evidence or None
+        The same of curves of the columns, once there are any.
     risks : dict of str to Progressive
         ``"error"`` and ``"log_loss"``, for classes.
     """
 
     def __init__(self, options: ModelOptions, n_features: int, n_outputs: int) -> None:
         self.evidence = Evidence.create(n_features, n_outputs)
+        self.of_curves: Evidence | None = None
         self.risks = {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
         self._of_classes, self._of_log_losses = options.task == "classification", not options.is_calibrated
 
@@ -46,6 +50,8 @@ class FirstPassRecord:
     def add_outputs(self, n_outputs: int, objective: Any) -> None:
         """Have more outputs; ``objective`` is that of the predictions from now on."""
         self.evidence = widened(self.evidence, len(self.evidence.coordinates), n_outputs, objective)
+        if self.of_curves is not None:
+            self.of_curves = widened(self.of_curves, len(self.of_curves.coordinates), n_outputs, objective)
 
     def add(self, objective: Any, rows: LabelledRows, predictions: np.ndarray, row_losses: np.ndarray) -> None:
         """Add rows, with their predictions (n, K) and the losses of these."""
@@ -58,6 +64,31 @@ class FirstPassRecord:
             if self._of_log_losses:
                 self.risks["log_loss"].add(weight[kept], row_losses[kept])
 
+    def add_curves(
+        self, objective: Any, curves: list[Any], rows: LabelledRows, predictions: np.ndarray, row_losses: np.ndarray
+    ) -> None:
+        """Add the last of some rows as curves of their columns, block after block; the others had no curves yet."""
+        stop = len(rows.y) - sum(map(n_rows, curves))
+        for X in curves:
+            start, stop = stop, stop + n_rows(X)
+            if self.of_curves is None:
+                self.of_curves = Evidence.create(2, predictions.shape[1])
+            room = len(self.of_curves.coordinates)
+            if reach(X) > room:
+                self.of_curves = widened(self.of_curves, max(reach(X), 2 * room), predictions.shape[1], objective)
+            of_rows = (
+                rows.y[start:stop],
+                rows.evaluation_weight[start:stop],
+                predictions[start:stop],
+                row_losses[start:stop],
+            )
+            y, weight, own, losses = map(np.ascontiguousarray, of_rows)
+            record_evidence(self.of_curves, objective, X, y, weight, own, losses)
+
+    def additive_certificate(self, objective: Any) -> Certificate | None:
+        """What is known of every additive model of the first knots."""
+        return None if self.of_curves is None else certify(self.of_curves, objective)
+
     def certificate(self, n_features: int, objective: Any) -> Certificate:
         """What is known of every linear model on these rows."""
         evidence = self.evidence
@@ -67,9 +98,14 @@ class FirstPassRecord:
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same record."""
         arrays = flatten("evidence", self.evidence, n_features)[0]
+        if self.of_curves is not None:
+            arrays |= flatten("of_curves", self.of_curves, len(self.of_curves.coordinates))[0]
         return arrays, {"risks": {name: asdict(risk) for name, risk in self.risks.items()}}
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` wrote."""
         self.evidence = filled("evidence", self.evidence, arrays, {})
+        if "of_curves.rounds" in arrays:
+            room, n_outputs = arrays["of_curves.coordinates.gradients"].shape
+            self.of_curves = filled("of_curves", Evidence.create(room, n_outputs), arrays, {})
         self.risks = {name: Progressive(**risk) for name, risk in header["risks"].items()}

@@ -40,6 +40,9 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
     dict
         - ``rows`` and ``loss``: number and mean loss of the progressive predictions.
         - ``lower_bounds``: for each radius, a lower bound on the mean loss of every linear model of that radius.
+        - ``additive``: for models with curves the ``rows`` after those that fixed their first knots, the mean ``loss``
+          of the predictions of these rows, and ``lower_bounds`` on that of every additive model on these knots of
+          which no curve exceeds the radius.
         - ``largest_radii``: for each gap, the radius up to which no linear model is better by more than this part.
         - ``weights``: bounds for the given weights.
         - ``kernels``: for each kernel learner its mean loss and, for each norm, a lower bound on the mean loss of
@@ -67,6 +70,10 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
         "lower_bounds": dict(certificate.table(RADII)),
         "largest_radii": {gap: certificate.largest_radius(gap * mean) for gap in GAPS},
     }
+    additive = model.additive_certificate()
+    if additive is not None and additive.rounds > 0:
+        bounds = dict(additive.table(RADII))
+        found["additive"] = {"rows": additive.rounds, "loss": additive.loss / additive.weight, "lower_bounds": bounds}
     if weights is not None:
         found["weights"] = _of_weights(trained, read_weights(trained, weights))
     if model.learner in POOLS:

@@ -34,6 +34,8 @@ def show_certificate(trained: Trained, found: dict[str, Any], as_json: bool) -> 
     for radius, bound in found["lower_bounds"].items():
         table.add_row(f"{radius:g}{unit}", f"{bound:.6g}")
     console.print(table)
+    if "additive" in found:
+        _show_additive(console, found["additive"], unit)
     for gap, radius in found["largest_radii"].items():
         if radius is not None:
             console.print(f"none of radius up to {radius:.3g}{unit} is better by more than {100 * gap:g} %")
@@ -60,3 +62,13 @@ def show_certificate(trained: Trained, found: dict[str, Any], as_json: bool) -> 
             )
             console.print(f"  at most {shown}, for the models of the pass, if rows are independent and alike")
     console.print("radius: |weight| x largest value of the feature, the most a feature can move a prediction")
+
+
+def _show_additive(console: Console, additive: dict[str, Any], unit: str) -> None:
+    """Print what is known of additive models."""
+    console.print(f"{additive['rows']:,} rows after the first knots were known: mean loss {additive['loss']:.6g}")
+    title = "no additive model on these knots has a mean loss below"
+    table = Table("each curve within", title, box=None, header_style="bold", pad_edge=False)
+    for radius, bound in additive["lower_bounds"].items():
+        table.add_row(f"{radius:g}{unit}", f"{bound:.6g}")
+    console.print(table)
