@@ -10,7 +10,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.stream.arrays import is_missing, to_numpy
-from tunefree.stream.columns import Array, Codes, Faults, Parts, blank_to_null, cast, decoded, missing_codes, missing_name
+from tunefree.stream.columns import (
+    Array,
+    Codes,
+    Faults,
+    Parts,
+    blank_to_null,
+    cast,
+    decoded,
+    missing_codes,
+    missing_name,
+)
 from tunefree.stream.keys import hash_name
 
 _MICROSECONDS_A_DAY = 86_400_000_000
