@@ -12,11 +12,12 @@ import numpy as np
 
 from tunefree.additive import screening as screens
 from tunefree.additive.curves import Curves, Knots, tabulated
-from tunefree.additive.knots import Sample, first_knots, further_knots
+from tunefree.additive.knots import first_knots, further_knots
 from tunefree.additive.pairs import Pairs, Sources, meet_codes, sources_of, write_rows
+from tunefree.additive.sample import Sample, rows_at
 from tunefree.additive.screening import Screening
 from tunefree.core.rows import Sparse, Table, sparse
-from tunefree.core.states import filled, flatten
+from tunefree.core.states import flatten, under
 
 FIRST_INTERVALS = 8  # between the knots of level 0
 PAIR_ENTRIES = 256.0  # non-zeros of a row that pairs may add
@@ -67,7 +68,7 @@ class AdditiveFeatures:
         self.place_of, self.cell_of = np.zeros(2, np.int32), np.zeros(2, np.int32)
         self._reserve(table)
         self.cell_of[frequent[:, 0]] = frequent[:, 1]
-        self.sample = Sample.create(numbers.shape[1])
+        self.sample = Sample(table)
         self._tabulate()
 
     def _tabulate(self) -> None:
@@ -92,7 +93,7 @@ class AdditiveFeatures:
             weight,
             self.n_features,
         )
-        self.sample.add(table.numbers[weight > 0.0])
+        self.sample.add(table if (weight > 0.0).all() else rows_at(table, np.flatnonzero(weight > 0.0)))
 
     def _reserve(self, table: Table) -> None:
         """Have room for the codes and words of some rows."""
@@ -140,8 +141,9 @@ class AdditiveFeatures:
 
     def refine(self) -> None:
         """Cut intervals between knots where the sample has enough values inside."""
+        sampled = self.sample.values
         for place, (column, own) in enumerate(zip(self.columns, self.knots, strict=True)):
-            found = further_knots(own.values, self.sample.values[:, column])
+            found = further_knots(own.values, sampled[:, column])
             if len(found):
                 self.knots[place] = own.with_more(found, self.n_features)
                 self.n_features += len(found)
@@ -200,9 +202,11 @@ class AdditiveFeatures:
         for name in Knots._fields:
             joined = [getattr(own, name) for own in self.knots]
             arrays[f"knots.{name}"] = np.concatenate([np.zeros(0, joined[0].dtype if joined else float), *joined])
-        for name, state in (("sources", self.sources), ("pairs", self.pairs), ("sample", self.sample)):
-            arrays |= flatten(name, state, len(self.sample.rows))[0]
-        return arrays, {"n_features": self.n_features, "n_outputs": self.n_outputs}
+        for name, state in (("sources", self.sources), ("pairs", self.pairs)):
+            arrays |= flatten(name, state, 0)[0]
+        sampled, of_sample = self.sample.save_state()
+        arrays |= {f"sample.{name}": array for name, array in sampled.items()}
+        return arrays, {"n_features": self.n_features, "n_outputs": self.n_outputs, "sample": of_sample}
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> AdditiveFeatures:
@@ -216,6 +220,6 @@ class AdditiveFeatures:
         made.knots = [Knots(*own) for own in zip(*parts, strict=True)] if made.columns else []
         made.sources = Sources(*(arrays[f"sources.{name}"] for name in Sources._fields))
         made.pairs = Pairs(*(arrays[f"pairs.{name}"] for name in Pairs._fields))
-        made.sample = filled("sample", Sample.create(arrays["sample.rows"].shape[1]), arrays, {})
+        made.sample = Sample.restore(under("sample.", arrays), header["sample"])
         made._tabulate()
         return made

@@ -6,12 +6,9 @@ several quantiles at once. It becomes one knot, and the other knots are quantile
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 FEWEST = 16  # sampled values inside an interval from which on it is cut
-SAMPLED = 4096  # rows of which the sample holds at most so many
 
 
 def first_knots(values: np.ndarray, n_intervals: int) -> np.ndarray:
@@ -64,37 +61,3 @@ def further_knots(knots: np.ndarray, values: np.ndarray) -> np.ndarray:
             ends = {0: 0, len(knots): len(own) - 1}  # beyond an end the function goes on to the farthest value
             found.append(own[ends.get(interval, len(own) // 2)])
     return np.array(found)
-
-
-class Sample(NamedTuple):
-    """Every so manyth row of a stream; when it is full every second one is dropped."""
-
-    rows: np.ndarray  # (SAMPLED, p) numbers, in place
-    filled: np.ndarray  # () rows in it, in place
-    stride: np.ndarray  # () rows of the stream for each row of the sample, in place
-    seen: np.ndarray  # () rows of the stream, in place
-
-    @classmethod
-    def create(cls, n_columns: int) -> Sample:
-        """A sample of a stream of which nothing has been seen."""
-        counts = np.zeros((), np.int64), np.ones((), np.int64), np.zeros((), np.int64)
-        return cls(np.zeros((SAMPLED, n_columns)), *counts)
-
-    def add(self, numbers: np.ndarray) -> None:
-        """See more rows (n, p)."""
-        while len(numbers):
-            skip = int(-self.seen % self.stride)
-            taken = numbers[skip :: int(self.stride)][: SAMPLED - int(self.filled)]
-            self.rows[self.filled : self.filled + len(taken)] = taken
-            self.filled[()] += len(taken)
-            used = min(skip + len(taken) * int(self.stride), len(numbers))
-            self.seen[()] += used
-            numbers = numbers[used:]
-            if self.filled == SAMPLED:
-                self.rows[: SAMPLED // 2] = self.rows[::2].copy()
-                self.filled[()], self.stride[()] = SAMPLED // 2, self.stride * 2
-
-    @property
-    def values(self) -> np.ndarray:
-        """(m, p) numbers of the sampled rows."""
-        return self.rows[: self.filled]

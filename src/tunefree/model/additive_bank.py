@@ -16,7 +16,7 @@ from tunefree.additive.screening import Screening
 from tunefree.core import threads
 from tunefree.core.rows import Sparse, as_table, n_rows, part, parts
 from tunefree.core.states import filled, flatten, under
-from tunefree.model.group import LabelledRows
+from tunefree.model.group import LabelledRows, WeightedRows
 from tunefree.model.members import Member, Setting
 from tunefree.model.warmup import WarmupBank
 
@@ -159,15 +159,33 @@ class AdditiveBank(WarmupBank):
             return self._predict(X)
         return np.full((len(self.members), n_rows(X), self.n_outputs), np.nan)
 
-    def _predict(self, X: Any) -> np.ndarray:
+    def _weights(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each member its weights (d, K) relative to the units (d,) of the features."""
         if self._read is None:
             self._read = [member.weights(self._features.n_features, self.n_outputs) for member in self.members]
+        weights: list[tuple[np.ndarray, np.ndarray]] = self._read
+        return weights
+
+    @property
+    def has_weights(self) -> bool:
+        return self.additive is not None
+
+    @property
+    def additive(self) -> AdditiveFeatures | None:
+        return self.features if self.pays else None
+
+    def weighted_rows(self, X: Any, members: list[int]) -> list[WeightedRows]:
+        seen = self._views(as_table(X), members)
+        return [WeightedRows(seen[self.members[m].setting.view], *self._weights()[m]) for m in members]
+
+    def _predict(self, X: Any) -> np.ndarray:
+        read = self._weights()
         predictions = np.empty((len(self.members), n_rows(X), self.n_outputs))
         for start in range(0, n_rows(X), CHUNK):
             stop = min(start + CHUNK, n_rows(X))
             seen = self._views(as_table(part(X, start, stop)), list(range(len(self.members))))
-            for member, read, written in zip(self.members, self._read, predictions, strict=True):
-                written[start:stop] = member.predict(seen[member.setting.view], read)
+            for member, own, written in zip(self.members, read, predictions, strict=True):
+                written[start:stop] = member.predict(seen[member.setting.view], own)
         return predictions
 
     def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:

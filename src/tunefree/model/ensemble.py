@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.additive.features import AdditiveFeatures
 from tunefree.core import threads
 from tunefree.core.rows import n_rows
 from tunefree.core.states import under
@@ -50,6 +51,11 @@ class Ensemble:
     def kernel_banks(self) -> list[KernelBank]:
         """The banks of kernel members."""
         return [bank for bank in self.banks if isinstance(bank, KernelBank)]
+
+    @property
+    def additive(self) -> AdditiveFeatures | None:
+        """The features of the additive members; None if there are none that have learned."""
+        return next((group.additive for group in self.groups if group.additive is not None), None)
 
     @property
     def members(self) -> list[Any]:

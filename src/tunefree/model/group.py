@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.additive.features import AdditiveFeatures
 from tunefree.core.rows import part
 
 
@@ -28,6 +29,14 @@ class WarmupPredictions(NamedTuple):
     y: np.ndarray  # (n,) targets
     evaluation_weight: np.ndarray  # (n,) with which members are evaluated
     predictions: np.ndarray  # (M, n, K)
+
+
+class WeightedRows(NamedTuple):
+    """Rows as a member sees them whose margins are sums of weight * x / unit."""
+
+    X: Any  # block of rows
+    weights: np.ndarray  # (d, K)
+    units: np.ndarray  # (d,) of the features; 0 for one that was never met
 
 
 class MemberGroup:
@@ -103,6 +112,20 @@ class MemberGroup:
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` wrote; the group has learned nothing and has the same members."""
+        raise NotImplementedError
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether margins are weighted sums of entries that belong to columns, or to pairs of columns."""
+        return False
+
+    @property
+    def additive(self) -> AdditiveFeatures | None:
+        """The features of its own that the weights are of; None if they are of the features as given."""
+        return None
+
+    def weighted_rows(self, X: Any, members: list[int]) -> list[WeightedRows]:
+        """Rows as some members see them, where they have weights."""
         raise NotImplementedError
 
     def suits(self, X: Any) -> bool:

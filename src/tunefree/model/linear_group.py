@@ -11,7 +11,7 @@ from tunefree.core import threads
 from tunefree.core.rows import n_rows
 from tunefree.core.states import filled, flatten, under
 from tunefree.model import views
-from tunefree.model.group import LabelledRows, MemberGroup
+from tunefree.model.group import LabelledRows, MemberGroup, WeightedRows
 from tunefree.model.members import Member, Setting
 from tunefree.model.views import create_view, transform
 
@@ -85,6 +85,14 @@ class LinearGroup(MemberGroup):
         if self._weights is None:
             self._weights = [member.weights(self.n_features, self.n_outputs) for member in self.members]
         return self._weights
+
+    @property
+    def has_weights(self) -> bool:
+        return True
+
+    def weighted_rows(self, X: Any, members: list[int]) -> list[WeightedRows]:
+        seen = self._transformed(X, [self.members[m] for m in members], np.zeros(n_rows(X)))
+        return [WeightedRows(seen[self.members[m].setting.view], *self.weights()[m]) for m in members]
 
     def keep(self, stays: list[int]) -> None:
         self.members, self._weights = [self.members[m] for m in stays], None

@@ -1,4 +1,4 @@
-"""Compiled passes of a linear learner: learn rows, read its weights, score rows by weights."""
+"""Compiled passes of a linear learner: learn rows, read its weights, score rows by weights, in all or term by term."""
 
 from __future__ import annotations
 
@@ -59,3 +59,16 @@ def score(weights, units, X, margins):
                 ratio = bounded(x_j / units[j])
                 for k in range(margins.shape[1]):
                     margins[i, k] += weights[j, k] * ratio
+
+
+@compiled.entry
+def add_terms(weights, units, factor, term_of, X, terms):
+    """Add each entry's part of the margins, times a factor, to the term (n, terms, K) that its feature belongs to."""
+    for i in range(n_rows(X)):
+        x = row(X, i)
+        for e in range(size(x)):
+            j, x_j = entry(x, e)
+            if x_j != 0.0 and units[j] > 0.0:
+                ratio, term = factor * bounded(x_j / units[j]), term_of[j]
+                for k in range(terms.shape[2]):
+                    terms[i, term, k] += weights[j, k] * ratio

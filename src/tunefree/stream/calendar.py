@@ -10,7 +10,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.stream.arrays import is_missing, to_numpy
-from tunefree.stream.columns import Array, Codes, Faults, Parts, blank_to_null, cast, decoded, missing_codes
+from tunefree.stream.columns import (
+    Array,
+    Codes,
+    Faults,
+    Parts,
+    blank_to_null,
+    cast,
+    decoded,
+    missing_codes,
+    missing_name,
+)
 from tunefree.stream.keys import hash_name
 
 _MICROSECONDS_A_DAY = 86_400_000_000
@@ -51,6 +61,9 @@ class Timestamp:
     def names(self) -> list[str]:
         return [f"{self.name}[days]"]
 
+    def code_names(self) -> list[str]:
+        return [*(f"{self.name}[{field}]" for field in self._field_names()), missing_name(self.name)]
+
     def arrow_type(self) -> Any:
         return pa.string()  # parsed here: texts may mix dates with and without a time
 
@@ -77,14 +90,14 @@ class Timestamp:
             codes.append(missing_codes(self.name, moments.missing))
         return Parts([days], codes, [])
 
+    def _field_names(self) -> list[str]:
+        return ["year", "month", "weekday", *(["hour"] if self.hours else [])]
+
     def _fields(self, local: np.ndarray) -> list[tuple[str, np.ndarray]]:
         months = local.view("M8[us]").astype("M8[M]").view(np.int64)  # since January 1970
-        fields = [
-            ("year", months // 12 + 1970),
-            ("month", months % 12 + 1),
-            ("weekday", (local // _MICROSECONDS_A_DAY + 3) % 7 + 1),  # 1 is Monday
-        ]
-        return [*fields, ("hour", hour_of(local))] if self.hours else fields
+        weekdays = (local // _MICROSECONDS_A_DAY + 3) % 7 + 1  # 1 is Monday
+        fields = [months // 12 + 1970, months % 12 + 1, weekdays, hour_of(local)]
+        return list(zip(self._field_names(), fields, strict=False))
 
 
 class TimeOfDay:
@@ -98,6 +111,9 @@ class TimeOfDay:
 
     def names(self) -> list[str]:
         return [f"{self.name}[hours]"]
+
+    def code_names(self) -> list[str]:
+        return [f"{self.name}[hour]", missing_name(self.name)]
 
     def arrow_type(self) -> Any:
         return pa.string()

@@ -77,6 +77,10 @@ class Number:
         """Names of the numbers that the column adds."""
         return [self.name]
 
+    def code_names(self) -> list[str]:
+        """What each of the codes that the column adds tells of a row."""
+        return [missing_name(self.name)]
+
     def arrow_type(self) -> Any:
         """The type to read the column as from a text."""
         return pa.float64()
@@ -112,6 +116,9 @@ class Category:
 
     def names(self) -> list[str]:
         return []
+
+    def code_names(self) -> list[str]:
+        return [self.name]
 
     def arrow_type(self) -> Any:
         return pa.string()

@@ -40,7 +40,7 @@ from tunefree.stream.words import DEFAULT_BITS, Text, looks_like_text
 _COLUMNS: dict[str, Callable[..., Any]] = {
     kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text)
 }
-_MOST_CODES = 16  # of one column
+MOST_CODES = 16  # of one column
 _TARGETS = {"number": pa.float64(), "string": pa.string(), "boolean": pa.bool_()}
 
 
@@ -270,7 +270,7 @@ class TableEncoder:
         for place, values in enumerate(values for part in parts for values in part.numbers):
             numbers[:, place] = values
         codes = [(place, codes) for place, part in enumerate(parts) for codes in part.codes]
-        sources = [_MOST_CODES * place + k for place, part in enumerate(parts) for k in range(len(part.codes))]
+        sources = [MOST_CODES * place + k for place, part in enumerate(parts) for k in range(len(part.codes))]
         words = [(place, words) for place, part in enumerate(parts) for words in part.words]
         ids, entries = self._ids.of_chunk(n, codes, words, learning)
         return rows.table(numbers, np.arange(1, numbers.shape[1] + 1), ids, _sparse(entries, n), sources)

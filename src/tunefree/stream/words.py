@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.stream.arrays import is_missing
-from tunefree.stream.columns import Array, Faults, Parts, Words, blank_to_null, decoded, missing_codes
+from tunefree.stream.columns import Array, Faults, Parts, Words, blank_to_null, decoded, missing_codes, missing_name
 from tunefree.stream.keys import hash_name
 
 DEFAULT_BITS = 20
@@ -37,6 +37,9 @@ class Text:
 
     def names(self) -> list[str]:
         return []
+
+    def code_names(self) -> list[str]:
+        return [missing_name(self.name)]
 
     def arrow_type(self) -> Any:
         return pa.string()

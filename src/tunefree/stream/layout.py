@@ -1,0 +1,124 @@
+"""Which features belong to which part of which column.
+
+A column of numbers or of categories is one part, and so are the words of a text. A column of dates has several: the
+days, and the codes of the year, the month, the weekday and the hour. Hashed features are one part together, since
+their columns are unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.stream.features import MOST_CODES
+
+NUMBERS, CODES, WORDS, HASHED = "numbers", "codes", "words", "hashed"  # kinds of parts
+MISSING = "(missing)"  # label of the code that says that a column is missing
+_KINDS = {"number": NUMBERS, "text": WORDS}  # of columns with one part; the others have codes
+
+
+class Part(NamedTuple):
+    """A part of a column."""
+
+    name: str
+    column: str  # name of its column
+    kind: str
+
+
+class Layout(NamedTuple):
+    """The parts of all columns.
+
+    Examples
+    --------
+    >>> layout = Layout.of_array(["age", "height"])
+    >>> [part.name for part in layout.parts], layout.of_feature
+    (['age', 'height'], array([-1,  0,  1]))
+    """
+
+    parts: list[Part]
+    of_feature: np.ndarray  # (d,) int64: the part of each feature, -1 for the constant
+    names: Sequence[str]  # of the features
+    columns: list[Any]  # of the encoder of a table, else none
+
+    @classmethod
+    def of_array(cls, names: Sequence[str]) -> Layout:
+        """Each column of an array is a part."""
+        parts = [Part(name, name, NUMBERS) for name in names]
+        return cls(parts, np.arange(-1, len(parts)), ["(constant)", *names], [])
+
+    @classmethod
+    def of_encoder(cls, encoder: Any) -> Layout:
+        """The layout of the features of an encoder as they are now.
+
+        Parameters
+        ----------
+        encoder : encoder of rows
+            Where it knows no columns, as with svmlight text, each feature is a part.
+
+        Examples
+        --------
+        >>> from tunefree.stream.batch import BadRows, Columns, Position
+        >>> from tunefree.stream.features import TableEncoder
+        >>> import pyarrow as pa
+        >>> table = pa.record_batch({"day": ["2020-01-31", "2020-02-01", None], "job": ["clerk", "cook", "cook"]})
+        >>> chunk = Columns(table, "example", 1, Position())
+        >>> encoder = TableEncoder.infer(chunk)
+        >>> _ = encoder.encode(chunk, True, BadRows())
+        >>> layout = Layout.of_encoder(encoder)
+        >>> [part.name for part in layout.parts]
+        ['day[days]', 'day[year]', 'day[month]', 'day[weekday]', 'job']
+        >>> [layout.label(j) for j in np.flatnonzero(layout.of_feature == 2).tolist()]
+        ['1', '2']
+        """
+        names, columns = encoder.names(), getattr(encoder, "columns", None)
+        if columns is None:
+            return cls.of_array(names[1:])
+        of_columns = [parts_of(column) for column in columns]
+        starts = np.cumsum([0, *(len(own) for own in of_columns)])
+        parts = [part for own in of_columns for part in own]
+        of_feature = np.append(starts, -1)[encoder.column_of()]
+        for j in np.flatnonzero(np.isin(of_feature, starts[:-1][[len(own) > 1 for own in of_columns]])).tolist():
+            own = of_columns[np.searchsorted(starts, of_feature[j], "right") - 1]
+            stem = names[j].rpartition("=")[0]
+            of_feature[j] += next((k for k, part in enumerate(own) if stem == part.name[:-1]), 0)
+        if (of_feature[1:] < 0).any():
+            of_feature[1:][of_feature[1:] < 0] = len(parts)
+            parts.append(Part("(hashed)", "(hashed)", HASHED))
+        return cls(parts, of_feature, names, list(columns))
+
+    def label(self, feature: int) -> str:
+        """What tells a code from the others of its part."""
+        part, name = self.parts[self.of_feature[feature]], self.names[feature]
+        if part.kind == HASHED:
+            return name
+        rest = name[len(part.column) :]
+        if rest.startswith(("=", "#")):
+            return rest[1:]
+        return MISSING if rest == "[missing]" else rest.partition("=")[2][:-1]
+
+    def code_source(self, code_column: int) -> tuple[str, int]:
+        """The name of what a column of codes of a table tells, and its part.
+
+        Parameters
+        ----------
+        code_column : int
+            As in ``code_columns`` of a :class:`tunefree.core.rows.Table`.
+        """
+        column = self.columns[code_column // MOST_CODES]
+        name = column.code_names()[code_column % MOST_CODES]
+        if self.parts[-1].kind == HASHED:
+            return name, len(self.parts) - 1
+        own = [place for place, part in enumerate(self.parts) if part.column == column.name]
+        return name, next((place for place in own if self.parts[place].name == name), own[0])
+
+
+def parts_of(column: Any) -> list[Part]:
+    """The parts of a column of a table; that the column is missing belongs to the first."""
+    names = [*column.names(), *column.code_names()]
+    if column.kind in _KINDS:
+        return [Part(column.name, column.name, _KINDS[column.kind])]
+    numbers = len(column.names())
+    kept = names[:-1] if numbers else names
+    return [Part(name, column.name, NUMBERS if k < numbers else CODES) for k, name in enumerate(kept)]
