@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.core import compiled
+from tunefree.core.numbers import LARGEST
 
 
 class Knots(NamedTuple):
@@ -64,9 +65,21 @@ class Knots(NamedTuple):
         """
         level = self.levels[place]
         lower = np.flatnonzero(self.levels < level if level else self.levels == 0)
-        around = [*lower[lower < place][-1:], place, *lower[lower > place][:1]]
-        heights = [0.0 if other != place else 1.0 for other in around]
-        return np.interp(self.values, self.values[around], heights)
+        own, before, after = self.values[place], lower[lower < place], lower[lower > place]
+        rises = ascent(self.values, self.values[before[-1]], own) if len(before) else np.ones(len(self.values))
+        return np.minimum(rises, 1.0 - ascent(self.values, own, self.values[after[0]])) if len(after) else rises
+
+
+def ascent(numbers: np.ndarray, start: float, stop: float) -> np.ndarray:
+    """From 0 up to ``start`` to 1 from ``stop`` on, linear between: :func:`position` of many numbers.
+
+    Examples
+    --------
+    >>> ascent(np.array([-1.7e308, 0.0, 1.7e308]), -1.7e308, 1.7e308)
+    array([0. , 0.5, 1. ])
+    """
+    unit = 1.0 if 0.5 * stop - 0.5 * start < 0.5 * LARGEST else 0.5
+    return (unit * np.clip(numbers, start, stop) - unit * start) / (unit * stop - unit * start)
 
 
 class Curves(NamedTuple):
@@ -137,5 +150,7 @@ def position(knots, interval, number):
     start, stop = knots[interval], knots[interval + 1]
     if number <= start:
         return 0.0
-    width = 0.5 * stop - 0.5 * start
-    return (0.5 * number - 0.5 * start) / width if number < stop and width > 0.0 else 1.0
+    if number >= stop:
+        return 1.0
+    unit = 1.0 if 0.5 * stop - 0.5 * start < 0.5 * LARGEST else 0.5
+    return (unit * number - unit * start) / (unit * stop - unit * start)

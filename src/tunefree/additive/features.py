@@ -16,8 +16,8 @@ from tunefree.additive.knots import first_knots, further_knots
 from tunefree.additive.pairs import Pairs, Sources, meet_codes, sources_of, write_rows
 from tunefree.additive.sample import Sample, rows_at
 from tunefree.additive.screening import Screening
-from tunefree.core.rows import Sparse, Table, sparse
-from tunefree.core.states import flatten, under
+from tunefree.core.rows import Sparse, Table, read_only, sparse
+from tunefree.core.states import under
 
 FIRST_INTERVALS = 8  # between the knots of level 0
 PAIR_ENTRIES = 256.0  # non-zeros of a row that pairs may add
@@ -31,6 +31,8 @@ class AdditiveFeatures:
     ----------
     table : Table
         The first rows.
+    usable : array of int
+        Which of them fix the knots and the frequent codes; not empty.
     n_outputs : int
         Margins of the learners, for which there has to be memory.
 
@@ -50,20 +52,20 @@ class AdditiveFeatures:
     --------
     >>> from tunefree.core.rows import table
     >>> rows = table(np.arange(9.0).reshape(-1, 1), [1], np.zeros((9, 0)))
-    >>> features = AdditiveFeatures(rows, 1)
+    >>> features = AdditiveFeatures(rows, np.arange(9), 1)
     >>> features.curves(rows).values[:4], features.n_features
     (array([1., 1., 1., 1.]), 10)
     """
 
-    def __init__(self, table: Table, n_outputs: int) -> None:
+    def __init__(self, table: Table, usable: np.ndarray, n_outputs: int) -> None:
         self.n_features, self.knots, self.columns = 1, [], []
-        numbers = table.numbers
+        numbers, codes = table.numbers[usable], table.codes[usable]
         for column in range(numbers.shape[1]):
             found = first_knots(numbers[:, column], FIRST_INTERVALS)
             self.knots.append(Knots.create(found, self.n_features))
             self.columns.append(column)
             self.n_features += self.knots[-1].n_functions
-        self.sources, frequent = sources_of([len(own.values) for own in self.knots], table, table.code_columns)
+        self.sources, frequent = sources_of([len(own.values) for own in self.knots], codes, table.code_columns)
         self.pairs, self.n_outputs = Pairs.create(), n_outputs
         self.place_of, self.cell_of = np.zeros(2, np.int32), np.zeros(2, np.int32)
         self._reserve(table)
@@ -81,9 +83,14 @@ class AdditiveFeatures:
         """Columns whose curves are more than a ramp between two values."""
         return sum(len(own.values) > 2 for own in self.knots)
 
-    def meet(self, table: Table, weight: np.ndarray) -> None:
-        """Learn which codes and words rows with weight above 0 have, and sample their numbers."""
+    def meet(self, table: Table, weight: np.ndarray) -> Table:
+        """Learn which codes and words rows with weight above 0 have, and sample their numbers.
+
+        Returns the rows with the codes that are known when each of them comes. Others may become known by a later row
+        with weight above 0, but how many rows are met at a time has to make no difference.
+        """
         self._reserve(table)
+        known = np.empty_like(table.codes)
         self.n_features = meet_codes(
             self.place_of,
             self.cell_of,
@@ -92,8 +99,10 @@ class AdditiveFeatures:
             table,
             weight,
             self.n_features,
+            known,
         )
         self.sample.add(table if (weight > 0.0).all() else rows_at(table, np.flatnonzero(weight > 0.0)))
+        return table._replace(codes=read_only(known, np.int32))
 
     def _reserve(self, table: Table) -> None:
         """Have room for the codes and words of some rows."""
@@ -196,14 +205,14 @@ class AdditiveFeatures:
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same features."""
-        arrays: dict[str, np.ndarray] = {}
-        arrays |= {"place_of": self.place_of, "cell_of": self.cell_of, "columns": np.array(self.columns, np.int64)}
+        arrays = {name: np.trim_zeros(getattr(self, name), "b") for name in ("place_of", "cell_of")}
+        arrays["columns"] = np.array(self.columns, np.int64)
         arrays["knots.counts"] = np.array([len(own.values) for own in self.knots], np.int64)
         for name in Knots._fields:
             joined = [getattr(own, name) for own in self.knots]
             arrays[f"knots.{name}"] = np.concatenate([np.zeros(0, joined[0].dtype if joined else float), *joined])
         for name, state in (("sources", self.sources), ("pairs", self.pairs)):
-            arrays |= flatten(name, state, 0)[0]
+            arrays |= {f"{name}.{field}": np.asarray(value) for field, value in state._asdict().items()}
         sampled, of_sample = self.sample.save_state()
         arrays |= {f"sample.{name}": array for name, array in sampled.items()}
         return arrays, {"n_features": self.n_features, "n_outputs": self.n_outputs, "sample": of_sample}
@@ -218,8 +227,8 @@ class AdditiveFeatures:
         edges = np.cumsum(arrays["knots.counts"])[:-1]
         parts = [np.split(arrays[f"knots.{name}"], edges) for name in Knots._fields]
         made.knots = [Knots(*own) for own in zip(*parts, strict=True)] if made.columns else []
-        made.sources = Sources(*(arrays[f"sources.{name}"] for name in Sources._fields))
-        made.pairs = Pairs(*(arrays[f"pairs.{name}"] for name in Pairs._fields))
+        made.sources = Sources(**{name: array.copy() for name, array in under("sources.", arrays).items()})
+        made.pairs = Pairs(**{name: array.copy() for name, array in under("pairs.", arrays).items()})
         made.sample = Sample.restore(under("sample.", arrays), header["sample"])
         made._tabulate()
         return made

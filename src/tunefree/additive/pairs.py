@@ -55,16 +55,17 @@ class Pairs(NamedTuple):
         ) else start
 
 
-def sources_of(n_knots: list[int], table: object, code_columns: np.ndarray) -> tuple[Sources, np.ndarray]:
+def sources_of(n_knots: list[int], codes: np.ndarray, code_columns: np.ndarray) -> tuple[Sources, np.ndarray]:
     """The sources of the first rows, and their frequent codes.
 
     Parameters
     ----------
     n_knots : list of int
         Knots of level 0 of each column with curves.
-    table : Table
+    codes : (n, q) array
+        Of the rows.
     code_columns : (q,) array
-        Which column the codes of the table are of.
+        Which column they are of.
 
     Returns
     -------
@@ -75,8 +76,8 @@ def sources_of(n_knots: list[int], table: object, code_columns: np.ndarray) -> t
     """
     sizes, kept, counts, cells = list(n_knots), [], [], [np.zeros((0, 2), np.int64)]
     for column in np.unique(code_columns):
-        codes = table.codes[:, np.flatnonzero(code_columns == column)]  # type: ignore[attr-defined]
-        different, occurrences = np.unique(codes[codes > 0], return_counts=True)
+        own = codes[:, np.flatnonzero(code_columns == column)]
+        different, occurrences = np.unique(own[own > 0], return_counts=True)
         if len(different) < 2:
             continue
         often = different[np.argsort(-occurrences, kind="stable")][:FREQUENT]
@@ -90,11 +91,11 @@ def sources_of(n_knots: list[int], table: object, code_columns: np.ndarray) -> t
 
 
 @compiled.entry
-def meet_codes(place_of, cell_of, n_frequent, code_sources, table, weight, next_place):
+def meet_codes(place_of, cell_of, n_frequent, code_sources, table, weight, next_place, known):
     """Give each new code and word of rows with weight above 0 a feature, in order, and a code a cell.
 
-    ``code_sources`` (q,) has the place of each column of codes among the sources of codes, -1 if it is none. Returns
-    the next feature.
+    ``code_sources`` (q,) has the place of each column of codes among the sources of codes, -1 if it is none. Writes the
+    codes (n, q) that are known when their row comes, 0 for others. Returns the next feature.
     """
     for i in range(len(weight)):
         if weight[i] > 0.0:
@@ -109,6 +110,8 @@ def meet_codes(place_of, cell_of, n_frequent, code_sources, table, weight, next_
                 if place_of[table.features[e]] == 0:
                     place_of[table.features[e]] = next_place
                     next_place += 1
+        for q in range(table.codes.shape[1]):
+            known[i, q] = table.codes[i, q] if place_of[table.codes[i, q]] > 0 else 0
     return next_place
 
 

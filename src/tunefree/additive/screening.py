@@ -13,7 +13,7 @@ Where a pair does not matter, this is about the variance of the gradients times 
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from itertools import combinations, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +35,7 @@ class Screening(NamedTuple):
     second: np.ndarray  # (m,) int64: another one
     counts: np.ndarray  # (m, CELLS, CELLS) weights of the rows, in place
     gradients: np.ndarray  # (m, CELLS, CELLS, K) sums of gradients, in place
-    squares: np.ndarray  # (K,) sums of squared gradients over all rows, in place
+    squares: np.ndarray  # (K,) sums of squared gradients, times squared weights, over all rows, in place
     total: np.ndarray  # () sum of weights, in place
     unit: np.ndarray  # () of gradients: the size of the first one that is not 0, in place
 
@@ -43,7 +43,7 @@ class Screening(NamedTuple):
     def create(cls, n_sources: int, n_outputs: int) -> Screening:
         """Nothing is known of any pair of the sources."""
         most = MOST_NUMBERS // (CELLS * CELLS * (1 + n_outputs))
-        pairs = np.array(list(combinations(range(n_sources), 2))[:most], np.int64).reshape(-1, 2)
+        pairs = np.array(list(islice(combinations(range(n_sources), 2), most)), np.int64).reshape(-1, 2)
         grid = len(pairs), CELLS, CELLS
         sums = np.zeros(grid), np.zeros((*grid, n_outputs)), np.zeros(n_outputs)
         return cls(pairs[:, 0].copy(), pairs[:, 1].copy(), *sums, np.zeros(()), np.zeros(()))
@@ -65,7 +65,7 @@ def screen(screening, objective, curves, sources, cell_of, code_sources, table, 
                     screening.unit[()] = abs(slopes[k])
                 slopes[k] = slopes[k] / screening.unit[()] if screening.unit[()] > 0.0 else 0.0
                 slopes[k] = min(max(slopes[k], -1e6), 1e6)
-                screening.squares[k] += weight[i] * slopes[k] * slopes[k]
+                screening.squares[k] += (weight[i] * slopes[k]) * (weight[i] * slopes[k])
             screening.total[()] += weight[i]
             find_positions(curves, table, i, intervals, places)
             fill_cells(curves, cell_of, code_sources, table, i, intervals, places, counts, cells, heights)
@@ -90,15 +90,16 @@ def coarse_cell(is_numeric, size, count, cells, heights):
 def gains(screening: Screening) -> np.ndarray:
     """What each pair explains (m,) beyond what noise would, in standard deviations of the noise."""
     n, G = screening.counts, screening.gradients
-    explained = _explained(G, n, (1, 2))
-    explained -= _explained(G.sum(1), n.sum(1), (1,)) + _explained(G.sum(2), n.sum(2), (1,))
-    explained += _explained(G.sum((1, 2)), n.sum((1, 2)), ())
     filled = n > 0.0
     freedom = np.maximum(filled.sum((1, 2)) - filled.any(1).sum(1) - filled.any(2).sum(1) + 1, 1)
-    variance = screening.squares / max(float(screening.total), math.ulp(0.0))
-    noise = np.maximum(variance.sum(), 1.0 / CEILING)
-    spread = math.sqrt(2.0) * np.maximum(np.sqrt((variance**2).sum()), 1.0 / CEILING)
-    return (explained - freedom * noise) / (np.sqrt(freedom) * spread)
+    with np.errstate(over="ignore", invalid="ignore"):  # weights of 1e200
+        explained = _explained(G, n, (1, 2))
+        explained -= _explained(G.sum(1), n.sum(1), (1,)) + _explained(G.sum(2), n.sum(2), (1,))
+        explained += _explained(G.sum((1, 2)), n.sum((1, 2)), ())
+        variance = screening.squares / max(float(screening.total), math.ulp(0.0))
+        noise = np.maximum(variance.sum(), 1.0 / CEILING)
+        spread = math.sqrt(2.0) * np.maximum(np.sqrt((variance**2).sum()), 1.0 / CEILING)
+        return (explained - freedom * noise) / (np.sqrt(freedom) * spread)
 
 
 def _explained(sums: np.ndarray, counts: np.ndarray, over: tuple[int, ...]) -> np.ndarray:
@@ -123,7 +124,7 @@ def best_pairs(screening: Screening, known: set[tuple[int, int]], costs: np.ndar
     gain = gains(screening)
     chosen: list[int] = []
     for p in np.argsort(-gain, kind="stable"):
-        if gain[p] < DEVIATIONS:
+        if not gain[p] >= DEVIATIONS:  # NaN is no gain
             break
         if (int(screening.first[p]), int(screening.second[p])) in known or costs[p] > budget:
             continue

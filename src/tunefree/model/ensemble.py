@@ -13,7 +13,7 @@ from tunefree.core import threads
 from tunefree.core.rows import n_rows
 from tunefree.core.states import under
 from tunefree.model import additive_bank
-from tunefree.model.additive_bank import AdditiveBank
+from tunefree.model.additive_bank import FEWEST_ROWS, AdditiveBank
 from tunefree.model.feature_bank import BANKS, VIEWS
 from tunefree.model.group import LabelledRows, MemberGroup, WarmupPredictions
 from tunefree.model.kernel_bank import KernelBank
@@ -194,7 +194,8 @@ class Ensemble:
 
 
 def banks_of(options: ModelOptions, n_outputs: int, n_classes: int) -> list[WarmupBank]:
-    """A bank for the kernel members of each view, and for the linear members of each view that is made of a kernel.
+    """A bank for the kernel members of each view, for the linear members of each view that is made of a kernel, and one
+    for all linear members on curves or pairs.
 
     In a mixture kernel members always predict with averages; of classes they predict log-odds.
     """
@@ -211,7 +212,8 @@ def banks_of(options: ModelOptions, n_outputs: int, n_classes: int) -> list[Warm
             objective = options.objective_of_kernels(n_outputs)
             made.append(KernelBank(own, options.kernel_config, objective, n_outputs, classes, average))
         elif view == "additive":
-            made.append(AdditiveBank(own, options.objective(n_outputs), n_outputs, options.average))
+            fewest = FEWEST_ROWS if len(settings) < len(options.member_settings) else 1
+            made.append(AdditiveBank(own, options.objective(n_outputs), n_outputs, options.average, fewest))
         else:
             made.append(BANKS[VIEWS[view][0]](own, options.objective(n_outputs), n_outputs, options.average))
     return made

@@ -8,13 +8,11 @@ on, the features of every row would change, and weights that were learned would 
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
 
-from tunefree.core import threads
-from tunefree.core.rows import n_rows, part, reach
+from tunefree.core.rows import reach
 from tunefree.core.states import under
 from tunefree.kernel import fourier, kernels, nystroem
 from tunefree.kernel.fourier import Fourier
@@ -22,14 +20,13 @@ from tunefree.kernel.gaussian import Gaussian
 from tunefree.kernel.nystroem import Nystroem
 from tunefree.kernel.points import as_matrix, points
 from tunefree.model.group import LabelledRows
-from tunefree.model.members import Member, Setting
-from tunefree.model.warmup import WarmupBank
+from tunefree.model.linear_bank import CHUNK, LinearBank
+from tunefree.model.members import Setting
 
 EXPONENTS = range(-6, 9)  # widths are these powers of two times gamma_0
-CHUNK = 512  # rows whose features are known at a time
 
 
-class FeatureBank(WarmupBank):
+class FeatureBank(LinearBank):
     """Linear learners on the same features of a kernel; a subclass for each kind of features.
 
     Parameters
@@ -47,9 +44,12 @@ class FeatureBank(WarmupBank):
     n_features: int
 
     def __init__(self, settings: list[Setting], objective: Any, n_outputs: int, average: bool) -> None:
-        members = [Member.create(own, average, 1 + self.n_features, n_outputs, objective) for own in settings]
-        super().__init__(members, n_outputs)
+        super().__init__(settings, objective, n_outputs, average)
         self.width = VIEWS[self.view_name][1]
+
+    @property
+    def n_member_features(self) -> int:
+        return 1 + self.n_features
 
     @property
     def frozen(self) -> bool:
@@ -68,56 +68,13 @@ class FeatureBank(WarmupBank):
         """Features of rows in the steady view."""
         raise NotImplementedError
 
+    def _seen(self, X: Any, members: list[int]) -> dict[str, Any]:
+        return {self.view_name: self._features(self._transformed(X))}
+
     def learn_frozen(self, rows: LabelledRows, predictions: np.ndarray, busy: list[int], again: bool) -> None:
-        X, y, weight, _ = rows
-        for start in range(0, len(y), CHUNK):
-            here = slice(start, min(start + CHUNK, len(y)))
-            features = self._features(self._transformed(part(X, here.start, here.stop)))
-
-            def of_member(m: int, features: Any = features, here: slice = here) -> None:
-                self.members[m].learn(features, y[here], weight[here], predictions[m, here])
-
-            threads.each(of_member, [(m,) for m in busy], here.stop - here.start)
-
-    def _predict(self, X: Any) -> np.ndarray:
-        if self._read is None:
-            self._read = [member.weights(1 + self.n_features, self.n_outputs) for member in self.members]
-        predictions = np.empty((len(self.members), n_rows(X), self.n_outputs))
-        for start in range(0, n_rows(X), CHUNK):
-            stop = min(start + CHUNK, n_rows(X))
-            features = self._features(self._transformed(part(X, start, stop)))
-            for member, read, written in zip(self.members, self._read, predictions, strict=True):
-                written[start:stop] = member.predict(features, read)
-        return predictions
-
-    def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
-        before = self.n_outputs
-        super().add_class(objective, n_outputs, n_classes)
-        if n_outputs > before:
-            for member in self.members:
-                member.add_outputs(objective, before, n_outputs)
-
-    def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        arrays, header = super().save_state(n_features)
-        header["members"] = []
-        for m, member in enumerate(self.members):
-            own, own_header = member.save_state(1 + self.n_features)
-            arrays |= {f"{m}.{name}": array for name, array in own.items()}
-            header["members"].append(own_header)
-        return arrays, header
-
-    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        super().restore(arrays, header)
-        for m, (member, saved) in enumerate(zip(self.members, header["members"], strict=True)):
-            member.restore(under(f"{m}.", arrays), saved)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> FeatureBank:
-        """A copy that learns apart from this bank; states of linear learners have a layout of their own."""
-        made = copy.copy(self)
-        made.members = [copy.copy(member) for member in self.members]
-        for member in made.members:
-            member.resize(member.room, self.n_outputs)
-        return made
+        for start in range(0, len(rows.y), CHUNK):
+            chunk = rows.part(start, min(start + CHUNK, len(rows.y)))
+            self._learn_seen(self._seen(chunk.X, busy), chunk, predictions[:, start : start + CHUNK], busy)
 
 
 class FourierBank(FeatureBank):

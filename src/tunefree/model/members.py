@@ -21,7 +21,7 @@ class Setting(NamedTuple):
 
     learner: str  # a name in learners.ALL or kernel.learners.ALL
     settings: dict[str, float]  # its parameters
-    view: str  # "raw", or a name in views.ALL or feature_bank.VIEWS
+    view: str  # "raw", a name in views.ALL, or one in pool.VIEWS
 
 
 @dataclass

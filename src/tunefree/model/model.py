@@ -21,6 +21,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, part
 from tunefree.losses.objectives import measured
 from tunefree.model import pruning, saving
+from tunefree.model.additive_bank import UNSUITED
 from tunefree.model.aggregation import Aggregation
 from tunefree.model.ensemble import Ensemble
 from tunefree.model.group import LabelledRows
@@ -51,7 +52,8 @@ class Model(ScoredModel):
     settings : dict, optional
         Parameters of the learner (its ``epsilon``, ``a`` or ``b``); none for the pool.
     view : str, default "raw"
-        A name in ``views.ALL`` or ``feature_bank.VIEWS``; the pool's members have views of their own.
+        ``"raw"``, a name in ``views.ALL``, or that of a bank (``pool.VIEWS``); the pool's members have views of their
+        own.
     classes : sequence, optional
         Labels known beforehand, in the order of the outputs; others are appended as they appear.
     n_features : int, default 2
@@ -210,7 +212,7 @@ class Model(ScoredModel):
         """Go on without members that rows like these are not for, as if there had never been any."""
         idle = self.ensemble.idle(X)
         if idle.all():
-            raise ModelError("the view is for tables with columns of numbers; choose another one")
+            raise ModelError(UNSUITED)
         if idle.any():
             self.ensemble.prune(idle)
             self.aggregation = Aggregation.create(self.options, len(self.members), len(self.classes))
@@ -327,7 +329,7 @@ class Model(ScoredModel):
     def mean_weights(self) -> np.ndarray:
         """Weights (d, K) of features in units of their size, averaged over the linear members by their shares."""
         if not self.has_weights:
-            raise ModelError("learners with a kernel have no weights of features")
+            raise ModelError("learners with a kernel, and on curves or pairs, have no weights of features as given")
         shares, *_ = self.ensemble.split(predictive_shares(self.mixture))
         return weighted_sum(shares, [weights for weights, _ in self.ensemble.linear.weights()])
 

@@ -78,7 +78,7 @@ def settings_of_members(learner: str, settings: dict[str, float], view: str, nam
     Examples
     --------
     >>> len(settings_of_members("pool", {}, "raw")), len(settings_of_members("kernel-pool", {}, "raw"))
-    (12, 30)
+    (18, 36)
     """
     if learner == "pool":
         return list(MEMBERS)

@@ -48,7 +48,8 @@ def negligible_members(ensemble: Ensemble, shares: np.ndarray, rounds: int) -> n
             of_group |= next_narrower(group, own)
     of_kernels = [is_kernel(member.setting.learner) for member in ensemble.members]
     pays = np.repeat([group.pays for group in ensemble.groups], [len(group.members) for group in ensemble.groups])
-    return ~pays | ~stays & (rounds >= np.where(of_kernels, FIRST_PRUNING_OF_KERNELS, FIRST_PRUNING))
+    idle = ~pays if pays.any() else np.zeros(len(pays), bool)
+    return idle | ~stays & (rounds >= np.where(of_kernels, FIRST_PRUNING_OF_KERNELS, FIRST_PRUNING))
 
 
 def next_narrower(group: MemberGroup, shares: np.ndarray) -> np.ndarray:

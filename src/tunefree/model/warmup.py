@@ -76,20 +76,27 @@ class WarmupBank(MemberGroup):
     ) -> None:
         predictions[:] = np.nan
         self._read = None
+        self._check_kind(rows.X)
         n = len(rows.y)
         start = 0 if self.frozen else n if again else self._keep_back(rows)
         if start < n:
             chosen = list(range(len(self.members))) if busy is None else busy
             self.learn_frozen(rows.part(start, n), predictions[:, start:], chosen, again)
 
-    def _keep_back(self, rows: LabelledRows) -> int:
-        """Keep rows back until there are enough, then freeze; returns how many rows were kept back."""
-        stop, n_columns = min(self.warmup_rows - self.n_warmup, len(rows.y)), parts(rows.X).numbers.shape[1]
-        if self.waiting and type(self.waiting[0].X) is not type(rows.X):
+    def _check_kind(self, X: Any) -> None:
+        """Whether rows are like those before, which compiled code does not check."""
+        n_columns = parts(X).numbers.shape[1]
+        if self.waiting and type(self.waiting[0].X) is not type(X):
+            raise ModelError(UNLIKE)
+        if self.n_columns is not None and (self.n_columns == 0) != (n_columns == 0):
             raise ModelError(UNLIKE)
         if self.n_columns not in (None, n_columns):
             raise ModelError(f"rows of {n_columns} dense columns, where the model has learned {self.n_columns}")
-        self.n_columns = n_columns
+
+    def _keep_back(self, rows: LabelledRows) -> int:
+        """Keep rows back until there are enough, then freeze; returns how many rows were kept back."""
+        stop = min(self.warmup_rows - self.n_warmup, len(rows.y))
+        self.n_columns = parts(rows.X).numbers.shape[1]
         first = rows.part(0, stop)
         self.waiting.append(LabelledRows(together([first.X]), *(array.copy() for array in first[1:])))
         if self.n_warmup == self.warmup_rows:
