@@ -212,7 +212,7 @@ def trees_needed(split: datasets.Split, loss: float) -> dict[str, float]:
 def measured_apart(data: str, model: str) -> dict[str, float]:
     """Figures of one model, learned in a process of its own."""
     command = [sys.executable, __file__, "--one", data, model]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parent)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent)
     figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return figures
 
