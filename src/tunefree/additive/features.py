@@ -6,6 +6,7 @@ the number of features grows along the stream, and features once given never cha
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -165,6 +166,17 @@ class AdditiveFeatures:
             return made
         self._add_pairs(made.first, made.second)
         return None
+
+    def add_named_pairs(self, pairs: Iterable[tuple[int, int]]) -> None:
+        """Learn pairs of dense columns, by their places, and columns of codes, as -1 - their numbers.
+
+        Columns that have no cells are left out: those that are not there, and of codes those with but one code.
+        """
+        place = {column: c for c, column in enumerate(self.columns)}
+        place |= {-1 - code: len(self.columns) + c for c, code in enumerate(self.sources.code_columns.tolist())}
+        known = {tuple(sorted((place[a], place[b]))) for a, b in pairs if a in place and b in place and a != b}
+        first, second = np.array(sorted(known), np.int64).reshape(-1, 2).T
+        self._add_pairs(first, second)
 
     def screen(self, screening: Screening, objective: Any, table: Table, y: Any, weight: Any, predictions: Any) -> None:
         """Add rows to the sums, of which ``predictions`` (n, K) were made without pairs."""

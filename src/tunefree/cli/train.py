@@ -63,6 +63,14 @@ def train(
         str | None,
         typer.Option(help="Where PyTorch computes sums of kernel learners, such as cuda.", show_default=False),
     ] = None,
+    pairs: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Two columns FIRST*SECOND whose products are learned, or none; may be given again. By default the "
+            "pairs that pay are found.",
+            show_default=False,
+        ),
+    ] = None,
     holdout: Annotated[float, typer.Option(help="Share of the rows to hold out: predicted, never learned.")] = 0.0,
     checkpoint_every: Annotated[int, typer.Option(help="Rows between checkpoints in OUTPUT.checkpoint.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from OUTPUT.checkpoint if it is there.")] = False,
@@ -88,6 +96,7 @@ def train(
         passes=passes,
         max_support=max_support,
         device=device,
+        pairs=None if pairs is None else tuple(pair for pair in pairs if pair != "none"),
         holdout=holdout,
     )
     check_folder(output)

@@ -75,7 +75,12 @@ class OnlineEstimator(BaseEstimator):
         learner, settings = self._learner()
         average = bool(getattr(self, "average", False))
         kernel = self._kernel_config()
-        return Model(self._task, learner, self.loss, average, settings, self._view(), classes, n_features + 1, kernel)
+        of_rows = classes, n_features + 1, kernel
+        return Model(self._task, learner, self.loss, average, settings, self._view(), *of_rows, pairs=self._pairs())
+
+    def _pairs(self) -> list[tuple[int, int]] | None:
+        """Pairs of columns whose products are learned; None if they are to be found."""
+        return None
 
     def _kernel_config(self) -> KernelConfig:
         """The kernel, for learners that have one."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from tunefree.core.errors import ModelError
 from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator, OnlineRegressorBase
 from tunefree.losses import loss_of
@@ -37,12 +39,27 @@ class Pooled(OnlineEstimator):
     kernel: bool
     max_support: Any
     device: str | None
+    pairs: Any
 
     def _learner(self) -> tuple[str, dict[str, float]]:
         return "kernel-pool" if self.kernel else "pool", {}
 
     def _kernel_config(self) -> KernelConfig:
         return KernelConfig(device=self.device, max_support=self.max_support)
+
+    def _pairs(self) -> list[tuple[int, int]] | None:
+        """The pairs of columns as a model takes them."""
+        if isinstance(self.pairs, str) and self.pairs == "auto":
+            return None
+        names = list(getattr(self, "feature_names_in_", ()))
+        found = []
+        for pair in self.pairs:
+            columns = [names.index(column) if column in names else column for column in pair]
+            known = [isinstance(c, Integral) and int(c) in range(self.n_features_in_) for c in columns]
+            if len(set(columns)) != 2 or not all(known):
+                raise ModelError(f"pairs: {pair!r} is not two columns; give their numbers from 0, or their names")
+            found.append((int(columns[0]), int(columns[1])))
+        return found
 
     def _check_parameters(self) -> None:
         if self.epochs != "auto":
@@ -133,7 +150,7 @@ def _pays(setting: Setting, share: float) -> bool:
 
 def _settings_of(model: Model) -> dict[str, Any]:
     """What makes a model like this that has seen nothing."""
-    names = ("task", "learner", "loss", "kernel_config")
+    names = ("task", "learner", "loss", "kernel_config", "pairs")
     made = {name: getattr(model.options, name) for name in names}
     return made | {"n_features": model.n_features, "classes": model.classes}
 
@@ -159,6 +176,9 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         Fourier features, with bounded memory and a warning.
     device : str, optional
         PyTorch device for the evaluation of kernels, ``"cuda"`` or ``"cpu"``; by default compiled code is used.
+    pairs : "auto" or list of (column, column), default="auto"
+        Pairs of columns whose products are learned beside curves of single columns, by their names or numbers from 0.
+        ``"auto"`` finds the pairs that pay; an empty list learns none.
     epochs : "auto" or int, default="auto"
         Number of passes over the rows in ``fit``. ``"auto"`` selects it by early stopping on a held-out tenth of the
         rows and then fits all rows. With fewer than 40 rows it is ten; a ``fit`` that continues (``warm_start``) makes
@@ -222,6 +242,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         kernel: bool = False,
         max_support: int | None = None,
         device: str | None = None,
+        pairs: Any = "auto",
         epochs: Any = "auto",
         fit_intercept: bool = True,
         shuffle: bool = True,
@@ -233,6 +254,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         self.kernel = kernel
         self.max_support = max_support
         self.device = device
+        self.pairs = pairs
         self.epochs = epochs
         self.fit_intercept = fit_intercept
         self.shuffle = shuffle
@@ -261,6 +283,9 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         Fourier features, with bounded memory and a warning.
     device : str, optional
         PyTorch device for the evaluation of kernels, ``"cuda"`` or ``"cpu"``; by default compiled code is used.
+    pairs : "auto" or list of (column, column), default="auto"
+        Pairs of columns whose products are learned beside curves of single columns, by their names or numbers from 0.
+        ``"auto"`` finds the pairs that pay; an empty list learns none.
     epochs : "auto" or int, default="auto"
         Number of passes over the rows in ``fit``. ``"auto"`` selects it by early stopping on a held-out tenth of the
         rows and then fits all rows. With fewer than 40 rows it is ten; a ``fit`` that continues (``warm_start``) makes
@@ -312,6 +337,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         kernel: bool = False,
         max_support: int | None = None,
         device: str | None = None,
+        pairs: Any = "auto",
         epochs: Any = "auto",
         shuffle: bool = True,
         random_state: Any = 0,
@@ -321,6 +347,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         self.kernel = kernel
         self.max_support = max_support
         self.device = device
+        self.pairs = pairs
         self.epochs = epochs
         self.shuffle = shuffle
         self.random_state = random_state

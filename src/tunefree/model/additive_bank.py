@@ -7,6 +7,7 @@ of rows. Their weights begin at 0, so that they change no prediction.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,8 @@ class AdditiveBank(LinearBank):
         Whether the members' weights are the averages of their iterates.
     fewest_rows : int
         With fewer rows the members sleep.
+    pairs : iterable of (int, int), optional
+        The pairs to learn, as :class:`tunefree.model.model.Model` takes them; by default those that pay.
     """
 
     frozen_view = "raw"
@@ -53,10 +56,16 @@ class AdditiveBank(LinearBank):
     screening: Screening | None = None  # while pairs are looked for
 
     def __init__(
-        self, settings: list[Setting], objective: Any, n_outputs: int, average: bool, fewest_rows: int = FEWEST_ROWS
+        self,
+        settings: list[Setting],
+        objective: Any,
+        n_outputs: int,
+        average: bool,
+        fewest_rows: int = FEWEST_ROWS,
+        pairs: Iterable[tuple[int, int]] | None = None,
     ) -> None:
         super().__init__(settings, objective, n_outputs, average)
-        self.fewest_rows = fewest_rows
+        self.fewest_rows, self.named_pairs = fewest_rows, pairs
         self.curves: list[Sparse] = []  # the latest rows of the first pass on the first knots, until they are taken
         self.rounds = 0  # rows with weight above 0 that were learned in the first pass
 
@@ -86,7 +95,10 @@ class AdditiveBank(LinearBank):
         entries = (np.count_nonzero(table.codes[rows]) + np.diff(table.pointers)[rows].sum()) / len(rows)
         has_sources = self.features.n_curves + len(self.features.sources.code_columns) > 0
         self.pays = bool(entries <= MOST_ENTRIES and has_sources)
-        self.screening = self.features.screening()
+        if self.named_pairs is None:
+            self.screening = self.features.screening()
+        else:
+            self.features.add_named_pairs(self.named_pairs)
 
     def learn_frozen(self, rows: LabelledRows, predictions: np.ndarray, busy: list[int], again: bool) -> None:
         start = 0

@@ -213,7 +213,8 @@ def banks_of(options: ModelOptions, n_outputs: int, n_classes: int) -> list[Warm
             made.append(KernelBank(own, options.kernel_config, objective, n_outputs, classes, average))
         elif view == "additive":
             fewest = FEWEST_ROWS if len(settings) < len(options.member_settings) else 1
-            made.append(AdditiveBank(own, options.objective(n_outputs), n_outputs, options.average, fewest))
+            objective = options.objective(n_outputs)
+            made.append(AdditiveBank(own, objective, n_outputs, options.average, fewest, options.pairs))
         else:
             made.append(BANKS[VIEWS[view][0]](own, options.objective(n_outputs), n_outputs, options.average))
     return made

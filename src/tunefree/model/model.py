@@ -64,6 +64,9 @@ class Model(ScoredModel):
         The members of a pool, instead of those that it usually has.
     may_prune : bool, default True
         Whether members with a negligible share may be dropped.
+    pairs : list of (int, int), optional
+        Pairs of columns whose products the members on the view ``pairs`` learn: a dense column by its place from 0, a
+        column of codes as -1 - its number in ``code_columns``. By default they are found.
 
     Attributes
     ----------
@@ -102,9 +105,10 @@ class Model(ScoredModel):
         kernel_config: KernelConfig | None = None,
         member_settings: list[Setting] | None = None,
         may_prune: bool = True,
+        pairs: list[tuple[int, int]] | None = None,
     ) -> None:
         self.options = ModelOptions.create(
-            task, learner, loss, average, settings, view, kernel_config, may_prune, member_settings
+            task, learner, loss, average, settings, view, kernel_config, may_prune, member_settings, pairs
         )
         self.task, self.classes = task, list(classes)
         self.n_features = max(n_features, 2)  # never less: the constant and one more

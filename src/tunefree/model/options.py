@@ -32,6 +32,7 @@ class ModelOptions:
     kernel_config: KernelConfig
     may_prune: bool
     member_settings: tuple[Setting, ...]  # of the members at the start
+    pairs: tuple[tuple[int, int], ...] | None  # of columns, whose products additive members learn; None to find them
 
     @classmethod
     def create(
@@ -45,6 +46,7 @@ class ModelOptions:
         kernel_config: KernelConfig | None = None,
         may_prune: bool = True,
         member_settings: list[Setting] | None = None,
+        pairs: Any = None,
     ) -> ModelOptions:
         """Options that can be combined, with the members that they stand for unless these are given.
 
@@ -57,7 +59,8 @@ class ModelOptions:
         check_settings(task, learner, loss, average, settings, view)
         members = tuple(member_settings or settings_of_members(learner, settings, view, kernel_config.name))
         may_prune = may_prune and learner != FOLLOW_THE_LEADER
-        return cls(task, learner, loss, average, settings, view, kernel_config, may_prune, members)
+        named = None if pairs is None else tuple((int(first), int(second)) for first, second in pairs)
+        return cls(task, learner, loss, average, settings, view, kernel_config, may_prune, members, named)
 
     @property
     def follows_the_leader(self) -> bool:

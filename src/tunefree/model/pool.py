@@ -29,7 +29,6 @@ MEMBERS: tuple[Setting, ...] = (
     Setting("nag", {"eta": 10.0}, "raw"),
     Setting("scinol2", {"epsilon": 1.0}, "raw"),
     Setting("scinol2", {"epsilon": 1.0}, "curves"),
-    Setting("adagrad", {"eta": 0.1}, "curves"),
     Setting("nag", {"eta": 2.0}, "curves"),
     Setting("scinol2", {"epsilon": 0.1}, "pairs"),
     Setting("nag", {"eta": 0.5}, "pairs"),
@@ -78,7 +77,7 @@ def settings_of_members(learner: str, settings: dict[str, float], view: str, nam
     Examples
     --------
     >>> len(settings_of_members("pool", {}, "raw")), len(settings_of_members("kernel-pool", {}, "raw"))
-    (18, 36)
+    (17, 35)
     """
     if learner == "pool":
         return list(MEMBERS)

@@ -11,7 +11,16 @@ from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.targets import RunningMetrics
 
-_OPTIONS = ("task", "learner", "loss", "average", "settings", "view", "may_prune")  # that JSON holds as they are
+_OPTIONS = (
+    "task",
+    "learner",
+    "loss",
+    "average",
+    "settings",
+    "view",
+    "may_prune",
+    "pairs",
+)  # that JSON holds as they are
 _BOOKKEEPING = ("classes", "n_features", "history")  # attributes of the model likewise
 
 

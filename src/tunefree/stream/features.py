@@ -143,6 +143,13 @@ class TableEncoder:
             places[1 + len(numbers) :] = self._ids.names.columns()
         return places
 
+    def sources(self, name: str) -> list[int]:
+        """What rows hold of a column, as sources of pairs (see ``model.Model``): its numbers and its codes."""
+        place = [column.name for column in self.columns].index(name)
+        first = sum(len(column.names()) for column in self.columns[:place])
+        numbers = range(first, first + len(self.columns[place].names()))
+        return [*numbers, *(-1 - code for code in range(MOST_CODES * place, MOST_CODES * (place + 1)))]
+
     def types(self) -> dict[str, Any]:
         """Arrow types as which a text source should read the columns, so that they are read as in training."""
         types = {column.name: column.arrow_type() for column in self.columns}

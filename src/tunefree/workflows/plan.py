@@ -38,6 +38,9 @@ class Plan:
         features.
     device : str, optional
         Where PyTorch computes sums of kernel learners; by default compiled code computes them on the processor.
+    pairs : sequence of str, optional
+        Pairs of columns whose products are learned beside curves, each written ``"age*hours"``; none if it is empty. By
+        default the pairs that pay are found on the way.
     weight : str, optional
         Column of sample weights.
     ignore, text : sequences of str
@@ -66,6 +69,7 @@ class Plan:
     passes: int = 1
     max_support: int | None = None
     device: str | None = None
+    pairs: tuple[str, ...] | None = None
     weight: str | None = None
     ignore: tuple[str, ...] = ()
     text: tuple[str, ...] | None = None
@@ -160,3 +164,25 @@ def learner_of(method: str, learner: str, average: bool, kernel: bool) -> tuple[
         return FOLLOW_THE_LEADER, True
     of_kernels = kernel and learner == "pool" and method != EARLY_STOPPING
     return "kernel-pool" if of_kernels else learner, average
+
+
+def pair_of(text: str, columns: Collection[str]) -> tuple[str, str]:
+    """The two columns of a pair written ``"first*second"``; names may have stars of their own.
+
+    Raises
+    ------
+    ModelError
+        If it is not one pair of two of the columns.
+
+    Examples
+    --------
+    >>> pair_of("age * a*b", ["age", "a*b"])
+    ('age', 'a*b')
+    """
+    stars = [place for place, letter in enumerate(text) if letter == "*"]
+    cuts = [(text[:place].strip(), text[place + 1 :].strip()) for place in stars]
+    found = [cut for cut in cuts if cut[0] in columns and cut[1] in columns and cut[0] != cut[1]]
+    if len(found) != 1:
+        known = ", ".join(map(repr, list(columns)[:12]))
+        raise ModelError(f"--pairs {text}: write two columns as FIRST*SECOND, or none; the columns are {known}")
+    return found[0]

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -18,9 +19,10 @@ from tunefree.model.model import Model
 from tunefree.model.pool import POOLS
 from tunefree.model.targets import RunningMetrics
 from tunefree.stream.batch import BadRows, Batch, Position
+from tunefree.stream.features import TableEncoder
 from tunefree.stream.source import Source, encoder_of
 from tunefree.workflows import model_files
-from tunefree.workflows.plan import Plan
+from tunefree.workflows.plan import Plan, pair_of
 from tunefree.workflows.reading import ahead, batches_from, begin, check_learned
 from tunefree.workflows.targets import target_of
 
@@ -249,8 +251,39 @@ def _begun(source: Source, plan: Plan, bad: BadRows) -> tuple[Trained, Iterator[
     task, classes, encoder, batches = begin(source, plan, bad)
     settings, n_features = dict(plan.settings), encoder.n_features
     kernel = KernelConfig(max_support=plan.max_support, device=plan.device)
-    model = Model(task, plan.learner, plan.loss, plan.average, settings, plan.view, classes, n_features, kernel)
+    model = Model(
+        task,
+        plan.learner,
+        plan.loss,
+        plan.average,
+        settings,
+        plan.view,
+        classes,
+        n_features,
+        kernel,
+        pairs=sources_of_pairs(plan, encoder),
+    )
     return Trained(model, encoder, source.kind, plan, Progress()), batches
+
+
+def sources_of_pairs(plan: Plan, encoder: Any) -> list[tuple[int, int]] | None:
+    """The pairs of a plan, as a model takes them; None if it is to find them.
+
+    Raises
+    ------
+    DataError, ModelError
+        If a column is not there, or a pair is not written as two columns.
+    """
+    if plan.pairs is None:
+        return None
+    if plan.pairs and not isinstance(encoder, TableEncoder):
+        raise ModelError("--pairs names columns of a table; these rows are not one")
+    found: list[tuple[int, int]] = []
+    for pair in plan.pairs:
+        names = pair_of(pair, [column.name for column in encoder.columns])
+        first, second = (encoder.sources(name) for name in names)
+        found += product(first, second)
+    return found
 
 
 def _resumed(trained: Trained, source: Source, plan: Plan, checkpoint: Any) -> Trained:
