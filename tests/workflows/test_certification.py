@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from tunefree.cli.app import app
 from tunefree.core.errors import DataError, ModelError
+from tunefree.model.pool import MEMBERS, waits
 from tunefree.stream.source import open_source
 from tunefree.workflows.certification import findings
 from tunefree.workflows.plan import Plan
@@ -62,7 +63,16 @@ def test_risk_and_pool_on_the_census_data():
     assert found["rows"] == 8000
     assert found["loss"] == pytest.approx(metrics.mean_loss(), rel=1e-9)
     assert metrics.mean_error() < found["risk"]["error"] < metrics.mean_error() + 0.03
-    assert found["pool"]["excess_per_row"] <= (np.log(12) + np.log(8001)) / 8000 * (1 + 1e-9)
+    assert found["pool"]["members"] == len(MEMBERS)
+    assert found["pool"]["excess_per_row"] <= (np.log(len(MEMBERS)) + np.log(8001)) / 8000 * (1 + 1e-9)
+
+
+def test_members_that_sparse_rows_are_not_for_are_not_counted(tmp_path):
+    (tmp_path / "rows.svm").write_text("".join(f"{i % 2} {1 + i % 3}:1 {5 + i % 2}:2\n" for i in range(100)))
+    found = findings(train(open_source([str(tmp_path / "rows.svm")]), Plan()))
+    members = sum(not waits(setting) for setting in MEMBERS)
+    assert found["pool"]["members"] == members < len(MEMBERS)
+    assert found["pool"]["excess_per_row"] <= (np.log(members) + np.log(101)) / 100 * (1 + 1e-9)
 
 
 def test_three_classes(tmp_path):

@@ -14,6 +14,7 @@ from pyarrow import csv
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model.mixture import excess
+from tunefree.model.model import Model
 from tunefree.model.pool import POOLS, settings_of_members
 from tunefree.theory.bounds import paper_bound
 from tunefree.theory.kernel_certificates import certificate_of
@@ -77,7 +78,7 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
     if weights is not None:
         found["weights"] = _of_weights(trained, read_weights(trained, weights))
     if model.learner in POOLS:
-        members = len(settings_of_members(model.learner, {}, "raw"))
+        members = _members_at_the_start(model)
         total = excess(model.mixture, members)
         found["pool"] = {"members": members, "excess_per_row": total / certificate.weight}
     if kernels := _of_kernels(trained):
@@ -86,6 +87,11 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
     if any(bound is not None for bound in risks.values()):
         found["risk"] = {"confidence": 1.0 - DELTA, **risks}
     return found
+
+
+def _members_at_the_start(model: Model) -> int:
+    """How many members the mixture began with: those that the first rows were for; until the first review, at most."""
+    return len(model.history[0]["shares"]) if model.history else len(settings_of_members(model.learner, {}, "raw"))
 
 
 def _of_kernels(trained: Trained) -> list[dict[str, Any]]:
