@@ -18,6 +18,7 @@ FLOORS = [
     {"theory"},
     {"kernel", "additive"},
     {"early_stopping", "model"},
+    {"explanation"},
     {"estimators"},
     {"workflows"},
     {"report"},

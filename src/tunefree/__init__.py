@@ -25,6 +25,7 @@ _WHERE = {
     "IterativeRegularizationClassifier": "tunefree.estimators.path",
     "IterativeRegularizationRegressor": "tunefree.estimators.path",
     "PathDisplay": "tunefree.estimators.path_display",
+    "CurveDisplay": "tunefree.estimators.curve_display",
     "LearningCurveDisplay": "tunefree.estimators.learning_curve",
     "Plan": "tunefree.workflows.plan",
     "train": "tunefree.workflows.training",

@@ -298,7 +298,7 @@ def test_models_of_another_kind(run, data, early, model, tmp_path):  # noqa: F81
     status, _, err = run("path", model)
     assert status == 2 and "has no path; train with --method early-stopping" in err
     status, _, err = run("certify", early)
-    assert status == 2 and "neither certified nor gone on with; train by another --method" in err
+    assert status == 2 and "not certified, explained or gone on with; train by another --method" in err
     (tmp_path / "n.checkpoint").write_bytes(early.read_bytes())
     status, _, err = run("train", data, "-t", "rich", "-o", tmp_path / "n", "--resume")
     assert status == 2 and "n.checkpoint" in err and "gone on with" in err

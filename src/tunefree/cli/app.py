@@ -21,6 +21,7 @@ COMMANDS = Registry(
     {
         "train": "tunefree.cli.train:train",
         "predict": "tunefree.cli.predict:predict",
+        "explain": "tunefree.cli.explain:explain",
         "evaluate": "tunefree.cli.evaluate:evaluate",
         "compare": "tunefree.cli.compare:compare",
         "path": "tunefree.cli.path:path",

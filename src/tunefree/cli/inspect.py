@@ -2,20 +2,46 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import Json, ModelFile
+from tunefree.cli.options import ClassOf, Json, ModelFile
 
 
 def inspect(
     model: ModelFile,
-    top: Annotated[int, typer.Option(help="How many features to list; 0 for all.")] = 20,
+    top: Annotated[int, typer.Option(help="How many terms and features to list; 0 for all.")] = 20,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw curves of columns and maps of pairs: a .png, .svg or .pdf file.", show_default=False),
+    ] = None,
+    rows: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Data over which columns and pairs are compared, by default a sample of the rows that were learned; "
+            "may be given again.",
+            show_default=False,
+        ),
+    ] = None,
+    class_: ClassOf = None,
     json: Json = False,
 ) -> None:
-    """What a model has learned: its features by importance, which does not depend on their scale."""
-    from tunefree.cli.display.model import show_model
-    from tunefree.workflows import model_files
+    """What a model has learned: its columns, pairs of columns and features by importance.
 
-    show_model(model_files.load(model), top, json)
+    Importance does not depend on the scale of a feature. For instance:
+
+    tunefree inspect people.model --plot curves.png
+    """
+    from tunefree.cli.display.model import show_model
+    from tunefree.report import pictures
+    from tunefree.workflows import explanation, model_files
+
+    if plot:
+        pictures.check(plot)
+    trained = model_files.load(model, "linear" if plot or rows or class_ is not None else None)
+    found = explanation.terms_of(trained, rows)
+    show_model(trained, found, top, json, class_)
+    if plot:
+        pictures.draw_curves(explanation.picture_of(trained, found, class_), plot)

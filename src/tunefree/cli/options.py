@@ -33,6 +33,10 @@ KERNELS = "linear, rbf, laplacian, poly"
 VIEWS = "raw, centred, steady, level, fourier, nystroem"
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+ClassOf = Annotated[
+    str | None,
+    typer.Option("--class", metavar="LABEL", help="The class whose log-odds to explain.", show_default=False),
+]
 ModelFile = Annotated[Path, typer.Argument(help="A model that `tunefree train` wrote.", show_default=False)]
 
 

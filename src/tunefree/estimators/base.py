@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from tunefree.estimators import memory, validation
+from tunefree.estimators.explanation import Explaining
 from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
@@ -55,7 +56,7 @@ class _Learned:
         return np.clip(relative, -LARGEST, LARGEST)
 
 
-class OnlineEstimator(BaseEstimator):
+class OnlineEstimator(Explaining, BaseEstimator):
     """What classifiers and regressors that learn row by row share.
 
     :class:`OnlineClassifierBase` and :class:`OnlineRegressorBase` say what targets and predictions are; their

@@ -101,6 +101,19 @@ class Decomposition:
         if self.sample is not None:
             self._means[1:] = self.contributions(self.sample).mean(axis=0)[1:]
 
+    @property
+    def reference(self) -> Table:
+        """The sample, which there has to be.
+
+        Raises
+        ------
+        ModelError
+            If there is none.
+        """
+        if self.sample is None or not len(self.sample.numbers):
+            raise ModelError("the model keeps no sample of rows, without which terms cannot be compared; give rows")
+        return self.sample
+
     def _thinned(self, rows: Any) -> Table:
         """Evenly spaced rows, as many as are needed and as there is memory for."""
         most = int(np.clip(MOST_NUMBERS // (self._n_terms * self.model.n_outputs), 1, SAMPLED))
@@ -132,6 +145,24 @@ class Decomposition:
         if self._effects:
             self._move(as_table(X), found)
         found[:] = identified(self.model.objective, found)
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the constant, of the columns and of the pairs."""
+        return self.terms.by_column()[0]
+
+    def by_column(self, found: np.ndarray) -> np.ndarray:
+        """Contributions (n, terms, K) with one term for each column: all its parts together."""
+        starts = np.unique(self.terms.by_column()[1], return_index=True)[1]
+        return np.add.reduceat(found, starts, axis=1)
+
+    def knots(self, term: int, coarse: bool = False) -> np.ndarray:
+        """The knots (m,) of the curve of a part, or the coarse ones of pairs; none if it has none."""
+        if self._additive is not None:
+            for source, own in enumerate(self._additive.knots):
+                if self.terms.sources[source] == term:
+                    return own.values[own.levels == 0] if coarse else own.values
+        return np.zeros(0)
 
     def margins(self, X: Any) -> np.ndarray:
         """The model's own margins (n, K), of which the terms are to explain the variance."""
@@ -175,6 +206,26 @@ class Decomposition:
                 moved = cells[source].of(own)
                 found[:, self.terms.first_pair + pair] -= moved
                 found[:, term] += moved
+
+
+def contributions(model: Model, encoder: Any, X: Any) -> tuple[list[str], np.ndarray]:
+    """What the constant, each column and each pair of columns contribute to the margins of rows.
+
+    Parameters
+    ----------
+    model : Model
+    encoder : encoder of the rows, or None
+        Without one each feature is a column.
+    X : block of rows
+
+    Returns
+    -------
+    names : list of str
+    contributions : (n, terms, K) array
+    """
+    layout = Layout.of_array([f"x{j}" for j in range(model.n_features - 1)])
+    found = Decomposition(model, layout if encoder is None else Layout.of_encoder(encoder))
+    return found.column_names, found.by_column(found.contributions(X))
 
 
 def _parts(model: Model) -> tuple[list[_Part], float]:

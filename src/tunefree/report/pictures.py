@@ -1,4 +1,4 @@
-"""Pictures of comparisons (progressive loss against rows) and of regularization paths, for screens and for print."""
+"""Pictures of comparisons (progressive loss against rows), regularization paths and curves, for screens and print."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.storage import whole_file
+from tunefree.estimators.curve_display import CurveDisplay
+from tunefree.explanation.picture import Picture
 from tunefree.workflows.comparison import Comparison, Contestant, in_figures
 from tunefree.workflows.plan import POOL
 
@@ -87,6 +89,20 @@ def draw_path(estimator: Any, path: Path) -> None:
     """
     with _figure(path, {}, None, figsize=(7.2, 6.4), layout="constrained") as figure:
         estimator.plot_path(axes=figure.subplots(3, 1, sharex=True, height_ratios=(3, 3, 2)))
+
+
+def draw_curves(picture: Picture, path: Path) -> None:
+    """Draw what a model has learned of columns and of pairs of columns.
+
+    Parameters
+    ----------
+    picture : Picture
+    path : Path
+        A .png, .svg or .pdf file.
+    """
+    display = CurveDisplay(picture=picture)
+    with _figure(path, {}, None, figsize=display.inches, layout="constrained") as figure:
+        display.plot(figure=figure)
 
 
 @contextmanager

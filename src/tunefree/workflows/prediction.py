@@ -85,15 +85,19 @@ def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False) ->
     -------
     pyarrow.RecordBatch
     """
-    table: dict[str, Any] = {"row": predicted.batch.numbers} if numbered else {}
-    if predicted.batch.tags is not None:
-        table["tag"] = predicted.batch.tags
+    table = marks(predicted.batch, numbered)
     if model.task == "regression":
         return pa.record_batch(table | {"prediction": predicted.predictions[:, 0]})
     classes = pa.array(model.classes)
     table["prediction"] = classes.take(pa.array(chosen(predicted.predictions)))
     values = model.probabilities(predicted.predictions)
     return pa.record_batch(table | {f"probability[{label}]": values[:, k] for k, label in enumerate(model.classes)})
+
+
+def marks(batch: Batch, numbered: bool) -> dict[str, Any]:
+    """Columns that tell which row of its file a prediction is of; parameters as in :func:`columns`."""
+    table: dict[str, Any] = {"row": batch.numbers} if numbered else {}
+    return table if batch.tags is None else table | {"tag": batch.tags}
 
 
 def write(trained: Predictor, source: Source, output: str, bad: BadRows) -> int:
@@ -121,7 +125,7 @@ def write(trained: Predictor, source: Source, output: str, bad: BadRows) -> int:
         If the file cannot be written, or its name ends otherwise. An earlier file of this name is untouched.
     """
     written = 0
-    with _writer(output) as put:
+    with writer(output) as put:
         for predicted in predict(trained, source, bad):
             put(columns(trained.model, predicted, numbered=bad.skip))
             written += len(predicted.predictions)
@@ -129,8 +133,11 @@ def write(trained: Predictor, source: Source, output: str, bad: BadRows) -> int:
 
 
 @contextmanager
-def _writer(output: str) -> Iterator[Callable[[Any], None]]:
-    """A function that writes record batches. The file has its name only once all are written."""
+def writer(output: str) -> Iterator[Callable[[Any], None]]:
+    """A function that writes record batches to a file; parameters and errors as in :func:`write`.
+
+    The file has its name only once all are written.
+    """
     if output == "-":
         with _batches(sys.stdout.buffer, csv.CSVWriter) as put:
             yield put
@@ -139,7 +146,7 @@ def _writer(output: str) -> Iterator[Callable[[Any], None]]:
     path = Path(output)
     kinds = {".csv": csv.CSVWriter, ".parquet": parquet.ParquetWriter, ".pq": parquet.ParquetWriter}
     if path.suffix.lower() not in kinds:
-        raise ModelError(f"{output}: predictions are written as .csv or .parquet; name the file so")
+        raise ModelError(f"{output}: tables are written as .csv or .parquet; name the file so")
     with whole_file(path) as file, _batches(file, kinds[path.suffix.lower()]) as put:
         yield put
 

@@ -68,7 +68,7 @@ class Trained:
 
     file_kind: ClassVar[str] = "linear"
     other_kind: ClassVar[str] = (
-        "it holds a regularization path, which is neither certified nor gone on with; train by another --method"
+        "it holds a regularization path, which is not certified, explained or gone on with; train by another --method"
     )
 
     def save(self, path: str | os.PathLike[str], encoder: Any = None) -> None:

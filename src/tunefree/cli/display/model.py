@@ -13,24 +13,38 @@ from rich.table import Table
 
 from tunefree.cli.display.common import goal_of, losses_of
 from tunefree.cli.display.path import WATCHED, losses_at_stop, number
+from tunefree.cli.display.terms import (
+    facts_of_curves,
+    facts_of_terms,
+    line_of_curves,
+    share_of_weights,
+    table_of_terms,
+)
 from tunefree.cli.display.training import describe
+from tunefree.explanation.decomposition import Decomposition
+from tunefree.explanation.told import percent
 from tunefree.model.model import Model
 from tunefree.model.targets import ScoredModel
 from tunefree.workflows.stopped_model import StoppedModel
 from tunefree.workflows.training import Trained
 
 MOST_COLUMNS = 6  # of shares along the stream
+MOST_OF_ALL = 0.995  # a share of members beside which the others do not matter
 
 
-def show_model(trained: Any, top: int, as_json: bool) -> None:
-    """Print rows, losses, and the features by importance: the weight times the size of the feature.
+def show_model(trained: Any, found: Decomposition | None, top: int, as_json: bool, label: Any = None) -> None:
+    """Print rows, losses, and what columns, pairs of columns and features matter.
 
     Parameters
     ----------
     trained : Trained or StoppedModel
+    found : Decomposition, optional
+        The terms of the model, if it has any that can be compared.
     top : int
-        Most features that are printed; 0 for all.
+        Most terms and features that are printed; 0 for all.
     as_json : bool
+    label : label, optional
+        The class whose terms are printed.
     """
     model, names = trained.model, trained.encoder.names()
     weights = model.mean_weights() if model.has_weights else np.zeros((0, 1))
@@ -41,10 +55,10 @@ def show_model(trained: Any, top: int, as_json: bool) -> None:
         features = [
             {"feature": names[j], "importance": importance[j], "weights": weights[j].tolist()} for j in order.tolist()
         ]
-        typer.echo(json.dumps(facts(trained) | {"features": features}))
+        typer.echo(json.dumps(facts(trained) | facts_of_terms(found, top, label) | {"features": features}))
         return
     console = Console(highlight=False, soft_wrap=True)
-    for line in story(trained):
+    for line in [*story(trained), *table_of_terms(found, top, label)]:
         console.print(line)
     if not model.has_weights:
         console.print(
@@ -54,6 +68,14 @@ def show_model(trained: Any, top: int, as_json: bool) -> None:
         return
     console.print(_importances(model, names, weights, importance, order))
     console.print("importance: |weight| x size of the feature in its own units, so that scales do not matter")
+    for line in caveat(trained):
+        console.print(line)
+
+
+@singledispatch
+def caveat(trained: Any) -> list[str]:
+    """What weights of features do not show, as lines; by default they show all."""
+    return []
 
 
 @singledispatch
@@ -98,6 +120,8 @@ def facts_of_passes(trained: Trained) -> dict[str, Any]:
         "progressive": [{"loss": t.mean_loss(), "error": t.mean_error(), "rows": t.rows} for t in progress.progressive],
         "members": model.shares_by_member(),
         "history": model.history,
+        "share_of_weights": share_of_weights(model),
+        **facts_of_curves(model),
         "complete": progress.complete,
     }
 
@@ -109,7 +133,19 @@ def story_of_passes(trained: Trained) -> list[Any]:
     losses = ", ".join(f"{title} {value}" for title, value in losses_of(model, seen).items())
     lines: list[Any] = [describe(trained) + ("" if progress.complete else "; a checkpoint, not trained to the end")]
     lines.append(f"{seen.rows:,} rows seen, {len(trained.encoder.names()):,} features; progressive {losses}")
+    lines += line_of_curves(model)
     return lines + ([_shares(model)] if len(model.members) > 1 or model.history else [])
+
+
+@caveat.register(Trained)
+def caveat_of_passes(trained: Trained) -> list[str]:
+    share = share_of_weights(trained.model)
+    if share > MOST_OF_ALL:
+        return []
+    return [
+        f"weights are those of the linear members, times their shares: together {percent(share)} of the shares; the"
+        " rest of a prediction is not in them"
+    ]
 
 
 @facts.register(StoppedModel)

@@ -1,0 +1,82 @@
+"""What `tunefree inspect` prints of the terms of a model: columns and pairs of columns by importance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Table
+
+from tunefree.explanation.decomposition import Decomposition
+from tunefree.explanation.fidelity import Ranking, ranking
+from tunefree.explanation.picture import output_of
+from tunefree.explanation.told import fidelity_told, own_margins, percent, shares_told
+from tunefree.model.mixture import predictive_shares
+from tunefree.model.model import Model
+
+
+def ranked(found: Decomposition, label: Any = None) -> Ranking:
+    """The terms by importance, for one class or for all."""
+    model = found.model
+    output = None if label is None else output_of(model.classes, model.n_outputs, label)[0]
+    return ranking(found, output)
+
+
+def facts_of_terms(found: Decomposition | None, top: int, label: Any = None) -> dict[str, Any]:
+    """The strongest terms, for JSON; nothing if there are none."""
+    if found is None:
+        return {}
+    terms = ranked(found, label)
+    rows = zip(terms.names, terms.importance.tolist(), terms.explained.tolist(), strict=True)
+    shown = [{"term": name, "importance": size, "explained": part} for name, size, part in rows]
+    return {
+        "terms": shown[: top or None],
+        "explained": terms.fidelity.explained,
+        "share_of_terms": found.share,
+        "sampled_rows": terms.fidelity.rows,
+    }
+
+
+def table_of_terms(found: Decomposition | None, top: int, label: Any = None) -> list[Any]:
+    """The strongest terms, for people: a table, and lines on what it holds."""
+    if found is None:
+        return []
+    terms = ranked(found, label)
+    table = Table("column or pair", box=None, header_style="bold", pad_edge=False)
+    table.add_column("importance", justify="right")
+    table.add_column("explained so far", justify="right")
+    rows = zip(terms.names, terms.importance.tolist(), terms.explained.tolist(), strict=True)
+    for name, importance, explained in list(rows)[: top or None]:
+        table.add_row(name, f"{importance:.4g}", percent(explained))
+    return [
+        table,
+        f"importance: standard deviation of the contribution to the model's {own_margins(found)}; pairs beyond what"
+        " their columns tell alone",
+        f"{shares_told(found)} {fidelity_told(found, terms.fidelity)}",
+    ]
+
+
+def facts_of_curves(model: Model) -> dict[str, Any]:
+    """How many curves, knots and pairs there are, and the share of the members that learn them; nothing without."""
+    additive = model.ensemble.additive
+    if additive is None:
+        return {}
+    groups = zip(model.ensemble.groups, model.ensemble.split(predictive_shares(model.mixture)), strict=True)
+    share = sum(float(shares.sum()) for group, shares in groups if group.additive is not None)
+    knots = [len(own.values) for own in additive.knots if len(own.values) > 2]
+    return {"curves": len(knots), "knots": sum(knots), "pairs": len(additive.pairs.first), "share_of_curves": share}
+
+
+def line_of_curves(model: Model) -> list[str]:
+    """The same in words."""
+    known = facts_of_curves(model)
+    if not known:
+        return []
+    return [
+        f"{known['curves']:,} curves with {known['knots']:,} knots, {known['pairs']:,} pairs of columns; the members"
+        f" that learn them have {percent(known['share_of_curves'])} of the shares"
+    ]
+
+
+def share_of_weights(model: Model) -> float:
+    """The share of the members whose weights of features are shown."""
+    return float(model.ensemble.split(predictive_shares(model.mixture))[0].sum())

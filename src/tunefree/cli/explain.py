@@ -1,0 +1,43 @@
+"""`tunefree explain`: what columns and pairs of columns contribute to each prediction, as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tunefree.cli.options import ClassOf, Files, ModelFile, tell_skipped
+
+
+def explain(
+    model: ModelFile,
+    files: Files,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="CSV or Parquet file to write; - for CSV on standard output.")
+    ] = Path("-"),
+    top: Annotated[
+        int | None,
+        typer.Option(help="Columns for the strongest terms only; the others are added up.", show_default=False),
+    ] = None,
+    class_: ClassOf = None,
+) -> None:
+    """Explain predictions: what each column, and each pair of columns, contributes to a row's log-odds or number.
+
+    Contributions are those of the share-weighted margins of all members that have weights of columns, and add up to
+    the column `margin`. With more than two classes the predicted one is explained, or the one asked for. For instance:
+
+    tunefree explain people.model new.csv --top 10 -o why.csv
+    """
+    from tunefree.explanation.told import fidelity_told, shares_told
+    from tunefree.workflows import explanation, model_files
+
+    bad = files.bad_rows()
+    trained = model_files.load(model, "linear")
+    written = explanation.write(trained, files.source(), str(output), bad, class_, top)
+    tell_skipped(bad)
+    typer.echo(
+        f"{shares_told(written.decomposition)} {fidelity_told(written.decomposition, written.fidelity)}", err=True
+    )
+    if str(output) != "-":
+        typer.echo(f"{written.rows} explanations in {output}", err=True)
