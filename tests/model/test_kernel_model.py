@@ -18,7 +18,6 @@ from tunefree.model.model import Model
 from tunefree.model.pool import MEMBERS, WIDTHS, waits
 from tunefree.model.targets import Labels
 
-
 AXES = np.linalg.qr(np.random.default_rng(1).normal(size=(4, 4)))[0]  # along which curves and pairs are no help
 
 
