@@ -19,7 +19,7 @@ from tunefree import OnlineClassifier, OnlineRegressor
 from tunefree.cli.app import app
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import dense, n_rows, part, reach, sparse, table, together
+from tunefree.core.rows import dense, n_rows, part, reach, rows_at, sparse, table, together
 from tunefree.model import additive_bank
 from tunefree.model.additive_bank import FEWEST_ROWS, FIRST_ROWS, MOST_COLUMNS, PAIRED, REFINED, AdditiveBank
 from tunefree.model.members import Setting
@@ -153,10 +153,10 @@ def test_rows_of_weight_0_teach_nothing(task):
     spoilt[nothing] = 1e3 if task == "regression" else 1 - spoilt[nothing]
     blocks = [part(other if out else rows, i, i + 1) for i, out in enumerate(nothing)]
     blocks = [own._replace(numbers=1e9 * own.numbers) if out else own for own, out in zip(blocks, nothing, strict=True)]
-    weight = np.where(nothing, 0.0, 1.0)
     one, two = model_of(task, rows), model_of(task, rows)
-    shown = learn(one, rows, y, (), weight), learn(two, together(blocks), spoilt, (), weight)
-    np.testing.assert_array_equal(shown[0][~nothing], shown[1][~nothing])
+    kept = rows_at(rows, np.flatnonzero(~nothing))
+    shown = learn(one, kept, y[~nothing]), learn(two, together(blocks), spoilt, (7,), np.where(nothing, 0.0, 1.0))
+    np.testing.assert_array_equal(shown[0], shown[1][~nothing])
     np.testing.assert_allclose(one.predict(rows), two.predict(rows), rtol=1e-9, atol=1e-9)
     (features, header), others = (bank_of(model).features.save_state() for model in (one, two))
     assert header == others[1]
@@ -165,12 +165,13 @@ def test_rows_of_weight_0_teach_nothing(task):
         np.testing.assert_array_equal(array, others[0][name])
 
 
-@by_task
-def test_first_rows_that_all_have_weight_0_fix_knots(task):
+def test_rows_of_weight_0_do_not_wait():
     rows, score = mixed_rows(900)
-    model, weight = model_of(task, rows), np.repeat([0.0, 1.0], [300, 600])
-    learn(model, rows, targets_of(task, score), (), weight)
-    assert bank_of(model).features.n_curves > 10
+    y, model = targets_of("classification", score), model_of("classification", rows)
+    learn(model, part(rows, 0, 400), y[:400], (), np.zeros(400))
+    assert bank_of(model).n_warmup == 0
+    learn(model, part(rows, 400, 900), y[400:], (), np.tile([0.0, 1.0], 250))
+    assert bank_of(model).n_warmup == 250
     assert np.isfinite(model.predict(rows)).all()
 
 
