@@ -18,9 +18,9 @@ ascending = st.lists(finite, min_size=2, max_size=12, unique=True).map(sorted).m
 
 
 @st.composite
-def tables(draw, n=st.integers(1, 120)):
+def tables(draw):
     """Columns of numbers: of many scales, of few values, of one; and numbers beyond them."""
-    n, p = draw(n), draw(st.integers(1, 4))
+    n, p = draw(st.integers(1, 120)), draw(st.integers(1, 4))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     columns = []
     for _ in range(p):
@@ -153,7 +153,7 @@ def test_a_column_that_was_constant_at_first_gets_a_function_later():
 
 def test_codes_and_words_have_features_of_their_own_in_the_order_in_which_they_come():
     rng = np.random.default_rng(0)
-    numbers, codes = rng.normal(size=(50, 1)), rng.integers(0, 5, (50, 2)) + [0, 10]
+    numbers, codes = rng.normal(size=(50, 1)), rng.integers(0, 5, (50, 2)) + np.array([0, 10])
     rows = table_of(numbers, codes, None, words_of(rng, 50, 3, 20))
     features = AdditiveFeatures(rows, np.arange(50), 1)
     first = features.n_features

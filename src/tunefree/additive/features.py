@@ -15,9 +15,9 @@ from tunefree.additive import screening as screens
 from tunefree.additive.curves import Curves, Knots, tabulated
 from tunefree.additive.knots import first_knots, further_knots
 from tunefree.additive.pairs import Pairs, Sources, meet_codes, sources_of, write_rows
-from tunefree.additive.sample import Sample, rows_at
+from tunefree.additive.sample import Sample
 from tunefree.additive.screening import Screening
-from tunefree.core.rows import Sparse, Table, read_only, sparse
+from tunefree.core.rows import Sparse, Table, read_only, rows_at, sparse
 from tunefree.core.states import under
 
 FIRST_INTERVALS = 8  # between the knots of level 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core.rows import Table, read_only, rebuilt, together
+from tunefree.core.rows import Table, read_only, rebuilt, rows_at, together
 from tunefree.core.states import under
 
 SAMPLED = 4096  # rows at most
@@ -80,26 +80,3 @@ class Sample:
         made._blocks.append(rows)
         made._filled, made._stride, made._seen = len(made.values), header["stride"], header["seen"]
         return made
-
-
-def rows_at(rows: Table, places: np.ndarray) -> Table:
-    """Some rows of a table, as a table with memory of its own.
-
-    Examples
-    --------
-    >>> from tunefree.core.rows import sparse, table
-    >>> words = sparse([0, 1, 1, 3], [5, 6, 7], [1.0, 2.0, 3.0])
-    >>> found = rows_at(table([[1.0], [2.0], [3.0]], [1], [[2], [3], [4]], words), np.array([0, 2]))
-    >>> found.numbers[:, 0], found.codes[:, 0], found.pointers, found.values
-    (array([1., 3.]), array([2, 4], dtype=int32), array([0, 1, 3]), array([1., 2., 3.]))
-    """
-    counts = np.diff(rows.pointers)[places]
-    pointers = np.concatenate([[0], np.cumsum(counts)])
-    entries = np.repeat(rows.pointers[places] - pointers[:-1], counts) + np.arange(pointers[-1])
-    return rows._replace(
-        numbers=read_only(rows.numbers[places], np.float64),
-        codes=read_only(rows.codes[places], np.int32),
-        pointers=read_only(pointers, np.int64),
-        features=read_only(rows.features[entries], np.int32),
-        values=read_only(rows.values[entries], np.float64),
-    )

@@ -224,6 +224,30 @@ def part(X: Any, start: int, stop: int) -> Any:
     return type(X)(**rows)
 
 
+def rows_at(X: Any, places: np.ndarray) -> Any:
+    """Some rows of a block, as a block of the same kind.
+
+    Examples
+    --------
+    >>> words = sparse([0, 1, 1, 3], [5, 6, 7], [1.0, 2.0, 3.0])
+    >>> found = rows_at(table([[1.0], [2.0], [3.0]], [1], [[2], [3], [4]], words), np.array([0, 2]))
+    >>> found.numbers[:, 0], found.codes[:, 0], found.pointers, found.values
+    (array([1., 3.]), array([2, 4], dtype=int32), array([0, 1, 3]), array([1., 2., 3.]))
+    """
+    rows = X._asdict()
+    for name in ("values", "numbers", "codes"):
+        if name in rows and rows[name].ndim == 2:
+            rows[name] = read_only(rows[name][places], rows[name].dtype)
+    if "pointers" in rows:
+        counts = np.diff(rows["pointers"])[places]
+        pointers = np.concatenate([[0], np.cumsum(counts)])
+        entries = np.repeat(rows["pointers"][places] - pointers[:-1], counts) + np.arange(pointers[-1])
+        rows["pointers"] = read_only(pointers, np.int64)
+        for name in ("features", "values"):
+            rows[name] = read_only(rows[name][entries], rows[name].dtype)
+    return type(X)(**rows)
+
+
 def together(blocks: list[Any]) -> Any:
     """Blocks of one kind, below each other, in memory of their own."""
     fields = {name: [block._asdict()[name] for block in blocks] for name in blocks[0]._fields}

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.additive.sample import SAMPLED, rows_at
+from tunefree.additive.sample import SAMPLED
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import Table, as_table, n_rows, part
+from tunefree.core.rows import Table, as_table, n_rows, part, rows_at
 from tunefree.explanation.main_effects import MainEffects, cells_of, main_effects
 from tunefree.explanation.terms import Terms
 from tunefree.losses.objectives import Multinomial, Regression

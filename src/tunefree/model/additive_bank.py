@@ -89,10 +89,18 @@ class AdditiveBank(LinearBank):
             super().freeze()
             self.curves = []  # the model predicted the rows kept back before there were any
 
+    def _keep_back(self, rows: LabelledRows) -> int:
+        """Keep rows back until there are enough with weight above 0; others neither count nor wait."""
+        usable = np.flatnonzero(rows.weight)[: FIRST_ROWS - self.n_warmup]
+        stop = int(usable[-1]) + 1 if self.n_warmup + len(usable) == FIRST_ROWS else len(rows.y)
+        if len(usable):
+            self._keep(rows.at(usable))
+        return stop
+
     def _freeze(self, first: LabelledRows, usable: np.ndarray, labels: np.ndarray) -> None:
-        table, rows = as_table(first.X), usable if len(usable) else np.arange(len(first.y))
-        self.features = AdditiveFeatures(table, rows, self.n_outputs)
-        entries = (np.count_nonzero(table.codes[rows]) + np.diff(table.pointers)[rows].sum()) / len(rows)
+        table = as_table(first.X)
+        self.features = AdditiveFeatures(table, usable, self.n_outputs)
+        entries = (np.count_nonzero(table.codes) + len(table.features)) / len(first.y)
         has_sources = self.features.n_curves + len(self.features.sources.code_columns) > 0
         self.pays = bool(entries <= MOST_ENTRIES and has_sources)
         if self.named_pairs is None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.additive.features import AdditiveFeatures
-from tunefree.core.rows import part
+from tunefree.core.rows import part, rows_at
 
 
 class LabelledRows(NamedTuple):
@@ -21,6 +21,10 @@ class LabelledRows(NamedTuple):
     def part(self, start: int, stop: int) -> LabelledRows:
         """The rows from ``start`` up to ``stop``."""
         return LabelledRows(part(self.X, start, stop), *(array[start:stop] for array in self[1:]))
+
+    def at(self, places: np.ndarray) -> LabelledRows:
+        """Some of the rows."""
+        return LabelledRows(rows_at(self.X, places), *(array[places] for array in self[1:]))
 
 
 class WarmupPredictions(NamedTuple):

@@ -96,12 +96,15 @@ class WarmupBank(MemberGroup):
     def _keep_back(self, rows: LabelledRows) -> int:
         """Keep rows back until there are enough, then freeze; returns how many rows were kept back."""
         stop = min(self.warmup_rows - self.n_warmup, len(rows.y))
+        self._keep(rows.part(0, stop))
+        return stop
+
+    def _keep(self, rows: LabelledRows) -> None:
+        """Keep all of some rows back, and freeze if there are enough."""
         self.n_columns = parts(rows.X).numbers.shape[1]
-        first = rows.part(0, stop)
-        self.waiting.append(LabelledRows(together([first.X]), *(array.copy() for array in first[1:])))
+        self.waiting.append(LabelledRows(together([rows.X]), *(array.copy() for array in rows[1:])))
         if self.n_warmup == self.warmup_rows:
             self.freeze()
-        return stop
 
     def learn_frozen(self, rows: LabelledRows, predictions: np.ndarray, busy: list[int], again: bool) -> None:
         """Learn rows with view and kernel fixed; parameters as in :meth:`learn`."""
