@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tunefree.additive import knots
-from tunefree.additive.knots import FEWEST, SAMPLED, Sample, first_knots, further_knots
+from tests.additive.contracts import table_of
+from tunefree.additive import sample as samples
+from tunefree.additive.knots import FEWEST, first_knots, further_knots
+from tunefree.additive.sample import SAMPLED, Sample
 
 quick = settings(max_examples=100, deadline=None)
 finite = st.floats(allow_nan=False, allow_infinity=False)  # subnormal ones and 1.7e308 too
@@ -90,20 +92,21 @@ def test_an_interval_with_values_enough_is_cut_once_where_half_of_them_lie_on_ei
 @given(n=st.integers(0, 300), cuts=st.lists(st.integers(0, 300), max_size=8), most=st.sampled_from([2, 8, 64]))
 def test_a_sample_is_every_so_manyth_row_wherever_batches_are_cut(n, cuts, most):
     stream = np.arange(2.0 * n).reshape(n, 2)
-    with patch.object(knots, "SAMPLED", most):
-        sample = Sample.create(2)
+    with patch.object(samples, "SAMPLED", most):
+        sample = Sample(table_of(stream))
         for batch in np.split(stream, sorted(min(cut, n) for cut in cuts)):
-            sample.add(batch)
-    stride = int(sample.stride)
+            sample.add(table_of(batch))
+    stride = sample.save_state()[1]["stride"]
     assert len(sample.values) <= most
     assert stride == 1 or len(stream[:: stride // 2]) >= most
     np.testing.assert_array_equal(sample.values, stream[::stride])
 
 
 def test_the_stride_of_a_sample_doubles():
-    sample = Sample.create(1)
+    sample, before = Sample(table_of(np.zeros((0, 1)))), 0
     last = SAMPLED - 1  # the place of the row that fills it
     for seen, stride in ((last, 1), (last + 1, 2), (2 * last, 2), (2 * last + 1, 4), (4 * last, 4), (4 * last + 1, 8)):
-        sample.add(np.zeros((seen - int(sample.seen), 1)))
-        assert sample.stride == stride
+        sample.add(table_of(np.zeros((seen - before, 1))))
+        assert sample.save_state()[1] == {"stride": stride, "seen": seen}
         assert len(sample.values) < SAMPLED
+        before = seen

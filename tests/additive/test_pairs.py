@@ -71,7 +71,7 @@ def test_pairs_are_products_of_cells(rows, seed):
     rng = np.random.default_rng(seed)
     rows = rows._replace(numbers=rows.numbers * rng.uniform(0.5, 2.0, rows.numbers.shape))
     curves = features.curves(rows)
-    written = dense_of(features.with_pairs(rows, curves), features.n_features)
+    written = dense_of(features.with_pairs(rows), features.n_features)
     expected = dense_of(curves, features.n_features) + pairs_by_definition(features, rows, rows)
     np.testing.assert_allclose(written, expected, atol=1e-12)
     assert np.count_nonzero(written[:, n_curves:], axis=1).max() <= 4 * len(pairs) + len(features.knots)
@@ -84,11 +84,11 @@ def test_codes_that_nothing_is_known_of_have_no_products():
     assert features.screening() is None
     new = rows._replace(codes=np.where(np.arange(60)[:, None] % 2 == 0, rows.codes, FIRST_CODE + 50).astype(np.int32))
     curves = features.curves(new)
-    entries = np.diff(features.with_pairs(new, curves).pointers) - np.diff(curves.pointers)
+    entries = np.diff(features.with_pairs(new).pointers) - np.diff(curves.pointers)
     assert (entries[::2] > 0).all()
     assert (entries[1::2] == 0).all()
     without = rows._replace(codes=rows.codes[:, :0], code_columns=rows.code_columns[:0])
-    assert features.with_pairs(without, features.curves(without)).features.max() < features.pairs.starts[0]
+    assert features.with_pairs(without).features.max() < features.pairs.starts[0]
 
 
 def test_a_code_that_comes_later_shares_a_cell_with_other_rare_ones():
@@ -99,7 +99,7 @@ def test_a_code_that_comes_later_shares_a_cell_with_other_rare_ones():
     assert features.screening() is None
     late = table_of(np.zeros((3, 0)), np.array([[60, 50], [60 + SHARED, 51], [61, 50]]))
     features.meet(late, np.ones(3))
-    written = features.with_pairs(late, features.curves(late))
+    written = features.with_pairs(late)
     at = written.pointers[1:] - 1
     place = (written.features[at] - features.pairs.starts[0]) // features.sources.sizes[1]
     np.testing.assert_array_equal(place, FREQUENT + (FIRST_CODE + np.array([60, 60, 61])) % SHARED)
