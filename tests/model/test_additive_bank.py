@@ -544,3 +544,13 @@ def test_predictions_do_not_depend_on_the_rows_that_they_are_asked_with():
     whole = model.predict(rows)
     pieces = [model.predict(part(rows, start, start + 175)) for start in range(0, n_rows(rows), 175)]
     assert whole.tobytes() == np.concatenate(pieces).tobytes()
+
+
+def test_multiplying_a_column_by_a_power_of_two_changes_no_bit():
+    rows, score = mixed_rows(2200)
+    y = targets_of("classification", score)
+    exponents = np.random.default_rng(0).integers(-300, 300, rows.numbers.shape[1])
+    scaled = rows._replace(numbers=np.ldexp(rows.numbers, exponents))
+    one, other = (model_of("classification", rows, ("curves", "pairs")) for _ in range(2))
+    assert learn(one, rows, y).tobytes() == learn(other, scaled, y).tobytes()
+    assert one.predict(rows).tobytes() == other.predict(scaled).tobytes()

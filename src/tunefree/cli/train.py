@@ -44,7 +44,8 @@ def train(
         typer.Option(
             help=f"How numbers are transformed, one of {VIEWS}. centred, steady and level are robust (steady scales "
             "each column, level all alike); fourier and nystroem are features of a Gaussian kernel, fourier+4 with a "
-            "width parameter 2^4 times larger. By default steady for learners with a kernel, else raw.",
+            "width parameter 2^4 times larger; curves are piecewise linear functions of each column of a table, and "
+            "pairs products of two of them as well. By default steady for learners with a kernel, else raw.",
             show_default=False,
         ),
     ] = None,

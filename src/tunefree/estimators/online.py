@@ -46,7 +46,9 @@ class OnlineClassifier(Named, OnlineClassifierBase):
     view : str, default="raw"
         Transformation of the rows: none (``"raw"``), numbers minus the running mean of their column (``"centred"``), or
         robustly standardised numbers (``"steady"``). ``"fourier"`` and ``"nystroem"`` are approximate features of a
-        Gaussian kernel; ``"nystroem+3"`` has a gamma 2^3 times that of the median heuristic.
+        Gaussian kernel; ``"nystroem+3"`` has a gamma 2^3 times that of the median heuristic. ``"curves"`` are piecewise
+        linear functions of each column, ``"pairs"`` products of two of them as well; both for dense rows of at most
+        128 columns.
     loss : str, default="logistic"
         ``"logistic"`` (multinomial with more than two classes), ``"hinge"``, ``"smoothed-hinge"``,
         ``"squared-hinge"``, ``"exponential"`` or ``"square"`` (each class against the others).
@@ -131,7 +133,9 @@ class OnlineRegressor(Named, OnlineRegressorBase):
     view : str, default="raw"
         Transformation of the rows: none (``"raw"``), numbers minus the running mean of their column (``"centred"``), or
         robustly standardised numbers (``"steady"``). ``"fourier"`` and ``"nystroem"`` are approximate features of a
-        Gaussian kernel; ``"nystroem+3"`` has a gamma 2^3 times that of the median heuristic.
+        Gaussian kernel; ``"nystroem+3"`` has a gamma 2^3 times that of the median heuristic. ``"curves"`` are piecewise
+        linear functions of each column, ``"pairs"`` products of two of them as well; both for dense rows of at most
+        128 columns.
     loss : str, default="square"
         ``"square"``, ``"absolute"``, ``"power:1.5"``, ``"epsilon-insensitive:0.1"``, ``"huber:1"`` or
         ``"quantile:0.5"``, with the parameter after the colon.
