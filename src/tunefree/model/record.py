@@ -99,7 +99,8 @@ class FirstPassRecord:
         """Arrays and a header from which :meth:`restore` makes the same record."""
         arrays = flatten("evidence", self.evidence, n_features)[0]
         if self.of_curves is not None:
-            seen = np.flatnonzero(self.of_curves.features.inverse)  # the room beyond depends on how batches were cut
+            features: Any = self.of_curves.features
+            seen = np.flatnonzero(features.inverse)  # the room beyond depends on how batches were cut
             arrays |= flatten("of_curves", self.of_curves, max(2, 1 + int(seen.max(initial=0))))[0]
         return arrays, {"risks": {name: asdict(risk) for name, risk in self.risks.items()}}
 
