@@ -158,12 +158,12 @@ def _settings_of(model: Model) -> dict[str, Any]:
 class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     """A classifier with nothing to tune: a pool of online learners, mixed.
 
-    Eighteen learners (second-order and first-order, scale-invariant and adaptive, with several rates, on raw and on
+    Seventeen learners (second-order and first-order, scale-invariant and adaptive, with several rates, on raw and on
     robustly standardised rows) are trained in parallel, and their probabilities are averaged with Bayesian weights
-    [1]_. Six of them learn additive models, piecewise linear in each column, three of these with interactions of pairs
+    [1]_. Five of them learn additive models, piecewise linear in each column, three of these with interactions of pairs
     of columns; they are for dense rows of at most 128 columns, and join after 256 rows. On a stream (``partial_fit``,
     sample weights up to 1) the total log-loss of the mixture exceeds that of its best member by at most
-    ln 18 + ln(rounds + 1). ``fit`` selects the number of passes of each member by early stopping.
+    ln 17 + ln(rounds + 1). ``fit`` selects the number of passes of each member by early stopping.
 
     Parameters
     ----------
@@ -267,8 +267,8 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
 class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     """A regressor with nothing to tune: a pool of online learners, mixed.
 
-    Eighteen learners (second-order and first-order, scale-invariant and adaptive, with several rates, on raw and on
-    robustly standardised rows) are trained in parallel. Six of them learn additive models, piecewise linear in each
+    Seventeen learners (second-order and first-order, scale-invariant and adaptive, with several rates, on raw and on
+    robustly standardised rows) are trained in parallel. Five of them learn additive models, piecewise linear in each
     column, three of these with interactions of pairs of columns; they are for dense rows of at most 128 columns, and
     join after 256 rows. Predictions are averaged with exponential weights and an adaptive rate, as in AdaHedge [1]_.
     ``fit`` selects the number of passes of each member by early stopping.
