@@ -35,10 +35,11 @@ def inspect(
     tunefree inspect people.model --plot curves.png
     """
     from tunefree.cli.display.model import show_model
-    from tunefree.report import pictures
     from tunefree.workflows import explanation, model_files
 
     if plot:
+        from tunefree.report import pictures
+
         pictures.check(plot)
     trained = model_files.load(model, "linear" if plot or rows or class_ is not None else None)
     found = explanation.terms_of(trained, rows)

@@ -13,8 +13,10 @@ from tunefree.estimators.curve_panels import (
     MARKERS,
     SMALL,
     STYLES,
+    TINY,
     deviation,
     draw_bars,
+    draw_columns,
     draw_curve,
     draw_map,
     escaped,
@@ -140,6 +142,8 @@ class CurveDisplay:
                 drawn.append(self.figure_.add_subplot(inside[divmod(k, self._across)]))
                 self._draw(drawn[-1], panel, k % self._across == 0)
         self.axes_ = np.array(drawn, object)
+        if ax is not None and len(self.picture.labels) > 1:
+            drawn[0].legend(*self._lines(), fontsize=TINY, frameon=False)
         return self
 
     @property
@@ -149,7 +153,13 @@ class CurveDisplay:
 
     @property
     def _across(self) -> int:
-        return max(1, min(ACROSS, max(len(self.picture.curves), len(self.picture.maps))))
+        most = max(len(self.picture.curves), len(self.picture.maps))
+        return 2 if most == 4 else min(ACROSS, most)
+
+    @property
+    def _has_points(self) -> bool:
+        """Whether classes are drawn as points somewhere."""
+        return any(own.missing is not None or not own.axis.is_numeric for own in self.picture.curves)
 
     @property
     def _heights(self) -> list[list[float]]:
@@ -173,28 +183,32 @@ class CurveDisplay:
             heights=own.sign * panel.heights[:, own.outputs],
             missing=None if panel.missing is None else own.sign * panel.missing[own.outputs],
         )
-        draw = draw_curve if panel.axis.is_numeric else draw_bars
+        has_bars = not (panel.axis.is_numeric or panel.axis.in_order)
+        draw = draw_bars if has_bars else draw_curve if panel.axis.is_numeric else draw_columns
         draw(axes, chosen, own.importance.get(panel.axis.term, 0.0))
-        if is_first and panel.axis.is_numeric:
+        if is_first and not has_bars:
             axes.set_ylabel(escaped(own.unit), size=SMALL, labelpad=2)
+
+    def _lines(self) -> tuple[list[Any], list[str]]:
+        """Lines and labels of the classes, for a legend."""
+        from matplotlib.lines import Line2D
+
+        labels = [escaped(shortened(label)) for label in self.picture.labels]
+        options = [
+            {"linewidth": 1.3, "marker": marker if self._has_points else "", "markersize": 3, **style}
+            for style, marker in zip(STYLES, MARKERS, strict=True)
+        ]
+        return [Line2D([], [], **own) for own in options[: len(labels)]], labels
 
     def _tell(self, figure: Any) -> None:
         """What is drawn above the panels, how faithful it is below, and which line is which class."""
         own = self.picture
         title = f"Contributions to {escaped(own.goal)}"
         if len(own.labels) > 1:
-            from matplotlib.lines import Line2D
-
-            lines = [
-                Line2D([], [], linewidth=1.3, marker=marker, markersize=3, **style)
-                for style, marker in zip(STYLES, MARKERS, strict=True)
-            ][: len(own.labels)]
-            labels = [escaped(shortened(label)) for label in own.labels]
             legend = figure.legend(
-                lines,
-                labels,
+                *self._lines(),
                 loc="outside upper left",
-                ncols=len(labels),
+                ncols=len(own.labels),
                 fontsize=SMALL,
                 frameon=False,
                 title=title,

@@ -50,8 +50,8 @@ def draw_curve(axes: Any, panel: Curve, importance: float) -> None:
         axes.text(missing_at, 0.02, "missing", transform=across, rotation=90, size=TINY, ha="center", color=DARK)
     counts = np.histogram(axis.sample[np.isfinite(axis.sample)], edges)[0]
     heights = STRIP * counts / max(counts.max(initial=1), 1)
-    axes.bar(edges[:-1], heights, np.diff(edges), align="edge", color=GREY, linewidth=0, transform=across, zorder=0)
-    axes.vlines(panel.knots, 0, TICK, color="black", linewidth=0.4, transform=across, zorder=1)
+    axes.bar(edges[:-1], heights, np.diff(edges), align="edge", color=GREY, linewidth=0, transform=across, zorder=0.7)
+    axes.vlines(panel.knots, 0, TICK, color="black", linewidth=0.4, transform=across, zorder=0.8)
     _frame(axes, axis.name, importance)
     axes.axhline(0.0, color=DARK, linewidth=0.5, linestyle=(0, (1, 2)), zorder=0)
     _ticks(axes.yaxis, np.array([bottom, top]))
@@ -60,7 +60,10 @@ def draw_curve(axes: Any, panel: Curve, importance: float) -> None:
 def _span_numbers(axes: Any, axis: Axis, with_room: bool) -> tuple[np.ndarray, float]:
     """Set range and scale of an axis of numbers; edges of bins of its density, and a place beyond its end."""
     low, high = _span(axis.values)
-    if axis.linear_up_to > 0.0:
+    if axis.linear_up_to > 0.0 and low > 0.0:
+        axes.set_xscale("log")
+        _plainly(axes.xaxis, axis.values)
+    elif axis.linear_up_to > 0.0:
         from matplotlib.ticker import SymmetricalLogLocator
 
         axes.set_xscale("symlog", linthresh=axis.linear_up_to, linscale=0.5)
@@ -81,11 +84,40 @@ def _span_numbers(axes: Any, axis: Axis, with_room: bool) -> tuple[np.ndarray, f
     return scale.inverted().transform(np.linspace(ends[0], ends[1], BINS + 1)), float(beyond)
 
 
+def draw_columns(axes: Any, panel: Curve, importance: float) -> None:
+    """Draw a column for each code that is a number (a point for each class), with the density of the sampled rows."""
+    axis, places = panel.axis, np.arange(len(panel.axis.values))
+    if panel.heights.shape[1] == 1:
+        axes.bar(places, panel.heights[:, 0], 0.7, color=STYLES[0]["color"], zorder=2)
+    else:
+        for heights, style, marker in zip(panel.heights.T, STYLES, MARKERS, strict=False):
+            axes.plot(places, heights, marker=marker, markersize=2.8, linewidth=0.8, **style)
+    bottom, top = _span(np.append(panel.heights.reshape(-1), 0.0))
+    axes.set_ylim(bottom - (STRIP + 0.1) * (top - bottom), top + 0.08 * (top - bottom))
+    across = axes.get_xaxis_transform()
+    axes.bar(
+        places, STRIP * axis.shares / axis.shares.max(), 1.0, color=GREY, linewidth=0, transform=across, zorder=0.7
+    )
+    _frame(axes, axis.name, importance)
+    axes.axhline(0.0, color=DARK, linewidth=0.6)
+    axes.grid(False, axis="x")
+    axes.set_xlim(-0.6, len(places) - 0.4)
+    _label_codes(axes.xaxis, axis.labels)
+    _ticks(axes.yaxis, np.array([bottom, top]))
+
+
+def _label_codes(side: Any, labels: list[str], most: int = LONE) -> None:
+    """Labels of codes along an axis, of at most so many."""
+    step = -(-len(labels) // most)
+    side.set_ticks(range(0, len(labels), step), [escaped(shortened(label, LONGEST_BESIDE)) for label in labels[::step]])
+    side.set_tick_params(length=0, pad=2, labelsize=TINY)
+
+
 def draw_bars(axes: Any, panel: Curve, importance: float) -> None:
     """Draw a bar for each code (a point for each class if there are several), with its share of the sampled rows."""
     axis, n_outputs = panel.axis, panel.heights.shape[1]
     order = np.arange(len(axis.values))[::-1]  # the first one on top
-    if n_outputs == 1 and not axis.in_order:
+    if n_outputs == 1:
         order = np.argsort(panel.heights[:, 0], kind="stable")
     places = np.arange(len(order))
     if n_outputs == 1:
@@ -152,10 +184,11 @@ def _sides(axes: Any, panel: Map) -> None:
                 _ticks(side, axis.values)
             side.axes.set(**{"xlim" if side is axes.xaxis else "ylim": _span(axis.values)})
         else:
-            turned = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if side is axes.xaxis else {}
-            labels = [escaped(shortened(label, LONGEST_BESIDE)) for label in axis.labels]
-            side.set_ticks(np.arange(len(axis.values)), labels, size=TINY, **turned)
-            side.set_tick_params(length=0, pad=2)
+            _label_codes(side, axis.labels)
+            if side is axes.xaxis and not axis.in_order:
+                axes.tick_params(axis="x", labelrotation=40)
+                for label in axes.get_xticklabels():
+                    label.set(ha="right", rotation_mode="anchor")
             if side is axes.yaxis:
                 axes.invert_yaxis()
 

@@ -21,7 +21,7 @@ class Fidelity:
     >>> fidelity = Fidelity()
     >>> fidelity.add(np.array([[1.0], [-3.0]]), np.array([[2.0], [-6.0]]))
     >>> fidelity.explained, fidelity.agreement
-    (-0.25, 1.0)
+    (0.0, 1.0)
     >>> fidelity.scale, fidelity.explained_if_scaled
     (0.5, 1.0)
     """
@@ -33,7 +33,8 @@ class Fidelity:
     squares: float = 0.0  # of margins
     fitted_squares: float = 0.0
     products: float = 0.0
-    residuals: float = 0.0  # squared differences
+    difference_sums: float | np.ndarray = 0.0  # (K,) of margins minus those of the terms
+    difference_squares: float = 0.0
 
     def add(self, margins: np.ndarray, fitted: np.ndarray) -> None:
         """Count rows, of which the model has ``margins`` (n, K), and the terms ``fitted`` (n, K)."""
@@ -43,7 +44,8 @@ class Fidelity:
         self.squares += float((margins**2).sum())
         self.fitted_squares += float((fitted**2).sum())
         self.products += float((margins * fitted).sum())
-        self.residuals += float(((margins - fitted) ** 2).sum())
+        self.difference_sums = self.difference_sums + (margins - fitted).sum(axis=0)
+        self.difference_squares += float(((margins - fitted) ** 2).sum())
 
     def _covariance(self, products: float, sums: Any, other_sums: Any) -> float:
         """Sum of products of what deviates from the means; NaN if it is rounding."""
@@ -52,8 +54,12 @@ class Fidelity:
 
     @property
     def explained(self) -> float:
-        """The part R^2 of the variance of the margins that the terms explain; NaN if margins do not vary."""
-        return 1.0 - self.residuals / self._covariance(self.squares, self.sums, self.sums)
+        """The part R^2 of the variance of the margins that the terms explain; NaN if margins do not vary.
+
+        It is 1 - Var(margin - f) / Var(margin), so a constant difference does not count.
+        """
+        unexplained = self.difference_squares - float(np.sum(np.square(self.difference_sums))) / max(self.rows, 1)
+        return 1.0 - max(unexplained, 0.0) / self._covariance(self.squares, self.sums, self.sums)
 
     @property
     def scale(self) -> float:

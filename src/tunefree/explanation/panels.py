@@ -20,6 +20,7 @@ SKEWED = 8.0  # times their median size are so large that the scale is logarithm
 FEW = 12  # different numbers that are drawn one by one
 CUT = 0.005  # part of the sampled rows on each side that may lie beyond what is drawn
 MOST_BARS, MOST_ROWS = 10, 8  # codes of a part, alone and in a map
+MOST_IN_ORDER = 60  # codes that are numbers, such as months
 
 
 class Axis(NamedTuple):
@@ -140,8 +141,10 @@ def axis_of(decomposition: Decomposition, term: int, fineness: int, most_codes: 
 def _axis_of_codes(decomposition: Decomposition, term: int, place: int, most: int) -> Axis:
     rows, layout = decomposition.reference, decomposition.terms.layout
     different, inverse, counts = np.unique(rows.codes[:, place], return_inverse=True, return_counts=True)
-    often = [j for j in np.argsort(-counts, kind="stable").tolist() if different[j] > 0][:most]
+    often = [j for j in np.argsort(-counts, kind="stable").tolist() if different[j] > 0]
     labels = [layout.label(int(different[j])) for j in often]
+    most = MOST_IN_ORDER if are_numbers(labels) else most
+    often, labels = often[:most], labels[:most]
     order = _natural(labels)
     often, labels = [often[k] for k in order], [labels[k] for k in order]
     place_of = np.full(len(different), -1)

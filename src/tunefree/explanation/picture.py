@@ -192,5 +192,5 @@ def _note(decomposition: Decomposition, terms: list[int], ranked: Ranking, outpu
     )
     text += f", all terms {percent(whole.explained)}" if len(terms) < n_all else ""
     if decomposition.model.task == "classification" and outputs is None:
-        text += f"; both choose the same class in {percent(whole.agreement)} of them"
+        text += f"; terms and model choose the same class in {percent(whole.agreement)} of them"
     return f"{text}.{scale_told(whole)}"

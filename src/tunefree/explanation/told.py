@@ -15,18 +15,18 @@ def shares_told(decomposition: Decomposition) -> str:
     n, total = decomposition.n_members, len(decomposition.model.members)
     margins = "predictions" if decomposition.model.task == "regression" else "margins"
     if total == 1:
-        return f"Of the {margins} of the one member."
+        return f"{margins.capitalize()} of the one member."
     return f"Share-weighted {margins} of {n} of the {total} members ({percent(decomposition.share)} of the shares)."
 
 
-def fidelity_told(decomposition: Decomposition, fidelity: Fidelity) -> str:
-    """How faithful the terms are to the model, as sentences."""
+def fidelity_told(decomposition: Decomposition, fidelity: Fidelity, of_one_class: bool = False) -> str:
+    """How faithful the terms are to the model, or to its margin of one of several classes, as sentences."""
     text = (
         f"They explain {percent(fidelity.explained)} of the variance of the model's own {own_margins(decomposition)}"
         f" over {fidelity.rows:,} rows"
     )
-    if decomposition.model.task == "classification":
-        text += f"; both choose the same class in {percent(fidelity.agreement)} of them"
+    if decomposition.model.task == "classification" and not of_one_class:
+        text += f"; terms and model choose the same class in {percent(fidelity.agreement)} of them"
     return f"{text}.{scale_told(fidelity)}"
 
 
@@ -44,7 +44,7 @@ def scale_told(fidelity: Fidelity) -> str:
     explained = percent(fidelity.explained_if_scaled)
     return (
         " The model averages probabilities, which are less certain than averaged margins: times"
-        f" {fidelity.scale:.2f} and up to constants, all terms explain {explained}."
+        f" {fidelity.scale:.2f} all terms explain {explained}."
     )
 
 
@@ -53,10 +53,10 @@ def percent(part: float) -> str:
 
     Examples
     --------
-    >>> percent(0.98765), percent(1.0), percent(0.99996), percent(math.nan)
-    ('98.8 %', '100 %', '> 99.9 %', 'none')
+    >>> percent(0.98765), percent(1.0), percent(0.99996), percent(math.nan), percent(-1.2)
+    ('98.8 %', '100 %', '> 99.9 %', 'none', 'none')
     """
-    if math.isnan(part):
+    if math.isnan(part) or part < 0.0:
         return "none"
     if part > 0.9995:
         return "> 99.9 %" if part < 1.0 - 1e-9 else "100 %"

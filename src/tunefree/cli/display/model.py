@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from tunefree.cli.display.common import goal_of, losses_of
@@ -185,9 +186,9 @@ def _importances(
     table.add_column("importance", justify="right")
     outputs = model.classes if model.n_outputs > 1 else [model.classes[-1] if model.classes else "prediction"]
     for label in outputs[:8]:
-        table.add_column(str(label), justify="right")
+        table.add_column(escape(str(label)), justify="right")
     for j in order.tolist():
-        table.add_row(names[j], f"{importance[j]:.4g}", *(f"{weight:+.4g}" for weight in weights[j][:8]))
+        table.add_row(escape(names[j]), f"{importance[j]:.4g}", *(f"{weight:+.4g}" for weight in weights[j][:8]))
     return table
 
 

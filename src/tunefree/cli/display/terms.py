@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
 from tunefree.explanation.decomposition import Decomposition
@@ -46,12 +47,12 @@ def table_of_terms(found: Decomposition | None, top: int, label: Any = None) -> 
     table.add_column("explained so far", justify="right")
     rows = zip(terms.names, terms.importance.tolist(), terms.explained.tolist(), strict=True)
     for name, importance, explained in list(rows)[: top or None]:
-        table.add_row(name, f"{importance:.4g}", percent(explained))
+        table.add_row(escape(name), f"{importance:.4g}", percent(explained))
     return [
         table,
         f"importance: standard deviation of the contribution to the model's {own_margins(found)}; pairs beyond what"
         " their columns tell alone",
-        f"{shares_told(found)} {fidelity_told(found, terms.fidelity)}",
+        f"{shares_told(found)} {fidelity_told(found, terms.fidelity, label is not None)}",
     ]
 
 
