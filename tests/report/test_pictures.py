@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import builtins
+import html
+from itertools import combinations
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tests.explanation.models import trained
 from tests.workflows.test_training import people
 from tunefree.report import pictures
 from tunefree.stream.source import open_source
+from tunefree.workflows import explanation
 from tunefree.workflows.comparison import compare
 from tunefree.workflows.plan import Plan
 
@@ -68,3 +72,57 @@ def test_without_matplotlib_the_remedy_is_told_at_once(run, data, tmp_path, monk
     assert (status, out) == (2, "")
     assert "pip install 'tunefree[plot]'" in err
     assert not (tmp_path / "plot.png").exists()
+
+
+def words_of(figure):
+    """The texts of a figure that is drawn, and where they are."""
+    figure.draw_without_rendering()
+    texts = [figure._suptitle, figure._supxlabel, *(text for legend in figure.legends for text in legend.get_texts())]
+    for axes in figure.axes:
+        texts += [axes.title, axes._left_title, axes._right_title, *axes.texts]
+        for axis in (axes.xaxis, axes.yaxis):
+            texts += [axis.label, *(label for tick in axis._update_ticks() for label in (tick.label1, tick.label2))]
+    shown = [text for text in texts if text is not None and text.get_visible() and text.get_text().strip()]
+    return [(text.get_text(), text.get_window_extent()) for text in shown]
+
+
+@pytest.mark.parametrize("target", ["rich", "mood", "pay"])
+def test_curves_are_drawn(tmp_path, target):
+    pytest.importorskip("matplotlib")
+    model = trained(target)
+    drawn = explanation.picture_of(model, explanation.terms_of(model))
+    pictures.draw_curves(drawn, tmp_path / "plot.svg")
+    first = (tmp_path / "plot.svg").read_text()
+    pictures.draw_curves(drawn, tmp_path / "plot.svg")
+    assert (tmp_path / "plot.svg").read_text() == first
+    text = html.unescape(first)
+    goal = {"rich": "the log-odds of 'rich' = 'yes'", "mood": "the log-odds of the classes of 'mood'", "pay": "pay"}
+    for words in (f">Contributions to {goal[target]}<", ">age<", ">job<", ">missing<", ">day[month]<", "explain"):
+        assert words in text, words
+    assert f"contribution to {'pay' if target == 'pay' else 'the log-odds'}" in text
+
+
+@pytest.mark.parametrize("target", ["rich", "mood", "pay"])
+def test_no_words_of_curves_cover_each_other(target):
+    pytest.importorskip("matplotlib").use("agg")
+    from matplotlib.figure import Figure
+
+    from tunefree import CurveDisplay
+
+    model = trained(target)
+    display = CurveDisplay(picture=explanation.picture_of(model, explanation.terms_of(model)))
+    figure = Figure(figsize=display.inches, layout="constrained", dpi=200)
+    display.plot(figure=figure)
+    pairs = combinations(words_of(figure), 2)
+    assert [(a, b) for (a, place), (b, other) in pairs if place.padded(-0.5).overlaps(other.padded(-0.5))] == []
+    assert len(display.axes_) == len(display.picture.curves) + len(display.picture.maps) > 5
+
+
+def test_curves_on_the_command_line(run, tmp_path):  # noqa: F811
+    pytest.importorskip("matplotlib")
+    trained("mood").save(tmp_path / "m")
+    status, _, err = run("inspect", tmp_path / "m", "--plot", tmp_path / "plot.pdf", "--class", "fair")
+    assert status == 0, err
+    assert (tmp_path / "plot.pdf").read_bytes().startswith(b"%PDF")
+    status, _, err = run("inspect", tmp_path / "m", "--plot", tmp_path / "plot.gif")
+    assert status == 2 and "name the file so" in err

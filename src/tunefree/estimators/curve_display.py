@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from tunefree.estimators.curve_panels import (
 )
 from tunefree.estimators.explanation import decomposition_of
 from tunefree.estimators.path_display import pyplot
-from tunefree.explanation.panels import Curve
+from tunefree.explanation.panels import Curve, Map
 from tunefree.explanation.picture import Picture, picture
 
 ACROSS = 3  # panels beside each other
@@ -127,24 +127,32 @@ class CurveDisplay:
         if ax is None and figure is None:
             figure = pyplot("CurveDisplay").figure(figsize=self.inches, layout="constrained")
         self.figure_ = figure if ax is None else ax.figure
-        kinds = [panels for panels in (self.picture.curves, self.picture.maps) if panels]
+        kinds = [(draw, panels) for draw, panels in self._kinds if panels]
         heights = [sum(own) for own in self._heights if own]
         if ax is None:
             grid = self.figure_.add_gridspec(len(kinds), 1, height_ratios=heights)
             self._tell(self.figure_)
         else:
+            if ax.get_subplotspec() is None:
+                raise ValueError("ax must have been made by subplots; leave it out for a figure of its own")
             ax.set_axis_off()
             grid = ax.get_subplotspec().subgridspec(len(kinds), 1, height_ratios=heights)
         drawn = []
-        for panels, place in zip(kinds, grid, strict=True):
+        for (draw, panels), place in zip(kinds, grid, strict=True):
             inside = place.subgridspec(math.ceil(len(panels) / self._across), self._across)
             for k, panel in enumerate(panels):
                 drawn.append(self.figure_.add_subplot(inside[divmod(k, self._across)]))
-                self._draw(drawn[-1], panel, k % self._across == 0)
+                _calm(drawn[-1])
+                draw(drawn[-1], panel, k % self._across == 0)
         self.axes_ = np.array(drawn, object)
         if ax is not None and len(self.picture.labels) > 1:
             drawn[0].legend(*self._lines(), fontsize=TINY, frameon=False)
         return self
+
+    @property
+    def _kinds(self) -> list[tuple[Callable[..., None], Sequence[Any]]]:
+        """What is drawn how."""
+        return [(self._draw_part, self.picture.curves), (self._draw_map, self.picture.maps)]
 
     @property
     def inches(self) -> tuple[float, float]:
@@ -167,18 +175,9 @@ class CurveDisplay:
         rows = [math.ceil(len(panels) / self._across) for panels in (self.picture.curves, self.picture.maps)]
         return [[INCHES[1]] * rows[0], [INCHES[2]] * rows[1]]
 
-    def _draw(self, axes: Any, panel: Any, is_first: bool) -> None:
-        """Draw one panel."""
+    def _draw_part(self, axes: Any, panel: Curve, is_first: bool) -> None:
+        """Draw the curve, columns or bars of a part."""
         own = self.picture
-        axes.tick_params(labelsize=SMALL, width=0.5, length=2)
-        for spine in axes.spines.values():
-            spine.set_linewidth(0.5)
-        if not isinstance(panel, Curve):
-            shown = max(own.outputs, key=lambda k: float(np.nanstd(panel.heights[:, :, k])))
-            label = own.labels[own.outputs.index(shown)] if len(own.outputs) > 1 else ""
-            title = f"{escaped(label)}{', ' if label else ''}{deviation(own.importance.get(panel.term, 0.0))}"
-            draw_map(axes, panel._replace(heights=own.sign * panel.heights), shown, escaped(own.unit), title)
-            return
         chosen = panel._replace(
             heights=own.sign * panel.heights[:, own.outputs],
             missing=None if panel.missing is None else own.sign * panel.missing[own.outputs],
@@ -188,6 +187,14 @@ class CurveDisplay:
         draw(axes, chosen, own.importance.get(panel.axis.term, 0.0))
         if is_first and not has_bars:
             axes.set_ylabel(escaped(own.unit), size=SMALL, labelpad=2)
+
+    def _draw_map(self, axes: Any, panel: Map, is_first: bool) -> None:
+        """Draw the map of a pair, of several classes for the one for which it varies most."""
+        own = self.picture
+        shown = max(own.outputs, key=lambda k: float(np.nanstd(panel.heights[:, :, k])))
+        label = own.labels[own.outputs.index(shown)] if len(own.outputs) > 1 else ""
+        title = f"{escaped(label)}{', ' if label else ''}{deviation(own.importance.get(panel.term, 0.0))}"
+        draw_map(axes, panel._replace(heights=own.sign * panel.heights), shown, escaped(own.unit), title)
 
     def _lines(self) -> tuple[list[Any], list[str]]:
         """Lines and labels of the classes, for a legend."""
@@ -220,7 +227,15 @@ class CurveDisplay:
             legend.get_title().set_ha("left")
         else:
             figure.suptitle(title, x=0.01, ha="left", size=9)
-        seen = " Grey: density of the rows. Ticks: knots." + (" Hatched: no rows." if own.maps else "")
+        hatched = any(np.isnan(panel.heights).any() for panel in own.maps)
+        seen = " Grey: density of the rows. Ticks: knots." + (" Hatched: no rows." if hatched else "")
         text = f"{own.note} sd: standard deviation of a contribution.{seen}"
         note = textwrap.fill(escaped(text), int(CHARACTERS * self.inches[0]))
         figure.supxlabel(note, x=0.01, ha="left", size=SMALL, color="#4D4D4D")
+
+
+def _calm(axes: Any) -> None:
+    """Small ticks and thin lines."""
+    axes.tick_params(labelsize=SMALL, width=0.5, length=2)
+    for spine in axes.spines.values():
+        spine.set_linewidth(0.5)

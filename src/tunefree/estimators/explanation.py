@@ -89,9 +89,9 @@ def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
     ModelError
         If the estimator has no terms.
     """
-    check_is_fitted(estimator)
     if not isinstance(estimator, Explaining):
         raise ModelError(f"{type(estimator).__name__} has no members with shares; use an estimator that learns online")
+    check_is_fitted(estimator)
     model: Any = estimator._learned.model  # type: ignore[attr-defined]
     names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(estimator.n_features_in_)])  # type: ignore[attr-defined]
     rows = None

@@ -117,8 +117,19 @@ def _figure(path: Path, style: dict[str, Any], box: str | None, **options: Any) 
     with mpl.rc_context(rc):
         figure = Figure(**options)
         yield figure
+        _settle(figure)
         with whole_file(path) as file:
             figure.savefig(file, format=kind, dpi=200, metadata=DATES.get(kind), bbox_inches=box)
+
+
+def _settle(figure: Any) -> None:
+    """Lay the figure out now, if it is to be laid out, with rounded places: the solver's last digits vary."""
+    if figure.get_layout_engine() is None:
+        return
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for axes in figure.axes:
+        axes.set_position([round(edge, 6) for edge in axes.get_position().bounds])
 
 
 def _frame(axes: Any, comparison: Comparison) -> None:
