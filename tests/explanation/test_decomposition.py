@@ -99,6 +99,16 @@ def test_a_pair_of_columns_is_found_without_their_main_effects():
     assert deviations["b"] < 0.2
 
 
+def test_an_unknown_code_contributes_nothing_but_the_mean():
+    model, columns = trained("rich"), features(2, seed=1)
+    columns["job"] = ["juggler", "cook"]
+    found = decomposition_of(model)
+    term = found.terms.names.index("job")
+    unknown, known = found.contributions(rows_of(model, columns))[:, term]
+    assert known != unknown
+    assert unknown == pytest.approx(-found._means[term], abs=1e-6)
+
+
 def test_a_saved_model_has_the_same_terms(tmp_path):
     model = trained("mood")
     model.save(tmp_path / "m")
