@@ -6,6 +6,7 @@ import builtins
 import html
 from itertools import combinations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -13,6 +14,7 @@ from pyarrow import parquet
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.explanation.models import trained
 from tests.workflows.test_training import people
+from tunefree.explanation.panels import Axis, Curve
 from tunefree.report import pictures
 from tunefree.stream.source import open_source
 from tunefree.workflows import explanation
@@ -116,6 +118,29 @@ def test_no_words_of_curves_cover_each_other(target):
     pairs = combinations(words_of(figure), 2)
     assert [(a, b) for (a, place), (b, other) in pairs if place.padded(-0.5).overlaps(other.padded(-0.5))] == []
     assert len(display.axes_) == len(display.picture.curves) + len(display.picture.maps) > 5
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("labels", [["I1", "IF", "VS"], ["Married-civ-spouse", "Never-married and more", "(missing)"]])
+@pytest.mark.parametrize(
+    "ends", [(-3600, 1100), (-0.9, 0.85), (1.5, 2.0), (-2e-7, 1e-7), (-123456.0, -5.0), (0.0, 0.0)]
+)
+def test_no_words_of_bars_cover_each_other(ends, labels, n_outputs):
+    pytest.importorskip("matplotlib").use("agg")
+    from matplotlib.figure import Figure
+
+    from tunefree.estimators.curve_panels import draw_bars
+
+    heights = np.outer([ends[0], ends[1], 0.0], np.linspace(1.0, 0.5, n_outputs))
+    axis = Axis(
+        1, "clarity of the stone, in grades", np.arange(3), labels, np.array([0.5, 0.496, 0.004]), 0, np.zeros(9)
+    )
+    figure = Figure(figsize=(2.4, 1.75), layout="constrained", dpi=200)
+    draw_bars(figure.subplots(), Curve(axis, heights, np.zeros(0), None), 1234.5)
+    figure.axes[0].tick_params(labelsize=6.5)
+    pairs = combinations(words_of(figure), 2)
+    assert [(a, b) for (a, place), (b, other) in pairs if place.overlaps(other)] == []
+    assert 1 <= len(figure.axes[0].get_xticks()) <= 5
 
 
 def test_curves_on_the_command_line(run, tmp_path):  # noqa: F811

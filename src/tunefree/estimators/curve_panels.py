@@ -142,9 +142,21 @@ def draw_bars(axes: Any, panel: Curve, importance: float) -> None:
     axes.spines["bottom"].set_bounds(low, high)
     axes.vlines(0.0, -0.6, len(order) - 0.4, color=DARK, linewidth=0.6)
     axes.grid(False)
-    _ticks(axes.xaxis, np.array([low, high]), 3)
-    ticks = axes.xaxis.get_major_locator().tick_values(low, high)
-    axes.xaxis.set_ticks(ticks[(ticks >= low - 1e-9 * width) & (ticks <= high + 1e-9 * width)])
+    _plainly(axes.xaxis, np.array([low, high]))
+    axes.xaxis.set_ticks(_few_ticks(low, high, (1.0 - begin) / PER_CHARACTER))
+
+
+def _few_ticks(low: float, high: float, characters: float) -> np.ndarray:
+    """At most four ticks, whose labels together have at most so many characters if there are several."""
+    from matplotlib.ticker import MaxNLocator
+
+    slack = 1e-9 * (high - low)
+    for most in (4, 3, 2, 1):
+        ticks = MaxNLocator(most, min_n_ticks=1, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+        ticks = ticks[(ticks >= low - slack) & (ticks <= high + slack)]
+        if len(ticks) * (1.5 + max((len(f"{tick:,.4g}") for tick in ticks), default=0)) <= characters:
+            return ticks
+    return np.zeros(1)
 
 
 def draw_map(axes: Any, panel: Map, output: int, unit: str, title: str) -> None:
