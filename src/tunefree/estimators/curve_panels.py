@@ -152,7 +152,7 @@ def _few_ticks(low: float, high: float, characters: float) -> np.ndarray:
 
     slack = 1e-9 * (high - low)
     for most in (4, 3, 2, 1):
-        ticks = MaxNLocator(most, min_n_ticks=1, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+        ticks = np.asarray(MaxNLocator(most, min_n_ticks=1, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high))
         ticks = ticks[(ticks >= low - slack) & (ticks <= high + slack)]
         if len(ticks) * (1.5 + max((len(f"{tick:,.4g}") for tick in ticks), default=0)) <= characters:
             return ticks

@@ -238,7 +238,7 @@ def _parts(model: Model) -> tuple[list[_Part], float]:
         if members:
             found.append((group, members, shares[members]))
             total += float(shares[members].sum())
-    return [_Part(group, members, (shares / total).tolist()) for group, members, shares in found], total
+    return [_Part(group, members, (shares / total).tolist()) for group, members, shares in found], min(total, 1.0)
 
 
 @singledispatch
