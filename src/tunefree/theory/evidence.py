@@ -144,7 +144,7 @@ def widened(evidence: Evidence, n_features: int, n_outputs: int, objective: Any)
     split = evidence.coordinates.shape[1] == 1 < n_outputs
     wide: Any = grow(evidence, n_features, n_outputs, first=1 if split else 0)
     if split and isinstance(objective, Multinomial):
-        wide.coordinates.gradients[:, 0] = -wide.coordinates.gradients[:, 1]
+        wide.coordinates.gradients[:, 0] = 0.0 - wide.coordinates.gradients[:, 1]  # where nothing is known 0, not -0
     return wide
 
 
