@@ -60,12 +60,21 @@ OF_LEARNING = {
 }
 
 
+# Of these the ones that train dozens of models; they are slow tests where each model has many kernels.
+OF_MANY_MODELS = {
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+    "check_class_weight_classifiers",
+    "check_fit_idempotent",
+}
+OF_MANY_KERNELS = OTHER_SETTINGS[:4]
+
+
 def checks_of_learning():
     """The estimators of other settings, each with the checks that its settings can change."""
     for estimator in OTHER_SETTINGS:
-        for pair in estimator_checks_generator(estimator):
-            if pair[1].func.__name__ in OF_LEARNING:
-                yield pair
+        quick = OF_LEARNING - OF_MANY_MODELS if estimator in OF_MANY_KERNELS else OF_LEARNING
+        yield from (pair for pair in estimator_checks_generator(estimator) if pair[1].func.__name__ in quick)
 
 
 def named(part):
@@ -78,7 +87,7 @@ def test_scikit_learn_check(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize(("estimator", "check"), checks_of_learning(), ids=named)
+@pytest.mark.parametrize(("estimator", "check"), list(checks_of_learning()), ids=named)
 def test_scikit_learn_check_of_learning(estimator, check):
     check(estimator)
 

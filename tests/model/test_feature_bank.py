@@ -483,6 +483,7 @@ def test_inspect_tells_that_features_as_given_have_no_weights(learner, tmp_path)
     assert CliRunner().invoke(app, ["certify", model]).exit_code == 0
 
 
+@pytest.mark.slow
 def test_interrupted_training_goes_on_to_the_same_bytes(tmp_path):
     class Stop(Watcher):
         def step(self, trained, step):
