@@ -75,6 +75,7 @@ def test_features_by_cauchys_law_have_products_near_the_laplacian_kernel():
     assert np.sqrt(np.mean(error[np.triu_indices(60, 1)] ** 2)) < 1.2 / np.sqrt(8192)
 
 
+@pytest.mark.slow
 @LAPLACIAN
 def test_predictions_change_by_the_error_of_the_approximation_alone(kernel):
     """|f - f'|^2 is at most ||f||^2 / h in the mean over directions, and falls like 1 / h."""

@@ -199,6 +199,7 @@ def test_later_passes_approach_the_regularised_minimum():
     assert np.abs(model.decision_function(X) - K @ c).max() < 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", SLOPES)
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
 @pytest.mark.parametrize("offset", ["auto", 3.0])

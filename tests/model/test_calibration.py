@@ -236,6 +236,7 @@ def census(tmp_path_factory):
     return evaluated
 
 
+@pytest.mark.slow
 def test_the_census_is_predicted_as_well_as_with_the_logistic_loss(census):
     logistic = census("scinol2", "logistic")
     assert logistic.log_loss == pytest.approx(logistic.metrics.loss)

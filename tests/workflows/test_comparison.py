@@ -43,6 +43,7 @@ NUMBERS = Plan(target="pay", ignore=("rich",))
 WEIGHTED = Plan(target="job", loss="hinge", weight="age")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("plan", "learners"),
     [
