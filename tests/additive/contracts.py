@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.additive.features import AdditiveFeatures
-from tunefree.core.rows import Sparse, Table, sparse, table
+from tunefree.core.rows import Sparse, Table, read_only, sparse, table
 
 FIRST_CODE = 100  # features below are dense columns
 
@@ -22,6 +22,11 @@ def table_of(
     n, p = numbers.shape
     codes = np.zeros((n, 0), int) if codes is None else np.where(codes > 0, FIRST_CODE + codes, 0)
     return table(numbers, np.arange(1, p + 1), codes, words, code_columns)
+
+
+def altered(rows: Table, **fields: Any) -> Table:
+    """The rows with other numbers or codes, in memory of the kind that rows have, so that nothing is compiled anew."""
+    return rows._replace(**{name: read_only(value, getattr(rows, name).dtype) for name, value in fields.items()})
 
 
 def words_of(rng: np.random.Generator, n: int, most: int, vocabulary: int) -> Sparse:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.additive.contracts import FIRST_CODE, features_of, table_of
+from tests.additive.contracts import FIRST_CODE, altered, features_of, table_of
 from tunefree import losses
 from tunefree.additive.screening import CELLS, DEVIATIONS, Screening, best_pairs, gains
 from tunefree.losses import objectives
@@ -80,7 +80,7 @@ def screened(features, kind, rows, y, weight, predictions, cuts=()):
     edges = [0, *cuts, len(y)]
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
         here = slice(start, stop)
-        part = rows._replace(numbers=rows.numbers[here], codes=rows.codes[here])
+        part = altered(rows, numbers=rows.numbers[here], codes=rows.codes[here])
         features.screen(made, OBJECTIVES[kind], part, y[here], weight[here], predictions[here])
     return made
 
