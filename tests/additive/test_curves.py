@@ -192,7 +192,7 @@ def test_rows_show_the_codes_that_were_known_when_they_came():
 
 
 def test_no_column_has_no_functions():
-    curves = tabulated([], [])
+    curves = tabulated([])
     assert len(curves.parts) == 0
     assert curves.most_parts == 0
     assert Knots.create(np.zeros(0), 1).n_functions == 0

@@ -15,6 +15,7 @@ from scipy.sparse import csr_matrix
 from typer.testing import CliRunner
 
 from tests.additive.contracts import altered, table_of, words_of
+from tests.model.interrupted import check_that_training_goes_on_to_the_same_bytes
 from tunefree import OnlineClassifier, OnlineRegressor
 from tunefree.cli.app import app
 from tunefree.core import storage
@@ -26,8 +27,7 @@ from tunefree.model.members import Setting
 from tunefree.model.model import Model
 from tunefree.model.pool import MEMBERS, waits
 from tunefree.model.targets import Labels
-from tunefree.stream.source import open_source
-from tunefree.workflows.training import Plan, Watcher, train
+from tunefree.workflows.training import Plan
 
 few = settings(max_examples=6, deadline=None)
 # Two learners only, one for each task, since each is compiled for each kind of rows.
@@ -523,18 +523,8 @@ def test_the_command_line_refuses_a_view_that_sparse_rows_are_not_for(tmp_path):
 
 
 def test_interrupted_training_goes_on_to_the_same_bytes(tmp_path):
-    class Stop(Watcher):
-        def step(self, trained, step):
-            if trained.progress.rows >= 1100:
-                raise KeyboardInterrupt
-
-    path, checkpoint = written(tmp_path, 20_000), tmp_path / "checkpoint"
     plan = Plan(target="goal", learner="scinol2", view="pairs")
-    train(open_source([str(path)]), plan).save(tmp_path / "whole")
-    with pytest.raises(KeyboardInterrupt):
-        train(open_source([str(path)]), plan, Stop(), checkpoint, 500)
-    train(open_source([str(path)]), plan, None, checkpoint, 500, True).save(tmp_path / "resumed")
-    assert (tmp_path / "whole").read_bytes() == (tmp_path / "resumed").read_bytes()
+    check_that_training_goes_on_to_the_same_bytes(written(tmp_path, 20_000), plan, tmp_path)
 
 
 def test_predictions_do_not_depend_on_the_rows_that_they_are_asked_with():

@@ -17,6 +17,7 @@ from sklearn.datasets import make_moons
 from threadpoolctl import threadpool_limits
 from typer.testing import CliRunner
 
+from tests.model.interrupted import check_that_training_goes_on_to_the_same_bytes
 from tests.strategies import KINDS
 from tunefree import OnlineClassifier, losses
 from tunefree.cli.app import app
@@ -33,8 +34,7 @@ from tunefree.model.members import Setting
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.model.warmup import WARMUP_ROWS
-from tunefree.stream.source import open_source
-from tunefree.workflows.training import Plan, Watcher, train
+from tunefree.workflows.training import Plan
 
 quick = settings(max_examples=40, deadline=None)
 by_view = pytest.mark.parametrize("view", ["fourier+1", "nystroem+1"])
@@ -485,18 +485,8 @@ def test_inspect_tells_that_features_as_given_have_no_weights(learner, tmp_path)
 
 @pytest.mark.slow
 def test_interrupted_training_goes_on_to_the_same_bytes(tmp_path):
-    class Stop(Watcher):
-        def step(self, trained, step):
-            if trained.progress.rows >= 1100:
-                raise KeyboardInterrupt
-
-    path, checkpoint = written(tmp_path, 40000), tmp_path / "checkpoint"
     plan = Plan(target="goal", learner="adagrad", view="nystroem+1")
-    train(open_source([str(path)]), plan).save(tmp_path / "whole")
-    with pytest.raises(KeyboardInterrupt):
-        train(open_source([str(path)]), plan, Stop(), checkpoint, 500)
-    train(open_source([str(path)]), plan, None, checkpoint, 500, True).save(tmp_path / "resumed")
-    assert (tmp_path / "whole").read_bytes() == (tmp_path / "resumed").read_bytes()
+    check_that_training_goes_on_to_the_same_bytes(written(tmp_path, 40000), plan, tmp_path)
 
 
 @by_view

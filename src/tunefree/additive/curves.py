@@ -85,7 +85,6 @@ def ascent(numbers: np.ndarray, start: float, stop: float) -> np.ndarray:
 class Curves(NamedTuple):
     """The functions of several columns, tabulated: what they are at both ends of each interval between knots."""
 
-    columns: np.ndarray  # (c,) int64: places among the dense numbers
     counts: np.ndarray  # (c,) int64: knots of each column
     knots: np.ndarray  # (c, m) ascending, padded
     starts: np.ndarray  # (c, m) int64: where the parts of the interval that begins at a knot begin
@@ -105,11 +104,11 @@ class Curves(NamedTuple):
 _PART = np.dtype([("feature", np.int64), ("cell", np.int64), ("left", np.float64), ("rise", np.float64)])
 
 
-def tabulated(columns: list[int], knots: list[Knots]) -> Curves:
-    """The functions of columns; a column of one knot has none yet."""
+def tabulated(knots: list[Knots]) -> Curves:
+    """The functions of the dense columns, in their order; a column of one knot has none yet."""
     counts = np.array([len(own.values) for own in knots], np.int64)
     shape = len(knots), int(counts.max(initial=1))
-    made = Curves(np.array(columns, np.int64), counts, np.zeros(shape), np.zeros(shape, np.int64), np.zeros(0, _PART))
+    made = Curves(counts, np.zeros(shape), np.zeros(shape, np.int64), np.zeros(0, _PART))
     parts: list[tuple[int, int, float, float]] = []
     for c, own in enumerate(knots):
         made.knots[c, : counts[c]] = own.values

@@ -41,10 +41,8 @@ class AdditiveFeatures:
     ----------
     n_features : int
         Features so far, the constant included.
-    columns : list of int
-        Places of the columns with curves among the dense numbers.
     knots : list of Knots
-        Of these columns.
+        Of the dense columns.
     sources : Sources
         What pairs are made of.
     pairs : Pairs
@@ -59,12 +57,10 @@ class AdditiveFeatures:
     """
 
     def __init__(self, table: Table, usable: np.ndarray, n_outputs: int) -> None:
-        self.n_features, self.knots, self.columns = 1, [], []
+        self.n_features, self.knots = 1, []
         numbers, codes = table.numbers[usable], table.codes[usable]
-        for column in range(numbers.shape[1]):
-            found = first_knots(numbers[:, column], FIRST_INTERVALS)
-            self.knots.append(Knots.create(found, self.n_features))
-            self.columns.append(column)
+        for column in numbers.T:
+            self.knots.append(Knots.create(first_knots(column, FIRST_INTERVALS), self.n_features))
             self.n_features += self.knots[-1].n_functions
         self.sources, frequent = sources_of([len(own.values) for own in self.knots], codes, table.code_columns)
         self.pairs, self.n_outputs = Pairs.create(), n_outputs
@@ -76,8 +72,8 @@ class AdditiveFeatures:
 
     def _tabulate(self) -> None:
         """Tabulate the functions, those of all knots and those of the first ones."""
-        self._tabulated = tabulated(self.columns, self.knots)
-        self._first = tabulated(self.columns, [own.of_level_0 for own in self.knots])
+        self._tabulated = tabulated(self.knots)
+        self._first = tabulated([own.of_level_0 for own in self.knots])
 
     @property
     def n_curves(self) -> int:
@@ -133,7 +129,7 @@ class AdditiveFeatures:
 
     def _written(self, curves: Curves, table: Table, pairs: Pairs) -> Sparse:
         self._reserve(table)
-        n, of_pairs = len(table.numbers), int(self._entries(pairs.first, pairs.second).sum())
+        n, of_pairs = len(table.numbers), int(self.sources.entries(pairs.first, pairs.second).sum())
         of_row = table.codes.shape[1] + curves.most_parts + of_pairs
         most = len(table.features) + n * of_row + 1  # one more for a product of 0 that is overwritten
         written = np.zeros(n + 1, np.int64), np.empty(most, np.int32), np.empty(most)
@@ -152,17 +148,18 @@ class AdditiveFeatures:
     def refine(self) -> None:
         """Cut intervals between knots where the sample has enough values inside."""
         sampled = self.sample.values
-        for place, (column, own) in enumerate(zip(self.columns, self.knots, strict=True)):
+        for column, own in enumerate(self.knots):
             found = further_knots(own.values, sampled[:, column])
             if len(found):
-                self.knots[place] = own.with_more(found, self.n_features)
+                self.knots[column] = own.with_more(found, self.n_features)
                 self.n_features += len(found)
         self._tabulate()
 
     def screening(self) -> Screening | None:
         """Sums by which pairs are chosen; None, and all pairs are learned, if they are few."""
-        made = Screening.create(len(self.sources.sizes), self.n_outputs)
-        if self._entries(made.first, made.second).sum() > PAIR_ENTRIES or self._cells(made) > MOST_CELLS:
+        made, sources = Screening.create(len(self.sources.sizes), self.n_outputs), self.sources
+        n_cells = sources.cells(made.first, made.second).sum() * self.n_outputs
+        if sources.entries(made.first, made.second).sum() > PAIR_ENTRIES or n_cells > MOST_CELLS:
             return made
         self._add_pairs(made.first, made.second)
         return None
@@ -172,8 +169,8 @@ class AdditiveFeatures:
 
         Columns that have no cells are left out: those that are not there, and of codes those with but one code.
         """
-        place = {column: c for c, column in enumerate(self.columns)}
-        place |= {-1 - code: len(self.columns) + c for c, code in enumerate(self.sources.code_columns.tolist())}
+        place = {column: column for column in range(len(self.knots))}
+        place |= {-1 - code: len(self.knots) + c for c, code in enumerate(self.sources.code_columns.tolist())}
         known = {tuple(sorted((place[a], place[b]))) for a, b in pairs if a in place and b in place and a != b}
         first, second = np.array(sorted(known), np.int64).reshape(-1, 2).T
         self._add_pairs(first, second)
@@ -195,30 +192,21 @@ class AdditiveFeatures:
 
     def choose_pairs(self, screening: Screening, part: float) -> None:
         """Learn the pairs that pay most, up to a part of what they may cost."""
-        taken = self._entries(self.pairs.first, self.pairs.second).sum()
+        taken = self.sources.entries(self.pairs.first, self.pairs.second).sum()
         known = set(zip(self.pairs.first.tolist(), self.pairs.second.tolist(), strict=True))
-        costs = self._entries(screening.first, screening.second)
+        costs = self.sources.entries(screening.first, screening.second)
         chosen = screens.best_pairs(screening, known, costs, part * PAIR_ENTRIES - taken)
-        sizes = self.sources.sizes
-        cells = np.cumsum(sizes[screening.first[chosen]] * sizes[screening.second[chosen]])
-        left = MOST_CELLS // self.n_outputs - self.n_features
-        self._add_pairs(screening.first[chosen[cells <= left]], screening.second[chosen[cells <= left]])
+        first, second = screening.first[chosen], screening.second[chosen]
+        fits = np.cumsum(self.sources.cells(first, second)) <= MOST_CELLS // self.n_outputs - self.n_features
+        self._add_pairs(first[fits], second[fits])
 
     def _add_pairs(self, first: np.ndarray, second: np.ndarray) -> None:
-        self.pairs, self.n_features = self.pairs.with_more(first, second, self.sources.sizes, self.n_features)
-
-    def _entries(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """The non-zeros of a row that pairs (m,) cost at most."""
-        return (self.sources.most[first] * self.sources.most[second]).astype(np.float64)
-
-    def _cells(self, screening: Screening) -> int:
-        sizes = self.sources.sizes
-        return int((sizes[screening.first] * sizes[screening.second]).sum()) * self.n_outputs
+        cells = self.sources.cells(first, second)
+        self.pairs, self.n_features = self.pairs.with_more(first, second, cells, self.n_features)
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same features."""
         arrays = {name: np.trim_zeros(getattr(self, name), "b") for name in ("place_of", "cell_of")}
-        arrays["columns"] = np.array(self.columns, np.int64)
         arrays["knots.counts"] = np.array([len(own.values) for own in self.knots], np.int64)
         for name in Knots._fields:
             joined = [getattr(own, name) for own in self.knots]
@@ -235,10 +223,9 @@ class AdditiveFeatures:
         made = cls.__new__(cls)
         made.n_features, made.n_outputs = header["n_features"], header["n_outputs"]
         made.place_of, made.cell_of = (arrays[name].copy() for name in ("place_of", "cell_of"))
-        made.columns = arrays["columns"].tolist()
         edges = np.cumsum(arrays["knots.counts"])[:-1]
         parts = [np.split(arrays[f"knots.{name}"], edges) for name in Knots._fields]
-        made.knots = [Knots(*own) for own in zip(*parts, strict=True)] if made.columns else []
+        made.knots = [Knots(*own) for own in zip(*parts, strict=True)] if len(arrays["knots.counts"]) else []
         made.sources = Sources(**{name: array.copy() for name, array in under("sources.", arrays).items()})
         made.pairs = Pairs(**{name: array.copy() for name, array in under("pairs.", arrays).items()})
         made.sample = Sample.restore(under("sample.", arrays), header["sample"])

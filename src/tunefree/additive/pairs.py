@@ -26,6 +26,14 @@ class Sources(NamedTuple):
     code_columns: np.ndarray  # (s - c,) int64: which columns of codes these are, ascending
     n_frequent: np.ndarray  # (s - c,) int64: codes with a cell of their own
 
+    def cells(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """How many cells pairs of sources (m,) have."""
+        return self.sizes[first] * self.sizes[second]
+
+    def entries(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """How many cells of pairs of sources (m,) may be other than 0 in a row."""
+        return self.most[first] * self.most[second]
+
 
 class Pairs(NamedTuple):
     """Pairs of sources whose products are learned."""
@@ -39,20 +47,18 @@ class Pairs(NamedTuple):
         """No pair."""
         return cls(*(np.zeros(0, np.int64) for _ in cls._fields))
 
-    def with_more(self, first: np.ndarray, second: np.ndarray, sizes: np.ndarray, start: int) -> tuple[Pairs, int]:
-        """With more pairs, whose features begin at ``start``; returns the next feature too.
+    def with_more(self, first: np.ndarray, second: np.ndarray, cells: np.ndarray, start: int) -> tuple[Pairs, int]:
+        """With more pairs of so many ``cells`` (m,), whose features begin at ``start``; returns the next feature too.
 
         Examples
         --------
-        >>> pairs, stop = Pairs.create().with_more([0, 1], [1, 2], np.array([9, 9, 3]), 10)
+        >>> pairs, stop = Pairs.create().with_more([0, 1], [1, 2], np.array([81, 27]), 10)
         >>> pairs.starts, stop
         (array([10, 91]), 118)
         """
-        ends = start + np.cumsum(sizes[first] * sizes[second])
-        added = np.array(first), np.array(second), np.array([start, *ends[:-1]][: len(ends)], np.int64)
-        return Pairs(*(np.concatenate(both) for both in zip(self, added, strict=True))), int(ends[-1]) if len(
-            ends
-        ) else start
+        edges = start + np.cumsum([0, *cells], dtype=np.int64)
+        added = np.array(first), np.array(second), edges[:-1]
+        return Pairs(*(np.concatenate(both) for both in zip(self, added, strict=True))), int(edges[-1])
 
 
 def sources_of(n_knots: list[int], codes: np.ndarray, code_columns: np.ndarray) -> tuple[Sources, np.ndarray]:
@@ -118,9 +124,9 @@ def meet_codes(place_of, cell_of, n_frequent, code_sources, table, weight, next_
 @compiled.inline
 def find_positions(curves, table, i, intervals, places):
     """Write in which interval the number of each column of a row is, and where in it."""
-    for c in range(len(curves.columns)):
+    for c in range(len(curves.counts)):
         if curves.counts[c] > 1:
-            number = table.numbers[i, curves.columns[c]]
+            number = table.numbers[i, c]
             intervals[c] = interval_of(curves.knots[c], curves.counts[c], number)
             places[c] = position(curves.knots[c], intervals[c], number)
 
@@ -131,7 +137,7 @@ def fill_cells(curves, cell_of, code_sources, table, i, intervals, places, count
 
     The other cells of a source are written as 0.
     """
-    n_curves = len(curves.columns)
+    n_curves = len(curves.counts)
     for s in range(len(counts)):
         counts[s] = 0
         heights[s, 0] = heights[s, 1] = 0.0
@@ -168,7 +174,7 @@ def write_codes(place_of, table, i, features, values, at):
 @compiled.inline
 def write_curves(curves, intervals, places, features, values, at):
     """Write the functions of columns that are not 0 in a row; returns where the next entry is to be."""
-    for c in range(len(curves.columns)):
+    for c in range(len(curves.counts)):
         if curves.counts[c] > 1:
             for e in range(curves.starts[c, intervals[c]], curves.starts[c, intervals[c] + 1]):
                 part = curves.parts[e]
@@ -202,7 +208,7 @@ def write_rows(curves, sources, pairs, place_of, cell_of, code_sources, table, p
 
     ``place_of`` has the feature of each code and word here, 0 if it has none.
     """
-    n_sources, n_curves, at = len(sources.sizes), len(curves.columns), 0
+    n_sources, n_curves, at = len(sources.sizes), len(curves.counts), 0
     intervals, places = np.zeros(n_curves, np.int64), np.zeros(n_curves)
     counts = np.zeros(n_sources, np.int64)
     cells, heights = np.zeros((n_sources, 2), np.int64), np.zeros((n_sources, 2))

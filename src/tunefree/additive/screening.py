@@ -52,7 +52,7 @@ class Screening(NamedTuple):
 @compiled.entry
 def screen(screening, objective, curves, sources, cell_of, code_sources, table, y, weight, predictions):
     """Add rows, of which ``predictions`` (n, K) were made without pairs."""
-    n_sources, n_curves = len(sources.sizes), len(curves.columns)
+    n_sources, n_curves = len(sources.sizes), len(curves.counts)
     intervals, places = np.zeros(n_curves, np.int64), np.zeros(n_curves)
     counts, coarse = np.zeros(n_sources, np.int64), np.zeros(n_sources, np.int64)
     cells, heights = np.zeros((n_sources, 2), np.int64), np.zeros((n_sources, 2))

@@ -25,16 +25,17 @@ from numba.core import types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 PACKAGE = Path(__file__).parents[1]
-_BELOW_THE_MODEL = ("core", "learners", "losses", "theory", "additive", "kernel")
+_UP_TO_LOSSES = ("core", "learners", "losses")
+_UP_TO_KERNELS = (*_UP_TO_LOSSES, "theory", "kernel")
 # For each room with entry points: the rooms whose functions can become part of them, that is, all that it imports from.
 ROOMS = {
     "stream": ("core", "stream"),
-    "losses": ("core", "learners", "losses"),
-    "theory": ("core", "learners", "losses", "theory"),
-    "additive": ("core", "learners", "losses", "additive"),
-    "kernel": ("core", "learners", "losses", "theory", "kernel"),
-    "early_stopping": ("core", "learners", "losses", "theory", "kernel", "early_stopping"),
-    "model": (*_BELOW_THE_MODEL, "model"),
+    "losses": _UP_TO_LOSSES,
+    "theory": (*_UP_TO_LOSSES, "theory"),
+    "additive": (*_UP_TO_LOSSES, "additive"),
+    "kernel": _UP_TO_KERNELS,
+    "early_stopping": (*_UP_TO_KERNELS, "early_stopping"),
+    "model": (*_UP_TO_KERNELS, "additive", "model"),
 }
 
 _PLAIN = (types.Number, types.Boolean, types.NoneType, types.Buffer)

@@ -9,11 +9,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.errors import ModelError
 from tunefree.estimators import validation
-from tunefree.explanation.decomposition import Decomposition
+from tunefree.explanation.decomposition import Decomposition, evenly_spaced
 from tunefree.stream.layout import Layout
 
 MOST_NUMBERS = 2**28  # that are returned
-MOST_ROWS = 4096  # over which terms are compared
 
 
 class Explaining:
@@ -97,6 +96,6 @@ def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
     rows = None
     if X is not None:
         X = validation.features(estimator, X)
-        X = X[np.unique(np.linspace(0, X.shape[0] - 1, min(X.shape[0], MOST_ROWS)).astype(np.int64))]
+        X = X[evenly_spaced(X.shape[0])]
         rows = validation.block(X, estimator._intercept(), model.ensemble.is_sparse)  # type: ignore[attr-defined]
     return Decomposition(model, Layout.of_array([str(name) for name in names]), rows)

@@ -117,8 +117,7 @@ class Decomposition:
     def _thinned(self, rows: Any) -> Table:
         """Evenly spaced rows, as many as are needed and as there is memory for."""
         most = int(np.clip(MOST_NUMBERS // (self._n_terms * self.model.n_outputs), 1, SAMPLED))
-        n = n_rows(rows)
-        return rows_at(as_table(rows), np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64)))
+        return rows_at(as_table(rows), evenly_spaced(n_rows(rows), most))
 
     def contributions(self, X: Any) -> np.ndarray:
         """What each term contributes to the margins of rows, (n, terms, K).
@@ -206,6 +205,17 @@ class Decomposition:
                 moved = cells[source].of(own)
                 found[:, self.terms.first_pair + pair] -= moved
                 found[:, term] += moved
+
+
+def evenly_spaced(n: int, most: int = SAMPLED) -> np.ndarray:
+    """The places of at most so many of n rows.
+
+    Examples
+    --------
+    >>> evenly_spaced(9, 3), evenly_spaced(2, 3)
+    (array([0, 4, 8]), array([0, 1]))
+    """
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))
 
 
 def contributions(model: Model, encoder: Any, X: Any) -> tuple[list[str], np.ndarray]:

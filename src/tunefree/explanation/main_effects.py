@@ -37,11 +37,11 @@ class MainEffects(NamedTuple):
 
 def cells_of(features: AdditiveFeatures, source: int, rows: Table) -> Cells:
     """In which cells of a source of pairs rows lie."""
-    n, n_numbers = len(rows.numbers), len(features.columns)
+    n, n_numbers = len(rows.numbers), len(features.knots)
     if source < n_numbers:
         own = features.knots[source]
         knots = own.values[own.levels == 0]
-        position = np.interp(rows.numbers[:, features.columns[source]], knots, np.arange(len(knots), dtype=float))
+        position = np.interp(rows.numbers[:, source], knots, np.arange(len(knots), dtype=float))
         left = np.clip(position.astype(np.int64), 0, max(len(knots) - 2, 0))
         right = np.minimum(left + 1, len(knots) - 1)
         return Cells(np.column_stack([left, right]), np.column_stack([1.0 - (position - left), position - left]))

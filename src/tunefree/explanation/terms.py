@@ -29,7 +29,7 @@ class Terms(NamedTuple):
         if additive is None:
             nothing = np.zeros(0, np.int64)
             return cls(layout, of_feature, nothing, nothing, np.zeros((0, 2), np.int64), [])
-        parts = [layout.of_feature[1 + column] for column in additive.columns]
+        parts = [layout.of_feature[1 + column] for column in range(len(additive.knots))]
         named = [layout.code_source(column) for column in additive.sources.code_columns.tolist()]
         names = [layout.parts[part].name for part in parts] + [name for name, _ in named]
         sources = 1 + np.array([*parts, *(part for _, part in named)], np.int64)
@@ -45,7 +45,7 @@ class Terms(NamedTuple):
         self.of_place[place_of[known]] = self.of_feature[known]
         for source, own in enumerate(additive.knots):
             self.of_place[own.features[own.features > 0]] = self.sources[source]
-        sizes = additive.sources.sizes[self.pairs].prod(axis=1)
+        sizes = additive.sources.cells(*self.pairs.T)
         for pair, (start, size) in enumerate(zip(additive.pairs.starts.tolist(), sizes.tolist(), strict=True)):
             self.of_place[start : start + size] = self.first_pair + pair
 

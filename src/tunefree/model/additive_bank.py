@@ -167,10 +167,9 @@ class AdditiveBank(LinearBank):
         return self.features
 
     def _reserve(self) -> None:
-        """Have room for all features; the room doubles, so that the cost of copies stays small."""
+        """Have room for all features."""
         for member in self.members:
-            if self.n_member_features > member.room:
-                member.resize(max(self.n_member_features, 2 * member.room), self.n_outputs)
+            member.reserve(self.n_member_features, self.n_outputs)
 
     def _seen(self, X: Any, members: list[int]) -> dict[str, Any]:
         shown, table = {"curves": self._features.curves, "pairs": self._features.with_pairs}, as_table(X)

@@ -42,11 +42,10 @@ class LinearGroup(MemberGroup):
         return next((len(view.centres) == 0 for view in self.views.values()), None)
 
     def reserve_features(self, n_features: int) -> None:
-        """Have room for at least so many features; the room doubles, so that the cost of copies stays small."""
+        """Have room for at least so many features."""
         self.n_features, self._weights = max(self.n_features, n_features), None
         for member in self.members:
-            if self.n_features > member.room:
-                member.resize(max(self.n_features, 2 * member.room), self.n_outputs)
+            member.reserve(self.n_features, self.n_outputs)
 
     def learn(
         self, rows: LabelledRows, predictions: np.ndarray, busy: list[int] | None = None, again: bool = False

@@ -61,6 +61,11 @@ class Member:
         """Features there is room for."""
         return len(self.state.coordinates)
 
+    def reserve(self, n_features: int, n_outputs: int) -> None:
+        """Have room for at least so many features; the room doubles, so that the cost of copies stays small."""
+        if n_features > self.room:
+            self.resize(max(n_features, 2 * self.room), n_outputs)
+
     def resize(self, n_features: int, n_outputs: int, first: int = 0) -> None:
         """Have room for at least as many features and outputs as before; the first output becomes output ``first``."""
         self.state = grow(self.state, n_features, n_outputs, first)

@@ -42,10 +42,8 @@ class FirstPassRecord:
         self._of_classes, self._of_log_losses = options.task == "classification", not options.is_calibrated
 
     def reserve_features(self, n_features: int, n_outputs: int, objective: Any) -> None:
-        """Have room for at least so many features; the room doubles, so that the cost of copies stays small."""
-        room = len(self.evidence.coordinates)
-        if n_features > room:
-            self.evidence = widened(self.evidence, max(n_features, 2 * room), n_outputs, objective)
+        """Have room for at least so many features."""
+        self.evidence = _with_room(self.evidence, n_features, n_outputs, objective)
 
     def add_outputs(self, n_outputs: int, objective: Any) -> None:
         """Have more outputs; ``objective`` is that of the predictions from now on."""
@@ -73,9 +71,7 @@ class FirstPassRecord:
             start, stop = stop, stop + n_rows(X)
             if self.of_curves is None:
                 self.of_curves = Evidence.create(2, predictions.shape[1])
-            room = len(self.of_curves.coordinates)
-            if reach(X) > room:
-                self.of_curves = widened(self.of_curves, max(reach(X), 2 * room), predictions.shape[1], objective)
+            self.of_curves = _with_room(self.of_curves, reach(X), predictions.shape[1], objective)
             of_rows = (
                 rows.y[start:stop],
                 rows.evaluation_weight[start:stop],
@@ -111,3 +107,9 @@ class FirstPassRecord:
             room, n_outputs = arrays["of_curves.coordinates.gradients"].shape
             self.of_curves = filled("of_curves", Evidence.create(room, n_outputs), arrays, {})
         self.risks = {name: Progressive(**risk) for name, risk in header["risks"].items()}
+
+
+def _with_room(evidence: Evidence, n_features: int, n_outputs: int, objective: Any) -> Evidence:
+    """The evidence with room for so many features; the room doubles, so that the cost of copies stays small."""
+    room = len(evidence.coordinates)
+    return evidence if n_features <= room else widened(evidence, max(n_features, 2 * room), n_outputs, objective)

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.core.errors import DataError
 from tunefree.model.targets import RunningMetrics
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import Source
 from tunefree.workflows.prediction import Predictor, predict
+from tunefree.workflows.reading import no_rows
 from tunefree.workflows.targets import target_of
 
 CELLS = 1000  # of equal width, in which probabilities of the most probable class are counted
@@ -113,5 +113,5 @@ def evaluate(trained: Predictor, source: Source, bad: BadRows) -> Evaluation:
             log_loss += float((batch.weight * np.where(is_unseen, 0.0, log_losses)).sum())
             reliability.add(probabilities.max(axis=1), model.errors(y, probabilities) == 0.0, batch.weight)
     if metrics.rows == 0:
-        raise DataError("there are no rows", source.name, remedy="check that it is the file you mean")
+        raise no_rows(source)
     return Evaluation(metrics, squares, unseen, unseen_weight, log_loss, reliability.error())

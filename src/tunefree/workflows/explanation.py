@@ -19,6 +19,7 @@ from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.layout import Layout
 from tunefree.stream.source import Source, open_source
 from tunefree.workflows.prediction import Predicted, Predictor, marks, predict, writer
+from tunefree.workflows.reading import no_rows
 from tunefree.workflows.training import Trained
 
 OTHER = "(other)"
@@ -121,7 +122,7 @@ def sample_of(trained: Trained, source: Source, bad: BadRows) -> Table:
         sample = sample or Sample(rows)
         sample.add(rows)
     if sample is None or not len(sample.values):
-        raise DataError("there are no rows", source.name, remedy="check that it is the file you mean")
+        raise no_rows(source)
     return sample.rows
 
 

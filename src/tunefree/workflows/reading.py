@@ -59,7 +59,7 @@ def begin(source: Source, plan: Plan, bad: BadRows) -> Reading:
     chunks = source.chunks(bad=bad)
     first = next(chunks, None)
     if first is None:
-        raise DataError("there are no rows", source.name, remedy="check that it is the file you mean")
+        raise no_rows(source)
     encoder = source.encoder(first, plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits)
     batch = encoder.encode(first, True, bad, True)
     task = plan.task or task_of(batch.target)
@@ -163,6 +163,11 @@ def ahead(items: Iterator[Any], depth: int = 2) -> Iterator[Any]:
     finally:
         stop.set()
         thread.join(timeout=1.0)  # it may be waiting for input that never comes
+
+
+def no_rows(source: Source) -> DataError:
+    """The error for a source without rows."""
+    return DataError("there are no rows", source.name, remedy="check that it is the file you mean")
 
 
 def check_learned(model: ScoredModel, rows: int, source: Source) -> None:
