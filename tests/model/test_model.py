@@ -9,7 +9,7 @@ import pytest
 
 from tunefree.core import storage
 from tunefree.core.errors import DataError, ModelError
-from tunefree.core.rows import dense, part
+from tunefree.core.rows import dense, part, sparse
 from tunefree.learners import ALL
 from tunefree.learners.contract import traits_of
 from tunefree.losses import loss_of
@@ -55,6 +55,18 @@ def test_saved_pickled_and_untouched_models_go_on_alike(tmp_path, learner, avera
     results = [each.learn(part(X, 200, 300), targets(task, y[200:]), np.ones(100))[0] for each in models]
     np.testing.assert_array_equal(results[0], results[1])
     np.testing.assert_array_equal(results[0], results[2])
+
+
+@pytest.mark.parametrize("learner", ["scinol2", "newton"])
+def test_features_that_no_row_had_count_nothing(learner):
+    X, y = data()
+    entries, known = np.arange(0, 1201, 4), np.tile(np.arange(1, 5), 300)
+    model = Model("classification", learner, n_features=5)
+    model.learn(sparse(entries, known, X.values.ravel()), Labels.of(y), np.ones(300))
+    features = np.column_stack([known.reshape(-1, 4), np.full(300, 10**9)]).ravel()
+    values = np.column_stack([X.values, np.full(300, 1e9)]).ravel()
+    unknown = model.predict(sparse(np.arange(0, 1501, 5), features, values))
+    np.testing.assert_array_equal(unknown, model.predict(sparse(entries, known, X.values.ravel())))
 
 
 @pytest.mark.parametrize(("learner", "average"), [pair for pair in holdout_stride.args[1] if pair[0] != "pool"])

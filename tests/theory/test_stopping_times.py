@@ -114,6 +114,11 @@ def test_whole_powers_are_not_rounded_up():
     assert stopping_time(1, HINGE).iterations == 1
 
 
+def test_a_time_beyond_the_largest_number():
+    found = stopping_time(100, losses.power_loss(4.0), theta=0.9975, beta=0.25, tau=1.0, zeta=0.25, smooth=False)
+    assert found.exponent > 155 and found.iterations > 10**307
+
+
 @pytest.mark.parametrize(
     ("loss", "options", "message"),
     [

@@ -50,12 +50,13 @@ def read(state, weights, units):
 
 @compiled.entry
 def score(weights, units, X, margins):
+    """Write the margins of rows; features beyond those of the weights are not known, and count nothing."""
     for i in range(n_rows(X)):
         x = row(X, i)
         margins[i] = 0.0
         for e in range(size(x)):
             j, x_j = entry(x, e)
-            if x_j != 0.0 and units[j] > 0.0:
+            if x_j != 0.0 and j < len(units) and units[j] > 0.0:
                 ratio = bounded(x_j / units[j])
                 for k in range(margins.shape[1]):
                     margins[i, k] += weights[j, k] * ratio
@@ -68,7 +69,7 @@ def add_terms(weights, units, factor, term_of, X, terms):
         x = row(X, i)
         for e in range(size(x)):
             j, x_j = entry(x, e)
-            if x_j != 0.0 and units[j] > 0.0:
+            if x_j != 0.0 and j < len(units) and units[j] > 0.0:
                 ratio, term = factor * bounded(x_j / units[j]), term_of[j]
                 for k in range(terms.shape[2]):
                     terms[i, term, k] += weights[j, k] * ratio

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from tunefree.core.numbers import LARGEST_EXPONENT, MOST
 from tunefree.losses.contract import Growth, at_zero, growth, variance_exponent
 
 OUTPUTS = ("last", "average", "best")
@@ -25,7 +26,7 @@ OUTPUTS = ("last", "average", "best")
 class StoppingTime(NamedTuple):
     """A stopping time and its rate: excess risk <= C m^-rate (times ln m) with high probability."""
 
-    iterations: int  # T = ceil(m^exponent)
+    iterations: int  # T = ceil(m^exponent), at most about the largest finite number
     exponent: float  # gamma
     rate: float  # alpha
     logarithm: bool  # whether there is a further factor ln m
@@ -281,8 +282,9 @@ def _growth(loss: Any, bound: float) -> Growth:
 
 
 def _iterations(samples: float, exponent: float) -> int:
+    power = samples**exponent if exponent * math.log(samples) <= LARGEST_EXPONENT else MOST
     # The factor keeps rounding errors from raising a power that is an integer to the next integer.
-    return max(math.ceil(samples**exponent * (1.0 - 1e-12)), 1)
+    return max(math.ceil(power * (1.0 - 1e-12)), 1)
 
 
 def _check(
