@@ -1,9 +1,12 @@
 """Before anything is imported: scikit-learn then runs its array API checks too. And which worker runs which tests."""
 
+import faulthandler
 import os
 import re
-from pathlib import PurePath
+import tempfile
+from pathlib import Path, PurePath
 
+import pytest
 from hypothesis import settings
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
@@ -45,3 +48,41 @@ def pytest_xdist_make_scheduler(config, log):
             return group_of(nodeid)
 
     return ByGroup(config, log)
+
+
+STACKS = "TUNEFREE_TEST_STACKS"  # the folder for what workers were doing when they died, handed down to them
+crashed = set()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    """Let workers that die leave their stacks in a file."""
+    if not hasattr(config, "workerinput"):
+        os.environ[STACKS] = tempfile.mkdtemp(prefix="tunefree-tests-")
+    else:
+        config.stacks = (Path(os.environ[STACKS]) / f"{config.workerinput['workerid']}.txt").open("w")
+        faulthandler.enable(config.stacks)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_handlecrashitem(crashitem, report, sched):
+    """The scheduler runs a test again whose worker died; if the worker dies again, the test fails.
+
+    LLVM has crashed in about two of ten runs of all tests, each of which compiles more than a thousand functions. A
+    fault of the package or of the test comes again.
+    """
+    if crashitem not in crashed:
+        crashed.add(crashitem)
+        report.outcome = "crashed"
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Which tests crashed, and what their workers were doing."""
+    if hasattr(config, "workerinput"):
+        return
+    for nodeid in sorted(crashed):
+        terminalreporter.write_line(f"CRASHED, and ran again in a new process: {nodeid}")
+    for path in sorted(Path(os.environ[STACKS]).iterdir()):
+        terminalreporter.write(path.read_text())
+        path.unlink()
+    Path(os.environ[STACKS]).rmdir()
