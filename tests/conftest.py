@@ -51,7 +51,6 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 STACKS = "TUNEFREE_TEST_STACKS"  # the folder for what workers were doing when they died, handed down to them
-crashed = set()
 
 
 @pytest.hookimpl(trylast=True)
@@ -64,25 +63,11 @@ def pytest_configure(config):
         faulthandler.enable(config.stacks)
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_handlecrashitem(crashitem, report, sched):
-    """The scheduler runs a test again whose worker died; if the worker dies again, the test fails.
-
-    LLVM has crashed in about two of ten runs of all tests, each of which compiles more than a thousand functions. A
-    fault of the package or of the test comes again.
-    """
-    if crashitem not in crashed:
-        crashed.add(crashitem)
-        report.outcome = "crashed"
-
-
 def pytest_terminal_summary(terminalreporter, config):
-    """Which tests crashed, and what their workers were doing."""
-    if hasattr(config, "workerinput"):
-        return
-    for nodeid in sorted(crashed):
-        terminalreporter.write_line(f"CRASHED, and ran again in a new process: {nodeid}")
-    for path in sorted(Path(os.environ[STACKS]).iterdir()):
-        terminalreporter.write(path.read_text())
-        path.unlink()
-    Path(os.environ[STACKS]).rmdir()
+    """What workers that died were doing."""
+    if not hasattr(config, "workerinput"):
+        folder = Path(os.environ[STACKS])
+        for path in sorted(folder.iterdir()):
+            terminalreporter.write(path.read_text())
+            path.unlink()
+        folder.rmdir()

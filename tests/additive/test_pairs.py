@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.additive.contracts import FIRST_CODE, dense_of, features_of, hats, table_of
+from tests.additive.contracts import FIRST_CODE, dense_of, features_of, hats, table_of, words_of
 from tunefree.additive.features import AdditiveFeatures
 from tunefree.additive.pairs import FREQUENT, SHARED, sources_of
 
@@ -111,3 +111,20 @@ def test_columns_of_one_code_make_no_pairs():
     assert sources.sizes.tolist() == [9, 2 + SHARED]
     assert sources.code_columns.tolist() == [0]
     assert cells.tolist() == [[2, 1], [1, 2]]
+
+
+def test_restored_features_learn_codes_that_they_had_no_room_for():
+    rng = np.random.default_rng(0)
+    codes = np.column_stack([rng.integers(1, 40, 300), rng.integers(50, 60, 300)])
+    first = table_of(rng.normal(size=(300, 2)), codes, words=words_of(rng, 300, 3, 500))
+    more = table_of(rng.normal(size=(300, 2)), codes + 700, words=words_of(rng, 300, 3, 900))
+    whole = features_of(first)
+    restored = AdditiveFeatures.restore(*whole.save_state())
+    assert len(restored.place_of) == len(restored.cell_of)
+    shown = []
+    for features in (whole, restored):
+        assert features.screening() is None
+        known = features.meet(more, np.ones(300))
+        assert (features.cell_of[more.codes] > 0).all()
+        shown.append(dense_of(features.with_pairs(known), features.n_features))
+    np.testing.assert_array_equal(*shown)

@@ -222,7 +222,9 @@ class AdditiveFeatures:
         """The features that were saved."""
         made = cls.__new__(cls)
         made.n_features, made.n_outputs = header["n_features"], header["n_outputs"]
-        made.place_of, made.cell_of = (arrays[name].copy() for name in ("place_of", "cell_of"))
+        saved = arrays["place_of"], arrays["cell_of"]  # without the zeros at their ends
+        room = max(2, *map(len, saved))
+        made.place_of, made.cell_of = (np.pad(array, (0, room - len(array))) for array in saved)
         edges = np.cumsum(arrays["knots.counts"])[:-1]
         parts = [np.split(arrays[f"knots.{name}"], edges) for name in Knots._fields]
         made.knots = [Knots(*own) for own in zip(*parts, strict=True)] if len(arrays["knots.counts"]) else []
