@@ -17,11 +17,14 @@ def predict(
         Path, typer.Option("--output", "-o", help="CSV or Parquet file to write; - for CSV on standard output.")
     ] = Path("-"),
 ) -> None:
-    """Predict rows: labels and probabilities, or numbers."""
+    """Predict rows: labels and probabilities, or numbers; those of standard input (-) as soon as they come."""
+    from tunefree.stream import live
     from tunefree.workflows import model_files, prediction
 
     bad = files.bad_rows()
     trained = model_files.load(model)
+    if files.data == ["-"]:
+        live.answer_at_once()
     written = prediction.write(trained, files.source(), str(output), bad)
     tell_skipped(bad)
     if str(output) != "-":

@@ -69,11 +69,15 @@ class ByteStream:
             block = np.empty(size, np.uint8)
             block[:filled] = self._ahead
             view = block.data
-            with _reading(self.name):
+            with self._errors():
                 while filled < size and (count := self.stream.readinto(view[filled:])):
                     filled += count
             self._ahead = block[:filled]
         return self._ahead[:size]
+
+    def _errors(self) -> Any:
+        """A context in which errors of the system name the stream."""
+        return _reading(self.name)
 
     def take(self, size: int) -> np.ndarray:
         """The next ``size`` bytes, which :meth:`peek` must have returned before."""
@@ -212,17 +216,19 @@ def not_utf8(file: str) -> DataError:
     return DataError("this is not text in UTF-8", display_name(file), remedy=remedy)
 
 
-def open_text(file: str) -> ByteStream:
-    """Open a file, or standard input for ``"-"``, and decompress it.
+def standard_input(kind: type[ByteStream] = ByteStream) -> ByteStream:
+    """Standard input, decompressed. It is opened once and shared, so that bytes looked ahead at are not lost."""
+    stream = _standard_stream()
+    if stream not in _standard_input:
+        _standard_input.clear()
+        _standard_input[stream] = _decompressed(kind(stream, "standard input"), "-")
+    return _standard_input[stream]
 
-    Standard input is opened once and shared, so that bytes looked ahead at are not lost.
-    """
+
+def open_text(file: str) -> ByteStream:
+    """Open a file, or :func:`standard_input` for ``"-"``, and decompress it."""
     if file == "-":
-        stream = _standard_stream()
-        if stream not in _standard_input:
-            _standard_input.clear()
-            _standard_input[stream] = _decompressed(ByteStream(stream, "standard input"), file)
-        return _standard_input[stream]
+        return standard_input()
     with _reading(file):
         status = os.stat(file)
         if stat.S_ISDIR(status.st_mode):

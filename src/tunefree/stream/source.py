@@ -13,6 +13,7 @@ from tunefree.stream import formats
 from tunefree.stream.batch import BadRows, Position
 from tunefree.stream.files import COMPRESSIONS, expand
 from tunefree.stream.lines import open_text, read_lines
+from tunefree.stream.live import LiveStream
 
 _FIRST_LINE = 1 << 16  # bytes in which the first line is looked for
 
@@ -65,6 +66,11 @@ class Source:
     def name(self) -> str:
         """What messages call it."""
         return ", ".join(self.files) if self.files else "the table"
+
+    @property
+    def live(self) -> bool:
+        """Whether its rows are used as they come: :func:`tunefree.stream.live.answer_at_once` was called before."""
+        return self.files == ("-",) and isinstance(open_text("-"), LiveStream)
 
     @property
     def rewindable(self) -> bool:

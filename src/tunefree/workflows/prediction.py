@@ -67,7 +67,7 @@ def predict(trained: Predictor, source: Source, bad: BadRows, labelled: bool = F
         )
     chunks = source.chunks(bad=bad, types=types_of(source, trained.encoder))
     predicted = trained.model.predictor()
-    for batch in ahead(encoded(trained.encoder, chunks, bad, learning=False, labelled=labelled)):
+    for batch in ahead(encoded(trained.encoder, chunks, bad, False, labelled, source.live)):
         yield Predicted(batch, predicted(batch.rows))
 
 
@@ -140,7 +140,12 @@ def writer(output: str) -> Iterator[Callable[[Any], None]]:
     """
     if output == "-":
         with _batches(sys.stdout.buffer, csv.CSVWriter) as put:
-            yield put
+
+            def put_at_once(batch: Any) -> None:
+                put(batch)
+                sys.stdout.buffer.flush()
+
+            yield put_at_once
         sys.stdout.buffer.flush()
         return
     path = Path(output)

@@ -88,7 +88,9 @@ def types_of(source: Source, encoder: Any) -> dict[str, Any] | None:
     return encoder.types() if source.kind == "table" else None
 
 
-def encoded(encoder: Any, chunks: Iterator[Any], bad: BadRows, learning: bool, labelled: bool) -> Iterator[Batch]:
+def encoded(
+    encoder: Any, chunks: Iterator[Any], bad: BadRows, learning: bool, labelled: bool, at_once: bool = False
+) -> Iterator[Batch]:
     """Encode chunks, in order.
 
     What can be done of a chunk without the others is done in threads, one for each processor.
@@ -102,12 +104,14 @@ def encoded(encoder: Any, chunks: Iterator[Any], bad: BadRows, learning: bool, l
         Whether new features are added to the encoder.
     labelled : bool
         Whether each row must have a target.
+    at_once : bool, default False
+        Whether each chunk is encoded before the next one is read.
     """
     with ThreadPoolExecutor(os.cpu_count(), "tunefree-prepare") as pool:
         waiting: deque[Future[Any]] = deque()
         for chunk in chunks:
             waiting.append(pool.submit(encoder.prepare, chunk, labelled))
-            if len(waiting) > (os.cpu_count() or 1):
+            if at_once or len(waiting) > (os.cpu_count() or 1):
                 yield encoder.finish(waiting.popleft().result(), learning, bad)
         while waiting:
             yield encoder.finish(waiting.popleft().result(), learning, bad)
