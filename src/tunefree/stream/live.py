@@ -7,6 +7,7 @@ import select
 import stat
 import sys
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -62,7 +63,7 @@ class LiveStream(ByteStream):
 
 def answer_at_once() -> bool:
     """Read standard input as it comes, unless it is a file; returns whether it is."""
-    stream = getattr(sys.stdin, "buffer", None)
+    stream: Any = getattr(sys.stdin, "buffer", None)
     with suppress(OSError, ValueError, AttributeError):
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             return isinstance(standard_input(LiveStream), LiveStream)
