@@ -21,7 +21,7 @@ FLOORS = [
     {"explanation"},
     {"estimators"},
     {"workflows"},
-    {"report"},
+    {"report", "serving"},
     {"reproduce"},
     {"cli"},
 ]

@@ -26,6 +26,7 @@ COMMANDS = Registry(
         "compare": "tunefree.cli.compare:compare",
         "path": "tunefree.cli.path:path",
         "inspect": "tunefree.cli.inspect:inspect",
+        "serve": "tunefree.cli.serve:serve",
         "certify": "tunefree.cli.certify:certify",
         "demo": "tunefree.cli.demo:demo",
         "reproduce": "tunefree.cli.reproduce:reproduce",

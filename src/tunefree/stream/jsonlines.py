@@ -68,6 +68,11 @@ def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: 
         yield Columns(batch, lines.file, row - count, Position(0, lines.position.offset, row - 1))
 
 
+def read_objects(lines: Lines, schema: Any, bad: BadRows) -> Columns:
+    """The objects of some lines as a chunk with the columns of a schema; what they have beside is left out."""
+    return Columns(_parse_block(lines, lines.row, schema, bad)[0], lines.file, lines.row, lines.position)
+
+
 def _parse_block(lines: Lines, row: int, schema: Any, bad: BadRows) -> tuple[Any, int]:
     try:
         batch = _parse(lines.data, schema)

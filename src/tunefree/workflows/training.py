@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from itertools import product
@@ -196,6 +196,25 @@ def train(
     progress.complete = True
     watcher.end(trained)
     return trained
+
+
+def continued(trained: Trained) -> Trained:
+    """A model whose training has ended, made ready to go on with the same pass.
+
+    Raises
+    ------
+    ModelError
+        If it was trained in several passes, which more rows cannot continue.
+    """
+    if trained.progress.number > 1 or not trained.progress.progressive:
+        raise ModelError("the model was trained in several passes, which more rows cannot continue; train with one")
+    trained.progress.complete, trained.progress.number = False, 0
+    return trained
+
+
+def learn_more(trained: Trained, batches: Iterable[Batch]) -> None:
+    """Learn more batches in the first pass; the model must be :func:`continued`."""
+    _one_pass(trained, _reads(trained, iter(batches), BadRows(), 0), Watcher(), None)
 
 
 def is_over(plan: Plan, progress: Progress) -> bool:

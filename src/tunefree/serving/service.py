@@ -1,0 +1,189 @@
+"""A model that predicts and learns rows as they are sent: what is asked of it over HTTP, without HTTP.
+
+Rows are objects of JSON, read as JSON lines are. Rows that are predicted under an id are remembered, so that their
+labels can come later. What is learned is the stream that the model was trained on, continued.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tunefree.core.errors import DataError, ModelError
+from tunefree.losses.objectives import chosen
+from tunefree.stream.batch import BadRows, Batch, Lines, Position
+from tunefree.stream.formats import TABLE
+from tunefree.stream.jsonlines import read_objects
+from tunefree.workflows.training import Trained, continued, learn_more
+
+Row = dict[str, Any]
+
+
+class Service:
+    """A model that predicts and learns, one request at a time.
+
+    Parameters
+    ----------
+    trained : Trained
+        A model of tables.
+    path : path, optional
+        Where the model is saved; nowhere by default.
+    id_column : str, default "id"
+        The name under which rows have their id.
+    remembered : int, default 100000
+        Rows with an id that wait for their label; the oldest are forgotten.
+    save_every : int, default 10000
+        Rows learned between two savings.
+
+    Raises
+    ------
+    ModelError
+        If the model is not one of tables, or was trained in several passes.
+
+    Examples
+    --------
+    >>> from tunefree.stream.source import open_source
+    >>> from tunefree.workflows.plan import Plan
+    >>> from tunefree.workflows.training import train
+    >>> table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
+    >>> service = Service(train(open_source(table), Plan(target="rich")))
+    >>> [answer] = service.predict([{"age": 25.0, "id": "a"}])
+    >>> answer["id"], answer["prediction"], service.label([{"id": "a", "rich": "no"}])
+    ('a', 'no', {'learned': 1, 'unknown': []})
+    """
+
+    def __init__(
+        self,
+        trained: Trained,
+        path: str | os.PathLike[str] | None = None,
+        id_column: str = "id",
+        remembered: int = 100_000,
+        save_every: int = 10_000,
+    ) -> None:
+        if trained.kind != TABLE:
+            raise ModelError(f"the model was trained on {trained.kind} text; rows of JSON are for models of tables")
+        self.trained, self.path, self.id_column = continued(trained), path, id_column
+        self.remembered, self.save_every = remembered, save_every
+        self.waiting: OrderedDict[Any, Row] = OrderedDict()
+        self.learned = self.unsaved = 0
+        self._types = trained.encoder.types()
+        self._lock = threading.Lock()
+
+    def predict(self, rows: list[Row]) -> list[Row]:
+        """The prediction of each row, with the probabilities of classes, and its id if it has one.
+
+        Raises
+        ------
+        DataError
+            If a row cannot be used.
+        """
+        with self._lock:
+            model = self.trained.model
+            predictions = model.predict(self._encoded(rows, labelled=False).rows)
+            if model.task == "regression":
+                answers: list[Row] = [{"prediction": value} for value in predictions[:, 0].tolist()]
+            else:
+                classes, values = pa.array(model.classes).to_pylist(), model.probabilities(predictions).tolist()
+                answers = [
+                    {"prediction": classes[k], "probabilities": dict(zip(map(str, classes), own, strict=True))}
+                    for k, own in zip(chosen(predictions).tolist(), values, strict=True)
+                ]
+            for row, answer in zip(rows, answers, strict=True):
+                if row.get(self.id_column) is not None:
+                    answer["id"] = row[self.id_column]
+                    self._remember(row)
+            return answers
+
+    def _remember(self, row: Row) -> None:
+        self.waiting[_key(row[self.id_column])] = row
+        while len(self.waiting) > self.remembered:
+            self.waiting.popitem(last=False)
+
+    def learn(self, rows: list[Row]) -> dict[str, Any]:
+        """Learn rows with their targets, all of them or, if one cannot be used, none.
+
+        Raises
+        ------
+        DataError
+        """
+        with self._lock:
+            return {"learned": self._learn(rows)}
+
+    def label(self, labels: list[Row]) -> dict[str, Any]:
+        """Learn the rows that were predicted under these ids; each label is an object with an id and a target.
+
+        Raises
+        ------
+        DataError
+            If a label has no target, or cannot be used.
+        """
+        target = self.trained.encoder.target
+        with self._lock:
+            known, unknown = [], []
+            for place, label in enumerate(labels, 1):
+                if label.get(target) is None:
+                    raise DataError("there is no label", "the request", place, target, f"send {target!r} with the id")
+                key = _key(label.get(self.id_column))
+                if key in self.waiting:
+                    known.append((key, {**self.waiting[key], target: label[target]}))
+                else:
+                    unknown.append(label.get(self.id_column))
+            learned = self._learn([row for _, row in known])
+            for key, _ in known:
+                self.waiting.pop(key, None)
+            return {"learned": learned, "unknown": unknown}
+
+    def _learn(self, rows: list[Row]) -> int:
+        if rows:
+            learn_more(self.trained, [self._encoded(rows, labelled=True)])
+            self.learned, self.unsaved = self.learned + len(rows), self.unsaved + len(rows)
+        if self.unsaved >= self.save_every:
+            self._save()
+        return len(rows)
+
+    def state(self) -> dict[str, Any]:
+        """What the model is, what it has learned, and how well: losses are those of rows before they were learned."""
+        with self._lock:
+            trained, model = self.trained, self.trained.model
+            metrics = trained.progress.progressive[0]
+            return {
+                "task": model.task,
+                "target": trained.encoder.target,
+                "columns": [column.name for column in trained.encoder.columns],
+                "classes": pa.array(model.classes).to_pylist() if model.task == "classification" else None,
+                "rows": metrics.rows,
+                "progressive loss": metrics.mean_loss(),
+                "learned here": self.learned,
+                "not saved": self.unsaved,
+                "waiting for labels": len(self.waiting),
+            }
+
+    def save(self) -> None:
+        """Save the model if it has learned since it was saved last."""
+        with self._lock:
+            self._save()
+
+    def _save(self) -> None:
+        if self.path is not None and self.unsaved:
+            self.trained.save(self.path)
+            self.unsaved = 0
+
+    def _encoded(self, rows: Iterable[Row], labelled: bool) -> Batch:
+        text = "\n".join(json.dumps(row) for row in rows).encode()
+        data = np.frombuffer(text, np.uint8)
+        lines = Lines(data, "the request", 1, Position())
+        bad = BadRows()
+        chunk = read_objects(lines, pa.schema(self._types), bad)
+        return self.trained.encoder.encode(chunk, labelled, bad, labelled)
+
+
+def _key(id: Any) -> str:
+    """What ids of JSON are remembered by."""
+    return json.dumps(id, sort_keys=True)

@@ -1,0 +1,185 @@
+"""Models that answer and learn: by themselves, and over HTTP with real processes, under load and killed."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.workflows.test_training import people
+from tunefree.core.errors import DataError, ModelError
+from tunefree.serving.service import Service
+from tunefree.stream.source import open_source
+from tunefree.workflows.plan import Plan
+from tunefree.workflows.training import Trained, train
+
+pytest.importorskip("starlette")
+N = 1000  # rows the model is trained on before it serves
+
+
+def table(start=0, stop=None):
+    return {name: values[start:stop] for name, values in people().items() if name != "pay"}
+
+
+def rows(start, stop, *without):
+    part = {name: values for name, values in table(start, stop).items() if name not in without}
+    found = [dict(zip(part, own, strict=True)) for own in zip(*part.values(), strict=True)]
+    return [{name: getattr(value, "item", lambda v=value: v)() for name, value in row.items()} for row in found]
+
+
+def plan(**options):
+    return Plan(target="rich", learner="scinol2", **options)
+
+
+@pytest.fixture
+def file(tmp_path):
+    train(open_source(table(0, N)), plan()).save(tmp_path / "people.model")
+    return tmp_path / "people.model"
+
+
+def test_rows_learned_one_by_one_go_on_with_the_stream(file):
+    service = Service(Trained.load(file))
+    for row in rows(N, 1100):
+        assert service.learn([row]) == {"learned": 1}
+    whole = train(open_source(table(0, 1100)), plan())
+    unknown = rows(1100, 1200, "rich")
+    assert service.predict(unknown) == Service(whole).predict(unknown)
+    assert service.state()["rows"] == 1100
+    assert service.state()["progressive loss"] == whole.progress.progressive[0].mean_loss()
+
+
+def test_labels_that_come_later_are_learned_as_if_they_had_come_with_the_rows(file):
+    late, at_once = Service(Trained.load(file)), Service(Trained.load(file))
+    sent = [{"id": number, **row} for number, row in enumerate(rows(N, 1050, "rich"))]
+    assert [answer["id"] for answer in late.predict(sent)] == list(range(50))
+    labels = [{"id": number, "rich": row["rich"]} for number, row in enumerate(rows(N, 1050))]
+    assert late.label([*labels, {"id": "never", "rich": "no"}]) == {"learned": 50, "unknown": ["never"]}
+    assert late.label(labels[:1]) == {"learned": 0, "unknown": [0]}  # learned already
+    at_once.learn(rows(N, 1050))
+    unknown = rows(1100, 1200, "rich")
+    assert late.predict(unknown) == at_once.predict(unknown)
+
+
+def test_the_oldest_rows_are_forgotten(file):
+    service = Service(Trained.load(file), remembered=2)
+    service.predict([{"id": number, **row} for number, row in enumerate(rows(N, N + 3, "rich"))])
+    assert service.label([{"id": number, "rich": "no"} for number in range(3)]) == {"learned": 2, "unknown": [0]}
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [({"age": "old"}, "'old' is not a number"), ({"job": 7}, "7 is not a string"), ({"rich": None}, "rich")],
+)
+def test_of_rows_with_a_bad_one_none_is_learned(file, bad, message):
+    service, untouched = Service(Trained.load(file)), Service(Trained.load(file))
+    with pytest.raises(DataError, match=message):
+        service.learn([*rows(N, N + 5), {**rows(N, N + 1)[0], **bad}])
+    assert service.learned == 0
+    unknown = rows(1100, 1200, "rich")
+    assert service.predict(unknown) == untouched.predict(unknown)
+
+
+def test_models_that_rows_cannot_continue(tmp_path):
+    with pytest.raises(ModelError, match="several passes"):
+        Service(train(open_source(table(0, N)), plan(passes=2)))
+    (tmp_path / "a.svm").write_text("1 1:1\n-1 2:1\n" * 50)
+    with pytest.raises(ModelError, match="models of tables"):
+        Service(train(open_source(tmp_path / "a.svm"), Plan(learner="scinol2")))
+
+
+class Server:
+    """`tunefree serve` in a process of its own."""
+
+    def __init__(self, *arguments):
+        command = [sys.executable, "-m", "tunefree.cli", "serve", *map(str, arguments), "--port", "0"]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.said = []
+        while not (found := re.search(r"running on http://127\.0\.0\.1:(\d+)", "".join(self.said))):
+            line = self.process.stderr.readline()
+            assert line, "".join(self.said)
+            self.said.append(line)
+        self.port = int(found[1])
+
+    def ask(self, method, path, body=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request(method, path, body if isinstance(body, bytes) else json.dumps(body).encode())
+        answer = connection.getresponse()
+        status, found = answer.status, json.loads(answer.read())
+        connection.close()
+        return status, found
+
+    def end(self, with_signal):
+        self.process.send_signal(with_signal)
+        self.process.stderr.read()
+        return self.process.wait(timeout=60)
+
+
+@pytest.fixture
+def serve():
+    servers = []
+
+    def start(*arguments):
+        servers.append(Server(*arguments))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.process.kill()
+        server.process.wait()
+        server.process.stderr.close()
+
+
+def test_a_server_under_load_saves_all_that_it_learned_when_it_is_ended(file, serve, tmp_path):
+    server, saved = serve(file, "-o", tmp_path / "new.model"), tmp_path / "new.model"
+    unknown = rows(1100, 1110, "rich")
+    status, answers = server.ask("POST", "/predict", unknown)
+    assert status == 200 and answers == Service(Trained.load(file)).predict(unknown)
+    assert server.ask("POST", "/predict", unknown[0]) == (200, answers[0])
+
+    def client(number):
+        for place, row in enumerate(rows(N + 10 * number, N + 10 * number + 10)):
+            label = {"id": [number, place], "rich": row.pop("rich")}
+            assert server.ask("POST", "/predict", {**row, "id": [number, place]})[0] == 200
+            assert server.ask("POST", "/labels", label)[0] == 200
+        return server.ask("POST", "/learn", rows(N, N + 20))
+
+    with ThreadPoolExecutor(6) as clients:
+        assert list(clients.map(client, range(6))) == [(200, {"learned": 20})] * 6
+    state = server.ask("GET", "/model")[1]
+    assert state["learned here"] == 6 * 30 and state["rows"] == N + 6 * 30
+    assert server.ask("GET", "/health") == (200, {"status": "ok"})
+    after = server.ask("POST", "/predict", unknown)
+    server.end(signal.SIGTERM)
+    assert Trained.load(saved).progress.progressive[0].rows == N + 6 * 30
+    assert Service(Trained.load(saved)).predict(unknown) == after[1]
+
+
+def test_a_server_that_is_killed_leaves_a_whole_model(file, serve):
+    server = serve(file, "-o", file, "--save-every", 10)
+    for number in range(7):
+        assert server.ask("POST", "/learn", rows(N + 5 * number, N + 5 * number + 5))[0] == 200
+    server.end(signal.SIGKILL)
+    assert Trained.load(file).progress.progressive[0].rows == N + 30
+
+
+def test_what_cannot_be_answered(file, serve):
+    server = serve(file)
+    for body, status, message in [
+        (b"age=39", 400, "not JSON"),
+        (b"[" * 100_000, 400, "not JSON"),
+        (b"[]", 400, "not empty"),
+        (b"[1]", 400, "object"),
+        (b'{"age": "old"}', 422, "'old' is not a number"),
+        (b'{"age": NaN}', 400, "not JSON"),
+        (b" " * (1 << 25), 413, "fewer rows"),
+    ]:
+        found = server.ask("POST", "/predict", body)
+        assert found[0] == status and message in found[1]["error"], (body[:20], found)
+    assert server.ask("POST", "/labels", {"id": 1})[0] == 422
+    assert server.ask("GET", "/health")[0] == 200
