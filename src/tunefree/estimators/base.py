@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from tunefree.estimators import memory, tables, validation
 from tunefree.estimators.explanation import Explaining
+from tunefree.estimators.model_file import Saving
 from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
@@ -56,7 +57,7 @@ class _Learned:
         return np.clip(relative, -LARGEST, LARGEST)
 
 
-class OnlineEstimator(Explaining, BaseEstimator):
+class OnlineEstimator(Explaining, Saving, BaseEstimator):
     """What classifiers and regressors that learn row by row share.
 
     :class:`OnlineClassifierBase` and :class:`OnlineRegressorBase` say what targets and predictions are; their

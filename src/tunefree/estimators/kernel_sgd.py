@@ -144,8 +144,7 @@ class KernelSGDClassifier(KernelEstimator, OnlineClassifierBase):
         text_features: Any = None,
     ) -> None:
         self.loss = loss
-        self.penalty, self.offset = penalty, offset
-        self.radius = radius
+        self.penalty, self.offset, self.radius = penalty, offset, radius
         self.kernel = kernel
         self.gamma = gamma
         self.degree, self.coef0 = degree, coef0

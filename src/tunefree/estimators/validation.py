@@ -47,6 +47,7 @@ def labelled(
         return X, check_X_y(np.zeros((X.shape[0], 1)), y, y_numeric=y_numeric, estimator=estimator)[1]
     if reset:
         tables.forget(estimator)
+        estimator._is_sparse = sparse.issparse(X)
     X, y = validate_data(estimator, X, y, reset=reset, y_numeric=y_numeric, **_OPTIONS)
     return tables.as_learned(estimator, canonical(X)), y
 
