@@ -16,6 +16,7 @@ from tests.workflows.test_training import people
 from tunefree import IterativeRegularizationClassifier, IterativeRegularizationRegressor
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
+from tunefree.estimators import matrices
 from tunefree.model.targets import Labels
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
@@ -177,7 +178,7 @@ def test_little_memory_changes_no_bit(tmp_path):
     source = open_source(people(400))
     found = descend(source, Plan(target="rich", ignore=("pay",)), "rbf", 30)
     estimator = type(found.estimator)(kernel="rbf", max_iter=30, memory_limit=2**18)
-    rows = stopped_model.matrix([batch.rows for batch, _ in predict(found, source, BadRows())], found.model.n_features)
+    rows = matrices.matrix([batch.rows for batch, _ in predict(found, source, BadRows())], found.model.n_features)
     found.model.estimator = estimator.fit(rows, found.model.codes(Labels.of(people(400)["rich"]))[0])
     assert estimator.fitted_path_.descent.stride > 1
     found.save(tmp_path / "m")
@@ -193,7 +194,7 @@ def test_little_memory_changes_no_bit(tmp_path):
 @pytest.mark.parametrize("dense", [True, False])
 def test_features_and_labels_that_were_never_seen(run, tmp_path, dense, monkeypatch):  # noqa: F811
     if not dense:
-        monkeypatch.setattr(stopped_model, "DENSE_BYTES", 0)
+        monkeypatch.setattr(matrices, "DENSE_BYTES", 0)
     rng = np.random.default_rng(0)
     lines = [f"{k % 3} {k % 3 + 1}:1 {rng.integers(4, 9)}:{rng.random():.3f}" for k in range(120)]
     (tmp_path / "d.svm").write_text("\n".join(lines) + "\n")

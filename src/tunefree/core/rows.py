@@ -370,3 +370,17 @@ def as_table_sparse(X):
 @as_table.register(Table)
 def as_table_table(X):
     return X
+
+
+def numbers_alone(X: Any) -> Dense | None:
+    """Rows of a table without codes and words as those of an array; None if there are any, or no numbers.
+
+    Examples
+    --------
+    >>> numbers_alone(table([[1.0, 2.0]], [1, 2], [[0]])).values, numbers_alone(table([[1.0]], [1], [[7]]))
+    (array([[1., 2.]]), None)
+    """
+    given = as_table(X)
+    if given.codes.any() or len(given.values) or not given.numbers.shape[1]:
+        return None
+    return dense(given.numbers)._replace(constant=given.constant)

@@ -62,6 +62,17 @@ def save(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], header: di
         file.write(blank.replace(_BLANK.encode(), _digest(blank), 1))
 
 
+def save_parts(
+    path: str | os.PathLike[str], parts: dict[str, tuple[dict[str, np.ndarray], dict[str, Any]]], header: dict[str, Any]
+) -> None:
+    """Write parts that have arrays and a header each, as one file; parameters as in :func:`save`.
+
+    The arrays of a part are named after it, and its header is an entry of that of the file.
+    """
+    arrays = {f"{part}.{name}": array for part, (own, _) in parts.items() for name, array in own.items()}
+    save(path, arrays, {part: own for part, (_, own) in parts.items()} | header)
+
+
 def load(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Read what :func:`save` wrote.
 

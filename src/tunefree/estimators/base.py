@@ -12,8 +12,9 @@ from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from tunefree.estimators import memory, validation
+from tunefree.estimators import memory, tables, validation
 from tunefree.estimators.explanation import Explaining
+from tunefree.estimators.model_file import Saving
 from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
@@ -56,7 +57,7 @@ class _Learned:
         return np.clip(relative, -LARGEST, LARGEST)
 
 
-class OnlineEstimator(Explaining, BaseEstimator):
+class OnlineEstimator(Explaining, Saving, BaseEstimator):
     """What classifiers and regressors that learn row by row share.
 
     :class:`OnlineClassifierBase` and :class:`OnlineRegressorBase` say what targets and predictions are; their
@@ -112,6 +113,9 @@ class OnlineEstimator(Explaining, BaseEstimator):
 
     def _pass(self, X: Any, y: Any, rounds: validation.Rounds, first: bool) -> None:
         """Learn the rounds' rows; in the first pass over them their losses are counted."""
+        encoder = tables.encoder_of(self)
+        if encoder is not None:
+            self._learned.model.reserve_features(encoder.n_features)
         for place, block in self._blocks(X, rounds):
             targets = self._targets(y, rounds.row[place])
             self._learned.learn(block, targets, rounds.weight[place], rounds.counts[place] if first else None)
@@ -199,7 +203,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Labels of at least two classes.
         sample_weight : array-like of shape (n_samples,), optional
@@ -232,7 +236,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Labels; a new label becomes a new class.
         classes : array-like, optional
@@ -248,7 +252,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' needs all rows, which partial_fit does not see; pass a dict")
         again = self._started()
-        X, y = validation.labelled(self, X, y, not again)
+        X, y = validation.labelled(self, X, y, not again, stream=True)
         check_classification_targets(y)
         weight = validation.weights(sample_weight, len(y), may_vanish=True)
         named = np.unique(column_or_1d(classes)) if classes is not None else y[:0]
@@ -309,7 +313,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
 
         Returns
         -------
@@ -323,7 +327,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
 
         Returns
         -------
@@ -342,7 +346,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
 
         Returns
         -------
@@ -359,7 +363,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
 
         Returns
         -------
@@ -391,7 +395,7 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
 
@@ -414,7 +418,7 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
 
@@ -424,7 +428,7 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         """
         self._check_parameters()
         again = self._started()
-        X, y = validation.labelled(self, X, y, not again, y_numeric=True)
+        X, y = validation.labelled(self, X, y, not again, y_numeric=True, stream=True)
         weight = validation.weights(sample_weight, len(y), may_vanish=True)
         if not again:
             self._begin(X.shape[1])
@@ -444,7 +448,7 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
 
         Returns
         -------

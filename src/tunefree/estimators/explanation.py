@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.errors import ModelError
-from tunefree.estimators import validation
+from tunefree.estimators import tables, validation
 from tunefree.explanation.decomposition import Decomposition, evenly_spaced
 from tunefree.stream.layout import Layout
 
@@ -32,7 +32,7 @@ class Explaining:
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
 
         Returns
         -------
@@ -92,10 +92,12 @@ def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
         raise ModelError(f"{type(estimator).__name__} has no members with shares; use an estimator that learns online")
     check_is_fitted(estimator)
     model: Any = estimator._learned.model  # type: ignore[attr-defined]
-    names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(estimator.n_features_in_)])  # type: ignore[attr-defined]
+    encoder = tables.encoder_of(estimator)
+    names = tables.feature_names(estimator)
+    layout = Layout.of_array(names) if encoder is None else Layout.of_encoder(encoder)
     rows = None
     if X is not None:
         X = validation.features(estimator, X)
         X = X[evenly_spaced(X.shape[0])]
         rows = validation.block(X, estimator._intercept(), model.ensemble.is_sparse)  # type: ignore[attr-defined]
-    return Decomposition(model, Layout.of_array([str(name) for name in names]), rows)
+    return Decomposition(model, layout, rows)

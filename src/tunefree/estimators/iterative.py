@@ -23,8 +23,10 @@ from tunefree.early_stopping.step_size import step_size
 from tunefree.early_stopping.widths import best_gamma
 from tunefree.estimators import preparation, validation
 from tunefree.estimators.fitted_path import FittedPath
+from tunefree.estimators.matrices import matrix
 from tunefree.estimators.path_display import PathDisplay
 from tunefree.estimators.path_targets import Targets
+from tunefree.estimators.tables import EncodedRows
 from tunefree.kernel.backends import check_device
 from tunefree.kernel.kernels import distance_of, kernel_of
 from tunefree.losses.contract import growth
@@ -54,6 +56,7 @@ class IterativeRegularization(BaseEstimator):
     coefficients_: np.ndarray
     _begun_with: tuple[Any, ...]
     n_iter_: int
+    _is_dense: bool | None  # whether features of a table are an array; None before they are known
 
     def _check(self) -> None:
         preparation.check_kernel(self.kernel, self.gamma, self._kernel_params())
@@ -87,6 +90,17 @@ class IterativeRegularization(BaseEstimator):
             raise ValueError(f"assumptions may name beta, tau and zeta, not {', '.join(sorted(unknown))}")
         if self.theta is not None and not (isinstance(self.theta, numbers.Real) and 0 <= float(self.theta) < 1):
             raise ValueError(f"theta must be None or a number of at least 0 and below 1, not {self.theta!r}")
+
+    def _labelled(self, X: Any, y: Any, y_numeric: bool = False) -> tuple[Any, np.ndarray]:
+        """Rows to learn and their targets, checked; features of a table as an array, or as a large sparse matrix."""
+        X, y = validation.labelled(self, X, y, reset=True, y_numeric=y_numeric)
+        self._is_dense = None
+        X = self._matrix(X)
+        self._is_dense = not sparse.issparse(X)
+        return X, y
+
+    def _matrix(self, X: Any) -> Any:
+        return matrix([X.block], X.shape[1] + 1, self._is_dense) if isinstance(X, EncodedRows) else X
 
     def _learn(self, X: Any, targets: Targets, weight: np.ndarray) -> None:
         """Descend, or go on, and choose a stop."""
@@ -282,7 +296,7 @@ class IterativeRegularization(BaseEstimator):
     def _margins(self, X: Any) -> np.ndarray:
         """f(x) (n, K), in the method's units."""
         check_is_fitted(self)
-        X = validation.features(self, X)
+        X = self._matrix(validation.features(self, X))
         with one_for_products():
             features = self._dictionary(self.fitted_path_.standards.apply(X, self._farthest()))
             return self.fitted_path_.margins(self.coefficients_, features, self.device)

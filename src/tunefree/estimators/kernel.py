@@ -165,6 +165,12 @@ class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
         ``"balanced"``, in ``fit`` only: inversely proportional to the total weights of the classes.
     warm_start : bool, default=False
         Whether ``fit`` continues from the present model instead of starting again.
+    categorical_features : array-like of str, int or bool, optional
+        Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
+        a table, strings, categories and booleans are encoded in any case.
+    text_features : array-like of str, int or bool, optional
+        Columns whose words become features; an empty list for none. By default long strings that are mostly different
+        from each other are taken for texts.
 
     Attributes
     ----------
@@ -220,12 +226,13 @@ class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
         random_state: Any = 0,
         class_weight: Any = None,
         warm_start: bool = False,
+        categorical_features: Any = None,
+        text_features: Any = None,
     ) -> None:
         self.loss = loss
         self.kernel = kernel
         self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
+        self.degree, self.coef0 = degree, coef0
         self.a = a
         self.b = b
         self.view = view
@@ -238,6 +245,7 @@ class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
         self.random_state = random_state
         self.class_weight = class_weight
         self.warm_start = warm_start
+        self.categorical_features, self.text_features = categorical_features, text_features
 
 
 class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
@@ -286,6 +294,12 @@ class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
         Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     warm_start : bool, default=False
         Whether ``fit`` continues from the present model instead of starting again.
+    categorical_features : array-like of str, int or bool, optional
+        Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
+        a table, strings, categories and booleans are encoded in any case.
+    text_features : array-like of str, int or bool, optional
+        Columns whose words become features; an empty list for none. By default long strings that are mostly different
+        from each other are taken for texts.
 
     Attributes
     ----------
@@ -339,12 +353,13 @@ class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
         shuffle: bool = True,
         random_state: Any = 0,
         warm_start: bool = False,
+        categorical_features: Any = None,
+        text_features: Any = None,
     ) -> None:
         self.loss = loss
         self.kernel = kernel
         self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
+        self.degree, self.coef0 = degree, coef0
         self.a = a
         self.b = b
         self.view = view
@@ -356,3 +371,4 @@ class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
         self.shuffle = shuffle
         self.random_state = random_state
         self.warm_start = warm_start
+        self.categorical_features, self.text_features = categorical_features, text_features

@@ -75,6 +75,12 @@ class KernelSGDClassifier(KernelEstimator, OnlineClassifierBase):
         ``"balanced"``, in ``fit`` only: inversely proportional to the total weights of the classes.
     warm_start : bool, default=False
         Whether ``fit`` continues from the present model instead of starting again.
+    categorical_features : array-like of str, int or bool, optional
+        Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
+        a table, strings, categories and booleans are encoded in any case.
+    text_features : array-like of str, int or bool, optional
+        Columns whose words become features; an empty list for none. By default long strings that are mostly different
+        from each other are taken for texts.
 
     Attributes
     ----------
@@ -134,15 +140,14 @@ class KernelSGDClassifier(KernelEstimator, OnlineClassifierBase):
         random_state: Any = 0,
         class_weight: Any = None,
         warm_start: bool = False,
+        categorical_features: Any = None,
+        text_features: Any = None,
     ) -> None:
         self.loss = loss
-        self.penalty = penalty
-        self.offset = offset
-        self.radius = radius
+        self.penalty, self.offset, self.radius = penalty, offset, radius
         self.kernel = kernel
         self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
+        self.degree, self.coef0 = degree, coef0
         self.view = view
         self.epochs = epochs
         self.average = average
@@ -153,6 +158,7 @@ class KernelSGDClassifier(KernelEstimator, OnlineClassifierBase):
         self.random_state = random_state
         self.class_weight = class_weight
         self.warm_start = warm_start
+        self.categorical_features, self.text_features = categorical_features, text_features
 
     def _learner(self) -> tuple[str, dict[str, float]]:
         settings = {} if self._has_ladder() else validation.positive(penalty=self.penalty)

@@ -102,7 +102,7 @@ class LearningCurveDisplay:
         ----------
         estimator : scikit-learn estimator
             It is cloned. The error is the classification error of a classifier, else the mean absolute error.
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sizes : int or sequence of int, default=8
             Number of sizes, geometrically spaced up to all rows that are not held out; or the sizes.

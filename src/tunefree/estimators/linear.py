@@ -58,6 +58,12 @@ class ScInOLClassifier(OnlineClassifierBase):
         ``"balanced"``, in ``fit`` only: inversely proportional to the total weights of the classes.
     warm_start : bool, default=False
         Whether ``fit`` continues from the present model instead of starting again.
+    categorical_features : array-like of str, int or bool, optional
+        Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
+        a table, strings, categories and booleans are encoded in any case.
+    text_features : array-like of str, int or bool, optional
+        Columns whose words become features; an empty list for none. By default long strings that are mostly different
+        from each other are taken for texts.
 
     Attributes
     ----------
@@ -112,6 +118,8 @@ class ScInOLClassifier(OnlineClassifierBase):
         random_state: Any = 0,
         class_weight: Any = None,
         warm_start: bool = False,
+        categorical_features: Any = None,
+        text_features: Any = None,
     ) -> None:
         self.variant = variant
         self.loss = loss
@@ -123,6 +131,8 @@ class ScInOLClassifier(OnlineClassifierBase):
         self.random_state = random_state
         self.class_weight = class_weight
         self.warm_start = warm_start
+        self.categorical_features = categorical_features
+        self.text_features = text_features
 
     def _learner(self) -> tuple[str, dict[str, float]]:
         return _scinol(self.variant, self.epsilon)
@@ -158,6 +168,12 @@ class ScInOLRegressor(OnlineRegressorBase):
         Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     warm_start : bool, default=False
         Whether ``fit`` continues from the present model instead of starting again.
+    categorical_features : array-like of str, int or bool, optional
+        Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
+        a table, strings, categories and booleans are encoded in any case.
+    text_features : array-like of str, int or bool, optional
+        Columns whose words become features; an empty list for none. By default long strings that are mostly different
+        from each other are taken for texts.
 
     Attributes
     ----------
@@ -202,6 +218,8 @@ class ScInOLRegressor(OnlineRegressorBase):
         shuffle: bool = True,
         random_state: Any = 0,
         warm_start: bool = False,
+        categorical_features: Any = None,
+        text_features: Any = None,
     ) -> None:
         self.variant = variant
         self.loss = loss
@@ -211,6 +229,8 @@ class ScInOLRegressor(OnlineRegressorBase):
         self.shuffle = shuffle
         self.random_state = random_state
         self.warm_start = warm_start
+        self.categorical_features = categorical_features
+        self.text_features = text_features
 
     def _learner(self) -> tuple[str, dict[str, float]]:
         return _scinol(self.variant, self.epsilon)
@@ -254,6 +274,12 @@ class PiSTOLClassifier(OnlineClassifierBase):
         ``"balanced"``, in ``fit`` only: inversely proportional to the total weights of the classes.
     warm_start : bool, default=False
         Whether ``fit`` continues from the present model instead of starting again.
+    categorical_features : array-like of str, int or bool, optional
+        Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
+        a table, strings, categories and booleans are encoded in any case.
+    text_features : array-like of str, int or bool, optional
+        Columns whose words become features; an empty list for none. By default long strings that are mostly different
+        from each other are taken for texts.
 
     Attributes
     ----------
@@ -309,6 +335,8 @@ class PiSTOLClassifier(OnlineClassifierBase):
         random_state: Any = 0,
         class_weight: Any = None,
         warm_start: bool = False,
+        categorical_features: Any = None,
+        text_features: Any = None,
     ) -> None:
         self.loss = loss
         self.coordinate = coordinate
@@ -321,6 +349,8 @@ class PiSTOLClassifier(OnlineClassifierBase):
         self.random_state = random_state
         self.class_weight = class_weight
         self.warm_start = warm_start
+        self.categorical_features = categorical_features
+        self.text_features = text_features
 
     def _learner(self) -> tuple[str, dict[str, float]]:
         return _pistol(self.coordinate, self.a, self.b)
@@ -358,6 +388,12 @@ class PiSTOLRegressor(OnlineRegressorBase):
         Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     warm_start : bool, default=False
         Whether ``fit`` continues from the present model instead of starting again.
+    categorical_features : array-like of str, int or bool, optional
+        Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
+        a table, strings, categories and booleans are encoded in any case.
+    text_features : array-like of str, int or bool, optional
+        Columns whose words become features; an empty list for none. By default long strings that are mostly different
+        from each other are taken for texts.
 
     Attributes
     ----------
@@ -403,6 +439,8 @@ class PiSTOLRegressor(OnlineRegressorBase):
         shuffle: bool = True,
         random_state: Any = 0,
         warm_start: bool = False,
+        categorical_features: Any = None,
+        text_features: Any = None,
     ) -> None:
         self.loss = loss
         self.coordinate = coordinate
@@ -413,6 +451,8 @@ class PiSTOLRegressor(OnlineRegressorBase):
         self.shuffle = shuffle
         self.random_state = random_state
         self.warm_start = warm_start
+        self.categorical_features = categorical_features
+        self.text_features = text_features
 
     def _learner(self) -> tuple[str, dict[str, float]]:
         return _pistol(self.coordinate, self.a, self.b)

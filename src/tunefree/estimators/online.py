@@ -66,6 +66,12 @@ class OnlineClassifier(Named, OnlineClassifierBase):
         Weights of the classes, which multiply the sample weights (1 for classes not given).
     warm_start : bool, default=False
         Whether ``fit`` continues from the present model instead of starting again.
+    categorical_features : array-like of str, int or bool, optional
+        Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
+        a table, strings, categories and booleans are encoded in any case.
+    text_features : array-like of str, int or bool, optional
+        Columns whose words become features; an empty list for none. By default long strings that are mostly different
+        from each other are taken for texts.
 
     Attributes
     ----------
@@ -104,6 +110,8 @@ class OnlineClassifier(Named, OnlineClassifierBase):
         random_state: Any = 0,
         class_weight: Any = None,
         warm_start: bool = False,
+        categorical_features: Any = None,
+        text_features: Any = None,
     ) -> None:
         self.learner = learner
         self.settings = settings
@@ -116,6 +124,8 @@ class OnlineClassifier(Named, OnlineClassifierBase):
         self.random_state = random_state
         self.class_weight = class_weight
         self.warm_start = warm_start
+        self.categorical_features = categorical_features
+        self.text_features = text_features
 
 
 class OnlineRegressor(Named, OnlineRegressorBase):
@@ -149,6 +159,12 @@ class OnlineRegressor(Named, OnlineRegressorBase):
         Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     warm_start : bool, default=False
         Whether ``fit`` continues from the present model instead of starting again.
+    categorical_features : array-like of str, int or bool, optional
+        Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
+        a table, strings, categories and booleans are encoded in any case.
+    text_features : array-like of str, int or bool, optional
+        Columns whose words become features; an empty list for none. By default long strings that are mostly different
+        from each other are taken for texts.
 
     Attributes
     ----------
@@ -183,6 +199,8 @@ class OnlineRegressor(Named, OnlineRegressorBase):
         shuffle: bool = True,
         random_state: Any = 0,
         warm_start: bool = False,
+        categorical_features: Any = None,
+        text_features: Any = None,
     ) -> None:
         self.learner = learner
         self.settings = settings
@@ -193,3 +211,5 @@ class OnlineRegressor(Named, OnlineRegressorBase):
         self.shuffle = shuffle
         self.random_state = random_state
         self.warm_start = warm_start
+        self.categorical_features = categorical_features
+        self.text_features = text_features

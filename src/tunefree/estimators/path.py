@@ -163,7 +163,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Labels of at least two classes.
         sample_weight : array-like of shape (n_samples,), optional
@@ -175,7 +175,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         """
         loss = loss_of("classification", str(self.loss))
         self._check()
-        X, y = validation.labelled(self, X, y, reset=True)
+        X, y = self._labelled(X, y)
         check_classification_targets(y)
         weight = validation.weights(sample_weight, len(y), may_vanish=False)
         classes, codes = np.unique(y, return_inverse=True)
@@ -219,7 +219,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
 
         Returns
         -------
@@ -233,7 +233,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
 
         Returns
         -------
@@ -251,7 +251,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
 
         Returns
         -------
@@ -266,7 +266,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
 
         Returns
         -------
@@ -361,7 +361,7 @@ stochastic, validation_fraction, memory_limit, device, random_state, warm_start
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
             Sample weights; a row of weight 2 is equivalent to two copies of it.
@@ -372,7 +372,7 @@ stochastic, validation_fraction, memory_limit, device, random_state, warm_start
         """
         loss = loss_of("regression", str(self.loss))
         self._check()
-        X, y = validation.labelled(self, X, y, reset=True, y_numeric=True)
+        X, y = self._labelled(X, y, y_numeric=True)
         weight = validation.weights(sample_weight, len(y), may_vanish=False)
         self._learn(X, path_targets.of_numbers(loss, y.astype(np.float64), weight), weight)
         return self
@@ -382,7 +382,7 @@ stochastic, validation_fraction, memory_limit, device, random_state, warm_start
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
 
         Returns
         -------

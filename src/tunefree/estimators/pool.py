@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from numbers import Integral
 from typing import Any
 
@@ -10,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.errors import ModelError
-from tunefree.estimators import validation
+from tunefree.estimators import tables, validation
 from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator, OnlineRegressorBase
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
@@ -51,14 +52,16 @@ class Pooled(OnlineEstimator):
         """The pairs of columns as a model takes them."""
         if isinstance(self.pairs, str) and self.pairs == "auto":
             return None
+        encoder = tables.encoder_of(self)
         names = list(getattr(self, "feature_names_in_", ()))
-        found = []
+        found: list[tuple[int, int]] = []
         for pair in self.pairs:
             columns = [names.index(column) if column in names else column for column in pair]
             known = [isinstance(c, Integral) and int(c) in range(self.n_features_in_) for c in columns]
             if len(set(columns)) != 2 or not all(known):
                 raise ModelError(f"pairs: {pair!r} is not two columns; give their numbers from 0, or their names")
-            found.append((int(columns[0]), int(columns[1])))
+            sources = [[int(c)] if encoder is None else encoder.sources(encoder.columns[int(c)].name) for c in columns]
+            found += product(sources[0], sources[1])
         return found
 
     def _check_parameters(self) -> None:
@@ -196,6 +199,12 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         ``"balanced"``, in ``fit`` only: inversely proportional to the total weights of the classes.
     warm_start : bool, default=False
         Whether ``fit`` continues from the present model instead of starting again.
+    categorical_features : array-like of str, int or bool, optional
+        Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
+        a table, strings, categories and booleans are encoded in any case.
+    text_features : array-like of str, int or bool, optional
+        Columns whose words become features; an empty list for none. By default long strings that are mostly different
+        from each other are taken for texts.
 
     Attributes
     ----------
@@ -250,6 +259,8 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         random_state: Any = 0,
         class_weight: Any = None,
         warm_start: bool = False,
+        categorical_features: Any = None,
+        text_features: Any = None,
     ) -> None:
         self.loss = loss
         self.kernel = kernel
@@ -262,6 +273,8 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         self.random_state = random_state
         self.class_weight = class_weight
         self.warm_start = warm_start
+        self.categorical_features = categorical_features
+        self.text_features = text_features
 
 
 class TuneFreeRegressor(Pooled, OnlineRegressorBase):
@@ -300,6 +313,12 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     warm_start : bool, default=False
         Whether ``fit`` continues from the present model instead of starting again.
+    categorical_features : array-like of str, int or bool, optional
+        Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
+        a table, strings, categories and booleans are encoded in any case.
+    text_features : array-like of str, int or bool, optional
+        Columns whose words become features; an empty list for none. By default long strings that are mostly different
+        from each other are taken for texts.
 
     Attributes
     ----------
@@ -345,6 +364,8 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         shuffle: bool = True,
         random_state: Any = 0,
         warm_start: bool = False,
+        categorical_features: Any = None,
+        text_features: Any = None,
     ) -> None:
         self.loss = loss
         self.kernel = kernel
@@ -355,3 +376,5 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         self.shuffle = shuffle
         self.random_state = random_state
         self.warm_start = warm_start
+        self.categorical_features = categorical_features
+        self.text_features = text_features

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterator
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import assert_all_finite, check_array, validate_data
+from sklearn.utils.validation import assert_all_finite, check_array, check_X_y, validate_data
 
 from tunefree.core import rows
+from tunefree.estimators import tables
+from tunefree.estimators.tables import EncodedRows
 
 BLOCK = 16384  # rows that are copied at a time, so that an ordered pass needs no second table
 MOST_FEATURES = 2**31 - 2  # features are numbered from 1 by int32
@@ -22,17 +25,31 @@ _OPTIONS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64, "order"
 
 
 def features(estimator: Any, X: Any) -> Any:
-    """A C-ordered float64 array or canonical CSR array of X, checked against what the estimator was fitted with."""
-    return canonical(validate_data(estimator, X, reset=False, **_OPTIONS))
+    """A C-ordered float64 array or canonical CSR array of X, checked against what the estimator was fitted with.
+
+    Rows of a table with more than numbers are :class:`tunefree.estimators.tables.EncodedRows`.
+    """
+    if tables.is_for_encoder(estimator, X, reset=False):
+        return tables.encode(estimator, X, learning=False)
+    return tables.as_learned(estimator, canonical(validate_data(estimator, X, reset=False, **_OPTIONS)))
 
 
-def labelled(estimator: Any, X: Any, y: Any, reset: bool, y_numeric: bool = False) -> tuple[Any, np.ndarray]:
+def labelled(
+    estimator: Any, X: Any, y: Any, reset: bool, y_numeric: bool = False, stream: bool = False
+) -> tuple[Any, np.ndarray]:
     """X as :func:`features` gives it, and a checked (n,) array of y.
 
     With ``reset`` the estimator's ``n_features_in_`` and ``feature_names_in_`` are set, else they are compared with.
+    ``stream`` says that more rows are to come.
     """
+    if tables.is_for_encoder(estimator, X, reset):
+        X = tables.encode(estimator, X, learning=True, reset=reset, as_array=not stream)
+        return X, check_X_y(np.zeros((X.shape[0], 1)), y, y_numeric=y_numeric, estimator=estimator)[1]
+    if reset:
+        tables.forget(estimator)
+        estimator._is_sparse = sparse.issparse(X)
     X, y = validate_data(estimator, X, y, reset=reset, y_numeric=y_numeric, **_OPTIONS)
-    return canonical(X), y
+    return tables.as_learned(estimator, canonical(X)), y
 
 
 def canonical(X: Any) -> Any:
@@ -146,14 +163,37 @@ def shuffled(rounds: Rounds, weight: np.ndarray, random: np.random.RandomState) 
 
 def digests(X: Any, y: np.ndarray) -> np.ndarray:
     """A 64-bit digest of each row and its target, the same for dense and sparse rows."""
-    if sparse.issparse(X):
-        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_mixed(X.data, X.indices))])
-        total = sums[X.indptr[1:]] - sums[X.indptr[:-1]]
-    else:
-        columns = np.arange(X.shape[1])
-        parts = [_mixed(X[i : i + BLOCK // 8], columns).sum(axis=1) for i in range(0, len(X), BLOCK // 8)]
-        total = np.concatenate(parts)
-    return total + _mixed(y.astype(np.float64), np.full(1, MOST_FEATURES))
+    return _digests(X) + _mixed(y.astype(np.float64), np.full(1, MOST_FEATURES))
+
+
+@singledispatch
+def _digests(X: Any) -> np.ndarray:
+    return _digests_of_numbers(X, np.arange(X.shape[1]))
+
+
+@_digests.register(sparse.sparray)
+def _digests_of_sparse(X: Any) -> np.ndarray:
+    return _sums(_mixed(X.data, X.indices), X.indptr)
+
+
+@_digests.register(EncodedRows)
+def _digests_of_encoded(X: EncodedRows) -> np.ndarray:
+    block, keys = X.block, X.keys
+    total = _digests_of_numbers(block.numbers, keys[block.columns])
+    for codes in block.codes.T:
+        total += _mixed((codes > 0).astype(np.float64), keys[codes])
+    return total + _sums(_mixed(block.values, keys[block.features]), block.pointers)
+
+
+def _digests_of_numbers(X: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    parts = [_mixed(X[i : i + BLOCK // 8], columns).sum(axis=1) for i in range(0, len(X), BLOCK // 8)]
+    return np.concatenate(parts)
+
+
+def _sums(entries: np.ndarray, pointers: np.ndarray) -> np.ndarray:
+    """Sums over the entries of each sparse row."""
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries)])
+    return sums[pointers[1:]] - sums[pointers[:-1]]
 
 
 def _mixed(values: np.ndarray, columns: Any) -> np.ndarray:
@@ -175,6 +215,8 @@ def blocks(X: Any, rounds: Rounds, intercept: bool, in_sparse: bool | None = Non
 
 def block(X: Any, intercept: bool, in_sparse: bool | None = None) -> Any:
     """Rows for a learner, dense or sparse as asked for, else as they are given; column j becomes feature j + 1."""
+    if isinstance(X, EncodedRows):
+        return X.block._replace(constant=float(intercept))
     if in_sparse is not None and in_sparse != sparse.issparse(X):
         X = sparse.csr_array(X) if in_sparse else X.toarray()
     if sparse.issparse(X):

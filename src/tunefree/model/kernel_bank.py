@@ -12,12 +12,13 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import CEILING
+from tunefree.core.rows import numbers_alone
 from tunefree.core.states import under
 from tunefree.kernel import contract, feature_expansion, kernels
 from tunefree.kernel.backends import at_hand, backend_of
 from tunefree.kernel.expansion import Expansion
 from tunefree.kernel.feature_expansion import FeatureExpansion
-from tunefree.kernel.points import BLOCK, as_matrix, points
+from tunefree.kernel.points import BLOCK, DensePoints, as_matrix, points
 from tunefree.losses.objectives import OneAgainstAll
 from tunefree.model.group import LabelledRows
 from tunefree.model.kernel_member import KernelMember
@@ -183,9 +184,14 @@ class KernelBank(WarmupBank):
         return self._kernel(self.gamma * 2.0 ** float(exponents.min())), exponents - exponents.min()
 
     def _points(self, X: Any) -> Any:
-        found = points(self._transformed(X), self._kernel(1.0), np.float64 if self.kernel_config.double else np.float32)
+        precision = np.float64 if self.kernel_config.double else np.float32
+        seen = self._transformed(X)
+        found = points(seen, self._kernel(1.0), precision)
         if self.expansion is not None and type(found) is not type(self.expansion.block):
-            raise ModelError(UNLIKE)
+            numbers = numbers_alone(seen)
+            if numbers is None or isinstance(found, DensePoints):
+                raise ModelError(UNLIKE)
+            found = points(numbers, self._kernel(1.0), precision)
         return found
 
     def _predict(self, X: Any) -> np.ndarray:

@@ -122,6 +122,10 @@ class TableEncoder:
         kind = None if target is None else _target_family(chunk, target)
         return cls(columns, target, kind, weight, hash_bits)
 
+    def restore_ids(self, arrays: dict[str, np.ndarray]) -> None:
+        """Know the features of an encoder of the same columns, whose :meth:`state` has these arrays."""
+        self._ids.load(arrays)
+
     @property
     def n_features(self) -> int:
         """The largest feature there may be so far, plus 1."""
@@ -216,7 +220,7 @@ class TableEncoder:
         described = [dict(column) for column in header["columns"]]
         columns = [_COLUMNS[column.pop("kind")](**column) for column in described]
         encoder = cls(columns, header["target"], header["target_family"], header["weight"], header["hash_bits"])
-        encoder._ids.load(arrays)
+        encoder.restore_ids(arrays)
         return encoder
 
     def _select(self, chunk: Columns, faults: Faults) -> list[tuple[Any, Any]]:

@@ -70,6 +70,18 @@ class SvmlightEncoder:
         self.zero_based = zero_based
         self._scratch = tokens.ScratchPool()
 
+    @classmethod
+    def of_indices(cls, n: int) -> SvmlightEncoder:
+        """The encoder that knows the indices 1 to n, as the features of these numbers."""
+        encoder = cls()
+        encoder.keys, _ = dictionary.lookup(encoder.keys, np.arange(1, n + 1, dtype=np.uint64))
+        return encoder
+
+    def ids_of(self, columns: np.ndarray) -> np.ndarray:
+        """The features of columns from 0, the first of which has the smallest index; 0 for one never learned."""
+        indices = columns.astype(np.uint64) + np.uint64(not self.zero_based)
+        return dictionary.lookup(self.keys, indices, add=False)[1]
+
     def encode(self, lines: Lines, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
         """The rows of a chunk of text; new features are learned or, at prediction, left out. Every row has a label."""
         return self.finish(self.prepare(lines, True), learning, bad)

@@ -13,13 +13,14 @@ import numpy as np
 from scipy import sparse
 
 from tunefree.core.errors import ModelError
+from tunefree.estimators.matrices import matrix
 from tunefree.estimators.path import IterativeRegularizationClassifier, IterativeRegularizationRegressor
 from tunefree.estimators.preparation import kernel_names
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import Source
 from tunefree.workflows.plan import PROBLEM, Plan
 from tunefree.workflows.reading import ahead, begin, check_learned
-from tunefree.workflows.stopped_model import PathModel, StoppedModel, matrix
+from tunefree.workflows.stopped_model import PathModel, StoppedModel
 from tunefree.workflows.targets import target_of
 
 ROW_BY_ROW = "is for learning row by row; leave it out, or name another --method"

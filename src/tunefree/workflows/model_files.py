@@ -55,8 +55,7 @@ def save(path: str | os.PathLike[str], kind: str, parts: dict[str, Saved], heade
     header : dict
         What else the header says.
     """
-    named = {f"{part}.{name}": array for part, (arrays, _) in parts.items() for name, array in arrays.items()}
-    storage.save(path, named, {"kind": kind, **{part: own for part, (_, own) in parts.items()}, **header})
+    storage.save_parts(path, parts, {"kind": kind, **header})
 
 
 def load(path: str | os.PathLike[str], kind: str | None = None) -> Any:

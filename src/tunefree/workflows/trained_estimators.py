@@ -1,0 +1,339 @@
+"""Trained models as scikit-learn estimators: :func:`load`, and :func:`train` for tables, arrays and files."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+
+from tunefree.core.errors import DataError, ModelError
+from tunefree.core.rows import sparse as sparse_rows
+from tunefree.estimators import tables, validation
+from tunefree.losses.objectives import chosen
+from tunefree.stream.formats import TABLE
+from tunefree.stream.source import Source, open_source
+from tunefree.stream.svmlight import SvmlightEncoder
+from tunefree.workflows import model_files, training
+from tunefree.workflows.plan import Plan
+
+
+class TrainedEstimator(BaseEstimator):
+    """A trained model that predicts as an estimator of scikit-learn does.
+
+    Its ``fit`` changes nothing, and ``clone`` returns the same model, so it can be the last step of a pipeline, and be
+    calibrated, scored and displayed.
+
+    Parameters
+    ----------
+    trained : Trained or StoppedModel
+        As a model file holds it.
+    """
+
+    def __init__(self, trained: Any) -> None:
+        self.trained = trained
+        if trained.kind == TABLE:
+            self._encoder, self._as_array = trained.encoder, False  # where rows are encoded
+            self.feature_names_in_ = np.array([column.name for column in trained.encoder.columns], object)
+            self.n_features_in_ = len(self.feature_names_in_)
+
+    def fit(self, X: Any = None, y: Any = None, **options: Any) -> Any:
+        """Change nothing: the model is trained.
+
+        Parameters
+        ----------
+        X, y, **options
+            Not used.
+
+        Returns
+        -------
+        self
+        """
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file, as `tunefree train` does.
+
+        Parameters
+        ----------
+        path : path
+
+        Raises
+        ------
+        ModelError
+            If the file cannot be written; an earlier one of this name is untouched.
+        """
+        self.trained.save(path)
+
+    @property
+    def model(self) -> Any:
+        """The model."""
+        return self.trained.model
+
+    @property
+    def encoder(self) -> Any:
+        """The encoder of rows."""
+        return self.trained.encoder
+
+    @property
+    def kind(self) -> str:
+        """The kind of rows: ``"table"``, or a format of text."""
+        return str(self.trained.kind)
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the training."""
+        plan: Plan = self.trained.plan
+        return plan
+
+    @property
+    def progress(self) -> Any:
+        """How the training went."""
+        return self.trained.progress
+
+    def _rows(self, X: Any) -> Any:
+        """A block of the model's rows."""
+        if isinstance(self.encoder, SvmlightEncoder):
+            return _numbered(self.encoder, X)
+        if self.kind != TABLE:
+            problem, remedy = f"the model reads {self.kind} text", "predict files of it with `tunefree predict`"
+            raise DataError(problem, tables.NAME, remedy=remedy)
+        if not tables.has_columns(X):
+            X = _named(X, self.feature_names_in_.tolist())
+        return validation.block(tables.encode(self, X, learning=False), intercept=True)
+
+    def _predictions(self, X: Any) -> np.ndarray:
+        found: np.ndarray = self.model.predict(self._rows(X))
+        return found
+
+    def __repr__(self, *args: Any, **options: Any) -> str:
+        return f"{type(self).__name__}(target={self.plan.target!r}, learner={self.plan.learner!r})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_clone__(self) -> Any:
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class TrainedClassifier(ClassifierMixin, TrainedEstimator):
+    """A trained classifier; see :class:`TrainedEstimator`.
+
+    Parameters
+    ----------
+    trained : Trained or StoppedModel
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted where they can be.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        The columns of a model of tables, which are found by these names.
+    """
+
+    def __init__(self, trained: Any) -> None:
+        super().__init__(trained)
+        labels = trained.model.classes
+        try:
+            self._order = sorted(range(len(labels)), key=lambda k: labels[k])
+        except TypeError:  # labels of several types
+            self._order = list(range(len(labels)))
+        found = [labels[k] for k in self._order]
+        same = len({type(label) for label in found}) == 1
+        self.classes_ = np.array(found) if same else np.array(found, object)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Margins of the rows: (n_samples,) for the second of two classes, else (n_samples, n_classes).
+
+        Parameters
+        ----------
+        X : {table, array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray
+        """
+        margins = self._predictions(X)
+        if margins.shape[1] > 1:
+            return margins[:, self._order]
+        return -margins[:, 0] if self._order == [1, 0] else margins[:, 0]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the class with the largest margin for each row.
+
+        Parameters
+        ----------
+        X : {table, array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        places = np.argsort(self._order)
+        return self.classes_[places[chosen(self._predictions(X))]]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities, in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X : {table, array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        found: np.ndarray = self.model.probabilities(self._predictions(X))[:, self._order]
+        return found
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of the class probabilities.
+
+        Parameters
+        ----------
+        X : {table, array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+
+class TrainedRegressor(RegressorMixin, TrainedEstimator):
+    """A trained regressor; see :class:`TrainedEstimator`.
+
+    Parameters
+    ----------
+    trained : Trained or StoppedModel
+    """
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the target of each row.
+
+        Parameters
+        ----------
+        X : {table, array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._predictions(X)[:, 0]
+
+
+def estimator_of(trained: Any) -> TrainedClassifier | TrainedRegressor:
+    """A trained model as an estimator.
+
+    Parameters
+    ----------
+    trained : Trained or StoppedModel
+    """
+    return TrainedClassifier(trained) if trained.model.task == "classification" else TrainedRegressor(trained)
+
+
+def load(path: str | os.PathLike[str]) -> TrainedClassifier | TrainedRegressor:
+    """Read a model file that `tunefree train`, an estimator's ``save`` or :func:`train` wrote.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    TrainedClassifier or TrainedRegressor
+        It predicts, and goes into the tools of scikit-learn.
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "people.model"
+    ...     train(table, target="rich").save(path)
+    ...     model = load(path)
+    >>> model.classes_.tolist(), model.predict([[19.0], [61.0]]).tolist()
+    (['no', 'yes'], ['no', 'yes'])
+    """
+    return estimator_of(model_files.load(path))
+
+
+def train(
+    data: Any,
+    plan: Plan | None = None,
+    watcher: training.Watcher | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: int = 0,
+    resume: bool = False,
+    **options: Any,
+) -> TrainedClassifier | TrainedRegressor:
+    """Learn a model from a table or from files, as `tunefree train` does.
+
+    Parameters
+    ----------
+    data : Source, table, path, or sequence of paths
+        What :func:`tunefree.open_source` takes or returns.
+    plan : Plan, optional
+        What is to be learned, and how.
+    watcher, checkpoint, checkpoint_every, resume
+        As in :func:`tunefree.workflows.training.train`.
+    **options
+        Fields of the plan, such as ``target="income"``, instead of a plan.
+
+    Returns
+    -------
+    TrainedClassifier or TrainedRegressor
+        It predicts, and goes into the tools of scikit-learn; ``save`` writes a model file.
+
+    Raises
+    ------
+    DataError, ModelError
+        If a row cannot be used, the target has one class only, or there is no such option.
+
+    Examples
+    --------
+    >>> table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
+    >>> train(table, target="rich").predict({"age": [19, 61]}).tolist()
+    ['no', 'yes']
+    """
+    if plan is not None and options:
+        raise ModelError(f"pass a plan, or {', '.join(sorted(options))}, not both")
+    if unknown := sorted(set(options) - set(Plan.__dataclass_fields__)):
+        raise ModelError(f"there is no option {unknown[0]!r}; the options are {', '.join(Plan.__dataclass_fields__)}")
+    source = data if isinstance(data, Source) else open_source(data)
+    return estimator_of(
+        training.train(source, plan or Plan.restore(options), watcher, checkpoint, checkpoint_every, resume)
+    )
+
+
+def _named(X: Any, names: list[str]) -> dict[str, Any]:
+    """The columns of an array by the names of those of a model."""
+    array = X.toarray() if sparse.issparse(X) else np.asarray(X)
+    if array.ndim != 2 or array.shape[1] != len(names):
+        problem = (
+            f"an array of shape {array.shape}, where the model has the {len(names)} columns {', '.join(names[:12])}"
+        )
+        raise DataError(problem, tables.NAME, remedy="give all of them, in this order, or a table")
+    return dict(zip(names, array.T, strict=True))
+
+
+def _numbered(encoder: SvmlightEncoder, X: Any) -> Any:
+    """Sparse rows of a matrix whose column j is index j + 1 of svmlight text; unknown indices are left out."""
+    matrix = validation.canonical(sparse.csr_array(X, dtype=np.float64))
+    ids = encoder.ids_of(matrix.indices)
+    known = ids > 0
+    pointers = np.append(0, np.cumsum(known))[matrix.indptr]
+    return sparse_rows(pointers, ids[known], matrix.data[known])

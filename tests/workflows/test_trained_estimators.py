@@ -1,0 +1,166 @@
+"""Model files in Python and back: what the command line trains, Python predicts, and the other way round."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from pyarrow import csv
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV, CalibrationDisplay
+from sklearn.metrics import get_scorer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from typer.testing import CliRunner
+
+import tunefree
+from tests.estimators.test_tables import arrow, people
+from tunefree import KernelPiSTOLClassifier, OnlineClassifier, ScInOLClassifier, ScInOLRegressor
+from tunefree.cli.app import app
+from tunefree.core.errors import DataError, ModelError
+from tunefree.model.targets import RunningMetrics
+
+SCINOL = {"learner": "scinol2"}
+
+
+def command(*words):
+    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+@pytest.fixture
+def files(tmp_path):
+    table, y = people()
+    csv.write_csv(arrow(table.assign(label=y)), tmp_path / "people.csv")
+    return tmp_path
+
+
+def read(path):
+    return pd.read_csv(path)
+
+
+def test_a_model_of_the_command_line_predicts_in_python(files):
+    table, y = people()
+    command("train", files / "people.csv", "--target", "label", "--learner", "scinol2", "-o", files / "m", "-q")
+    command("predict", files / "m", files / "people.csv", "-o", files / "p.csv")
+    written, model = read(files / "p.csv"), tunefree.load(files / "m")
+    assert model.classes_.tolist() == ["poor", "rich"]
+    assert model.feature_names_in_.tolist() == list(table)
+    frame = pd.read_csv(files / "people.csv")
+    np.testing.assert_array_equal(model.predict(frame), written["prediction"])
+    np.testing.assert_allclose(model.predict_proba(frame[list(table)[::-1]])[:, 1], written["probability[rich]"])
+    np.testing.assert_array_equal(model.predict_log_proba(frame), np.log(model.predict_proba(frame)))
+    assert ((model.decision_function(frame) > 0) == (model.predict(frame) == "rich")).all()
+    with pytest.raises(DataError, match="column 'job' missing"):
+        model.predict(frame.drop(columns="job"))
+    with pytest.raises(DataError, match=r"shape \(300, 2\), where the model has the 7 columns age"):
+        model.predict(np.zeros((300, 2)))
+    model.save(files / "again")
+    assert (files / "again").read_bytes() == (files / "m").read_bytes()
+
+
+def test_classes_are_sorted_whatever_came_first(tmp_path):
+    X = pd.DataFrame({"x": [0.0, 1.0, 2.0] * 50})
+    for labels in (["c", "a", "b"], [3, 1, 2], ["b", "a", "b"]):
+        y = np.array(labels * 50)
+        order = np.argsort(y != labels[0], kind="stable")  # the model meets one class after the other
+        trained = tunefree.train(X.assign(y=y).iloc[order], target="y", task="classification", passes=5, **SCINOL)
+        assert trained.classes_.tolist() == sorted(set(labels))
+        assert trained.score(X, y) > 0.6
+        proba = trained.predict_proba(X)
+        assert (trained.classes_[proba.argmax(axis=1)] == trained.predict(X)).all()
+
+
+def test_tools_of_scikit_learn_take_a_trained_model(files):
+    table, y = people()
+    model = tunefree.train(files / "people.csv", target="label", **SCINOL)
+    frame = pd.read_csv(files / "people.csv")
+    pipeline = make_pipeline(FunctionTransformer(), model).fit(frame, y)
+    np.testing.assert_array_equal(pipeline.predict(frame), model.predict(frame))
+    assert clone(model) is model and model.fit(frame, y) is model
+    assert get_scorer("neg_log_loss")(model, frame, y) > -0.7
+    assert get_scorer("roc_auc")(model, frame, y) > 0.7
+    display = CalibrationDisplay.from_estimator(model, frame, y, pos_label="rich")
+    assert len(display.prob_true) > 1
+    assert CalibratedClassifierCV(model, cv=2).fit(frame, y).score(frame, y) > 0.7
+
+
+def test_train_takes_tables_and_files_without_a_plan(files):
+    table, y = people()
+    by_plan = tunefree.train(tunefree.open_source(files / "people.csv"), tunefree.Plan(target="label", **SCINOL))
+    by_name = tunefree.train(files / "people.csv", target="label", **SCINOL)
+    assert by_plan.plan == by_name.plan and by_plan.progress.progressive[0].rows == 300
+    frame = pd.read_csv(files / "people.csv")
+    np.testing.assert_array_equal(by_plan.predict_proba(frame), by_name.predict_proba(frame))
+    assert repr(by_name) == "TrainedClassifier(target='label', learner='scinol2')"
+    numbers = tunefree.train(table.assign(rich=y == "rich")[["age", "rich"]], target="rich", ignore=[], **SCINOL)
+    assert numbers.predict([[30.0], [50.0]]).dtype == bool
+    with pytest.raises(ModelError, match="no option 'taget'; the options are target"):
+        tunefree.train(table, taget="age")
+    with pytest.raises(ModelError, match="pass a plan, or target, not both"):
+        tunefree.train(table, tunefree.Plan(), target="age")
+
+
+@pytest.mark.parametrize("as_array", [False, True])
+def test_a_model_of_python_predicts_on_the_command_line(files, as_array):
+    table, y = people()
+    if as_array:
+        table = table[["age", "children"]].fillna(0.0)
+    X = table.to_numpy() if as_array else table
+    named = pd.DataFrame(X, columns=["x0", "x1"]) if as_array else table
+    csv.write_csv(arrow(named.assign(label=y)), files / "data.csv")
+    frame = pd.read_csv(files / "data.csv").drop(columns="label")
+    model = ScInOLClassifier(epochs=3).fit(X if as_array else frame, y)
+    model.save(files / "m", target="label")
+    command("predict", files / "m", files / "data.csv", "-o", files / "p.csv")
+    expected = model.predict_proba(X if as_array else frame)
+    np.testing.assert_allclose(read(files / "p.csv")["probability[rich]"], expected[:, 1])
+    loaded = tunefree.load(files / "m")
+    np.testing.assert_array_equal(loaded.predict_proba(X if as_array else frame), expected)
+    assert loaded.progress.progressive == [RunningMetrics(**vars(model._learned.model.metrics))]
+    error = 100 * (1 - model.score(X if as_array else frame, y))
+    assert f"{error:.2f} %" in command("evaluate", files / "m", files / "data.csv")
+    assert "age" in command("inspect", files / "m") or as_array
+
+
+def test_sparse_rows_are_svmlight_text(tmp_path):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((200, 40), density=0.2, rng=rng, format="csr")
+    y = X @ rng.normal(size=40)
+    model = ScInOLRegressor().fit(X, y)
+    model.save(tmp_path / "m")
+    loaded = tunefree.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    wider = sparse.csr_array((X.data, X.indices, X.indptr), shape=(200, 50))
+    np.testing.assert_array_equal(loaded.predict(wider), model.predict(X))
+    from sklearn.datasets import dump_svmlight_file
+
+    dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
+    command("predict", tmp_path / "m", tmp_path / "rows.svm", "-o", tmp_path / "p.csv")
+    np.testing.assert_allclose(read(tmp_path / "p.csv")["prediction"], model.predict(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("model", [KernelPiSTOLClassifier(epochs=1), OnlineClassifier(view="fourier", epochs=1)])
+def test_kernels_on_arrays_are_saved_too(tmp_path, model):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2))
+    model.fit(X, X[:, 0] * X[:, 1] > 0)
+    model.save(tmp_path / "m")
+    np.testing.assert_allclose(tunefree.load(tmp_path / "m").predict_proba(X), model.predict_proba(X), atol=1e-12)
+
+
+def test_text_formats_without_columns_are_refused_in_python(tmp_path):
+    (tmp_path / "rows.vw").write_text("1 |f a b\n-1 |f c\n" * 20)
+    model = tunefree.train(tmp_path / "rows.vw", **SCINOL)
+    with pytest.raises(DataError, match="reads vw text; predict files of it with `tunefree predict`"):
+        model.predict([[1.0]])
+
+
+def test_the_package_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "tunefree", "--help"], capture_output=True, text=True, check=True)
+    assert "train" in done.stdout
