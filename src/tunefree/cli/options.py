@@ -187,10 +187,24 @@ def refuse(options: Iterable[str], why: str) -> None:
         raise ModelError(f"--{name} {why}")
 
 
-def check_folder(output: Path) -> None:
-    """Raise an error if a file cannot have this place: before hours of training, not after."""
-    if output.is_dir() or not output.parent.is_dir():
-        raise ModelError(f"{output}: {'is' if output.is_dir() else 'its parent is not'} a directory; name a file")
+def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) -> None:
+    """Raise an error if an output cannot be written, or is one of the inputs or another output.
+
+    To be called before anything is read. Outputs that are None or "-" (standard output) are left out.
+    """
+    from tunefree.core.storage import check_writable
+    from tunefree.stream.files import check_not_read, expand
+
+    read = expand([str(name) for name in inputs])
+    seen: set[Path] = set()
+    for output in outputs:
+        if output is None or str(output) == "-":
+            continue
+        check_not_read(output, read)
+        check_writable(output)
+        if output.resolve() in seen:
+            raise ModelError(f"{output}: is named for two outputs; name two files")
+        seen.add(output.resolve())
 
 
 def tell_skipped(bad: BadRows) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tunefree.cli.options import KERNEL_LEARNERS, LEARNERS, VIEWS, Files, Problem, check_folder, refuse
+from tunefree.cli.options import KERNEL_LEARNERS, LEARNERS, VIEWS, Files, Problem, check_outputs, refuse
 from tunefree.core.errors import ModelError
 
 if TYPE_CHECKING:
@@ -100,12 +100,17 @@ def train(
         pairs=None if pairs is None else tuple(pair for pair in pairs if pair != "none"),
         holdout=holdout,
     )
-    check_folder(output)
+    check_outputs([output, checkpoint_of(output)], files.data)
     if method == EARLY_STOPPING:
         row_by_row = {"checkpoint-every": checkpoint_every, "resume": resume, "verbose": verbose}
         _stop_early(files, plan, [name for name, value in row_by_row.items() if value], kernel, output, quiet)
     else:
         _learn(files.source(), plan, output, checkpoint_every, resume, verbose, quiet)
+
+
+def checkpoint_of(output: Path) -> Path:
+    """Where a model is saved on the way."""
+    return output.with_name(output.name + ".checkpoint")
 
 
 def _learn(
@@ -114,7 +119,7 @@ def _learn(
     """Learn row by row."""
     from tunefree.workflows import training
 
-    checkpoint = output.with_name(output.name + ".checkpoint")
+    checkpoint = checkpoint_of(output)
     watcher = training.Watcher()
     if not quiet:
         from tunefree.cli.display.training import TrainingDisplay, show_trained
