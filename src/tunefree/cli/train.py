@@ -73,6 +73,11 @@ def train(
         ),
     ] = None,
     holdout: Annotated[float, typer.Option(help="Share of the rows to hold out: predicted, never learned.")] = 0.0,
+    shuffle: Annotated[
+        bool,
+        typer.Option("--shuffle", help="Learn the rows in a random order, for sorted files; files of any size."),
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Of the random order.")] = 0,
     checkpoint_every: Annotated[int, typer.Option(help="Rows between checkpoints in OUTPUT.checkpoint.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from OUTPUT.checkpoint if it is there.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line at each power of two rows.")] = False,
@@ -99,6 +104,7 @@ def train(
         device=device,
         pairs=None if pairs is None else tuple(pair for pair in pairs if pair != "none"),
         holdout=holdout,
+        shuffle=seed if shuffle else None,
     )
     check_outputs([output, checkpoint_of(output)], files.data)
     if method == EARLY_STOPPING:

@@ -52,6 +52,9 @@ class Plan:
         several passes.
     skip_bad_rows : bool, default False
         Count and skip rows that cannot be used instead of stopping at the first.
+    shuffle : int, optional
+        Seed of a random order in which the rows are learned, by way of files on the disk
+        (:mod:`tunefree.stream.shuffle`). None for the order in which they come.
 
     Examples
     --------
@@ -76,12 +79,14 @@ class Plan:
     hash_bits: int = 0
     holdout: float = 0.0
     skip_bad_rows: bool = False
+    shuffle: int | None = None
 
     def __post_init__(self) -> None:
         for wrong, message in (
             (self.passes < 1, f"--passes must be at least 1, not {self.passes}"),
             (not 0 <= self.holdout <= 0.5, f"--holdout must lie between 0 and 0.5, not {self.holdout}"),
             (not 0 <= self.hash_bits <= 30, f"--hash-bits must lie between 0 and 30, not {self.hash_bits}"),
+            (self.shuffle is not None and self.shuffle < 0, f"--seed must be at least 0, not {self.shuffle}"),
             (self.task not in (None, "classification", "regression"), f"there is no task {self.task!r}"),
         ):
             if wrong:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from tunefree.cli.display.common import goal_of, listed, losses_of, plain_table
+from tunefree.cli.display.order import order_told
 from tunefree.core.rows import entry, row, size
 from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses.objectives import chosen
@@ -160,6 +161,8 @@ def show_trained(trained: Trained, output: Path) -> None:
     table.add_row("model", str(output))
     console = Console(highlight=False, soft_wrap=True)
     console.print(table)
+    for warning in order_told(trained):
+        console.print(warning)
     for name, count in naming_columns(trained):
         console.print(
             f"hint: column {name!r} has {count:,} different values; pass --ignore {name} if it names the rows"
