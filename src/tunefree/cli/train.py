@@ -131,11 +131,31 @@ def _learn(
         from tunefree.cli.display.training import TrainingDisplay, show_trained
 
         watcher = TrainingDisplay(verbose)
-    trained = training.train(source, plan, watcher, checkpoint, checkpoint_every, resume)
-    trained.save(output)
+    try:
+        trained = training.train(source, plan, watcher, checkpoint, checkpoint_every, resume)
+        trained.save(output)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(_left(checkpoint, plan)) from None
+    finally:
+        watcher.close()
     checkpoint.unlink(missing_ok=True)
     if not quiet:
         show_trained(trained, output)
+
+
+def _left(checkpoint: Path, plan: Plan) -> str:
+    """What an interrupted training leaves, and how to go on."""
+    from tunefree.workflows.training import Trained
+
+    try:
+        kept = Trained.load(checkpoint)
+    except ModelError:
+        kept = None
+    if kept is None or kept.plan != plan:
+        return "interrupted; no model was written. With --checkpoint-every N one is kept on the way, for --resume"
+    done = f"pass {kept.progress.number + 1}, " if plan.passes > 1 else ""
+    rows = f"the model after {done}{kept.progress.rows:,} rows"
+    return f"interrupted; {checkpoint} holds {rows}. Give the same command with --resume to go on from there"
 
 
 def _stop_early(files: Files, plan: Plan, row_by_row: list[str], kernel: bool, output: Path, quiet: bool) -> None:

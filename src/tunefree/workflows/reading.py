@@ -189,8 +189,7 @@ def check_learned(model: ScoredModel, rows: int, source: Source) -> None:
     if rows == 0:
         raise DataError("no row could be used", source.name, remedy="see the messages about skipped rows")
     if model.task == "classification" and len(model.classes) < 2:
-        raise DataError(
-            f"the target has one class only, {model.classes[0]!r}",
-            source.name,
-            remedy="give data with at least two classes, or pass --task regression",
-        )
+        label = model.classes[0]
+        numeric = isinstance(label, int | float) and not isinstance(label, bool)
+        remedy = "give data with at least two classes" + (", or pass --task regression" if numeric else "")
+        raise DataError(f"the target has one class only, {label!r}", source.name, remedy=remedy)

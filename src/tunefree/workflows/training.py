@@ -133,6 +133,9 @@ class Watcher:
     def end(self, trained: Trained) -> None:
         """Training has ended."""
 
+    def close(self) -> None:
+        """Nothing more is to be watched, whether training has ended or failed."""
+
 
 class _Read(NamedTuple):
     """A batch as the reading thread hands it over."""
