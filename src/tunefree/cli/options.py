@@ -69,9 +69,7 @@ class Files:
     @property
     def skip_bad_rows(self) -> bool:
         """Whether rows that cannot be used are skipped."""
-        if self.on_bad_row not in ("error", "skip"):
-            raise TunefreeError(f"--on-bad-row is error or skip, not {self.on_bad_row}")
-        return self.on_bad_row == "skip"
+        return _is_skip("on-bad-row", self.on_bad_row)
 
     def bad_rows(self) -> BadRows:
         """What happens to rows that cannot be used, with a count of them."""
@@ -97,6 +95,10 @@ class Problem:
     text: Annotated[list[str] | None, typer.Option(help="Column of texts; guessed by default.")] = None
     hash_bits: Annotated[int, typer.Option(help="Hash features to 2^BITS instead of an exact dictionary.")] = 0
 
+    unlabelled: Annotated[
+        str, typer.Option(help="What to do with a row without a label: error, or skip and count it.")
+    ] = "error"
+
     def plan(self, files: Files, **learning: Any) -> Plan:
         """The plan for these rows; ``learning`` has its other fields."""
         from tunefree.workflows.plan import Plan
@@ -110,8 +112,15 @@ class Problem:
             text=tuple(self.text) if self.text else None,
             hash_bits=self.hash_bits,
             skip_bad_rows=files.skip_bad_rows,
+            skip_unlabelled=_is_skip("unlabelled", self.unlabelled),
             **learning,
         )
+
+
+def _is_skip(option: str, value: str) -> bool:
+    if value not in ("error", "skip"):
+        raise TunefreeError(f"--{option} is error or skip, not {value}")
+    return value == "skip"
 
 
 def ungrouped(command: Callable[..., None]) -> Callable[..., None]:

@@ -62,6 +62,8 @@ def begin(source: Source, plan: Plan, bad: BadRows) -> Reading:
         raise no_rows(source)
     encoder = source.encoder(first, plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits)
     batch = encoder.encode(first, True, bad, True)
+    while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
+        batch = encoder.encode(chunk, True, bad, True)  # no row of those before could be used
     task = plan.task or task_of(batch.target)
     classes = sorted(labels_of(batch.target).values) if task == "classification" else []
     rest = encoded(encoder, chunks, bad, learning=True, labelled=True)

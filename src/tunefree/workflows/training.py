@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -39,6 +39,7 @@ class Progress:
     position: Position = field(default_factory=Position)
     rows: int = 0  # usable rows of this pass so far
     skipped: int = 0  # rows that could not be used, in this pass
+    unlabelled: int = 0  # rows that were skipped for want of a label, in this pass
     progressive: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, then learned
     held_out: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, never learned
 
@@ -143,6 +144,7 @@ class _Read(NamedTuple):
     batch: Batch
     n_features: int  # known to the encoder after this batch
     skipped: int  # bad rows so far
+    unlabelled: int  # rows skipped for want of a label so far
     encoder: Any  # state of the encoder after this batch, where a checkpoint is due; else None
 
 
@@ -188,7 +190,7 @@ def train(
     watcher = watcher or Watcher()
     if plan.passes > 1 and plan.shuffle is None and not source.rewindable:
         raise DataError("standard input can be read only once", remedy="save it to a file, or train with one pass")
-    unread = BadRows(plan.skip_bad_rows)
+    unread = plan.bad_rows()
     with _in_order(source, plan, unread) as rows:
         return _train(rows, plan, watcher, checkpoint, checkpoint_every if checkpoint else 0, resume, unread.count)
 
@@ -206,10 +208,10 @@ def _train(
     source: Source, plan: Plan, watcher: Watcher, checkpoint: Any, due: int, resume: bool, unread: int
 ) -> Trained:
     """Learn the rows of a source, of which ``unread`` could not be read when they were shuffled."""
-    batches, bad = None, BadRows(plan.skip_bad_rows, unread)
+    batches, bad = None, replace(plan.bad_rows(), count=unread)
     if resume and checkpoint and Path(checkpoint).exists():
         trained = _resumed(Trained.load(checkpoint), source, plan, checkpoint)
-        bad.count = trained.progress.skipped
+        bad.count, bad.unlabelled = trained.progress.skipped, trained.progress.unlabelled
     else:
         trained, batches = _begun(source, plan, bad)
     watcher.begin(trained, source)
@@ -219,7 +221,7 @@ def _train(
             batches = batches_from(progress.position, source, trained.encoder, bad)
         _one_pass(trained, _reads(trained, batches, bad, due), watcher, checkpoint)
         progress.number, progress.position, progress.rows = progress.number + 1, Position(), 0
-        batches, bad = None, BadRows(plan.skip_bad_rows, unread)
+        batches, bad = None, replace(plan.bad_rows(), count=unread)
     check_learned(trained.model, progress.progressive[0].rows if progress.progressive else 0, source)
     trained.model.freeze()
     progress.complete = True
@@ -327,7 +329,7 @@ def _reads(trained: Trained, batches: Iterator[Batch], bad: BadRows, due: int) -
     for batch in batches:
         before, rows = rows, rows + len(batch.weight)
         state = encoder.state() if due and before // due < rows // due else None
-        yield _Read(batch, encoder.n_features, bad.count, state)
+        yield _Read(batch, encoder.n_features, bad.count, bad.unlabelled, state)
 
 
 def _one_pass(trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkpoint: Any) -> None:
@@ -351,7 +353,8 @@ def _one_pass(trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkp
             trained.order.add(y if model.task == "regression" else model.codes(y)[0])
         for metrics, rows in ((progress.progressive[-1], ~held_out), (progress.held_out[-1], held_out)):
             metrics.add(batch.weight[rows], row_losses[rows], errors[rows])
-        progress.rows, progress.position, progress.skipped = progress.rows + n, batch.position, read.skipped
+        progress.rows, progress.position = progress.rows + n, batch.position
+        progress.skipped, progress.unlabelled = read.skipped, read.unlabelled
         watcher.step(trained, Step(batch, y, predictions, row_losses, held_out))
         if read.encoder is not None:
             trained.save(checkpoint, read.encoder)

@@ -157,6 +157,8 @@ def show_trained(trained: Trained, output: Path) -> None:
     table.add_row("rows", f"{first.rows:,}")
     if progress.skipped:
         table.add_row("rows skipped", f"{progress.skipped:,}")
+    if progress.unlabelled:
+        table.add_row("rows without a label, skipped", f"{progress.unlabelled:,}")
     table.add_row("features", f"{model.n_features:,}")
     if model.task == "classification":
         table.add_row("classes", listed(model.classes, 12))
