@@ -45,7 +45,8 @@ def test_lists_in_help_texts_are_those_of_the_registries():
 
 def test_the_problem_is_the_plans():
     """What compare and path ask for is what early stopping takes of a plan, by the same names."""
-    assert {field.name for field in fields(Problem)} | {"skip_bad_rows"} == set(PROBLEM)
+    named = {field.name for field in fields(Problem)} - {"unlabelled"}
+    assert named | {"skip_bad_rows", "skip_unlabelled"} == set(PROBLEM)
     assert Problem().plan(Files(["people.csv"])) == Plan()
     changed = Problem("y", "regression", "absolute", "w", ["a"], ["b"], 3).plan(Files([], on_bad_row="skip"))
     with pytest.raises(ModelError, match="--target is wrong"):

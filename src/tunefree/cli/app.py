@@ -6,6 +6,8 @@ the command, its docstring is the help. It imports what is slow to import when i
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Callable
 from typing import Annotated
@@ -32,6 +34,7 @@ COMMANDS = Registry(
         "reproduce": "tunefree.cli.reproduce:reproduce",
     },
 )
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # nothing more can be written
 PLUGINS = "tunefree.commands"  # entry points of this group in other packages are commands
 
 app = typer.Typer(
@@ -83,19 +86,39 @@ for _name, _command in COMMANDS.items():
 
 
 def main() -> None:
-    """Run the command line: status 0, or 2 with a message for anything a user can mend."""
+    """Run the command line: status 0, or 2 with a message for anything a user can mend, 130 if it is interrupted."""
     try:
-        _add_plugin(sys.argv[1:2])
-        app()
+        try:
+            _add_plugin(sys.argv[1:2])
+            app()
+        finally:
+            sys.stdout.flush()  # a device that is full shows here, and not after the end
     except TunefreeError as error:
         typer.echo(f"tunefree: {error}", err=True)
         sys.exit(2)
     except BrokenPipeError:  # whoever reads the output has closed it
         sys.stderr.close()
         sys.exit(1)
-    except KeyboardInterrupt:
-        typer.echo("tunefree: interrupted; no model was written", err=True)
+    except OSError as error:
+        if error.filename is not None or error.errno not in FULL:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still to be written
+        problem = f"standard output cannot be written ({error.strerror})"
+        typer.echo(f"tunefree: {problem}; make room, or send the output elsewhere", err=True)
+        sys.exit(2)
+    except (KeyboardInterrupt, SystemExit) as end:
+        interruption = _interruption(end)
+        if interruption is None:
+            raise
+        typer.echo(f"tunefree: {interruption if interruption.args else 'interrupted; nothing was written'}", err=True)
         sys.exit(130)
+
+
+def _interruption(end: BaseException | None) -> KeyboardInterrupt | None:
+    """What the user interrupted, of which typer makes an exit."""
+    while end is not None and not isinstance(end, KeyboardInterrupt):
+        end = end.__cause__ or end.__context__
+    return end
 
 
 def _add_plugin(words: list[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import Files, Json, Problem
+from tunefree.cli.options import Files, Json, Problem, check_outputs
 
 
 def compare(
@@ -35,6 +35,7 @@ def compare(
 
     if plot:
         pictures.check(plot)
+    check_outputs([plot], files.data)
     plan = problem.plan(files)
     watcher = comparison.ComparisonWatcher() if quiet else ComparisonDisplay()
     compared = comparison.compare(files.source(), plan, learner, watcher)

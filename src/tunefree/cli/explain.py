@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import ClassOf, Files, ModelFile, tell_skipped
+from tunefree.cli.options import ClassOf, Files, ModelFile, check_outputs, tell_skipped
 
 
 def explain(
@@ -33,6 +33,7 @@ def explain(
     from tunefree.workflows import explanation, model_files
 
     bad = files.bad_rows()
+    check_outputs([output], [model, *files.data])
     trained = model_files.load(model, "linear")
     written = explanation.write(trained, files.source(), str(output), bad, class_, top)
     tell_skipped(bad)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import ClassOf, Json, ModelFile
+from tunefree.cli.options import ClassOf, Json, ModelFile, check_outputs
 
 
 def inspect(
@@ -41,6 +41,7 @@ def inspect(
         from tunefree.report import pictures
 
         pictures.check(plot)
+        check_outputs([plot], [model, *(rows or [])])
     trained = model_files.load(model, "linear" if plot or rows or class_ is not None else None)
     found = explanation.terms_of(trained, rows)
     show_model(trained, found, top, json, class_)

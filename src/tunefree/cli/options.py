@@ -69,9 +69,7 @@ class Files:
     @property
     def skip_bad_rows(self) -> bool:
         """Whether rows that cannot be used are skipped."""
-        if self.on_bad_row not in ("error", "skip"):
-            raise TunefreeError(f"--on-bad-row is error or skip, not {self.on_bad_row}")
-        return self.on_bad_row == "skip"
+        return _is_skip("on-bad-row", self.on_bad_row)
 
     def bad_rows(self) -> BadRows:
         """What happens to rows that cannot be used, with a count of them."""
@@ -97,6 +95,10 @@ class Problem:
     text: Annotated[list[str] | None, typer.Option(help="Column of texts; guessed by default.")] = None
     hash_bits: Annotated[int, typer.Option(help="Hash features to 2^BITS instead of an exact dictionary.")] = 0
 
+    unlabelled: Annotated[
+        str, typer.Option(help="What to do with a row without a label: error, or skip and count it.")
+    ] = "error"
+
     def plan(self, files: Files, **learning: Any) -> Plan:
         """The plan for these rows; ``learning`` has its other fields."""
         from tunefree.workflows.plan import Plan
@@ -110,8 +112,15 @@ class Problem:
             text=tuple(self.text) if self.text else None,
             hash_bits=self.hash_bits,
             skip_bad_rows=files.skip_bad_rows,
+            skip_unlabelled=_is_skip("unlabelled", self.unlabelled),
             **learning,
         )
+
+
+def _is_skip(option: str, value: str) -> bool:
+    if value not in ("error", "skip"):
+        raise TunefreeError(f"--{option} is error or skip, not {value}")
+    return value == "skip"
 
 
 def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -187,10 +196,24 @@ def refuse(options: Iterable[str], why: str) -> None:
         raise ModelError(f"--{name} {why}")
 
 
-def check_folder(output: Path) -> None:
-    """Raise an error if a file cannot have this place: before hours of training, not after."""
-    if output.is_dir() or not output.parent.is_dir():
-        raise ModelError(f"{output}: {'is' if output.is_dir() else 'its parent is not'} a directory; name a file")
+def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) -> None:
+    """Raise an error if an output cannot be written, or is one of the inputs or another output.
+
+    To be called before anything is read. Outputs that are None or "-" (standard output) are left out.
+    """
+    from tunefree.core.storage import check_writable
+    from tunefree.stream.files import check_not_read, expand
+
+    read = expand([str(name) for name in inputs])
+    seen: set[Path] = set()
+    for output in outputs:
+        if output is None or str(output) == "-":
+            continue
+        check_not_read(output, read)
+        check_writable(output)
+        if output.resolve() in seen:
+            raise ModelError(f"{output}: is named for two outputs; name two files")
+        seen.add(output.resolve())
 
 
 def tell_skipped(bad: BadRows) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import KERNELS, Files, Json, Problem, check_folder, given, refuse
+from tunefree.cli.options import KERNELS, Files, Json, Problem, check_outputs, given, refuse
 
 ITERATIONS = 500
 OF_DATA = "is for data, and this is a model that has been made; leave it out, or give the data"
@@ -63,8 +63,7 @@ def path(
 
     if plot:
         pictures.check(plot)
-    if output:
-        check_folder(output)
+    check_outputs([output, plot], files.data)
     if len(files.data) == 1 and storage.is_model(files.data[0]):
         own = [name for name, value in (("kernel", kernel), ("iterations", iterations != ITERATIONS)) if value]
         refuse([*given(problem), *own, *given(files)], OF_DATA)

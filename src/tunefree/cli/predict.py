@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import Files, ModelFile, tell_skipped
+from tunefree.cli.options import Files, ModelFile, check_outputs, tell_skipped
 
 
 def predict(
@@ -22,6 +22,7 @@ def predict(
     from tunefree.workflows import model_files, prediction
 
     bad = files.bad_rows()
+    check_outputs([output], [model, *files.data])
     trained = model_files.load(model)
     if files.data == ["-"]:
         live.answer_at_once()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tunefree.cli.options import KERNEL_LEARNERS, LEARNERS, VIEWS, Files, Problem, check_folder, refuse
+from tunefree.cli.options import KERNEL_LEARNERS, LEARNERS, VIEWS, Files, Problem, check_outputs, refuse
 from tunefree.core.errors import ModelError
 
 if TYPE_CHECKING:
@@ -73,6 +73,11 @@ def train(
         ),
     ] = None,
     holdout: Annotated[float, typer.Option(help="Share of the rows to hold out: predicted, never learned.")] = 0.0,
+    shuffle: Annotated[
+        bool,
+        typer.Option("--shuffle", help="Learn the rows in a random order, for sorted files; files of any size."),
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Of the random order.")] = 0,
     checkpoint_every: Annotated[int, typer.Option(help="Rows between checkpoints in OUTPUT.checkpoint.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from OUTPUT.checkpoint if it is there.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line at each power of two rows.")] = False,
@@ -99,13 +104,19 @@ def train(
         device=device,
         pairs=None if pairs is None else tuple(pair for pair in pairs if pair != "none"),
         holdout=holdout,
+        shuffle=seed if shuffle else None,
     )
-    check_folder(output)
+    check_outputs([output, checkpoint_of(output)], files.data)
     if method == EARLY_STOPPING:
         row_by_row = {"checkpoint-every": checkpoint_every, "resume": resume, "verbose": verbose}
         _stop_early(files, plan, [name for name, value in row_by_row.items() if value], kernel, output, quiet)
     else:
         _learn(files.source(), plan, output, checkpoint_every, resume, verbose, quiet)
+
+
+def checkpoint_of(output: Path) -> Path:
+    """Where a model is saved on the way."""
+    return output.with_name(output.name + ".checkpoint")
 
 
 def _learn(
@@ -114,17 +125,37 @@ def _learn(
     """Learn row by row."""
     from tunefree.workflows import training
 
-    checkpoint = output.with_name(output.name + ".checkpoint")
+    checkpoint = checkpoint_of(output)
     watcher = training.Watcher()
     if not quiet:
         from tunefree.cli.display.training import TrainingDisplay, show_trained
 
         watcher = TrainingDisplay(verbose)
-    trained = training.train(source, plan, watcher, checkpoint, checkpoint_every, resume)
-    trained.save(output)
+    try:
+        trained = training.train(source, plan, watcher, checkpoint, checkpoint_every, resume)
+        trained.save(output)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(_left(checkpoint, plan)) from None
+    finally:
+        watcher.close()
     checkpoint.unlink(missing_ok=True)
     if not quiet:
         show_trained(trained, output)
+
+
+def _left(checkpoint: Path, plan: Plan) -> str:
+    """What an interrupted training leaves, and how to go on."""
+    from tunefree.workflows.training import Trained
+
+    try:
+        kept = Trained.load(checkpoint)
+    except ModelError:
+        kept = None
+    if kept is None or kept.plan != plan:
+        return "interrupted; no model was written. With --checkpoint-every N one is kept on the way, for --resume"
+    done = f"pass {kept.progress.number + 1}, " if plan.passes > 1 else ""
+    rows = f"the model after {done}{kept.progress.rows:,} rows"
+    return f"interrupted; {checkpoint} holds {rows}. Give the same command with --resume to go on from there"
 
 
 def _stop_early(files: Files, plan: Plan, row_by_row: list[str], kernel: bool, output: Path, quiet: bool) -> None:

@@ -135,6 +135,34 @@ def _header(path: Any, data: bytes) -> dict[str, Any]:
         raise ModelError(f"{path}: not a tunefree model, or damaged; give the path of a trained model") from None
 
 
+def check_writable(path: Path) -> None:
+    """Raise an error if :func:`whole_file` could not write a file here: before hours of work, not after.
+
+    Parameters
+    ----------
+    path : Path
+        What is there stays as it is.
+
+    Raises
+    ------
+    ModelError
+        If its folder is missing or must not be written to, or something is there that is no file.
+
+    Examples
+    --------
+    >>> check_writable(Path("no such folder") / "people.model")
+    Traceback (most recent call last):
+    tunefree.core.errors.ModelError: no such folder/people.model: its parent is not a directory; name a file
+    """
+    if path.is_dir() or not path.parent.is_dir():
+        raise ModelError(f"{path}: {'is' if path.is_dir() else 'its parent is not'} a directory; name a file")
+    if path.exists() and not path.is_file():
+        raise ModelError(f"{path}: is a pipe or device, which a file would replace; name a file")
+    handle, part = _beside(path)
+    os.close(handle)
+    os.unlink(part)
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write beside ``path``; once it is written and on the disk it takes the name, and not before.
@@ -144,10 +172,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     ModelError
         If it cannot be written; what was there before is untouched.
     """
-    try:
-        handle, part = tempfile.mkstemp(dir=path.parent, prefix=path.name + ".", suffix=".part")
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be written ({error.strerror}); choose another place") from None
+    handle, part = _beside(path)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -160,6 +185,14 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         raise ModelError(f"{path}: cannot be written ({problem}); make room or choose another place") from None
     finally:
         Path(part).unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> tuple[int, str]:
+    """A new file in the folder of ``path``: its handle and its name."""
+    try:
+        return tempfile.mkstemp(dir=path.parent, prefix=path.name + ".", suffix=".part")
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be written ({error.strerror}); choose another place") from None
 
 
 def _umask() -> int:

@@ -158,7 +158,10 @@ class OnlineEstimator(Explaining, Saving, BaseEstimator):
 
     @property
     def progressive_loss_(self) -> float:
-        """Progressive validation loss: the mean loss of the rows, each predicted before it is learned."""
+        """Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
+
+        In regression it begins after the first row.
+        """
         check_is_fitted(self)
         return self._learned.model.metrics.mean_loss()
 

@@ -27,7 +27,12 @@ class Aggregation:
         return cls(Mixture.for_task(options.task, n_members, options.follows_the_leader), made)
 
     def update(
-        self, objective: Any, y: np.ndarray, evaluation_weight: np.ndarray, predictions: np.ndarray
+        self,
+        objective: Any,
+        y: np.ndarray,
+        evaluation_weight: np.ndarray,
+        predictions: np.ndarray,
+        otherwise: np.ndarray | None = None,
     ) -> np.ndarray:
         """Predict rows of a stream, and update shares and calibration by their targets.
 
@@ -37,19 +42,24 @@ class Aggregation:
         y, evaluation_weight : (n,) arrays
         predictions : (N, n, K) array
             Of the members, each made before its row was learned; is overwritten.
+        otherwise : (n,) array, optional
+            The predictions of rows of which all members sleep; 0 by default.
 
         Returns
         -------
         (n, K) array
             The prediction of each row before its target was used.
         """
-        if self.calibration is not None:  # rows of which all members slept have no margin to learn from
-            told = np.where(np.isnan(predictions).all(axis=(0, 2)), 0.0, evaluation_weight)
+        if self.calibration is not None or otherwise is not None:
+            asleep = np.isnan(predictions).all(axis=(0, 2))
         mixed = np.nan_to_num(predictions[0], copy=False) if len(predictions) == 1 else np.empty_like(predictions[0])
         if len(predictions) > 1:
             mix(self.mixture, objective, y, evaluation_weight, predictions, mixed)
-        if self.calibration is not None:
+        if self.calibration is not None:  # rows of which all members slept have no margin to learn from
+            told = np.where(asleep, 0.0, evaluation_weight)
             calibration.learn(self.calibration, mixed, y > 0 if predictions.shape[2] == 1 else y, told)
+        if otherwise is not None:
+            mixed[asleep, 0] = otherwise[asleep]
         return mixed
 
     def predict(self, objective: Any, predictions: np.ndarray) -> np.ndarray:

@@ -183,7 +183,8 @@ class Model(ScoredModel):
         predictions : (n, K) array
             Predictions made before each row was learned: margins for classification.
         row_losses : (n,) array
-            The loss of each.
+            The loss of each. In regression NaN for rows before which no target was learned, so that nothing was known
+            of the size of targets.
         """
         evaluation_weight = weight if evaluation_weight is None else evaluation_weight
         codes, new = (np.asarray(y, np.float64), []) if self.task == "regression" else self.codes(y)
@@ -243,11 +244,17 @@ class Model(ScoredModel):
         self, objective: Any, rows: LabelledRows, again: bool, predictions: np.ndarray, curves: list[Any]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Aggregate the members' predictions, and record what certificates are made of; predictions and losses."""
-        mixed = self.aggregation.update(objective, rows.y, rows.evaluation_weight, predictions)
+        mean = None if again or self.task == "classification" else self.record.targets.add(rows.weight, rows.y)
+        otherwise = None if mean is None else np.nan_to_num(mean)
+        mixed = self.aggregation.update(objective, rows.y, rows.evaluation_weight, predictions, otherwise)
         row_losses = measured(objective, rows.y, mixed)
+        if mean is not None:  # rows before the first target count nowhere: the loss of 0 tells nothing of the model
+            row_losses[np.isnan(mean)] = np.nan
+            rows = rows._replace(evaluation_weight=np.where(np.isnan(mean), 0.0, rows.evaluation_weight))
         if not again:
-            self.record.add(objective, rows, mixed, row_losses)
-            self.record.add_curves(objective, curves, rows, mixed, row_losses)
+            counted = np.nan_to_num(row_losses, posinf=np.inf)
+            self.record.add(objective, rows, mixed, counted)
+            self.record.add_curves(objective, curves, rows, mixed, counted)
         return mixed, row_losses
 
     def _aggregate_warmup(self, later: Callable[..., Any]) -> None:

@@ -12,6 +12,7 @@ from tunefree.core.states import filled, flatten
 from tunefree.losses.objectives import chosen
 from tunefree.model.group import LabelledRows
 from tunefree.model.options import ModelOptions
+from tunefree.model.targets import RunningMean
 from tunefree.theory.evidence import Certificate, Evidence, certify, record_evidence, widened
 from tunefree.theory.risk import Progressive
 
@@ -33,12 +34,15 @@ class FirstPassRecord:
         The same of curves of the columns, once there are any.
     risks : dict of str to Progressive
         ``"error"`` and ``"log_loss"``, for classes.
+    targets : RunningMean
+        Of the rows learned, in regression: the prediction as long as no member has one.
     """
 
     def __init__(self, options: ModelOptions, n_features: int, n_outputs: int) -> None:
         self.evidence = Evidence.create(n_features, n_outputs)
         self.of_curves: Evidence | None = None
         self.risks = {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
+        self.targets = RunningMean()
         self._of_classes, self._of_log_losses = options.task == "classification", not options.is_calibrated
 
     def reserve_features(self, n_features: int, n_outputs: int, objective: Any) -> None:
@@ -98,7 +102,8 @@ class FirstPassRecord:
             features: Any = self.of_curves.features
             seen = np.flatnonzero(features.inverse)  # the room beyond depends on how batches were cut
             arrays |= flatten("of_curves", self.of_curves, max(2, 1 + int(seen.max(initial=0))))[0]
-        return arrays, {"risks": {name: asdict(risk) for name, risk in self.risks.items()}}
+        header: dict[str, Any] = {"risks": {name: asdict(risk) for name, risk in self.risks.items()}}
+        return arrays, header if self._of_classes else header | {"targets": asdict(self.targets)}
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` wrote."""
@@ -107,6 +112,7 @@ class FirstPassRecord:
             room, n_outputs = arrays["of_curves.coordinates.gradients"].shape
             self.of_curves = filled("of_curves", Evidence.create(room, n_outputs), arrays, {})
         self.risks = {name: Progressive(**risk) for name, risk in header["risks"].items()}
+        self.targets = RunningMean(**header.get("targets", {}))
 
 
 def _with_room(evidence: Evidence, n_features: int, n_outputs: int, objective: Any) -> Evidence:

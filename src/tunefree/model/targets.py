@@ -37,8 +37,13 @@ class RunningMetrics:
     errors: float = 0.0  # weighted sum of wrong classes, or of absolute errors in regression
 
     def add(self, weight: np.ndarray, row_losses: np.ndarray, errors: np.ndarray) -> None:
-        """Add a batch; sums run row by row, so that they do not depend on where batches are cut."""
+        """Add a batch; sums run row by row, so that they do not depend on where batches are cut.
+
+        Rows whose loss is NaN, which were not predicted, are among ``rows`` but in none of the sums.
+        """
         self.rows += len(weight)
+        predicted = ~np.isnan(row_losses)
+        weight, row_losses, errors = weight[predicted], row_losses[predicted], errors[predicted]
         self.weight = _running(self.weight, weight)
         with np.errstate(over="ignore"):
             self.loss = _running(self.loss, weight * row_losses)
@@ -49,6 +54,33 @@ class RunningMetrics:
 
     def mean_error(self) -> float:
         return self.errors / self.weight if self.weight > 0 else 0.0
+
+
+@dataclass
+class RunningMean:
+    """The mean of the targets of a stream, in regression."""
+
+    weight: float = 0.0  # sum of sample weights
+    total: float = 0.0  # weighted sum of targets
+
+    def add(self, weight: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """Add a batch.
+
+        Returns
+        -------
+        (n,) array
+            The mean of the targets before each row, NaN where there are none.
+
+        Examples
+        --------
+        >>> RunningMean().add(np.array([1.0, 1.0, 3.0]), np.array([1900.0, 2000.0, 1990.0]))
+        array([  nan, 1900., 1950.])
+        """
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            weights = np.cumsum(np.concatenate([[self.weight], weight]))
+            totals = np.clip(np.cumsum(np.concatenate([[self.total], weight * targets])), -1e308, 1e308)
+            self.weight, self.total = float(weights[-1]), float(totals[-1])
+            return np.where(weights[:-1] > 0.0, totals[:-1] / weights[:-1], np.nan)
 
 
 def _running(start: float, terms: np.ndarray) -> float:

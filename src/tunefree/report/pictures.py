@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.storage import whole_file
+from tunefree.core.storage import check_writable, whole_file
 from tunefree.estimators.curve_display import CurveDisplay
 from tunefree.explanation.picture import Picture
 from tunefree.workflows.comparison import Comparison, Contestant, in_figures
@@ -45,12 +45,11 @@ def check(path: Path) -> None:
     Raises
     ------
     ModelError
-        If the file's extension is not that of a picture, its folder is missing, or matplotlib is not installed.
+        If the file's extension is not that of a picture, it cannot be written, or matplotlib is not installed.
     """
     if path.suffix.lower() not in KINDS:
         raise ModelError(f"{path}: pictures are written as {', '.join(KINDS)}; name the file so")
-    if path.is_dir() or not path.parent.is_dir():
-        raise ModelError(f"{path}: {'is' if path.is_dir() else 'its parent is not'} a directory; name a file")
+    check_writable(path)
     try:
         import matplotlib  # noqa: F401 - whether it is there
     except ImportError:

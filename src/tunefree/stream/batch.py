@@ -60,11 +60,17 @@ class BadRows:
         How many there were.
     first : list of str
         The messages of the first five.
+    skip_unlabelled : bool, default=False
+        Count rows without a label apart and leave them out; otherwise they are bad rows.
+    unlabelled : int, default=0
+        How many of these there were.
     """
 
     skip: bool = False
     count: int = 0
     first: list[str] = field(default_factory=list)
+    skip_unlabelled: bool = False
+    unlabelled: int = 0
 
     def report(
         self, problem: str, file: str, row: int, column: str | None = None, remedy: str = "correct the row"
@@ -76,3 +82,10 @@ class BadRows:
         self.count += 1
         if len(self.first) < 5:
             self.first.append(str(error))
+
+    def report_unlabelled(self, problem: str, file: str, row: int, column: str | None = None) -> None:
+        """A row has no label, where it must have one: count it, if such rows are skipped, else treat it as bad."""
+        if self.skip_unlabelled:
+            self.unlabelled += 1
+        else:
+            self.report(problem, file, row, column, "give it one, pass --unlabelled skip")

@@ -18,6 +18,7 @@ from tunefree.core.errors import DataError
 from tunefree.stream.arrays import is_missing, of_booleans, of_strings, to_booleans, to_numpy
 from tunefree.stream.keys import hash_name, hash_strings
 
+UNLABELLED = "the target is missing"
 MISSING = ("", "?", "nan", "NaN")  # strings that stand for a missing value, white space around them removed
 
 Array = Any  # pyarrow.Array: it ships no types

@@ -21,6 +21,7 @@ from tunefree.stream.arrays import of_booleans, of_numbers
 from tunefree.stream.batch import BadRows, Batch, Columns
 from tunefree.stream.calendar import TimeOfDay, Timestamp, looks_like_dates, looks_like_times, zone_of
 from tunefree.stream.columns import (
+    UNLABELLED,
     Boolean,
     Category,
     Faults,
@@ -261,7 +262,7 @@ class TableEncoder:
             return _numeric_target(decoded(array), self.target, faults, labelled)
         index, values = Category(self.target).convert(array, faults)
         if labelled:
-            faults.add(np.flatnonzero(index < 0), self.target, lambda row: "the target is missing")
+            faults.add(np.flatnonzero(index < 0), self.target, lambda row: UNLABELLED)
         labels = pa.DictionaryArray.from_arrays(of_numbers(index, index < 0), values)
         return labels.dictionary_decode().cast(pa.bool_()) if found == "boolean" else labels
 
@@ -299,7 +300,8 @@ def _drop_bad_rows(chunk: Columns, faults: Faults, bad: BadRows) -> Columns:
     """Report bad rows in their order; the chunk without them."""
     numbers = row_numbers(chunk)
     for row in sorted(faults):
-        bad.report(faults[row].problem, chunk.file, int(numbers[row]), faults[row].column)
+        report = bad.report_unlabelled if faults[row].problem == UNLABELLED else bad.report
+        report(faults[row].problem, chunk.file, int(numbers[row]), faults[row].column)
     keep = np.ones(len(numbers), bool)
     keep[list(faults)] = False
     return chunk._replace(table=with_row_numbers(chunk.table.filter(of_booleans(keep)), numbers[keep]))
@@ -363,7 +365,7 @@ def _numeric_target(array: Any, name: str, faults: Faults, labelled: bool) -> An
     missing = np.isnan(values)
     faults.add(np.flatnonzero(np.isinf(values)), name, lambda row: f"the target is infinite ({values[row]})")
     if labelled:
-        faults.add(np.flatnonzero(missing), name, lambda row: "the target is missing")
+        faults.add(np.flatnonzero(missing), name, lambda row: UNLABELLED)
     return array if pa.types.is_integer(array.type) else of_numbers(values, missing)
 
 

@@ -1,10 +1,11 @@
-"""File names: which files a path or pattern stands for, and the extensions of compressed files."""
+"""File names: what a path or pattern stands for, what must not be overwritten, extensions of compressed files."""
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 
 from tunefree.core.errors import DataError
 
@@ -40,6 +41,32 @@ def expand(paths: Sequence[str]) -> list[str]:
             raise DataError("there is no such file", path, remedy="check the path")
         files += found
     return files
+
+
+def check_not_read(output: str | os.PathLike[str], files: Iterable[str]) -> None:
+    """Raise an error if a file to be written is one of those to be read, by whatever path or link.
+
+    Parameters
+    ----------
+    output : path
+    files : iterable of str
+        Names of files; "-" is standard input.
+
+    Raises
+    ------
+    DataError
+    """
+    for file in files:
+        if _is_same(output, file):
+            raise DataError(f"would be written over {display_name(file)}", str(output), remedy="name another output")
+
+
+def _is_same(output: str | os.PathLike[str], file: str) -> bool:
+    try:
+        read = os.fstat(sys.stdin.fileno()) if file == "-" else os.stat(file)
+        return os.path.samestat(os.stat(output), read)
+    except (OSError, ValueError, AttributeError):  # one of them is not there, or standard input is no file
+        return False
 
 
 def display_name(file: str) -> str:

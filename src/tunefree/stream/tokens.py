@@ -149,10 +149,23 @@ def is_binary(data: np.ndarray, place: int) -> bool:
     return any(byte < BLANK or byte == 127 for byte in word)
 
 
-def report(output: Output, data: np.ndarray, lines: Lines, bad: BadRows, messages: dict[int, tuple[str, str]]) -> None:
-    """Report the bad rows; ``messages`` holds for each kind the problem, with ``{}`` for the token, and a remedy."""
+def report(
+    output: Output,
+    data: np.ndarray,
+    lines: Lines,
+    bad: BadRows,
+    messages: dict[int, tuple[str, str]],
+    unlabelled: int | None = None,
+) -> None:
+    """Report the bad rows; ``messages`` holds for each kind the problem, with ``{}`` for the token, and a remedy.
+
+    Rows of the kind ``unlabelled`` lack a label.
+    """
     for line, place, kind in output.errors.tolist():
         problem, remedy = messages[kind]
+        if kind == unlabelled and bad.skip_unlabelled:
+            bad.report_unlabelled(problem, lines.file, lines.row + line)
+            continue
         if is_binary(data, place):
             problem, remedy = "{} is binary, not text", "check that the file is text and not damaged"
         bad.report(problem.format(token(data, place)), lines.file, lines.row + line, None, remedy)

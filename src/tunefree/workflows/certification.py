@@ -17,6 +17,7 @@ from tunefree.model.mixture import excess
 from tunefree.model.model import Model
 from tunefree.model.pool import POOLS, settings_of_members
 from tunefree.theory.bounds import paper_bound
+from tunefree.theory.exchangeability import LEVEL
 from tunefree.theory.kernel_certificates import certificate_of
 from tunefree.workflows.training import Trained
 
@@ -49,7 +50,9 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
         - ``kernels``: for each kernel learner its mean loss and, for each norm, a lower bound on the mean loss of
           every function of that norm.
         - ``pool``: number of members, and what mixing cost at most a row.
-        - ``risk``: bounds on the loss and the error of future rows.
+        - ``order``: what the order of the rows tells about the targets (:func:`order_of`).
+        - ``risk``: bounds on the loss and the error of future rows. They are for rows that are independent and alike,
+          and left out where the order of the rows refutes that.
 
         Those that do not apply are left out.
 
@@ -84,9 +87,32 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
     if kernels := _of_kernels(trained):
         found["kernels"] = kernels
     risks = {name: risk.bound(DELTA) for name, risk in model.record.risks.items() if risk.rows}
-    if any(bound is not None for bound in risks.values()):
+    found |= order_of(trained)
+    refuted = "order" in found and found["order"]["depends_on_rows"]
+    if not refuted and any(bound is not None for bound in risks.values()):
         found["risk"] = {"confidence": 1.0 - DELTA, **risks}
     return found
+
+
+def order_of(trained: Trained) -> dict[str, Any]:
+    """What the order of the rows tells about the targets, for JSON.
+
+    Parameters
+    ----------
+    trained : Trained
+
+    Returns
+    -------
+    dict
+        ``order``, a dict: ``depends_on_rows``, whether a test refutes at ``level`` that rows are exchangeable;
+        ``sorted``, whether rows are sorted by the target or grouped; ``log_evidence``, ``changes`` and ``expected`` as
+        in :class:`tunefree.theory.exchangeability.Finding`. Empty for models made before there was this test.
+    """
+    if trained.order is None:
+        return {}
+    finding = trained.order.finding()
+    told = {"depends_on_rows": finding.is_dependent, "sorted": finding.is_sorted, "level": LEVEL}
+    return {"order": told | finding._asdict()}
 
 
 def _members_at_the_start(model: Model) -> int:

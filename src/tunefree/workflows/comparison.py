@@ -258,7 +258,7 @@ def compare(
     for name in names:
         if name not in (*ALL, POOL):
             raise ModelError(f"unknown learner {name!r}; choose among {', '.join((POOL, *ALL))}")
-    bad = BadRows(plan.skip_bad_rows)
+    bad = plan.bad_rows()
     began = time.perf_counter()
     task, classes, encoder, batches = begin(source, plan, bad)
     comparison = _gathered(plan, task, names, classes, encoder.n_features)

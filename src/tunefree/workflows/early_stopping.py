@@ -16,7 +16,7 @@ from tunefree.core.errors import ModelError
 from tunefree.estimators.matrices import matrix
 from tunefree.estimators.path import IterativeRegularizationClassifier, IterativeRegularizationRegressor
 from tunefree.estimators.preparation import kernel_names
-from tunefree.stream.batch import BadRows, Batch
+from tunefree.stream.batch import Batch
 from tunefree.stream.source import Source
 from tunefree.workflows.plan import PROBLEM, Plan
 from tunefree.workflows.reading import ahead, begin, check_learned
@@ -61,7 +61,7 @@ def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: i
     if iterations < 1:
         raise ModelError(f"the number of iterations must be at least 1, not {iterations}")
     plan.refuse({field.name for field in fields(plan)} - set(PROBLEM), ROW_BY_ROW)
-    bad = BadRows(plan.skip_bad_rows)
+    bad = plan.bad_rows()
     task, classes, encoder, batches = begin(source, plan, bad)
     read = list(ahead(batches))
     weight = np.concatenate([batch.weight for batch in read])

@@ -9,11 +9,16 @@ from typing import Any
 
 from tunefree.core.errors import ModelError
 from tunefree.model.pool import FOLLOW_THE_LEADER, POOLS
+from tunefree.stream.batch import BadRows
 
 METHODS = POOL, KERNEL_SGD, EARLY_STOPPING = "pool", "kernel-sgd", "early-stopping"
 # Fields of a plan that say what is to be learned from which rows. The others are for learning row by row.
-PROBLEM = ("target", "task", "loss", "weight", "ignore", "text", "hash_bits", "skip_bad_rows")
-OPTIONS = {"settings": "set", "skip_bad_rows": "on-bad-row"}  # fields whose option has another name
+PROBLEM = ("target", "task", "loss", "weight", "ignore", "text", "hash_bits", "skip_bad_rows", "skip_unlabelled")
+OPTIONS = {
+    "settings": "set",
+    "skip_bad_rows": "on-bad-row",
+    "skip_unlabelled": "unlabelled",
+}  # fields whose option has another name
 SHARE_OF_THE_POOL = Fraction(1, 10)  # of the rows is held out where the pool finds its number of passes
 FINEST = 10**9  # largest denominator of a share held out
 
@@ -52,6 +57,11 @@ class Plan:
         several passes.
     skip_bad_rows : bool, default False
         Count and skip rows that cannot be used instead of stopping at the first.
+    skip_unlabelled : bool, default False
+        Count and skip rows without a label; otherwise they are rows that cannot be used.
+    shuffle : int, optional
+        Seed of a random order in which the rows are learned, by way of files on the disk
+        (:mod:`tunefree.stream.shuffle`). None for the order in which they come.
 
     Examples
     --------
@@ -76,12 +86,15 @@ class Plan:
     hash_bits: int = 0
     holdout: float = 0.0
     skip_bad_rows: bool = False
+    skip_unlabelled: bool = False
+    shuffle: int | None = None
 
     def __post_init__(self) -> None:
         for wrong, message in (
             (self.passes < 1, f"--passes must be at least 1, not {self.passes}"),
             (not 0 <= self.holdout <= 0.5, f"--holdout must lie between 0 and 0.5, not {self.holdout}"),
             (not 0 <= self.hash_bits <= 30, f"--hash-bits must lie between 0 and 30, not {self.hash_bits}"),
+            (self.shuffle is not None and self.shuffle < 0, f"--seed must be at least 0, not {self.shuffle}"),
             (self.task not in (None, "classification", "regression"), f"there is no task {self.task!r}"),
         ):
             if wrong:
@@ -93,6 +106,10 @@ class Plan:
         if self.learner in POOLS and self.passes > 1 and not self.holdout:
             return SHARE_OF_THE_POOL
         return Fraction(str(float(self.holdout))).limit_denominator(FINEST)
+
+    def bad_rows(self) -> BadRows:
+        """What happens to rows that cannot be used, with a count of them."""
+        return BadRows(self.skip_bad_rows, skip_unlabelled=self.skip_unlabelled)
 
     def refuse(self, names: Collection[str], why: str) -> None:
         """Raise an error if one of some fields differs from its default.

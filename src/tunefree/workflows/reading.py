@@ -62,6 +62,8 @@ def begin(source: Source, plan: Plan, bad: BadRows) -> Reading:
         raise no_rows(source)
     encoder = source.encoder(first, plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits)
     batch = encoder.encode(first, True, bad, True)
+    while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
+        batch = encoder.encode(chunk, True, bad, True)  # no row of those before could be used
     task = plan.task or task_of(batch.target)
     classes = sorted(labels_of(batch.target).values) if task == "classification" else []
     rest = encoded(encoder, chunks, bad, learning=True, labelled=True)
@@ -193,8 +195,7 @@ def check_learned(model: ScoredModel, rows: int, source: Source) -> None:
     if rows == 0:
         raise DataError("no row could be used", source.name, remedy="see the messages about skipped rows")
     if model.task == "classification" and len(model.classes) < 2:
-        raise DataError(
-            f"the target has one class only, {model.classes[0]!r}",
-            source.name,
-            remedy="give data with at least two classes, or pass --task regression",
-        )
+        label = model.classes[0]
+        numeric = isinstance(label, int | float) and not isinstance(label, bool)
+        remedy = "give data with at least two classes" + (", or pass --task regression" if numeric else "")
+        raise DataError(f"the target has one class only, {label!r}", source.name, remedy=remedy)

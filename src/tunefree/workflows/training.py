@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -20,7 +21,9 @@ from tunefree.model.pool import POOLS
 from tunefree.model.targets import RunningMetrics
 from tunefree.stream.batch import BadRows, Batch, Position
 from tunefree.stream.features import TableEncoder
+from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import Source, encoder_of
+from tunefree.theory.exchangeability import TargetSample
 from tunefree.workflows import model_files
 from tunefree.workflows.plan import Plan, pair_of
 from tunefree.workflows.reading import ahead, batches_from, begin, check_learned
@@ -36,6 +39,7 @@ class Progress:
     position: Position = field(default_factory=Position)
     rows: int = 0  # usable rows of this pass so far
     skipped: int = 0  # rows that could not be used, in this pass
+    unlabelled: int = 0  # rows that were skipped for want of a label, in this pass
     progressive: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, then learned
     held_out: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, never learned
 
@@ -58,6 +62,8 @@ class Trained:
         Which encoder that is: ``"table"``, or a format of text such as ``"svmlight"``.
     plan : Plan
     progress : Progress
+    order : TargetSample, optional
+        What tells whether the targets depend on the order of the rows; None in older files.
     """
 
     model: Model
@@ -65,6 +71,7 @@ class Trained:
     kind: str
     plan: Plan
     progress: Progress
+    order: TargetSample | None = None
 
     file_kind: ClassVar[str] = "linear"
     other_kind: ClassVar[str] = (
@@ -81,6 +88,8 @@ class Trained:
             As it was after the last row learned, if the encoder has read further since.
         """
         parts = {"model": self.model.save_state(), "encoder": encoder or self.encoder.state()}
+        if self.order is not None:
+            parts["order"] = self.order.save_state()
         header = {"source": self.kind, "plan": asdict(self.plan), "progress": asdict(self.progress)}
         model_files.save(path, self.file_kind, parts, header)
 
@@ -99,6 +108,7 @@ class Trained:
             header["source"],
             Plan.restore(header["plan"]),
             Progress.restore(header["progress"]),
+            TargetSample.restore(arrays["order"], header["order"]) if "order" in header else None,
         )
 
 
@@ -124,6 +134,9 @@ class Watcher:
     def end(self, trained: Trained) -> None:
         """Training has ended."""
 
+    def close(self) -> None:
+        """Nothing more is to be watched, whether training has ended or failed."""
+
 
 class _Read(NamedTuple):
     """A batch as the reading thread hands it over."""
@@ -131,6 +144,7 @@ class _Read(NamedTuple):
     batch: Batch
     n_features: int  # known to the encoder after this batch
     skipped: int  # bad rows so far
+    unlabelled: int  # rows skipped for want of a label so far
     encoder: Any  # state of the encoder after this batch, where a checkpoint is due; else None
 
 
@@ -174,13 +188,30 @@ def train(
     (['no', 'yes'], 200)
     """
     watcher = watcher or Watcher()
-    if plan.passes > 1 and not source.rewindable:
+    if plan.passes > 1 and plan.shuffle is None and not source.rewindable:
         raise DataError("standard input can be read only once", remedy="save it to a file, or train with one pass")
-    due = checkpoint_every if checkpoint else 0
-    batches, bad = None, BadRows(plan.skip_bad_rows)
+    unread = plan.bad_rows()
+    with _in_order(source, plan, unread) as rows:
+        return _train(rows, plan, watcher, checkpoint, checkpoint_every if checkpoint else 0, resume, unread.count)
+
+
+def _in_order(source: Source, plan: Plan, bad: BadRows) -> AbstractContextManager[Source]:
+    """The source in the order in which its rows are to be learned."""
+    if plan.shuffle is None:
+        return nullcontext(source)
+    if source.rewindable:
+        begin(source, plan, BadRows(skip=True))  # mistakes in the names of columns show before all rows are moved
+    return shuffled(source, plan.shuffle, bad)
+
+
+def _train(
+    source: Source, plan: Plan, watcher: Watcher, checkpoint: Any, due: int, resume: bool, unread: int
+) -> Trained:
+    """Learn the rows of a source, of which ``unread`` could not be read when they were shuffled."""
+    batches, bad = None, replace(plan.bad_rows(), count=unread)
     if resume and checkpoint and Path(checkpoint).exists():
         trained = _resumed(Trained.load(checkpoint), source, plan, checkpoint)
-        bad.count = trained.progress.skipped
+        bad.count, bad.unlabelled = trained.progress.skipped, trained.progress.unlabelled
     else:
         trained, batches = _begun(source, plan, bad)
     watcher.begin(trained, source)
@@ -190,7 +221,7 @@ def train(
             batches = batches_from(progress.position, source, trained.encoder, bad)
         _one_pass(trained, _reads(trained, batches, bad, due), watcher, checkpoint)
         progress.number, progress.position, progress.rows = progress.number + 1, Position(), 0
-        batches, bad = None, BadRows(plan.skip_bad_rows)
+        batches, bad = None, replace(plan.bad_rows(), count=unread)
     check_learned(trained.model, progress.progressive[0].rows if progress.progressive else 0, source)
     trained.model.freeze()
     progress.complete = True
@@ -282,7 +313,7 @@ def _begun(source: Source, plan: Plan, bad: BadRows) -> tuple[Trained, Iterator[
         kernel,
         pairs=sources_of_pairs(plan, encoder),
     )
-    return Trained(model, encoder, source.kind, plan, Progress()), batches
+    return Trained(model, encoder, source.kind, plan, Progress(), TargetSample(task == "regression")), batches
 
 
 def sources_of_pairs(plan: Plan, encoder: Any) -> list[tuple[int, int]] | None:
@@ -317,7 +348,7 @@ def _reads(trained: Trained, batches: Iterator[Batch], bad: BadRows, due: int) -
     for batch in batches:
         before, rows = rows, rows + len(batch.weight)
         state = encoder.state() if due and before // due < rows // due else None
-        yield _Read(batch, encoder.n_features, bad.count, state)
+        yield _Read(batch, encoder.n_features, bad.count, bad.unlabelled, state)
 
 
 def _one_pass(trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkpoint: Any) -> None:
@@ -337,9 +368,12 @@ def _one_pass(trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkp
         evaluation_weight = weight if progress.number == 0 else np.where(held_out, batch.weight, 0.0)
         predictions, row_losses = model.learn(batch.rows, y, weight, evaluation_weight, again=progress.number > 0)
         errors = model.errors(y, predictions)
+        if progress.number == 0 and trained.order is not None:
+            trained.order.add(y if model.task == "regression" else model.codes(y)[0])
         for metrics, rows in ((progress.progressive[-1], ~held_out), (progress.held_out[-1], held_out)):
             metrics.add(batch.weight[rows], row_losses[rows], errors[rows])
-        progress.rows, progress.position, progress.skipped = progress.rows + n, batch.position, read.skipped
+        progress.rows, progress.position = progress.rows + n, batch.position
+        progress.skipped, progress.unlabelled = read.skipped, read.unlabelled
         watcher.step(trained, Step(batch, y, predictions, row_losses, held_out))
         if read.encoder is not None:
             trained.save(checkpoint, read.encoder)

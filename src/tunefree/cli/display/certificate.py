@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from tunefree.cli.display.order import order_told
 from tunefree.workflows.training import Trained
 
 SHOWN_KERNELS = 3  # of which the largest share is first
@@ -54,13 +55,7 @@ def show_certificate(trained: Trained, found: dict[str, Any], as_json: bool) -> 
         console.print(
             f"mixing cost at most {pool['excess_per_row']:.3g} a row over the best of {pool['members']} members"
         )
-    for name, bound in found.get("risk", {}).items():
-        if name != "confidence" and bound is not None:
-            shown = f"{100 * bound:.2f} %" if name == "error" else f"{bound:.4f}"
-            console.print(
-                f"with {100 * found['risk']['confidence']:g} % confidence: mean {name.replace('_', '-')} to come"
-            )
-            console.print(f"  at most {shown}, for the models of the pass, if rows are independent and alike")
+    _show_risk(console, trained, found.get("risk", {}))
     console.print("radius: |weight| x largest value of the feature, the most a feature can move a prediction")
 
 
@@ -72,3 +67,15 @@ def _show_additive(console: Console, additive: dict[str, Any], unit: str) -> Non
     for radius, bound in additive["lower_bounds"].items():
         table.add_row(f"{radius:g}{unit}", f"{bound:.6g}")
     console.print(table)
+
+
+def _show_risk(console: Console, trained: Trained, risk: dict[str, Any]) -> None:
+    """Print bounds on the loss and the error of rows to come, or why there are none."""
+    for warning in order_told(trained):
+        console.print(warning)
+        console.print("no bound on the error to come: such bounds are for rows that are independent and alike")
+    for name, bound in risk.items():
+        if name != "confidence" and bound is not None:
+            shown = f"{100 * bound:.2f} %" if name == "error" else f"{bound:.4f}"
+            console.print(f"with {100 * risk['confidence']:g} % confidence: mean {name.replace('_', '-')} to come")
+            console.print(f"  at most {shown}, for the models of the pass, if rows are independent and alike")

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from tunefree.cli.display.common import goal_of, losses_of
+from tunefree.cli.display.order import order_told
 from tunefree.cli.display.path import WATCHED, losses_at_stop, number
 from tunefree.cli.display.terms import (
     facts_of_curves,
@@ -26,6 +27,7 @@ from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.told import percent
 from tunefree.model.model import Model
 from tunefree.model.targets import ScoredModel
+from tunefree.workflows.certification import order_of
 from tunefree.workflows.stopped_model import StoppedModel
 from tunefree.workflows.training import Trained
 
@@ -123,6 +125,7 @@ def facts_of_passes(trained: Trained) -> dict[str, Any]:
         "history": model.history,
         "share_of_weights": share_of_weights(model),
         **facts_of_curves(model),
+        **order_of(trained),
         "complete": progress.complete,
     }
 
@@ -134,7 +137,7 @@ def story_of_passes(trained: Trained) -> list[Any]:
     losses = ", ".join(f"{title} {value}" for title, value in losses_of(model, seen).items())
     lines: list[Any] = [describe(trained) + ("" if progress.complete else "; a checkpoint, not trained to the end")]
     lines.append(f"{seen.rows:,} rows seen, {len(trained.encoder.names()):,} features; progressive {losses}")
-    lines += line_of_curves(model)
+    lines += [*order_told(trained), *line_of_curves(model)]
     return lines + ([_shares(model)] if len(model.members) > 1 or model.history else [])
 
 

@@ -12,10 +12,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from tunefree.cli.display.common import goal_of, listed, losses_of, plain_table
+from tunefree.cli.display.order import order_told
 from tunefree.core.rows import entry, row, size
 from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses.objectives import chosen
 from tunefree.model.model import Model
+from tunefree.model.targets import RunningMetrics
 from tunefree.stream.source import Source
 from tunefree.workflows.training import Step, Trained, Watcher
 
@@ -74,13 +76,16 @@ class TrainingDisplay(Watcher):
     def end(self, trained: Trained) -> None:
         self.bar.stop()
 
+    def close(self) -> None:
+        self.bar.stop()  # which shows the cursor again
+
 
 class PowersOfTwo:
     """A table as Vowpal Wabbit prints it: a line at each power of two rows, with the loss so far and since the last."""
 
     def __init__(self) -> None:
-        self.rows, self.next, self.weight = 0, 1, 0.0
-        self.loss, self.last_loss, self.last_weight = 0.0, 0.0, 0.0
+        self.next, self.weight = 1, 0.0
+        self.metrics, self.recent = RunningMetrics(), RunningMetrics()
 
     def header(self) -> None:
         for names in (
@@ -92,23 +97,23 @@ class PowersOfTwo:
     def step(self, model: Model, step: Step) -> None:
         start = 0
         n = len(step.row_losses)
-        while self.next <= self.rows + n:
-            stop = self.next - self.rows
+        while start < n:
+            stop = min(n, start + self.next - self.metrics.rows)
             self._add(step, start, stop)
-            self._line(model, step, stop - 1)
-            start, self.next = stop, 2 * self.next
-        self._add(step, start, n)
-        self.rows += n
+            if self.metrics.rows == self.next:
+                self._line(model, step, stop - 1)
+                self.next *= 2
+            start = stop
 
     def _add(self, step: Step, start: int, stop: int) -> None:
-        weight = step.batch.weight[start:stop]
+        weight, losses = step.batch.weight[start:stop], step.row_losses[start:stop]
         self.weight += float(weight.sum())
-        self.loss += float((weight * step.row_losses[start:stop]).sum())
+        for metrics in (self.metrics, self.recent):
+            metrics.add(weight, losses, losses)
 
     def _line(self, model: Model, step: Step, i: int) -> None:
-        since = (self.loss - self.last_loss) / max(self.weight - self.last_weight, 1e-300)
-        average = self.loss / max(self.weight, 1e-300)
-        self.last_loss, self.last_weight = self.loss, self.weight
+        average, since = self.metrics.mean_loss(), self.recent.mean_loss()
+        self.recent = RunningMetrics()
         if model.task == "regression":
             label, predicted = f"{step.y[i]:.6g}", f"{step.predictions[i, 0]:.6g}"
         else:
@@ -117,10 +122,15 @@ class PowersOfTwo:
         x = row(step.batch.rows, i)
         features = sum(entry(x, k)[1] != 0.0 for k in range(size(x)))
         counter = f"{self.next:>12}{self.weight:>15.1f}{label[:15]:>17}{predicted[:15]:>17}{features:>9}"
-        self._print(f"{average:<9.6f}{since:<9.6f}{counter}")
+        self._print(f"{_of_loss(average)} {_of_loss(since)} {counter}")
 
     def _print(self, line: str) -> None:
         typer.echo(line, err=True)
+
+
+def _of_loss(value: float) -> str:
+    """A loss in eight characters, or a few more if it is huge."""
+    return f"{value:<8.6f}" if value < 10.0 else f"{value:<8.6g}"
 
 
 def describe(trained: Trained) -> str:
@@ -147,11 +157,14 @@ def show_trained(trained: Trained, output: Path) -> None:
     table.add_row("rows", f"{first.rows:,}")
     if progress.skipped:
         table.add_row("rows skipped", f"{progress.skipped:,}")
+    if progress.unlabelled:
+        table.add_row("rows without a label, skipped", f"{progress.unlabelled:,}")
     table.add_row("features", f"{model.n_features:,}")
     if model.task == "classification":
         table.add_row("classes", listed(model.classes, 12))
+    counted = " (after the first row)" if model.task == "regression" else ""
     for title, value in losses_of(model, first).items():
-        table.add_row(f"progressive {title}", value)
+        table.add_row(f"progressive {title}", value + counted)
     for number, metrics in enumerate(progress.held_out):
         if metrics.rows:
             passes = f" (pass {number + 1})" if trained.plan.passes > 1 else ""
@@ -160,6 +173,8 @@ def show_trained(trained: Trained, output: Path) -> None:
     table.add_row("model", str(output))
     console = Console(highlight=False, soft_wrap=True)
     console.print(table)
+    for warning in order_told(trained):
+        console.print(warning)
     for name, count in naming_columns(trained):
         console.print(
             f"hint: column {name!r} has {count:,} different values; pass --ignore {name} if it names the rows"

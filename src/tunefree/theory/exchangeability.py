@@ -1,0 +1,173 @@
+"""A test of exchangeability: whether the order of the rows tells anything about their targets.
+
+Rows that are independent and identically distributed, or that have been shuffled, are exchangeable: given how often
+each target occurs, every order is equally likely. So the next target is a draw without replacement. Somebody who bets a
+part s of a fortune on targets being as among the last h ones has a fortune
+
+    prod_t (1 - s + s q_t / r_t)
+
+with q_t the share of the target of row t among the h before it, and r_t its share among the targets still to be drawn.
+Given the past, the target of row t is k with probability r_t(k), so a factor has a mean of at most 1: the fortune is a
+supermartingale that starts at 1, and so is the average of fortunes for several s and h. By Markov's inequality its last
+value exceeds 1 / level with probability at most ``level``, for any distribution of the targets and any number of rows
+(Vovk, Gammerman, Shafer 2005, chapter 7, on betting against exchangeability). Sorted rows make it huge. A small value
+proves nothing.
+
+Numbers are replaced by the part of their own sample, between quantiles, in which they lie. This depends on the numbers
+and not on their order, so it changes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+LEVEL = 0.001  # probability of a false alarm, at most
+FIRST = 2048  # targets kept of the beginning of a stream
+MOST_SPACED = 4096  # targets kept of all of it, at equal distances
+HORIZONS = (1, 8, 64, 512)  # numbers of preceding targets that are bet on
+STAKES = (0.03, 0.3, 0.9)
+PARTS = (2, 16)  # into which numbers are divided
+SORTED = 0.1  # neighbours differ less than so many times as often as in a random order: sorted, or in groups
+
+
+class Finding(NamedTuple):
+    """What the order of the rows tells about the targets."""
+
+    log_evidence: float  # natural logarithm of the average fortune
+    changes: int  # neighbours that differ, of those that were looked at
+    expected: float  # neighbours that differ in a random order, on the average
+
+    @property
+    def is_dependent(self) -> bool:
+        """Whether exchangeability is refuted at the level ``LEVEL``."""
+        return self.log_evidence >= -math.log(LEVEL)
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether rows are sorted by the target, or come in groups of equal ones."""
+        return self.is_dependent and self.changes < SORTED * self.expected
+
+
+class TargetSample:
+    """Targets of the beginning of a stream, and of all of it at equal distances.
+
+    Parameters
+    ----------
+    numbers : bool, default False
+        Whether targets are numbers; else they are codes of classes, from 0.
+
+    Attributes
+    ----------
+    rows : int
+        Number of targets so far.
+    first : (at most FIRST,) array
+    spaced : (at most MOST_SPACED,) array
+        Those of rows 0, s, 2 s, ... for the smallest power of two s for which there are few enough.
+
+    Examples
+    --------
+    >>> sample = TargetSample()
+    >>> sample.add(np.repeat([0, 1], 500))
+    >>> sample.finding().is_sorted
+    True
+    >>> shuffled = TargetSample()
+    >>> shuffled.add(np.random.default_rng(0).permutation(np.repeat([0, 1], 500)))
+    >>> shuffled.finding().is_dependent
+    False
+    """
+
+    def __init__(self, numbers: bool = False) -> None:
+        self.numbers, self.rows, self.stride = numbers, 0, 1
+        self.first = self.spaced = np.empty(0, np.float64 if numbers else np.int16)
+
+    def add(self, targets: np.ndarray) -> None:
+        """Add targets in the order of their rows; nothing depends on how rows are divided into batches."""
+        targets = np.asarray(targets, self.first.dtype)
+        self.first = np.append(self.first, targets[: FIRST - len(self.first)])
+        self.spaced = np.append(self.spaced, targets[-self.rows % self.stride :: self.stride])
+        self.rows += len(targets)
+        while len(self.spaced) > MOST_SPACED:
+            self.spaced, self.stride = self.spaced[::2], 2 * self.stride
+
+    def finding(self) -> Finding:
+        """What the order tells, as far as rows have come."""
+        samples = [self.spaced] if self.stride == 1 else [self.spaced, self.first]
+        counts = PARTS if self.numbers else (0,)
+        logs = [log_fortunes(_codes(sample, sample, count)) for sample in samples for count in counts]
+        everything = _codes(self.spaced, self.spaced, counts[-1])
+        share = _share_of_changes(everything)
+        of_samples = [_codes(sample, self.spaced, counts[-1]) for sample in samples]
+        changes = [(int(np.count_nonzero(np.diff(codes))), share * max(len(codes) - 1, 0)) for codes in of_samples]
+        return Finding(_log_mean(np.concatenate(logs)), *min(changes, key=lambda both: both[0] / max(both[1], 1e-9)))
+
+    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and a header from which :meth:`restore` makes the same sample."""
+        return {"first": self.first, "spaced": self.spaced}, {
+            "numbers": self.numbers,
+            "rows": self.rows,
+            "stride": self.stride,
+        }
+
+    @classmethod
+    def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> TargetSample:
+        """The sample that :meth:`save_state` wrote down."""
+        sample = cls(header["numbers"])
+        sample.first, sample.spaced = arrays["first"], arrays["spaced"]
+        sample.rows, sample.stride = header["rows"], header["stride"]
+        return sample
+
+
+def _codes(targets: np.ndarray, of: np.ndarray, parts: int) -> np.ndarray:
+    """Targets as codes from 0: classes as they are, numbers by the part between quantiles of ``of`` they lie in."""
+    if not parts or not len(of):
+        return targets.astype(np.int64)
+    edges = np.sort(of)[np.arange(1, parts) * len(of) // parts]
+    return np.searchsorted(edges, targets, side="right").astype(np.int64)
+
+
+def log_fortunes(codes: np.ndarray) -> np.ndarray:
+    """Logarithms of the fortunes of all who bet on a sequence, one for each horizon and stake.
+
+    Parameters
+    ----------
+    codes : (n,) array of int
+        Classes, from 0.
+
+    Returns
+    -------
+    (len(HORIZONS) * len(STAKES),) array
+
+    Examples
+    --------
+    >>> np.exp(log_fortunes(np.array([0, 1]))).round(2)[:3]  # the second bet is lost: 1 - 0.03, 0.3, 0.9
+    array([0.97, 0.7 , 0.1 ])
+    """
+    n, rows = len(codes), np.arange(len(codes))
+    counts = np.bincount(codes)
+    starts = np.cumsum(counts) - counts
+    order = np.argsort(codes, kind="stable")
+    before = np.empty(n, np.int64)  # rows before with the same code
+    before[order] = rows - starts[codes[order]]
+    still = (counts[codes] - before) / np.maximum(n - rows, 1)
+    keys = codes[order] * n + order  # ascending: by code, then by row
+    logs = []
+    for horizon in HORIZONS:
+        begin = np.maximum(rows - horizon, 0)
+        recent = before - (np.searchsorted(keys, codes * n + begin) - starts[codes])
+        gain = (recent / np.maximum(rows - begin, 1) / still - 1.0)[1:]
+        logs += [np.log1p(stake * gain).sum() for stake in STAKES]
+    return np.array(logs)
+
+
+def _share_of_changes(codes: np.ndarray) -> float:
+    """The share of neighbours that differ, on the average over all orders."""
+    n, counts = len(codes), np.bincount(codes).astype(np.float64)
+    return 1.0 - float((counts * (counts - 1)).sum()) / max(n * (n - 1), 1)
+
+
+def _log_mean(logs: np.ndarray) -> float:
+    largest = float(logs.max())
+    return largest + math.log(float(np.exp(logs - largest).mean()))

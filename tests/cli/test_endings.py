@@ -1,0 +1,102 @@
+"""Commands that end early: interrupted, or with an output that takes no more."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv
+
+from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tests.workflows.test_training import people
+from tunefree.workflows import training
+
+QUICK = ("--learner", "scinol2")
+
+
+@pytest.fixture
+def data(tmp_path):
+    csv.write_csv(pa.table(people()).drop_columns("pay"), tmp_path / "people.csv")
+    return tmp_path / "people.csv"
+
+
+def interrupt(monkeypatch, after):
+    """Let Ctrl-C come after some batches."""
+    begun = training._reads
+
+    def reads(*arguments):
+        for number, read in enumerate(begun(*arguments)):
+            if number == after:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.2)
+            yield read
+
+    monkeypatch.setattr(training, "_reads", reads)
+
+
+def test_ctrl_c_without_a_checkpoint(run, data, tmp_path, monkeypatch):  # noqa: F811
+    (tmp_path / "m").write_text("an earlier model")
+    interrupt(monkeypatch, 0)
+    status, out, err = run("train", data, "-t", "rich", "-o", tmp_path / "m", "--quiet", *QUICK)
+    assert (status, out) == (130, "")
+    assert "no model was written" in err and "--checkpoint-every" in err and len(err.splitlines()) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "people.csv"]
+    assert (tmp_path / "m").read_text() == "an earlier model"
+
+
+def test_ctrl_c_with_a_checkpoint_and_resumed(run, data, tmp_path, monkeypatch):  # noqa: F811
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    for number in range(4):
+        csv.write_csv(csv.read_csv(data).slice(500 * number, 500), parts / f"{number}.csv")
+    command = ("train", parts, "-t", "rich", "-o", tmp_path / "m", *QUICK, "--checkpoint-every", 100)
+    assert run(*command)[0] == 0
+    whole = (tmp_path / "m").read_bytes()
+    with monkeypatch.context() as patch:
+        interrupt(patch, 3)
+        status, out, err = run(*command)
+    last = err.splitlines()[-1]
+    assert (status, out) == (130, "")
+    assert "m.checkpoint holds the model after" in last and "rows" in last and "--resume" in last
+    assert (tmp_path / "m").read_bytes() == whole
+    (tmp_path / "m").unlink()
+    assert run(*command, "--resume")[0] == 0
+    assert (tmp_path / "m").read_bytes() == whole
+
+
+def test_ctrl_c_in_other_commands_is_one_line(run, data, monkeypatch):  # noqa: F811
+    from tunefree.workflows import comparison
+
+    def compare(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(comparison, "compare", compare)
+    assert run("compare", data, "-t", "rich", "-q") == (130, "", "tunefree: interrupted; nothing was written\n")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")
+def test_a_full_device_is_one_line(data, tmp_path):
+    model = tmp_path / "m"
+    tunefree = [sys.executable, "-m", "tunefree.cli"]
+    subprocess.run([*tunefree, "train", data, "-t", "rich", "-o", model, *QUICK, "-q"], check=True)
+    commands = (["predict", model, data], ["inspect", model], ["inspect", model, "--json"], ["--help"])
+    for command in commands:
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([*tunefree, *command], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert done.returncode == 2
+        assert "No space left" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+
+
+@pytest.mark.parametrize(("labels", "advised"), [(["yes"], False), ([True], False), ([3], True), ([2.5], True)])
+def test_regression_is_advised_for_numbers_only(run, tmp_path, labels, advised):  # noqa: F811
+    table = pa.table({"x": np.arange(20.0), "y": labels * 20})
+    csv.write_csv(table, tmp_path / "d.csv")
+    status, _, err = run("train", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m", *QUICK)
+    assert status == 2 and "one class only" in err
+    assert ("--task regression" in err) == advised

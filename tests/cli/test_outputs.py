@@ -1,0 +1,110 @@
+"""Outputs that would destroy an input, or cannot be written: refused before anything is read."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tunefree.core.errors import DataError
+from tunefree.stream.files import check_not_read
+
+NOT_READ = b"a table that would end in an error if it were read\0"
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Files that no command can read, under every kind of name."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("data.csv", "people.model", "plot.svg"):
+        (tmp_path / name).write_bytes(NOT_READ + name.encode())
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link.csv").symlink_to("data.csv")
+    os.link(tmp_path / "data.csv", tmp_path / "hard.csv")
+    return tmp_path
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
+
+
+NAMES = ["data.csv", "./folder/../data.csv", "link.csv", "hard.csv"]
+OVERWRITING = [
+    *[("train", "data.csv", "-t", "y", "-o", name) for name in NAMES],
+    ("train", "*.csv", "-t", "y", "-o", "data.csv"),
+    ("train", ".", "-t", "y", "-o", "data.csv"),
+    ("train", "data.csv", "-t", "y", "-o", "data.csv", "--method", "early-stopping"),
+    *[("predict", "people.model", "data.csv", "-o", name) for name in NAMES],
+    ("predict", "people.model", "data.csv", "-o", "people.model"),
+    ("explain", "people.model", "data.csv", "-o", "link.csv"),
+    ("path", "data.csv", "-t", "y", "-o", "hard.csv"),
+    ("path", "people.model", "--at", "3", "-o", "people.model"),
+    ("path", "plot.svg", "-t", "y", "--plot", "plot.svg"),
+    ("compare", "plot.svg", "-t", "y", "--plot", "plot.svg"),
+    ("inspect", "people.model", "--rows", "plot.svg", "--plot", "plot.svg"),
+]
+
+
+@pytest.mark.parametrize("command", OVERWRITING, ids=" ".join)
+def test_an_output_that_is_an_input_is_refused_and_stays(run, files, command):  # noqa: F811
+    before = contents(files)
+    status, out, err = run(*command)
+    assert (status, out) == (2, "")
+    assert "would be written over" in err and len(err.splitlines()) == 1
+    assert contents(files) == before
+
+
+def test_a_checkpoint_does_not_replace_an_input(run, files):  # noqa: F811
+    (files / "m.checkpoint").write_bytes(NOT_READ)
+    status, _, err = run("train", "m.checkpoint", "-t", "y", "-o", "m")
+    assert status == 2 and "m.checkpoint: would be written over" in err
+    assert (files / "m.checkpoint").read_bytes() == NOT_READ
+
+
+def test_standard_input_is_not_written_over(files, monkeypatch):
+    with open("data.csv") as text:
+        monkeypatch.setattr(sys, "stdin", text)
+        with pytest.raises(DataError, match="over standard input"):
+            check_not_read("link.csv", ["-"])
+        check_not_read("plot.svg", ["-"])
+
+
+# A folder in which nobody may write, root included, wherever tests run.
+READ_ONLY = "/proc/self" if sys.platform == "linux" else "/dev/fd"
+UNWRITABLE = {
+    "folder": "is a directory",
+    "none/m.csv": "parent is not a directory",
+    "data.csv/m.csv": "parent is not a directory",
+    f"{READ_ONLY}/m.csv": "cannot be written",
+    "/dev/null": "pipe or device",
+}
+WRITING = [
+    ("train", "data.csv", "-t", "y", "-o"),
+    ("train", "data.csv", "-t", "y", "--method", "early-stopping", "-o"),
+    ("predict", "people.model", "data.csv", "-o"),
+    ("explain", "people.model", "data.csv", "-o"),
+    ("path", "data.csv", "-t", "y", "-o"),
+]
+
+
+@pytest.mark.parametrize("command", WRITING, ids=lambda command: command[0])
+@pytest.mark.parametrize("output", UNWRITABLE)
+def test_what_cannot_be_written_is_told_before_anything_is_read(run, files, command, output):  # noqa: F811
+    before = contents(files)
+    status, out, err = run(*command, output)
+    assert (status, out) == (2, "")
+    assert f"{output}: " in err and UNWRITABLE[output] in err
+    assert contents(files) == before and list((files / "folder").iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [("path", "data.csv"), ("compare", "data.csv")], ids=lambda command: command[0])
+def test_a_plot_that_cannot_be_written_is_told_before_anything_is_read(run, files, command):  # noqa: F811
+    status, _, err = run(*command, "-t", "y", "--plot", f"{READ_ONLY}/p.svg")
+    assert status == 2 and "cannot be written" in err
+
+
+def test_two_outputs_have_two_names(run, files):  # noqa: F811
+    status, _, err = run("path", "data.csv", "-t", "y", "-o", "new.svg", "--plot", "./new.svg")
+    assert status == 2 and "two outputs" in err

@@ -1,0 +1,153 @@
+"""Sources in a random order: the same rows, every order, and nothing left on the disk."""
+
+from __future__ import annotations
+
+import json
+import resource
+import tempfile
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, feather, parquet
+
+from tunefree.core.errors import DataError
+from tunefree.stream import shuffle
+from tunefree.stream.batch import BadRows
+from tunefree.stream.shuffle import shuffled
+from tunefree.stream.source import open_source
+
+N = 2000
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """The folder of temporary files, which is empty at the end of each test."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    yield place
+    assert list(place.iterdir()) == []
+
+
+@pytest.fixture
+def buckets(monkeypatch):
+    """Small buckets, as if the data were larger than the memory."""
+    monkeypatch.setattr(shuffle, "HELD", 4_000)
+    monkeypatch.setattr(shuffle, "BUCKET", 8_000)
+
+
+def people():
+    rng = np.random.default_rng(0)
+    jobs = pa.array(rng.choice(["cook", "pilot", None], N)).dictionary_encode()
+    return pa.table({"row": np.arange(N), "job": jobs, "pay": rng.normal(size=N)})
+
+
+def rows_of(source):
+    return [row for chunk in source.chunks() for row in chunk.table.to_pylist()]
+
+
+def write(table, path):
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+        return
+    writers = {".csv": csv.write_csv, ".parquet": parquet.write_table, ".feather": feather.write_feather}
+    writers[path.suffix](table, str(path))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather", ".jsonl"])
+def test_the_rows_stay_the_same_and_their_order_does_not(tmp_path, buckets, suffix):
+    for number, part in enumerate((people().slice(0, 1500), people().slice(1500))):
+        write(part, tmp_path / f"{number}{suffix}")
+    source = open_source([str(tmp_path / f"{number}{suffix}") for number in (0, 1)])
+    orders = []
+    for seed in (0, 0, 1):
+        with shuffled(source, seed) as found:
+            assert len(found.files) > 2
+            rows = rows_of(found)
+        orders.append([int(row["row"]) for row in rows])
+        assert sorted(rows, key=lambda row: row["row"]) == rows_of(source)
+    assert orders[0] == orders[1] != orders[2]
+    assert abs(np.corrcoef(orders[0], np.arange(N))[0, 1]) < 0.1
+
+
+def test_lines_stay_whole(tmp_path, buckets):
+    lines = [f"{i % 2} {1 + i}:0.5" for i in range(N)]
+    (tmp_path / "a.svm").write_text("\n".join(lines))  # the last line has no end
+    with shuffled(open_source(tmp_path / "a.svm"), 0) as found:
+        read = b"".join(chunk.data.tobytes() for chunk in found.chunks()).decode().splitlines()
+    assert sorted(read) == sorted(lines) != read
+
+
+def test_tables_in_memory_and_few_rows():
+    with shuffled(open_source(people()), 5) as found:
+        rows = rows_of(found)
+    assert [row["row"] for row in rows] != list(range(N))
+    assert sorted(rows, key=lambda row: row["row"]) == people().to_pylist()
+
+
+@pytest.mark.parametrize("small", [False, True], ids=["one bucket", "buckets"])
+def test_every_order_is_equally_likely(monkeypatch, small):
+    if small:
+        monkeypatch.setattr(shuffle, "HELD", 0)
+        monkeypatch.setattr(shuffle, "UNKNOWN", 3)
+    source, counts = open_source({"x": [0.0, 1.0, 2.0, 3.0]}), Counter()
+    for seed in range(240):
+        with shuffled(source, seed) as found:
+            counts[tuple(row["x"] for row in rows_of(found))] += 1
+    assert len(counts) == 24
+    chi_square = sum((count - 10) ** 2 / 10 for count in counts.values())
+    assert chi_square < 49.7  # of 23 degrees of freedom: exceeded with probability 0.001
+
+
+def test_types_that_differ_between_files(tmp_path, buckets):
+    write(pa.table({"x": pa.array(range(900), pa.int32()), "s": ["a"] * 900}), tmp_path / "0.parquet")
+    strings = pa.array(["b"] * 900).dictionary_encode()
+    write(pa.table({"x": pa.array(np.arange(900) + 0.5), "s": strings}), tmp_path / "1.parquet")
+    with shuffled(open_source([str(tmp_path / "0.parquet"), str(tmp_path / "1.parquet")]), 0) as found:
+        rows = rows_of(found)
+    assert sorted((row["x"], row["s"]) for row in rows) == sorted(
+        [(float(i), "a") for i in range(900)] + [(i + 0.5, "b") for i in range(900)]
+    )
+
+
+def encode(source):
+    encoder = source.encoder(next(source.chunks()), "y")
+    for chunk in source.chunks():
+        encoder.encode(chunk, True, BadRows())
+
+
+def test_errors_name_the_row_of_the_file_that_was_given(tmp_path, buckets):
+    for name, wrong in (("a", None), ("b", 700)):
+        values = [str(i) for i in range(1000)]
+        if wrong is not None:
+            values[wrong - 1] = "inf"
+        (tmp_path / f"{name}.csv").write_text("x,y\n" + "".join(f"{value},1\n" for value in values))
+    source = open_source([str(tmp_path / "a.csv"), str(tmp_path / "b.csv")])
+    with pytest.raises(DataError) as caught, shuffled(source, 0) as found:
+        encode(found)
+    assert (caught.value.file, caught.value.row, caught.value.column) == (str(tmp_path / "b.csv"), 700, "x")
+    assert "--on-bad-row" in str(caught.value)
+
+
+def test_errors_of_the_first_pass_and_interruptions_leave_nothing(tmp_path, buckets):
+    text = "x,y\n" + "1,2\n" * 3000
+    (tmp_path / "bad.csv").write_text(text + "1,2,3\n")
+    with pytest.raises(DataError, match=r"bad\.csv, row 3001"), shuffled(open_source(tmp_path / "bad.csv"), 0):
+        pass
+    bad = BadRows(skip=True)
+    with shuffled(open_source(tmp_path / "bad.csv"), 0, bad) as found:
+        assert (len(rows_of(found)), bad.count) == (3000, 1)
+    with pytest.raises(KeyboardInterrupt), shuffled(open_source(tmp_path / "bad.csv"), 0, bad):
+        raise KeyboardInterrupt
+
+
+def test_a_disk_without_room_is_told(buckets):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, before[1]))
+    try:
+        with pytest.raises(DataError, match="TMPDIR"), shuffled(open_source(people()), 0):
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -1,0 +1,88 @@
+"""The progressive loss of numbers counts predictions, and not that nothing was known before the first row."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tunefree import Plan, open_source, train
+from tunefree.model.targets import RunningMean, RunningMetrics
+from tunefree.workflows.comparison import compare
+from tunefree.workflows.training import Watcher
+
+N = 1500
+
+
+def years():
+    rng = np.random.default_rng(0)
+    return {"x": rng.normal(size=N), "year": 2000.0 + 20.0 * rng.normal(size=N)}
+
+
+class Kept(Watcher):
+    """Keeps the predictions and losses of all rows."""
+
+    def __init__(self):
+        self.predictions, self.losses = np.empty(0), np.empty(0)
+
+    def step(self, trained, step):
+        self.predictions = np.append(self.predictions, step.predictions[:, 0])
+        self.losses = np.append(self.losses, step.row_losses)
+
+
+@pytest.mark.parametrize("view", ["raw", "curves"])  # the second has no prediction of its own for 256 rows
+def test_years(view):
+    table, kept = years(), Kept()
+    plan = Plan(target="year", learner="scinol2", view=view)
+    trained = train(open_source(table), plan, kept)
+    metrics = trained.progress.progressive[0]
+    assert metrics.rows == N and metrics.weight == N - 1
+    assert metrics.mean_loss() == pytest.approx(kept.losses[1:].mean()) and np.isnan(kept.losses[0])
+    assert metrics.mean_loss() < 1.1 * np.var(table["year"])
+    assert metrics.mean_error() < 1.1 * np.abs(table["year"] - np.mean(table["year"])).mean()
+    assert trained.model.certificate().loss / trained.model.certificate().weight == pytest.approx(metrics.mean_loss())
+    if view == "curves":
+        means = np.cumsum(table["year"]) / np.arange(1, N + 1)
+        np.testing.assert_allclose(kept.predictions[1:256], means[:255])
+    (contestant,) = compare(open_source(table), Plan(target="year"), ["scinol2"]).contestants
+    assert contestant.metrics.mean_loss() < 1.1 * np.var(table["year"])
+
+
+def test_rows_of_weight_0_teach_no_mean():
+    table = years() | {"h": np.append(np.zeros(3), np.ones(N - 3))}
+    kept = Kept()
+    trained = train(open_source(table), Plan(target="year", learner="scinol2", weight="h"), kept)
+    assert np.isnan(kept.losses).sum() == 4
+    assert trained.progress.progressive[0].weight == N - 4
+
+
+def test_the_mean_does_not_depend_on_batches():
+    rng = np.random.default_rng(0)
+    targets, weight = rng.normal(size=200), rng.integers(0, 3, 200).astype(float)
+    whole, cut = RunningMean(), RunningMean()
+    means = whole.add(weight, targets)
+    parts = np.split(np.arange(200), [3, 4, 90])
+    np.testing.assert_array_equal(means, np.concatenate([cut.add(weight[part], targets[part]) for part in parts]))
+    assert whole == cut
+    assert np.isfinite(RunningMean().add(np.ones(5), np.full(5, 1e308))[1:]).all()
+
+
+def test_losses_of_nothing_are_left_out():
+    metrics = RunningMetrics()
+    metrics.add(np.ones(3), np.array([np.nan, 1.0, 2.0]), np.array([5.0, 1.0, 1.0]))
+    assert metrics == RunningMetrics(3, 2.0, 3.0, 2.0)
+
+
+def test_what_is_counted_is_said(run, tmp_path):  # noqa: F811
+    parquet.write_table(pa.table(years()), tmp_path / "d.parquet")
+    options = ("-t", "year", "-o", tmp_path / "m", "--learner", "scinol2")
+    status, out, err = run("train", tmp_path / "d.parquet", *options)
+    assert status == 0, err
+    assert len(re.findall(r"progressive .* \(after the first row\)", out)) == 2
+    table = run("train", tmp_path / "d.parquet", *options, "--verbose")[2].splitlines()[3:]
+    assert table[0].split()[0] == "0.000000"
+    assert all(float(line.split()[0]) < 2000 for line in table if line)

@@ -1,0 +1,135 @@
+"""Sorted files: they are noticed, their errors are not taken for those of new rows, and `--shuffle` helps."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import compute, parquet
+
+from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tests.workflows.test_training import people
+from tunefree import Plan, open_source, train
+from tunefree.stream import shuffle
+from tunefree.workflows.certification import order_of
+from tunefree.workflows.training import Trained, Watcher
+
+QUICK = ("--learner", "scinol2")
+
+
+@pytest.fixture(scope="module")
+def adult(tmp_path_factory):
+    """The census data in their own order, and sorted by their target."""
+    folder = tmp_path_factory.mktemp("adult")
+    table = parquet.read_table(str(files("tunefree") / "data" / "adult.parquet"))
+    rows = table.filter(compute.equal(table["split"], "train")).drop_columns("split").slice(0, 12_000)
+    parquet.write_table(rows, folder / "own.parquet")
+    parquet.write_table(rows.sort_by("income"), folder / "sorted.parquet")
+    test = table.filter(compute.equal(table["split"], "test")).drop_columns("split").slice(0, 4_000)
+    parquet.write_table(test, folder / "test.parquet")
+    return folder
+
+
+def error(run, model, path):  # noqa: F811
+    return json.loads(run("evaluate", model, path, "--json")[1])["error"]
+
+
+def test_sorted_census_data(run, adult, tmp_path):  # noqa: F811
+    model = tmp_path / "m"
+    status, out, err = run("train", adult / "sorted.parquet", "-t", "income", "-o", model, *QUICK)
+    assert status == 0, err
+    assert "sorted by the target" in out and "--shuffle" in out
+    assert error(run, model, adult / "test.parquet") > 0.5
+    found = json.loads(run("certify", model, "--json")[1])
+    assert "risk" not in found and found["order"]["sorted"]
+    told = run("certify", model)[1]
+    assert "no bound on the error to come" in told and "confidence" not in told
+    assert "sorted by the target" in run("inspect", model)[1]
+    assert json.loads(run("inspect", model, "--json")[1])["order"]["depends_on_rows"]
+    status, out, err = run("train", adult / "sorted.parquet", "-t", "income", "-o", model, *QUICK, "--shuffle")
+    assert status == 0 and "warning" not in out, err
+    wrong = error(run, model, adult / "test.parquet")
+    assert wrong < 0.17
+    assert wrong < json.loads(run("certify", model, "--json")[1])["risk"]["error"] < 0.18
+
+
+def test_census_data_in_their_own_order(run, adult, tmp_path):  # noqa: F811
+    status, out, _ = run("train", adult / "own.parquet", "-t", "income", "-o", tmp_path / "m", *QUICK)
+    assert status == 0 and "warning" not in out
+    assert "risk" in json.loads(run("certify", tmp_path / "m", "--json")[1])
+    assert "warning" not in run("inspect", tmp_path / "m")[1]
+
+
+def test_numbers_that_are_sorted_or_drift(run, tmp_path):  # noqa: F811
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=3000)
+    pay = x + rng.normal(size=3000)
+    orders = {"sorted by the target": np.argsort(pay), "it drifts": np.argsort(x), None: np.arange(3000)}
+    for word, order in orders.items():
+        parquet.write_table(pa.table({"x": x[order], "pay": pay[order]}), tmp_path / "d.parquet")
+        out = run("train", tmp_path / "d.parquet", "-t", "pay", "-o", tmp_path / "m", *QUICK)[1]
+        assert (word in out) if word else ("warning" not in out)
+
+
+class Interrupting(Watcher):
+    """Interrupts training after some batches."""
+
+    def __init__(self, batches):
+        self.batches = batches
+
+    def step(self, trained, step):
+        self.batches -= 1
+        if self.batches < 0:
+            raise KeyboardInterrupt
+
+
+def test_shuffled_training_is_resumed_to_the_byte(tmp_path, monkeypatch):
+    monkeypatch.setattr(shuffle, "CHUNK_ROWS", 200)
+    source, checkpoint = open_source(people()), tmp_path / "m.checkpoint"
+    plan = Plan(target="rich", learner="scinol2", ignore=("pay",), shuffle=3)
+    train(source, plan).save(tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        train(source, plan, Interrupting(5), checkpoint, 300)
+    assert 0 < Trained.load(checkpoint).progress.rows < 2000
+    train(source, plan, None, checkpoint, 300, resume=True).save(tmp_path / "resumed")
+    assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_shuffling_is_seeded_and_refused_where_it_means_nothing(run, tmp_path):  # noqa: F811
+    parquet.write_table(pa.table(people(400)).drop_columns("pay"), tmp_path / "d.parquet")
+    models = []
+    for number, seed in enumerate((7, 7, 8)):
+        options = ("--shuffle", "--seed", seed, *QUICK)
+        assert run("train", tmp_path / "d.parquet", "-t", "rich", "-o", tmp_path / f"{number}", *options)[0] == 0
+        models.append((tmp_path / f"{number}").read_bytes())
+    assert models[0] == models[1] != models[2]
+    for options, word in (
+        (("--shuffle", "--seed", "-1"), "--seed"),
+        (("--shuffle", "--method", "early-stopping"), "--shuffle"),
+        (("--shuffle", "-t", "fame"), "'fame'"),
+    ):
+        status, _, err = run("train", tmp_path / "d.parquet", "-t", "rich", "-o", tmp_path / "m", *options)
+        assert status == 2 and word in err and "tunefree-shuffle" not in err
+
+
+def test_standard_input_is_shuffled_and_rows_skipped_are_counted(run, tmp_path):  # noqa: F811
+    lines = ["age,job,rich", *(f"{20 + i % 50},cook,{'yes' if i % 50 > 20 else 'no'}" for i in range(300))]
+    lines[8], lines[9] = "inf,cook,no", "1,cook,no,too many"
+    text = "\n".join(lines).encode()
+    options = ("-t", "rich", "--shuffle", *QUICK)
+    status, _, err = run("train", "-", "-o", tmp_path / "m", *options, stdin=text.replace(b",too many", b""))
+    assert status == 2 and "standard input, row 8" in err
+    status, _, err = run("train", "-", "-o", tmp_path / "m", *options, "--on-bad-row", "skip", stdin=text)
+    assert status == 0, err
+    progress = Trained.load(tmp_path / "m").progress
+    assert (progress.progressive[0].rows, progress.skipped) == (298, 2)
+
+
+def test_models_made_before_there_was_the_test(tmp_path):
+    trained = train(open_source(people(300)), Plan(target="rich", learner="scinol2", ignore=("pay",)))
+    trained.order = None
+    trained.save(tmp_path / "m")
+    assert order_of(Trained.load(tmp_path / "m")) == {}
