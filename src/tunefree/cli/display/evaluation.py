@@ -6,9 +6,9 @@ import json
 import math
 
 import typer
-from rich.console import Console
 
 from tunefree.cli.display.common import plain_table
+from tunefree.report.console import plain_console
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.prediction import Predictor
 
@@ -44,4 +44,4 @@ def show_evaluation(trained: Predictor, result: Evaluation, as_json: bool) -> No
     for key, value in figures.items():
         shown = f"{100 * value:.2f} %" if key == "error" else f"{value:,}" if key.startswith("rows") else f"{value:.6g}"
         table.add_row(key.replace("_", " ").replace("log loss", "log-loss"), shown)
-    Console(highlight=False, soft_wrap=True).print(table)
+    plain_console().print(table)

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
 
 from tunefree.cli.display.common import goal_of, listed, losses_of, plain_table
 from tunefree.core.rows import entry, row, size
 from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses.objectives import chosen
 from tunefree.model.model import Model
+from tunefree.report.console import description_column, plain_console
 from tunefree.stream.source import Source
 from tunefree.workflows.training import Step, Trained, Watcher
 
@@ -32,16 +32,16 @@ class TrainingDisplay(Watcher):
     """
 
     def __init__(self, verbose: bool = False) -> None:
-        self.console = Console(stderr=True, soft_wrap=True)
+        self.console = plain_console(stderr=True)
         self.powers = PowersOfTwo() if verbose else None
         self.began = self.told = time.monotonic()
         self.rows, self.told_of_switch = 0, False
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        columns = (SpinnerColumn(), description_column(), BarColumn(), TimeElapsedColumn())
         self.bar = Progress(*columns, console=self.console, transient=True)
         self.task: Any = None
 
     def begin(self, trained: Trained, source: Source) -> None:
-        self.console.print(describe(trained), highlight=False)
+        self.console.print(describe(trained))
         self.share = source.progress()
         if self.powers:
             self.powers.header()
@@ -54,7 +54,7 @@ class TrainingDisplay(Watcher):
         progress = trained.progress
         if trained.model.switched is not None and not self.told_of_switch:
             self.told_of_switch = True
-            self.console.print(SWITCHED.format(trained.model.switched), highlight=False)
+            self.console.print(SWITCHED.format(trained.model.switched))
         if self.powers:
             self.powers.step(trained.model, step)
             return
@@ -69,7 +69,7 @@ class TrainingDisplay(Watcher):
             self.bar.update(self.task, description=line, total=total, completed=progress.number + (share or 0.0))
         elif now - self.told > LINE_SECONDS:
             self.told = now
-            self.console.print(line, highlight=False)
+            self.console.print(line)
 
     def end(self, trained: Trained) -> None:
         self.bar.stop()
@@ -158,7 +158,7 @@ def show_trained(trained: Trained, output: Path) -> None:
             for title, value in losses_of(model, metrics).items():
                 table.add_row(f"held-out {title}{passes}", value)
     table.add_row("model", str(output))
-    console = Console(highlight=False, soft_wrap=True)
+    console = plain_console()
     console.print(table)
     for name, count in naming_columns(trained):
         console.print(
