@@ -18,6 +18,7 @@ class Options(NamedTuple):
     types: dict[str, Any] = {}  # noqa: RUF012 - Arrow types of columns known before; those of others are inferred
     chunk_rows: int | None = None  # rows of a chunk of a columnar file; chosen by the number of columns if None
     block_size: int = BLOCK_SIZE  # bytes of a chunk of text
+    as_written: tuple[str, ...] = ()  # columns that are read as strings from text that does not tell types
 
 
 class TableReader(NamedTuple):

@@ -56,6 +56,7 @@ def csv_schema(file: str, options: Options) -> Any:
         except pa.ArrowInvalid as error:
             raise _unreadable(file, error) from None
     types = {name: options.types.get(name, _widened(found.get(name, pa.string()))) for name in header.names}
+    types |= dict.fromkeys(set(options.as_written) & types.keys(), pa.string())
     return pa.schema(list(types.items()))
 
 

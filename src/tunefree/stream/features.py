@@ -114,7 +114,7 @@ class TableEncoder:
             *(("ignored", name) for name in ignored),
             *(("text", name) for name in texts or []),
         ]:
-            _check_name(role, name, names, chunk.file)
+            check_name(role, name, names, chunk.file)
         kept = [name for name in names if name not in {target, weight, *ignored}]
         columns = [_infer_column(name, chunk, texts, hash_bits) for name in kept]
         if not columns:
@@ -264,7 +264,7 @@ class TableEncoder:
     def _convert_weight(self, chunk: Columns, faults: Faults, labelled: bool) -> np.ndarray:
         if self.weight is None or not labelled:
             return np.ones(chunk.table.num_rows)
-        _check_name("weight", self.weight, chunk.table.schema.names, chunk.file)
+        check_name("weight", self.weight, chunk.table.schema.names, chunk.file)
         weights = to_numbers(_column(chunk, self.weight, faults), self.weight, faults)
         faults.add(np.flatnonzero(np.isnan(weights)), self.weight, lambda row: "the weight is missing")
         wrong = np.flatnonzero((weights < 0) | np.isinf(weights))
@@ -365,7 +365,7 @@ def _numeric_target(array: Any, name: str, faults: Faults, labelled: bool) -> An
 
 def _present(target: str, chunk: Columns, needed: bool) -> bool:
     if needed:
-        _check_name("target", target, chunk.table.schema.names, chunk.file)
+        check_name("target", target, chunk.table.schema.names, chunk.file)
     return target in chunk.table.schema.names
 
 
@@ -381,7 +381,8 @@ def _unique_names(chunk: Columns) -> list[str]:
     return names
 
 
-def _check_name(role: str, name: str, names: Sequence[str], file: str) -> None:
+def check_name(role: str, name: str, names: Sequence[str], file: str) -> None:
+    """Raise a DataError with the nearest names if there is no column of this name."""
     if name in names:
         return
     close = get_close_matches(name, names, 3, 0.5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,15 +76,27 @@ class Source:
         start: Position = Position(),  # noqa: B008 - an immutable tuple
         bad: BadRows | None = None,
         types: dict[str, Any] | None = None,
+        as_written: Sequence[str] = (),
     ) -> Iterator[Any]:
-        """Chunks from a position on; ``types`` are the Arrow types of columns that are known before."""
+        """Chunks from a position on.
+
+        Parameters
+        ----------
+        start : Position
+        bad : BadRows, optional
+            What happens to rows that cannot be read; an error if None.
+        types : dict of str to pyarrow.DataType, optional
+            Types of columns that are known before.
+        as_written : sequence of str
+            Columns that are read as strings from CSV, whatever they look like.
+        """
         if self.kind != formats.TABLE:
             return read_lines(self.files, start)
         from tunefree.stream import frames, tables
 
         if self.format is None:
             return frames.read_frame(self.table, start)
-        return tables.read_tables(self.files, self.format, start, bad, types, self.delimiter)
+        return tables.read_tables(self.files, self.format, start, bad, types, self.delimiter, as_written=as_written)
 
     def encoder(
         self,

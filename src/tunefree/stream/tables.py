@@ -28,6 +28,7 @@ def read_tables(
     delimiter: str | None = None,
     chunk_rows: int | None = None,
     block_size: int | None = None,
+    as_written: Sequence[str] = (),
 ) -> Iterator[Columns]:
     """Read tables as chunks.
 
@@ -50,6 +51,8 @@ def read_tables(
         Rows of a chunk of columnar files; by default 32768, fewer for wide tables.
     block_size : int, optional
         Bytes of a chunk of text.
+    as_written : sequence of str
+        Columns that are read as strings from CSV, whatever they look like.
 
     Yields
     ------
@@ -66,7 +69,7 @@ def read_tables(
     1 {'age': [39.0, None], 'job': ['clerk', 'cook']}
     """
     reader: TableReader = formats.load(_one_format(files, format).reader)
-    options = Options(delimiter, types or {}, chunk_rows)
+    options = Options(delimiter, types or {}, chunk_rows, as_written=tuple(as_written))
     options = options._replace(block_size=block_size) if block_size else options
     schema = reader.schema(files[0], options)
     rows = 0

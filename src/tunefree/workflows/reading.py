@@ -7,13 +7,17 @@ import os
 import queue
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tunefree.core.errors import DataError
 from tunefree.model.targets import ScoredModel
-from tunefree.stream.batch import BadRows, Batch, Position
+from tunefree.stream.arrays import of_booleans
+from tunefree.stream.batch import BadRows, Batch, Columns, Position
+from tunefree.stream.columns import row_numbers
 from tunefree.stream.source import Source
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.targets import labels_of, task_of
@@ -88,7 +92,9 @@ def types_of(source: Source, encoder: Any) -> dict[str, Any] | None:
     return encoder.types() if source.kind == "table" else None
 
 
-def encoded(encoder: Any, chunks: Iterator[Any], bad: BadRows, learning: bool, labelled: bool) -> Iterator[Batch]:
+def encoded(
+    encoder: Any, chunks: Iterator[Any], bad: BadRows, learning: bool, labelled: bool, kept: Sequence[str] = ()
+) -> Iterator[Batch]:
     """Encode chunks, in order.
 
     What can be done of a chunk without the others is done in threads, one for each processor.
@@ -102,15 +108,36 @@ def encoded(encoder: Any, chunks: Iterator[Any], bad: BadRows, learning: bool, l
         Whether new features are added to the encoder.
     labelled : bool
         Whether each row must have a target.
+    kept : sequence of str
+        Columns of a table that batches keep as they were read.
+
+    Raises
+    ------
+    DataError
+        If there is no such column.
     """
+
+    def finish(chunk: Any, prepared: Future[Any]) -> Batch:
+        batch = encoder.finish(prepared.result(), learning, bad)
+        return batch._replace(columns=_kept(chunk, batch.numbers, kept)) if kept else batch
+
     with ThreadPoolExecutor(os.cpu_count(), "tunefree-prepare") as pool:
-        waiting: deque[Future[Any]] = deque()
+        waiting: deque[tuple[Any, Future[Any]]] = deque()
         for chunk in chunks:
-            waiting.append(pool.submit(encoder.prepare, chunk, labelled))
+            waiting.append((chunk, pool.submit(encoder.prepare, chunk, labelled)))
             if len(waiting) > (os.cpu_count() or 1):
-                yield encoder.finish(waiting.popleft().result(), learning, bad)
+                yield finish(*waiting.popleft())
         while waiting:
-            yield encoder.finish(waiting.popleft().result(), learning, bad)
+            yield finish(*waiting.popleft())
+
+
+def _kept(chunk: Columns, numbers: np.ndarray, names: Sequence[str]) -> Any:
+    """Columns of those rows of a chunk that have these numbers."""
+    from tunefree.stream.features import check_name
+
+    for name in names:
+        check_name("kept", name, chunk.table.schema.names, chunk.file)
+    return chunk.table.select(list(names)).filter(of_booleans(np.isin(row_numbers(chunk), numbers)))
 
 
 def ahead(items: Iterator[Any], depth: int = 2) -> Iterator[Any]:
