@@ -60,11 +60,12 @@ def begin(source: Source, plan: Plan, bad: BadRows) -> Reading:
     """
     if source.kind == "table" and plan.target is None:
         raise DataError("no target is named", source.name, remedy="name the column to predict with --target")
-    chunks = source.chunks(bad=bad)
+    given = plan.column_types
+    chunks = source.chunks(bad=bad, given=given, exact=plan.target)
     first = next(chunks, None)
     if first is None:
         raise no_rows(source)
-    encoder = source.encoder(first, plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits)
+    encoder = source.encoder(first, plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits, given)
     batch = encoder.encode(first, True, bad, True)
     task = plan.task or task_of(batch.target)
     classes = sorted(labels_of(batch.target).values) if task == "classification" else []

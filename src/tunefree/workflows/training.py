@@ -81,7 +81,7 @@ class Trained:
             As it was after the last row learned, if the encoder has read further since.
         """
         parts = {"model": self.model.save_state(), "encoder": encoder or self.encoder.state()}
-        header = {"source": self.kind, "plan": asdict(self.plan), "progress": asdict(self.progress)}
+        header = {"source": self.kind, "plan": self.plan.saved(), "progress": asdict(self.progress)}
         model_files.save(path, self.file_kind, parts, header)
 
     @classmethod

@@ -10,6 +10,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
+from tunefree.cli.display.columns import facts_of_columns, table_of_columns
 from tunefree.cli.display.common import goal_of, losses_of, table_of_names
 from tunefree.cli.display.path import WATCHED, losses_at_stop, number
 from tunefree.cli.display.terms import (
@@ -55,10 +56,14 @@ def show_model(trained: Any, found: Decomposition | None, top: int, as_json: boo
         features = [
             {"feature": names[j], "importance": importance[j], "weights": weights[j].tolist()} for j in order.tolist()
         ]
-        typer.echo(json.dumps(facts(trained) | facts_of_terms(found, top, label) | {"features": features}))
+        typer.echo(
+            json.dumps(
+                facts(trained) | facts_of_columns(trained) | facts_of_terms(found, top, label) | {"features": features}
+            )
+        )
         return
     console = plain_console()
-    for line in [*story(trained), *table_of_terms(found, top, label)]:
+    for line in [*story(trained), *table_of_columns(trained, top), *table_of_terms(found, top, label)]:
         console.print(line)
     if not model.has_weights:
         console.print(

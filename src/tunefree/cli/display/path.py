@@ -10,6 +10,7 @@ from typing import Any
 import typer
 from rich.table import Table
 
+from tunefree.cli.display.columns import lines_of_kinds
 from tunefree.cli.display.common import listed, plain_table
 from tunefree.report.console import plain_console
 from tunefree.workflows.comparison import in_figures
@@ -65,6 +66,8 @@ def show_stopped(found: StoppedModel, output: Path) -> None:
     table.add_row("features", f"{found.model.n_features:,}")
     if found.task == "classification":
         table.add_row("classes", listed(found.model.classes, 12))
+    for title, names in lines_of_kinds(found):
+        table.add_row(title, names)
     table.add_row("stopped at", f"iteration {found.stop:,} of {len(found.path):,}")
     for title, value in losses_at_stop(found).items():
         table.add_row(title, value)

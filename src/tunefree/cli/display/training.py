@@ -10,6 +10,7 @@ import numpy as np
 import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
 
+from tunefree.cli.display.columns import lines_of_kinds
 from tunefree.cli.display.common import goal_of, listed, losses_of, plain_table
 from tunefree.core.rows import entry, row, size
 from tunefree.kernel.feature_expansion import SWITCHED
@@ -150,6 +151,8 @@ def show_trained(trained: Trained, output: Path) -> None:
     table.add_row("features", f"{model.n_features:,}")
     if model.task == "classification":
         table.add_row("classes", listed(model.classes, 12))
+    for title, names in lines_of_kinds(trained):
+        table.add_row(title, names)
     for title, value in losses_of(model, first).items():
         table.add_row(f"progressive {title}", value)
     for number, metrics in enumerate(progress.held_out):
