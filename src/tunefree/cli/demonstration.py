@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from pyarrow import compute, parquet
-from rich.console import Console
 from rich.table import Table
 
 from tunefree.cli.display.training import TrainingDisplay, show_trained
 from tunefree.core.errors import ModelError
+from tunefree.report.console import plain_console
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows import evaluation, prediction, training
@@ -44,7 +44,7 @@ def run(folder: Path) -> list[Result]:
     -------
     list of Result
     """
-    console = Console(highlight=False, soft_wrap=True)
+    console = plain_console()
     train_file, test_file = write_data(folder)
     console.print(f"Adult census data: {train_file} and {test_file}\n")
     _, seconds = _timed(lambda: _compiled(train_file))

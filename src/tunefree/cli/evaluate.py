@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from tunefree.cli.options import Files, Json, ModelFile, tell_skipped
 
 
-def evaluate(model: ModelFile, files: Files, json: Json = False) -> None:
-    """Losses, error and calibration error of a model on data with known targets.
+def evaluate(
+    model: ModelFile,
+    files: Files,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL",
+            help="Evaluate each value of a column as well; ranges of a number that has many.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Metrics of a model on data with known targets, with 95 % confidence intervals.
+
+    Classes: log-loss, error, balanced error (the mean over classes), Brier score, F1, area under the ROC curve and
+    average precision (of the second of two classes; of more, the mean over classes, each against the others), and the
+    confusion matrix. Numbers: the loss, mean absolute and root mean squared error, R2, and for quantiles the share of
+    targets at or below the prediction. Intervals are for independent rows: Wilson's for shares of rows, and else those
+    of a jackknife over 20 groups of rows.
 
     The calibration error compares the probability of each row's most probable class with how often it is right: the
-    mean distance, over 15 bins of equally many rows (by weight) in the order of that probability.
+    mean distance, over 15 bins of equally many rows (by weight) in the order of that probability. For instance:
+
+    tunefree evaluate people.model test.csv --by education
     """
     from tunefree.cli.display.evaluation import show_evaluation
     from tunefree.workflows import evaluation, model_files
 
     bad = files.bad_rows()
     trained = model_files.load(model)
-    result = evaluation.evaluate(trained, files.source(), bad)
+    result = evaluation.evaluate(trained, files.source(), bad, by)
     tell_skipped(bad)
-    show_evaluation(trained, result, json)
+    show_evaluation(trained, result, json, by)

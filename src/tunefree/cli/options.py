@@ -94,6 +94,25 @@ class Problem:
     ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given again.")] = None
     text: Annotated[list[str] | None, typer.Option(help="Column of texts; guessed by default.")] = None
     hash_bits: Annotated[int, typer.Option(help="Hash features to 2^BITS instead of an exact dictionary.")] = 0
+    decimal: Annotated[
+        str | None, typer.Option(help="The decimal mark of numbers in texts, . or , ; guessed by default.")
+    ] = None
+    thousands: Annotated[
+        str | None,
+        typer.Option(help="Between thousands of numbers in texts: . , ' or a space; guessed by default."),
+    ] = None
+    na_values: Annotated[
+        list[str] | None, typer.Option(help="What else stands for a missing value; may be given again.")
+    ] = None
+    numeric: Annotated[list[str] | None, typer.Option(help="Column of numbers; may be given again.")] = None
+    categorical: Annotated[list[str] | None, typer.Option(help="Column of categories; may be given again.")] = None
+    date: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COL[=FORMAT]",
+            help="Column of dates, such as day=%d.%m.%Y; guessed by default. Again for more.",
+        ),
+    ] = None
 
     unlabelled: Annotated[
         str, typer.Option(help="What to do with a row without a label: error, or skip and count it.")
@@ -113,6 +132,12 @@ class Problem:
             hash_bits=self.hash_bits,
             skip_bad_rows=files.skip_bad_rows,
             skip_unlabelled=_is_skip("unlabelled", self.unlabelled),
+            decimal=self.decimal,
+            thousands=self.thousands,
+            na_values=tuple(self.na_values or ()),
+            numeric=tuple(self.numeric or ()),
+            categorical=tuple(self.categorical or ()),
+            date=tuple(self.date or ()),
             **learning,
         )
 

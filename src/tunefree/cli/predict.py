@@ -16,17 +16,62 @@ def predict(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="CSV or Parquet file to write; - for CSV on standard output.")
     ] = Path("-"),
+    id: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COL", help="A column of the data to write first; may be given again.", show_default=False
+        ),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P",
+            help="Predict the second of two classes where its probability is at least P, instead of the more probable.",
+            show_default=False,
+        ),
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            metavar="K",
+            help="The K most probable classes in their order, instead of the probabilities of all.",
+            show_default=False,
+        ),
+    ] = None,
+    contributions: Annotated[
+        bool,
+        typer.Option(
+            "--contributions", help="What each column contributes to the margin, as `tunefree explain` writes it."
+        ),
+    ] = False,
 ) -> None:
-    """Predict rows: labels and probabilities, or numbers; those of standard input (-) as soon as they come."""
+    """Predict rows: labels and probabilities, or numbers. Rows of standard input (-) are predicted as they come.
+
+    For instance:
+
+    tunefree predict people.model new.csv --id name --top 3 -o predictions.csv
+    """
     from tunefree.stream import live
     from tunefree.workflows import model_files, prediction
 
     bad = files.bad_rows()
     check_outputs([output], [model, *files.data])
-    trained = model_files.load(model)
+    layout = prediction.OutputColumns(tuple(id or ()), threshold, top)
+    trained = model_files.load(model, "linear" if contributions else None)
+    explainer = None
+    if contributions:
+        from tunefree.workflows import explanation
+
+        explainer = explanation.Explainer(trained, explanation.decomposition_of(trained))
+    beside = None if explainer is None else explainer.beside
     if files.data == ["-"]:
         live.answer_at_once()
-    written = prediction.write(trained, files.source(), str(output), bad)
+    written = prediction.write(trained, files.source(), str(output), bad, layout, beside)
     tell_skipped(bad)
+    if explainer is not None:
+        from tunefree.explanation.told import fidelity_told, shares_told
+
+        told = f"{shares_told(explainer.found)} {fidelity_told(explainer.found, explainer.fidelity)}"
+        typer.echo(told, err=True)
     if str(output) != "-":
         typer.echo(f"{written} predictions in {output}", err=True)

@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from tunefree.report.console import description_column, plain_console
 from tunefree.reproduce.experiment import Callback
 
 _LINE_SECONDS = 10.0
@@ -18,7 +18,7 @@ class Display(Callback):
     """Shows the current experiment, its progress and the files written."""
 
     def __init__(self) -> None:
-        self.console = Console(stderr=True, soft_wrap=True, highlight=False)
+        self.console = plain_console(stderr=True)
         self.bar: Progress | None = None
         self.task: Any = None
         self.began = self.shown = 0.0
@@ -28,7 +28,7 @@ class Display(Callback):
         self.began = self.shown = time.monotonic()
         if self.console.is_terminal:
             columns = TextColumn("  parts"), BarColumn(), MofNCompleteColumn()
-            times = TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("left {task.description}")
+            times = TimeElapsedColumn(), TimeRemainingColumn(), description_column("left ")
             self.bar = Progress(*columns, *times, console=self.console, transient=True)
             self.task = self.bar.add_task("", total=None)
             self.bar.start()

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 _TYPES = {np.dtype(np.float64): pa.float64(), np.dtype(np.int32): pa.int32(), np.dtype(np.int64): pa.int64()}
 _DTYPES: dict[Any, Any] = {arrow_type: dtype for dtype, arrow_type in _TYPES.items()}
@@ -98,6 +99,20 @@ def is_missing(array: Any) -> np.ndarray:
     if not array.null_count:
         return np.zeros(len(array), bool)
     return ~_unpacked(array.buffers()[0], array)
+
+
+def beyond_doubles(array: Any) -> bool:
+    """Whether an Arrow array has integers beyond 2^53, which float64 does not tell apart.
+
+    Examples
+    --------
+    >>> beyond_doubles(pa.array([1, -(2**53) - 1])), beyond_doubles(pa.array([2.0**60]))
+    (True, False)
+    """
+    if not pa.types.is_integer(array.type) or array.null_count == len(array):
+        return False
+    ends = pc.min_max(array).as_py()
+    return bool(max(-ends["min"], ends["max"]) > 2**53)
 
 
 def _unpacked(data: Any, array: Any) -> np.ndarray:

@@ -46,6 +46,7 @@ class Batch(NamedTuple):
     tags: list[str] | None  # Vowpal Wabbit's tags, or None
     file: str  # name of the file, for messages
     position: Position  # where the next batch starts
+    columns: Any = None  # pyarrow.RecordBatch (n rows): columns of the table that are kept as they were read, or None
 
 
 @dataclass

@@ -18,10 +18,12 @@ from tunefree.stream.columns import (
     blank_to_null,
     cast,
     decoded,
+    family,
     missing_codes,
     missing_name,
 )
 from tunefree.stream.keys import hash_name
+from tunefree.stream.notation import dates_in
 
 _MICROSECONDS_A_DAY = 86_400_000_000
 _MICROSECONDS_AN_HOUR = 3_600_000_000
@@ -50,13 +52,24 @@ class Timestamp:
         Whether there are hours (not for dates).
     origin : int, optional
         The stream's first timestamp, once it has been seen.
+    format : str, optional
+        In which texts are written, as strptime has it; as ISO 8601 if None.
     """
 
     kind: ClassVar[str] = "moment"
-    families: ClassVar[frozenset[str]] = frozenset({"moment", "string", "null"})
+    families: frozenset[str] = frozenset({"moment", "string", "null"})
 
-    def __init__(self, name: str, zone: str | None = None, hours: bool = True, origin: int | None = None) -> None:
-        self.name, self.zone, self.hours, self.origin = name, zone, hours, origin
+    def __init__(
+        self,
+        name: str,
+        zone: str | None = None,
+        hours: bool = True,
+        origin: int | None = None,
+        format: str | None = None,
+    ) -> None:
+        self.name, self.zone, self.hours, self.origin, self.format = name, zone, hours, origin, format
+        if format is not None:  # such as 20240312
+            self.families = self.families | {"number"}
 
     def names(self) -> list[str]:
         return [f"{self.name}[days]"]
@@ -68,11 +81,19 @@ class Timestamp:
         return pa.string()  # parsed here: texts may mix dates with and without a time
 
     def options(self) -> dict[str, Any]:
-        return {"zone": self.zone, "hours": self.hours, "origin": self.origin}
+        own = {"zone": self.zone, "hours": self.hours, "origin": self.origin}
+        return own if self.format is None else own | {"format": self.format}
+
+    def told(self) -> str:
+        return self.format or ""
 
     def convert(self, array: Array, faults: Faults) -> Instants:
         given = decoded(array)
-        moments, failed = cast(*_to_timestamps(blank_to_null(given), self.zone))
+        if self.format is not None and family(given.type) in ("string", "number"):
+            given = given.cast(pa.string(), safe=False)
+            moments, failed = dates_in(blank_to_null(given), self.format)
+        else:
+            moments, failed = cast(*_to_timestamps(blank_to_null(given), self.zone))
         faults.add(failed, self.name, lambda row: f"{_shown(given, row)} is no date or timestamp")
         local = moments
         if self.zone is not None:
@@ -120,6 +141,9 @@ class TimeOfDay:
 
     def options(self) -> dict[str, Any]:
         return {}
+
+    def told(self) -> str:
+        return ""
 
     def convert(self, array: Array, faults: Faults) -> Instants:
         given = decoded(array)

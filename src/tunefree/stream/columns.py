@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import is_missing, of_booleans, of_strings, to_booleans, to_numpy
 from tunefree.stream.keys import hash_name, hash_strings
+from tunefree.stream.notation import Notation, stands_for_missing
 
 UNLABELLED = "the target is missing"
 MISSING = ("", "?", "nan", "NaN")  # strings that stand for a missing value, white space around them removed
@@ -65,13 +66,23 @@ class Faults(dict[int, Fault]):
 
 
 class Number:
-    """Integers, floats and decimals as they are; durations in days."""
+    """Integers, floats and decimals as they are; durations in days; texts in a notation of numbers.
+
+    Parameters
+    ----------
+    name : str
+    decimal : str, optional
+        The decimal mark of numbers that are written as texts; None for plain numbers.
+    thousands : str, default=""
+        Between their groups of three digits.
+    """
 
     kind: ClassVar[str] = "number"
     families: ClassVar[frozenset[str]] = frozenset({"number", "boolean", "string", "duration", "null"})
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, decimal: str | None = None, thousands: str = "") -> None:
         self.name = name
+        self.notation = None if decimal is None else Notation(decimal, thousands)
         self.missing_key = missing_key(name)
 
     def names(self) -> list[str]:
@@ -84,14 +95,18 @@ class Number:
 
     def arrow_type(self) -> Any:
         """The type to read the column as from a text."""
-        return pa.float64()
+        return pa.string() if self.notation else pa.float64()
 
     def options(self) -> dict[str, Any]:
         """What, besides kind and name, makes the column again."""
-        return {}
+        return self.notation._asdict() if self.notation else {}
+
+    def told(self) -> str:
+        """How the values are written, where it is worth a word."""
+        return self.notation.told() if self.notation else ""
 
     def convert(self, array: Array, faults: Faults) -> np.ndarray:
-        values = to_numbers(array, self.name, faults)
+        values = to_numbers(array, self.name, faults, self.notation)
         infinite = np.isinf(values)
         if infinite.any():
             faults.add(np.flatnonzero(infinite), self.name, lambda row: f"the number is infinite ({values[row]})")
@@ -105,13 +120,22 @@ class Number:
 
 
 class Category:
-    """Strings, categories: one-hot."""
+    """Strings, categories: one-hot.
+
+    Parameters
+    ----------
+    name : str
+    numbers : bool, default=False
+        Whether numbers may be categories too.
+    """
 
     kind: ClassVar[str] = "category"
-    families: ClassVar[frozenset[str]] = frozenset({"string", "category", "boolean", "null"})
+    families: frozenset[str] = frozenset({"string", "category", "boolean", "null"})
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, numbers: bool = False) -> None:
+        self.name, self.numbers = name, numbers
+        if numbers:
+            self.families = self.families | {"number"}
         self.seed = hash_name("=", hash_name(name))
         self.missing_key = missing_key(name)
 
@@ -125,7 +149,10 @@ class Category:
         return pa.string()
 
     def options(self) -> dict[str, Any]:
-        return {}
+        return {"numbers": True} if self.numbers else {}
+
+    def told(self) -> str:
+        return ""
 
     def convert(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
         """The place of each row's category in the list of the chunk's categories, and the list."""
@@ -215,9 +242,26 @@ def blank_to_null(array: Array) -> Array:
     return pc.if_else(of_booleans(missing_strings(trimmed)), pa.nulls(len(trimmed), pa.string()), trimmed)
 
 
-def to_numbers(array: Array, column: str, faults: Faults) -> np.ndarray:
-    """Float64, NaN where the array is missing; what is not a number becomes a fault of its row."""
+def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None) -> np.ndarray:
+    """Float64, NaN where the array is missing; what is not a number becomes a fault of its row.
+
+    Parameters
+    ----------
+    array : pyarrow.Array
+    column : str
+        For messages.
+    faults : Faults
+    notation : Notation, optional
+        How numbers are written in strings; plainly if None.
+    """
     array = decoded(array)
+    if notation is not None and family(array.type) == "string":
+        strings = blank_to_null(array)
+        here = notation.fits(strings)
+        wrong = np.flatnonzero(~here & ~stands_for_missing(strings))
+        remedy = "--na-values says what stands for a missing one"
+        faults.add(wrong, column, lambda row: f"{strings[row].as_py()!r} is not a number ({remedy})")
+        array = notation.numbers(pc.if_else(of_booleans(here), strings, pa.nulls(len(strings), pa.string())))
     if pa.types.is_duration(array.type):
         units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[array.type.unit] * 86400.0
         return to_numbers(array.cast(pa.int64()), column, faults) / units

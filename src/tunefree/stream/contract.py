@@ -9,6 +9,7 @@ import numpy as np
 
 from tunefree.stream.batch import BadRows, Batch, Columns, Lines, Position
 from tunefree.stream.lines import BLOCK_SIZE
+from tunefree.stream.notation import ColumnTypes
 
 
 class Options(NamedTuple):
@@ -18,6 +19,9 @@ class Options(NamedTuple):
     types: dict[str, Any] = {}  # noqa: RUF012 - Arrow types of columns known before; those of others are inferred
     chunk_rows: int | None = None  # rows of a chunk of a columnar file; chosen by the number of columns if None
     block_size: int = BLOCK_SIZE  # bytes of a chunk of text
+    as_written: tuple[str, ...] = ()  # columns that are read as strings from text that does not tell types
+    given: ColumnTypes | None = None  # what is said of columns instead of being guessed
+    exact: str | None = None  # a column of which integers beyond 2^53 are told apart
 
 
 class TableReader(NamedTuple):

@@ -13,12 +13,13 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import of_booleans, of_strings, to_batch
+from tunefree.stream.arrays import beyond_doubles, of_booleans, of_strings, to_batch
 from tunefree.stream.batch import BadRows, Columns, Lines, Position
 from tunefree.stream.columns import MISSING, Fault, Faults, cast, with_row_numbers
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
 from tunefree.stream.lines import check_text, not_utf8, read_header, read_lines, read_sample, whole_lines
+from tunefree.stream.notation import ColumnTypes, is_continental
 
 NULLS = tuple(
     space + word
@@ -27,7 +28,11 @@ NULLS = tuple(
 )
 _TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 _DELIMITERS = ",;\t|"
-_EXAMPLES = {pa.float64(): "a number", pa.bool_(): "true or false", pa.string(): "text in UTF-8"}
+_EXAMPLES = {
+    pa.float64(): "a number",
+    pa.bool_(): "true or false",
+    pa.string(): "text in UTF-8",
+}
 
 
 class Header(NamedTuple):
@@ -50,13 +55,27 @@ def csv_schema(file: str, options: Options) -> Any:
     body = whole_lines(window[start:] if start else b"")
     found = {}
     if body:
-        unfit: list[int] = []
         try:
-            found = {field.name: field.type for field in _parse(body, header, {}, unfit).schema}
+            sample = _parse(body, header, {}, [])
         except pa.ArrowInvalid as error:
             raise _unreadable(file, error) from None
-    types = {name: options.types.get(name, _widened(found.get(name, pa.string()))) for name in header.names}
-    return pa.schema(list(types.items()))
+        found = {field.name: field.type for field in sample.schema}
+    own = {name: _widened(found.get(name, pa.string())) for name in header.names}
+    if found and not options.types:
+        own |= _as_texts(header, sample, options)
+    written = dict.fromkeys(set(options.as_written) & own.keys(), pa.string())
+    return pa.schema([(name, written.get(name, options.types.get(name, type))) for name, type in own.items()])
+
+
+def _as_texts(header: Header, sample: Any, options: Options) -> dict[str, Any]:
+    """Types of columns that are not to be read as they look: points may stand between thousands, codes be numbers."""
+    given, changed = options.given or ColumnTypes(), {}
+    strings = [array for array in sample.columns if array.type == pa.string()]
+    if given.notation or is_continental(pc.utf8_trim_whitespace(array) for array in strings):
+        changed = {field.name: pa.string() for field in sample.schema if field.type == pa.float64()}
+    if options.exact in sample.schema.names and beyond_doubles(sample.column(options.exact)):
+        changed[options.exact] = pa.int64()
+    return changed | dict.fromkeys(set(given.as_written(header.names)) & set(header.names), pa.string())
 
 
 def csv_columns(file: str, schema: Any, options: Options) -> dict[str, Any]:
@@ -181,7 +200,8 @@ def _converted(raw: Any, name: str, to: Any, faults: Faults) -> Any:
     if to == pa.string():
         return text
     values, failed = cast(pc.utf8_trim_whitespace(text), to)
-    faults.add(failed, name, lambda row: f"{text[row].as_py()!r} is not {_EXAMPLES.get(to, to)}")
+    remedy = " (--na-values says what stands for a missing one)" if to == pa.float64() else ""
+    faults.add(failed, name, lambda row: f"{text[row].as_py()!r} is not {_EXAMPLES.get(to, to)}{remedy}")
     return values
 
 

@@ -17,32 +17,33 @@ import pyarrow as pa
 
 from tunefree.core import rows
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import of_booleans, of_numbers
+from tunefree.stream.arrays import beyond_doubles, of_booleans, of_numbers
 from tunefree.stream.batch import BadRows, Batch, Columns
-from tunefree.stream.calendar import TimeOfDay, Timestamp, looks_like_dates, looks_like_times, zone_of
+from tunefree.stream.calendar import TimeOfDay, Timestamp
 from tunefree.stream.columns import (
     UNLABELLED,
     Boolean,
     Category,
     Faults,
     Number,
-    blank_to_null,
     decoded,
     family,
     row_numbers,
     to_numbers,
-    unsupported_type,
     valid_utf8,
     with_row_numbers,
 )
 from tunefree.stream.feature_ids import FeatureIds, Triplets
-from tunefree.stream.words import DEFAULT_BITS, Text, looks_like_text
+from tunefree.stream.inference import Inference, is_number, without
+from tunefree.stream.notation import ColumnTypes, Notation
+from tunefree.stream.words import Text
 
 _COLUMNS: dict[str, Callable[..., Any]] = {
     kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text)
 }
 MOST_CODES = 16  # of one column
-_TARGETS = {"number": pa.float64(), "string": pa.string(), "boolean": pa.bool_()}
+INTEGER = "integer"  # the family of a target of integers that float64 does not tell apart
+_TARGETS = {"number": pa.float64(), INTEGER: pa.int64(), "string": pa.string(), "boolean": pa.bool_()}
 
 
 class TableEncoder:
@@ -75,8 +76,12 @@ class TableEncoder:
         target_family: str | None = None,
         weight: str | None = None,
         hash_bits: int = 0,
+        na_values: Sequence[str] = (),
+        target_notation: Sequence[str] | None = None,
     ) -> None:
         self.columns = list(columns)
+        self.na_values = tuple(na_values)
+        self._target_notation = None if target_notation is None else Notation(*target_notation)
         self.target, self.weight, self.hash_bits = target, weight, hash_bits
         self._target_family = target_family
         self._number_names = [name for column in self.columns for name in column.names()]
@@ -91,6 +96,7 @@ class TableEncoder:
         ignore: Iterable[str] = (),
         text: Iterable[str] | None = None,
         hash_bits: int = 0,
+        given: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
     ) -> TableEncoder:
         """An encoder for tables with the columns of a first chunk.
 
@@ -106,6 +112,8 @@ class TableEncoder:
             (:func:`tunefree.stream.words.looks_like_text`).
         hash_bits : int, default=0
             0 for an exact dictionary of categories; else codes and words are hashed to 2^hash_bits features.
+        given : ColumnTypes, optional
+            What is said of columns instead of being guessed.
         """
         names = _unique_names(chunk)
         ignored, texts = list(ignore), None if text is None else list(text)
@@ -114,14 +122,24 @@ class TableEncoder:
             *(("weight", name) for name in [weight] if name is not None),
             *(("ignored", name) for name in ignored),
             *(("text", name) for name in texts or []),
+            *(("numeric", name) for name in given.numeric),
+            *(("categorical", name) for name in given.categorical),
+            *(("date", name) for name in given.dates(names)),
         ]:
-            _check_name(role, name, names, chunk.file)
+            check_name(role, name, names, chunk.file)
         kept = [name for name in names if name not in {target, weight, *ignored}]
-        columns = [_infer_column(name, chunk, texts, hash_bits) for name in kept]
+        arrays = {name: _column(chunk, name, Faults()) for name in names}
+        inference = Inference(arrays, chunk.file, texts, hash_bits, given)
+        columns = [inference.column(name) for name in kept]
         if not columns:
             raise DataError("there is no column left to learn from", chunk.file, remedy="ignore fewer columns")
         kind = None if target is None else _target_family(chunk, target)
-        return cls(columns, target, kind, weight, hash_bits)
+        notation = inference.notation(target) if target is not None and kind == "string" else None
+        if target is not None and target in given.categorical:
+            kind, notation = "string", None
+        elif kind == "number" and beyond_doubles(inference.arrays[str(target)]):
+            kind = INTEGER
+        return cls(columns, target, kind, weight, hash_bits, given.na_values, notation)
 
     def restore_ids(self, arrays: dict[str, np.ndarray]) -> None:
         """Know the features of an encoder of the same columns, whose :meth:`state` has these arrays."""
@@ -158,6 +176,8 @@ class TableEncoder:
     def types(self) -> dict[str, Any]:
         """Arrow types as which a text source should read the columns, so that they are read as in training."""
         types = {column.name: column.arrow_type() for column in self.columns}
+        if not all(map(is_number, self.na_values)):
+            types |= {name: pa.string() for name, own in types.items() if own == pa.float64()}
         if self.target is not None and self._target_family is not None:
             types[self.target] = _TARGETS[self._target_family]
         if self.weight is not None:
@@ -206,13 +226,17 @@ class TableEncoder:
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header for JSON from which :meth:`restore` makes the same encoder."""
-        header = {
+        header: dict[str, Any] = {
             "columns": [{"name": column.name, "kind": column.kind, **column.options()} for column in self.columns],
             "target": self.target,
             "target_family": self._target_family,
             "weight": self.weight,
             "hash_bits": self.hash_bits,
         }
+        if self.na_values:
+            header["na_values"] = [*self.na_values]
+        if self._target_notation is not None:
+            header["target_notation"] = [*self._target_notation]
         return self._ids.save(), header
 
     @classmethod
@@ -220,7 +244,8 @@ class TableEncoder:
         """The encoder whose :meth:`state` was taken."""
         described = [dict(column) for column in header["columns"]]
         columns = [_COLUMNS[column.pop("kind")](**column) for column in described]
-        encoder = cls(columns, header["target"], header["target_family"], header["weight"], header["hash_bits"])
+        names = ("target", "target_family", "weight", "hash_bits", "na_values", "target_notation")
+        encoder = cls(columns, **{name: header[name] for name in names if name in header})
         encoder.restore_ids(arrays)
         return encoder
 
@@ -235,7 +260,7 @@ class TableEncoder:
                 chunk.file,
                 remedy=f"add what the model was trained with; the file has {_listed(names)}",
             )
-        taken = [(column, _column(chunk, column.name, faults)) for column in self.columns]
+        taken = [(column, without(_column(chunk, column.name, faults), self.na_values)) for column in self.columns]
         for column, array in taken:
             if family(array.type) not in column.families:
                 raise DataError(
@@ -251,15 +276,19 @@ class TableEncoder:
         if self.target is None or not _present(self.target, chunk, labelled):
             return None
         found = _target_family(chunk, self.target)
+        found = INTEGER if found == "number" and self._target_family == INTEGER else found
         if labelled and found not in {self._target_family, None}:
             self._target_family = self._target_family or found
             if found != self._target_family:
                 problem = f"the target is a {found} here, but was a {self._target_family}"
                 remedy = "give the column one type in all files"
                 raise DataError(problem, chunk.file, chunk.row, self.target, remedy)
-        array = _column(chunk, self.target, faults)
-        if found == "number":
+        array = without(_column(chunk, self.target, faults), self.na_values)
+        if found in ("number", INTEGER) and self._target_family != "string":
             return _numeric_target(decoded(array), self.target, faults, labelled)
+        if self._target_notation is not None:
+            values = to_numbers(array, self.target, faults, self._target_notation)
+            return _numeric_target(of_numbers(values, np.isnan(values)), self.target, faults, labelled)
         index, values = Category(self.target).convert(array, faults)
         if labelled:
             faults.add(np.flatnonzero(index < 0), self.target, lambda row: UNLABELLED)
@@ -269,7 +298,7 @@ class TableEncoder:
     def _convert_weight(self, chunk: Columns, faults: Faults, labelled: bool) -> np.ndarray:
         if self.weight is None or not labelled:
             return np.ones(chunk.table.num_rows)
-        _check_name("weight", self.weight, chunk.table.schema.names, chunk.file)
+        check_name("weight", self.weight, chunk.table.schema.names, chunk.file)
         weights = to_numbers(_column(chunk, self.weight, faults), self.weight, faults)
         faults.add(np.flatnonzero(np.isnan(weights)), self.weight, lambda row: "the weight is missing")
         wrong = np.flatnonzero((weights < 0) | np.isinf(weights))
@@ -307,47 +336,6 @@ def _drop_bad_rows(chunk: Columns, faults: Faults, bad: BadRows) -> Columns:
     return chunk._replace(table=with_row_numbers(chunk.table.filter(of_booleans(keep)), numbers[keep]))
 
 
-def _infer_column(name: str, chunk: Columns, texts: list[str] | None, hash_bits: int) -> Any:
-    array = _column(chunk, name, Faults())
-    kind = family(array.type)
-    if texts is not None and name in texts:
-        if kind not in Text.families:
-            problem, remedy = f"a text column must hold strings, not {array.type}", "leave it out of --text"
-            raise DataError(problem, chunk.file, column=name, remedy=remedy)
-        return Text(name, hash_bits or DEFAULT_BITS)
-    if kind == "string" and texts is None and looks_like_text(array):
-        return Text(name, hash_bits or DEFAULT_BITS)
-    if kind == "string" and looks_like_dates(array):
-        return _timestamp_of_strings(name, array)
-    if kind == "string" and looks_like_times(array):
-        return TimeOfDay(name)
-    if kind not in _BY_FAMILY:
-        raise unsupported_type(name, array.type, chunk.file)
-    return _BY_FAMILY[kind](name, array.type)
-
-
-def _timestamp_of_strings(name: str, array: Any) -> Timestamp:
-    given = blank_to_null(decoded(array)).drop_null()
-    return Timestamp(name, zone_of(given), any(":" in text for text in given.to_pylist()))
-
-
-def _timestamp_of_type(name: str, arrow_type: Any) -> Timestamp:
-    is_timestamp = pa.types.is_timestamp(arrow_type)
-    return Timestamp(name, arrow_type.tz if is_timestamp else None, is_timestamp)
-
-
-_BY_FAMILY: dict[str, Callable[[str, Any], Any]] = {
-    "number": lambda name, _: Number(name),
-    "duration": lambda name, _: Number(name),
-    "string": lambda name, _: Category(name),
-    "category": lambda name, _: Category(name),
-    "null": lambda name, _: Category(name),
-    "boolean": lambda name, _: Boolean(name),
-    "moment": _timestamp_of_type,
-    "time": lambda name, _: TimeOfDay(name),
-}
-
-
 def _target_family(chunk: Columns, target: str) -> str | None:
     """number, string or boolean; None for a column of which all values in this chunk are missing."""
     arrow_type = chunk.table.schema.field(target).type
@@ -371,7 +359,7 @@ def _numeric_target(array: Any, name: str, faults: Faults, labelled: bool) -> An
 
 def _present(target: str, chunk: Columns, needed: bool) -> bool:
     if needed:
-        _check_name("target", target, chunk.table.schema.names, chunk.file)
+        check_name("target", target, chunk.table.schema.names, chunk.file)
     return target in chunk.table.schema.names
 
 
@@ -387,7 +375,8 @@ def _unique_names(chunk: Columns) -> list[str]:
     return names
 
 
-def _check_name(role: str, name: str, names: Sequence[str], file: str) -> None:
+def check_name(role: str, name: str, names: Sequence[str], file: str) -> None:
+    """Raise a DataError with the nearest names if there is no column of this name."""
     if name in names:
         return
     close = get_close_matches(name, names, 3, 0.5)

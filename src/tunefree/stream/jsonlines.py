@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import json as arrow_json
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import to_batch
+from tunefree.stream.arrays import beyond_doubles, to_batch
 from tunefree.stream.batch import BadRows, Columns, Lines, Position
 from tunefree.stream.columns import family, with_row_numbers
 from tunefree.stream.contract import Options, TableReader
@@ -44,7 +44,10 @@ def json_schema(file: str, options: Options) -> Any:
         remedy = "write one object a line (as `jq -c '.[]'` does)"
         raise DataError("this is a JSON array, not JSON lines", display_name(file), remedy=remedy)
     try:
-        found = _parse(whole_lines(window), None).schema
+        sample = _parse(whole_lines(window), None)
+        found = sample.schema
+        if options.exact is not None and options.exact in found.names and beyond_doubles(sample.column(options.exact)):
+            options = options._replace(types={options.exact: pa.int64()} | options.types)
     except (pa.ArrowInvalid, UnicodeDecodeError):
         found = _schema_of_good_lines(whole_lines(window), file)
     return pa.schema([(field.name, options.types.get(field.name, _widened(field.type))) for field in found])
@@ -136,7 +139,7 @@ def _read(text: bytes, schema: Any) -> tuple[dict[str, Any], str | None, str]:
 
 
 def _floats(record: dict[str, Any], schema: Any) -> dict[str, Any]:
-    numbers = {field.name for field in schema if family(field.type) == "number"} & record.keys()
+    numbers = {field.name for field in schema if pa.types.is_floating(field.type)} & record.keys()
     return record | {name: None if record[name] is None else float(record[name]) for name in numbers}
 
 

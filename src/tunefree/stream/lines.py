@@ -19,7 +19,7 @@ from tunefree.stream.files import COMPRESSIONS, display_name
 
 LONGEST_LINE = 1 << 30  # bytes; a longer line is refused rather than let it fill the memory
 BLOCK_SIZE = 1 << 21  # bytes of a chunk: its fixed costs are negligible, and it fits into the last-level cache
-SAMPLE = 1 << 20  # bytes at the start of a text from which the types of its columns are inferred
+SAMPLE = BLOCK_SIZE  # bytes at the start of a text from which the types of its columns are inferred
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LINE_END, _QUOTE = 10, 34
 _PIECE = 1 << 16
@@ -179,7 +179,7 @@ def read_header(file: str, quoted: bool = False) -> bytes:
 
 
 def read_sample(file: str) -> bytes:
-    """The first mebibyte of a text, without a byte-order mark; standard input can still be read from its start."""
+    """The first two mebibytes of a text, without a byte-order mark; standard input can still be read from its start."""
     text = open_text(file)
     try:
         window = text.peek(SAMPLE).tobytes() if text.offset == 0 else b""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from tunefree.stream.batch import BadRows, Position
 from tunefree.stream.files import COMPRESSIONS, expand
 from tunefree.stream.lines import open_text, read_lines
 from tunefree.stream.live import LiveStream
+from tunefree.stream.notation import ColumnTypes
 
 _FIRST_LINE = 1 << 16  # bytes in which the first line is looked for
 
@@ -82,15 +83,35 @@ class Source:
         start: Position = Position(),  # noqa: B008 - an immutable tuple
         bad: BadRows | None = None,
         types: dict[str, Any] | None = None,
+        as_written: Sequence[str] = (),
+        given: ColumnTypes | None = None,
+        exact: str | None = None,
     ) -> Iterator[Any]:
-        """Chunks from a position on; ``types`` are the Arrow types of columns that are known before."""
+        """Chunks from a position on.
+
+        Parameters
+        ----------
+        start : Position
+        bad : BadRows, optional
+            What happens to rows that cannot be read; an error if None.
+        types : dict of str to pyarrow.DataType, optional
+            Types of columns that are known before.
+        as_written : sequence of str
+            Columns that are read as strings from CSV, whatever they look like.
+        given : ColumnTypes, optional
+            What is said of columns instead of being guessed.
+        exact : str, optional
+            A column of which integers beyond 2^53 are told apart.
+        """
         if self.kind != formats.TABLE:
             return read_lines(self.files, start)
         from tunefree.stream import frames, tables
 
         if self.format is None:
             return frames.read_frame(self.table, start)
-        return tables.read_tables(self.files, self.format, start, bad, types, self.delimiter)
+        return tables.read_tables(
+            self.files, self.format, start, bad, types, self.delimiter, None, None, as_written, given, exact
+        )
 
     def encoder(
         self,
@@ -100,11 +121,12 @@ class Source:
         ignore: Iterable[str] = (),
         text: Iterable[str] | None = None,
         hash_bits: int = 0,
+        given: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
     ) -> Any:
         """A new encoder; that of a table takes its columns from the first chunk."""
         if self.kind == formats.TABLE:
-            return encoder_of(self.kind).infer(first, target, weight, ignore, text, hash_bits)
-        if weight or text or list(ignore):
+            return encoder_of(self.kind).infer(first, target, weight, ignore, text, hash_bits, given)
+        if weight or text or list(ignore) or given != ColumnTypes():
             raise DataError(f"{self.kind} text has no columns to name", self.name, remedy="leave such options out")
         return encoder_of(self.kind)(hash_bits)
 

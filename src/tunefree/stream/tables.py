@@ -14,6 +14,7 @@ from tunefree.stream.batch import BadRows, Columns, Position
 from tunefree.stream.columns import family
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
+from tunefree.stream.notation import ColumnTypes
 
 CHUNK_ROWS = 32768
 _CHUNK_CELLS = 1 << 21  # a wide table gets fewer rows a chunk: 16 MiB of float64
@@ -28,6 +29,9 @@ def read_tables(
     delimiter: str | None = None,
     chunk_rows: int | None = None,
     block_size: int | None = None,
+    as_written: Sequence[str] = (),
+    given: ColumnTypes | None = None,
+    exact: str | None = None,
 ) -> Iterator[Columns]:
     """Read tables as chunks.
 
@@ -43,13 +47,19 @@ def read_tables(
         What happens to rows that cannot be read; an error if None.
     types : dict of str to pyarrow.DataType, optional
         Types of columns that are known before (``TableEncoder.types()``); those of the others are inferred from the
-        first mebibyte of the first file.
+        first two mebibytes of the first file.
     delimiter : str, optional
         Between the fields of a CSV line; guessed from the header if None.
     chunk_rows : int, optional
         Rows of a chunk of columnar files; by default 32768, fewer for wide tables.
     block_size : int, optional
         Bytes of a chunk of text.
+    as_written : sequence of str
+        Columns that are read as strings from CSV, whatever they look like.
+    given : ColumnTypes, optional
+        What is said of columns instead of being guessed.
+    exact : str, optional
+        A column of which integers beyond 2^53 are told apart.
 
     Yields
     ------
@@ -66,7 +76,7 @@ def read_tables(
     1 {'age': [39.0, None], 'job': ['clerk', 'cook']}
     """
     reader: TableReader = formats.load(_one_format(files, format).reader)
-    options = Options(delimiter, types or {}, chunk_rows)
+    options = Options(delimiter, types or {}, chunk_rows, as_written=tuple(as_written), given=given, exact=exact)
     options = options._replace(block_size=block_size) if block_size else options
     schema = reader.schema(files[0], options)
     rows = 0

@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
-from tunefree.model.targets import RunningMetrics
+from tunefree.losses import loss_of
+from tunefree.losses.objectives import chosen
+from tunefree.model.targets import Labels, RunningMetrics, ScoredModel
 from tunefree.stream.batch import BadRows
+from tunefree.stream.columns import decoded
 from tunefree.stream.source import Source
+from tunefree.workflows.metrics import MOST_SCORES, Measure, Metrics, Scored, measures
 from tunefree.workflows.prediction import Predictor, predict
 from tunefree.workflows.reading import no_rows
+from tunefree.workflows.slices import slices_of
 from tunefree.workflows.targets import target_of
 
 CELLS = 1000  # of equal width, in which probabilities of the most probable class are counted
 BINS = 15  # of equal mass, into which cells are gathered
 
 
+class Slice(NamedTuple):
+    """Rows that have a value of a column in common."""
+
+    value: str | None  # None where it is missing
+    rows: int
+    measures: dict[str, Measure]
+
+
 class Evaluation(NamedTuple):
     """How a model does on data it has not seen."""
 
     metrics: RunningMetrics
-    squares: float  # weighted sum of squared errors (regression)
     unseen: int  # rows whose label was never seen in training: they count as errors and have no loss
-    unseen_weight: float  # sum of their weights
-    log_loss: float  # weighted sum of minus the log-probabilities of the classes (classification)
     calibration_error: float  # see Reliability.error (classification)
+    measures: dict[str, Measure]  # metrics with confidence intervals, see metrics.measures
+    confusion: np.ndarray | None  # (classes + 1, classes): weights of rows by class and prediction, the last unseen
+    slices: list[Slice]  # by the values of a column
 
 
 class Reliability:
@@ -73,8 +87,53 @@ class Reliability:
         return float(np.abs(gaps).sum() / mass.sum())
 
 
-def evaluate(trained: Predictor, source: Source, bad: BadRows) -> Evaluation:
+class _Scores:
+    """What rows add to metrics, collected batch by batch."""
+
+    def __init__(self, model: ScoredModel, loss: Any) -> None:
+        self.model, self.tau = model, getattr(loss, "tau", None)
+        self.batches: list[dict[str, np.ndarray]] = []
+        self.n_scores, self.keeps_scores = 0, True
+
+    def add_classes(
+        self, y: Labels, weight: np.ndarray, predictions: np.ndarray, probabilities: np.ndarray, losses: Any
+    ) -> None:
+        """Rows of classes; ``losses`` has their losses by name."""
+        n, codes = len(self.model.classes), np.minimum(self.model.codes(y)[0], len(self.model.classes))
+        squares = (probabilities**2).sum(axis=1) - 2.0 * probabilities[np.arange(len(codes)), np.minimum(codes, n - 1)]
+        brier = np.where(codes < n, (squares + 1.0) / (2.0 if n == 2 else 1.0), np.nan)
+        picked = chosen(predictions)
+        scores = probabilities[:, 1:] if n == 2 else probabilities
+        self.n_scores += scores.size
+        if self.n_scores > MOST_SCORES and self.keeps_scores:
+            self.keeps_scores = False
+            for batch in self.batches:
+                del batch["scores"]
+        kept = {"scores": scores} if self.keeps_scores else {}
+        counted = {"codes": codes.astype(np.int32), "chosen": picked.astype(np.int32)}
+        means = losses | {"error": (codes != picked).astype(np.float64), "brier": brier}
+        self.batches.append({"weight": weight, **counted, **kept, **means})
+
+    def add_numbers(self, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, losses: np.ndarray) -> None:
+        """Rows of numbers."""
+        errors = np.minimum(self.model.errors(y, predictions), 1e150)
+        means = {"loss": losses, "mean_absolute_error": errors, "squares": errors**2}
+        if self.tau is not None:
+            means["coverage"] = (y <= predictions[:, 0]).astype(np.float64)
+        self.batches.append({"weight": weight, "targets": y, **means})
+
+    def scored(self) -> Scored:
+        """All rows."""
+        joined = {name: np.concatenate([batch[name] for batch in self.batches]) for name in self.batches[0]}
+        arrays = {name: joined.pop(name) for name in ("codes", "chosen", "scores", "targets") if name in joined}
+        weight = joined.pop("weight")
+        return Scored(weight, joined, **arrays, n_classes=len(self.model.classes))
+
+
+def evaluate(trained: Predictor, source: Source, bad: BadRows, by: str | None = None) -> Evaluation:
     """Losses, errors and calibration of a model on a source with known targets.
+
+    The memory it takes grows with the rows: they are kept as their targets, predictions and losses.
 
     Parameters
     ----------
@@ -82,6 +141,8 @@ def evaluate(trained: Predictor, source: Source, bad: BadRows) -> Evaluation:
     source : Source
     bad : BadRows
         What happens to rows that cannot be used.
+    by : str, optional
+        A column of a table, for each of whose values the model is evaluated as well.
 
     Returns
     -------
@@ -90,28 +151,42 @@ def evaluate(trained: Predictor, source: Source, bad: BadRows) -> Evaluation:
     Raises
     ------
     DataError
-        If there are no rows, or one cannot be used.
+        If there are no rows, one cannot be used, or there is no such column.
 
     Examples
     --------
     >>> from tunefree import Plan, open_source, train
     >>> source = open_source({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100})
-    >>> evaluate(train(source, Plan(target="rich")), source, BadRows()).metrics.mean_error()
-    0.0
+    >>> found = evaluate(train(source, Plan(target="rich")), source, BadRows())
+    >>> found.metrics.mean_error(), found.measures["auc"].value, found.confusion.tolist()
+    (0.0, 1.0, [[100.0, 0.0], [0.0, 100.0], [0.0, 0.0]])
     """
-    model, reliability = trained.model, Reliability()
-    metrics, squares, unseen, unseen_weight, log_loss = RunningMetrics(), 0.0, 0, 0.0, 0.0
-    for batch, predictions in predict(trained, source, bad, labelled=True):
-        y = target_of(model.task, batch)
+    model, reliability, unseen, columns = trained.model, Reliability(), 0, []
+    metrics, scores = RunningMetrics(), _Scores(model, loss_of(model.task, trained.plan.loss))
+    for batch, predictions in predict(trained, source, bad, labelled=True, kept=[] if by is None else [by]):
+        y, weight = target_of(model.task, batch), batch.weight
         row_losses, errors = model.losses(y, predictions), model.errors(y, predictions)
         is_unseen = np.isnan(row_losses)
-        unseen, unseen_weight = unseen + int(is_unseen.sum()), unseen_weight + float(batch.weight[is_unseen].sum())
-        metrics.add(batch.weight, np.where(is_unseen, 0.0, row_losses), errors)
-        squares += float((batch.weight * np.minimum(errors, 1e150) ** 2).sum())
+        unseen += int(is_unseen.sum())
+        metrics.add(weight, np.where(is_unseen, 0.0, row_losses), errors)
+        columns += [] if by is None else [batch.columns.column(0)]
         if model.task == "classification":
-            log_losses, probabilities = model.log_losses(y, predictions), model.probabilities(predictions)
-            log_loss += float((batch.weight * np.where(is_unseen, 0.0, log_losses)).sum())
-            reliability.add(probabilities.max(axis=1), model.errors(y, probabilities) == 0.0, batch.weight)
+            probabilities = model.probabilities(predictions)
+            reliability.add(probabilities.max(axis=1), model.errors(y, probabilities) == 0.0, weight)
+            losses = {} if model.loss_is_log_loss else {"loss": row_losses}
+            losses["log_loss"] = model.log_losses(y, predictions)
+            scores.add_classes(y, weight, predictions, probabilities, losses)
+        else:
+            scores.add_numbers(y, weight, predictions, row_losses)
     if metrics.rows == 0:
         raise no_rows(source)
-    return Evaluation(metrics, squares, unseen, unseen_weight, log_loss, reliability.error())
+    scored = scores.scored()
+    confusion = None if scored.codes is None else Metrics(scored).confusion(scored.weight)
+    slices = [] if by is None else _slices(scored, by, columns)
+    return Evaluation(metrics, unseen, reliability.error(), measures(scored), confusion, slices)
+
+
+def _slices(scored: Scored, by: str, columns: list[Any]) -> list[Slice]:
+    """The metrics of each slice of the rows by a column."""
+    values = pa.chunked_array([decoded(column) for column in columns]).combine_chunks()
+    return [Slice(value, len(rows), measures(scored.part(rows))) for value, rows in slices_of(by, values)]

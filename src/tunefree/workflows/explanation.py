@@ -15,10 +15,11 @@ from tunefree.explanation.decomposition import Decomposition, identified
 from tunefree.explanation.fidelity import Fidelity
 from tunefree.explanation.picture import Picture, output_of, picture
 from tunefree.losses.objectives import chosen
+from tunefree.model.targets import ScoredModel
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.layout import Layout
 from tunefree.stream.source import Source, open_source
-from tunefree.workflows.prediction import Predicted, Predictor, marks, predict, writer
+from tunefree.workflows.prediction import Predicted, Predictor, apart, marks, predict, writer
 from tunefree.workflows.reading import no_rows
 from tunefree.workflows.training import Trained
 
@@ -172,15 +173,36 @@ def explain(
     >>> [batch.contributions.shape for batch in explain(trained, source, BadRows())]
     [(400, 2)]
     """
-    model, found = trained.model, found or decomposition_of(trained)
-    fidelity = fidelity or Fidelity()
-    asked = None
-    if label is not None or (model.task == "classification" and model.n_outputs == 1):
-        asked = output_of(model.classes, model.n_outputs, model.classes[-1] if label is None else label)
+    found = found or decomposition_of(trained)
+    explainer = Explainer(trained, found, label, fidelity)
     for predicted in predict(trained, source, bad):
-        contributions = found.contributions(predicted.batch.rows)
-        fidelity.add(identified(model.objective, predicted.predictions), contributions.sum(axis=1))
-        yield _of_class(predicted, found.by_column(contributions), asked)
+        yield explainer.of(predicted)
+
+
+class Explainer:
+    """Explains the predictions of batches; parameters and errors as in :func:`explain`."""
+
+    def __init__(
+        self, trained: Trained, found: Decomposition, label: Any = None, fidelity: Fidelity | None = None
+    ) -> None:
+        self.model, self.found, self.fidelity = trained.model, found, fidelity or Fidelity()
+        classes, n_outputs = self.model.classes, self.model.n_outputs
+        self.asked = None
+        if label is not None or (self.model.task == "classification" and n_outputs == 1):
+            self.asked = output_of(classes, n_outputs, classes[-1] if label is None else label)
+
+    def of(self, predicted: Predicted) -> Explained:
+        """The contributions to the predictions of a batch."""
+        contributions = self.found.contributions(predicted.batch.rows)
+        self.fidelity.add(identified(self.model.objective, predicted.predictions), contributions.sum(axis=1))
+        return _of_class(predicted, self.found.by_column(contributions), self.asked)
+
+    def beside(self, predicted: Predicted, taken: set[str]) -> dict[str, Any]:
+        """The columns that :func:`tunefree.workflows.prediction.write` can put beside predictions."""
+        explained, names = self.of(predicted), self.found.column_names
+        of_class = {} if self.model.task == "regression" else {"class": _labels(self.model, explained.classes)}
+        own = of_class | _terms(explained.contributions, names, np.arange(1, len(names)))
+        return dict(zip(apart(list(own), taken), own.values(), strict=True))
 
 
 def _of_class(predicted: Predicted, contributions: np.ndarray, asked: tuple[int, float] | None) -> Explained:
@@ -257,27 +279,23 @@ def columns(trained: Trained, explained: Explained, names: list[str], kept: np.n
     -------
     pyarrow.RecordBatch
     """
-    model, contributions, table = trained.model, explained.contributions, marks(explained.batch, numbered)
+    model, table = trained.model, marks(explained.batch, numbered)
     if model.task == "regression":
         table["prediction"] = explained.predictions[:, 0]
     else:
-        labels = pa.array(model.classes)
-        table["prediction"] = labels.take(pa.array(chosen(explained.predictions)))
-        table["class"] = labels.take(pa.array(explained.classes))
-    table["margin"] = contributions.sum(axis=1)
-    table[names[0]] = contributions[:, 0]
-    for term, name in zip(kept.tolist(), _apart([names[term] for term in kept.tolist()], names[0]), strict=True):
-        table[name] = contributions[:, term]
+        table["prediction"] = _labels(model, chosen(explained.predictions))
+        table["class"] = _labels(model, explained.classes)
+    return pa.record_batch(table | _terms(explained.contributions, names, kept))
+
+
+def _labels(model: ScoredModel, codes: np.ndarray) -> Any:
+    return pa.array(model.classes).take(pa.array(codes))
+
+
+def _terms(contributions: np.ndarray, names: list[str], kept: np.ndarray) -> dict[str, Any]:
+    """Columns of the margin and of what the terms contribute to it; those that are not kept are added up."""
+    table = {"margin": contributions.sum(axis=1), names[0]: contributions[:, 0]}
+    of_terms = apart([names[term] for term in kept.tolist()], {*COLUMNS, names[0]})
+    table |= {name: contributions[:, term] for term, name in zip(kept.tolist(), of_terms, strict=True)}
     others = np.setdiff1d(np.arange(1, len(names)), kept)
-    return pa.record_batch(table | ({OTHER: contributions[:, others].sum(axis=1)} if len(others) else {}))
-
-
-def _apart(names: list[str], constant: str) -> list[str]:
-    """Names of columns of the table, all different."""
-    taken, made = {*COLUMNS, constant}, []
-    for name in names:
-        while name in taken:
-            name += "'"
-        taken.add(name)
-        made.append(name)
-    return made
+    return table | ({OTHER: contributions[:, others].sum(axis=1)} if len(others) else {})

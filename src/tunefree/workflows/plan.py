@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from fractions import Fraction
 from typing import Any
 
 from tunefree.core.errors import ModelError
 from tunefree.model.pool import FOLLOW_THE_LEADER, POOLS
 from tunefree.stream.batch import BadRows
+from tunefree.stream.notation import ColumnTypes
 
 METHODS = POOL, KERNEL_SGD, EARLY_STOPPING = "pool", "kernel-sgd", "early-stopping"
 # Fields of a plan that say what is to be learned from which rows. The others are for learning row by row.
-PROBLEM = ("target", "task", "loss", "weight", "ignore", "text", "hash_bits", "skip_bad_rows", "skip_unlabelled")
+TYPES = ("decimal", "thousands", "na_values", "numeric", "categorical", "date")  # what is said of columns
+PROBLEM = (
+    "target",
+    "task",
+    "loss",
+    "weight",
+    "ignore",
+    "text",
+    "hash_bits",
+    "skip_bad_rows",
+    "skip_unlabelled",
+    *TYPES,
+)
 OPTIONS = {
     "settings": "set",
     "skip_bad_rows": "on-bad-row",
@@ -62,6 +75,12 @@ class Plan:
     shuffle : int, optional
         Seed of a random order in which the rows are learned, by way of files on the disk
         (:mod:`tunefree.stream.shuffle`). None for the order in which they come.
+    decimal, thousands : str, optional
+        In numbers that are written as texts; guessed if None.
+    na_values : sequence of str
+        What stands for a missing value, beside what always does.
+    numeric, categorical, date : sequences of str
+        Columns of numbers, of categories, and of dates, the latter followed by ``=FORMAT`` or not; others are guessed.
 
     Examples
     --------
@@ -88,6 +107,12 @@ class Plan:
     skip_bad_rows: bool = False
     skip_unlabelled: bool = False
     shuffle: int | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    na_values: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    date: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for wrong, message in (
@@ -95,10 +120,27 @@ class Plan:
             (not 0 <= self.holdout <= 0.5, f"--holdout must lie between 0 and 0.5, not {self.holdout}"),
             (not 0 <= self.hash_bits <= 30, f"--hash-bits must lie between 0 and 30, not {self.hash_bits}"),
             (self.shuffle is not None and self.shuffle < 0, f"--seed must be at least 0, not {self.shuffle}"),
+            (self.decimal not in (None, ".", ","), f"--decimal is a point or a comma, not {self.decimal!r}"),
+            (self.thousands not in (None, *".,' "), f"--thousands is one of . , ' and a space, not {self.thousands!r}"),
+            (self.decimal and self.decimal == self.thousands, "--decimal and --thousands differ"),
             (self.task not in (None, "classification", "regression"), f"there is no task {self.task!r}"),
         ):
             if wrong:
                 raise ModelError(message)
+
+    @property
+    def column_types(self) -> ColumnTypes:
+        """What is said of columns instead of being guessed."""
+        return ColumnTypes(*(getattr(self, name) for name in TYPES))
+
+    def saved(self) -> dict[str, Any]:
+        """The plan for JSON; what is said of columns only where something is."""
+        usual = Plan()
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if name not in TYPES or getattr(self, name) != getattr(usual, name)
+        }
 
     @property
     def holdout_share(self) -> Fraction:

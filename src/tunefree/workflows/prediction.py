@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -17,6 +18,8 @@ from tunefree.core.storage import whole_file
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import ScoredModel
 from tunefree.stream.batch import BadRows, Batch
+from tunefree.stream.columns import decoded
+from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.reading import ahead, encoded, types_of
@@ -38,7 +41,9 @@ class Predicted(NamedTuple):
     predictions: np.ndarray  # (n, K) margins, or (n, 1) numbers
 
 
-def predict(trained: Predictor, source: Source, bad: BadRows, labelled: bool = False) -> Iterator[Predicted]:
+def predict(
+    trained: Predictor, source: Source, bad: BadRows, labelled: bool = False, kept: Sequence[str] = ()
+) -> Iterator[Predicted]:
     """Predict the rows of a source, batch by batch.
 
     Parameters
@@ -49,6 +54,8 @@ def predict(trained: Predictor, source: Source, bad: BadRows, labelled: bool = F
         What happens to rows that cannot be used.
     labelled : bool, default False
         Whether each row must have a target.
+    kept : sequence of str
+        Columns that batches keep as they were read, whether the model knows them or not.
 
     Yields
     ------
@@ -57,7 +64,8 @@ def predict(trained: Predictor, source: Source, bad: BadRows, labelled: bool = F
     Raises
     ------
     DataError
-        If the source is of another kind than what the model was trained on, or a row cannot be used.
+        If the source is of another kind than what the model was trained on, a row cannot be used, or there is no such
+        column.
     """
     if source.kind != trained.kind:
         raise DataError(
@@ -65,21 +73,67 @@ def predict(trained: Predictor, source: Source, bad: BadRows, labelled: bool = F
             source.name,
             remedy="give data of the same kind, or pass --format",
         )
-    chunks = source.chunks(bad=bad, types=types_of(source, trained.encoder))
+    if kept and source.kind != TABLE:
+        raise DataError(f"{source.kind} text has no columns", source.name, remedy=f"leave out {', '.join(kept)}")
+    chunks = source.chunks(bad=bad, types=types_of(source, trained.encoder), as_written=kept)
     predicted = trained.model.predictor()
-    for batch in ahead(encoded(trained.encoder, chunks, bad, False, labelled, source.live)):
+    live = source.live
+    for batch in ahead(encoded(trained.encoder, chunks, bad, False, labelled, kept, at_once=live)):
         yield Predicted(batch, predicted(batch.rows))
 
 
-def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False) -> Any:
+@dataclass(frozen=True)
+class OutputColumns:
+    """What is written of each prediction, beside the prediction itself.
+
+    Parameters
+    ----------
+    ids : tuple of str, default ()
+        Columns of the data that come first, as they were read.
+    threshold : float, optional
+        The second of two classes is predicted where its probability is at least this, instead of the more probable one.
+    top : int, optional
+        The so many most probable classes, in their order, instead of the probabilities of all.
+
+    Raises
+    ------
+    ModelError
+        If a number makes no sense.
+    """
+
+    ids: tuple[str, ...] = ()
+    threshold: float | None = None
+    top: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.threshold is not None and not 0.0 <= self.threshold <= 1.0:
+            raise ModelError(f"--threshold is a probability, between 0 and 1, not {self.threshold:g}")
+        if self.top is not None and self.top < 1:
+            raise ModelError(f"--top must be at least 1, not {self.top}")
+
+    def check(self, model: ScoredModel) -> None:
+        """Raise a ModelError if the predictions of a model cannot be written so."""
+        if model.task == "regression" and (self.threshold is not None or self.top is not None):
+            option = "threshold" if self.top is None else "top"
+            raise ModelError(f"--{option} is for classes, and this model predicts numbers; leave it out")
+        if self.threshold is not None and len(model.classes) != 2:
+            raise ModelError(f"--threshold is for two classes, and the model has {len(model.classes)}; leave it out")
+
+
+PLAIN = OutputColumns()
+
+
+def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, layout: OutputColumns = PLAIN) -> Any:
     """A record batch with the column ``prediction``, and for classes a column of probabilities each.
 
     Parameters
     ----------
     model : ScoredModel
     predicted : Predicted
+        Its batch has kept the columns ``layout.ids``.
     numbered : bool, default False
         Whether a first column ``row`` has each row's number in its file, counted from 1.
+    layout : OutputColumns, optional
 
     Returns
     -------
@@ -87,11 +141,45 @@ def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False) ->
     """
     table = marks(predicted.batch, numbered)
     if model.task == "regression":
-        return pa.record_batch(table | {"prediction": predicted.predictions[:, 0]})
-    classes = pa.array(model.classes)
-    table["prediction"] = classes.take(pa.array(chosen(predicted.predictions)))
-    values = model.probabilities(predicted.predictions)
-    return pa.record_batch(table | {f"probability[{label}]": values[:, k] for k, label in enumerate(model.classes)})
+        own = {"prediction": predicted.predictions[:, 0]}
+    else:
+        classes, picked = pa.array(model.classes), chosen(predicted.predictions)
+        values = model.probabilities(predicted.predictions)
+        if layout.threshold is not None:
+            picked = (values[:, 1] >= layout.threshold).astype(np.int64)
+        own = {"prediction": classes.take(pa.array(picked))}
+        if layout.top is None:
+            own |= {f"probability[{label}]": values[:, k] for k, label in enumerate(model.classes)}
+        else:
+            own |= _most_probable(classes, values, layout.top)
+    kept = [] if predicted.batch.columns is None else [decoded(array) for array in predicted.batch.columns.columns]
+    names = apart(layout.ids, {*table, *own})
+    return pa.record_batch(dict(zip(names, kept, strict=True)) | table | own)
+
+
+def _most_probable(classes: Any, values: np.ndarray, top: int) -> dict[str, Any]:
+    order = np.argsort(-values, axis=1, kind="stable")[:, :top]
+    found: dict[str, Any] = {}
+    for k, own in enumerate(order.T, 1):
+        found |= {f"class {k}": classes.take(pa.array(own)), f"probability {k}": values[np.arange(len(own)), own]}
+    return found
+
+
+def apart(names: Sequence[str], taken: set[str]) -> list[str]:
+    """Names of columns of a table, all different, and from those that are taken.
+
+    Examples
+    --------
+    >>> apart(["age", "margin", "age"], {"margin"})
+    ['age', "margin'", "age'"]
+    """
+    taken, made = set(taken), []
+    for name in names:
+        while name in taken:
+            name += "'"
+        taken.add(name)
+        made.append(name)
+    return made
 
 
 def marks(batch: Batch, numbered: bool) -> dict[str, Any]:
@@ -100,7 +188,14 @@ def marks(batch: Batch, numbered: bool) -> dict[str, Any]:
     return table if batch.tags is None else table | {"tag": batch.tags}
 
 
-def write(trained: Predictor, source: Source, output: str, bad: BadRows) -> int:
+def write(
+    trained: Predictor,
+    source: Source,
+    output: str,
+    bad: BadRows,
+    layout: OutputColumns = PLAIN,
+    beside: Callable[[Predicted, set[str]], dict[str, Any]] | None = None,
+) -> int:
     """Predict a source into a CSV or Parquet file, or as CSV to standard output.
 
     Parameters
@@ -110,7 +205,10 @@ def write(trained: Predictor, source: Source, output: str, bad: BadRows) -> int:
     output : str
         Name of a file that ends in .csv, .parquet or .pq; ``"-"`` for standard output.
     bad : BadRows
-        What happens to rows that cannot be used. If they are skipped, a first column ``row`` numbers the others.
+        What happens to rows that cannot be used. If they are skipped, a column ``row`` numbers the others.
+    layout : OutputColumns, optional
+    beside : function, optional
+        From predictions, and the names that are taken, to further columns.
 
     Returns
     -------
@@ -120,14 +218,19 @@ def write(trained: Predictor, source: Source, output: str, bad: BadRows) -> int:
     Raises
     ------
     DataError
-        If a row cannot be used.
+        If a row cannot be used, or there is no column of an id.
     ModelError
         If the file cannot be written, or its name ends otherwise. An earlier file of this name is untouched.
     """
+    layout.check(trained.model)
     written = 0
     with writer(output) as put:
-        for predicted in predict(trained, source, bad):
-            put(columns(trained.model, predicted, numbered=bad.skip))
+        for predicted in predict(trained, source, bad, kept=layout.ids):
+            table = columns(trained.model, predicted, bad.skip, layout)
+            if beside is not None:
+                own = dict(zip(table.schema.names, table.columns, strict=True))
+                table = pa.record_batch(own | beside(predicted, set(own)))
+            put(table)
             written += len(predicted.predictions)
     return written
 

@@ -7,13 +7,17 @@ import os
 import queue
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tunefree.core.errors import DataError
 from tunefree.model.targets import ScoredModel
-from tunefree.stream.batch import BadRows, Batch, Position
+from tunefree.stream.arrays import of_booleans
+from tunefree.stream.batch import BadRows, Batch, Columns, Position
+from tunefree.stream.columns import row_numbers
 from tunefree.stream.source import Source
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.targets import labels_of, task_of
@@ -56,11 +60,12 @@ def begin(source: Source, plan: Plan, bad: BadRows) -> Reading:
     """
     if source.kind == "table" and plan.target is None:
         raise DataError("no target is named", source.name, remedy="name the column to predict with --target")
-    chunks = source.chunks(bad=bad)
+    given = plan.column_types
+    chunks = source.chunks(bad=bad, given=given, exact=plan.target)
     first = next(chunks, None)
     if first is None:
         raise no_rows(source)
-    encoder = source.encoder(first, plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits)
+    encoder = source.encoder(first, plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits, given)
     batch = encoder.encode(first, True, bad, True)
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
         batch = encoder.encode(chunk, True, bad, True)  # no row of those before could be used
@@ -91,7 +96,13 @@ def types_of(source: Source, encoder: Any) -> dict[str, Any] | None:
 
 
 def encoded(
-    encoder: Any, chunks: Iterator[Any], bad: BadRows, learning: bool, labelled: bool, at_once: bool = False
+    encoder: Any,
+    chunks: Iterator[Any],
+    bad: BadRows,
+    learning: bool,
+    labelled: bool,
+    kept: Sequence[str] = (),
+    at_once: bool = False,
 ) -> Iterator[Batch]:
     """Encode chunks, in order.
 
@@ -106,17 +117,38 @@ def encoded(
         Whether new features are added to the encoder.
     labelled : bool
         Whether each row must have a target.
+    kept : sequence of str
+        Columns of a table that batches keep as they were read.
     at_once : bool, default False
         Whether each chunk is encoded before the next one is read.
+
+    Raises
+    ------
+    DataError
+        If there is no such column.
     """
+
+    def finish(chunk: Any, prepared: Future[Any]) -> Batch:
+        batch = encoder.finish(prepared.result(), learning, bad)
+        return batch._replace(columns=_kept(chunk, batch.numbers, kept)) if kept else batch
+
     with ThreadPoolExecutor(os.cpu_count(), "tunefree-prepare") as pool:
-        waiting: deque[Future[Any]] = deque()
+        waiting: deque[tuple[Any, Future[Any]]] = deque()
         for chunk in chunks:
-            waiting.append(pool.submit(encoder.prepare, chunk, labelled))
+            waiting.append((chunk, pool.submit(encoder.prepare, chunk, labelled)))
             if at_once or len(waiting) > (os.cpu_count() or 1):
-                yield encoder.finish(waiting.popleft().result(), learning, bad)
+                yield finish(*waiting.popleft())
         while waiting:
-            yield encoder.finish(waiting.popleft().result(), learning, bad)
+            yield finish(*waiting.popleft())
+
+
+def _kept(chunk: Columns, numbers: np.ndarray, names: Sequence[str]) -> Any:
+    """Columns of those rows of a chunk that have these numbers."""
+    from tunefree.stream.features import check_name
+
+    for name in names:
+        check_name("kept", name, chunk.table.schema.names, chunk.file)
+    return chunk.table.select(list(names)).filter(of_booleans(np.isin(row_numbers(chunk), numbers)))
 
 
 def ahead(items: Iterator[Any], depth: int = 2) -> Iterator[Any]:

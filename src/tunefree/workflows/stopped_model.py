@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -203,7 +203,7 @@ class StoppedModel:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model and the whole path to a file."""
         model = {"task": self.task, "classes": self.model.classes, "is_dense": self.model.is_dense}
-        header = {"source": self.kind, "plan": asdict(self.plan), "rows": self.rows, "skipped": self.skipped}
+        header = {"source": self.kind, "plan": self.plan.saved(), "rows": self.rows, "skipped": self.skipped}
         parts = {"estimator": stored.flat(self.estimator), "encoder": self.encoder.state()}
         model_files.save(path, self.file_kind, parts, {**header, "model": model})
 

@@ -90,7 +90,7 @@ class Trained:
         parts = {"model": self.model.save_state(), "encoder": encoder or self.encoder.state()}
         if self.order is not None:
             parts["order"] = self.order.save_state()
-        header = {"source": self.kind, "plan": asdict(self.plan), "progress": asdict(self.progress)}
+        header = {"source": self.kind, "plan": self.plan.saved(), "progress": asdict(self.progress)}
         model_files.save(path, self.file_kind, parts, header)
 
     @classmethod

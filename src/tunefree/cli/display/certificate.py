@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tunefree.cli.display.order import order_told
+from tunefree.report.console import plain_console
 from tunefree.workflows.training import Trained
 
 SHOWN_KERNELS = 3  # of which the largest share is first
@@ -29,7 +30,7 @@ def show_certificate(trained: Trained, found: dict[str, Any], as_json: bool) -> 
         return
     classes = trained.model.task == "classification"
     unit = "" if classes else " mean absolute deviations of the target"
-    console = Console(highlight=False, soft_wrap=True)
+    console = plain_console()
     console.print(f"{found['rows']:,} rows, each predicted before it was learned: mean loss {found['loss']:.6g}")
     table = Table("radius", "no linear model has a mean loss below", box=None, header_style="bold", pad_edge=False)
     for radius, bound in found["lower_bounds"].items():

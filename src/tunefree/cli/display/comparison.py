@@ -8,10 +8,10 @@ import time
 from typing import Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
 from rich.table import Table
 
+from tunefree.report.console import description_column, plain_console
 from tunefree.stream.batch import Batch
 from tunefree.stream.source import Source
 from tunefree.workflows.comparison import RATES, Comparison, ComparisonWatcher, Contestant, has_rate, in_figures
@@ -25,11 +25,11 @@ class ComparisonDisplay(ComparisonWatcher):
     """A progress bar with rows, the best learner so far and the memory of all models."""
 
     def __init__(self) -> None:
-        self.console = Console(stderr=True, soft_wrap=True, highlight=False)
+        self.console = plain_console(stderr=True)
         self.told = time.monotonic()
         self.bar = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            description_column(),
             BarColumn(),
             TimeElapsedColumn(),
             console=self.console,
@@ -89,7 +89,7 @@ def show_comparison(comparison: Comparison, as_json: bool) -> None:
         shown = f"{100 * error:.2f} %" if classes else in_figures(error)
         figures = in_figures(contestant.metrics.mean_loss()), shown, f"{contestant.seconds:.3f}"
         table.add_row(contestant.name, *figures, style="bold cyan" if contestant.name == POOL else None)
-    console = Console(highlight=False, soft_wrap=True)
+    console = plain_console()
     console.print(table)
     for line in _remarks(comparison):
         console.print(line)

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import typer
-from rich.console import Console
+from rich.table import Table
 
-from tunefree.cli.display.common import plain_table
+from tunefree.cli.display.common import plain_table, table_of_names
+from tunefree.report.console import plain_console
 from tunefree.workflows.evaluation import Evaluation
+from tunefree.workflows.metrics import Measure
 from tunefree.workflows.prediction import Predictor
 
+MOST_CLASSES = 12  # of a confusion matrix that is printed
+SHARES = ("error", "balanced_error", "coverage")  # printed in per cent
+OF_SLICES = ("error", "log_loss", "auc", "mean_absolute_error", "root_mean_squared_error", "coverage")
+TITLES = {"log_loss": "log-loss", "auc": "area under ROC curve", "f1": "F1", "r2": "R2", "brier": "Brier score"}
+BRIEF_TITLES = {"auc": "ROC area", "mean_absolute_error": "absolute error", "root_mean_squared_error": "RMSE"}
+INTERVALS = (
+    "intervals: 95 %, if rows are independent; Wilson's for shares of rows, else by a jackknife over 20 groups of rows;"
+    " ± is half the width"
+)
 
-def show_evaluation(trained: Predictor, result: Evaluation, as_json: bool) -> None:
+
+def show_evaluation(trained: Predictor, result: Evaluation, as_json: bool, by: str | None = None) -> None:
     """Print losses, errors and calibration on known targets.
 
     Parameters
@@ -21,27 +34,106 @@ def show_evaluation(trained: Predictor, result: Evaluation, as_json: bool) -> No
     trained : Trained or StoppedModel
     result : Evaluation
     as_json : bool
+    by : str, optional
+        The column that makes the slices.
     """
-    model, metrics = trained.model, result.metrics
-    figures: dict[str, float] = {"rows": metrics.rows}
-    if model.task == "classification":
-        known = metrics.weight - result.unseen_weight
-        if not model.loss_is_log_loss:
-            figures["loss"] = metrics.loss / known if known else math.nan
-        figures["log_loss"] = result.log_loss / known if known else math.nan
-        figures["error"] = metrics.mean_error()
+    if as_json:
+        typer.echo(json.dumps(_figures(trained, result, by)))
+        return
+    console = plain_console()
+    table = plain_table()
+    table.add_column()
+    table.add_row("rows", f"{result.metrics.rows:,}")
+    for name, measure in result.measures.items():
+        table.add_row(_title(name), *_shown(name, measure))
+    if result.confusion is not None:
+        table.add_row("calibration error", f"{result.calibration_error:.6g}")
+    if result.unseen:
+        table.add_row("rows of unseen classes", f"{result.unseen:,}")
+    console.print(table)
+    if any(measure.low is not None for measure in result.measures.values()):
+        console.print(INTERVALS)
+    if result.confusion is not None and len(trained.model.classes) <= MOST_CLASSES:
+        console.print(_confusion(trained.model.classes, result))
+    if by is not None:
+        console.print(_slices(result, by))
+
+
+def _figures(trained: Predictor, result: Evaluation, by: str | None) -> dict[str, Any]:
+    """All of it for JSON; what is undefined is null."""
+    figures: dict[str, Any] = {"rows": result.metrics.rows} | _values(result.measures)
+    if result.confusion is not None:
         figures["calibration_error"] = result.calibration_error
         if result.unseen:
             figures["rows_of_unseen_classes"] = result.unseen
-    else:
-        figures["loss"] = metrics.mean_loss()
-        figures["mean_absolute_error"] = metrics.mean_error()
-        figures["root_mean_squared_error"] = math.sqrt(result.squares / metrics.weight) if metrics.weight else 0.0
-    if as_json:
-        typer.echo(json.dumps(figures))
-        return
-    table = plain_table()
-    for key, value in figures.items():
-        shown = f"{100 * value:.2f} %" if key == "error" else f"{value:,}" if key.startswith("rows") else f"{value:.6g}"
-        table.add_row(key.replace("_", " ").replace("log loss", "log-loss"), shown)
-    Console(highlight=False, soft_wrap=True).print(table)
+    figures["intervals"] = _intervals(result.measures)
+    if result.confusion is not None:
+        counts = result.confusion if result.unseen else result.confusion[:-1]
+        figures["confusion"] = {"classes": trained.model.classes, "rows_by_class": counts.tolist()}
+    if by is not None:
+        slices = [
+            {"value": own.value, "rows": own.rows, **_values(own.measures), "intervals": _intervals(own.measures)}
+            for own in result.slices
+        ]
+        figures["by"] = {"column": by, "slices": slices}
+    return figures
+
+
+def _values(measures: dict[str, Measure]) -> dict[str, float | None]:
+    return {name: None if math.isnan(own.value) else own.value for name, own in measures.items()}
+
+
+def _intervals(measures: dict[str, Measure]) -> dict[str, list[float | None]]:
+    return {name: [own.low, own.high] for name, own in measures.items() if own.low is not None}
+
+
+def _title(name: str) -> str:
+    return TITLES.get(name, name.replace("_", " "))
+
+
+def _shown(name: str, measure: Measure) -> tuple[str, str]:
+    """A metric and its interval as texts."""
+    if math.isnan(measure.value):
+        return "-", ""
+    value = _in_unit(name, measure.value, "g")
+    if measure.low is None or measure.high is None:
+        return value, ""
+    return value, f"{_in_unit(name, measure.low, '.4g').removesuffix(' %')} to {_in_unit(name, measure.high, '.4g')}"
+
+
+def _in_brief(name: str, measure: Measure) -> str:
+    """A metric, and half the width of its interval."""
+    if math.isnan(measure.value):
+        return "-"
+    value = _in_unit(name, measure.value, ".4g")
+    if measure.low is None or measure.high is None:
+        return value
+    return f"{value.removesuffix(' %')} ± {_in_unit(name, (measure.high - measure.low) / 2, '.2g')}"
+
+
+def _in_unit(name: str, value: float, digits: str) -> str:
+    return f"{100.0 * value:.2f} %" if name in SHARES else f"{value:{digits}}"
+
+
+def _confusion(classes: list[Any], result: Evaluation) -> Table:
+    """The rows of each class by the class predicted."""
+    table = table_of_names("class \\ predicted")
+    for label in classes:
+        table.add_column(str(label), justify="right", overflow="fold")
+    rows = [*classes, "(unseen)"] if result.unseen else classes
+    for label, counts in zip(rows, result.confusion if result.confusion is not None else [], strict=False):
+        table.add_row(str(label), *(f"{count:,.6g}" if count % 1 else f"{count:,.0f}" for count in counts.tolist()))
+    return table
+
+
+def _slices(result: Evaluation, by: str) -> Table:
+    """The main metrics of each slice, with their intervals."""
+    table = table_of_names(by)
+    table.add_column("rows", justify="right")
+    names = [name for name in OF_SLICES if name in result.measures]
+    for name in names:
+        table.add_column(BRIEF_TITLES.get(name) or _title(name), justify="right")
+    for own in result.slices:
+        figures = (_in_brief(name, own.measures[name]) if name in own.measures else "-" for name in names)
+        table.add_row("(missing)" if own.value is None else own.value, f"{own.rows:,}", *figures)
+    return table

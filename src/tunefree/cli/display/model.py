@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
-from tunefree.cli.display.common import goal_of, losses_of
+from tunefree.cli.display.columns import facts_of_columns, table_of_columns
+from tunefree.cli.display.common import goal_of, losses_of, table_of_names
 from tunefree.cli.display.order import order_told
 from tunefree.cli.display.path import WATCHED, losses_at_stop, number
 from tunefree.cli.display.terms import (
@@ -27,6 +26,7 @@ from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.told import percent
 from tunefree.model.model import Model
 from tunefree.model.targets import ScoredModel
+from tunefree.report.console import plain_console
 from tunefree.workflows.certification import order_of
 from tunefree.workflows.stopped_model import StoppedModel
 from tunefree.workflows.training import Trained
@@ -58,10 +58,14 @@ def show_model(trained: Any, found: Decomposition | None, top: int, as_json: boo
         features = [
             {"feature": names[j], "importance": importance[j], "weights": weights[j].tolist()} for j in order.tolist()
         ]
-        typer.echo(json.dumps(facts(trained) | facts_of_terms(found, top, label) | {"features": features}))
+        typer.echo(
+            json.dumps(
+                facts(trained) | facts_of_columns(trained) | facts_of_terms(found, top, label) | {"features": features}
+            )
+        )
         return
-    console = Console(highlight=False, soft_wrap=True)
-    for line in [*story(trained), *table_of_terms(found, top, label)]:
+    console = plain_console()
+    for line in [*story(trained), *table_of_columns(trained, top), *table_of_terms(found, top, label)]:
         console.print(line)
     if not model.has_weights:
         console.print(
@@ -185,13 +189,13 @@ def _importances(
     model: ScoredModel, names: Any, weights: np.ndarray, importance: np.ndarray, order: np.ndarray
 ) -> Table:
     """A table of features in an order, with their weights."""
-    table = Table("feature", box=None, header_style="bold", pad_edge=False)
+    table = table_of_names("feature")
     table.add_column("importance", justify="right")
     outputs = model.classes if model.n_outputs > 1 else [model.classes[-1] if model.classes else "prediction"]
     for label in outputs[:8]:
-        table.add_column(escape(str(label)), justify="right")
+        table.add_column(str(label), justify="right")
     for j in order.tolist():
-        table.add_row(escape(names[j]), f"{importance[j]:.4g}", *(f"{weight:+.4g}" for weight in weights[j][:8]))
+        table.add_row(names[j], f"{importance[j]:.4g}", *(f"{weight:+.4g}" for weight in weights[j][:8]))
     return table
 
 

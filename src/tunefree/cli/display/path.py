@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from tunefree.cli.display.columns import lines_of_kinds
 from tunefree.cli.display.common import listed, plain_table
+from tunefree.report.console import plain_console
 from tunefree.workflows.comparison import in_figures
 from tunefree.workflows.stopped_model import StoppedModel
 
@@ -42,7 +43,7 @@ def show_path(found: StoppedModel, as_json: bool) -> None:
         record, is_chosen = found.path[t - 1], t == found.stop
         shown = ["" if math.isnan(record[name]) else in_figures(float(record[name])) for name in WATCHED]
         table.add_row(f"{t:,}", *shown, "<- stop" if is_chosen else "", style="bold cyan" if is_chosen else None)
-    console = Console(highlight=False, soft_wrap=True)
+    console = plain_console()
     console.print(table)
     skipped = f", {found.skipped:,} skipped" if found.skipped else ""
     seconds = "" if found.seconds is None else f" in {found.seconds:.2f} s"
@@ -65,11 +66,13 @@ def show_stopped(found: StoppedModel, output: Path) -> None:
     table.add_row("features", f"{found.model.n_features:,}")
     if found.task == "classification":
         table.add_row("classes", listed(found.model.classes, 12))
+    for title, names in lines_of_kinds(found):
+        table.add_row(title, names)
     table.add_row("stopped at", f"iteration {found.stop:,} of {len(found.path):,}")
     for title, value in losses_at_stop(found).items():
         table.add_row(title, value)
     table.add_row("model", str(output))
-    console = Console(highlight=False, soft_wrap=True)
+    console = plain_console()
     console.print(table)
     if found.stop == len(found.path) and not math.isnan(found.path.validation_loss[-1]):
         console.print("hint: rows held out were best predicted at the end; tunefree path --iterations makes it longer")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.markup import escape
-from rich.table import Table
-
+from tunefree.cli.display.common import table_of_names
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.fidelity import Ranking, ranking
 from tunefree.explanation.picture import output_of
@@ -42,12 +40,12 @@ def table_of_terms(found: Decomposition | None, top: int, label: Any = None) -> 
     if found is None:
         return []
     terms = ranked(found, label)
-    table = Table("column or pair", box=None, header_style="bold", pad_edge=False)
+    table = table_of_names("column or pair")
     table.add_column("importance", justify="right")
     table.add_column("explained so far", justify="right")
     rows = zip(terms.names, terms.importance.tolist(), terms.explained.tolist(), strict=True)
     for name, importance, explained in list(rows)[: top or None]:
-        table.add_row(escape(name), f"{importance:.4g}", percent(explained))
+        table.add_row(name, f"{importance:.4g}", percent(explained))
     return [
         table,
         f"importance: standard deviation of the contribution to the model's {own_margins(found)}; pairs beyond what"

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
 
+from tunefree.cli.display.columns import lines_of_kinds
 from tunefree.cli.display.common import goal_of, listed, losses_of, plain_table
 from tunefree.cli.display.order import order_told
 from tunefree.core.rows import entry, row, size
@@ -18,6 +18,7 @@ from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses.objectives import chosen
 from tunefree.model.model import Model
 from tunefree.model.targets import RunningMetrics
+from tunefree.report.console import description_column, plain_console
 from tunefree.stream.source import Source
 from tunefree.workflows.training import Step, Trained, Watcher
 
@@ -34,16 +35,16 @@ class TrainingDisplay(Watcher):
     """
 
     def __init__(self, verbose: bool = False) -> None:
-        self.console = Console(stderr=True, soft_wrap=True)
+        self.console = plain_console(stderr=True)
         self.powers = PowersOfTwo() if verbose else None
         self.began = self.told = time.monotonic()
         self.rows, self.told_of_switch = 0, False
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        columns = (SpinnerColumn(), description_column(), BarColumn(), TimeElapsedColumn())
         self.bar = Progress(*columns, console=self.console, transient=True)
         self.task: Any = None
 
     def begin(self, trained: Trained, source: Source) -> None:
-        self.console.print(describe(trained), highlight=False)
+        self.console.print(describe(trained))
         self.share = source.progress()
         if self.powers:
             self.powers.header()
@@ -56,7 +57,7 @@ class TrainingDisplay(Watcher):
         progress = trained.progress
         if trained.model.switched is not None and not self.told_of_switch:
             self.told_of_switch = True
-            self.console.print(SWITCHED.format(trained.model.switched), highlight=False)
+            self.console.print(SWITCHED.format(trained.model.switched))
         if self.powers:
             self.powers.step(trained.model, step)
             return
@@ -71,7 +72,7 @@ class TrainingDisplay(Watcher):
             self.bar.update(self.task, description=line, total=total, completed=progress.number + (share or 0.0))
         elif now - self.told > LINE_SECONDS:
             self.told = now
-            self.console.print(line, highlight=False)
+            self.console.print(line)
 
     def end(self, trained: Trained) -> None:
         self.bar.stop()
@@ -163,6 +164,8 @@ def show_trained(trained: Trained, output: Path) -> None:
     if model.task == "classification":
         table.add_row("classes", listed(model.classes, 12))
     counted = " (after the first row)" if model.task == "regression" else ""
+    for title, names in lines_of_kinds(trained):
+        table.add_row(title, names)
     for title, value in losses_of(model, first).items():
         table.add_row(f"progressive {title}", value + counted)
     for number, metrics in enumerate(progress.held_out):
@@ -171,7 +174,7 @@ def show_trained(trained: Trained, output: Path) -> None:
             for title, value in losses_of(model, metrics).items():
                 table.add_row(f"held-out {title}{passes}", value)
     table.add_row("model", str(output))
-    console = Console(highlight=False, soft_wrap=True)
+    console = plain_console()
     console.print(table)
     for warning in order_told(trained):
         console.print(warning)

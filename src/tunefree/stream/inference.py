@@ -1,0 +1,190 @@
+"""Which kind of column each column of a table is, from its first chunk and from what the user says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tunefree.core.errors import DataError
+from tunefree.stream.calendar import TimeOfDay, Timestamp, looks_like_dates, looks_like_times, zone_of
+from tunefree.stream.columns import (
+    Boolean,
+    Category,
+    Number,
+    blank_to_null,
+    decoded,
+    family,
+    unsupported_type,
+)
+from tunefree.stream.notation import (
+    ColumnTypes,
+    Notation,
+    date_format_of,
+    dates_in,
+    is_continental,
+    likeliest_notation,
+    notation_of,
+)
+from tunefree.stream.words import DEFAULT_BITS, Text, looks_like_short_text, looks_like_text
+
+
+class Inference:
+    """Infers columns from their arrays in a first chunk.
+
+    Parameters
+    ----------
+    arrays : dict of str to pyarrow.Array
+        All columns of the chunk by name.
+    file : str
+        Name of the file, for messages.
+    texts : list of str, optional
+        Columns of texts; guessed if None.
+    hash_bits : int
+        As the encoder has it.
+    given : ColumnTypes
+        What the user says.
+
+    Examples
+    --------
+    >>> arrays = {"price": pa.array(["1,50 €", "-"]), "day": pa.array(["31.1.2024", "1.2.2024"]), "zip": pa.array([1])}
+    >>> inference = Inference(arrays, "example", None, 0, ColumnTypes(categorical=["zip"]))
+    >>> [(column.kind, column.told()) for column in map(inference.column, arrays)]
+    [('number', 'as 1.234,5'), ('moment', '%d.%m.%Y'), ('category', '')]
+    """
+
+    def __init__(
+        self, arrays: dict[str, Any], file: str, texts: list[str] | None, hash_bits: int, given: ColumnTypes
+    ) -> None:
+        self.arrays = {name: without(array, given.na_values) for name, array in arrays.items()}
+        self.file, self.texts, self.hash_bits, self.given = file, texts, hash_bits, given
+        self.relieved = {name for name, array in arrays.items() if self.arrays[name].null_count > array.null_count}
+        self.strings = {
+            name: blank_to_null(decoded(array)) for name, array in self.arrays.items() if family(array.type) == "string"
+        }
+        self.continental = given.notation is None and is_continental(self.strings.values())
+        self.dates = given.dates(list(arrays))
+
+    def column(self, name: str) -> Any:
+        """The column of a name.
+
+        Raises
+        ------
+        DataError
+            If its type has no features, or is not what the user says.
+        """
+        kind = family(self.arrays[name].type)
+        if name in self.given.categorical:
+            return Category(name, numbers=True)
+        if name in self.given.numeric:
+            return self._numbers(name)
+        if name in self.dates:
+            return self._dates(name)
+        if self.texts is not None and name in self.texts:
+            if kind not in Text.families:
+                problem = f"a text column must hold strings, not {self.arrays[name].type}"
+                raise DataError(problem, self.file, column=name, remedy="leave it out of --text")
+            return Text(name, self.hash_bits or DEFAULT_BITS)
+        guessed = self._guessed(name) if kind == "string" else None
+        if guessed is not None:
+            return guessed
+        if kind not in _BY_FAMILY:
+            raise unsupported_type(name, self.arrays[name].type, self.file)
+        return _BY_FAMILY[kind](name, self.arrays[name].type)
+
+    def notation(self, name: str) -> Notation | None:
+        """The notation of a column of strings that are numbers; None for any other."""
+        if name not in self.strings:
+            return None
+        found = notation_of(self.strings[name], self.continental, self.given.notation)
+        # Plain numbers are codes unless something that the user calls missing has made strings of them.
+        return notation_of(self.strings[name], given=Notation()) if found is None and name in self.relieved else found
+
+    def _guessed(self, name: str) -> Any:
+        """What strings look like, beside categories."""
+        array, strings = self.arrays[name], self.strings[name]
+        if self.texts is None and looks_like_text(array):
+            return Text(name, self.hash_bits or DEFAULT_BITS)
+        if looks_like_dates(array):
+            return _timestamp_of_strings(name, strings)
+        if looks_like_times(array):
+            return TimeOfDay(name)
+        notation, format = self.notation(name), date_format_of(strings, self.continental)
+        if format is not None:
+            return Timestamp(name, None, "%H" in format, format=format)
+        if notation is not None:
+            return Number(name, *notation)
+        if self.texts is None and looks_like_short_text(array):
+            return Text(name, self.hash_bits or DEFAULT_BITS)
+        return None
+
+    def _numbers(self, name: str) -> Number:
+        array = self.arrays[name]
+        if family(array.type) not in Number.families:
+            raise DataError(f"{array.type} is no number", self.file, column=name, remedy="leave it out of --numeric")
+        if name not in self.strings:
+            return Number(name)
+        return Number(name, *(self.given.notation or likeliest_notation(self.strings[name], self.continental)))
+
+    def _dates(self, name: str) -> Timestamp:
+        array, format = self.arrays[name], self.dates[name]
+        if format is None and family(array.type) == "moment":
+            return _timestamp_of_type(name, array.type)
+        strings = blank_to_null(decoded(array).cast(pa.string(), safe=False))
+        if format is None and looks_like_dates(strings):
+            return _timestamp_of_strings(name, strings)
+        format = format or date_format_of(strings, self.continental)
+        if format is None or (len(strings) and len(dates_in(strings, format)[1]) == len(strings)):
+            problem = (
+                "no format of dates fits all its values" if format is None else f"no value is a date as in {format}"
+            )
+            remedy = f"name the format, such as --date '{name}=%d.%m.%Y'"
+            raise DataError(problem, self.file, column=name, remedy=remedy)
+        return Timestamp(name, None, "%H" in format, format=format)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a finite number as programs write it."""
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def without(array: Any, na_values: Sequence[str]) -> Any:
+    """The array; null where it holds one of some values, be it a string or a number."""
+    kind = family(array.type)
+    if not na_values or kind not in ("string", "number"):
+        return array
+    array = decoded(array)
+    if kind == "string":
+        gone = pc.is_in(pc.utf8_trim_whitespace(array), value_set=pa.array(na_values, array.type))
+    else:
+        numbers = [float(text) for text in na_values if is_number(text)]
+        gone = pc.is_in(array.cast(pa.float64(), safe=False), value_set=pa.array(numbers, pa.float64()))
+    return pc.if_else(gone, pa.nulls(len(array), array.type), array)
+
+
+def _timestamp_of_strings(name: str, strings: Any) -> Timestamp:
+    given = strings.drop_null()
+    return Timestamp(name, zone_of(given), any(":" in text for text in given.to_pylist()))
+
+
+def _timestamp_of_type(name: str, arrow_type: Any) -> Timestamp:
+    is_timestamp = pa.types.is_timestamp(arrow_type)
+    return Timestamp(name, arrow_type.tz if is_timestamp else None, is_timestamp)
+
+
+_BY_FAMILY: dict[str, Callable[[str, Any], Any]] = {
+    "number": lambda name, _: Number(name),
+    "duration": lambda name, _: Number(name),
+    "string": lambda name, _: Category(name),
+    "category": lambda name, _: Category(name),
+    "null": lambda name, _: Category(name),
+    "boolean": lambda name, _: Boolean(name),
+    "moment": _timestamp_of_type,
+    "time": lambda name, _: TimeOfDay(name),
+}

@@ -1,0 +1,237 @@
+"""Notations of numbers and dates in texts: decimal commas, thousands separators, currency signs, dates by hand.
+
+A column of strings is guessed to be written in a notation if all its values are. Signs that stand for a missing value,
+such as a dash, fit every notation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tunefree.stream.arrays import is_missing, of_booleans, of_strings, to_booleans
+
+# Beside what is missing everywhere, in columns of numbers and dates.
+SIGNS_OF_MISSING = (
+    *("-", "--", "---", "\u2013", "\u2014", ".", "..", "*"),
+    *("NA", "N/A", "n/a", "n.a.", "N.A.", "#N/A", "null", "NULL", "Null", "None", "none", "<NA>"),
+)
+_FIRST = 64  # strings of a column that are looked at before all others
+_SPACES = " \u00a0\u202f"
+_APOSTROPHES = "'\u2019"
+_CURRENCY = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF|JPY)"
+_PLAIN = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"
+_SIGN = "[+\u2212-]"
+_CLOCKS = ("", " %H:%M", " %H:%M:%S")
+_DAYS_FIRST = ("%d.%m.%Y", "%d/%m/%Y", "%d-%m-%Y", "%d.%m.%y", "%d/%m/%y")
+_MONTHS_FIRST = ("%m/%d/%Y", "%m-%d-%Y", "%m/%d/%y")
+_OTHERS = ("%Y/%m/%d", "%Y.%m.%d", "%d %b %Y", "%d-%b-%Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y")
+_FIELDS = {"%d": r"\d{1,2}", "%m": r"\d{1,2}", "%Y": r"\d{4}", "%y": r"\d\d", "%H": r"\d{1,2}", "%M": r"\d\d"} | {
+    "%S": r"\d\d",
+    "%b": "[A-Za-z]{3}",
+    "%B": "[A-Za-z]{3,9}",
+}
+
+
+class Notation(NamedTuple):
+    """How numbers are written.
+
+    Examples
+    --------
+    >>> Notation(",", ".").numbers(pa.array(["1.234,50 €", "-7 %", "–", None])).to_pylist()
+    [1234.5, -7.0, None, None]
+    """
+
+    decimal: str = "."
+    thousands: str = ""  # between groups of three digits; a space stands for all spaces
+
+    def fits(self, strings: Any) -> np.ndarray:
+        """Which strings without white space around them are numbers in this notation."""
+        return to_booleans(pc.match_substring_regex(strings, _pattern(*self)))
+
+    def fits_all(self, strings: Any) -> bool:
+        """Whether all of them are; few are looked at where the first are not."""
+        return bool(self.fits(strings[:_FIRST]).all() and self.fits(strings).all())
+
+    def numbers(self, strings: Any) -> Any:
+        """The numbers; what is none must be null, or a sign of a missing value, and becomes null."""
+        present = _without_signs(strings)
+        plain = pc.replace_substring_regex(present, rf"{_CURRENCY}|[%{_SPACES}{_APOSTROPHES}]", "")
+        plain = pc.replace_substring(plain, "\u2212", "-")
+        if self.thousands in (".", ","):
+            plain = pc.replace_substring(plain, self.thousands, "")
+        return pc.replace_substring(plain, self.decimal, ".").cast(pa.float64())
+
+    def told(self) -> str:
+        """The notation by an example."""
+        return f"as 1{self.thousands}234{self.decimal}5"
+
+
+ENGLISH = (Notation(".", ","), Notation(".", ""), Notation(".", " "), Notation(".", "'"))
+CONTINENTAL = (Notation(",", "."), Notation(",", ""), Notation(",", " "), Notation(",", "'"))
+
+
+@cache
+def _pattern(decimal: str, thousands: str) -> str:
+    point = re.escape(decimal)
+    group = f"[{_SPACES}]" if thousands == " " else f"[{_APOSTROPHES}]" if thousands == "'" else re.escape(thousands)
+    whole = rf"(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d+)" if thousands else r"\d+"
+    number = rf"(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?"
+    space = f"[{_SPACES}]?"
+    return rf"^{_SIGN}?(?:{_CURRENCY}{space})?{_SIGN}?{number}(?:{space}(?:{_CURRENCY}|%))?$"
+
+
+def stands_for_missing(strings: Any) -> np.ndarray:
+    """Which strings are null, or signs of a missing number or date."""
+    return to_booleans(pc.is_in(strings, value_set=of_strings(SIGNS_OF_MISSING))) | is_missing(strings)
+
+
+def _without_signs(strings: Any) -> Any:
+    """Strings; null where a sign says that the value is missing."""
+    return pc.if_else(of_booleans(stands_for_missing(strings)), pa.nulls(len(strings), pa.string()), strings)
+
+
+def notation_of(strings: Any, continental: bool = False, given: Notation | None = None) -> Notation | None:
+    """The notation in which all strings are numbers; None if there is none.
+
+    Plain numbers, with nothing to tell them from codes, have one only if it is given.
+
+    Parameters
+    ----------
+    strings : pyarrow.Array
+        Without white space around them.
+    continental : bool, default False
+        Whether other columns have decimal commas: then ``1,234`` is no thousand, and ``1.234`` is one.
+    given : Notation, optional
+        The only notation that is asked for.
+
+    Examples
+    --------
+    >>> for strings in (["1,5", "2"], ["1,500", "2"], ["$1 500.20", "-"], ["5", "x"]):
+    ...     print(notation_of(pa.array(strings)))
+    Notation(decimal=',', thousands='.')
+    Notation(decimal='.', thousands=',')
+    Notation(decimal='.', thousands=' ')
+    None
+    """
+    present = _without_signs(strings).drop_null()
+    if not len(present):
+        return None
+    if len(present) + strings.null_count == len(strings) and _all_plain(present):
+        pointed = pc.any(pc.match_substring(present, ".")).as_py()
+        if given is None and not (continental and pointed):
+            return None
+    candidates = [given] if given else [*CONTINENTAL, *ENGLISH] if continental else [*ENGLISH, *CONTINENTAL]
+    return next((own for own in candidates if own.fits_all(present)), None)
+
+
+def likeliest_notation(strings: Any, continental: bool = False) -> Notation:
+    """The notation in which most of the strings are numbers.
+
+    Examples
+    --------
+    >>> likeliest_notation(pa.array(["1,5", "gone", "2,5"]))
+    Notation(decimal=',', thousands='.')
+    """
+    candidates = [*CONTINENTAL, *ENGLISH] if continental else [*ENGLISH, *CONTINENTAL]
+    return max(candidates, key=lambda own: int(own.fits(strings).sum()))
+
+
+def _all_plain(strings: Any) -> bool:
+    return bool(pc.all(pc.match_substring_regex(strings, _PLAIN)).as_py())
+
+
+def is_continental(columns: Iterable[Any]) -> bool:
+    """Whether a column of strings has numbers with decimal commas, which cannot be anything else."""
+    for strings in columns:
+        present = _without_signs(strings).drop_null()
+        if not len(present) or any(own.fits_all(present) for own in ENGLISH):
+            continue
+        if any(own.fits_all(present) for own in CONTINENTAL):
+            return True
+    return False
+
+
+def date_format_of(strings: Any, days_first: bool = False) -> str | None:
+    """The format of dates, as strptime has it, in which all strings are written; None if there is none.
+
+    Where both the day and the month may come first, the month does unless ``days_first``.
+
+    Examples
+    --------
+    >>> date_format_of(pa.array(["12.3.2024", "1.10.2024"])), date_format_of(pa.array(["2/29/2024", "-"]))
+    ('%d.%m.%Y', '%m/%d/%Y')
+    """
+    present = _without_signs(strings).drop_null()
+    if not len(present):
+        return None
+    first, second = (_DAYS_FIRST, _MONTHS_FIRST) if days_first else (_MONTHS_FIRST, _DAYS_FIRST)
+    formats = (day + clock for clock in _CLOCKS for day in (*first, *second, *_OTHERS))
+    return next(
+        (own for own in formats if not dates_in(present[:_FIRST], own)[1] and not dates_in(present, own)[1]), None
+    )
+
+
+def dates_in(strings: Any, format: str) -> tuple[Any, list[int]]:
+    """Timestamps of dates in a format, null where they are missing, and the places of what is no such date."""
+    present = _without_signs(strings)
+    moments = pc.strptime(present, format=format, unit="us", error_is_null=True)
+    fits = ~is_missing(moments)
+    if fits.any():
+        pattern = "^" + re.sub(r"%[A-Za-z]", lambda field: _FIELDS.get(field[0], ".+"), _escaped(format)) + "$"
+        fits &= to_booleans(pc.match_substring_regex(present, pattern))
+    wrong = ~fits & ~is_missing(present)
+    return pc.if_else(of_booleans(fits), moments, pa.nulls(len(moments), moments.type)), np.flatnonzero(wrong).tolist()
+
+
+def _escaped(format: str) -> str:
+    return re.escape(format).replace(r"\%", "%").replace(r"\ ", " ")
+
+
+class ColumnTypes(NamedTuple):
+    """What a user says about columns, instead of letting it be guessed.
+
+    Parameters
+    ----------
+    decimal, thousands : str, optional
+        In numbers that are written as texts.
+    na_values : sequence of str
+        What stands for a missing value, beside what always does.
+    numeric, categorical : sequence of str
+        Columns of numbers, and of categories.
+    date : sequence of str
+        Columns of dates, each followed by ``=FORMAT`` or not.
+    """
+
+    decimal: str | None = None
+    thousands: str | None = None
+    na_values: Sequence[str] = ()
+    numeric: Sequence[str] = ()
+    categorical: Sequence[str] = ()
+    date: Sequence[str] = ()
+
+    @property
+    def notation(self) -> Notation | None:
+        """The notation asked for, if one is."""
+        if self.decimal is None and self.thousands is None:
+            return None
+        decimal = self.decimal or ("," if self.thousands == "." else ".")
+        return Notation(decimal, self.thousands or "")
+
+    def dates(self, names: Sequence[str]) -> dict[str, str | None]:
+        """The formats of columns of dates, of which there are these; names may have equal signs of their own."""
+        found: dict[str, str | None] = {}
+        for text in self.date:
+            name, _, format = text.partition("=%")
+            found |= {text: None} if text in names or not format else {name: "%" + format}
+        return found
+
+    def as_written(self, names: Sequence[str]) -> list[str]:
+        """Columns that are read as strings from text, so that nothing is lost."""
+        return [*self.categorical, *self.dates(names)]

@@ -1,0 +1,152 @@
+"""What `tunefree evaluate` and `tunefree predict` can be asked for."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+from sklearn import metrics as sk
+
+from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tests.workflows.test_training import people
+
+LEARNER = ("--learner", "scinol2")
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "people.csv"
+    table = pa.table(people(600)).drop_columns("pay")
+    csv.write_csv(table.append_column("id", pa.array([f"{k:04}" for k in range(600)])), path)
+    return path
+
+
+@pytest.fixture
+def model(run, data, tmp_path):  # noqa: F811
+    path = tmp_path / "people.model"
+    assert run("train", data, "-t", "rich", "--ignore", "id", "-o", path, "-q", *LEARNER)[0] == 0
+    return path
+
+
+def predicted(run, *arguments):  # noqa: F811
+    status, out, err = run("predict", *arguments)
+    assert status == 0, err
+    return csv.read_csv(io.BytesIO(out.encode()), convert_options=csv.ConvertOptions(column_types={"id": pa.string()}))
+
+
+def test_metrics_of_classes(run, data, model):  # noqa: F811
+    status, out, err = run("evaluate", model, data, "--json", "--by", "job")
+    assert status == 0, err
+    found, table = json.loads(out), predicted(run, model, data)
+    rich, p = np.array(people(600)["rich"]) == "yes", table["probability[yes]"].to_numpy()
+    picked = np.array(table["prediction"].to_pylist()) == "yes"
+    expected = {
+        "log_loss": sk.log_loss(rich, p),
+        "error": 1 - sk.accuracy_score(rich, picked),
+        "balanced_error": 1 - sk.balanced_accuracy_score(rich, picked),
+        "brier": sk.brier_score_loss(rich, p),
+        "auc": sk.roc_auc_score(rich, p),
+        "average_precision": sk.average_precision_score(rich, p),
+        "f1": sk.f1_score(rich, picked),
+    }
+    assert {name: found[name] for name in expected} == pytest.approx(expected)
+    assert all(found["intervals"][name][0] < found[name] < found["intervals"][name][1] for name in expected)
+    confusion = found["confusion"]
+    assert confusion["classes"] == ["no", "yes"]
+    assert confusion["rows_by_class"] == sk.confusion_matrix(rich, picked).tolist()
+    jobs = np.array(people(600)["job"])
+    assert {own["value"] for own in found["by"]["slices"]} == set(jobs)
+    for own in found["by"]["slices"]:
+        rows = jobs == own["value"]
+        assert own["rows"] == rows.sum()
+        assert own["auc"] == pytest.approx(sk.roc_auc_score(rich[rows], p[rows]))
+    status, out, _ = run("evaluate", model, data, "--by", "age")
+    assert status == 0
+    assert "area under ROC curve" in out and "Wilson" in out and "±" in out
+    assert "class \\ predicted" in out and "18 to" in out
+
+
+def test_metrics_of_numbers_and_quantiles(run, tmp_path):  # noqa: F811
+    parquet.write_table(pa.table(people(600)).drop_columns("rich"), tmp_path / "d.parquet")
+    for loss, names in (("square", {"r2"}), ("quantile:0.9", {"coverage", "r2"})):
+        model = tmp_path / "m"
+        run("train", tmp_path / "d.parquet", "-t", "pay", "-o", model, "-q", "--loss", loss, *LEARNER)
+        found = json.loads(run("evaluate", model, tmp_path / "d.parquet", "--json")[1])
+        y, p = np.array(people(600)["pay"]), predicted(run, model, tmp_path / "d.parquet")["prediction"].to_numpy()
+        assert names | {"loss", "mean_absolute_error", "root_mean_squared_error"} <= set(found)
+        assert found["r2"] == pytest.approx(sk.r2_score(y, p))
+        assert found["mean_absolute_error"] == pytest.approx(sk.mean_absolute_error(y, p))
+        if "coverage" in names:
+            assert found["coverage"] == pytest.approx((y <= p).mean())
+            assert "coverage" in run("evaluate", model, tmp_path / "d.parquet")[1]
+        else:
+            assert "coverage" not in found
+
+
+def test_slices_of_what_is_not_there(run, data, model):  # noqa: F811
+    status, _, err = run("evaluate", model, data, "--by", "jobs")
+    assert status == 2 and "did you mean 'job'" in err
+
+
+def test_ids_come_first_and_as_they_are_written(run, data, model, tmp_path):  # noqa: F811
+    text = data.read_text().splitlines()
+    text[3] = text[3].replace(",", ",too,many,", 1)
+    (tmp_path / "bad.csv").write_text("\n".join(text) + "\n")
+    table = predicted(run, model, tmp_path / "bad.csv", "--id", "id", "--id", "age", "--on-bad-row", "skip")
+    assert table.column_names[:3] == ["id", "age", "row"]
+    assert table["id"].to_pylist() == [f"{k:04}" for k in range(600) if k != 2]
+    assert [number - 1 for number in table["row"].to_pylist()] == [int(own) for own in table["id"].to_pylist()]
+    csv_table = csv.read_csv(data, convert_options=csv.ConvertOptions(column_types={"id": pa.string()}))
+    coded = csv_table.set_column(3, "prediction", csv_table["id"].dictionary_encode())
+    parquet.write_table(coded, tmp_path / "d.parquet", row_group_size=100)
+    status, _, err = run("predict", model, tmp_path / "d.parquet", "--id", "prediction", "-o", tmp_path / "o.parquet")
+    assert status == 0, err
+    found = parquet.read_table(tmp_path / "o.parquet")
+    assert found.column_names[:2] == ["prediction'", "prediction"]
+    assert found["prediction'"].to_pylist() == csv_table["id"].to_pylist()
+    (tmp_path / "t.svm").write_text("1 1:2\n-1 1:1\n")
+    run("train", tmp_path / "t.svm", "-o", tmp_path / "svm", "-q", *LEARNER)
+    status, _, err = run("predict", tmp_path / "svm", tmp_path / "t.svm", "--id", "id")
+    assert status == 2 and "no columns" in err
+
+
+def test_a_threshold_moves_the_prediction_only(run, data, model):  # noqa: F811
+    plain, moved = predicted(run, model, data), predicted(run, model, data, "--threshold", 0.2)
+    p = plain["probability[yes]"].to_numpy()
+    assert [own == "yes" for own in moved["prediction"].to_pylist()] == (p >= 0.2).tolist()
+    assert moved["probability[yes]"] == plain["probability[yes]"]
+    assert moved["prediction"] != plain["prediction"]
+    for wrong in (("--threshold", 1.5), ("--top", 0)):
+        assert run("predict", model, data, *wrong)[0] == 2
+
+
+def test_the_most_probable_classes(run, data, tmp_path):  # noqa: F811
+    model = tmp_path / "job.model"
+    assert run("train", data, "-t", "job", "--ignore", "id", "-o", model, "-q", *LEARNER)[0] == 0
+    plain, top = predicted(run, model, data), predicted(run, model, data, "--top", 2)
+    assert top.column_names == ["prediction", "class 1", "probability 1", "class 2", "probability 2"]
+    values = np.column_stack([plain[f"probability[{job}]"] for job in ("clerk", "cook", "pilot")])
+    np.testing.assert_allclose(top["probability 1"], values.max(axis=1))
+    np.testing.assert_allclose(top["probability 2"], np.sort(values, axis=1)[:, 1])
+    assert top["class 1"] == top["prediction"]
+    status, _, err = run("predict", model, data, "--threshold", 0.3)
+    assert status == 2 and "two classes" in err
+    found = json.loads(run("evaluate", model, data, "--json")[1])
+    jobs = np.array(people(600)["job"])
+    assert found["auc"] == pytest.approx(sk.roc_auc_score(jobs, values, multi_class="ovr"))
+
+
+def test_contributions_add_up_to_the_margin(run, data, model, tmp_path):  # noqa: F811
+    table = predicted(run, model, data, "--contributions", "--id", "age")
+    assert table.column_names == [
+        "age", "prediction", "probability[no]", "probability[yes]", "class", "margin", "(constant)", "age'", "job",
+    ]  # fmt: skip
+    total = sum(table[name].to_numpy() for name in ("(constant)", "age'", "job"))
+    np.testing.assert_allclose(total, table["margin"].to_numpy())
+    status, _, err = run("explain", model, data, "-o", tmp_path / "why.csv")
+    assert status == 0, err
+    assert csv.read_csv(tmp_path / "why.csv")["job"].to_numpy() == pytest.approx(table["job"].to_numpy())

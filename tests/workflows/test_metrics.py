@@ -1,0 +1,116 @@
+"""Metrics are scikit-learn's, and their intervals hold the truth as often as they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics as sk
+
+from tunefree.core.errors import DataError
+from tunefree.workflows.metrics import Metrics, Scored, measures
+from tunefree.workflows.slices import MOST_SLICES, OTHERS, slices_of
+
+
+def of_classes(probabilities, codes, weight):
+    """Scored rows of classes with these probabilities."""
+    n_classes = probabilities.shape[1]
+    chosen = probabilities.argmax(axis=1)
+    scores = probabilities[:, 1:] if n_classes == 2 else probabilities
+    return Scored(weight, {"error": (codes != chosen) * 1.0}, codes, chosen, scores, n_classes=n_classes)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([2, 3, 5]), st.booleans(), st.booleans())
+def test_metrics_of_classes_are_scikit_learns(seed, n_classes, weighted, tied):
+    rng = np.random.default_rng(seed)
+    probabilities = rng.dirichlet(np.ones(n_classes), 150)
+    if tied:
+        probabilities = np.round(probabilities, 1)
+    codes = (probabilities + rng.gumbel(size=probabilities.shape) / 4).argmax(axis=1)
+    weight = rng.exponential(size=150) if weighted else np.ones(150)
+    found = Metrics(of_classes(probabilities, codes, weight)).of(weight)
+    chosen, own = probabilities.argmax(axis=1), {"sample_weight": weight}
+    assert found["error"] == pytest.approx(1 - sk.accuracy_score(codes, chosen, **own))
+    assert found["balanced_error"] == pytest.approx(1 - sk.balanced_accuracy_score(codes, chosen, **own))
+    average = "binary" if n_classes == 2 else "macro"
+    assert found["f1"] == pytest.approx(sk.f1_score(codes, chosen, average=average, **own))
+    areas = [
+        (sk.roc_auc_score(codes == k, probabilities[:, k], **own), sk.average_precision_score(codes == k, p, **own))
+        for k, p in enumerate(probabilities.T)
+        if 0 < (codes == k).sum() < 150 and (n_classes > 2 or k == 1)
+    ]
+    assert (found["auc"], found["average_precision"]) == pytest.approx(np.mean(areas, axis=0))
+    confusion = Metrics(of_classes(probabilities, codes, weight)).confusion(weight)
+    expected = sk.confusion_matrix(codes, chosen, labels=range(n_classes), **own)
+    np.testing.assert_allclose(confusion[:-1], expected)
+    assert not confusion[-1].any()
+
+
+def test_classes_that_were_never_seen_are_errors_and_not_ranked():
+    probabilities = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+    scored = of_classes(probabilities, np.array([0, 1, 2]), np.ones(3))
+    found = Metrics(scored).of(scored.weight)
+    assert found["auc"] == 1.0
+    assert (found["error"], found["balanced_error"]) == pytest.approx((1 / 3, 1 / 3))
+    assert Metrics(scored).confusion(scored.weight).tolist() == [[1, 0], [0, 1], [1, 0]]
+
+
+def test_numbers_have_r2_and_rows_of_one_class_no_area():
+    rng = np.random.default_rng(0)
+    y, p, weight = rng.normal(size=50), rng.normal(size=50), rng.exponential(size=50)
+    scored = Scored(weight, {"squares": (y - p) ** 2}, targets=y)
+    found = Metrics(scored).of(weight)
+    assert found["r2"] == pytest.approx(sk.r2_score(y, p, sample_weight=weight))
+    assert found["root_mean_squared_error"] == pytest.approx(sk.root_mean_squared_error(y, p, sample_weight=weight))
+    alone = of_classes(np.full((50, 2), 0.5), np.zeros(50, int), weight)
+    assert np.isnan(measures(alone)["auc"].value)
+    assert measures(alone)["auc"].low is None
+
+
+def test_intervals_hold_the_truth_nineteen_times_out_of_twenty():
+    rng, hits, n, times = np.random.default_rng(0), {}, 400, 150
+
+    def sample(size):
+        y = rng.random(size) < 0.3
+        p = 1 / (1 + np.exp(-rng.normal(2.0 * y - 1.5, 1.5)))
+        numbers, weight = np.column_stack([1 - p, p]), np.ones(size)
+        classes = of_classes(numbers, y.astype(int), weight)
+        target = rng.normal(size=size)
+        errors = rng.exponential(0.5, size) * rng.choice([-1, 1], size)
+        return classes, Scored(weight, {"squares": errors**2, "loss": np.abs(errors)}, targets=target)
+
+    truths = [Metrics(scored).of(scored.weight) for scored in sample(400_000)]
+    for _ in range(times):
+        for truth, scored in zip(truths, sample(n), strict=True):
+            for name, own in measures(scored).items():
+                hits[name] = hits.get(name, 0) + (own.low <= truth[name] <= own.high)
+    assert set(hits) == {
+        "error", "balanced_error", "f1", "auc", "average_precision", "loss", "root_mean_squared_error", "r2",
+    }  # fmt: skip
+    for name, count in hits.items():
+        assert 0.89 * times <= count <= 0.995 * times, name
+
+
+def test_no_error_in_a_hundred_rows_is_no_proof():
+    scored = of_classes(np.tile([0.9, 0.1], (100, 1)), np.zeros(100, int), np.ones(100))
+    low, high = measures(scored)["error"][1:]
+    assert (low, round(high, 3)) == (0.0, 0.037)
+    assert measures(scored.part(np.arange(30)))["balanced_error"].low is None  # too few rows for groups
+
+
+def test_slices_of_categories_numbers_and_missing_values():
+    many = [str(k) for k in range(MOST_SLICES + 5)]
+    found = slices_of("id", pa.array(["a", *("n" + name for name in many), None, "a"]))
+    assert [name for name, _ in found][-2:] == [OTHERS, None]
+    assert found[0][0] == "a" and found[0][1].tolist() == [0, len(many) + 2]
+    assert sorted(np.concatenate([rows for _, rows in found]).tolist()) == list(range(len(many) + 3))
+    for values in (np.arange(100.0), [str(k) for k in range(100)]):
+        names = [name for name, _ in slices_of("age", pa.array(values))]
+        assert names == ["0 to 19", "20 to 39", "40 to 59", "60 to 79", "80 to 99"]
+    coded = pa.array(["b", "a", "b"]).dictionary_encode()
+    assert [(name, rows.tolist()) for name, rows in slices_of("c", coded)] == [("b", [0, 2]), ("a", [1])]
+    with pytest.raises(DataError, match="list"):
+        slices_of("words", pa.array([["a"]]))
