@@ -75,9 +75,7 @@ def test_passes_and_members(cls):
     assert all(1 <= number <= pool.MOST_PASSES for number in found.passes_)
     assert found.n_iter_ == max(found.passes_)
     assert found.t_ == 300 * found.n_iter_
-    with pytest.raises(AttributeError, match="no weights"):
-        found.coef_  # noqa: B018
-    assert not hasattr(found, "intercept_")
+    assert found.coef_.shape[-1] == 5 and found.intercept_.shape == (1,)
 
 
 @holdout_stride

@@ -212,6 +212,11 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         Class labels known to the classifier, sorted.
     members_ : list of dict
         The members of the pool: ``member``, its weight (``share``) in predictions, and its number of ``passes``.
+    coef_, intercept_ : ndarray
+        The linear function that is nearest to the model, in the units of the columns, if each column is one number;
+        :meth:`feature_weights` has that of all features, and how much of the model's variance it explains.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        How much predictions vary with each column, whatever its units.
     progressive_loss_ : float
         Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
     t_ : int
@@ -324,6 +329,11 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     ----------
     members_ : list of dict
         The members of the pool: ``member``, its weight (``share``) in predictions, and its number of ``passes``.
+    coef_, intercept_ : ndarray
+        The linear function that is nearest to the model, in the units of the columns, if each column is one number;
+        :meth:`feature_weights` has that of all features, and how much of the model's variance it explains.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        How much predictions vary with each column, whatever its units.
     progressive_loss_ : float
         Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
     t_ : int
