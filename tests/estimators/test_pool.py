@@ -347,3 +347,18 @@ def test_with_the_tools_of_scikit_learn():
     X, y = make_classification(200, n_informative=4, n_classes=3, n_clusters_per_class=1, random_state=0)
     predictions = cross_val_predict(make_pipeline(StandardScaler(), TuneFreeClassifier()), X, y, cv=3)
     assert np.mean(predictions == y) > 0.7
+
+
+@holdout_stride
+def test_verbose_tells_of_each_pass(cls, capsys):
+    X, y = table(300)
+    quiet = cls(random_state=1).fit(X, y)
+    assert capsys.readouterr().out == ""
+    told = cls(random_state=1, verbose=True).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert any("search, pass 2 of at most" in line for line in lines)
+    assert f"members make up to {told.n_iter_} passes" in "\n".join(lines)
+    assert all(line.startswith(f"[{cls.__name__}]") for line in lines)
+    assert_same(quiet, told, X)
+    cls(verbose=True).partial_fit(X, y)
+    assert capsys.readouterr().out == ""

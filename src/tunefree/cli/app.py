@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from tunefree.cli.options import ungrouped
+from tunefree.core import compilation
 from tunefree.core.errors import TunefreeError
 from tunefree.core.registry import Registry
 
@@ -83,6 +84,7 @@ for _name, _command in COMMANDS.items():
 
 def main() -> None:
     """Run the command line: status 0, or 2 with a message for anything a user can mend."""
+    compilation.announce(lambda: typer.echo(f"tunefree: {compilation.NOTICE}", err=True))
     try:
         _add_plugin(sys.argv[1:2])
         app()
