@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.test_structure import FILES, SOURCE, imported, room_of
+from tunefree.cli import app as cli_app
+from tunefree.core import compilation
 from tunefree.core.code_cache import ROOMS
 
 # A process that has imported and begun what takes long. It forks for each line read: a new Python with another package.
@@ -185,3 +187,27 @@ def test_a_body_from_outside_for_a_class_of_the_package_ends_caching(python):
     assert python(more=more.format(7.0)) == (7.0, 1)
     assert python(more=more.format(8.0)) == (8.0, 1)
     assert python() == (1.0, 0)
+
+
+def test_a_word_when_code_is_compiled_and_none_when_it_is_on_disk(tmp_path):
+    script = (
+        "import numpy as np; from tunefree.core import compilation\n"
+        "compilation.announce(lambda: print('compiling'))\n"
+        "from tunefree.core.rows import dense; from tunefree.model import views\n"
+        "views.transform(views.Centred.create(1), dense([[1.0]]), np.ones(1))"
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    said = [
+        subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    assert [done.stdout for done in said] == ["compiling\n", ""]
+
+
+def test_the_command_line_says_so_on_standard_error(monkeypatch, capsys):
+    monkeypatch.setattr(cli_app, "app", compilation.begins)
+    monkeypatch.setattr("sys.argv", ["tunefree", "train"])
+    cli_app.main()
+    assert capsys.readouterr() == ("", f"tunefree: {compilation.NOTICE}\n")
+    compilation.begins()
+    assert capsys.readouterr() == ("", "")

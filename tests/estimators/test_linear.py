@@ -142,7 +142,7 @@ def test_predicting_between_batches_changes_nothing(cls):
 def test_frames_with_other_columns_are_refused(cls):
     X, y = table()
     model = cls().fit(pd.DataFrame(X, columns=list("abcde")), y)
-    with pytest.raises(ValueError, match="feature names"):
+    with pytest.raises(ValueError, match="column 'e' missing"):
         model.predict(pd.DataFrame(X, columns=list("abcdf")))
 
 

@@ -75,9 +75,7 @@ def test_passes_and_members(cls):
     assert all(1 <= number <= pool.MOST_PASSES for number in found.passes_)
     assert found.n_iter_ == max(found.passes_)
     assert found.t_ == 300 * found.n_iter_
-    with pytest.raises(AttributeError, match="no weights"):
-        found.coef_  # noqa: B018
-    assert not hasattr(found, "intercept_")
+    assert found.coef_.shape[-1] == 5 and found.intercept_.shape == (1,)
 
 
 @holdout_stride
@@ -349,3 +347,18 @@ def test_with_the_tools_of_scikit_learn():
     X, y = make_classification(200, n_informative=4, n_classes=3, n_clusters_per_class=1, random_state=0)
     predictions = cross_val_predict(make_pipeline(StandardScaler(), TuneFreeClassifier()), X, y, cv=3)
     assert np.mean(predictions == y) > 0.7
+
+
+@holdout_stride
+def test_verbose_tells_of_each_pass(cls, capsys):
+    X, y = table(300)
+    quiet = cls(random_state=1).fit(X, y)
+    assert capsys.readouterr().out == ""
+    told = cls(random_state=1, verbose=True).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert any("search, pass 2 of at most" in line for line in lines)
+    assert f"members make up to {told.n_iter_} passes" in "\n".join(lines)
+    assert all(line.startswith(f"[{cls.__name__}]") for line in lines)
+    assert_same(quiet, told, X)
+    cls(verbose=True).partial_fit(X, y)
+    assert capsys.readouterr().out == ""

@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from tunefree.cli.options import ungrouped
+from tunefree.core import compilation
 from tunefree.core.errors import TunefreeError
 from tunefree.core.registry import Registry
 
@@ -87,6 +88,7 @@ for _name, _command in COMMANDS.items():
 
 def main() -> None:
     """Run the command line: status 0, or 2 with a message for anything a user can mend, 130 if it is interrupted."""
+    compilation.announce(lambda: typer.echo(f"tunefree: {compilation.NOTICE}", err=True))
     try:
         try:
             _add_plugin(sys.argv[1:2])

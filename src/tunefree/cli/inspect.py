@@ -25,6 +25,14 @@ def inspect(
             show_default=False,
         ),
     ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            help="Write the weight of each feature, of all classes, in the units of the data: a .csv or .parquet file, "
+            "or - for standard output.",
+            show_default=False,
+        ),
+    ] = None,
     class_: ClassOf = None,
     json: Json = False,
 ) -> None:
@@ -33,8 +41,11 @@ def inspect(
     Importance does not depend on the scale of a feature. For instance:
 
     tunefree inspect people.model --plot curves.png
+
+    tunefree inspect people.model --weights weights.csv
     """
     from tunefree.cli.display.model import show_model
+    from tunefree.cli.display.weights import show_weights
     from tunefree.workflows import explanation, model_files
 
     if plot:
@@ -43,6 +54,9 @@ def inspect(
         pictures.check(plot)
         check_outputs([plot], [model, *(rows or [])])
     trained = model_files.load(model, "linear" if plot or rows or class_ is not None else None)
+    if weights:
+        show_weights(trained, weights)
+        return
     found = explanation.terms_of(trained, rows)
     show_model(trained, found, top, json, class_)
     if plot:

@@ -24,6 +24,8 @@ import numba
 from numba.core import types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from tunefree.core import compilation
+
 PACKAGE = Path(__file__).parents[1]
 _UP_TO_LOSSES = ("core", "learners", "losses")
 _UP_TO_KERNELS = (*_UP_TO_LOSSES, "theory", "kernel")
@@ -168,6 +170,13 @@ class CodeCache(FunctionCache):
         text = repr((self._stamp, kinds, codegen.magic_tuple()))
         code = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         return f"{self._name}{self._key}-{code}{self._ending}.nbc"
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """The code for a signature; where there is none on disk, it is about to be compiled."""
+        found = super().load_overload(signature, target_context)
+        if found is None:
+            compilation.begins()
+        return found
 
     def _save_overload(self, signature: Any, compiled: Any) -> None:
         with contextlib.suppress(OSError):  # as in _Files.save: the folder may have gone

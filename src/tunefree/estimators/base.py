@@ -15,14 +15,13 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from tunefree.estimators import memory, tables, validation
 from tunefree.estimators.explanation import Explaining
 from tunefree.estimators.model_file import Saving
+from tunefree.estimators.weights import Weighted
 from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.theory.evidence import Certificate
-
-LARGEST = np.finfo(np.float64).max
 
 
 class _Learned:
@@ -46,18 +45,8 @@ class _Learned:
             self._told = True
             warnings.warn(f"{SWITCHED.format(self.model.switched)}; a larger max_support is more exact", stacklevel=2)
 
-    def coefficients(self) -> np.ndarray:
-        """Weights (d, K) in the features' own units, the constant first."""
-        if len(self.model.members) > 1 or self.model.options.view != "raw" or not self.model.has_weights:
-            raise AttributeError("a pool, a kernel, or a view of its own leaves no weights of the features as given")
-        ((weights, units),) = self.model.ensemble.linear.weights()
-        relative = np.zeros_like(weights)
-        with np.errstate(over="ignore"):
-            np.divide(weights, units[:, None], out=relative, where=units[:, None] > 0)
-        return np.clip(relative, -LARGEST, LARGEST)
 
-
-class OnlineEstimator(Explaining, Saving, BaseEstimator):
+class OnlineEstimator(Explaining, Saving, Weighted, BaseEstimator):
     """What classifiers and regressors that learn row by row share.
 
     :class:`OnlineClassifierBase` and :class:`OnlineRegressorBase` say what targets and predictions are; their
@@ -377,15 +366,16 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
 
     @property
     def coef_(self) -> np.ndarray:
-        """Weights of the features, (1, n_features) with two classes, else (n_classes, n_features)."""
-        check_is_fitted(self)
-        return self._sorted(self._learned.coefficients()[1:]).T.copy()
+        """Weights of the columns, (1, n_features) with two classes, else (n_classes, n_features).
+
+        They are in the units of the columns; see :meth:`feature_weights` for their fidelity to a pool.
+        """
+        return self._of_columns()[1:].T.copy()
 
     @property
     def intercept_(self) -> np.ndarray:
         """Intercept, (1,) with two classes, else (n_classes,)."""
-        check_is_fitted(self)
-        return self._sorted(self._learned.coefficients()[:1])[0]
+        return self._of_columns()[0].copy()
 
 
 class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
@@ -461,16 +451,13 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
 
     @property
     def coef_(self) -> np.ndarray:
-        """Weights of the features, (n_features,)."""
-        check_is_fitted(self)
-        return self._in_target_units(self._learned.coefficients()[1:, 0])
+        """Weights of the columns, (n_features,).
+
+        They are in the units of the columns; see :meth:`feature_weights` for their fidelity to a pool.
+        """
+        return self._of_columns()[1:, 0].copy()
 
     @property
     def intercept_(self) -> np.ndarray:
         """Prediction of a row of zeros, (1,)."""
-        check_is_fitted(self)
-        return self._in_target_units(self._learned.model.objective.centre + self._learned.coefficients()[:1, 0])
-
-    def _in_target_units(self, weights: np.ndarray) -> np.ndarray:
-        with np.errstate(over="ignore"):
-            return np.clip(weights * self._learned.model.objective.unit, -LARGEST, LARGEST)
+        return self._of_columns()[0].copy()

@@ -92,12 +92,15 @@ def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
         raise ModelError(f"{type(estimator).__name__} has no members with shares; use an estimator that learns online")
     check_is_fitted(estimator)
     model: Any = estimator._learned.model  # type: ignore[attr-defined]
-    encoder = tables.encoder_of(estimator)
-    names = tables.feature_names(estimator)
-    layout = Layout.of_array(names) if encoder is None else Layout.of_encoder(encoder)
     rows = None
     if X is not None:
         X = validation.features(estimator, X)
         X = X[evenly_spaced(X.shape[0])]
         rows = validation.block(X, estimator._intercept(), model.ensemble.is_sparse)  # type: ignore[attr-defined]
-    return Decomposition(model, layout, rows)
+    return Decomposition(model, layout_of(estimator), rows)
+
+
+def layout_of(estimator: Any) -> Layout:
+    """Which features belong to which columns of a fitted estimator."""
+    encoder = tables.encoder_of(estimator)
+    return Layout.of_array(tables.feature_names(estimator)) if encoder is None else Layout.of_encoder(encoder)

@@ -78,7 +78,10 @@ class OnlineClassifier(Named, OnlineClassifierBase):
     classes_ : ndarray of shape (n_classes,)
         Class labels known to the classifier, sorted.
     coef_, intercept_ : ndarray
-        Weights and intercept; available for the raw view.
+        Weights of the columns in their own units, and intercept; of curves and pairs the nearest linear function, of
+        features of a kernel none.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        How much predictions vary with each column, whatever its units.
     certificate_ : tunefree.theory.Certificate
         Lower bounds on the loss of every linear model on the rows of the first pass.
     progressive_loss_ : float
@@ -169,7 +172,10 @@ class OnlineRegressor(Named, OnlineRegressorBase):
     Attributes
     ----------
     coef_, intercept_ : ndarray
-        Weights and intercept; available for the raw view.
+        Weights of the columns in their own units, and intercept; of curves and pairs the nearest linear function, of
+        features of a kernel none.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        How much predictions vary with each column, whatever its units.
     certificate_ : tunefree.theory.Certificate
         Lower bounds on the loss of every linear model on the rows of the first pass.
     progressive_loss_ : float

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from functools import partial
 from itertools import product
 from numbers import Integral
 from typing import Any
@@ -10,6 +12,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from tunefree.core import compilation
 from tunefree.core.errors import ModelError
 from tunefree.estimators import tables, validation
 from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator, OnlineRegressorBase
@@ -69,10 +72,31 @@ class Pooled(OnlineEstimator):
             validation.whole(epochs=self.epochs)
         if self.max_support is not None:
             validation.whole(max_support=self.max_support)
-        validation.switches(kernel=self.kernel, shuffle=self.shuffle, warm_start=self.warm_start)
+        validation.switches(kernel=self.kernel, shuffle=self.shuffle, warm_start=self.warm_start, verbose=self.verbose)
         loss_of(self._task, str(self.loss))
 
     def _epochs(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
+        self._started_at = time.perf_counter()
+        of_compiler = partial(self._say, compilation.NOTICE)
+        if self.verbose:
+            compilation.announce(of_compiler)
+        try:
+            self._find_and_fit(X, y, weight)
+        finally:
+            compilation.forget(of_compiler)
+            del self._started_at
+
+    def _say(self, text: str) -> None:
+        """Print what ``fit`` does, after how many seconds."""
+        if self.verbose:
+            print(f"[{type(self).__name__}] {time.perf_counter() - self._started_at:7.1f} s  {text}", flush=True)
+
+    def _pass(self, X: Any, y: Any, rounds: validation.Rounds, first: bool) -> None:
+        super()._pass(X, y, rounds, first)
+        if hasattr(self, "_started_at"):
+            self._say(f"a pass over {len(rounds.row):,} rounds, progressive loss {self.progressive_loss_:.6g}")
+
+    def _find_and_fit(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
         again = self.t_ > 0
         few = np.count_nonzero(weight) < FEWEST
         if self.epochs != "auto" or again or few:
@@ -93,6 +117,7 @@ class Pooled(OnlineEstimator):
         self._begin_again(Model(**_settings_of(model), member_settings=member_settings, may_prune=not self.kernel))
         self._pass(X, y, drawn, first=True)
         kept = self._adopt(found, model)
+        self._say(f"members make up to {max(kept)} passes over all {len(drawn.row):,} rounds")
         for number in range(2, max(kept) + 1):
             drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
             self._replay(X, y, drawn, self._learned.model, [m for m, most in enumerate(kept) if most >= number])
@@ -117,6 +142,7 @@ class Pooled(OnlineEstimator):
             else:
                 order = random.permutation(len(rest.row)) if self.shuffle else np.arange(len(rest.row))
                 self._replay(X, y, validation.Rounds(*(part[order] for part in rest)), model, members)
+            self._say(f"search, pass {number} of at most {most}: {len(members)} members on {len(rest.row):,} rounds")
 
         most = int(np.clip(MOST_ROUNDS // len(rest.row), LEAST_PASSES, MOST_PASSES))
         rows = validation.block(X[held.row], self._intercept())
@@ -199,6 +225,8 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         ``"balanced"``, in ``fit`` only: inversely proportional to the total weights of the classes.
     warm_start : bool, default=False
         Whether ``fit`` continues from the present model instead of starting again.
+    verbose : bool, default=False
+        Whether ``fit`` prints a line for each pass, and one when code is compiled.
     categorical_features : array-like of str, int or bool, optional
         Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
         a table, strings, categories and booleans are encoded in any case.
@@ -212,6 +240,11 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         Class labels known to the classifier, sorted.
     members_ : list of dict
         The members of the pool: ``member``, its weight (``share``) in predictions, and its number of ``passes``.
+    coef_, intercept_ : ndarray
+        The linear function that is nearest to the model, in the units of the columns, if each column is one number;
+        :meth:`feature_weights` has that of all features, and how much of the model's variance it explains.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        How much predictions vary with each column, whatever its units.
     progressive_loss_ : float
         Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
     t_ : int
@@ -261,6 +294,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         warm_start: bool = False,
         categorical_features: Any = None,
         text_features: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.loss = loss
         self.kernel = kernel
@@ -275,6 +309,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         self.warm_start = warm_start
         self.categorical_features = categorical_features
         self.text_features = text_features
+        self.verbose = verbose
 
 
 class TuneFreeRegressor(Pooled, OnlineRegressorBase):
@@ -313,6 +348,8 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     warm_start : bool, default=False
         Whether ``fit`` continues from the present model instead of starting again.
+    verbose : bool, default=False
+        Whether ``fit`` prints a line for each pass, and one when code is compiled.
     categorical_features : array-like of str, int or bool, optional
         Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
         a table, strings, categories and booleans are encoded in any case.
@@ -324,6 +361,11 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     ----------
     members_ : list of dict
         The members of the pool: ``member``, its weight (``share``) in predictions, and its number of ``passes``.
+    coef_, intercept_ : ndarray
+        The linear function that is nearest to the model, in the units of the columns, if each column is one number;
+        :meth:`feature_weights` has that of all features, and how much of the model's variance it explains.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        How much predictions vary with each column, whatever its units.
     progressive_loss_ : float
         Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
     t_ : int
@@ -366,6 +408,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         warm_start: bool = False,
         categorical_features: Any = None,
         text_features: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.loss = loss
         self.kernel = kernel
@@ -378,3 +421,4 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         self.warm_start = warm_start
         self.categorical_features = categorical_features
         self.text_features = text_features
+        self.verbose = verbose

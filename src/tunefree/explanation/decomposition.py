@@ -102,6 +102,11 @@ class Decomposition:
             self._means[1:] = self.contributions(self.sample).mean(axis=0)[1:]
 
     @property
+    def parts(self) -> list[_Part]:
+        """The members that take part, by their groups, with their shares, which add up to 1."""
+        return self._parts
+
+    @property
     def reference(self) -> Table:
         """The sample, which there has to be.
 

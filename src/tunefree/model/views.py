@@ -8,6 +8,7 @@ those of the rows so far, including the one that is transformed; targets are nev
 from __future__ import annotations
 
 import math
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -215,6 +216,39 @@ def transform_rows(view, learns, numbers, pointers, entries, seen_numbers, seen_
         by = divisor(view, size_of_entries)
         for e in range(len(of_row)):
             seen[e] = of_row[e] / by
+
+
+@singledispatch
+def lines(view: Any) -> tuple[np.ndarray, np.ndarray, float]:
+    """What a view does where it does not clip: a dense number becomes slope * (number - centre).
+
+    Returns
+    -------
+    slopes, centres : (p,) arrays
+    slope_of_entries : float
+        Of the sparse entries of a row, which have no centre.
+    """
+    raise TypeError(f"{type(view).__name__} is not a view")
+
+
+@lines.register(Centred)
+def lines_of_centred(view: Centred) -> tuple[np.ndarray, np.ndarray, float]:
+    return np.ones(len(view.centres)), view.centres, 1.0
+
+
+@lines.register(Steady)
+def lines_of_steady(view: Steady) -> tuple[np.ndarray, np.ndarray, float]:
+    return _inverses(view.distances), view.centres, 1.0 / divisor(view, 0.0)
+
+
+@lines.register(Level)
+def lines_of_level(view: Level) -> tuple[np.ndarray, np.ndarray, float]:
+    return np.tile(_inverses(view.unit.reshape(1)), len(view.centres)), view.centres, 1.0 / divisor(view.steady, 0.0)
+
+
+def _inverses(units: np.ndarray) -> np.ndarray:
+    """1 over units, 0 for those of nothing."""
+    return np.divide(1.0, units, out=np.zeros(len(units)), where=units > 0.0)
 
 
 def create_view(name: str, X: Any) -> Any:

@@ -1,0 +1,101 @@
+"""The weights of a trained model as a table, in the units of the data."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tunefree.core.errors import ModelError
+from tunefree.explanation.effective import EffectiveWeights, effective_weights
+from tunefree.stream.layout import Layout
+from tunefree.workflows.prediction import writer
+from tunefree.workflows.stopped_model import StoppedModel
+from tunefree.workflows.training import Trained
+
+
+@singledispatch
+def weights_of(trained: Any) -> EffectiveWeights:
+    """A model's weights: margin = weights[0] + sum of weights[j] * x_j, with x_j as it stands in the data.
+
+    Parameters
+    ----------
+    trained : Trained or StoppedModel
+
+    Returns
+    -------
+    EffectiveWeights
+
+    Raises
+    ------
+    ModelError
+        If no member has weights, as kernels have none.
+    """
+    raise TypeError(f"{type(trained).__name__} is no trained model")
+
+
+@weights_of.register(Trained)
+def weights_of_passes(trained: Trained) -> EffectiveWeights:
+    return effective_weights(trained.model, Layout.of_encoder(trained.encoder))
+
+
+@weights_of.register(StoppedModel)
+def weights_of_a_path(trained: StoppedModel) -> EffectiveWeights:
+    if not trained.model.has_weights:
+        raise ModelError("an expansion in a kernel has no weights of features")
+    estimator = trained.estimator
+    coefficients = np.atleast_2d(estimator.coef_)
+    weights = np.concatenate([np.reshape(estimator.intercept_, (1, -1)), coefficients.T])
+    return EffectiveWeights(["(constant)", *trained.encoder.names()[1:]], weights, None)
+
+
+def write(trained: Any, output: str) -> EffectiveWeights:
+    """Write the weights of all features, of all classes, to a CSV or Parquet file.
+
+    Parameters
+    ----------
+    trained : Trained or StoppedModel
+    output : str
+        Name of a file that ends in .csv, .parquet or .pq; ``"-"`` for CSV on standard output.
+
+    Returns
+    -------
+    EffectiveWeights
+
+    Raises
+    ------
+    ModelError
+        If no member has weights, or the file cannot be written.
+
+    Examples
+    --------
+    >>> from tunefree import train
+    >>> trained = train({"age": [20.0, 60.0] * 200, "rich": ["no", "yes"] * 200}, target="rich").trained
+    >>> table(trained.model, weights_of(trained)).column_names
+    ['feature', 'weight[yes]']
+    """
+    found = weights_of(trained)
+    with writer(output) as put:
+        put(table(trained.model, found))
+    return found
+
+
+def table(model: Any, found: EffectiveWeights) -> Any:
+    """A record batch with a row for each feature: its name, and its weight for the prediction, or for each class.
+
+    Parameters
+    ----------
+    model : ScoredModel
+    found : EffectiveWeights
+
+    Returns
+    -------
+    pyarrow.RecordBatch
+        Of two classes there are the weights of the second's margin.
+    """
+    labels = model.classes if model.n_outputs > 1 else model.classes[-1:]
+    names = [f"weight[{label}]" for label in labels] if model.task == "classification" else ["weight"]
+    columns = {name: found.weights[:, k] for k, name in enumerate(names)}
+    return pa.record_batch({"feature": pa.array(found.names, pa.string())} | columns)
