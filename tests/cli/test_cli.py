@@ -199,7 +199,6 @@ BAD = {
     "one class": ("a.csv", b"x,y\n1,a\n2,a\n", "one class only"),
     "infinite": ("a.csv", b"x,y\n1,a\ninf,b\n", "row 2, column 'x'"),
     "svm colon": ("a.svm", b"1 1:2\n-1 3\n", "row 2"),
-    "svm zero": ("a.svm", b"1 1:2\n-1 0:3\n", "row 2"),
     "svm twice": ("a.svm", b"1 1:2\n-1 1:3 1:4\n", "row 2"),
     "svm overflow": ("a.svm", b"1 1:2\n-1 99999999999:3\n", "row 2"),
     "svm nan": ("a.svm", b"1 1:2\n-1 1:nan\n", "row 2"),

@@ -191,3 +191,15 @@ def test_marks_that_make_no_sense_are_refused():
     for wrong in ({"decimal": ";"}, {"thousands": "x"}, {"decimal": ",", "thousands": ","}):
         with pytest.raises(ModelError):
             Plan(**wrong)
+
+
+def test_query_numbers_are_not_dropped_in_silence(run, tmp_path):  # noqa: F811
+    (tmp_path / "d.svm").write_text("".join(f"{k % 2} qid:{k // 10} 0:{k % 3} 7:1\n" for k in range(40)))
+    status, out, err = run("train", tmp_path / "d.svm", "-o", tmp_path / "m", "--learner", "scinol2")
+    assert status == 0 and "qid" in out, err
+    (tmp_path / "d.csv").write_text("näme,y\nJosé,1\nZoë,2\n", encoding="latin-1")
+    status, _, err = run("train", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m", *LEARNER)
+    assert status == 2 and "--encoding" in err
+    latin = (tmp_path / "d.csv", "--encoding", "latin-1")
+    assert run("train", *latin, "-t", "y", "-o", tmp_path / "m", *LEARNER)[0] == 0
+    assert run("predict", tmp_path / "m", *latin, "--id", "näme")[1].splitlines()[1].startswith('"José"')

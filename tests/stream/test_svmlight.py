@@ -122,8 +122,7 @@ BAD = [
     ("1 x:1", "'x:1' is not index:value"),
     ("1 -1:1", "'-1:1' is not index:value"),
     ("1 1.5:1", "'1.5:1' is not index:value"),
-    ("1 0:1", "the index of '0:1' is 0; count features from 1"),
-    ("1 2147483648:1", "larger than 2147483647; renumber the features"),
+    ("1 2147483648:1", "larger than 2147483647; hash features \\(--hash-bits 20\\)"),
     ("1 18446744073709551617:1", "larger than 2147483647"),
     ("1 5:nan", "the value of '5:nan' is not finite; leave out"),
     ("1 5:-Inf", "the value of '5:-Inf' is not finite"),
@@ -192,6 +191,37 @@ def test_cuts_change_nothing(tmp_path_factory, rows, block_size):
         arrays, header = encoder.state()
         results.append((entries, labels, numbers, arrays["keys"].tobytes(), header))
     assert results[0] == results[1]
+
+
+def test_zero_is_an_index_where_it_occurs():
+    encoder = SvmlightEncoder()
+    encoded("1 5:1\n", encoder=encoder)
+    assert not encoder.state()[1]["zero_based"]  # as in files that were written before
+    batch = encoded("1 0:2 5:1\n", encoder=encoder)
+    assert by_name(encoder, batch) == [(1, {"0": 2, "5": 1})]
+    assert encoder.state()[1]["zero_based"]
+    left_out = SvmlightEncoder()
+    encoded("1 5:1\n", encoder=left_out)
+    assert by_name(left_out, encoded("1 0:2 5:1\n", learning=False, encoder=left_out)) == [(1, {"5": 1})]
+
+
+def test_indices_of_any_size_are_hashed():
+    largest = 10**19 - 1
+    encoder = SvmlightEncoder(hash_bits=20)
+    batch = encoded(f"1 1:1 {2**31}:1 {2**53}:1 {2**53 + 1}:1 {largest}:3\n1 {largest}:1\n", encoder=encoder)
+    features = batch.rows.features.tolist()
+    assert len(set(features)) == 5 and features[4] == features[5]
+    with pytest.raises(DataError, match="larger than"):
+        encoded(f"1 {largest + 1}:1", encoder=encoder)
+
+
+def test_query_numbers_are_noticed():
+    encoder = SvmlightEncoder()
+    encoded("1 qid:3 5:1\n", encoder=encoder)
+    assert encoder.has_queries
+    plain = SvmlightEncoder()
+    encoded("1 5:1\n", encoder=plain)
+    assert not plain.has_queries
 
 
 def test_new_features_are_left_out_at_prediction():

@@ -56,6 +56,10 @@ class Files:
         str | None, typer.Option(help=f"One of {FORMATS}; by default the extension or first line tells.")
     ] = None
     delimiter: Annotated[str | None, typer.Option(help="Between the fields of a CSV line; guessed by default.")] = None
+    encoding: Annotated[
+        str | None,
+        typer.Option(help="Of text, such as latin-1; by default UTF-8, or UTF-16 by its first bytes."),
+    ] = None
     on_bad_row: Annotated[
         str, typer.Option(help="What to do with a row that cannot be used: error, or skip and count it.")
     ] = "error"
@@ -64,7 +68,7 @@ class Files:
         """The rows, not read yet."""
         from tunefree.stream.source import open_source
 
-        return open_source(self.data, self.format, self.delimiter)
+        return open_source(self.data, self.format, self.delimiter, self.encoding)
 
     @property
     def skip_bad_rows(self) -> bool:
@@ -165,8 +169,8 @@ def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
     >>> def count(files: Files, top: int = 20) -> None:
     ...     print(files.data, files.on_bad_row, top)
     >>> list(inspect.signature(ungrouped(count)).parameters)
-    ['data', 'format', 'delimiter', 'on_bad_row', 'top']
-    >>> ungrouped(count)(data=["people.csv"], format=None, delimiter=None, on_bad_row="skip", top=3)
+    ['data', 'format', 'delimiter', 'encoding', 'on_bad_row', 'top']
+    >>> ungrouped(count)(data=["people.csv"], format=None, delimiter=None, encoding=None, on_bad_row="skip", top=3)
     ['people.csv'] skip 3
     """
     parameters = inspect.signature(command, eval_str=True).parameters

@@ -18,7 +18,15 @@ from tunefree.stream.batch import BadRows, Columns, Lines, Position
 from tunefree.stream.columns import MISSING, Fault, Faults, cast, with_row_numbers
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
-from tunefree.stream.lines import check_text, not_utf8, read_header, read_lines, read_sample, whole_lines
+from tunefree.stream.lines import (
+    check_text,
+    not_utf8,
+    read_header,
+    read_lines,
+    read_sample,
+    read_separator,
+    whole_lines,
+)
 from tunefree.stream.notation import ColumnTypes, is_continental
 
 NULLS = tuple(
@@ -105,7 +113,7 @@ def csv_header(file: str, options: Options) -> Header:
     if not text.strip():
         remedy = "give it a line of column names and rows below it"
         raise DataError("the file is empty", display_name(file), remedy=remedy)
-    delimiter = options.delimiter or _guess_delimiter(text, file)
+    delimiter = options.delimiter or read_separator(file) or _guess_delimiter(text, file)
     fields = [field.strip() for field in next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))]
     names = [field or f"unnamed {place}" for place, field in enumerate(fields, 1)]
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)

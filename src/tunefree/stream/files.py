@@ -16,7 +16,26 @@ COMPRESSIONS = {
     ".lz4": "lz4",
     ".xz": "xz",
     ".br": "brotli",
+    ".zip": "zip",
 }  # the method of each extension, as Arrow calls it
+
+
+class EncodedFile(str):
+    """The name of a file whose text is in an encoding other than UTF-8.
+
+    Examples
+    --------
+    >>> EncodedFile("people.csv", "latin-1").encoding
+    'latin-1'
+    """
+
+    encoding: str
+
+    def __new__(cls, name: str, encoding: str) -> EncodedFile:
+        """The name with the encoding."""
+        made = super().__new__(cls, name)
+        made.encoding = encoding
+        return made
 
 
 def expand(paths: Sequence[str]) -> list[str]:

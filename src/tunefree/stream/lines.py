@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import lzma
 import os
+import re
 import stat
 import sys
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -21,6 +24,7 @@ LONGEST_LINE = 1 << 30  # bytes; a longer line is refused rather than let it fil
 BLOCK_SIZE = 1 << 21  # bytes of a chunk: its fixed costs are negligible, and it fits into the last-level cache
 SAMPLE = BLOCK_SIZE  # bytes at the start of a text from which the types of its columns are inferred
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LONGEST_START = 16  # bytes of a byte-order mark and a line that names the delimiter
 _LINE_END, _QUOTE = 10, 34
 _PIECE = 1 << 16
 _MAGIC = {
@@ -30,7 +34,10 @@ _MAGIC = {
     "zstd": (b"\x28\xb5\x2f\xfd",),
     "lz4": (b"\x04\x22\x4d\x18",),
     "xz": (b"\xfd7zXZ\x00",),
+    "zip": (b"PK\x03\x04", b"PK\x05\x06"),
 }
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_SEPARATOR = re.compile(rb'"?sep=(.)"?\r?\n')  # how Excel names the delimiter, before the header
 
 
 class ByteStream:
@@ -173,9 +180,27 @@ def read_header(file: str, quoted: bool = False) -> bytes:
     text = open_text(file)
     try:
         window = text.peek(_header_size(text, quoted)) if text.offset == 0 else np.empty(0, np.uint8)
-        return window.tobytes().removeprefix(_BYTE_ORDER_MARK).rstrip(b"\r\n")
+        return _without_start(window.tobytes()).rstrip(b"\r\n")
     finally:
         text.close()
+
+
+def read_separator(file: str) -> str | None:
+    """The delimiter that a first line such as ``sep=;`` names, or None; :func:`read_header` passes such a line over."""
+    text = open_text(file)
+    try:
+        window = text.peek(_LONGEST_START).tobytes() if text.offset == 0 else b""
+    finally:
+        text.close()
+    found = _SEPARATOR.match(window.removeprefix(_BYTE_ORDER_MARK))
+    return found[1].decode("latin-1") if found else None
+
+
+def _without_start(window: bytes) -> bytes:
+    """A text without its byte-order mark and a line that names the delimiter."""
+    window = window.removeprefix(_BYTE_ORDER_MARK)
+    found = _SEPARATOR.match(window)
+    return window[found.end() :] if found else window
 
 
 def read_sample(file: str) -> bytes:
@@ -185,7 +210,7 @@ def read_sample(file: str) -> bytes:
         window = text.peek(SAMPLE).tobytes() if text.offset == 0 else b""
     finally:
         text.close()
-    return window.removeprefix(_BYTE_ORDER_MARK)
+    return _without_start(window)
 
 
 def whole_lines(window: bytes) -> bytes:
@@ -206,27 +231,30 @@ def check_text(file: str) -> None:
     if start.startswith((b"PAR1", b"ARROW1")):
         remedy = "give it its own extension, or pass --format"
         raise DataError("this is a Parquet or Arrow file, not text", display_name(file), remedy=remedy)
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in start:
+    if b"\0" in start:
         raise not_utf8(file)
 
 
 def not_utf8(file: str) -> DataError:
     """The error for a file that is not text in UTF-8."""
-    remedy = "convert it to UTF-8, or name its --format"
+    remedy = "name its --encoding, such as latin-1, or its --format"
     return DataError("this is not text in UTF-8", display_name(file), remedy=remedy)
 
 
 def standard_input(kind: type[ByteStream] = ByteStream) -> ByteStream:
-    """Standard input, decompressed. It is opened once and shared, so that bytes looked ahead at are not lost."""
+    """Standard input as text. It is opened once and shared, so that bytes looked ahead at are not lost."""
     stream = _standard_stream()
     if stream not in _standard_input:
         _standard_input.clear()
-        _standard_input[stream] = _decompressed(kind(stream, "standard input"), "-")
+        _standard_input[stream] = _decoded(_decompressed(kind(stream, "standard input"), "-"), "-")
     return _standard_input[stream]
 
 
 def open_text(file: str) -> ByteStream:
-    """Open a file, or :func:`standard_input` for ``"-"``, and decompress it."""
+    """Open a file, or :func:`standard_input` for ``"-"``, decompress it, and turn it into UTF-8.
+
+    UTF-16 is told by its byte-order mark; :class:`tunefree.stream.files.EncodedFile` names other encodings.
+    """
     if file == "-":
         return standard_input()
     with _reading(file):
@@ -236,7 +264,7 @@ def open_text(file: str) -> ByteStream:
         size = status.st_size if stat.S_ISREG(status.st_mode) else None
         raw = ByteStream(open(file, "rb", buffering=0), file, size)  # noqa: SIM115 - closed by ByteStream.close
         try:
-            return _decompressed(raw, file)
+            return _decoded(_decompressed(raw, file), file)
         except DataError:
             raw.close()
             raise
@@ -277,9 +305,64 @@ def _decompressed(raw: ByteStream, file: str) -> ByteStream:
         )
     if not method or not start:
         return raw
+    if method == "zip":
+        return _only_member(raw, file)
     if method == "xz":
         return ByteStream(lzma.LZMAFile(raw), raw.name, compressed=raw)  # type: ignore[arg-type]
     return ByteStream(pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), method), raw.name, compressed=raw)
+
+
+def _only_member(raw: ByteStream, file: str) -> ByteStream:
+    """The only file of a zip archive."""
+    if raw.size is None:
+        raise DataError("a zip archive cannot be read from a pipe", raw.name, remedy="save it to a file")
+    try:
+        archive = zipfile.ZipFile(file)
+        members = [own for own in archive.infolist() if not own.is_dir() and not own.filename.startswith("__MACOSX/")]
+        if len(members) != 1:
+            remedy = "unpack it and name the files in it (save a sheet of Excel as CSV)"
+            raise DataError(f"the zip archive has {len(members)} files, not one", raw.name, remedy=remedy)
+        return ByteStream(archive.open(members[0]), raw.name, compressed=raw)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:  # damaged, encrypted, an unknown method
+        raise DataError(f"the zip archive cannot be read ({error})", raw.name, remedy="unpack it") from None
+
+
+def _decoded(text: ByteStream, file: str) -> ByteStream:
+    """A text in UTF-8: itself, or turned into it."""
+    encoding = getattr(file, "encoding", None)
+    if encoding is None and text.peek(2).tobytes() in _UTF_16:
+        encoding = "utf-16"
+    return text if encoding is None else ByteStream(_Decoder(text, encoding), text.name, compressed=text)
+
+
+class _Decoder:
+    """Turns a text into UTF-8 as it is read."""
+
+    def __init__(self, text: ByteStream, encoding: str) -> None:
+        self.text, self.encoding = text, encoding
+        self.decoder = codecs.getincrementaldecoder(encoding)()
+        self.left = b""  # of UTF-8, not taken yet
+
+    def readinto(self, view: Any) -> int:
+        """Fill a view with UTF-8, and return how many bytes it took; 0 at the end."""
+        while not self.left:
+            raw = self.text.read(_PIECE)
+            try:
+                self.left = self.decoder.decode(raw, final=not raw).encode()
+            except UnicodeError as error:
+                remedy = "name its --encoding, such as utf-8 or latin-1"
+                raise DataError(
+                    f"this is not text in {self.encoding} ({error})", self.text.name, remedy=remedy
+                ) from None
+            if not raw:
+                break
+        taken = self.left[: len(view)]
+        self.left = self.left[len(taken) :]
+        view[: len(taken)] = taken
+        return len(taken)
+
+    def close(self) -> None:
+        """Nothing to close: the text is closed by whoever reads from this."""
 
 
 def _chunks(text: ByteStream, begin: Position, block_size: int, quoted: bool, header: bool) -> Iterator[Lines]:
@@ -309,11 +392,13 @@ def _drop_start(text: ByteStream, quoted: bool, header: bool) -> None:
 def _header_size(text: ByteStream, quoted: bool) -> int:
     """Bytes of the first line with its line end (and the byte-order mark)."""
     size = 1 << 13
+    named = text.peek(_LONGEST_START).tobytes()
+    before = len(named) - len(_without_start(named)) if quoted else 0
     while True:
         window = text.peek(size)
-        first = _find_ends(window, quoted).first
+        first = _find_ends(window[before:], quoted).first
         if first or len(window) < size:
-            return first or len(window)
+            return before + first if first else len(window)
         size = _doubled(size, text)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any
 from tunefree.core.errors import DataError, ModelError
 from tunefree.stream import formats
 from tunefree.stream.batch import BadRows, Position
-from tunefree.stream.files import COMPRESSIONS, expand
+from tunefree.stream.files import COMPRESSIONS, EncodedFile, expand
 from tunefree.stream.lines import open_text, read_lines
 from tunefree.stream.live import LiveStream
 from tunefree.stream.notation import ColumnTypes
@@ -143,7 +144,9 @@ class Source:
         return lambda position: min(1.0, (before[min(position.file, len(sizes))] + position.offset) / total)
 
 
-def open_source(data: Any, format: str | None = None, delimiter: str | None = None) -> Source:
+def open_source(
+    data: Any, format: str | None = None, delimiter: str | None = None, encoding: str | None = None
+) -> Source:
     """A source of rows from files or from a table in memory.
 
     Parameters
@@ -156,6 +159,8 @@ def open_source(data: Any, format: str | None = None, delimiter: str | None = No
         file tells, else its first line.
     delimiter : str, optional
         Between the fields of a CSV line; guessed if None.
+    encoding : str, optional
+        Of text, such as ``"latin-1"``; UTF-8, or UTF-16 where a byte-order mark says so, if None.
 
     Returns
     -------
@@ -164,7 +169,7 @@ def open_source(data: Any, format: str | None = None, delimiter: str | None = No
     Raises
     ------
     DataError
-        If there is no such file, no such format, or the format cannot be told.
+        If there is no such file, format or encoding, or the format cannot be told.
 
     Examples
     --------
@@ -181,7 +186,18 @@ def open_source(data: Any, format: str | None = None, delimiter: str | None = No
     if format is not None:
         formats.named(format)
     files = tuple(expand(paths))
+    if encoding is not None:
+        files = tuple(EncodedFile(file, _known_encoding(encoding)) for file in files)
     return Source(files, format or _format_of(files[0]), None, delimiter)
+
+
+def _known_encoding(name: str) -> str:
+    try:
+        "x".encode(name)  # codecs.lookup knows codecs of bytes too
+        return codecs.lookup(name).name
+    except LookupError:
+        remedy = "name one such as utf-8, utf-16, latin-1 or cp1252"
+        raise DataError(f"there is no encoding {name!r} of text", remedy=remedy) from None
 
 
 def _paths(data: Any) -> list[str] | None:
@@ -214,6 +230,6 @@ def _length(file: str, format: formats.Format) -> int:
     """Length of a file in the unit of a position's offset, which is bytes for text; 0 if only reading it would tell."""
     if not format.text:
         return int(formats.load(format.reader).length(file))
-    if file == "-" or Path(file).suffix.lower() in COMPRESSIONS:
+    if file == "-" or isinstance(file, EncodedFile) or Path(file).suffix.lower() in COMPRESSIONS:
         return 0
     return os.stat(file).st_size

@@ -14,10 +14,11 @@ from tunefree.stream.batch import BadRows, Batch, Lines
 from tunefree.stream.tokens import LINE_END, LONG, NOT_A_NUMBER, NOT_FINITE, OK, TOO_LARGE
 
 _COLON, _COMMA, _HASH = 58, 44, 35
-_LARGEST_INDEX = np.uint64(2**31 - 1)
+_LARGEST_INDEX = np.uint64(2**31 - 1)  # of features with names
+_LARGEST_HASHED = np.uint64(10**19 - 1)  # of features that are hashed: any of 19 digits
 
 # Kinds of errors beside those of tokens.py.
-_LABEL, _LABEL_NOT_FINITE, _LABELS, _QUERY, _INDEX, _COLON_MISSING, _ZERO, _OVERFLOW, _REPEATED = range(10, 19)
+_LABEL, _LABEL_NOT_FINITE, _LABELS, _QUERY, _INDEX, _COLON_MISSING, _OVERFLOW, _REPEATED = range(10, 18)
 
 _MESSAGES = {
     NOT_A_NUMBER: ("the value of {} is not a number", "correct the row"),
@@ -29,8 +30,7 @@ _MESSAGES = {
     _QUERY: ("the query number of {} is not an integer", "correct the row"),
     _INDEX: ("{} is not index:value, with an index of digits", "correct the row"),
     _COLON_MISSING: ("{} has no colon", "write index:value (a row cut short looks like this)"),
-    _ZERO: ("the index of {} is 0", "count features from 1, or allow indices from 0 (zero_based)"),
-    _OVERFLOW: ("the index of {} is larger than 2147483647", "renumber the features"),
+    _OVERFLOW: ("the index of {} is larger than 2147483647", "hash features (--hash-bits 20), or renumber them"),
     _REPEATED: ("an index occurs twice in the row that starts with {}", "give each feature one value"),
 }
 
@@ -51,7 +51,12 @@ class SvmlightEncoder:
         0 keeps an exact dictionary of indices; otherwise indices are hashed to 2^hash_bits features, and the values of
         features that collide are summed.
     zero_based : bool, default=False
-        Whether 0 is an index.
+        Whether 0 is an index; it becomes one when it occurs.
+
+    Attributes
+    ----------
+    has_queries : bool
+        Whether the first rows have query numbers (``qid:``), which are not used.
 
     Examples
     --------
@@ -68,6 +73,7 @@ class SvmlightEncoder:
     def __init__(self, hash_bits: int = 0, zero_based: bool = False) -> None:
         self.keys = dictionary.create(bits=hash_bits)
         self.zero_based = zero_based
+        self.has_queries, self._is_new = False, True
         self._scratch = tokens.ScratchPool()
 
     @classmethod
@@ -89,13 +95,16 @@ class SvmlightEncoder:
     def prepare(self, lines: Lines, labelled: bool) -> tokens.Prepared:
         """The part of :meth:`encode` that does not depend on other chunks; threads may prepare several at once."""
         data, scratch = tokens.terminated(lines.data), self._scratch.acquire()
-        smallest = np.uint64(not self.zero_based)
-        return tokens.Prepared(lines, data, tokens.tokenize(_tokenize, data, 4, scratch, smallest), scratch)
+        if self._is_new:
+            self._is_new, self.has_queries = False, b" qid:" in data.tobytes()
+        largest = _LARGEST_HASHED if self.keys.bits else _LARGEST_INDEX
+        return tokens.Prepared(lines, data, tokens.tokenize(_tokenize, data, 4, scratch, largest), scratch)
 
     def finish(self, prepared: tokens.Prepared, learning: bool, bad: BadRows) -> Batch:
         """The rest of :meth:`encode`, one chunk after the other."""
         lines, data, output, scratch = prepared
         tokens.report(output, data, lines, bad, _MESSAGES)
+        self.zero_based = self.zero_based or (learning and not output.keys.all())
         self.keys, ids = dictionary.lookup(self.keys, output.keys, learning)
         rows = tokens.to_rows(output, ids, merge=self.keys.bits > 0)
         target = of_numbers(np.ascontiguousarray(output.reals[:, 0]))
@@ -156,24 +165,24 @@ def _skip_query(data, place):
 
 
 @compiled.inline
-def _index_error(index, digits, byte):
-    """The kind of error of an index, followed by a byte, that is not one from 1 followed by a colon."""
+def _index_error(digits, byte):
+    """The kind of error of an index, followed by a byte, that is not one followed by a colon."""
     if byte != _COLON or digits == 0:
         return _COLON_MISSING if digits > 0 and _ends_token(byte) else _INDEX
-    return _ZERO if index == 0 else _OVERFLOW
+    return _OVERFLOW
 
 
 @compiled.inline
-def _read_entries(data, place, k, keys, values, longs, exact, smallest):
+def _read_entries(data, place, k, keys, values, longs, exact, largest):
     """Read ``index:value`` to the end of a row: (entries after it, place reached, kind of error)."""
-    next_index, ascending, kind = smallest, True, OK
+    next_index, ascending, kind = np.uint64(0), True, OK
     while True:
         place = tokens.skip_blanks(data, place)
         if data[place] == LINE_END or data[place] == _HASH:
             break
         index, stop = tokens.read_digits(data, place, np.uint64(0))
-        if data[stop] != _COLON or stop == place or stop - place > 10 or index > _LARGEST_INDEX or index < smallest:
-            kind = _index_error(index, stop - place, data[stop])
+        if data[stop] != _COLON or stop == place or stop - place > 19 or index > largest:
+            kind = _index_error(stop - place, data[stop])
             break
         start = stop + 1
         value, stop = tokens.read_short(data, start)
@@ -209,7 +218,7 @@ def _repeats(keys, start, stop):
 
 
 @compiled.entry
-def _tokenize(data, reals, integers, keys, values, places, errors, longs, exact, smallest):
+def _tokenize(data, reals, integers, keys, values, places, errors, longs, exact, largest):
     """Tokenize whole lines, whose last byte is a line end: (rows, entries, errors)."""
     place, line, n, entries, n_errors = 0, 0, 0, 0, 0
     while place < len(data) - tokens.PADDING:
@@ -220,7 +229,7 @@ def _tokenize(data, reals, integers, keys, values, places, errors, longs, exact,
             if kind == OK:
                 place, kind = _skip_query(data, tokens.skip_blanks(data, stop))
             if kind == OK:
-                k, place, kind = _read_entries(data, place, k, keys, values, longs, exact, smallest)
+                k, place, kind = _read_entries(data, place, k, keys, values, longs, exact, largest)
             if kind == _REPEATED and not _repeats(keys, entries, k):
                 kind = OK
             if kind == OK:

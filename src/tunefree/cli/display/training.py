@@ -178,6 +178,10 @@ def show_trained(trained: Trained, output: Path) -> None:
     console.print(table)
     for warning in order_told(trained):
         console.print(warning)
+    if getattr(trained.encoder, "has_queries", False):
+        console.print(
+            "hint: query numbers (qid) are not used; rows are learned one by one, not ranked within their query"
+        )
     for name, count in naming_columns(trained):
         console.print(
             f"hint: column {name!r} has {count:,} different values; pass --ignore {name} if it names the rows"
