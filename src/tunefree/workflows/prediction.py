@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv, parquet
 
-from tunefree.core.errors import DataError, ModelError
+from tunefree.core.errors import ModelError
 from tunefree.core.storage import whole_file
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import ScoredModel
@@ -20,6 +20,7 @@ from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import Source
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.reading import ahead, encoded, types_of
+from tunefree.workflows.resuming import check_kind
 
 
 class Predictor(Protocol):
@@ -59,12 +60,7 @@ def predict(trained: Predictor, source: Source, bad: BadRows, labelled: bool = F
     DataError
         If the source is of another kind than what the model was trained on, or a row cannot be used.
     """
-    if source.kind != trained.kind:
-        raise DataError(
-            f"the model was trained on {trained.kind} data, this is {source.kind}",
-            source.name,
-            remedy="give data of the same kind, or pass --format",
-        )
+    check_kind(trained, source)
     chunks = source.chunks(bad=bad, types=types_of(source, trained.encoder))
     predicted = trained.model.predictor()
     for batch in ahead(encoded(trained.encoder, chunks, bad, learning=False, labelled=labelled)):
