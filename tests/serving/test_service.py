@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -86,8 +87,9 @@ def test_of_rows_with_a_bad_one_none_is_learned(file, bad, message):
 
 
 def test_models_that_rows_cannot_continue(tmp_path):
-    with pytest.raises(ModelError, match="several passes"):
-        Service(train(open_source(table(0, N)), plan(passes=2)))
+    model = train(open_source(table(0, N)), plan())
+    with pytest.raises(ModelError, match="checkpoint"):
+        Service(replace(model, progress=replace(model.progress, complete=False)))
     (tmp_path / "a.svm").write_text("1 1:1\n-1 2:1\n" * 50)
     with pytest.raises(ModelError, match="models of tables"):
         Service(train(open_source(tmp_path / "a.svm"), Plan(learner="scinol2")))
@@ -158,6 +160,7 @@ def test_a_server_under_load_saves_all_that_it_learned_when_it_is_ended(file, se
     server.end(signal.SIGTERM)
     assert Trained.load(saved).progress.progressive[0].rows == N + 6 * 30
     assert Service(Trained.load(saved)).predict(unknown) == after[1]
+    assert Trained.load(saved).progress.complete
 
 
 def test_a_server_that_is_killed_leaves_a_whole_model(file, serve):

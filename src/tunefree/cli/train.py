@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -78,6 +79,12 @@ def train(
         typer.Option("--shuffle", help="Learn the rows in a random order, for sorted files; files of any size."),
     ] = False,
     seed: Annotated[int, typer.Option(help="Of the random order.")] = 0,
+    earlier: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", help="A model that goes on with these rows as it was; it may be OUTPUT.", show_default=False
+        ),
+    ] = None,
     checkpoint_every: Annotated[int, typer.Option(help="Rows between checkpoints in OUTPUT.checkpoint.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from OUTPUT.checkpoint if it is there.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line at each power of two rows.")] = False,
@@ -88,6 +95,8 @@ def train(
     Name the target; the task, the types of the columns and everything else are found. For instance:
 
     tunefree train people.csv --target income -o people.model
+
+    tunefree train more.csv --from people.model -o people.model
     """
     from tunefree.model.pool import usual_view
     from tunefree.workflows.plan import EARLY_STOPPING, learner_of
@@ -108,10 +117,10 @@ def train(
     )
     check_outputs([output, checkpoint_of(output)], files.data)
     if method == EARLY_STOPPING:
-        row_by_row = {"checkpoint-every": checkpoint_every, "resume": resume, "verbose": verbose}
+        row_by_row = {"from": earlier, "checkpoint-every": checkpoint_every, "resume": resume, "verbose": verbose}
         _stop_early(files, plan, [name for name, value in row_by_row.items() if value], kernel, output, quiet)
     else:
-        _learn(files.source(), plan, output, checkpoint_every, resume, verbose, quiet)
+        _learn(files.source(), plan, output, earlier, checkpoint_every, resume, verbose, quiet)
 
 
 def checkpoint_of(output: Path) -> Path:
@@ -120,7 +129,14 @@ def checkpoint_of(output: Path) -> Path:
 
 
 def _learn(
-    source: Source, plan: Plan, output: Path, checkpoint_every: int, resume: bool, verbose: bool, quiet: bool
+    source: Source,
+    plan: Plan,
+    output: Path,
+    earlier: Path | None,
+    checkpoint_every: int,
+    resume: bool,
+    verbose: bool,
+    quiet: bool,
 ) -> None:
     """Learn row by row."""
     from tunefree.workflows import training
@@ -131,8 +147,12 @@ def _learn(
         from tunefree.cli.display.training import TrainingDisplay, show_trained
 
         watcher = TrainingDisplay(verbose)
+    learn: Any = training.train
+    if earlier is not None:
+        model = training.Trained.load(earlier)
+        learn, plan = partial(training.learn_more, model), model.plan.further(plan)
     try:
-        trained = training.train(source, plan, watcher, checkpoint, checkpoint_every, resume)
+        trained = learn(source, plan, watcher, checkpoint, checkpoint_every, resume)
         trained.save(output)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_left(checkpoint, plan)) from None

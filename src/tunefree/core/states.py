@@ -8,15 +8,19 @@ import numpy as np
 
 
 def flatten(prefix: str, state: Any, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-    """The arrays (those of the features cut to the features known) and the scalars of a state, by dotted name."""
+    """The arrays (those of the features cut to the features known) and the scalars of a state, by dotted name.
+
+    What the traits of a learner call ``scratch`` is left out: its size may tell how room was made for features.
+    """
     arrays: dict[str, np.ndarray] = {}
     scalars: dict[str, float] = {}
+    left_out = ("outputs", *getattr(getattr(state, "traits", None), "scratch", ()))
     for name, value in state._asdict().items():
         key = f"{prefix}.{name}"
         if hasattr(value, "_asdict"):
             inner = flatten(key, value, n_features)
             arrays, scalars = arrays | inner[0], scalars | inner[1]
-        elif name == "outputs":
+        elif name in left_out:
             continue
         elif isinstance(value, np.ndarray):
             for field in value.dtype.names or ():

@@ -49,6 +49,7 @@ class Traits(NamedTuple):
     invariant_to_scale_of: str = "nothing"  # "each feature", or "all features alike", may be multiplied by a constant
     #   without changing a prediction
     invariant_to_slopes: bool = False  # multiplying all slopes and their bounds by a constant changes no prediction
+    scratch: tuple[str, ...] = ()  # fields that are written before they are read, and so need not be saved
     well_conditioned: bool = True  # rounding errors stay small with features scaled by 2^-20 to 2^20; if not, with
     #   features scaled by 2^-5 to 2^5
 

@@ -38,7 +38,7 @@ STEEPEST = 1e200
 WIDE = 8.0  # what a feature may be in its unit
 
 
-@traits(can_be_averaged=False, second_order=True, quadratic_cost=True)
+@traits(can_be_averaged=False, second_order=True, quadratic_cost=True, scratch=("directions",))
 class Newton(NamedTuple):
     """Online Newton steps with one matrix an output."""
 

@@ -21,7 +21,7 @@ from tunefree.losses.objectives import chosen
 from tunefree.stream.batch import BadRows, Batch, Lines, Position
 from tunefree.stream.formats import TABLE
 from tunefree.stream.jsonlines import read_objects
-from tunefree.workflows.training import Trained, continued, learn_more
+from tunefree.workflows.training import Trained, continued, ended, learn_batches
 
 Row = dict[str, Any]
 
@@ -45,7 +45,7 @@ class Service:
     Raises
     ------
     ModelError
-        If the model is not one of tables, or was trained in several passes.
+        If the model is not one of tables, or is a checkpoint.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class Service:
 
     def _learn(self, rows: list[Row]) -> int:
         if rows:
-            learn_more(self.trained, [self._encoded(rows, labelled=True)])
+            learn_batches(self.trained, [self._encoded(rows, labelled=True)])
             self.learned, self.unsaved = self.learned + len(rows), self.unsaved + len(rows)
         if self.unsaved >= self.save_every:
             self._save()
@@ -172,7 +172,7 @@ class Service:
 
     def _save(self) -> None:
         if self.path is not None and self.unsaved:
-            self.trained.save(self.path)
+            ended(self.trained).save(self.path)
             self.unsaved = 0
 
     def _encoded(self, rows: Iterable[Row], labelled: bool) -> Batch:

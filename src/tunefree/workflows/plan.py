@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any
 
@@ -27,6 +27,7 @@ PROBLEM = (
     "skip_unlabelled",
     *TYPES,
 )
+READING = ("skip_bad_rows", "skip_unlabelled", "shuffle")  # fields that say how rows are read
 OPTIONS = {
     "settings": "set",
     "skip_bad_rows": "on-bad-row",
@@ -177,6 +178,29 @@ class Plan:
         for name in (own.name for own in fields(self) if own.name in names):
             if getattr(self, name) != getattr(usual, name):
                 raise ModelError(f"--{OPTIONS.get(name, name.replace('_', '-'))} {why}")
+
+    def further(self, asked: Plan) -> Plan:
+        """The plan for further rows of a model of this plan, which are learned in one pass.
+
+        Parameters
+        ----------
+        asked : Plan
+            Says how these rows are read. What else it asks for must be what this plan has.
+
+        Raises
+        ------
+        ModelError
+
+        Examples
+        --------
+        >>> Plan(target="income", passes=3).further(Plan(skip_bad_rows=True)).passes
+        1
+        """
+        asked.refuse(["passes"], "is for a new model; further rows are learned in one pass")
+        others = [own.name for own in fields(self) if own.name not in READING]
+        changed = [name for name in others if getattr(asked, name) != getattr(self, name)]
+        asked.refuse(changed, "differs from what the model was made with; leave it out to go on with that")
+        return replace(self, passes=1, **{name: getattr(asked, name) for name in READING})
 
     @classmethod
     def restore(cls, saved: dict[str, Any]) -> Plan:

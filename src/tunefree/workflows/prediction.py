@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv, parquet
 
-from tunefree.core.errors import DataError, ModelError
+from tunefree.core.errors import ModelError
 from tunefree.core.storage import whole_file
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import ScoredModel
@@ -23,6 +23,7 @@ from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.reading import ahead, encoded, types_of
+from tunefree.workflows.resuming import check_kind
 
 
 class Predictor(Protocol):
@@ -67,12 +68,7 @@ def predict(
         If the source is of another kind than what the model was trained on, a row cannot be used, or there is no such
         column.
     """
-    if source.kind != trained.kind:
-        raise DataError(
-            f"the model was trained on {trained.kind} data, this is {source.kind}",
-            source.name,
-            remedy="give data of the same kind, or pass --format",
-        )
+    check_kind(trained, source)
     if kept and source.kind != TABLE:
         raise DataError(f"{source.kind} text has no columns", source.name, remedy=f"leave out {', '.join(kept)}")
     chunks = source.chunks(bad=bad, types=types_of(source, trained.encoder), as_written=kept)

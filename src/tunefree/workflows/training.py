@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
@@ -27,6 +28,7 @@ from tunefree.theory.exchangeability import TargetSample
 from tunefree.workflows import model_files
 from tunefree.workflows.plan import Plan, pair_of
 from tunefree.workflows.reading import ahead, batches_from, begin, check_learned
+from tunefree.workflows.resuming import check_kind, check_resumable, file_sizes
 from tunefree.workflows.targets import target_of
 
 
@@ -40,6 +42,7 @@ class Progress:
     rows: int = 0  # usable rows of this pass so far
     skipped: int = 0  # rows that could not be used, in this pass
     unlabelled: int = 0  # rows that were skipped for want of a label, in this pass
+    sizes: list[int] = field(default_factory=list)  # bytes of the files as training began, until it is complete
     progressive: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, then learned
     held_out: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, never learned
 
@@ -134,6 +137,10 @@ class Watcher:
     def end(self, trained: Trained) -> None:
         """Training has ended."""
 
+    def tell(self, message: str) -> None:
+        """Something that the user should know."""
+        warnings.warn(message, stacklevel=3)
+
     def close(self) -> None:
         """Nothing more is to be watched, whether training has ended or failed."""
 
@@ -155,6 +162,7 @@ def train(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: int = 0,
     resume: bool = False,
+    earlier: Trained | None = None,
 ) -> Trained:
     """Learn a model from a source.
 
@@ -169,6 +177,8 @@ def train(
         Rows between checkpoints; 0 for none.
     resume : bool, default False
         Resume from the checkpoint if there is one. The model ends as if it had never been interrupted, to the byte.
+    earlier : Trained, optional
+        A model of the same plan that goes on with these rows; see :func:`learn_more`.
 
     Returns
     -------
@@ -177,7 +187,8 @@ def train(
     Raises
     ------
     DataError, ModelError
-        If a row cannot be used, the target has one class only, or the checkpoint is of another plan.
+        If a row cannot be used, the target has one class only, or the checkpoint is of another plan, of data that have
+        changed, or a model that is complete.
 
     Examples
     --------
@@ -192,7 +203,88 @@ def train(
         raise DataError("standard input can be read only once", remedy="save it to a file, or train with one pass")
     unread = plan.bad_rows()
     with _in_order(source, plan, unread) as rows:
-        return _train(rows, plan, watcher, checkpoint, checkpoint_every if checkpoint else 0, resume, unread.count)
+        return _train(
+            rows, plan, watcher, checkpoint, checkpoint_every if checkpoint else 0, resume, unread.count, earlier
+        )
+
+
+def learn_more(
+    trained: Trained,
+    source: Source,
+    plan: Plan | None = None,
+    watcher: Watcher | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: int = 0,
+    resume: bool = False,
+) -> Trained:
+    """Let a model go on with further rows, in one pass, as if they had followed those that it has learned.
+
+    New categories, words and classes are learned as they come. The model is, to the byte, the one that one pass over
+    all rows makes, if its first rows were enough to fix the views of its members: 256 of a table, 1024 with kernels or
+    their features. After fewer, these views stay as they are.
+
+    Parameters
+    ----------
+    trained : Trained
+        Its model and encoder are changed.
+    source : Source
+        Rows of the same kind, with the columns of those before.
+    plan : Plan, optional
+        Made by :meth:`tunefree.workflows.plan.Plan.further` of the model's plan, which says how rows are to be read. By
+        default they are read as they come, and none is skipped.
+    watcher, checkpoint, checkpoint_every, resume
+        As in :func:`train`.
+
+    Returns
+    -------
+    Trained
+
+    Raises
+    ------
+    DataError, ModelError
+        As in :func:`train`, and if the model is a checkpoint, or the rows are of another kind.
+
+    Examples
+    --------
+    >>> from tunefree.stream.source import open_source
+    >>> table = {"age": [20.0, 60.0] * 300, "rich": ["no", "yes"] * 300}
+    >>> trained = train(open_source(table), Plan(target="rich", learner="scinol2"))
+    >>> more = learn_more(trained, open_source({"age": [40.0, 61.0], "rich": ["perhaps", "yes"]}))
+    >>> more.model.classes, more.progress.progressive[0].rows
+    (['no', 'yes', 'perhaps'], 602)
+    """
+    check_kind(trained, source)
+    plan = plan or trained.plan.further(Plan())
+    earlier = replace(continued(trained), plan=plan)
+    return train(source, plan, watcher, checkpoint, checkpoint_every, resume, earlier)
+
+
+def continued(trained: Trained) -> Trained:
+    """A model whose training has ended, as it was at the end of the first pass, ready to go on with that pass.
+
+    Raises
+    ------
+    ModelError
+        If it is a checkpoint.
+    """
+    progress = trained.progress
+    if not progress.complete:
+        raise ModelError("the model is a checkpoint of a training that has not ended; go on with that by --resume")
+    learned, held_out = progress.progressive[:1], progress.held_out[:1]
+    rows = learned[0].rows + held_out[0].rows
+    first = {"progressive": learned, "held_out": held_out, "rows": rows}
+    begun = replace(progress, complete=False, number=0, position=Position(), **first)  # type: ignore[arg-type]
+    return replace(trained, progress=begun)
+
+
+def learn_batches(trained: Trained, batches: Iterable[Batch]) -> None:
+    """Learn batches of a pass that goes on; the model was :func:`continued`."""
+    _one_pass(trained, _reads(trained, iter(batches), BadRows(), 0), Watcher(), None)
+
+
+def ended(trained: Trained) -> Trained:
+    """A model that was :func:`continued`, whose pass ends here."""
+    return replace(trained, progress=replace(trained.progress, complete=True, number=1))
 
 
 def _in_order(source: Source, plan: Plan, bad: BadRows) -> AbstractContextManager[Source]:
@@ -205,15 +297,27 @@ def _in_order(source: Source, plan: Plan, bad: BadRows) -> AbstractContextManage
 
 
 def _train(
-    source: Source, plan: Plan, watcher: Watcher, checkpoint: Any, due: int, resume: bool, unread: int
+    source: Source,
+    plan: Plan,
+    watcher: Watcher,
+    checkpoint: Any,
+    due: int,
+    resume: bool,
+    unread: int,
+    earlier: Trained | None,
 ) -> Trained:
     """Learn the rows of a source, of which ``unread`` could not be read when they were shuffled."""
     batches, bad = None, replace(plan.bad_rows(), count=unread)
     if resume and checkpoint and Path(checkpoint).exists():
-        trained = _resumed(Trained.load(checkpoint), source, plan, checkpoint)
+        trained = Trained.load(checkpoint)
+        check_resumable(trained, source, plan, watcher, checkpoint)
         bad.count, bad.unlabelled = trained.progress.skipped, trained.progress.unlabelled
+    elif earlier is not None:
+        trained = earlier
+        bad.count, bad.unlabelled = unread + trained.progress.skipped, trained.progress.unlabelled
     else:
         trained, batches = _begun(source, plan, bad)
+    trained.progress.sizes = file_sizes(source)
     watcher.begin(trained, source)
     progress = trained.progress
     while not (progress.complete or is_over(plan, progress)):
@@ -224,28 +328,9 @@ def _train(
         batches, bad = None, replace(plan.bad_rows(), count=unread)
     check_learned(trained.model, progress.progressive[0].rows if progress.progressive else 0, source)
     trained.model.freeze()
-    progress.complete = True
+    progress.complete, progress.sizes = True, []
     watcher.end(trained)
     return trained
-
-
-def continued(trained: Trained) -> Trained:
-    """A model whose training has ended, made ready to go on with the same pass.
-
-    Raises
-    ------
-    ModelError
-        If it was trained in several passes, which more rows cannot continue.
-    """
-    if trained.progress.number > 1 or not trained.progress.progressive:
-        raise ModelError("the model was trained in several passes, which more rows cannot continue; train with one")
-    trained.progress.complete, trained.progress.number = False, 0
-    return trained
-
-
-def learn_more(trained: Trained, batches: Iterable[Batch]) -> None:
-    """Learn more batches in the first pass; the model must be :func:`continued`."""
-    _one_pass(trained, _reads(trained, iter(batches), BadRows(), 0), Watcher(), None)
 
 
 def is_over(plan: Plan, progress: Progress) -> bool:
@@ -334,12 +419,6 @@ def sources_of_pairs(plan: Plan, encoder: Any) -> list[tuple[int, int]] | None:
         first, second = (encoder.sources(name) for name in names)
         found += product(first, second)
     return found
-
-
-def _resumed(trained: Trained, source: Source, plan: Plan, checkpoint: Any) -> Trained:
-    if trained.plan != plan or trained.kind != source.kind:
-        raise ModelError(f"{checkpoint}: made with other options; give the options of the first run, or remove it")
-    return trained
 
 
 def _reads(trained: Trained, batches: Iterator[Batch], bad: BadRows, due: int) -> Iterator[_Read]:

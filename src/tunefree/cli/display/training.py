@@ -77,6 +77,9 @@ class TrainingDisplay(Watcher):
     def end(self, trained: Trained) -> None:
         self.bar.stop()
 
+    def tell(self, message: str) -> None:
+        self.console.print(message, highlight=False, markup=False)
+
     def close(self) -> None:
         self.bar.stop()  # which shows the cursor again
 

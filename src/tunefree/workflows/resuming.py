@@ -1,0 +1,67 @@
+"""Whether a training can be gone on with: what has changed since its checkpoint was made."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from tunefree.core.errors import DataError, ModelError
+from tunefree.stream.source import Source
+from tunefree.workflows.plan import Plan
+
+
+def check_kind(trained: Any, source: Source) -> None:
+    """Raise an error if a source is of another kind than the rows that a model was trained on.
+
+    Raises
+    ------
+    DataError
+    """
+    if source.kind != trained.kind:
+        problem = f"the model was trained on {trained.kind} data, this is {source.kind}"
+        raise DataError(problem, source.name, remedy="give data of the same kind, or pass --format")
+
+
+def file_sizes(source: Source) -> list[int]:
+    """Bytes of the files of a source, 0 of standard input; none of a table in memory."""
+    return [0 if file == "-" else os.stat(file).st_size for file in source.files]
+
+
+def check_resumable(trained: Any, source: Source, plan: Plan, watcher: Any, checkpoint: Any) -> None:
+    """Raise an error if training cannot go on from a checkpoint, and tell what has grown since it was made.
+
+    Parameters
+    ----------
+    trained : Trained
+        What the checkpoint holds.
+    source : Source
+    plan : Plan
+    watcher : Watcher
+        Is told of files that have grown where their new rows will be learned.
+    checkpoint : path
+        For messages.
+
+    Raises
+    ------
+    ModelError
+        If it is of another plan, complete, or of data that have changed before the place to go on from.
+    """
+    if trained.plan != plan or trained.kind != source.kind:
+        raise ModelError(f"{checkpoint}: made with other options; give the options of the first run, or remove it")
+    progress = trained.progress
+    if progress.complete:
+        problem = "holds a model that is complete, so that no row would be learned"
+        raise ModelError(f"{checkpoint}: {problem}; pass it as --from to learn further rows, or remove it")
+    before, now = progress.sizes, file_sizes(source)
+    if not before or before == now:
+        return
+    changed = [i for i, size in enumerate(now) if i >= len(before) or size != before[i]]
+    shrunk = len(now) < len(before) or any(now[i] < before[i] for i in changed if i < len(before))
+    if plan.shuffle is not None or shrunk or any(i < progress.position.file for i in changed):
+        problem = "the data have changed since it was made, at places that it has passed"
+        raise ModelError(f"{checkpoint}: {problem}; remove it to begin anew, or give the data of the first run")
+    passed = f" in pass {progress.number + 1}, which earlier passes have not seen" if progress.number else ""
+    for i in changed:
+        more = now[i] - (before[i] if i < len(before) else 0)
+        grown = f"{source.files[i]} has grown by {more:,} bytes since the checkpoint"
+        watcher.tell(f"{grown}; its new rows are learned as well{passed}")

@@ -1,0 +1,145 @@
+"""Models that go on with further rows, and checkpoints of data that have changed since."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from pyarrow import csv
+
+from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tests.workflows.test_training import people
+from tunefree import Plan, open_source, train
+from tunefree.core.errors import DataError, ModelError
+from tunefree.stream import delimited
+from tunefree.workflows.training import Trained, Watcher, learn_more
+
+QUICK = ("--learner", "scinol2")
+
+
+@pytest.fixture
+def days(tmp_path):
+    """Three files of the same columns; the second and third have new categories and classes."""
+    table = pa.table(people(1500)).drop_columns("pay")
+    rows = table.to_pylist()
+    for i, row in enumerate(rows):
+        row["job"] = f"{row['job']} {i // 400}"
+        row["rich"] = "perhaps" if i > 900 and i % 11 == 0 else row["rich"]
+    for day in range(3):
+        csv.write_csv(pa.Table.from_pylist(rows[500 * day : 500 * day + 500]), tmp_path / f"{day}.csv")
+    return [tmp_path / f"{day}.csv" for day in range(3)]
+
+
+@pytest.mark.parametrize(
+    "options", [QUICK, (), (*QUICK, "--holdout", "0.3"), (*QUICK, "--hash-bits", "6")], ids=" ".join
+)
+def test_further_rows_are_learned_as_if_they_had_come_in_one_stream(run, days, tmp_path, options):  # noqa: F811
+    assert run("train", *days, "-t", "rich", "-o", tmp_path / "whole", *options)[0] == 0
+    model = tmp_path / "m"
+    assert run("train", days[0], "-t", "rich", "-o", model, *options)[0] == 0
+    for day in days[1:]:  # into a file of its own, and into the model's own
+        status, out, err = run("train", day, "--from", model, "-o", tmp_path / ("n" if day == days[1] else "m"))
+        assert status == 0, err
+        model = tmp_path / "n"
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
+    assert Trained.load(tmp_path / "m").model.classes == ["no", "yes", "perhaps"]
+    assert "1,500" in out or "1,050" in out
+
+
+def test_more_rows_in_python_by_numbers(days, tmp_path):
+    def of(*files):
+        return open_source([str(file) for file in files])
+
+    plan = Plan(target="age", learner="scinol2")
+    train(of(*days), plan).save(tmp_path / "whole")
+    trained = train(of(days[0]), plan)
+    for day in days[1:]:
+        trained = learn_more(trained, of(day))
+    trained.save(tmp_path / "m")
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+class Stop(Watcher):
+    """Ends training once so many rows of a pass are learned, and keeps what it is told."""
+
+    def __init__(self, rows=10**9):
+        self.rows, self.told = rows, []
+
+    def step(self, trained, step):
+        if trained.progress.rows >= self.rows:
+            raise KeyboardInterrupt
+
+    def tell(self, message):
+        self.told.append(message)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(delimited, "read_lines", lambda *a, **o: _small(*a, **o))
+
+
+def _small(files, start, block_size, **options):
+    from tunefree.stream.lines import read_lines
+
+    return read_lines(files, start, 1000, **options)
+
+
+def test_further_rows_are_resumed_to_the_byte(days, tmp_path, small_blocks):
+    plan = Plan(target="rich", learner="scinol2")
+    train(open_source(days[0]), plan).save(tmp_path / "m")
+    more = open_source([str(day) for day in days[1:]])
+    learn_more(Trained.load(tmp_path / "m"), more).save(tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        learn_more(Trained.load(tmp_path / "m"), more, None, Stop(1100), tmp_path / "c", 50)
+    assert 500 < Trained.load(tmp_path / "c").progress.rows < 1200
+    learn_more(Trained.load(tmp_path / "m"), more, None, None, tmp_path / "c", 50, resume=True).save(
+        tmp_path / "resumed"
+    )
+    assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_what_a_model_cannot_go_on_with(run, days, tmp_path):  # noqa: F811
+    model = tmp_path / "m"
+    assert run("train", days[0], "-t", "rich", "-o", model, *QUICK)[0] == 0
+    before = model.read_bytes()
+    (tmp_path / "d.svm").write_text("1 1:2\n-1 2:3\n")
+    for arguments, word in (
+        ((days[1], "--learner", "nag"), "--learner"),
+        ((days[1], "-t", "age"), "--target"),
+        ((days[1], "--passes", 2), "--passes"),
+        ((days[1], "--method", "early-stopping"), "--from"),
+        ((tmp_path / "d.svm",), "svmlight"),
+    ):
+        status, _, err = run("train", *arguments, "--from", model, "-o", model)
+        assert status == 2 and word in err, err
+    assert model.read_bytes() == before
+    assert run("train", days[1], "--from", model, "-o", model, "-t", "rich", "--on-bad-row", "skip")[0] == 0
+
+
+def test_a_checkpoint_of_files_that_have_changed(days, tmp_path, small_blocks):
+    source = open_source([str(day) for day in days])
+    plan, checkpoint = Plan(target="rich", learner="scinol2"), tmp_path / "c"
+    with pytest.raises(KeyboardInterrupt):
+        train(source, plan, Stop(700), checkpoint, 100)
+    with open(days[1], "a") as file:
+        file.write("33,cook 9,yes\n" * 40)
+    watcher = Stop()
+    trained = train(source, plan, watcher, checkpoint, resume=True)
+    assert trained.progress.progressive[0].rows == 1540
+    assert len(watcher.told) == 1 and "1.csv has grown by 560 bytes" in watcher.told[0]
+    with open(days[0], "a") as file:
+        file.write("33,cook 9,yes\n")
+    with pytest.raises(ModelError, match="have changed"):  # rows that the checkpoint has passed would be ignored
+        train(source, plan, None, checkpoint, resume=True)
+
+
+def test_a_complete_model_is_no_checkpoint_and_a_checkpoint_no_model(days, tmp_path, small_blocks):
+    source, plan = open_source(days[0]), Plan(target="rich", learner="scinol2")
+    train(source, plan).save(tmp_path / "c")
+    with pytest.raises(ModelError, match="--from"):  # or new rows would be ignored in silence
+        train(source, plan, None, tmp_path / "c", resume=True)
+    with pytest.raises(KeyboardInterrupt):
+        train(source, plan, Stop(300), tmp_path / "c", 100)
+    with pytest.raises(ModelError, match="--resume"):
+        learn_more(Trained.load(tmp_path / "c"), source)
+    with pytest.raises(DataError, match="missing"):
+        learn_more(train(source, plan), open_source({"age": [1.0], "rich": ["yes"]}))
