@@ -19,7 +19,7 @@ FLOORS = [
     {"kernel", "additive"},
     {"early_stopping", "model"},
     {"explanation"},
-    {"estimators"},
+    {"estimators", "river"},
     {"workflows"},
     {"report", "serving"},
     {"reproduce"},

@@ -1,0 +1,271 @@
+"""ScInOL2 with river's interface.
+
+A model of one linear learner is updated through its member, without the mixture, the metrics and the evidence that
+:class:`tunefree.model.model.Model` keeps for each block, because river's metrics judge predictions themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from river import base
+
+from tunefree.core.errors import DataError
+from tunefree.core.rows import Sparse, sparse
+from tunefree.model.model import Model
+
+FEATURES = 64  # for which there is room at first
+
+
+class _Features:
+    """The numbers of features, from 1, in the order in which they are learned."""
+
+    def __init__(self) -> None:
+        self.ids: dict[Any, int] = {}
+
+    def entries(self, x: Mapping[Any, Any], learning: bool) -> tuple[list[int], list[float]]:
+        """Features and values of a row; strings become a feature for each value, missing values none."""
+        features, values = [], []
+        for name, value in x.items():
+            if isinstance(value, str):
+                name, value = (name, value), 1.0
+            elif value is None or value != value:
+                continue
+            elif value - value != 0.0:
+                raise DataError(f"the value of {name!r} is infinite", remedy="leave it out, or correct it")
+            feature = self.ids.get(name)
+            if feature is None:
+                if not learning:
+                    continue
+                feature = self.ids[name] = len(self.ids) + 1
+            features.append(feature)
+            values.append(value)
+        return features, values
+
+
+class _Learner:
+    """What the classifier and the regressor share."""
+
+    _task: str
+    epsilon: float
+
+    def __init__(self, epsilon: float = 1.0) -> None:
+        self.epsilon = epsilon
+        self._model = Model(self._task, "scinol2", settings={"epsilon": epsilon}, n_features=FEATURES)
+        self._features = _Features()
+
+    def _learn(self, rows: Sequence[Mapping[Any, Any]], targets: list[float]) -> None:
+        block = self._block(rows, True)
+        if len(self._features.ids) >= self._model.n_features:
+            self._model.reserve_features(2 * len(self._features.ids))
+        self._member.learn(block, np.array(targets), np.ones(len(rows)), np.empty((len(rows), self._model.n_outputs)))
+
+    def _predict(self, rows: Sequence[Mapping[Any, Any]]) -> np.ndarray:
+        """Margins (n, K), or predicted targets (n, 1); a row of weight 0 changes nothing."""
+        n, predictions = len(rows), np.empty((len(rows), self._model.n_outputs))
+        member = self._member
+        objective = member.objective
+        member.learn(self._block(rows, False), np.zeros(n), np.zeros(n), predictions)
+        member.objective = objective
+        return predictions
+
+    @property
+    def _member(self) -> Any:
+        return self._model.ensemble.linear.members[0]
+
+    def _block(self, rows: Sequence[Mapping[Any, Any]], learning: bool) -> Sparse:
+        features: list[int] = []
+        values: list[float] = []
+        pointers = [0]
+        for x in rows:
+            own, numbers = self._features.entries(x, learning)
+            features += own
+            values += numbers
+            pointers.append(len(features))
+        return sparse(pointers, features, values)
+
+
+class ScInOLClassifier(_Learner, base.MiniBatchClassifier):
+    """A linear classifier with nothing to tune: the scale-invariant online learner ScInOL2.
+
+    It needs neither a learning rate nor scaled features. Numbers are features; a string is a feature for each of its
+    values; missing values (None, NaN) are left out. Features and classes may appear at any time. The logistic loss is
+    multinomial with more than two classes.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Initial wealth of each weight; results depend on it little.
+
+    References
+    ----------
+    M. Kempka, W. Kotlowski, M. K. Warmuth. Adaptive scale-invariant online algorithms for learning linear models.
+    ICML 2019.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from tunefree.river import ScInOLClassifier
+    >>> metric = evaluate.progressive_val_score(datasets.Phishing(), ScInOLClassifier(), metrics.ROCAUC())
+    >>> bool(metric.get() > 0.9)
+    True
+    """
+
+    _task = "classification"
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
+        """Update the model with a row.
+
+        Parameters
+        ----------
+        x : dict
+            Names and values of features.
+        y : label
+        """
+        self._learn([x], self._codes([y]))
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Update the model with the rows of a table, in their order.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+        y : pandas.Series
+        """
+        rows, labels = list(_rows(X)), list(y)
+        start = 0
+        while start < len(rows):  # a new class is known from its first row on, not before
+            known = set(self._model.classes)
+            own = labels[start]
+            stop = next((k for k in range(start + 1, len(rows)) if labels[k] not in known | {own}), len(rows))
+            self._learn(rows[start:stop], self._codes(labels[start:stop]))
+            start = stop
+
+    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
+        """The probability of each class known; none are known before the first row.
+
+        Parameters
+        ----------
+        x : dict
+
+        Returns
+        -------
+        dict
+        """
+        classes = self._model.classes
+        if len(classes) < 2:
+            return dict.fromkeys(classes, 1.0)
+        margins = self._predict([x])[0].tolist()
+        margins = [0.0, *margins] if len(classes) == 2 else margins
+        largest = max(margins)
+        parts = [math.exp(margin - largest) for margin in margins]
+        total = sum(parts)
+        return {label: part / total for label, part in zip(classes, parts, strict=True)}
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """The probabilities of the classes for the rows of a table.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        import pandas as pd
+
+        found = [self.predict_proba_one(x) for x in _rows(X)]
+        return pd.DataFrame(found, index=X.index, columns=self._model.classes)
+
+    def _codes(self, labels: list[Any]) -> list[float]:
+        """Classes as the objective takes them; new ones are added."""
+        classes = self._model.classes
+        for label in labels:
+            if label not in classes:
+                self._model.add_class(label)
+        codes = [classes.index(label) for label in labels]
+        return [float(2 * code - 1) for code in codes] if self._model.n_outputs == 1 else [float(c) for c in codes]
+
+
+class ScInOLRegressor(_Learner, base.MiniBatchRegressor):
+    """A linear regressor with nothing to tune: the scale-invariant online learner ScInOL2 with the square loss.
+
+    It needs neither a learning rate nor scaled features or targets. Rows are as in :class:`ScInOLClassifier`.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Initial wealth of each weight, in units of the mean absolute deviation of the targets.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from tunefree.river import ScInOLRegressor
+    >>> metric = evaluate.progressive_val_score(datasets.TrumpApproval(), ScInOLRegressor(), metrics.MAE())
+    >>> bool(metric.get() < 1.5)
+    True
+    """
+
+    _task = "regression"
+
+    def learn_one(self, x: Mapping[Any, Any], y: float) -> None:
+        """Update the model with a row.
+
+        Parameters
+        ----------
+        x : dict
+            Names and values of features.
+        y : float
+        """
+        self._learn([x], [float(y)])
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Update the model with the rows of a table, in their order.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+        y : pandas.Series
+        """
+        self._learn(list(_rows(X)), [float(target) for target in y])
+
+    def predict_one(self, x: Mapping[Any, Any]) -> float:
+        """Predict the target of a row.
+
+        Parameters
+        ----------
+        x : dict
+
+        Returns
+        -------
+        float
+        """
+        return float(self._predict([x])[0, 0])
+
+    def predict_many(self, X: Any) -> Any:
+        """Predict the targets of the rows of a table.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+
+        Returns
+        -------
+        pandas.Series
+        """
+        import pandas as pd
+
+        return pd.Series(self._predict(list(_rows(X)))[:, 0], index=X.index)
+
+
+def _rows(X: Any) -> Iterator[dict[Any, Any]]:
+    """The rows of a DataFrame."""
+    yield from X.to_dict(orient="records")

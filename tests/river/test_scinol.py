@@ -1,0 +1,76 @@
+"""river's own checks, and that rows one at a time are what rows in batches are."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("river")
+
+from river import checks, compose, datasets, evaluate, metrics, preprocessing
+
+from tunefree.core.errors import DataError
+from tunefree.core.rows import dense
+from tunefree.model.model import Model
+from tunefree.model.targets import Labels
+from tunefree.river import ScInOLClassifier, ScInOLRegressor
+
+CHECKS = [(model, check) for model in (ScInOLClassifier(), ScInOLRegressor()) for check in checks.yield_checks(model)]
+
+
+@pytest.mark.parametrize(("model", "check"), CHECKS, ids=lambda part: getattr(part, "__name__", type(part).__name__))
+def test_check_of_river(model, check):
+    assert not model._unit_test_skips()
+    check(model.clone())
+
+
+def rows(n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)) * [1.0, 1e-3, 1e3]
+    return X, X[:, 0] - 1000 * X[:, 1] + rng.normal(size=n)
+
+
+def test_rows_one_at_a_time_are_the_rows_of_a_stream():
+    X, y = rows()
+    labels = np.array(["a", "b", "c"])[np.digitize(y, [0.0, 1.0])]
+    whole = Model("classification", "scinol2", n_features=4)
+    predictions, _ = whole.learn(dense(X), Labels.of(labels), np.ones(200))
+    one, many = ScInOLClassifier(), ScInOLClassifier()
+    for x, label in zip(X, labels, strict=True):
+        one.predict_proba_one(dict(enumerate(x)))  # changes nothing
+        one.learn_one(dict(enumerate(x)), label)
+    many.learn_many(pd.DataFrame(X), pd.Series(labels))
+    expected = whole.probabilities(whole.predict(dense(X)))
+    for model in (one, many, copy.deepcopy(one)):
+        found = model.predict_proba_many(pd.DataFrame(X))[whole.classes].to_numpy()
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_numbers_are_predicted_as_by_a_model():
+    X, y = rows()
+    whole = Model("regression", "scinol2", n_features=4)
+    whole.learn(dense(X), y, np.ones(200))
+    model = ScInOLRegressor()
+    for x, target in zip(X, y, strict=True):
+        model.predict_one(dict(enumerate(1e9 * x)))  # changes nothing
+        model.learn_one(dict(enumerate(x)), target)
+    np.testing.assert_allclose(model.predict_one(dict(enumerate(X[0]))), whole.predict(dense(X[:1]))[0, 0], rtol=1e-9)
+    np.testing.assert_allclose(model.predict_many(pd.DataFrame(X)), whole.predict(dense(X))[:, 0], rtol=1e-9)
+
+
+def test_strings_and_missing_values():
+    model = ScInOLClassifier()
+    for k in range(200):
+        job = ("cook", "clerk", None)[k % 3]
+        model.learn_one({"job": job, "age": float("nan"), "new" if k % 2 else 7: True}, job == "cook")
+    assert model.predict_one({"job": "cook"}) is True and model.predict_one({"job": "guard"}) is False
+    with pytest.raises(DataError, match="the value of 'age' is infinite"):
+        model.learn_one({"age": float("inf")}, True)
+
+
+def test_pipelines_of_river_take_it():
+    scaled = compose.Select("ip_in_url", "long_url") | preprocessing.StandardScaler() | ScInOLClassifier()
+    assert evaluate.progressive_val_score(datasets.Phishing().take(200), scaled, metrics.Accuracy()).get() > 0.5
