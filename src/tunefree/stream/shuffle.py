@@ -70,9 +70,9 @@ def shuffled(source: Source, seed: int, bad: BadRows | None = None) -> Iterator[
     Examples
     --------
     >>> from tunefree.stream.source import open_source
-    >>> with shuffled(open_source({"age": [1, 2, 3, 4]}), seed=1) as found:
+    >>> with shuffled(open_source({"age": [1, 2, 3, 4]}), seed=2) as found:
     ...     [chunk.table["age"].to_pylist() for chunk in found.chunks()]
-    [[2, 4, 3, 1]]
+    [[4, 3, 1, 2]]
     """
     kind = _TABLES if source.kind == formats.TABLE else _LINES
     with tempfile.TemporaryDirectory(prefix="tunefree-shuffle-") as name:
