@@ -111,7 +111,15 @@ class Source:
         if self.format is None:
             return frames.read_frame(self.table, start)
         return tables.read_tables(
-            self.files, self.format, start, bad, types, self.delimiter, None, None, as_written, given, exact
+            self.files,
+            self.format,
+            start,
+            bad,
+            types,
+            self.delimiter,
+            as_written=as_written,
+            given=given,
+            exact=exact,
         )
 
     def encoder(
