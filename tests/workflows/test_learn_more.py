@@ -8,10 +8,10 @@ from pyarrow import csv
 
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
-from tunefree import Plan, open_source, train
+from tunefree import Plan, open_source
 from tunefree.core.errors import DataError, ModelError
 from tunefree.stream import delimited
-from tunefree.workflows.training import Trained, Watcher, learn_more
+from tunefree.workflows.training import Trained, Watcher, learn_more, train
 
 QUICK = ("--learner", "scinol2")
 

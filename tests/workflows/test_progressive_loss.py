@@ -10,10 +10,10 @@ import pytest
 from pyarrow import parquet
 
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
-from tunefree import Plan, open_source, train
+from tunefree import Plan, open_source
 from tunefree.model.targets import RunningMean, RunningMetrics
 from tunefree.workflows.comparison import compare
-from tunefree.workflows.training import Watcher
+from tunefree.workflows.training import Watcher, train
 
 N = 1500
 

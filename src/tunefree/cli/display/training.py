@@ -75,13 +75,14 @@ class TrainingDisplay(Watcher):
             self.console.print(line)
 
     def end(self, trained: Trained) -> None:
-        self.bar.stop()
+        self.close()
 
     def tell(self, message: str) -> None:
         self.console.print(message, highlight=False, markup=False)
 
     def close(self) -> None:
-        self.bar.stop()  # which shows the cursor again
+        if self.bar.live.is_started:  # a bar that was never shown prints a blank line
+            self.bar.stop()  # which shows the cursor again
 
 
 class PowersOfTwo:
