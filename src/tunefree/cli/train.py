@@ -73,6 +73,15 @@ def train(
             show_default=False,
         ),
     ] = None,
+    class_weight: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LABEL=W",
+            help="What rows of a class weigh; may be given again. Or balanced: all classes weigh the same, for which "
+            "the data are read once more.",
+            show_default=False,
+        ),
+    ] = None,
     holdout: Annotated[float, typer.Option(help="Share of the rows to hold out: predicted, never learned.")] = 0.0,
     shuffle: Annotated[
         bool,
@@ -113,6 +122,7 @@ def train(
         device=device,
         pairs=None if pairs is None else tuple(pair for pair in pairs if pair != "none"),
         holdout=holdout,
+        class_weight=tuple(class_weight or ()),
         shuffle=seed if shuffle else None,
     )
     check_outputs([output, checkpoint_of(output)], files.data)
@@ -140,8 +150,9 @@ def _learn(
 ) -> None:
     """Learn row by row."""
     from tunefree.workflows import training
+    from tunefree.workflows.class_weights import with_weights
 
-    checkpoint = checkpoint_of(output)
+    checkpoint, plan = checkpoint_of(output), with_weights(plan, source)
     watcher = training.Watcher()
     if not quiet:
         from tunefree.cli.display.training import TrainingDisplay, show_trained

@@ -148,7 +148,7 @@ class ScInOLClassifier(_Learner, base.MiniBatchClassifier):
             self._learn(rows[start:stop], self._codes(labels[start:stop]))
             start = stop
 
-    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
+    def predict_proba_one(self, x: Mapping[Any, Any], **kwargs: Any) -> dict[Any, float]:
         """The probability of each class known; none are known before the first row.
 
         Parameters

@@ -82,6 +82,9 @@ class Plan:
         What stands for a missing value, beside what always does.
     numeric, categorical, date : sequences of str
         Columns of numbers, of categories, and of dates, the latter followed by ``=FORMAT`` or not; others are guessed.
+    class_weight : sequence of str
+        What rows of a class weigh more or less, each written ``"label=weight"``
+        (:func:`tunefree.workflows.class_weights.balanced` finds weights).
 
     Examples
     --------
@@ -114,6 +117,7 @@ class Plan:
     numeric: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
     date: tuple[str, ...] = ()
+    class_weight: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for wrong, message in (
@@ -135,12 +139,12 @@ class Plan:
         return ColumnTypes(*(getattr(self, name) for name in TYPES))
 
     def saved(self) -> dict[str, Any]:
-        """The plan for JSON; what is said of columns only where something is."""
-        usual = Plan()
+        """The plan for JSON; what is said of columns and classes only where something is."""
+        usual, seldom = Plan(), (*TYPES, "class_weight")
         return {
             name: value
             for name, value in asdict(self).items()
-            if name not in TYPES or getattr(self, name) != getattr(usual, name)
+            if name not in seldom or getattr(self, name) != getattr(usual, name)
         }
 
     @property

@@ -26,6 +26,7 @@ from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import Source, encoder_of
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.workflows import model_files
+from tunefree.workflows.class_weights import check_task, class_factors, weights_by_label, with_weights
 from tunefree.workflows.plan import Plan, pair_of
 from tunefree.workflows.reading import ahead, batches_from, begin, check_learned
 from tunefree.workflows.resuming import check_kind, check_resumable, file_sizes
@@ -201,7 +202,7 @@ def train(
     watcher = watcher or Watcher()
     if plan.passes > 1 and plan.shuffle is None and not source.rewindable:
         raise DataError("standard input can be read only once", remedy="save it to a file, or train with one pass")
-    unread = plan.bad_rows()
+    plan, unread = with_weights(plan, source), plan.bad_rows()
     with _in_order(source, plan, unread) as rows:
         return _train(
             rows, plan, watcher, checkpoint, checkpoint_every if checkpoint else 0, resume, unread.count, earlier
@@ -384,6 +385,7 @@ def held_out_rows(share: Fraction, start: int, n: int) -> np.ndarray:
 def _begun(source: Source, plan: Plan, bad: BadRows) -> tuple[Trained, Iterator[Batch]]:
     """A model that has seen nothing, and the batches to learn."""
     task, classes, encoder, batches = begin(source, plan, bad)
+    check_task(plan, task)
     settings, n_features = dict(plan.settings), encoder.n_features
     kernel = KernelConfig(max_support=plan.max_support, device=plan.device)
     model = Model(
@@ -432,6 +434,7 @@ def _reads(trained: Trained, batches: Iterator[Batch], bad: BadRows, due: int) -
 
 def _one_pass(trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkpoint: Any) -> None:
     progress, model = trained.progress, trained.model
+    by_label = weights_by_label(trained.plan.class_weight)
     if len(progress.progressive) == progress.number:
         progress.progressive.append(RunningMetrics())
         progress.held_out.append(RunningMetrics())
@@ -440,6 +443,8 @@ def _one_pass(trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkp
     for read in ahead(reads):
         batch = read.batch
         n, y = len(batch.weight), target_of(model.task, batch)
+        if by_label:
+            batch = batch._replace(weight=batch.weight * class_factors(by_label, y))
         model.reserve_features(read.n_features)
         held_out = held_out_rows(trained.plan.holdout_share, progress.rows, n)
         weight = np.where(held_out, 0.0, batch.weight)

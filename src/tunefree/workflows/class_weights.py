@@ -1,0 +1,100 @@
+"""Weights of classes: as given, or such that all classes weigh the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tunefree.core.errors import DataError, ModelError
+from tunefree.model.targets import Labels
+from tunefree.stream.source import Source
+from tunefree.workflows.plan import Plan
+from tunefree.workflows.reading import begin
+from tunefree.workflows.targets import labels_of
+
+BALANCED = "balanced"
+
+
+def weights_by_label(given: Sequence[str]) -> dict[str, float]:
+    """The weights that are written as LABEL=WEIGHT.
+
+    Raises
+    ------
+    ModelError
+        If one is written otherwise, or is no number of at least 0.
+
+    Examples
+    --------
+    >>> weights_by_label(["yes=5", "a=b=0.5"])
+    {'yes': 5.0, 'a=b': 0.5}
+    """
+    found: dict[str, float] = {}
+    for text in given:
+        label, mark, number = text.rpartition("=")
+        try:
+            found[label] = float(number)
+        except ValueError:
+            mark = ""
+        if not mark or not 0.0 <= found[label] < math.inf:
+            raise ModelError(f"--class-weight is {BALANCED}, or LABEL=WEIGHT with a number of at least 0, not {text!r}")
+    return found
+
+
+def check_task(plan: Plan, task: str) -> None:
+    """Raise a ModelError if a plan has weights of classes and there are none."""
+    if plan.class_weight and task != "classification":
+        raise ModelError("--class-weight is for classes, and the target is a number to predict; leave it out")
+
+
+def class_factors(weights: dict[str, float], y: Labels) -> np.ndarray:
+    """What the weights (n,) of rows with these labels are multiplied by; 1 for classes that are not named.
+
+    Examples
+    --------
+    >>> class_factors({"yes": 5.0}, Labels.of(np.array(["no", "yes", "no"])))
+    array([1., 5., 1.])
+    """
+    return np.array([weights.get(str(value), 1.0) for value in y.values])[y.codes]
+
+
+def with_weights(plan: Plan, source: Source) -> Plan:
+    """The plan, checked, with the weights that "balanced" stands for on a source."""
+    if BALANCED not in plan.class_weight:
+        weights_by_label(plan.class_weight)
+        return plan
+    if plan.class_weight != (BALANCED,):
+        raise ModelError(f"--class-weight is either {BALANCED} or given label by label, not both")
+    return replace(plan, class_weight=balanced(source, plan))
+
+
+def balanced(source: Source, plan: Plan) -> tuple[str, ...]:
+    """Weights with which all classes weigh the same, as LABEL=WEIGHT; the source is read once for it.
+
+    A class with the share p of the weight of all rows gets 1 / (K p), with K classes, as in scikit-learn.
+
+    Raises
+    ------
+    DataError, ModelError
+        If the source can be read only once, a row cannot be used, or the target is a number to predict.
+
+    Examples
+    --------
+    >>> from tunefree.stream.source import open_source
+    >>> balanced(open_source({"age": [20.0, 30.0, 40.0], "rich": ["no", "no", "yes"]}), Plan(target="rich"))
+    ('no=0.75', 'yes=1.5')
+    """
+    if not source.rewindable:
+        remedy = "save it to a file, or give --class-weight LABEL=W"
+        raise DataError("standard input can be read only once", remedy=remedy)
+    reading = begin(source, plan, plan.bad_rows())
+    check_task(plan, reading.task)
+    totals: dict[str, float] = {}
+    for batch in reading.batches:
+        y = labels_of(batch.target)
+        for value, weight in zip(y.values, np.bincount(y.codes, batch.weight, len(y.values)), strict=True):
+            totals[str(value)] = totals.get(str(value), 0.0) + float(weight)
+    kept = {label: total for label, total in sorted(totals.items()) if total > 0.0}
+    return tuple(f"{label}={sum(kept.values()) / len(kept) / total!r}" for label, total in kept.items())

@@ -1,0 +1,78 @@
+"""Weights of classes on the command line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv
+
+from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tests.workflows.test_training import people
+from tunefree.workflows.training import Trained
+
+QUICK = ("-t", "rich", "--learner", "scinol2")
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Rows of which a tenth are of a class, and the same with the weights that balance the classes as a column."""
+    table = pa.table(people()).drop_columns("pay")
+    rich = np.array(table["rich"].to_pylist()) == "yes"
+    table = table.filter(pa.array(~rich | (np.cumsum(rich) % 9 == 0)))
+    rich = np.array(table["rich"].to_pylist()) == "yes"
+    share = rich.mean()
+    assert share < 0.2
+    weights = np.where(rich, 0.5 / share, 0.5 / (1.0 - share))
+    csv.write_csv(table, tmp_path / "rare.csv")
+    csv.write_csv(table.append_column("w", pa.array(weights)), tmp_path / "weighted.csv")
+    return tmp_path, float(weights[np.argmax(rich)]), float(weights[np.argmin(rich)])
+
+
+def weights_of(path):
+    arrays, header = Trained.load(path).model.save_state()
+    return header, {name: array.tobytes() for name, array in arrays.items()}
+
+
+def test_balanced_weights_are_those_of_a_column(files, run):  # noqa: F811
+    folder, yes, no = files
+    given = ("--class-weight", f"yes={yes!r}", "--class-weight", f"no={no!r}")
+    for data, name, options in (
+        ("weighted.csv", "column", ("--weight", "w")),
+        ("rare.csv", "balanced", ("--class-weight", "balanced")),
+        ("rare.csv", "given", given),
+        ("rare.csv", "as they are", ()),
+    ):
+        status, _, err = run("train", folder / data, "-o", folder / name, *QUICK, *options)
+        assert status == 0, err
+    assert weights_of(folder / "balanced") == weights_of(folder / "column") == weights_of(folder / "given")
+    assert weights_of(folder / "as they are") != weights_of(folder / "given")
+    trained = Trained.load(folder / "balanced")
+    assert trained.plan.class_weight[0].startswith("no=") and trained.progress.progressive[0].weight > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--class-weight", "yes"), "LABEL=WEIGHT"),
+        (("--class-weight", "yes=-1"), "at least 0"),
+        (("--class-weight", "yes=nan"), "at least 0"),
+        (("--class-weight", "balanced", "--class-weight", "yes=1"), "not both"),
+        (("-t", "age", "--task", "regression", "--class-weight", "balanced"), "leave it out"),
+        (("-t", "age", "--task", "regression", "--class-weight", "39=2"), "leave it out"),
+    ],
+)
+def test_weights_that_make_no_sense(files, run, options, message):  # noqa: F811
+    folder, *_ = files
+    status, _, err = run("train", folder / "rare.csv", "-o", folder / "m", *QUICK, *options)
+    assert status == 2 and message in err, err
+    assert not (folder / "m").exists()
+
+
+def test_standard_input_is_read_once(files, run):  # noqa: F811
+    folder, *_ = files
+    rows = (folder / "rare.csv").read_bytes()
+    balanced = ("--class-weight", "balanced")
+    status, _, err = run("train", "-", "-o", folder / "m", *QUICK, *balanced, stdin=rows)
+    assert status == 2 and "LABEL=W" in err
+    assert run("train", "-", "-o", folder / "m", *QUICK, "--class-weight", "yes=3", stdin=rows)[0] == 0
