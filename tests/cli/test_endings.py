@@ -26,6 +26,14 @@ def data(tmp_path):
     return tmp_path / "people.csv"
 
 
+@pytest.fixture(autouse=True)
+def heard():
+    """Ctrl-C is heard, which is not so in processes that began in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt(monkeypatch, after):
     """Let Ctrl-C come after some batches."""
     begun = training._reads

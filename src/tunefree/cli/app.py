@@ -88,7 +88,8 @@ for _name, _command in COMMANDS.items():
 
 def main() -> None:
     """Run the command line: status 0, or 2 with a message for anything a user can mend, 130 if it is interrupted."""
-    compilation.announce(lambda: typer.echo(f"tunefree: {compilation.NOTICE}", err=True))
+    if not {"-q", "--quiet"} & set(sys.argv[1:]):
+        compilation.announce(lambda: typer.echo(f"tunefree: {compilation.NOTICE}", err=True))
     try:
         try:
             _add_plugin(sys.argv[1:2])

@@ -60,7 +60,7 @@ def effective_weights(model: Model, layout: Layout) -> EffectiveWeights:
     >>> model = Model("regression", "newton", view="steady")
     >>> _ = model.learn(dense(X), 3.0 * X[:, 0] + 7.0, np.ones(2000))
     >>> effective_weights(model, Layout.of_array(["age"])).weights[1].round(1)
-    array([3.])
+    array([2.9])
     """
     found = Decomposition(model, layout)
     n_features = len(layout.of_feature)
