@@ -11,7 +11,7 @@ from tunefree.core.errors import ModelError
 from tunefree.estimators import tables
 from tunefree.estimators.explanation import decomposition_of, layout_of
 from tunefree.explanation.decomposition import unit_and_offset
-from tunefree.explanation.effective import LARGEST, EffectiveWeights, effective_weights
+from tunefree.explanation.effective import LARGEST, EffectiveWeights, effective_weights, per_unit
 
 
 class Weighted:
@@ -76,10 +76,8 @@ class Weighted:
         """The weights of one linear learner on rows as they are."""
         model = self._learned.model
         ((weights, units),) = model.ensemble.linear.weights()
-        relative = np.zeros_like(weights)
         with np.errstate(over="ignore"):
-            np.divide(weights, units[:, None], out=relative, where=units[:, None] > 0)
-            relative = np.clip(relative, -LARGEST, LARGEST)
+            relative = np.clip(per_unit(weights, units), -LARGEST, LARGEST)
             unit, _ = unit_and_offset(model.objective)
             relative[0] += getattr(model.objective, "centre", 0.0)
             relative = np.clip(relative * unit, -LARGEST, LARGEST)

@@ -84,7 +84,7 @@ def effective_weights(model: Model, layout: Layout) -> EffectiveWeights:
     return EffectiveWeights(["(constant)", *layout.names[1:n_features]], weights, fidelity)
 
 
-def _relative(weights: np.ndarray, units: np.ndarray) -> np.ndarray:
+def per_unit(weights: np.ndarray, units: np.ndarray) -> np.ndarray:
     """Weights per unit of a feature; 0 for one that was never met."""
     known = units[:, None] > 0.0
     return np.where(known, weights / np.where(known, units[:, None], 1.0), 0.0)
@@ -93,7 +93,7 @@ def _relative(weights: np.ndarray, units: np.ndarray) -> np.ndarray:
 def _of_linear(group: Any, m: int, layout: Layout) -> np.ndarray:
     """Weights (d, K) of the features as given of a linear member, the constant's among them."""
     n_features = len(layout.of_feature)
-    own = _relative(*group.weights()[m])[:n_features]
+    own = per_unit(*group.weights()[m])[:n_features]
     own = np.concatenate([own, np.zeros((n_features - len(own), own.shape[1]))])
     view = group.views.get(group.members[m].setting.view)
     if view is None:
@@ -116,7 +116,7 @@ def _of_additive(group: MemberGroup, m: int, n_features: int) -> np.ndarray:
     (seen,) = group.weighted_rows(part(additive.sample.rows, 0, 0), [m])
     places = np.zeros(n_features, np.int64)
     places[: len(additive.place_of)] = additive.place_of[:n_features]
-    own = _relative(seen.weights, seen.units)[places]
+    own = per_unit(seen.weights, seen.units)[places]
     own[1:][places[1:] == 0] = 0.0
     return own
 

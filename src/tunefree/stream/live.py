@@ -48,11 +48,13 @@ class LiveStream(ByteStream):
         """Wait for bytes, and take what there is."""
         with self._errors():
             block = self.stream.read1(BLOCK_SIZE)
+        before, last = len(self._ahead), block.rfind(_LINE_END)
         self.ended = not block
         self._ahead = np.concatenate([self._ahead, np.frombuffer(block, np.uint8)])
-        last = len(self._ahead) if self.ended else len(self._ahead) - len(block) + block.rfind(_LINE_END) + 1
-        if self.ended or _LINE_END in block:
-            self.whole = last
+        if self.ended:
+            self.whole = before
+        elif last >= 0:
+            self.whole = before + last + 1
 
     def _has_more(self) -> bool:
         """Whether there are more bytes without waiting for them."""

@@ -95,14 +95,14 @@ class SvmlightEncoder:
     def prepare(self, lines: Lines, labelled: bool) -> tokens.Prepared:
         """The part of :meth:`encode` that does not depend on other chunks; threads may prepare several at once."""
         data, scratch = tokens.terminated(lines.data), self._scratch.acquire()
-        if self._is_new:
-            self._is_new, self.has_queries = False, b" qid:" in data.tobytes()
         largest = _LARGEST_HASHED if self.keys.bits else _LARGEST_INDEX
         return tokens.Prepared(lines, data, tokens.tokenize(_tokenize, data, 4, scratch, largest), scratch)
 
     def finish(self, prepared: tokens.Prepared, learning: bool, bad: BadRows) -> Batch:
         """The rest of :meth:`encode`, one chunk after the other."""
         lines, data, output, scratch = prepared
+        if self._is_new:
+            self._is_new, self.has_queries = False, b" qid:" in data.tobytes()
         tokens.report(output, data, lines, bad, _MESSAGES)
         self.zero_based = self.zero_based or (learning and not output.keys.all())
         self.keys, ids = dictionary.lookup(self.keys, output.keys, learning)

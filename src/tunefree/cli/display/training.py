@@ -78,7 +78,7 @@ class TrainingDisplay(Watcher):
         self.close()
 
     def tell(self, message: str) -> None:
-        self.console.print(message, highlight=False, markup=False)
+        self.console.print(message)
 
     def close(self) -> None:
         if self.bar.live.is_started:  # a bar that was never shown prints a blank line
