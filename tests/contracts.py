@@ -6,18 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tests.switch import switched
 from tunefree.core.rows import n_rows, part
 from tunefree.losses.objectives import measure
 from tunefree.model import passes
 
 
 def run(state: Any, objective: Any, X: Any, y: Any, weight: Any, n_outputs: int, cuts: tuple[int, ...] = ()) -> Any:
-    """Learn a stream, cut into batches at ``cuts``; returns (state, objective, predictions, losses).
-
-    What is compiled serves all objectives that :mod:`tests.switch` stands for.
-    """
-    objective = switched(objective)
+    """Learn a stream, cut into batches at ``cuts``; returns (state, objective, predictions, losses)."""
     n = n_rows(X)
     predictions, losses = np.empty((n, n_outputs)), np.empty(n)
     edges = [0, *cuts, n]

@@ -18,10 +18,11 @@ from tunefree import losses
 from tunefree.core import storage, threads
 from tunefree.core.rows import dense, part
 from tunefree.losses import objectives
+from tunefree.losses.aggregation import aggregate
 from tunefree.losses.objectives import measure
 from tunefree.model import aggregation, model, pruning
 from tunefree.model.additive_bank import FIRST_ROWS
-from tunefree.model.mixture import Mixture, aggregate, combine, excess, mix, without
+from tunefree.model.mixture import Mixture, combine, excess, mix, without
 from tunefree.model.model import Model
 from tunefree.model.pool import MEMBERS, waits
 from tunefree.model.targets import Labels

@@ -19,6 +19,7 @@ from tunefree.additive.sample import Sample
 from tunefree.additive.screening import Screening
 from tunefree.core.rows import Sparse, Table, read_only, rows_at, sparse
 from tunefree.core.states import under
+from tunefree.losses.linked import linked
 
 FIRST_INTERVALS = 8  # between the knots of level 0
 PAIR_ENTRIES = 256.0  # non-zeros of a row that pairs may add
@@ -179,7 +180,7 @@ class AdditiveFeatures:
         """Add rows to the sums, of which ``predictions`` (n, K) were made without pairs."""
         screens.screen(
             screening,
-            objective,
+            linked(objective),
             self._tabulated,
             self.sources,
             self.cell_of,

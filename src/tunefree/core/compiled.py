@@ -16,6 +16,7 @@ from tunefree.core.code_cache import CodeCache, is_of_the_package
 
 # No fast-math: sums keep the order of the paper, so the same input gives the same bytes.
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+IS_ON = not numba.config.DISABLE_JIT  # type: ignore[attr-defined]  # whether anything is compiled
 _ANY_ORDER: Any = {"reassoc", "nsz", "contract"}
 
 

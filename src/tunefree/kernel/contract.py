@@ -23,7 +23,8 @@ from tunefree.core import compiled
 from tunefree.core.generic import generic, generic_with_default
 from tunefree.core.numbers import bounded, finite
 from tunefree.learners.contract import Scale
-from tunefree.losses.objectives import differentiate, loss_at, respond, scale, smoothness, true_slope
+from tunefree.losses.linked import linked, unlinked, write_prediction
+from tunefree.losses.objectives import differentiate, loss_at, scale, smoothness, true_slope
 
 
 @generic
@@ -112,11 +113,12 @@ class Average(NamedTuple):
 
 
 @compiled.entry
-def learn_rows(
+def _learn_rows(
     state,
     average,
     record,
     objective,
+    smooth,
     values,
     known,
     first,
@@ -127,11 +129,11 @@ def learn_rows(
     lags,
     predictions,
 ):
-    """Learn the rows of a block from ``first`` on, whose sums over the support are known (BLOCK, K)."""
     n_outputs = len(coefficients)
     gradient, curvature, sums = np.empty(n_outputs), np.empty(n_outputs), np.empty(n_outputs)
+    margins = np.empty(n_outputs)
     for i in range(len(y)):
-        t, margins = first + i, predictions[i]
+        t = first + i
         own = values[t, t]
         begin_round(state, own, scale(objective, weight[i]))
         for k in range(n_outputs):
@@ -139,9 +141,9 @@ def learn_rows(
             for u in range(t):
                 sums[k] += coefficients[k, u] * values[t, u]
             margins[k] = bounded(sums[k] * factor(state, k))
-        before = objective
+        write_prediction(objective, margins, predictions[i])
         if weight[i] > 0.0:
-            objective = differentiate(objective, y[i], weight[i], margins, gradient, curvature)
+            differentiate(objective, y[i], weight[i], margins, gradient, curvature)
             part = bounded(share(state) * weight[i] * (1.0 + average.growth * average.rounds[()]))
             average.shares[()] = bounded(average.shares[()] + part)
             average.rounds[()] += 1.0
@@ -149,14 +151,29 @@ def learn_rows(
                 average.clocks[k] = bounded(average.clocks[k] + factor(state, k) * part)
                 coefficients[k, t] = coefficient(state, k, gradient[k], sums[k], own)
                 lags[k, t] = coefficients[k, t] * average.clocks[k]
-        respond(before, margins)
-        if evaluation_weight[i] > 0.0 and weight[i] > 0.0:
-            note(record, before, y[i], evaluation_weight[i], margins, gradient)
-    return objective
+            if evaluation_weight[i] > 0.0:
+                note(record, objective, smooth, y[i], evaluation_weight[i], predictions[i], gradient)
+
+
+def learn_rows(state: Any, average: Average, record: Any, objective: Any, *block: Any) -> Any:
+    """Learn the rows of a block; returns the objective after them.
+
+    Parameters
+    ----------
+    state, average, record : of the learner, change in place
+    objective : objective
+    *block
+        ``values`` (BLOCK, BLOCK) of the kernel and ``known`` (BLOCK, K), the sums over the support; ``first``, the
+        place of the first row in the block; targets, weights and evaluation weights (n,); ``coefficients`` and ``lags``
+        (K, BLOCK), which are written; ``predictions`` (n, K), which are written.
+    """
+    called = linked(objective)
+    _learn_rows(state, average, record, called, smoothness(objective), *block)
+    return unlinked(objective, called)
 
 
 @compiled.inline
-def note(record, objective, y, weight, predictions, slopes):
+def note(record, objective, smooth, y, weight, predictions, slopes):
     """Gather what certificates are made of."""
     true_slope(objective, y, predictions, slopes)
     inner, squares = 0.0, 0.0
@@ -165,6 +182,6 @@ def note(record, objective, y, weight, predictions, slopes):
         squares += slopes[k] * slopes[k]
     record.loss[()] = finite(record.loss[()] + weight * loss_at(objective, y, predictions))
     record.inner[()] = finite(record.inner[()] + weight * inner)
-    record.squares[()] = finite(record.squares[()] + weight * squares / (2.0 * smoothness(objective)))
+    record.squares[()] = finite(record.squares[()] + weight * squares / (2.0 * smooth))
     record.weight[()] += weight
     record.rounds[()] += 1.0

@@ -21,15 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core import compiled
-from tunefree.core.generic import generic
-from tunefree.core.numbers import largest, softplus
-from tunefree.losses import value
-from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll, Regression, loss_at
+from tunefree.losses.aggregation import aggregate
+from tunefree.losses.linked import linked
+from tunefree.losses.objectives import loss_at
 from tunefree.model.views import pace
 
 ROUNDING = 1e-12  # of a loss: smaller differences tell nobody apart, and set no rate
 TOO_MUCH = 1e300  # losses beyond are all the same
-LEAST = 1e-290  # probabilities below are computed by their logarithms
 
 
 class Mixture(NamedTuple):
@@ -138,110 +136,21 @@ def n_rounds(mixture: Mixture) -> int:
     return int(mixture.rounds[()])
 
 
-@generic
-def aggregate(objective: Any, shares: np.ndarray, predictions: np.ndarray, aggregated: np.ndarray) -> None:
-    """Write the prediction (K,) of a mixture of predictions (N, K)."""
-    raise TypeError(f"{type(objective).__name__} is not an objective")
-
-
-@aggregate.register(Binary)
-def aggregate_binary(objective, shares, predictions, aggregated):
-    """The log-odds of the mean probability."""
-    yes, no = 0.0, 0.0
-    for m in range(len(shares)):
-        margin = predictions[m, 0]
-        odds = math.exp(-abs(margin))
-        less, more = shares[m] * odds / (1.0 + odds), shares[m] / (1.0 + odds)
-        yes += more if margin > 0.0 else less
-        no += less if margin > 0.0 else more
-    aggregated[0] = math.log(yes / no) if min(yes, no) > LEAST else far_log_odds(shares, predictions)
-
-
 @compiled.inline
-def far_log_odds(shares, predictions):
-    """The log-odds of a mean probability so near 0 or 1 that one of them would underflow."""
-    least_yes, least_no = math.inf, math.inf
-    for m in range(len(shares)):
-        if shares[m] > 0.0:
-            least_yes = min(least_yes, softplus(-predictions[m, 0]))
-            least_no = min(least_no, softplus(predictions[m, 0]))
-    yes, no = 0.0, 0.0
-    for m in range(len(shares)):
-        if shares[m] > 0.0:
-            yes += shares[m] * math.exp(least_yes - softplus(-predictions[m, 0]))
-            no += shares[m] * math.exp(least_no - softplus(predictions[m, 0]))
-    return (math.log(yes) - least_yes) - (math.log(no) - least_no)
-
-
-@aggregate.register(Multinomial)
-def aggregate_multinomial(objective, shares, predictions, aggregated):
-    """The logarithms of the mean probabilities."""
-    totals = np.empty(len(shares))
-    for m in range(len(shares)):
-        peak = largest(predictions[m])
-        total = 0.0
-        for k in range(len(aggregated)):
-            total += math.exp(predictions[m, k] - peak)
-        totals[m] = peak + math.log(total)
-    for k in range(len(aggregated)):
-        greatest = -math.inf
-        for m in range(len(shares)):
-            if shares[m] > 0.0:
-                greatest = max(greatest, predictions[m, k] - totals[m])
-        total = 0.0
-        for m in range(len(shares)):
-            if shares[m] > 0.0:
-                total += shares[m] * math.exp(predictions[m, k] - totals[m] - greatest)
-        aggregated[k] = greatest + math.log(total)
-
-
-for mean_kind in (OneAgainstAll, Regression):
-
-    @aggregate.register(mean_kind)
-    def aggregate_mean(objective, shares, predictions, aggregated):
-        """The mean; losses are convex, so its loss is at most the mean of the members' losses."""
-        for k in range(len(aggregated)):
-            aggregated[k] = 0.0
-            for m in range(len(shares)):
-                aggregated[k] += shares[m] * predictions[m, k]
-
-
-@generic
-def clip_to_range(objective: Any, mixture: Mixture, predictions: np.ndarray) -> None:
-    """Clip predictions (N, K) to the range of the targets so far, where targets are numbers."""
-    raise TypeError(f"{type(objective).__name__} is not an objective")
-
-
-@generic
-def extend_range(objective: Any, mixture: Mixture, y: float, weight: float) -> None:
-    """Extend the range of the targets by one more, where targets are numbers."""
-    raise TypeError(f"{type(objective).__name__} is not an objective")
-
-
-for kind in (Binary, Multinomial, OneAgainstAll):
-
-    @clip_to_range.register(kind)
-    def clip_to_range_nothing(objective, mixture, predictions):
-        pass
-
-    @extend_range.register(kind)
-    def extend_range_nothing(objective, mixture, y, weight):
-        pass
-
-
-@clip_to_range.register(Regression)
-def clip_to_range_numbers(objective, mixture, predictions):
+def clip_to_range(mixture, predictions):
+    """Clip predictions (N, K) to the range of the targets so far; where targets are classes there is none."""
     if mixture.lowest[()] <= mixture.highest[()]:
         for m in range(len(predictions)):
             predictions[m, 0] = min(max(predictions[m, 0], mixture.lowest[()]), mixture.highest[()])
 
 
-@extend_range.register(Regression)
-def extend_range_numbers(objective, mixture, y, weight):
+@compiled.inline
+def extend_range(mixture, objective, y, weight, end):
+    """Extend the range of the targets by one more; ``end`` (1,) is written to."""
     if mixture.lowest[()] <= mixture.highest[()]:  # a prediction was moved away from the target to this end at most
-        end = min(max(y, mixture.lowest[()]), mixture.highest[()])
-        if end != y:
-            mixture.clipping_cost[()] += min(weight * value(objective.loss, y, end), TOO_MUCH)
+        end[0] = min(max(y, mixture.lowest[()]), mixture.highest[()])
+        if end[0] != y:
+            mixture.clipping_cost[()] += min(weight * loss_at(objective, y, end), TOO_MUCH)
     mixture.lowest[()] = min(mixture.lowest[()], y)
     mixture.highest[()] = max(mixture.highest[()], y)
 
@@ -332,7 +241,7 @@ def predict_awake(objective, mixture, shares, predictions, aggregated):
     """
     sleeping = asleep(predictions)
     if sleeping == 0:
-        clip_to_range(objective, mixture, predictions)
+        clip_to_range(mixture, predictions)
         aggregate(objective, shares, predictions, aggregated)
         return
     awake, total = np.zeros(len(shares)), 0.0
@@ -343,7 +252,7 @@ def predict_awake(objective, mixture, shares, predictions, aggregated):
         else:
             awake[m] = shares[m]
             total += shares[m]
-    clip_to_range(objective, mixture, predictions)
+    clip_to_range(mixture, predictions)
     for m in range(len(shares)):
         awake[m] = awake[m] / total if total > 0.0 else 1.0 / len(shares)
     aggregate(objective, awake, predictions, aggregated)
@@ -351,28 +260,53 @@ def predict_awake(objective, mixture, shares, predictions, aggregated):
         if awake[m] == 0.0:
             for k in range(len(aggregated)):
                 predictions[m, k] = aggregated[k]
-    clip_to_range(objective, mixture, predictions)  # a mean of equal ends may round beyond them
+    clip_to_range(mixture, predictions)  # a mean of equal ends may round beyond them
 
 
 @compiled.inline
-def mix_row(mixture, objective, y, weight, predictions, losses, aggregated):
-    """Predict a row from the members' predictions (N, K), then update their shares by its target."""
-    predict_awake(objective, mixture, mixture.shares, predictions, aggregated)
-    if weight > 0.0:
-        extend_range(objective, mixture, y, weight)
-        for m in range(len(losses)):
-            losses[m] = weight * loss_at(objective, y, predictions[m])
-        update_shares(mixture, losses, weight * loss_at(objective, y, aggregated))
+def copy(predictions, i, now):
+    """The predictions (N, K) of one row; loops compile in a fraction of the time of slices."""
+    for m in range(len(now)):
+        for k in range(now.shape[1]):
+            now[m, k] = predictions[m, i, k]
 
 
 @compiled.entry
-def mix(mixture, objective, y, weight, predictions, aggregated):
-    losses = np.empty(len(predictions))
+def _mix(mixture, objective, has_range, y, weight, predictions, aggregated):
+    losses, end = np.empty(len(predictions)), np.empty(1)
+    now = np.empty((len(predictions), aggregated.shape[1]))  # the round's predictions (N, K)
     for i in range(len(y)):
-        mix_row(mixture, objective, y[i], weight[i], predictions[:, i], losses, aggregated[i])
+        copy(predictions, i, now)
+        predict_awake(objective, mixture, mixture.shares, now, aggregated[i])
+        for m in range(len(now)):
+            for k in range(now.shape[1]):
+                predictions[m, i, k] = now[m, k]
+        if weight[i] > 0.0:
+            if has_range:
+                extend_range(mixture, objective, y[i], weight[i], end)
+            for m in range(len(losses)):
+                losses[m] = weight[i] * loss_at(objective, y[i], now[m])
+            update_shares(mixture, losses, weight[i] * loss_at(objective, y[i], aggregated[i]))
+
+
+def mix(
+    mixture: Mixture, objective: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, aggregated: np.ndarray
+) -> None:
+    """Predict rows from the members' predictions (N, n, K), and after each update their shares by its target.
+
+    Predictions of members that sleep are NaN; they become those of the members awake.
+    """
+    _mix(mixture, linked(objective), objective.task == "regression", y, weight, predictions, aggregated)
 
 
 @compiled.entry
-def combine(mixture, objective, predictions, aggregated):
+def _combine(mixture, objective, predictions, aggregated):
+    now = np.empty((len(predictions), aggregated.shape[1]))
     for i in range(len(aggregated)):
-        predict_awake(objective, mixture, mixture.means, predictions[:, i], aggregated[i])
+        copy(predictions, i, now)
+        predict_awake(objective, mixture, mixture.means, now, aggregated[i])
+
+
+def combine(mixture: Mixture, objective: Any, predictions: np.ndarray, aggregated: np.ndarray) -> None:
+    """Predict new rows from the members' predictions (N, n, K)."""
+    _combine(mixture, linked(objective), predictions, aggregated)

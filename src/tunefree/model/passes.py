@@ -2,42 +2,54 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tunefree.core import compiled
 from tunefree.core.numbers import bounded
 from tunefree.core.rows import entry, n_rows, row, size
 from tunefree.learners.contract import coordinate, factor, magnitude, predict, update
-from tunefree.losses.objectives import differentiate, respond, scale
+from tunefree.losses.linked import linked, unlinked, write_prediction
+from tunefree.losses.objectives import differentiate, scale
 
 
 @compiled.entry
-def learn(state, objective, X, y, weight, predictions):
-    gradient, curvature = np.empty(predictions.shape[1]), np.empty(predictions.shape[1])
+def _learn(state, objective, X, y, weight, predictions):
+    n_outputs = predictions.shape[1]
+    margins, gradient, curvature = np.empty(n_outputs), np.empty(n_outputs), np.empty(n_outputs)
     for i in range(n_rows(X)):
-        x, margins = row(X, i), predictions[i]
+        x = row(X, i)
         predict(state, x, scale(objective, weight[i]), margins)
-        before = objective
+        write_prediction(objective, margins, predictions[i])
         if weight[i] > 0.0:
-            objective = differentiate(objective, y[i], weight[i], margins, gradient, curvature)
+            differentiate(objective, y[i], weight[i], margins, gradient, curvature)
             update(state, x, gradient, curvature)
-        respond(before, margins)
-    return objective
+
+
+def learn(state: Any, objective: Any, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray) -> Any:
+    """Learn rows in order; writes the prediction (n, K) of each before it was learned, returns the objective after."""
+    called = linked(objective)
+    _learn(state, called, X, y, weight, predictions)
+    return unlinked(objective, called)
 
 
 @compiled.entry
-def learn_apart(state, objective, X, y, weight, margins):
-    """Learn margins of which each has a row, and features, of its own: X holds K rows for each target."""
+def _learn_apart(state, objective, X, y, weight, margins):
     n_margins = margins.shape[1]
     gradient, curvature = np.empty(n_margins), np.empty(n_margins)
     for i in range(len(y)):
         for k in range(n_margins):
             predict(state, row(X, i * n_margins + k), scale(objective, weight[i]), margins[i, k : k + 1])
         if weight[i] > 0.0:
-            objective = differentiate(objective, y[i], weight[i], margins[i], gradient, curvature)
+            differentiate(objective, y[i], weight[i], margins[i], gradient, curvature)
             for k in range(n_margins):
                 update(state, row(X, i * n_margins + k), gradient[k : k + 1], curvature[k : k + 1])
-    return objective
+
+
+def learn_apart(state: Any, objective: Any, X: Any, y: np.ndarray, weight: np.ndarray, margins: np.ndarray) -> None:
+    """Learn margins of which each has a row, and features, of its own: X holds K rows for each target."""
+    _learn_apart(state, linked(objective), X, y, weight, margins)
 
 
 @compiled.entry

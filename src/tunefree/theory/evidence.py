@@ -37,6 +37,7 @@ from tunefree.core.numbers import LARGEST
 from tunefree.core.rows import entry, n_rows, row, size
 from tunefree.learners.contract import grow, outputs, records
 from tunefree.learners.units import is_larger, rescale, see
+from tunefree.losses.linked import linked
 from tunefree.losses.objectives import Multinomial, Regression, smoothness, true_slope
 
 _ROUNDING = 2.0**-52
@@ -105,13 +106,27 @@ def gather(evidence, x, weight, slopes, bend, prediction, loss):
 
 
 @compiled.entry
-def record_evidence(evidence, objective, X, y, weight, predictions, losses):
-    """Add rows, their predictions (n, K) and the losses (n,) of these."""
-    slopes, bend = np.empty(predictions.shape[1]), 0.5 / smoothness(objective)
+def _record(evidence, objective, bend, X, y, weight, predictions, losses):
+    slopes = np.empty(predictions.shape[1])
     for i in range(n_rows(X)):
         if weight[i] > 0.0:
             true_slope(objective, y[i], predictions[i], slopes)
             gather(evidence, row(X, i), weight[i], slopes, bend, predictions[i], losses[i])
+
+
+def record_evidence(
+    evidence: Evidence,
+    objective: Any,
+    X: Any,
+    y: np.ndarray,
+    weight: np.ndarray,
+    predictions: np.ndarray,
+    losses: np.ndarray,
+) -> None:
+    """Add rows, their predictions (n, K) and the losses (n,) of these."""
+    steepness = smoothness(objective)
+    bend = 0.5 / steepness if steepness > 0.0 else math.inf
+    _record(evidence, linked(objective), bend, X, y, weight, np.ascontiguousarray(predictions), losses)
 
 
 @rescale.register(Evidence)
