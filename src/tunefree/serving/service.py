@@ -180,7 +180,7 @@ class Service:
         data = np.frombuffer(text, np.uint8)
         lines = Lines(data, "the request", 1, Position())
         bad = BadRows()
-        chunk = read_objects(lines, pa.schema(self._types), bad)
+        chunk = read_objects(lines, self._types, bad)
         return self.trained.encoder.encode(chunk, labelled, bad, labelled)
 
 

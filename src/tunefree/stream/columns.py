@@ -322,16 +322,24 @@ _FAMILIES: tuple[tuple[str, Callable[[Any], bool]], ...] = (
 )
 
 
+_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+_OF_LISTS = {"string": "strings", "null": "strings", "number": "numbers"}
+
+
 def family(arrow_type: Any) -> str:
     """The family of an Arrow type; a dictionary of anything but strings is a category.
 
+    Lists of strings or numbers have families of their own; lists of nothing count as lists of strings.
+
     Examples
     --------
-    >>> family(pa.int8()), family(pa.large_string()), family(pa.list_(pa.int8()))
-    ('number', 'string', 'nested')
+    >>> family(pa.int8()), family(pa.large_string()), family(pa.list_(pa.int8())), family(pa.struct([]))
+    ('number', 'string', 'numbers', 'nested')
     """
     if pa.types.is_dictionary(arrow_type):
         return "string" if family(arrow_type.value_type) == "string" else "category"
+    if any(test(arrow_type) for test in _LISTS):
+        return _OF_LISTS.get(family(arrow_type.value_type), "nested")
     return next((name for name, test in _FAMILIES if test(arrow_type)), "nested")
 
 
