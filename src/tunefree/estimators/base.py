@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from tunefree.estimators import memory, tables, validation
+from tunefree.estimators import jobs, memory, tables, validation
 from tunefree.estimators.explanation import Explaining
 from tunefree.estimators.model_file import Saving
 from tunefree.estimators.weights import Weighted
@@ -143,7 +143,8 @@ class OnlineEstimator(Explaining, Saving, Weighted, BaseEstimator):
         check_is_fitted(self)
         X = self._prepared(validation.features(self, X))
         blocks = self._blocks(X, validation.as_given(np.ones(X.shape[0])))
-        return np.concatenate([self._learned.model.predict(block) for _, block in blocks])
+        with jobs.of(self):
+            return np.concatenate([self._learned.model.predict(block) for _, block in blocks])
 
     @property
     def progressive_loss_(self) -> float:
@@ -220,7 +221,8 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
             self._begin(X.shape[1], classes)
         self._know(classes)
         self._check_memory(X)
-        self._epochs(X, np.searchsorted(classes, y), weight)
+        with jobs.of(self):
+            self._epochs(X, np.searchsorted(classes, y), weight)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
@@ -255,7 +257,8 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         labels, codes = np.unique(y, return_inverse=True)
         weight = weight * self._class_weight(y, weight, labels)
         self.classes_ = _union(self.classes_, labels[np.unique(codes[weight > 0])])
-        self._pass(X, np.searchsorted(self.classes_, y), validation.as_given(weight), first=True)
+        with jobs.of(self):
+            self._pass(X, np.searchsorted(self.classes_, y), validation.as_given(weight), first=True)
         self.n_iter_ = 1
         return self
 
@@ -403,7 +406,8 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         if not again:
             self._begin(X.shape[1])
         self._check_memory(X)
-        self._epochs(X, y, weight)
+        with jobs.of(self):
+            self._epochs(X, y, weight)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -425,7 +429,8 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         weight = validation.weights(sample_weight, len(y), may_vanish=True)
         if not again:
             self._begin(X.shape[1])
-        self._pass(X, y, validation.as_given(weight), first=True)
+        with jobs.of(self):
+            self._pass(X, y, validation.as_given(weight), first=True)
         self.n_iter_ = 1
         return self
 

@@ -21,7 +21,7 @@ from tunefree.early_stopping.problem import Problem, Rows, Schedule
 from tunefree.early_stopping.spaces import space_of
 from tunefree.early_stopping.step_size import step_size
 from tunefree.early_stopping.widths import best_gamma
-from tunefree.estimators import preparation, validation
+from tunefree.estimators import jobs, preparation, validation
 from tunefree.estimators.fitted_path import FittedPath
 from tunefree.estimators.matrices import matrix
 from tunefree.estimators.path_display import PathDisplay
@@ -33,7 +33,7 @@ from tunefree.losses.contract import growth
 from tunefree.theory.stopping_times import OUTPUTS, optimisation_bound, stopping_time, usual_theta
 
 ORDERS = {None: "batch", "cyclic": "cyclic", "shuffled": "shuffled"}
-MAY_CHANGE = {"max_iter", "stop", "output", "assumptions", "warm_start"}  # when a fit goes on
+MAY_CHANGE = {"max_iter", "stop", "output", "assumptions", "warm_start", "n_jobs"}  # when a fit goes on
 TRIED, TRIAL = 4096, 32  # rows and iterations by which widths are compared
 SHARE_OF_PATH = 8  # of the memory limit, one part so large is for iterates
 
@@ -108,10 +108,10 @@ class IterativeRegularization(BaseEstimator):
         goes_on = self.warm_start and hasattr(self, "fitted_path_") and not self.fitted_path_.descent.is_over
         if goes_on and signature != self._begun_with:
             raise ValueError(
-                "warm_start goes on with the same rows and parameters (but max_iter, stop and output); "
+                "warm_start goes on with the same rows and parameters (but max_iter, stop, output and n_jobs); "
                 "these differ: pass warm_start=False"
             )
-        with one_for_products():
+        with jobs.of(self), one_for_products():
             if not goes_on:
                 self.fitted_path_ = self._begin(X, targets, weight)
                 self._begun_with = signature
@@ -297,7 +297,7 @@ class IterativeRegularization(BaseEstimator):
         """f(x) (n, K), in the method's units."""
         check_is_fitted(self)
         X = self._matrix(validation.features(self, X))
-        with one_for_products():
+        with jobs.of(self), one_for_products():
             features = self._dictionary(self.fitted_path_.standards.apply(X, self._farthest()))
             return self.fitted_path_.margins(self.coefficients_, features, self.device)
 
