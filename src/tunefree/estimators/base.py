@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
-from tunefree.model.targets import Labels
+from tunefree.model.targets import Labels, RunningMetrics
 from tunefree.theory.evidence import Certificate
 
 
@@ -160,6 +161,21 @@ class OnlineEstimator(Explaining, Saving, Weighted, BaseEstimator):
         """Lower bounds on the loss of every linear model on the rows of the first pass; feature 0 is the constant."""
         check_is_fitted(self)
         return self._learned.model.certificate()
+
+    def _parts_of_file(self, encoder: Any, target: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
+        model = self._learned.model
+        options, passes = model.options, max(int(self.n_iter_), 1)
+        plan = {"target": target, "task": model.task, "learner": options.learner, "loss": options.loss}
+        progress = {
+            "complete": True,
+            "number": passes,
+            "rows": model.metrics.rows,
+            "position": (0, 0, 0),
+            "progressive": [asdict(model.metrics)],
+            "held_out": [asdict(RunningMetrics())],
+        }
+        header = {"kind": "linear", "plan": plan | {"passes": passes}, "progress": progress}
+        return {"model": model.save_state()}, header
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._started()

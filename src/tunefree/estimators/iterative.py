@@ -21,9 +21,10 @@ from tunefree.early_stopping.problem import Problem, Rows, Schedule
 from tunefree.early_stopping.spaces import space_of
 from tunefree.early_stopping.step_size import step_size
 from tunefree.early_stopping.widths import best_gamma
-from tunefree.estimators import jobs, preparation, validation
+from tunefree.estimators import jobs, preparation, stored, validation
 from tunefree.estimators.fitted_path import FittedPath
 from tunefree.estimators.matrices import matrix
+from tunefree.estimators.model_file import Saving
 from tunefree.estimators.path_display import PathDisplay
 from tunefree.estimators.path_targets import Targets
 from tunefree.estimators.tables import EncodedRows
@@ -49,7 +50,7 @@ class Certificate(NamedTuple):
     optimisation_bound: float  # the same by the paper's lemmas, before anything is learned; nan where none holds
 
 
-class IterativeRegularization(BaseEstimator):
+class IterativeRegularization(Saving, BaseEstimator):
     """Standardise, hold out, descend, stop."""
 
     fitted_path_: FittedPath
@@ -120,6 +121,10 @@ class IterativeRegularization(BaseEstimator):
             descent.freeze(self.warm_start)
             self.path_ = self.fitted_path_.path()
             self._stop_at(self._chosen())
+        self._n_rows = len(weight)
+
+    def _parts_of_file(self, encoder: Any, target: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
+        return stored.of_file(self, encoder.n_features - 1, target)
 
     def _begin(self, X: Any, targets: Targets, weight: np.ndarray) -> FittedPath:
         random = check_random_state(self.random_state)

@@ -218,12 +218,19 @@ class TableEncoder:
         Batch
             A target of strings is dictionary-encoded; the dictionary may hold labels that no row has.
         """
+        before = list(self.columns)
         if learning and self.further is not None:
-            known = [self.target, self.weight, *(column.name for column in self.columns)]
+            known = [self.target, self.weight, *(column.name for column in before)]
             of_chunk = chunk.table, known, chunk.file, self.hash_bits, self.na_values
             self.columns += self.further.columns(*of_chunk)
+        try:
+            batch = self._encode(chunk, learning, bad, learning if labelled is None else labelled)
+        except DataError:
+            self.columns = before  # a chunk that is refused leaves no trace
+            raise
+        if learning and self.further is not None:
             self.further.rows += chunk.table.num_rows
-        return self._encode(chunk, learning, bad, learning if labelled is None else labelled)
+        return batch
 
     def _encode(self, chunk: Columns, learning: bool, bad: BadRows, labelled: bool) -> Batch:
         n, faults = chunk.table.num_rows, Faults()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,12 @@ import pyarrow as pa
 from pyarrow import json as arrow_json
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import beyond_doubles, to_batch
+from tunefree.stream.arrays import beyond_doubles, of_numbers, to_batch
 from tunefree.stream.batch import BadRows, Columns, Lines, Position
 from tunefree.stream.columns import family, with_row_numbers
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
 from tunefree.stream.lines import check_text, read_lines, read_sample, whole_lines
-from tunefree.stream.lists import flattened
 
 _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "number": ("a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool)),
@@ -76,12 +75,69 @@ def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: 
         yield Columns(batch, lines.file, row - count, Position(0, lines.position.offset, row - 1))
 
 
-def read_objects(lines: Lines, types: dict[str, Any], bad: BadRows) -> Columns:
-    """The objects of some lines as a chunk that has the columns of ``types``, and those that the objects add."""
-    batch = flattened(_parse_block(lines, lines.row, pa.schema([]), bad, types)[0])
-    for name in types.keys() - set(batch.schema.names):
-        batch = batch.append_column(name, pa.nulls(batch.num_rows, types[name]))
-    return Columns(batch, lines.file, lines.row, lines.position)
+def read_objects(objects: Sequence[dict[str, Any]], types: dict[str, Any], file: str) -> Columns:
+    """Objects as they come of JSON, as a chunk with the columns of ``types``, and those that the objects add.
+
+    Parameters
+    ----------
+    objects : sequence of dict
+    types : dict of str to pyarrow.DataType
+        Of columns that are known.
+    file : str
+        What messages call the objects' source.
+
+    Raises
+    ------
+    DataError
+        If a value is not of the type of its column.
+
+    Examples
+    --------
+    >>> read_objects([{"age": 39}, {"job": {"title": "cook"}}], {"age": pa.float64()}, "example").table.to_pydict()
+    {'age': [39.0, nan], 'job.title': [None, 'cook']}
+    """
+    flat = [_flat(own) for own in objects]
+    arrays = {}
+    for name in dict.fromkeys([*types, *(name for own in flat for name in own)]):
+        values = [own.get(name) for own in flat]
+        to = types[name] if name in types else _type_of(name, values, file)
+        if to is not None:
+            arrays[name] = _array(name, values, to, file)
+    return Columns(pa.record_batch(arrays), file, 1, Position())
+
+
+def _flat(value: dict[str, Any], path: str = "") -> dict[str, Any]:
+    """An object without objects in it, which are taken apart."""
+    if not path and dict not in map(type, value.values()):
+        return value
+    found: dict[str, Any] = {}
+    for name, own in value.items():
+        found |= _flat(own, f"{path}{name}.") if isinstance(own, dict) else {path + name: own}
+    return found
+
+
+def _type_of(name: str, values: list[Any], file: str) -> Any:
+    """The type of a column, by its first value; None if it has none."""
+    row, first = next(((row, value) for row, value in enumerate(values, 1) if value is not None), (1, None))
+    try:
+        found = pa.infer_type([first])
+    except (pa.ArrowException, OverflowError):
+        raise DataError(f"{first!r} is not of one type", file, row, name, "correct the row") from None
+    return None if _is_empty(found) else _widened(found, name, {})
+
+
+_PLAIN: dict[str, set[type]] = {"number": {float}, "boolean": {bool}, "string": {str}}
+
+
+def _array(name: str, values: list[Any], to: Any, file: str) -> Any:
+    """Values as an array of a type."""
+    field, plain = pa.field(name, to), {type(None), *_PLAIN.get(family(to), ())}
+    for row, value in enumerate(values, 1) if not set(map(type, values)) <= plain else ():
+        try:
+            values[row - 1] = _fitted({name: value}, field)
+        except _UnfitError as error:
+            raise DataError(str(error), file, row, name, "correct the row") from None
+    return of_numbers(np.array(values, np.float64)) if pa.types.is_float64(to) else pa.array(values, to)
 
 
 def _parse_block(lines: Lines, row: int, schema: Any, bad: BadRows, types: dict[str, Any]) -> tuple[Any, int]:
@@ -201,7 +257,10 @@ def _fitted(record: dict[str, Any], field: Any) -> Any:
             return {own.name: fitted(value.get(own.name), own.type) for own in to}
         if isinstance(value, list):
             return [fitted(item, to.value_type) for item in value]
-        return float(value) if pa.types.is_floating(to) else value
+        try:
+            return float(value) if pa.types.is_floating(to) else value
+        except OverflowError:
+            raise _UnfitError(field.name, value, "of a size that floats have") from None
 
     return fitted(record.get(field.name), field.type)
 
