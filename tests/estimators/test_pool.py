@@ -362,3 +362,12 @@ def test_verbose_tells_of_each_pass(cls, capsys):
     assert_same(quiet, told, X)
     cls(verbose=True).partial_fit(X, y)
     assert capsys.readouterr().out == ""
+
+
+def test_verbose_draws_a_bar_on_a_terminal(monkeypatch, capsys):
+    X, y = table(300)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # which makes rich take any output for a terminal
+    monkeypatch.setenv("TERM", "xterm")
+    TuneFreeRegressor(random_state=1, verbose=True).fit(X, y)
+    out = capsys.readouterr().out
+    assert "search, pass 1 of at most 32: 17 members " in out and "\u2501" in out and "\x1b[?25h" in out

@@ -193,7 +193,7 @@ def test_what_cannot_be_used_is_refused_with_the_remedy():
         (ScInOLClassifier(categorical_features=["job"], text_features=["job"]), table, "'job' is among"),
         (ScInOLClassifier(text_features=["age"]), table, "column 'age': a text must be a string"),
         (ScInOLClassifier(categorical_features=[0]), sparse.csr_array(np.eye(40)), "not for sparse"),
-        (ScInOLClassifier(), table.assign(some=[[1]] * 40), "column 'some': columns of type list.* cannot be used"),
+        (ScInOLClassifier(), table.assign(some=[[[1]]] * 40), "column 'some': columns of type list.* cannot be used"),
         (ScInOLClassifier(), table.assign(age=np.inf), "row 1, column 'age': the number is infinite.*correct the row$"),
         (ScInOLClassifier(), table[:0], "no rows|minimum of 1"),
         (ScInOLClassifier(), table[:39], "inconsistent numbers of samples"),

@@ -86,6 +86,25 @@ def test_of_rows_with_a_bad_one_none_is_learned(file, bad, message):
     assert service.predict(unknown) == untouched.predict(unknown)
 
 
+def test_rows_to_learn_may_bring_new_columns_and_refused_ones_none(file):
+    service = Service(Trained.load(file))
+    own = [{"id": 1, "city": "Rome", "deep": {"er": [1, 2]}, **row} for row in rows(N, N + 2)]
+    for bad, message in (
+        ({"age": "old"}, r"row 2, column 'age': 'old' is not a number; correct the row$"),
+        ({"age": 10**400}, r"row 2, column 'age': .* is not of a size that floats have; correct the row$"),
+        ({"deep": {"er": [1, "a"]}}, r"row 2, column 'deep.er': 'a' is not a number"),
+        ({"rich": None}, r"row 2, column 'rich': the target is missing; give it one$"),
+    ):
+        with pytest.raises(DataError, match=message):
+            service.learn([own[0], {**own[1], **bad}])
+        assert service.state()["columns"] == ["age", "job"]
+    service.predict(own)
+    assert service.state()["columns"] == ["age", "job"]
+    service.learn(own)
+    assert service.state()["columns"] == ["age", "job", "city", "deep.er"]
+    assert service.predict([{"age": 3.0}])[0]["prediction"] in ("no", "yes")
+
+
 def test_models_that_rows_cannot_continue(tmp_path):
     model = train(open_source(table(0, N)), plan())
     with pytest.raises(ModelError, match="checkpoint"):

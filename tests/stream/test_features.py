@@ -313,7 +313,7 @@ def test_unknown_names_suggest_close_ones(options):
 
 
 def test_column_errors_when_the_encoder_is_made():
-    nested = {"a": [1], "deep": [[1, 2]]}
+    nested = {"a": [1], "deep": [[[1, 2]]]}
     with pytest.raises(DataError, match="column 'deep'.*--ignore 'deep'"):
         TableEncoder.infer(chunk_of(nested))
     assert encoded(nested, ignore=["deep"])[0].names() == ["(constant)", "a"]

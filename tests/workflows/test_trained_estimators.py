@@ -19,7 +19,14 @@ from typer.testing import CliRunner
 
 import tunefree
 from tests.estimators.test_tables import arrow, people
-from tunefree import KernelPiSTOLClassifier, OnlineClassifier, ScInOLClassifier, ScInOLRegressor
+from tunefree import (
+    IterativeRegularizationClassifier,
+    IterativeRegularizationRegressor,
+    KernelPiSTOLClassifier,
+    OnlineClassifier,
+    ScInOLClassifier,
+    ScInOLRegressor,
+)
 from tunefree.cli.app import app
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model.targets import RunningMetrics
@@ -154,11 +161,49 @@ def test_kernels_on_arrays_are_saved_too(tmp_path, model):
     np.testing.assert_allclose(tunefree.load(tmp_path / "m").predict_proba(X), model.predict_proba(X), atol=1e-12)
 
 
-def test_text_formats_without_columns_are_refused_in_python(tmp_path):
+@pytest.mark.parametrize("case", ["array", "kernel", "sparse", "table", "numbers"])
+def test_paths_of_iterative_regularization_are_saved_too(files, case):
+    table, y = people()
+    dense = table[["age", "children"]].fillna(0.0).to_numpy()
+    options = {"kernel": "rbf", "gamma": lambda X, y: 0.1, "random_state": np.random.RandomState(0)}
+    X = {"sparse": sparse.csr_array(dense), "table": table}.get(case, dense)
+    kind = IterativeRegularizationRegressor if case == "numbers" else IterativeRegularizationClassifier
+    model = kind(max_iter=20, **options if case == "kernel" else {}).fit(
+        X, dense @ [1.0, 2.0] if case == "numbers" else y
+    )
+    model.save(files / "m", target="label")
+    loaded = tunefree.load(files / "m")
+    ask = "predict" if case == "numbers" else "predict_proba"
+    np.testing.assert_array_equal(getattr(loaded, ask)(X), getattr(model, ask)(X))
+    assert (loaded.predict(X) == model.predict(X)).all()
+    if case == "table":
+        csv.write_csv(arrow(table.assign(label=y)), files / "data.csv")
+        error = 100 * (1 - model.score(pd.read_csv(files / "data.csv").drop(columns="label"), y))
+        assert f"{error:.2f} %" in command("evaluate", files / "m", files / "data.csv")
+        assert "20" in command("path", files / "m")
+
+
+def test_a_path_with_a_transformer_is_not_saved(tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = IterativeRegularizationClassifier(max_iter=2, transformer=FunctionTransformer()).fit(X, X[:, 0] > 0)
+    with pytest.raises(ModelError, match="a transformer cannot be saved"):
+        model.save(tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_models_of_text_predict_its_lines(tmp_path):
     (tmp_path / "rows.vw").write_text("1 |f a b\n-1 |f c\n" * 20)
     model = tunefree.train(tmp_path / "rows.vw", **SCINOL)
-    with pytest.raises(DataError, match="reads vw text; predict files of it with `tunefree predict`"):
+    lines = ["|f a b", "1 'tag |f c new:2\n"]
+    assert model.predict(lines).tolist() == [1, -1] and model.predict_proba(np.array(lines)).shape == (2, 2)
+    (tmp_path / "rows.svm").write_text("1 1:2 3:1\n-1 2:1\n" * 20)
+    numbered = tunefree.train(tmp_path / "rows.svm", **SCINOL)
+    assert numbered.predict(["0 1:2 3:1", "0 2:1"]).tolist() == numbered.predict([[2, 0, 1], [0, 1, 0]]).tolist()
+    with pytest.raises(DataError, match="reads vw text; pass its lines as strings"):
         model.predict([[1.0]])
+    for wrong in (["|f a", ""], ["|f a\n|f b"]):
+        with pytest.raises(DataError, match="X, row [12]: each string must be one line of text"):
+            model.predict(wrong)
 
 
 def test_the_package_runs_as_a_module():

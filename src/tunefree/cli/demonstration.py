@@ -13,8 +13,8 @@ from pyarrow import compute, parquet
 from rich.table import Table
 
 from tunefree.cli.display.training import TrainingDisplay, show_trained
+from tunefree.core.console import plain_console
 from tunefree.core.errors import ModelError
-from tunefree.report.console import plain_console
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows import evaluation, prediction, training

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -17,22 +18,45 @@ _here = threading.local()
 FEW = 256  # rows that do not pay for a thread
 
 
+def count() -> int:
+    """How many threads may work for this one: one for each processor, or as :func:`at_most` says."""
+    return getattr(_here, "most", None) or os.cpu_count() or 1
+
+
+@contextmanager
+def at_most(n: int) -> Iterator[None]:
+    """Let no more than ``n`` threads work for this one.
+
+    Examples
+    --------
+    >>> with at_most(3):
+    ...     count()
+    3
+    """
+    before = getattr(_here, "most", None)
+    _here.most = n
+    try:
+        yield
+    finally:
+        _here.most = before
+
+
 def each(function: Any, arguments: Iterable[tuple[Any, ...]], rows: int) -> None:
     """Call a function for each member, in threads where there are rows enough to pay for them.
 
     What is called in such a thread stays in it.
     """
-    if rows < FEW or getattr(_here, "works", False):
+    if rows < FEW or getattr(_here, "works", False) or count() == 1:
         for argument in arguments:
             function(*argument)
     else:
-        for future in [_workers().submit(function, *argument) for argument in arguments]:
+        for future in [_workers(count()).submit(function, *argument) for argument in arguments]:
             future.result()
 
 
 def later(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-    """Call a function in a thread, in the order in which calls are asked for."""
-    return _judges().submit(function, *arguments)
+    """Call a function in a thread, in the order in which calls are asked for; at once where there is but one thread."""
+    return now(function, *arguments) if count() == 1 else _judges().submit(function, *arguments)
 
 
 def now(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
@@ -82,8 +106,8 @@ def _libraries() -> Any:
 
 
 @cache
-def _workers() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(os.cpu_count(), "tunefree-member", lambda: setattr(_here, "works", True))
+def _workers(n: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(n, "tunefree-member", lambda: setattr(_here, "works", True))
 
 
 @cache

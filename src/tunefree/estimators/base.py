@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from tunefree.estimators import memory, tables, validation
+from tunefree.estimators import jobs, memory, tables, validation
 from tunefree.estimators.explanation import Explaining
 from tunefree.estimators.model_file import Saving
 from tunefree.estimators.weights import Weighted
@@ -20,7 +21,7 @@ from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
-from tunefree.model.targets import Labels
+from tunefree.model.targets import Labels, RunningMetrics
 from tunefree.theory.evidence import Certificate
 
 
@@ -143,7 +144,8 @@ class OnlineEstimator(Explaining, Saving, Weighted, BaseEstimator):
         check_is_fitted(self)
         X = self._prepared(validation.features(self, X))
         blocks = self._blocks(X, validation.as_given(np.ones(X.shape[0])))
-        return np.concatenate([self._learned.model.predict(block) for _, block in blocks])
+        with jobs.of(self):
+            return np.concatenate([self._learned.model.predict(block) for _, block in blocks])
 
     @property
     def progressive_loss_(self) -> float:
@@ -159,6 +161,21 @@ class OnlineEstimator(Explaining, Saving, Weighted, BaseEstimator):
         """Lower bounds on the loss of every linear model on the rows of the first pass; feature 0 is the constant."""
         check_is_fitted(self)
         return self._learned.model.certificate()
+
+    def _parts_of_file(self, encoder: Any, target: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
+        model = self._learned.model
+        options, passes = model.options, max(int(self.n_iter_), 1)
+        plan = {"target": target, "task": model.task, "learner": options.learner, "loss": options.loss}
+        progress = {
+            "complete": True,
+            "number": passes,
+            "rows": model.metrics.rows,
+            "position": (0, 0, 0),
+            "progressive": [asdict(model.metrics)],
+            "held_out": [asdict(RunningMetrics())],
+        }
+        header = {"kind": "linear", "plan": plan | {"passes": passes}, "progress": progress}
+        return {"model": model.save_state()}, header
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._started()
@@ -220,7 +237,8 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
             self._begin(X.shape[1], classes)
         self._know(classes)
         self._check_memory(X)
-        self._epochs(X, np.searchsorted(classes, y), weight)
+        with jobs.of(self):
+            self._epochs(X, np.searchsorted(classes, y), weight)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
@@ -255,7 +273,8 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         labels, codes = np.unique(y, return_inverse=True)
         weight = weight * self._class_weight(y, weight, labels)
         self.classes_ = _union(self.classes_, labels[np.unique(codes[weight > 0])])
-        self._pass(X, np.searchsorted(self.classes_, y), validation.as_given(weight), first=True)
+        with jobs.of(self):
+            self._pass(X, np.searchsorted(self.classes_, y), validation.as_given(weight), first=True)
         self.n_iter_ = 1
         return self
 
@@ -403,7 +422,8 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         if not again:
             self._begin(X.shape[1])
         self._check_memory(X)
-        self._epochs(X, y, weight)
+        with jobs.of(self):
+            self._epochs(X, y, weight)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -425,7 +445,8 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         weight = validation.weights(sample_weight, len(y), may_vanish=True)
         if not again:
             self._begin(X.shape[1])
-        self._pass(X, y, validation.as_given(weight), first=True)
+        with jobs.of(self):
+            self._pass(X, y, validation.as_given(weight), first=True)
         self.n_iter_ = 1
         return self
 

@@ -21,9 +21,10 @@ from tunefree.early_stopping.problem import Problem, Rows, Schedule
 from tunefree.early_stopping.spaces import space_of
 from tunefree.early_stopping.step_size import step_size
 from tunefree.early_stopping.widths import best_gamma
-from tunefree.estimators import preparation, validation
+from tunefree.estimators import jobs, preparation, stored, validation
 from tunefree.estimators.fitted_path import FittedPath
 from tunefree.estimators.matrices import matrix
+from tunefree.estimators.model_file import Saving
 from tunefree.estimators.path_display import PathDisplay
 from tunefree.estimators.path_targets import Targets
 from tunefree.estimators.tables import EncodedRows
@@ -33,7 +34,7 @@ from tunefree.losses.contract import growth
 from tunefree.theory.stopping_times import OUTPUTS, optimisation_bound, stopping_time, usual_theta
 
 ORDERS = {None: "batch", "cyclic": "cyclic", "shuffled": "shuffled"}
-MAY_CHANGE = {"max_iter", "stop", "output", "assumptions", "warm_start"}  # when a fit goes on
+MAY_CHANGE = {"max_iter", "stop", "output", "assumptions", "warm_start", "n_jobs"}  # when a fit goes on
 TRIED, TRIAL = 4096, 32  # rows and iterations by which widths are compared
 SHARE_OF_PATH = 8  # of the memory limit, one part so large is for iterates
 
@@ -49,7 +50,7 @@ class Certificate(NamedTuple):
     optimisation_bound: float  # the same by the paper's lemmas, before anything is learned; nan where none holds
 
 
-class IterativeRegularization(BaseEstimator):
+class IterativeRegularization(Saving, BaseEstimator):
     """Standardise, hold out, descend, stop."""
 
     fitted_path_: FittedPath
@@ -108,10 +109,10 @@ class IterativeRegularization(BaseEstimator):
         goes_on = self.warm_start and hasattr(self, "fitted_path_") and not self.fitted_path_.descent.is_over
         if goes_on and signature != self._begun_with:
             raise ValueError(
-                "warm_start goes on with the same rows and parameters (but max_iter, stop and output); "
+                "warm_start goes on with the same rows and parameters (but max_iter, stop, output and n_jobs); "
                 "these differ: pass warm_start=False"
             )
-        with one_for_products():
+        with jobs.of(self), one_for_products():
             if not goes_on:
                 self.fitted_path_ = self._begin(X, targets, weight)
                 self._begun_with = signature
@@ -120,6 +121,10 @@ class IterativeRegularization(BaseEstimator):
             descent.freeze(self.warm_start)
             self.path_ = self.fitted_path_.path()
             self._stop_at(self._chosen())
+        self._n_rows = len(weight)
+
+    def _parts_of_file(self, encoder: Any, target: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
+        return stored.of_file(self, encoder.n_features - 1, target)
 
     def _begin(self, X: Any, targets: Targets, weight: np.ndarray) -> FittedPath:
         random = check_random_state(self.random_state)
@@ -297,7 +302,7 @@ class IterativeRegularization(BaseEstimator):
         """f(x) (n, K), in the method's units."""
         check_is_fitted(self)
         X = self._matrix(validation.features(self, X))
-        with one_for_products():
+        with jobs.of(self), one_for_products():
             features = self._dictionary(self.fitted_path_.standards.apply(X, self._farthest()))
             return self.fitted_path_.margins(self.coefficients_, features, self.device)
 

@@ -158,6 +158,9 @@ class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
         PyTorch device for the evaluation of kernels, ``"cuda"`` or ``"cpu"``; by default compiled code is used.
     shuffle : bool, default=True
         Whether ``fit`` shuffles the rows before each epoch.
+    n_jobs : int, default=-1
+        Threads that work at once, by scikit-learn's rules: -1 for as many as there are processors, None for one. The
+        model does not depend on it.
     random_state : int, RandomState instance or None, default=0
         Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     class_weight : dict, "balanced" or None, default=None
@@ -223,6 +226,7 @@ class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
         max_support: int | None = None,
         device: str | None = None,
         shuffle: bool = True,
+        n_jobs: int | None = -1,
         random_state: Any = 0,
         class_weight: Any = None,
         warm_start: bool = False,
@@ -239,10 +243,9 @@ class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
         self.epochs = epochs
         self.average = average
         self.precision = precision
-        self.max_support = max_support
-        self.device = device
+        self.max_support, self.device = max_support, device
         self.shuffle = shuffle
-        self.random_state = random_state
+        self.n_jobs, self.random_state = n_jobs, random_state
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.categorical_features, self.text_features = categorical_features, text_features
@@ -290,6 +293,9 @@ class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
         PyTorch device for the evaluation of kernels, ``"cuda"`` or ``"cpu"``; by default compiled code is used.
     shuffle : bool, default=True
         Whether ``fit`` shuffles the rows before each epoch.
+    n_jobs : int, default=-1
+        Threads that work at once, by scikit-learn's rules: -1 for as many as there are processors, None for one. The
+        model does not depend on it.
     random_state : int, RandomState instance or None, default=0
         Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     warm_start : bool, default=False
@@ -351,6 +357,7 @@ class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
         max_support: int | None = None,
         device: str | None = None,
         shuffle: bool = True,
+        n_jobs: int | None = -1,
         random_state: Any = 0,
         warm_start: bool = False,
         categorical_features: Any = None,
@@ -366,9 +373,8 @@ class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
         self.epochs = epochs
         self.average = average
         self.precision = precision
-        self.max_support = max_support
-        self.device = device
+        self.max_support, self.device = max_support, device
         self.shuffle = shuffle
-        self.random_state = random_state
+        self.n_jobs, self.random_state = n_jobs, random_state
         self.warm_start = warm_start
         self.categorical_features, self.text_features = categorical_features, text_features

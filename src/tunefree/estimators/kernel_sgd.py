@@ -68,6 +68,9 @@ class KernelSGDClassifier(KernelEstimator, OnlineClassifierBase):
         Fourier features, with bounded memory and a warning.
     shuffle : bool, default=True
         Whether ``fit`` shuffles the rows before each epoch.
+    n_jobs : int, default=-1
+        Threads that work at once, by scikit-learn's rules: -1 for as many as there are processors, None for one. The
+        model does not depend on it.
     random_state : int, RandomState instance or None, default=0
         Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     class_weight : dict, "balanced" or None, default=None
@@ -137,6 +140,7 @@ class KernelSGDClassifier(KernelEstimator, OnlineClassifierBase):
         device: str | None = None,
         max_support: int | None = None,
         shuffle: bool = True,
+        n_jobs: int | None = -1,
         random_state: Any = 0,
         class_weight: Any = None,
         warm_start: bool = False,
@@ -152,10 +156,9 @@ class KernelSGDClassifier(KernelEstimator, OnlineClassifierBase):
         self.epochs = epochs
         self.average = average
         self.precision = precision
-        self.device = device
-        self.max_support = max_support
+        self.max_support, self.device = max_support, device
         self.shuffle = shuffle
-        self.random_state = random_state
+        self.n_jobs, self.random_state = n_jobs, random_state
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.categorical_features, self.text_features = categorical_features, text_features

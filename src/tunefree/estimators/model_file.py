@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core import storage
 from tunefree.estimators import tables
-from tunefree.model.targets import RunningMetrics
 from tunefree.stream.columns import Number
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.svmlight import SvmlightEncoder
 
-KIND = "linear"  # of model files: learned row by row
 _FAMILIES = {"b": "boolean", "i": "number", "u": "number", "f": "number"}  # of targets, by the kinds of their dtypes
 
 
@@ -53,8 +50,12 @@ class Saving:
         """
         check_is_fitted(self)
         kind, encoder = _source(self, target)
-        parts, header = _saved(self, target)
+        parts, header = self._parts_of_file(encoder, target)
         storage.save_parts(path, {**parts, "encoder": encoder.state()}, header | {"source": kind})
+
+    def _parts_of_file(self, encoder: Any, target: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The model as a part of a file, and what else the header of the file says."""
+        raise NotImplementedError
 
 
 def _source(estimator: Any, target: str | None) -> tuple[str, Any]:
@@ -68,19 +69,3 @@ def _source(estimator: Any, target: str | None) -> tuple[str, Any]:
     made = TableEncoder(encoder.columns, target, None if target is None else family)
     made.restore_ids(encoder.state()[0])
     return "table", made
-
-
-def _saved(estimator: Any, target: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The model as a part of a file, and what else the header of the file says."""
-    model = estimator._learned.model
-    options, passes = model.options, max(int(estimator.n_iter_), 1)
-    plan = {"target": target, "task": model.task, "learner": options.learner, "loss": options.loss, "passes": passes}
-    progress = {
-        "complete": True,
-        "number": passes,
-        "rows": model.metrics.rows,
-        "position": (0, 0, 0),
-        "progressive": [asdict(model.metrics)],
-        "held_out": [asdict(RunningMetrics())],
-    }
-    return {"model": model.save_state()}, {"kind": KIND, "plan": plan, "progress": progress}

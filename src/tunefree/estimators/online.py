@@ -60,6 +60,9 @@ class OnlineClassifier(Named, OnlineClassifierBase):
         Whether to fit an intercept.
     shuffle : bool, default=True
         Whether ``fit`` shuffles the rows before each epoch.
+    n_jobs : int, default=-1
+        Threads that work at once, by scikit-learn's rules: -1 for as many as there are processors, None for one. The
+        model does not depend on it.
     random_state : int, RandomState instance or None, default=0
         Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     class_weight : dict, "balanced" or None, default=None
@@ -110,6 +113,7 @@ class OnlineClassifier(Named, OnlineClassifierBase):
         average: bool = False,
         fit_intercept: bool = True,
         shuffle: bool = True,
+        n_jobs: int | None = -1,
         random_state: Any = 0,
         class_weight: Any = None,
         warm_start: bool = False,
@@ -124,6 +128,7 @@ class OnlineClassifier(Named, OnlineClassifierBase):
         self.average = average
         self.fit_intercept = fit_intercept
         self.shuffle = shuffle
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.class_weight = class_weight
         self.warm_start = warm_start
@@ -158,6 +163,9 @@ class OnlineRegressor(Named, OnlineRegressorBase):
         Whether to predict with the average of the weights over the rounds instead of the last weights.
     shuffle : bool, default=True
         Whether ``fit`` shuffles the rows before each epoch.
+    n_jobs : int, default=-1
+        Threads that work at once, by scikit-learn's rules: -1 for as many as there are processors, None for one. The
+        model does not depend on it.
     random_state : int, RandomState instance or None, default=0
         Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     warm_start : bool, default=False
@@ -203,6 +211,7 @@ class OnlineRegressor(Named, OnlineRegressorBase):
         epochs: int = 10,
         average: bool = False,
         shuffle: bool = True,
+        n_jobs: int | None = -1,
         random_state: Any = 0,
         warm_start: bool = False,
         categorical_features: Any = None,
@@ -215,6 +224,7 @@ class OnlineRegressor(Named, OnlineRegressorBase):
         self.epochs = epochs
         self.average = average
         self.shuffle = shuffle
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.warm_start = warm_start
         self.categorical_features = categorical_features

@@ -73,6 +73,9 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         stores as much of the matrix as fits into its free memory, within ``memory_limit``.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights (1 for classes not given).
+    n_jobs : int, default=-1
+        Threads that work at once, by scikit-learn's rules: -1 for as many as there are processors, None for one. The
+        model does not depend on it.
     random_state : int, RandomState instance or None, default=0
         Controls the choice of held-out rows, and the order with ``stochastic="shuffled"``.
     warm_start : bool, default=False
@@ -137,6 +140,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         memory_limit: float = 2**31,
         device: str | None = None,
         class_weight: Any = None,
+        n_jobs: int | None = -1,
         random_state: Any = 0,
         warm_start: bool = False,
     ) -> None:
@@ -147,15 +151,14 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         self.standardize = standardize
         self.theta = theta
         self.eta = eta
-        self.output = output
-        self.stop = stop
+        self.output, self.stop = output, stop
         self.assumptions = assumptions
         self.max_iter = max_iter
         self.stochastic = stochastic
         self.validation_fraction = validation_fraction
         self.memory_limit, self.device = memory_limit, device
         self.class_weight = class_weight
-        self.random_state = random_state
+        self.n_jobs, self.random_state = n_jobs, random_state
         self.warm_start = warm_start
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -336,6 +339,7 @@ stochastic, validation_fraction, memory_limit, device, random_state, warm_start
         validation_fraction: float = 0.1,
         memory_limit: float = 2**31,
         device: str | None = None,
+        n_jobs: int | None = -1,
         random_state: Any = 0,
         warm_start: bool = False,
     ) -> None:
@@ -346,14 +350,13 @@ stochastic, validation_fraction, memory_limit, device, random_state, warm_start
         self.standardize = standardize
         self.theta = theta
         self.eta = eta
-        self.output = output
-        self.stop = stop
+        self.output, self.stop = output, stop
         self.assumptions = assumptions
         self.max_iter = max_iter
         self.stochastic = stochastic
         self.validation_fraction = validation_fraction
         self.memory_limit, self.device = memory_limit, device
-        self.random_state = random_state
+        self.n_jobs, self.random_state = n_jobs, random_state
         self.warm_start = warm_start
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from functools import partial
+from collections.abc import Iterator
 from itertools import product
 from numbers import Integral
 from typing import Any
@@ -12,10 +11,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from tunefree.core import compilation
 from tunefree.core.errors import ModelError
 from tunefree.estimators import tables, validation
 from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator, OnlineRegressorBase
+from tunefree.estimators.fit_display import FitDisplay
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
@@ -44,6 +43,7 @@ class Pooled(OnlineEstimator):
     max_support: Any
     device: str | None
     pairs: Any
+    _display: FitDisplay  # while rows are fitted
 
     def _learner(self) -> tuple[str, dict[str, float]]:
         return "kernel-pool" if self.kernel else "pool", {}
@@ -76,25 +76,26 @@ class Pooled(OnlineEstimator):
         loss_of(self._task, str(self.loss))
 
     def _epochs(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
-        self._started_at = time.perf_counter()
-        of_compiler = partial(self._say, compilation.NOTICE)
-        if self.verbose:
-            compilation.announce(of_compiler)
-        try:
-            self._find_and_fit(X, y, weight)
-        finally:
-            compilation.forget(of_compiler)
-            del self._started_at
+        with FitDisplay(type(self).__name__, bool(self.verbose)) as self._display:
+            try:
+                self._find_and_fit(X, y, weight)
+            finally:
+                del self._display
 
-    def _say(self, text: str) -> None:
-        """Print what ``fit`` does, after how many seconds."""
-        if self.verbose:
-            print(f"[{type(self).__name__}] {time.perf_counter() - self._started_at:7.1f} s  {text}", flush=True)
+    def _blocks(self, X: Any, rounds: validation.Rounds) -> Iterator[tuple[slice, Any]]:
+        display = getattr(self, "_display", None)
+        for place, block in super()._blocks(X, rounds):
+            yield place, block
+            if display is not None:
+                display.advance(place.stop / len(rounds.row))
 
     def _pass(self, X: Any, y: Any, rounds: validation.Rounds, first: bool) -> None:
+        display = getattr(self, "_display", None)
+        if display is not None:
+            display.begins(f"a pass over {len(rounds.row):,} rounds")
         super()._pass(X, y, rounds, first)
-        if hasattr(self, "_started_at"):
-            self._say(f"a pass over {len(rounds.row):,} rounds, progressive loss {self.progressive_loss_:.6g}")
+        if display is not None:
+            display.say(f"a pass over {len(rounds.row):,} rounds, progressive loss {self.progressive_loss_:.6g}")
 
     def _find_and_fit(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
         again = self.t_ > 0
@@ -117,9 +118,10 @@ class Pooled(OnlineEstimator):
         self._begin_again(Model(**_settings_of(model), member_settings=member_settings, may_prune=not self.kernel))
         self._pass(X, y, drawn, first=True)
         kept = self._adopt(found, model)
-        self._say(f"members make up to {max(kept)} passes over all {len(drawn.row):,} rounds")
+        self._display.say(f"members make up to {max(kept)} passes over all {len(drawn.row):,} rounds")
         for number in range(2, max(kept) + 1):
             drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
+            self._display.begins(f"pass {number} of {max(kept)}")
             self._replay(X, y, drawn, self._learned.model, [m for m, most in enumerate(kept) if most >= number])
             self.t_ += len(drawn.row)
         self._learned.model.freeze()
@@ -136,13 +138,15 @@ class Pooled(OnlineEstimator):
         held, rest = (validation.Rounds(*(part[mask] for part in drawn)) for mask in (is_held_out, ~is_held_out))
 
         def learn_pass(number: int, members: list[int]) -> None:
+            self._display.begins(f"search, pass {number} of at most {most}: {len(members)} members")
             if number == 1:
                 for place, block in self._blocks(X, rest):
                     model.learn(block, self._targets(y, rest.row[place]), rest.weight[place])
             else:
                 order = random.permutation(len(rest.row)) if self.shuffle else np.arange(len(rest.row))
                 self._replay(X, y, validation.Rounds(*(part[order] for part in rest)), model, members)
-            self._say(f"search, pass {number} of at most {most}: {len(members)} members on {len(rest.row):,} rounds")
+            told = f"{len(members)} members on {len(rest.row):,} rounds"
+            self._display.say(f"search, pass {number} of at most {most}: {told}")
 
         most = int(np.clip(MOST_ROUNDS // len(rest.row), LEAST_PASSES, MOST_PASSES))
         rows = validation.block(X[held.row], self._intercept())
@@ -218,6 +222,9 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     shuffle : bool, default=True
         Whether ``fit`` shuffles the rows; the model then depends only on the weighted set of rows. With False the rows
         are learned in the given order, as by ``partial_fit``.
+    n_jobs : int, default=-1
+        Threads that work at once, by scikit-learn's rules: -1 for as many as there are processors, None for one. The
+        model does not depend on it.
     random_state : int, RandomState instance or None, default=0
         Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     class_weight : dict, "balanced" or None, default=None
@@ -226,7 +233,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     warm_start : bool, default=False
         Whether ``fit`` continues from the present model instead of starting again.
     verbose : bool, default=False
-        Whether ``fit`` prints a line for each pass, and one when code is compiled.
+        Whether ``fit`` prints a line for each pass, and one when code is compiled. On a terminal it also draws a bar.
     categorical_features : array-like of str, int or bool, optional
         Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
         a table, strings, categories and booleans are encoded in any case.
@@ -289,6 +296,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         epochs: Any = "auto",
         fit_intercept: bool = True,
         shuffle: bool = True,
+        n_jobs: int | None = -1,
         random_state: Any = 0,
         class_weight: Any = None,
         warm_start: bool = False,
@@ -304,6 +312,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         self.epochs = epochs
         self.fit_intercept = fit_intercept
         self.shuffle = shuffle
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.class_weight = class_weight
         self.warm_start = warm_start
@@ -344,12 +353,15 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     shuffle : bool, default=True
         Whether ``fit`` shuffles the rows; the model then depends only on the weighted set of rows. With False the rows
         are learned in the given order, as by ``partial_fit``.
+    n_jobs : int, default=-1
+        Threads that work at once, by scikit-learn's rules: -1 for as many as there are processors, None for one. The
+        model does not depend on it.
     random_state : int, RandomState instance or None, default=0
         Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     warm_start : bool, default=False
         Whether ``fit`` continues from the present model instead of starting again.
     verbose : bool, default=False
-        Whether ``fit`` prints a line for each pass, and one when code is compiled.
+        Whether ``fit`` prints a line for each pass, and one when code is compiled. On a terminal it also draws a bar.
     categorical_features : array-like of str, int or bool, optional
         Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
         a table, strings, categories and booleans are encoded in any case.
@@ -404,6 +416,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         pairs: Any = "auto",
         epochs: Any = "auto",
         shuffle: bool = True,
+        n_jobs: int | None = -1,
         random_state: Any = 0,
         warm_start: bool = False,
         categorical_features: Any = None,
@@ -417,6 +430,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         self.pairs = pairs
         self.epochs = epochs
         self.shuffle = shuffle
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.warm_start = warm_start
         self.categorical_features = categorical_features

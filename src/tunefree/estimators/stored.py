@@ -12,21 +12,25 @@ import numpy as np
 from scipy import sparse
 
 from tunefree.core.errors import ModelError
+from tunefree.core.registry import Registry
 from tunefree.core.states import under
 from tunefree.early_stopping.path import Path
 from tunefree.early_stopping.problem import Problem, Rows
 from tunefree.early_stopping.spaces import space_of
 from tunefree.estimators import path_targets
 from tunefree.estimators.fitted_path import FittedPath
-from tunefree.estimators.path import IterativeRegularizationClassifier, IterativeRegularizationRegressor
 from tunefree.estimators.preparation import KERNEL_PARAMS, Standards
 from tunefree.kernel.backends import at_hand
 from tunefree.kernel.kernels import kernel_of
 from tunefree.losses import loss_of
 
-ESTIMATORS: dict[str, Any] = {
-    kind.__name__: kind for kind in (IterativeRegularizationClassifier, IterativeRegularizationRegressor)
-}
+ESTIMATORS = Registry(  # by their places, since they are saved by this file
+    "estimator",
+    {
+        name: f"tunefree.estimators.path:{name}"
+        for name in ("IterativeRegularizationClassifier", "IterativeRegularizationRegressor")
+    },
+)
 PLAIN = ("n_features_in_", "n_iter_", "eta_", "theta_", "gamma_")  # attributes of an estimator
 FITTED = {"_mass": "mass", "_kappa": "kappa", "_judges": "has_held_out"}  # of its FittedPath, by their names in files
 UNITS = ("bound", "unit", "centre")  # of targets
@@ -59,10 +63,48 @@ def flat(estimator: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         "parameters": estimator.get_params(deep=False),
         "descent": header,
         "kernel": _of_kernel(estimator),
-        "plain": plain,
+        "plain": {name: value.item() if isinstance(value, np.generic) else value for name, value in plain.items()},
         "classes": _of_labels(getattr(estimator, "classes_", None)),
         "units": {name: float(getattr(fitted.targets, name)) for name in UNITS},
     }
+
+
+def of_file(
+    estimator: Any, n_features: int, target: str | None
+) -> tuple[dict[str, tuple[dict[str, np.ndarray], dict[str, Any]]], dict[str, Any]]:
+    """The part of a model file that holds an estimator, and what else the header of the file says.
+
+    Parameters
+    ----------
+    estimator : IterativeRegularizationClassifier or IterativeRegularizationRegressor
+    n_features : int
+        Features of the rows that the file's encoder makes, without the constant.
+    target : str or None
+        Name of the column that the model predicts.
+    """
+    arrays, header = flat(estimator)
+    labels = getattr(estimator, "classes_", np.zeros(0)).tolist()
+    task = "classification" if labels else "regression"
+    parameters = {name: value for name, value in header["parameters"].items() if _is_plain(value)}
+    header |= {
+        "parameters": parameters | ({"gamma": estimator.gamma_} if callable(estimator.gamma) else {}),
+        "plain": header["plain"] | {"n_features_in_": n_features},
+        "classes": _of_labels(np.arange(len(labels)) if labels else None),  # as the workflows have them
+    }
+    return {"estimator": (arrays, header)}, {
+        "kind": "path",
+        "plan": {"target": target, "task": task, "loss": estimator.loss},
+        "rows": estimator._n_rows,
+        "skipped": 0,
+        "model": {"task": task, "classes": labels, "is_dense": estimator._is_dense},
+    }
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether JSON can hold a parameter; of others, such as random numbers, nothing depends that is saved."""
+    if isinstance(value, dict):
+        return all(isinstance(name, str) and _is_plain(own) for name, own in value.items())
+    return value is None or isinstance(value, (bool, int, float, str))
 
 
 def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Any:

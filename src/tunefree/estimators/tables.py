@@ -22,10 +22,11 @@ from sklearn.utils.validation import validate_data
 from tunefree.core.errors import DataError
 from tunefree.core.rows import Table, part, rows_at, table, together
 from tunefree.stream.arrays import of_strings
-from tunefree.stream.batch import BadRows, Columns
-from tunefree.stream.columns import Category, decoded, family, string_keys
+from tunefree.stream.batch import Columns, Refused
+from tunefree.stream.columns import family, string_keys
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.frames import read_frame
+from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.words import Text, looks_like_text
 
 NAME = "X"  # what messages call a table
@@ -44,6 +45,7 @@ class EncodedRows:
     Examples
     --------
     >>> from tunefree.core.rows import table
+    >>> from tunefree.stream.columns import Category
     >>> encoder = TableEncoder([Category("job")])
     >>> rows = EncodedRows(table(np.zeros((3, 0)), [], [[1], [2], [1]]), encoder)
     >>> rows[1:].block.codes[:, 0], rows[np.array([0, 0])].block.codes[:, 0]
@@ -68,15 +70,6 @@ class EncodedRows:
     def keys(self) -> np.ndarray:
         """(d,) uint64: hashes of the names of features, which do not depend on the order of rows."""
         return string_keys(of_strings(self.encoder.names()), 0)
-
-
-class _Refused(BadRows):
-    """A row that cannot be used is an error."""
-
-    def report(
-        self, problem: str, file: str, row: int, column: str | None = None, remedy: str = "correct the row"
-    ) -> None:
-        raise DataError(problem, file, row, column, remedy)
 
 
 def has_columns(X: Any) -> bool:
@@ -174,7 +167,7 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
         made = _new_encoder(estimator, first)
         validate_data(estimator, X, reset=True, skip_check_array=True, ensure_2d=False)  # sets feature_names_in_
         estimator._encoder, estimator.n_features_in_, estimator._as_array = made, len(made.columns), as_array
-        if has_columns(X) and not hasattr(X, "iloc"):
+        if has_columns(X) and (not hasattr(X, "iloc") or X.shape[1] != len(made.columns)):  # a struct is several
             estimator.feature_names_in_ = np.array([column.name for column in made.columns], object)
     encoder = estimator._encoder
     block = together([_encoded(encoder, chunk, learning) for chunk in itertools.chain([first], chunks)])
@@ -240,8 +233,8 @@ def _new_encoder(estimator: Any, first: Columns) -> TableEncoder:
             raise DataError(problem, NAME, column=field.name, remedy="leave the column out")
     if getattr(estimator, ROLES[1], None) is None:
         texts = {name for name in names if name not in categories and _is_text(first.table.column(name))}
-    made = TableEncoder.infer(first, text=sorted(texts, key=names.index))
-    return TableEncoder([Category(own.name) if own.name in categories else own for own in made.columns])
+    given = ColumnTypes(categorical=sorted(categories, key=names.index))
+    return TableEncoder.infer(first, text=sorted(texts, key=names.index), given=given, grows=False)
 
 
 def _is_text(array: Any) -> bool:
@@ -249,13 +242,7 @@ def _is_text(array: Any) -> bool:
 
 
 def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool) -> Table:
-    """Rows of a chunk; numbers, dates and the like in columns of categories are made strings."""
-    batch = chunk.table
-    for column in encoder.columns:
-        place = batch.schema.get_field_index(column.name)
-        if place >= 0 and column.kind == Category.kind and family(batch.column(place).type) not in column.families:
-            batch = batch.set_column(place, column.name, decoded(batch.column(place)).cast(pa.string()))
-    rows: Table = encoder.encode(chunk._replace(table=batch), learning, _Refused(), labelled=False).rows
+    rows: Table = encoder.encode(chunk, learning, Refused(), labelled=False).rows
     return rows
 
 

@@ -8,7 +8,6 @@ coefficients.
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -60,7 +59,7 @@ def evaluate(kernel: Any, steps: np.ndarray, block: Any, rows: tuple[int, int], 
             numbers = pairs(tile, block, kernel)
             weigh(compact, *rungs, numbers, block.norms, tile.norms, coefficients[:, :, start:stop], *rows, found[t])
 
-    stride = min(os.cpu_count() or 1, n_tiles)
+    stride = min(threads.count(), n_tiles)
     with threads.one_for_products():
         threads.each(of_tiles, [(first, stride) for first in range(stride)], (rows[1] - rows[0]) * n // PAIRS_A_ROW)
     return found.sum(axis=0)

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from tunefree.report.console import description_column, plain_console
+from tunefree.core.console import description_column, plain_console
 from tunefree.reproduce.experiment import Callback
 
 _LINE_SECONDS = 10.0

@@ -1,7 +1,8 @@
 """A model that predicts and learns rows as they are sent: what is asked of it over HTTP, without HTTP.
 
 Rows are objects of JSON, read as JSON lines are. Rows that are predicted under an id are remembered, so that their
-labels can come later. What is learned is the stream that the model was trained on, continued.
+labels can come later. What is learned is the stream that the model was trained on, continued. So what rows to learn
+hold beside the model's columns and the id becomes further columns.
 """
 
 from __future__ import annotations
@@ -10,15 +11,13 @@ import json
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.losses.objectives import chosen
-from tunefree.stream.batch import BadRows, Batch, Lines, Position
+from tunefree.stream.batch import Batch, Refused
 from tunefree.stream.formats import TABLE
 from tunefree.stream.jsonlines import read_objects
 from tunefree.workflows.training import Trained, continued, ended, learn_batches
@@ -73,7 +72,6 @@ class Service:
         self.remembered, self.save_every = remembered, save_every
         self.waiting: OrderedDict[Any, Row] = OrderedDict()
         self.learned = self.unsaved = 0
-        self._types = trained.encoder.types()
         self._lock = threading.Lock()
 
     def predict(self, rows: list[Row]) -> list[Row]:
@@ -175,13 +173,13 @@ class Service:
             ended(self.trained).save(self.path)
             self.unsaved = 0
 
-    def _encoded(self, rows: Iterable[Row], labelled: bool) -> Batch:
-        text = "\n".join(json.dumps(row) for row in rows).encode()
-        data = np.frombuffer(text, np.uint8)
-        lines = Lines(data, "the request", 1, Position())
-        bad = BadRows()
-        chunk = read_objects(lines, pa.schema(self._types), bad)
-        return self.trained.encoder.encode(chunk, labelled, bad, labelled)
+    def _encoded(self, rows: list[Row], labelled: bool) -> Batch:
+        encoder = self.trained.encoder
+        types = encoder.types()
+        if self.id_column not in types:
+            rows = [{name: value for name, value in row.items() if name != self.id_column} for row in rows]
+        chunk = read_objects(rows, types, "the request")
+        return encoder.encode(chunk, labelled, Refused(), labelled)
 
 
 def _key(id: Any) -> str:

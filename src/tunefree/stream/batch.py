@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -67,6 +67,8 @@ class BadRows:
         How many of these there were.
     """
 
+    has_options: ClassVar[bool] = True  # whether errors may name options of the command line
+
     skip: bool = False
     count: int = 0
     first: list[str] = field(default_factory=list)
@@ -77,7 +79,8 @@ class BadRows:
         self, problem: str, file: str, row: int, column: str | None = None, remedy: str = "correct the row"
     ) -> None:
         """Raise a DataError, or count the row when bad rows are skipped."""
-        error = DataError(problem, file, row, column, f"{remedy}, or pass --on-bad-row skip")
+        remedy += ", or pass --on-bad-row skip" if self.has_options else ""
+        error = DataError(problem, file, row, column, remedy)
         if not self.skip:
             raise error
         self.count += 1
@@ -89,4 +92,18 @@ class BadRows:
         if self.skip_unlabelled:
             self.unlabelled += 1
         else:
-            self.report(problem, file, row, column, "give it one, pass --unlabelled skip")
+            remedy = "give it one" + (", pass --unlabelled skip" if self.has_options else "")
+            self.report(problem, file, row, column, remedy)
+
+
+class Refused(BadRows):
+    """A row that cannot be used is an error, and no option of the command line changes that.
+
+    Examples
+    --------
+    >>> Refused().report("the number is infinite", "the request", 2)
+    Traceback (most recent call last):
+    tunefree.core.errors.DataError: the request, row 2: the number is infinite; correct the row
+    """
+
+    has_options: ClassVar[bool] = False

@@ -8,6 +8,7 @@ A missing value (null, NaN, ``?`` or blank) becomes one feature, which says that
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -126,7 +127,7 @@ class Category:
     ----------
     name : str
     numbers : bool, default=False
-        Whether numbers may be categories too.
+        Whether numbers, dates and times may be categories too.
     """
 
     kind: ClassVar[str] = "category"
@@ -135,7 +136,7 @@ class Category:
     def __init__(self, name: str, numbers: bool = False) -> None:
         self.name, self.numbers = name, numbers
         if numbers:
-            self.families = self.families | {"number"}
+            self.families = self.families | {"number", "moment", "time", "duration"}
         self.seed = hash_name("=", hash_name(name))
         self.missing_key = missing_key(name)
 
@@ -322,16 +323,25 @@ _FAMILIES: tuple[tuple[str, Callable[[Any], bool]], ...] = (
 )
 
 
+_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+_OF_LISTS = {"string": "strings", "null": "strings", "number": "numbers"}
+
+
+@cache
 def family(arrow_type: Any) -> str:
     """The family of an Arrow type; a dictionary of anything but strings is a category.
 
+    Lists of strings or numbers have families of their own; lists of nothing count as lists of strings.
+
     Examples
     --------
-    >>> family(pa.int8()), family(pa.large_string()), family(pa.list_(pa.int8()))
-    ('number', 'string', 'nested')
+    >>> family(pa.int8()), family(pa.large_string()), family(pa.list_(pa.int8())), family(pa.struct([]))
+    ('number', 'string', 'numbers', 'nested')
     """
     if pa.types.is_dictionary(arrow_type):
         return "string" if family(arrow_type.value_type) == "string" else "category"
+    if any(test(arrow_type) for test in _LISTS):
+        return _OF_LISTS.get(family(arrow_type.value_type), "nested")
     return next((name for name, test in _FAMILIES if test(arrow_type)), "nested")
 
 

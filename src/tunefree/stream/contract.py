@@ -29,10 +29,12 @@ class TableReader(NamedTuple):
 
     ``schema`` returns the names and types (pyarrow.Schema) of the columns of the first file. ``columns`` returns the
     columns of any further file and the types that it fixes; the type is null where each value is checked as it is read.
+    Of columns that the schema lacks it is the type as which they will be read, or null where that is not known yet.
 
-    ``chunks`` yields the rows that follow a position of the file, as record batches of the schema. The position of a
-    chunk is where the next one starts, and its ``file`` stays 0. Rows that cannot be used are reported to ``BadRows``
-    and left out; the batch then carries the numbers of its rows (:func:`tunefree.stream.columns.with_row_numbers`).
+    ``chunks`` yields the rows that follow a position of the file, as record batches of the schema, or with further
+    columns. The position of a chunk is where the next one starts, and its ``file`` stays 0. Rows that cannot be used
+    are reported to ``BadRows`` and left out; the batch then carries the numbers of its rows
+    (:func:`tunefree.stream.columns.with_row_numbers`).
 
     ``length`` returns the length of a file in the unit of ``Position.offset``, or 0 where that is unknown. It is not
     needed for text, whose length is its size in bytes.

@@ -87,8 +87,10 @@ def _as_texts(header: Header, sample: Any, options: Options) -> dict[str, Any]:
 
 
 def csv_columns(file: str, schema: Any, options: Options) -> dict[str, Any]:
-    """The columns of a further file, without types: values are converted to those of the schema one by one."""
-    return dict.fromkeys(csv_header(file, options).names, pa.null())
+    """The columns of a further file. Values are converted to the types of the schema one by one; others have types."""
+    names = csv_header(file, options).names
+    own = csv_schema(file, options) if set(names) - set(schema.names) else schema
+    return {name: pa.null() if name in schema.names else own.field(name).type for name in names}
 
 
 def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Columns]:

@@ -1,14 +1,16 @@
 """The encoder of tables: each column becomes features, according to its type.
 
 Numbers stay numbers. Strings, categories and booleans become one-hot codes. Dates and timestamps become codes of the
-calendar and elapsed days. Texts become hashed words. Feature 0 is the constant, the numbers come next in the order of
-their columns, and codes and words get their ids in the order of their first appearance, row by row, so that nothing
-depends on where a stream is cut into chunks.
+calendar and elapsed days. Texts become hashed words. Lists of strings become words, lists of numbers numbers. Feature 0
+is the constant, the numbers come next in the order of their columns, and codes and words get their ids in the order of
+their first appearance, row by row, so that nothing depends on where a stream is cut into chunks. Columns that come
+later become features from their first value on (:mod:`tunefree.stream.late`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from difflib import get_close_matches
 from typing import Any
 
@@ -35,13 +37,16 @@ from tunefree.stream.columns import (
 )
 from tunefree.stream.feature_ids import FeatureIds, Triplets
 from tunefree.stream.inference import Inference, is_number, without
+from tunefree.stream.late import Further, Late, is_among
+from tunefree.stream.lists import Bag, Vector
 from tunefree.stream.notation import ColumnTypes, Notation
 from tunefree.stream.words import Text
 
 _COLUMNS: dict[str, Callable[..., Any]] = {
-    kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text)
+    kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text, Bag, Vector)
 }
 MOST_CODES = 16  # of one column
+_MISSPELT = 0.8  # similarity of names from which on one is taken for the other, misspelt
 INTEGER = "integer"  # the family of a target of integers that float64 does not tell apart
 _TARGETS = {"number": pa.float64(), INTEGER: pa.int64(), "string": pa.string(), "boolean": pa.bool_()}
 
@@ -52,9 +57,12 @@ class TableEncoder:
     Attributes
     ----------
     columns : list
-        The columns that become features, with ``name`` and ``kind``, in the order of the first chunk.
+        The columns that become features, with ``name`` and ``kind``, in the order of the first chunk; then those that
+        came later.
     target, weight : str or None
         Names of the columns that hold them.
+    further : Further or None
+        What is done with columns that come later; None if they are left out.
 
     Examples
     --------
@@ -78,8 +86,9 @@ class TableEncoder:
         hash_bits: int = 0,
         na_values: Sequence[str] = (),
         target_notation: Sequence[str] | None = None,
+        further: Further | None = None,
     ) -> None:
-        self.columns = list(columns)
+        self.columns, self.further = list(columns), further
         self.na_values = tuple(na_values)
         self._target_notation = None if target_notation is None else Notation(*target_notation)
         self.target, self.weight, self.hash_bits = target, weight, hash_bits
@@ -97,6 +106,7 @@ class TableEncoder:
         text: Iterable[str] | None = None,
         hash_bits: int = 0,
         given: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
+        grows: bool = True,
     ) -> TableEncoder:
         """An encoder for tables with the columns of a first chunk.
 
@@ -106,7 +116,7 @@ class TableEncoder:
         target, weight : str, optional
             Columns that hold the target and the sample weights, and are not features.
         ignore : iterable of str
-            Columns to leave out.
+            Columns to leave out, which may come later, and structs, of which all columns are left out.
         text : iterable of str, optional
             Columns of texts; if None, strings that are mostly different, long and with spaces are taken for texts
             (:func:`tunefree.stream.words.looks_like_text`).
@@ -114,20 +124,23 @@ class TableEncoder:
             0 for an exact dictionary of categories; else codes and words are hashed to 2^hash_bits features.
         given : ColumnTypes, optional
             What is said of columns instead of being guessed.
+        grows : bool, default=True
+            Whether columns that come later become features too.
         """
         names = _unique_names(chunk)
         ignored, texts = list(ignore), None if text is None else list(text)
         for role, name in [
             *(("target", name) for name in [target] if name is not None),
             *(("weight", name) for name in [weight] if name is not None),
-            *(("ignored", name) for name in ignored),
+            *(("ignored", name) for name in ignored if get_close_matches(name, names, 1, _MISSPELT)),
             *(("text", name) for name in texts or []),
             *(("numeric", name) for name in given.numeric),
             *(("categorical", name) for name in given.categorical),
             *(("date", name) for name in given.dates(names)),
         ]:
-            check_name(role, name, names, chunk.file)
-        kept = [name for name in names if name not in {target, weight, *ignored}]
+            if role != "ignored" or not any(is_among(own, [name]) for own in names):
+                check_name(role, name, names, chunk.file)
+        kept = [name for name in names if name not in {target, weight} and not is_among(name, ignored)]
         arrays = {name: _column(chunk, name, Faults()) for name in names}
         inference = Inference(arrays, chunk.file, texts, hash_bits, given)
         columns = [inference.column(name) for name in kept]
@@ -139,7 +152,8 @@ class TableEncoder:
             kind, notation = "string", None
         elif kind == "number" and beyond_doubles(inference.arrays[str(target)]):
             kind = INTEGER
-        return cls(columns, target, kind, weight, hash_bits, given.na_values, notation)
+        further = Further(ignored, texts is None, given.decimal, given.thousands) if grows else None
+        return cls(columns, target, kind, weight, hash_bits, given.na_values, notation, further)
 
     def restore_ids(self, arrays: dict[str, np.ndarray]) -> None:
         """Know the features of an encoder of the same columns, whose :meth:`state` has these arrays."""
@@ -190,9 +204,9 @@ class TableEncoder:
         Parameters
         ----------
         chunk : Columns
-            Holds the encoder's columns, in any order; others are ignored.
+            Holds the encoder's columns, in any order; those that came later may be missing.
         learning : bool
-            Whether new categories and words become features; otherwise they are left out.
+            Whether new columns, categories and words become features; otherwise they are left out.
         bad : BadRows
             What happens to rows that cannot be used.
         labelled : bool, optional
@@ -204,13 +218,27 @@ class TableEncoder:
         Batch
             A target of strings is dictionary-encoded; the dictionary may hold labels that no row has.
         """
-        labelled = learning if labelled is None else labelled
+        before = list(self.columns)
+        if learning and self.further is not None:
+            known = [self.target, self.weight, *(column.name for column in before)]
+            of_chunk = chunk.table, known, chunk.file, self.hash_bits, self.na_values
+            self.columns += self.further.columns(*of_chunk)
+        try:
+            batch = self._encode(chunk, learning, bad, learning if labelled is None else labelled)
+        except DataError:
+            self.columns = before  # a chunk that is refused leaves no trace
+            raise
+        if learning and self.further is not None:
+            self.further.rows += chunk.table.num_rows
+        return batch
+
+    def _encode(self, chunk: Columns, learning: bool, bad: BadRows, labelled: bool) -> Batch:
         n, faults = chunk.table.num_rows, Faults()
         converted = [column.convert(array, faults) for column, array in self._select(chunk, faults)]
         target = self._convert_target(chunk, faults, labelled)
         weight = self._convert_weight(chunk, faults, labelled)
         if faults:
-            return self.encode(_drop_bad_rows(chunk, faults, bad), learning, bad, labelled)
+            return self._encode(_drop_bad_rows(chunk, faults, bad), learning, bad, labelled)
         return Batch(
             self._rows(converted, n, learning), target, weight, row_numbers(chunk), None, chunk.file, chunk.position
         )
@@ -237,15 +265,21 @@ class TableEncoder:
             header["na_values"] = [*self.na_values]
         if self._target_notation is not None:
             header["target_notation"] = [*self._target_notation]
+        if self.further is not None:
+            header["further"] = asdict(self.further)
         return self._ids.save(), header
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> TableEncoder:
         """The encoder whose :meth:`state` was taken."""
         described = [dict(column) for column in header["columns"]]
-        columns = [_COLUMNS[column.pop("kind")](**column) for column in described]
         names = ("target", "target_family", "weight", "hash_bits", "na_values", "target_notation")
-        encoder = cls(columns, **{name: header[name] for name in names if name in header})
+        further = Further(**header["further"]) if "further" in header else None
+        encoder = cls(
+            [_restored(**column) for column in described],
+            **{name: header[name] for name in names if name in header},
+            further=further,
+        )
         encoder.restore_ids(arrays)
         return encoder
 
@@ -253,16 +287,20 @@ class TableEncoder:
         """The encoder's columns with their arrays in a chunk, checked."""
         names = _unique_names(chunk)
         present = set(names)
-        absent = [repr(column.name) for column in self.columns if column.name not in present]
+        first = [column for column in self.columns if not isinstance(column, Late)]
+        absent = [repr(column.name) for column in first if column.name not in present]
         if absent:
             raise DataError(
                 f"{'column' if len(absent) == 1 else 'columns'} {', '.join(absent)} missing",
                 chunk.file,
                 remedy=f"add what the model was trained with; the file has {_listed(names)}",
             )
-        taken = [(column, without(_column(chunk, column.name, faults), self.na_values)) for column in self.columns]
+        taken = [
+            (column, without(_column(chunk, column.name, faults), self.na_values) if column.name in present else None)
+            for column in self.columns
+        ]
         for column, array in taken:
-            if family(array.type) not in column.families:
+            if array is not None and family(array.type) not in column.families:
                 raise DataError(
                     f"{array.type} here, but the column was learned as {column.kind}",
                     chunk.file,
@@ -315,6 +353,12 @@ class TableEncoder:
         words = [(place, words) for place, part in enumerate(parts) for words in part.words]
         ids, entries = self._ids.of_chunk(n, codes, words, learning)
         return rows.table(numbers, np.arange(1, numbers.shape[1] + 1), ids, _sparse(entries, n), sources)
+
+
+def _restored(kind: str, since: int | None = None, **options: Any) -> Any:
+    """A column, as its state was saved."""
+    column = _COLUMNS[kind](**options)
+    return column if since is None else Late(column, since)
 
 
 def _sparse(words: Triplets, n: int) -> rows.Sparse:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import of_numbers
 from tunefree.stream.batch import Columns, Position
+from tunefree.stream.lists import flattened
 from tunefree.stream.tables import rows_of_a_chunk
 
 
@@ -55,7 +56,7 @@ def read_frame(
     row = start.row
     for batch in convert(frame, row, chunk_rows, name):
         row += batch.num_rows
-        yield Columns(batch, name, row - batch.num_rows + 1, Position(0, row, row))
+        yield Columns(flattened(batch), name, row - batch.num_rows + 1, Position(0, row, row))
     if row == 0:
         raise DataError("there are no rows", name, remedy="pass a table with rows")
 

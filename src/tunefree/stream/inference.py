@@ -20,6 +20,7 @@ from tunefree.stream.columns import (
     family,
     unsupported_type,
 )
+from tunefree.stream.lists import Bag, Vector, longest
 from tunefree.stream.notation import (
     ColumnTypes,
     Notation,
@@ -93,7 +94,7 @@ class Inference:
             return guessed
         if kind not in _BY_FAMILY:
             raise unsupported_type(name, self.arrays[name].type, self.file)
-        return _BY_FAMILY[kind](name, self.arrays[name].type)
+        return _BY_FAMILY[kind](name, self.arrays[name])
 
     def notation(self, name: str) -> Notation | None:
         """The notation of a column of strings that are numbers; None for any other."""
@@ -178,6 +179,10 @@ def _timestamp_of_type(name: str, arrow_type: Any) -> Timestamp:
     return Timestamp(name, arrow_type.tz if is_timestamp else None, is_timestamp)
 
 
+def _timestamp_of_array(name: str, array: Any) -> Timestamp:
+    return _timestamp_of_type(name, array.type)
+
+
 _BY_FAMILY: dict[str, Callable[[str, Any], Any]] = {
     "number": lambda name, _: Number(name),
     "duration": lambda name, _: Number(name),
@@ -185,6 +190,8 @@ _BY_FAMILY: dict[str, Callable[[str, Any], Any]] = {
     "category": lambda name, _: Category(name),
     "null": lambda name, _: Category(name),
     "boolean": lambda name, _: Boolean(name),
-    "moment": _timestamp_of_type,
+    "moment": _timestamp_of_array,
     "time": lambda name, _: TimeOfDay(name),
+    "strings": lambda name, _: Bag(name),
+    "numbers": lambda name, lists: Vector(name, longest(lists)),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import json as arrow_json
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import beyond_doubles, to_batch
+from tunefree.stream.arrays import beyond_doubles, of_numbers, to_batch
 from tunefree.stream.batch import BadRows, Columns, Lines, Position
 from tunefree.stream.columns import family, with_row_numbers
 from tunefree.stream.contract import Options, TableReader
@@ -22,6 +22,8 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "number": ("a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool)),
     "boolean": ("true or false", lambda value: isinstance(value, bool)),
     "string": ("a string", lambda value: isinstance(value, str)),
+    "strings": ("a list of strings", lambda value: isinstance(value, list)),
+    "numbers": ("a list of numbers", lambda value: isinstance(value, list)),
     "nested": ("as in the rows before", lambda value: isinstance(value, list | dict)),
 }
 
@@ -32,9 +34,10 @@ def is_json(line: str) -> bool:
 
 
 def json_schema(file: str, options: Options) -> Any:
-    """Names and types of the columns, from the first lines: numbers, booleans, strings, and nested ones as they are.
+    """Names and types of the columns, from the first lines: numbers, booleans, strings, lists and objects of them.
 
-    A column of nulls only is taken for strings; what is absent from the first lines is ignored later.
+    A column of nulls only is taken for strings. The type of what is absent from the first lines is that of its first
+    value.
     """
     check_text(file)
     window = read_sample(file).lstrip()
@@ -50,15 +53,15 @@ def json_schema(file: str, options: Options) -> Any:
             options = options._replace(types={options.exact: pa.int64()} | options.types)
     except (pa.ArrowInvalid, UnicodeDecodeError):
         found = _schema_of_good_lines(whole_lines(window), file)
-    return pa.schema([(field.name, options.types.get(field.name, _widened(field.type))) for field in found])
+    return pa.schema([(field.name, _widened(field.type, field.name, options.types)) for field in found])
 
 
 def json_columns(file: str, schema: Any, options: Options) -> dict[str, Any]:
-    """The columns of a further file. Its objects may lack names and have others, but not all of them."""
+    """The columns of a further file. Its objects may lack names, but not all of them."""
     found = {field.name: field.type for field in json_schema(file, options)}
     if not found.keys() & set(schema.names):
         return found
-    return {name: found.get(name, pa.null()) for name in schema.names}
+    return dict.fromkeys(schema.names, pa.null()) | found
 
 
 def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Columns]:
@@ -66,53 +69,154 @@ def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: 
     check_text(file)
     row = start.row + 1
     for lines in read_lines([file], start, options.block_size):
-        batch, count = _parse_block(lines, row, schema, bad)
+        batch, count = _parse_block(lines, row, schema, bad, options.types)
+        schema = batch.schema.remove_metadata()
         row += count
         yield Columns(batch, lines.file, row - count, Position(0, lines.position.offset, row - 1))
 
 
-def read_objects(lines: Lines, schema: Any, bad: BadRows) -> Columns:
-    """The objects of some lines as a chunk with the columns of a schema; what they have beside is left out."""
-    return Columns(_parse_block(lines, lines.row, schema, bad)[0], lines.file, lines.row, lines.position)
+def read_objects(objects: Sequence[dict[str, Any]], types: dict[str, Any], file: str) -> Columns:
+    """Objects as they come of JSON, as a chunk with the columns of ``types``, and those that the objects add.
+
+    Parameters
+    ----------
+    objects : sequence of dict
+    types : dict of str to pyarrow.DataType
+        Of columns that are known.
+    file : str
+        What messages call the objects' source.
+
+    Raises
+    ------
+    DataError
+        If a value is not of the type of its column.
+
+    Examples
+    --------
+    >>> read_objects([{"age": 39}, {"job": {"title": "cook"}}], {"age": pa.float64()}, "example").table.to_pydict()
+    {'age': [39.0, nan], 'job.title': [None, 'cook']}
+    """
+    flat = [_flat(own) for own in objects]
+    arrays = {}
+    for name in dict.fromkeys([*types, *(name for own in flat for name in own)]):
+        values = [own.get(name) for own in flat]
+        to = types[name] if name in types else _type_of(name, values, file)
+        if to is not None:
+            arrays[name] = _array(name, values, to, file)
+    return Columns(pa.record_batch(arrays), file, 1, Position())
 
 
-def _parse_block(lines: Lines, row: int, schema: Any, bad: BadRows) -> tuple[Any, int]:
+def _flat(value: dict[str, Any], path: str = "") -> dict[str, Any]:
+    """An object without objects in it, which are taken apart."""
+    if not path and dict not in map(type, value.values()):
+        return value
+    found: dict[str, Any] = {}
+    for name, own in value.items():
+        found |= _flat(own, f"{path}{name}.") if isinstance(own, dict) else {path + name: own}
+    return found
+
+
+def _type_of(name: str, values: list[Any], file: str) -> Any:
+    """The type of a column, by its first value; None if it has none."""
+    row, first = next(((row, value) for row, value in enumerate(values, 1) if value is not None), (1, None))
+    try:
+        found = pa.infer_type([first])
+    except (pa.ArrowException, OverflowError):
+        raise DataError(f"{first!r} is not of one type", file, row, name, "correct the row") from None
+    return None if _is_empty(found) else _widened(found, name, {})
+
+
+_PLAIN: dict[str, set[type]] = {"number": {float}, "boolean": {bool}, "string": {str}}
+
+
+def _array(name: str, values: list[Any], to: Any, file: str) -> Any:
+    """Values as an array of a type."""
+    field, plain = pa.field(name, to), {type(None), *_PLAIN.get(family(to), ())}
+    for row, value in enumerate(values, 1) if not set(map(type, values)) <= plain else ():
+        try:
+            values[row - 1] = _fitted({name: value}, field)
+        except _UnfitError as error:
+            raise DataError(str(error), file, row, name, "correct the row") from None
+    return of_numbers(np.array(values, np.float64)) if pa.types.is_float64(to) else pa.array(values, to)
+
+
+def _parse_block(lines: Lines, row: int, schema: Any, bad: BadRows, types: dict[str, Any]) -> tuple[Any, int]:
+    """The rows of a block, with the columns of a schema and those that they add; and how many with the bad ones."""
     try:
         batch = _parse(lines.data, schema)
-        return batch.select(schema.names), batch.num_rows
+        whole = _grown(schema, batch.schema, types)
+        if whole != schema:
+            batch = _parse(lines.data, whole)  # what looks like a date is inferred as one; it is a string here
+        return batch.select(whole.names).cast(whole), batch.num_rows
     except (pa.ArrowInvalid, UnicodeDecodeError):
-        return _good_rows(lines, row, schema, bad)
+        return _good_rows(lines, row, schema, bad, types)
 
 
 def _parse(data: Any, schema: Any) -> Any:
     table = arrow_json.read_json(
         pa.BufferReader(pa.py_buffer(data)),
         read_options=arrow_json.ReadOptions(block_size=len(data) + 1, use_threads=False),
-        parse_options=arrow_json.ParseOptions(
-            explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "ignore"
-        ),
+        parse_options=arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer"),
     )
     batch = to_batch(table)
     batch.validate(full=True)  # the parser lets strings pass that are not UTF-8
     return batch
 
 
-def _widened(found: Any) -> Any:
+def _widened(found: Any, name: str, types: dict[str, Any]) -> Any:
+    """The type as which to read what a sample shows as ``found``; ``types`` has those that are known, as ``a.b``."""
+    if name in types:
+        return types[name]
+    if pa.types.is_struct(found):
+        return pa.struct([(own.name, _widened(own.type, f"{name}.{own.name}", types)) for own in found])
+    if pa.types.is_list(found):
+        return pa.list_(_widened(found.value_type, f"{name}[]", {}))
     kind = family(found)
-    if kind in {"boolean", "nested"}:
+    return found if kind in {"boolean", "nested"} else pa.float64() if kind == "number" else pa.string()
+
+
+def _grown(schema: Any, found: Any, types: dict[str, Any], path: str = "") -> Any:
+    """A schema, or a struct's fields, with the columns that rows add; those of nulls only are not known yet."""
+    own = {field.name: field.type for field in schema}
+    for field in found:
+        name, known = path + field.name, own.get(field.name)
+        if known is None and not _is_empty(field.type):
+            own[field.name] = _widened(_without_nulls(field.type), name, types)
+        elif known is not None and pa.types.is_struct(known):
+            own[field.name] = pa.struct([*_grown(known, field.type, types, f"{name}.")])
+    return pa.schema(list(own.items()))
+
+
+def _is_empty(found: Any) -> bool:
+    """Whether a type tells nothing: nulls, lists of nulls, or objects of such."""
+    if pa.types.is_struct(found):
+        return all(_is_empty(field.type) for field in found)
+    return pa.types.is_null(found.value_type if pa.types.is_list(found) else found)
+
+
+def _without_nulls(found: Any) -> Any:
+    if not pa.types.is_struct(found):
         return found
-    return pa.float64() if kind == "number" else pa.string()
+    return pa.struct([(own.name, _without_nulls(own.type)) for own in found if not _is_empty(own.type)])
 
 
-def _good_rows(lines: Lines, row: int, schema: Any, bad: BadRows) -> tuple[Any, int]:
+def _good_rows(lines: Lines, row: int, schema: Any, bad: BadRows, types: dict[str, Any]) -> tuple[Any, int]:
     """Read a block line by line, report the bad ones, and keep the others."""
     texts = [text for text in lines.data.tobytes().split(b"\n") if text.strip()]
     good, numbers = [], []
     for number, text in enumerate(texts, row):
-        record, column, problem = _read(text, schema)
+        record, problem = _read(text)
+        column = None
+        if not problem:
+            try:
+                whole = _grown(schema, _schema_of(record, schema), types)
+                record = {field.name: _fitted(record, field) for field in whole}
+            except _UnfitError as error:
+                column, problem = error.column, str(error)
         if problem:
             bad.report(problem, lines.file, number, column)
         else:
+            schema = whole
             good.append(record)
             numbers.append(number)
     arrays = [pa.array([record.get(field.name) for record in good], field.type) for field in schema]
@@ -120,27 +224,58 @@ def _good_rows(lines: Lines, row: int, schema: Any, bad: BadRows) -> tuple[Any, 
     return with_row_numbers(batch, np.array(numbers, np.int64)), len(texts)
 
 
-def _read(text: bytes, schema: Any) -> tuple[dict[str, Any], str | None, str]:
-    """The object on a line, or the column in question (if it is one) and the problem."""
+class _UnfitError(ValueError):
+    """A value that is not of the type of its column."""
+
+    def __init__(self, column: str, value: Any, expected: str) -> None:
+        super().__init__(f"{value!r} is not {expected}")
+        self.column = column
+
+
+def _schema_of(record: dict[str, Any], schema: Any) -> Any:
+    """The types of those values of an object that a schema lacks, or may lack parts of."""
+    found = []
+    for name, value in record.items():
+        if name not in schema.names or isinstance(value, dict):
+            try:
+                found.append((name, pa.infer_type([value])))
+            except (pa.ArrowException, OverflowError):
+                raise _UnfitError(name, value, "of one type") from None
+    return pa.schema(found)
+
+
+def _fitted(record: dict[str, Any], field: Any) -> Any:
+    """The value of a column of an object, in which all numbers are floats."""
+
+    def fitted(value: Any, to: Any) -> Any:
+        expected, fits = _KINDS["nested" if pa.types.is_struct(to) else family(to)]
+        if value is None:
+            return None
+        if not fits(value) or isinstance(value, dict) != pa.types.is_struct(to):
+            raise _UnfitError(field.name, value, expected)
+        if isinstance(value, dict):
+            return {own.name: fitted(value.get(own.name), own.type) for own in to}
+        if isinstance(value, list):
+            return [fitted(item, to.value_type) for item in value]
+        try:
+            return float(value) if pa.types.is_floating(to) else value
+        except OverflowError:
+            raise _UnfitError(field.name, value, "of a size that floats have") from None
+
+    return fitted(record.get(field.name), field.type)
+
+
+def _read(text: bytes) -> tuple[dict[str, Any], str]:
+    """The object on a line, or the problem."""
     try:
         record = json.loads(text, object_pairs_hook=_unique)
     except UnicodeDecodeError:
-        return {}, None, "the line is not text in UTF-8"
+        return {}, "the line is not text in UTF-8"
     except ValueError as error:
-        return {}, None, f"the line is not JSON ({error})"
+        return {}, f"the line is not JSON ({error})"
     if not isinstance(record, dict):
-        return {}, None, "the line is not a JSON object"
-    for field in schema:
-        value = record.get(field.name)
-        expected, fits = _KINDS[family(field.type)]
-        if value is not None and not fits(value):
-            return {}, field.name, f"{value!r} is not {expected}"
-    return _floats(record, schema), None, ""
-
-
-def _floats(record: dict[str, Any], schema: Any) -> dict[str, Any]:
-    numbers = {field.name for field in schema if pa.types.is_floating(field.type)} & record.keys()
-    return record | {name: None if record[name] is None else float(record[name]) for name in numbers}
+        return {}, "the line is not a JSON object"
+    return record, ""
 
 
 def _schema_of_good_lines(window: bytes, file: str) -> Any:

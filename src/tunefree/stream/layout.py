@@ -13,10 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.stream.features import MOST_CODES
+from tunefree.stream.late import Late
 
 NUMBERS, CODES, WORDS, HASHED = "numbers", "codes", "words", "hashed"  # kinds of parts
 MISSING = "(missing)"  # label of the code that says that a column is missing
-_KINDS = {"number": NUMBERS, "text": WORDS}  # of columns with one part; the others have codes
+_KINDS = {
+    "number": NUMBERS,
+    "text": WORDS,
+    "bag": WORDS,
+    "vector": WORDS,
+}  # of columns with one part; the others have codes
 
 
 class Part(NamedTuple):
@@ -96,6 +102,8 @@ class Layout(NamedTuple):
         rest = name[len(part.column) :]
         if rest.startswith(("=", "#")):
             return rest[1:]
+        if part.kind == WORDS and rest != "[missing]":  # a place in a list of numbers
+            return rest[1:-1]
         return MISSING if rest == "[missing]" else rest.partition("=")[2][:-1]
 
     def code_source(self, code_column: int) -> tuple[str, int]:
@@ -116,6 +124,7 @@ class Layout(NamedTuple):
 
 def parts_of(column: Any) -> list[Part]:
     """The parts of a column of a table; that the column is missing belongs to the first."""
+    column = column.column if isinstance(column, Late) else column
     names = [*column.names(), *column.code_names()]
     if column.kind in _KINDS:
         return [Part(column.name, column.name, _KINDS[column.kind])]

@@ -1,6 +1,7 @@
 """Files of tables as chunks of constant size, whatever their format.
 
-A source is a list of files with the same columns. Reading from the position of a chunk gives exactly what follows it.
+A source is a list of files. Each has the columns of the first one, and may have further ones. Structs are taken apart.
+Reading from the position of a chunk gives exactly what follows it.
 """
 
 from __future__ import annotations
@@ -8,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from tunefree.core.errors import DataError
 from tunefree.stream import formats
 from tunefree.stream.batch import BadRows, Columns, Position
 from tunefree.stream.columns import family
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
+from tunefree.stream.lists import flattened
 from tunefree.stream.notation import ColumnTypes
 
 CHUNK_ROWS = 32768
@@ -78,16 +82,19 @@ def read_tables(
     reader: TableReader = formats.load(_one_format(files, format).reader)
     options = Options(delimiter, types or {}, chunk_rows, as_written=tuple(as_written), given=given, exact=exact)
     options = options._replace(block_size=block_size) if block_size else options
-    schema = reader.schema(files[0], options)
+    schema = of_first = reader.schema(files[0], options)
     rows = 0
     for number in range(start.file, len(files)):
         file = files[number]
         if number:
-            _check_columns(schema, reader.columns(file, schema, options), file, files[0])
+            found = reader.columns(file, schema, options)
+            _check_columns(of_first, found, file, files[0])
+            schema = _with_further(schema, found)
         begin = start._replace(file=0) if number == start.file else Position()
         for chunk in reader.chunks(file, begin, schema, options, bad or BadRows()):
             rows += chunk.table.num_rows
-            yield chunk._replace(position=chunk.position._replace(file=number))
+            schema = _with_further(schema, dict(zip(chunk.table.schema.names, chunk.table.schema.types, strict=True)))
+            yield chunk._replace(table=flattened(chunk.table), position=chunk.position._replace(file=number))
     if not rows and start == Position() and not (bad and bad.count):
         raise DataError("there are no rows", display_name(files[0]), remedy="check that it is the file you mean")
 
@@ -122,7 +129,7 @@ def _format_of(file: str, name: str | None) -> formats.Format:
 
 
 def _check_columns(schema: Any, found: dict[str, Any], file: str, first: str) -> None:
-    """All files must have the columns of the first one."""
+    """All files must have the columns of the first one, of the same types."""
     file, remedy = display_name(file), "give files with the same columns"
     for name in schema.names:
         if name not in found:
@@ -131,9 +138,12 @@ def _check_columns(schema: Any, found: dict[str, Any], file: str, first: str) ->
         if "null" not in {expected, here} and expected != here:
             problem = f"{found[name]} here, but {schema.field(name).type} in {first}"
             raise DataError(problem, file, column=name, remedy="give the column one type in all files")
-    extra = next((name for name in found if name not in schema.names), None)
-    if extra is not None:
-        raise DataError(f"the column is not in {first}", file, column=extra, remedy=remedy)
+
+
+def _with_further(schema: Any, found: dict[str, Any]) -> Any:
+    """A schema with further columns; those whose type is null are not known yet."""
+    further = [(name, type) for name, type in found.items() if name not in schema.names and not pa.types.is_null(type)]
+    return pa.schema([*schema, *further]) if further else schema
 
 
 def _broad(arrow_type: Any) -> str:

@@ -108,6 +108,18 @@ def looks_like_short_text(strings: Array) -> bool:
     return pc.mean(pc.match_substring_regex(given, r"[A-Za-z]{2,}.*\s.*\s").cast(pa.int8())).as_py() > 0.5
 
 
+def is_long_text(strings: Array) -> bool:
+    """Whether the first of some strings, taken alone, is a text: 40 characters or more, with a space.
+
+    Examples
+    --------
+    >>> is_long_text(pa.array(["the quick brown fox jumps over the lazy dog"])), is_long_text(pa.array(["New York"]))
+    (True, False)
+    """
+    value = strings[0].as_py()
+    return len(value) >= _LONG and " " in value
+
+
 def splitmix64(numbers: np.ndarray, seed: int) -> np.ndarray:
     """Keys of numbers: SplitMix64's bijection of number + seed."""
     keys = numbers * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)

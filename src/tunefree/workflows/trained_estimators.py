@@ -13,6 +13,7 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import sparse as sparse_rows
 from tunefree.estimators import tables, validation
 from tunefree.losses.objectives import chosen
+from tunefree.stream.batch import Lines, Position, Refused
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source, open_source
 from tunefree.stream.svmlight import SvmlightEncoder
@@ -95,11 +96,13 @@ class TrainedEstimator(BaseEstimator):
 
     def _rows(self, X: Any) -> Any:
         """A block of the model's rows."""
+        if self.kind != TABLE and _are_lines(X):
+            return _of_lines(self.encoder, X)
         if isinstance(self.encoder, SvmlightEncoder):
             return _numbered(self.encoder, X)
         if self.kind != TABLE:
-            problem, remedy = f"the model reads {self.kind} text", "predict files of it with `tunefree predict`"
-            raise DataError(problem, tables.NAME, remedy=remedy)
+            remedy = "pass its lines as strings, or predict files of it with `tunefree predict`"
+            raise DataError(f"the model reads {self.kind} text", tables.NAME, remedy=remedy)
         if not tables.has_columns(X):
             X = _named(X, self.feature_names_in_.tolist())
         return validation.block(tables.encode(self, X, learning=False), intercept=True)
@@ -328,6 +331,23 @@ def _named(X: Any, names: list[str]) -> dict[str, Any]:
         )
         raise DataError(problem, tables.NAME, remedy="give all of them, in this order, or a table")
     return dict(zip(names, array.T, strict=True))
+
+
+def _are_lines(X: Any) -> bool:
+    """Whether X is a sequence of strings."""
+    if sparse.issparse(X) or isinstance(X, str) or tables.has_columns(X):
+        return False
+    return np.ndim(X) == 1 and len(X) > 0 and all(isinstance(line, str) for line in X)
+
+
+def _of_lines(encoder: Any, X: Any) -> Any:
+    """The rows of lines of text."""
+    lines = [line.rstrip("\r\n") for line in X]
+    for row, line in enumerate(lines, 1):
+        if not line.strip() or "\n" in line:
+            raise DataError("each string must be one line of text, and not empty", tables.NAME, row)
+    text = np.frombuffer("\n".join(lines).encode(), np.uint8)
+    return encoder.encode(Lines(text, tables.NAME, 1, Position()), False, Refused(), False).rows
 
 
 def _numbered(encoder: SvmlightEncoder, X: Any) -> Any:

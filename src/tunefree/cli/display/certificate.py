@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tunefree.cli.display.order import order_told
-from tunefree.report.console import plain_console
+from tunefree.core.console import plain_console
 from tunefree.workflows.training import Trained
 
 SHOWN_KERNELS = 3  # of which the largest share is first

@@ -11,7 +11,7 @@ import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
 from rich.table import Table
 
-from tunefree.report.console import description_column, plain_console
+from tunefree.core.console import description_column, plain_console
 from tunefree.stream.batch import Batch
 from tunefree.stream.source import Source
 from tunefree.workflows.comparison import RATES, Comparison, ComparisonWatcher, Contestant, has_rate, in_figures

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from tunefree.cli.display.common import plain_table, table_of_names
-from tunefree.report.console import plain_console
+from tunefree.core.console import plain_console
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.metrics import Measure
 from tunefree.workflows.prediction import Predictor

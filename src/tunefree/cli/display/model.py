@@ -22,11 +22,11 @@ from tunefree.cli.display.terms import (
     table_of_terms,
 )
 from tunefree.cli.display.training import describe
+from tunefree.core.console import plain_console
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.told import percent
 from tunefree.model.model import Model
 from tunefree.model.targets import ScoredModel
-from tunefree.report.console import plain_console
 from tunefree.workflows.certification import order_of
 from tunefree.workflows.stopped_model import StoppedModel
 from tunefree.workflows.training import Trained

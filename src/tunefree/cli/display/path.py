@@ -12,7 +12,7 @@ from rich.table import Table
 
 from tunefree.cli.display.columns import lines_of_kinds
 from tunefree.cli.display.common import listed, plain_table
-from tunefree.report.console import plain_console
+from tunefree.core.console import plain_console
 from tunefree.workflows.comparison import in_figures
 from tunefree.workflows.stopped_model import StoppedModel
 

@@ -13,12 +13,12 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
 from tunefree.cli.display.columns import lines_of_kinds
 from tunefree.cli.display.common import goal_of, listed, losses_of, plain_table
 from tunefree.cli.display.order import order_told
+from tunefree.core.console import description_column, plain_console
 from tunefree.core.rows import entry, row, size
 from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses.objectives import chosen
 from tunefree.model.model import Model
 from tunefree.model.targets import RunningMetrics
-from tunefree.report.console import description_column, plain_console
 from tunefree.stream.source import Source
 from tunefree.workflows.training import Step, Trained, Watcher
 

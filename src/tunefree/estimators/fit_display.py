@@ -1,0 +1,75 @@
+"""What a long ``fit`` shows while it learns: a line for each pass, and on a terminal a progress bar."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Any
+
+from tunefree.core import compilation
+
+
+class FitDisplay:
+    """Lines, each with the seconds so far, and a bar for the pass that is being made; nothing unless verbose.
+
+    Parameters
+    ----------
+    name : str
+        Of the estimator.
+    verbose : bool
+
+    Examples
+    --------
+    >>> with FitDisplay("Example", verbose=True) as display:
+    ...     display.begins("pass 1")
+    ...     display.advance(0.5)
+    ...     display.say("pass 1: done")  # doctest: +ELLIPSIS
+    [Example]     ... s  pass 1: done
+    """
+
+    def __init__(self, name: str, verbose: bool) -> None:
+        self.name, self.verbose, self.began = name, verbose, time.perf_counter()
+        self._console: Any = None
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> FitDisplay:
+        if self.verbose:
+            from tunefree.core.console import plain_console
+
+            self._console = plain_console()
+            compilation.announce(self._compiles)
+        return self
+
+    def __exit__(self, *error: type[BaseException] | BaseException | TracebackType | None) -> None:
+        compilation.forget(self._compiles)
+        if self._bar is not None:
+            self._bar.stop()
+
+    def _compiles(self) -> None:
+        self.say(compilation.NOTICE)
+
+    def say(self, text: str) -> None:
+        """Print a line."""
+        if self._console is not None:
+            self._console.print(f"[{self.name}] {time.perf_counter() - self.began:7.1f} s  {text}")
+
+    def begins(self, text: str) -> None:
+        """A pass begins, of which the bar shows the share that is done."""
+        if self._console is None or not self._console.is_terminal:
+            return
+        if self._bar is None:
+            from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
+
+            from tunefree.core.console import description_column
+
+            columns = (SpinnerColumn(), description_column(), BarColumn(), TimeElapsedColumn())
+            self._bar = Progress(*columns, console=self._console, transient=True)
+            self._task = self._bar.add_task(text, total=1.0)
+            self._bar.start()
+        self._bar.update(self._task, description=text, completed=0.0)
+
+    def advance(self, share: float) -> None:
+        """So much of the pass is done, from 0 to 1."""
+        if self._bar is not None:
+            self._bar.update(self._task, completed=share)

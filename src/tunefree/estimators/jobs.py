@@ -1,0 +1,28 @@
+"""How many threads an estimator may use, by scikit-learn's rules."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from joblib import effective_n_jobs
+
+from tunefree.core import threads
+
+
+def of(estimator: Any) -> AbstractContextManager[None]:
+    """A context in which no more threads work than ``n_jobs`` of an estimator asks for.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Without ``n_jobs`` there is one thread for each processor.
+
+    Raises
+    ------
+    ValueError
+        If ``n_jobs`` is 0.
+    """
+    if not hasattr(estimator, "n_jobs"):
+        return nullcontext()
+    return threads.at_most(int(effective_n_jobs(estimator.n_jobs)))

@@ -1,0 +1,179 @@
+"""Columns that first come later in a stream: features from there on.
+
+The dense numbers of a stream are those of its first rows. So numbers of later columns are entries of sparse rows, as
+words are: views do not centre them, and they share their unit with the words. Categories are codes as any others.
+Of a row that lacks such a column nothing is known, which is no feature: the rows before had no such feature either.
+What a column is depends on its first value alone, so that nothing depends on where a stream is cut into chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tunefree.core.errors import DataError
+from tunefree.stream.arrays import is_missing
+from tunefree.stream.columns import (
+    Array,
+    Codes,
+    Faults,
+    Parts,
+    Words,
+    blank_to_null,
+    decoded,
+    family,
+    missing_key,
+    valid_utf8,
+)
+from tunefree.stream.inference import Inference, without
+from tunefree.stream.keys import hash_name
+from tunefree.stream.lists import Vector
+from tunefree.stream.notation import ColumnTypes
+from tunefree.stream.words import DEFAULT_BITS, Text, is_long_text
+
+NOTHING = Parts([], [], [])
+
+
+class Late:
+    """A column that came later.
+
+    Parameters
+    ----------
+    column : column
+        Of any kind.
+    since : int
+        The number of the row in the stream that has its first value, from 1.
+    """
+
+    def __init__(self, column: Any, since: int) -> None:
+        self.column, self.since = column, since
+        self.name, self.kind, self.families = column.name, column.kind, column.families
+
+    def names(self) -> list[str]:
+        return []
+
+    def code_names(self) -> list[str]:
+        return list(self.column.code_names())
+
+    def arrow_type(self) -> Any:
+        return self.column.arrow_type()
+
+    def options(self) -> dict[str, Any]:
+        return {**self.column.options(), "since": self.since}
+
+    def told(self) -> str:
+        return str(self.column.told())
+
+    def convert(self, array: Array | None, faults: Faults) -> Any:
+        """The column's values; None if the chunk lacks it."""
+        return None if array is None else self.column.convert(array, faults)
+
+    def parts(self, values: Any, learning: bool) -> Parts:
+        if values is None:
+            return NOTHING
+        found = self.column.parts(values, learning)
+        numbers = zip(self.column.names(), found.numbers, strict=True)
+        codes = [self._present(codes) for codes in found.codes]
+        words = [_entries(name, own) for name, own in numbers]
+        return Parts([], [own for own in codes if (own.places >= 0).any()], [*words, *found.words])
+
+    def _present(self, codes: Codes) -> Codes:
+        """Codes without that of a missing value."""
+        is_missing = np.append(codes.keys == missing_key(self.name), False)  # the last is for place -1
+        return codes._replace(places=np.where(is_missing[codes.places], np.int32(-1), codes.places))
+
+
+def _entries(name: str, values: np.ndarray) -> Words:
+    """Numbers as entries of sparse rows; those that are 0 are none."""
+    held = values[values != 0.0]
+    keys = np.full(len(held), hash_name("number", hash_name(name)), np.uint64)
+    return Words((values != 0.0).astype(np.int64), keys, held, lambda k: name)
+
+
+@dataclass
+class Further:
+    """What an encoder does with columns that it does not know.
+
+    Parameters
+    ----------
+    ignored : list of str
+        Columns that are not to become features.
+    guesses_texts : bool
+        Whether a column of strings may be one of texts.
+    decimal, thousands : str, optional
+        In numbers that are written as texts; guessed if both are None.
+    left_out : dict of str to str
+        Types of later columns that have no features.
+    rows : int
+        Rows of the stream so far.
+    """
+
+    ignored: list[str]
+    guesses_texts: bool = True
+    decimal: str | None = None
+    thousands: str | None = None
+    left_out: dict[str, str] = field(default_factory=dict)
+    rows: int = 0
+
+    def columns(
+        self, table: Any, known: Iterable[str | None], file: str, hash_bits: int, na_values: tuple[str, ...]
+    ) -> list[Late]:
+        """The columns that the rows of a chunk add, in the order of the rows that have their first values.
+
+        Parameters
+        ----------
+        table : pyarrow.RecordBatch
+        known : iterable of str
+            Names of columns that are known.
+        file : str
+            For messages.
+        hash_bits, na_values
+            As the encoder has them.
+        """
+        names, found = {*known, *self.left_out}, []
+        for name in table.schema.names:
+            if name in names or is_among(name, self.ignored):
+                continue
+            array = _given(without(valid_utf8(table.column(name), name, Faults()), na_values))
+            present = ~is_missing(array)
+            if present.any():
+                found.append((int(present.argmax()), name, array))
+        made = [(row, self._column(name, array[row : row + 1], file, hash_bits)) for row, name, array in sorted(found)]
+        return [Late(column, self.rows + row + 1) for row, column in made if column is not None]
+
+    def _column(self, name: str, value: Array, file: str, hash_bits: int) -> Any:
+        """The kind of column that a value shows; None, and the type is noted, if there is none."""
+        if self.guesses_texts and family(value.type) == "string" and is_long_text(value):
+            return Text(name, hash_bits or DEFAULT_BITS)
+        texts: list[str] | None = None if self.guesses_texts else []
+        given = ColumnTypes(self.decimal, self.thousands)
+        try:
+            made = Inference({name: value}, file, texts, hash_bits, given).column(name)
+        except DataError:
+            self.left_out[name] = str(value.type)
+            return None
+        return Vector(name) if made.kind == Vector.kind else made
+
+
+def is_among(name: str, columns: Iterable[str]) -> bool:
+    """Whether a column, or a struct that it is a part of, is among some.
+
+    Examples
+    --------
+    >>> [is_among(name, ["a", "b.c"]) for name in ("a", "a.x", "b", "b.c", "ab")]
+    [True, True, False, True, False]
+    """
+    return any(name == own or name.startswith(f"{own}.") for own in columns)
+
+
+def _given(array: Array) -> Array:
+    """The array; null where a value stands for a missing one."""
+    array = blank_to_null(decoded(array))
+    if pa.types.is_floating(array.type):
+        return pc.if_else(pc.is_nan(array), pa.nulls(len(array), array.type), array)
+    return array

@@ -1,0 +1,174 @@
+"""Columns of lists: lists of strings are bags of words, lists of numbers are numbered columns."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tunefree.stream.arrays import is_missing, to_numpy
+from tunefree.stream.columns import (
+    Array,
+    Faults,
+    Parts,
+    Words,
+    blank_to_null,
+    missing_codes,
+    missing_name,
+    string_keys,
+)
+from tunefree.stream.keys import hash_name
+
+
+class Items(NamedTuple):
+    """The items of the lists of a chunk, one list after the other."""
+
+    rows: np.ndarray  # (items,) int64: the row of each, ascending
+    places: np.ndarray  # (items,) int64: its place in its list
+    values: Any  # (items,) pyarrow.Array
+    missing: np.ndarray  # (n,) bool: rows without a list
+
+
+class Bag:
+    """Lists of strings: each string is a feature of value log2(1 + count), which is 1 if the list holds it once.
+
+    Parameters
+    ----------
+    name : str
+    """
+
+    kind: ClassVar[str] = "bag"
+    families: ClassVar[frozenset[str]] = frozenset({"strings", "null"})
+
+    def __init__(self, name: str) -> None:
+        self.name, self.seed = name, hash_name("[]", hash_name(name))
+
+    def names(self) -> list[str]:
+        return []
+
+    def code_names(self) -> list[str]:
+        return [missing_name(self.name)]
+
+    def arrow_type(self) -> Any:
+        return pa.list_(pa.string())
+
+    def options(self) -> dict[str, Any]:
+        return {}
+
+    def told(self) -> str:
+        return ""
+
+    def convert(self, array: Array, faults: Faults) -> Items:
+        items = items_of(array.cast(self.arrow_type()))
+        strings = blank_to_null(items.values)
+        here = ~is_missing(strings)
+        return Items(items.rows[here], items.places[here], strings.drop_null(), items.missing)
+
+    def parts(self, items: Items, learning: bool) -> Parts:
+        encoded = items.values.dictionary_encode()
+        strings, index = encoded.dictionary, to_numpy(encoded.indices, -1).astype(np.int64)
+        _, first, counts = np.unique(items.rows * len(strings) + index, return_index=True, return_counts=True)
+        order = np.argsort(first)  # as the lists have them: the order of the dictionary depends on the chunk
+        at, n = first[order], len(items.missing)
+        keys, values = string_keys(strings, self.seed)[index[at]], np.log2(1.0 + counts[order])
+        in_rows = np.bincount(items.rows[at], minlength=n)
+        words = Words(in_rows, keys, values, lambda k: f"{self.name}={strings[index[at[k]]].as_py()}")
+        return Parts([], _missing(self.name, items), [words])
+
+
+class Vector:
+    """Lists of numbers: the numbers at the same place are a column.
+
+    Parameters
+    ----------
+    name : str
+    width : int, default=0
+        Places that are dense columns. Numbers at later places are entries of sparse rows.
+    """
+
+    kind: ClassVar[str] = "vector"
+    families: ClassVar[frozenset[str]] = frozenset({"numbers", "null"})
+
+    def __init__(self, name: str, width: int = 0) -> None:
+        self.name, self.width, self.seed = name, width, hash_name("[number]", hash_name(name))
+
+    def names(self) -> list[str]:
+        return [self._at(place) for place in range(self.width)]
+
+    def code_names(self) -> list[str]:
+        return [missing_name(self.name)]
+
+    def arrow_type(self) -> Any:
+        return pa.list_(pa.float64())
+
+    def options(self) -> dict[str, Any]:
+        return {"width": self.width}
+
+    def told(self) -> str:
+        return ""
+
+    def convert(self, array: Array, faults: Faults) -> Items:
+        items = items_of(array.cast(self.arrow_type()))
+        values = to_numpy(items.values, np.nan)
+        faults.add(items.rows[np.isinf(values)], self.name, lambda row: "a number of the list is infinite")
+        known = ~np.isnan(values)
+        return Items(items.rows[known], items.places[known], values[known], items.missing)
+
+    def parts(self, items: Items, learning: bool) -> Parts:
+        numbers, dense = np.zeros((self.width, len(items.missing))), items.places < self.width
+        numbers[items.places[dense], items.rows[dense]] = items.values[dense]
+        further = ~dense & (items.values != 0.0)
+        places = items.places[further]
+        keys = np.array([hash_name(str(place), self.seed) for place in range(places.max(initial=-1) + 1)], np.uint64)
+        in_rows = np.bincount(items.rows[further], minlength=len(items.missing))
+        words = Words(in_rows, keys[places], items.values[further], lambda k: self._at(int(places[k])))
+        return Parts([*numbers], _missing(self.name, items), [words] if len(places) else [])
+
+    def _at(self, place: int) -> str:
+        return f"{self.name}[{place}]"
+
+
+def items_of(lists: Array) -> Items:
+    """The items of an array of lists.
+
+    Examples
+    --------
+    >>> items = items_of(pa.array([["a", "b"], None, [], ["c"]]))
+    >>> items.rows, items.places, items.values.to_pylist(), items.missing
+    (array([0, 0, 3]), array([0, 1, 0]), ['a', 'b', 'c'], array([False,  True, False, False]))
+    """
+    lengths = to_numpy(pc.list_value_length(lists), 0).astype(np.int64)
+    starts = np.cumsum(lengths) - lengths
+    rows = np.repeat(np.arange(len(lists)), lengths)
+    return Items(rows, np.arange(len(rows)) - starts[rows], pc.list_flatten(lists), is_missing(lists))
+
+
+def longest(lists: Array) -> int:
+    """The length of the longest list, 0 if there is none."""
+    return pc.max(pc.list_value_length(lists)).as_py() or 0
+
+
+def _missing(name: str, items: Items) -> list[Any]:
+    return [missing_codes(name, items.missing)] if items.missing.any() else []
+
+
+def flattened(batch: Any) -> Any:
+    """A record batch without structs: what ``a`` holds as ``b`` becomes the column ``a.b``.
+
+    Examples
+    --------
+    >>> flattened(pa.record_batch({"a": [{"b": 1, "c": {"d": "x"}}, None], "e": [1, 2]})).to_pydict()
+    {'a.b': [1, None], 'a.c.d': ['x', None], 'e': [1, 2]}
+    """
+    if not any(pa.types.is_struct(field.type) for field in batch.schema):
+        return batch
+    names: list[str] = []
+    arrays: list[Any] = []
+    for name, array in zip(batch.schema.names, batch.columns, strict=True):
+        is_struct = pa.types.is_struct(array.type)
+        names += [f"{name}.{field.name}" for field in array.type] if is_struct else [name]
+        arrays += array.flatten() if is_struct else [array]
+    flat = pa.RecordBatch.from_arrays(arrays, names=names)
+    return flattened(flat.replace_schema_metadata(batch.schema.metadata))

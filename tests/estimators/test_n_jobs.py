@@ -1,0 +1,76 @@
+"""Threads of estimators: as many as scikit-learn's rules say, and the same model whatever their number."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+
+from tunefree import IterativeRegularizationClassifier, TuneFreeClassifier
+from tunefree.core import threads
+
+X, y = make_classification(600, 6, random_state=0)
+
+
+@pytest.fixture
+def workers(monkeypatch):
+    """The names of the threads in which functions are called for members."""
+    names, each = set(), threads.each
+
+    def noted(function, arguments, rows):
+        def call(*own):
+            names.add(threading.current_thread().name)
+            return function(*own)
+
+        each(call, arguments, rows)
+
+    monkeypatch.setattr(threads, "each", noted)
+    return names
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 2, -1])
+def test_the_model_of_a_pool_does_not_depend_on_the_number_of_threads(n_jobs, workers, tmp_path):
+    def saved(model):
+        model.fit(X, y).save(tmp_path / "m")
+        return (tmp_path / "m").read_bytes()
+
+    usual = saved(TuneFreeClassifier(epochs=1))
+    workers.clear()
+    model = TuneFreeClassifier(epochs=1, n_jobs=n_jobs)
+    assert saved(model) == usual
+    here = {threading.current_thread().name}
+    assert workers == here if n_jobs in (None, 1) else len(workers - here) <= (2 if n_jobs == 2 else threads.count())
+    assert (model.predict_proba(X) == TuneFreeClassifier(epochs=1).fit(X, y).predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_a_path_does_not_depend_on_the_number_of_threads(kernel):
+    def margins(**options):
+        options |= {"kernel": kernel, "max_iter": 10} | ({"gamma": 0.1} if kernel else {})
+        return IterativeRegularizationClassifier(**options).fit(X, y).decision_function(X)
+
+    assert (margins(n_jobs=1) == margins(n_jobs=2)).all() and (margins() == margins(n_jobs=3)).all()
+
+
+def test_a_number_of_threads_that_means_nothing_is_refused():
+    with pytest.raises(ValueError, match="n_jobs == 0"):
+        TuneFreeClassifier(n_jobs=0).fit(X, y)
+
+
+def test_limits_are_of_one_thread_and_may_be_nested():
+    before = threads.count()
+    with threads.at_most(3):
+        with threads.at_most(1):
+            assert threads.count() == 1
+            found = []
+            threads.each(lambda k: found.append(threading.current_thread()), [(k,) for k in range(4)], 10**6)
+            assert set(found) == {threading.current_thread()}
+        assert threads.count() == 3
+        other = []
+        thread = threading.Thread(target=lambda: other.append(threads.count()))
+        thread.start()
+        thread.join()
+        assert other == [before]
+    assert threads.count() == before and np.isfinite(before)

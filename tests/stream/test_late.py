@@ -1,0 +1,175 @@
+"""Columns that first come later in a stream, and columns of structs and lists."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tunefree.core.errors import DataError
+from tunefree.stream.batch import BadRows
+from tunefree.stream.features import TableEncoder
+from tunefree.stream.frames import read_frame
+from tunefree.stream.lists import flattened
+from tunefree.stream.tables import read_tables
+
+from .tabular import chunk_of, encoded, named_rows, text
+
+LONG = "a text of more than forty characters, in which there are spaces"
+ROWS = [
+    {"x": 1.0},
+    {"x": 2.0, "n": None, "s": "?"},
+    {"x": 0.5, "s": "red", "n": 7},
+    {"x": 3.0, "n": 2.5, "b": True, "day": "2024-01-31"},
+    {"x": 4.0, "s": "blue", "day": "2024-03-02", "tags": ["a", "b", "a"], "v": [1.5, 0.0, 2]},
+    {"x": 5.0, "o": {"p": 3, "q": {"r": "deep"}}, "note": LONG, "tags": ["b"]},
+    {"x": 6.0, "s": "red", "o": {"q": {"r": "deep", "late": 4}}, "v": [0.5]},
+]
+EXPECTED = [
+    {"x": 1.0},
+    {"x": 2.0},
+    {"x": 0.5, "s=red": 1.0, "n": 7.0},
+    {"x": 3.0, "n": 2.5, "b=true": 1.0, "day[year=2024]": 1.0, "day[month=1]": 1.0, "day[weekday=3]": 1.0},
+    {"x": 4.0, "s=blue": 1.0, "day[days]": 31.0, "day[year=2024]": 1.0, "day[month=3]": 1.0, "day[weekday=6]": 1.0}
+    | {"tags=a": np.log2(3.0), "tags=b": 1.0, "v[0]": 1.5, "v[2]": 2.0},
+    {"x": 5.0, "o.p": 3.0, "o.q.r=deep": 1.0, "tags=b": 1.0},
+    {"x": 6.0, "s=red": 1.0, "o.q.r=deep": 1.0, "o.q.late": 4.0, "v[0]": 0.5},
+]
+
+
+def lines(rows):
+    return "\n".join(map(json.dumps, rows)) + "\n"
+
+
+def read(files, bad=None, encoder=None, **options):
+    """The encoder of files, and the rows by the names of their features."""
+    rows, bad = [], bad or BadRows()
+    for chunk in read_tables(files, bad=bad, types=encoder and encoder.types(), **options):
+        encoder = encoder or TableEncoder.infer(chunk._replace(table=chunk.table.select(["x"])))
+        rows += named_rows(encoder, encoder.encode(chunk, True, bad))
+    return encoder, rows
+
+
+def without_words(rows):
+    """Rows without the hashed words of the text."""
+    return [{name: value for name, value in row.items() if not name.startswith("note#")} for row in rows]
+
+
+@pytest.fixture
+def narrow(monkeypatch):
+    """The columns of JSON are found from the first line alone."""
+    from tunefree.stream import jsonlines, lines
+
+    monkeypatch.setattr(jsonlines, "read_sample", lambda file: lines.read_sample(file).split(b"\n")[0] + b"\n")
+
+
+def test_columns_that_come_later_are_features_from_their_first_value_on(tmp_path, narrow):
+    encoder, rows = read([text(tmp_path / "t.jsonl", lines(ROWS))])
+    assert without_words(rows) == EXPECTED
+    assert any(name.startswith("note#") for name in rows[5])
+    since = {column.name: column.since for column in encoder.columns[1:]}
+    assert since == {
+        "n": 3,
+        "s": 3,
+        "b": 4,
+        "day": 4,
+        "tags": 5,
+        "v": 5,
+        "note": 6,
+        "o.p": 6,
+        "o.q.r": 6,
+        "o.q.late": 7,
+    }
+
+
+@pytest.mark.parametrize("size", [10, 60, 200])
+def test_where_a_stream_is_cut_makes_no_difference(tmp_path, narrow, size):
+    file = text(tmp_path / "t.jsonl", lines(ROWS * 3))
+    (whole, rows), (cut, of_cut) = read([file]), read([file], block_size=size)
+    assert of_cut == rows
+    (arrays, header), (of_whole, header_of_whole) = cut.state(), whole.state()
+    assert header == header_of_whole and all((arrays[name] == of_whole[name]).all() for name in arrays)
+
+
+def test_an_encoder_that_is_restored_goes_on(tmp_path, narrow):
+    first, second = (text(tmp_path / f"{k}.jsonl", lines(ROWS[k:] if k else ROWS[:4])) for k in (0, 4))
+    whole, rows = read([text(tmp_path / "t.jsonl", lines(ROWS))])
+    half, before = read([first])
+    arrays, header = half.state()
+    restored = TableEncoder.restore(arrays, json.loads(json.dumps(header)))
+    encoder, after = read([second], encoder=restored)
+    assert [*before, *after] == rows and encoder.state()[1] == whole.state()[1]
+
+
+def test_a_bad_line_hides_no_new_column(tmp_path, narrow):
+    rows = [*map(json.dumps, ROWS), '{"x": "no number", "hidden": 1}', '{"x": 1, "n": "x"}', '{"x": 1, "v": [1, "a"]}']
+    rows += ['{"x": 1, "o": 5}', '{"x": 1, "mixed": [1, "a"]}', '{"x": 7, "z": 2}']
+    file, bad = text(tmp_path / "t.jsonl", "\n".join(rows) + "\n"), BadRows(skip=True)
+    encoder, found = read([file], bad)
+    assert without_words(found) == [*EXPECTED, {"x": 7.0, "z": 2.0}] and bad.count == 5
+    assert "hidden" not in [column.name for column in encoder.columns]
+    for k, problem in enumerate(("'no number' is not a number", "'x' is not a number", "'a' is not a number")):
+        assert problem in bad.first[k]
+
+
+def test_later_files_may_have_further_columns(tmp_path):
+    files = [text(tmp_path / "a.csv", "x\n1\n2\n"), text(tmp_path / "b.csv", "n,x,s\n,3,\n5,4,red\n6,5,\n")]
+    files.append(text(tmp_path / "c.csv", "x,s\n6,7\n"))
+    encoder, rows = read(files)
+    later = [{"x": 3.0}, {"x": 4.0, "n": 5.0, "s=red": 1.0}, {"x": 5.0, "n": 6.0}, {"x": 6.0, "s=7": 1.0}]
+    assert rows == [{"x": 1.0}, {"x": 2.0}, *later]
+    assert [(column.name, column.kind, column.since) for column in encoder.columns[1:]] == [
+        ("n", "number", 4),
+        ("s", "category", 4),
+    ]
+
+
+def test_later_columns_are_known_where_rows_are_predicted():
+    encoder, _ = encoded({"x": [1.0]})
+    encoder.encode(chunk_of({"x": [1.0], "n": [2.0], "s": ["red"]}), True, BadRows())
+    batch = encoder.encode(chunk_of({"n": [4.0, None], "x": [1.0, 1.0], "new": [1, 1]}), False, BadRows())
+    assert named_rows(encoder, batch) == [{"x": 1.0, "n": 4.0}, {"x": 1.0}]
+    assert [column.name for column in encoder.columns] == ["x", "n", "s"]
+    assert encoder.types() == {"x": pa.float64(), "n": pa.float64(), "s": pa.string()}
+
+
+def test_what_does_not_become_a_feature_later():
+    encoder, _ = encoded({"x": [1.0], "id": [7]}, target="id", ignore=["secret", "deep"])
+    later = {"x": [1.0], "id": [8], "secret": [1], "deep.er": [1], "blob": [b"x"], "empty": pa.array([None], pa.int8())}
+    encoder.encode(chunk_of(later), True, BadRows())
+    assert [column.name for column in encoder.columns] == ["x"]
+    assert encoder.further.left_out == {"blob": "binary"}
+    fixed, _ = encoded({"x": [1.0]}, grows=False)
+    fixed.encode(chunk_of({"x": [1.0], "n": [2.0]}), True, BadRows())
+    assert [column.name for column in fixed.columns] == ["x"]
+
+
+def test_later_numbers_are_hashed_with_the_rest():
+    encoder, _ = encoded({"x": [1.0]}, hash_bits=4)
+    batch = encoder.encode(chunk_of({"x": [1.0], "n": [2.5]}), True, BadRows())
+    assert 2.5 in batch.rows.values and encoder.n_features == 2 + 16
+
+
+def test_a_name_that_is_nearly_that_of_a_column_is_not_taken_for_a_later_one():
+    with pytest.raises(DataError, match="did you mean 'income'"):
+        encoded({"income": [1.0]}, ignore=["incom"])
+
+
+def test_structs_and_lists_of_the_first_rows():
+    table = pa.table({"a": [{"b": 1.5, "c": {"d": "x"}}, None], "tags": [["u", "v", "u"], None], "v": [[1, 2], [3]]})
+    (chunk,) = read_frame(table)
+    encoder = TableEncoder.infer(chunk)
+    rows = named_rows(encoder, encoder.encode(chunk, True, BadRows()))
+    assert encoder.names()[:4] == ["(constant)", "a.b", "v[0]", "v[1]"]
+    assert rows == [
+        {"a.b": 1.5, "a.c.d=x": 1.0, "tags=u": np.log2(3.0), "tags=v": 1.0, "v[0]": 1.0, "v[1]": 2.0},
+        {"a.b[missing]": 1.0, "a.c.d[missing]": 1.0, "tags[missing]": 1.0, "v[0]": 3.0},
+    ]
+    longer = chunk_of(flattened(pa.record_batch(table.drop_columns("v").to_pydict() | {"v": [[1, 0, 5], None]})))
+    batch = encoder.encode(longer, True, BadRows())
+    assert [row.get("v[2]") for row in named_rows(encoder, batch)] == [5.0, None]
+    infinite = {"a.b": [1.0], "a.c.d": ["x"], "tags": [["u"]], "v": [[np.inf]]}
+    with pytest.raises(DataError, match="column 'v'.*infinite"):
+        encoder.encode(chunk_of(infinite), True, BadRows())
