@@ -16,6 +16,7 @@ from tunefree.kernel.kernels import is_ladder, kernel_of
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.mixture import predictive_shares
+from tunefree.theory.kernel_certificates import KernelCertificate, certificate_of
 
 GAMMAS = ("ladder", "median")
 VIEWS = ("raw", "centred", "steady", "level")
@@ -100,6 +101,14 @@ class KernelEstimator(OnlineEstimator):
         """Number of support points."""
         check_is_fitted(self)
         return self._learned.model.n_support
+
+    @property
+    def certificates_(self) -> list[KernelCertificate]:
+        """For each bandwidth lower bounds on the loss of every function of its kernel's space, on the first pass."""
+        check_is_fitted(self)
+        bank = self._learned.model.kernel_banks[0]
+        found = [certificate_of(member, bank.gamma_of(member)) for member in bank.members]
+        return [certificate for certificate in found if certificate is not None]
 
     @property
     def widths_(self) -> list[dict[str, float]]:

@@ -15,6 +15,7 @@ its c W_s, its lag.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from tunefree.core import compiled
 from tunefree.core.generic import generic, generic_with_default
 from tunefree.core.numbers import bounded, finite
 from tunefree.learners.contract import Scale
-from tunefree.losses.objectives import differentiate, loss_at, respond, scale, smoothness, true_slope
+from tunefree.losses.objectives import Regression, differentiate, loss_at, respond, scale, smoothness, true_slope
 
 
 @generic
@@ -80,6 +81,19 @@ def give_up(state):
     return
 
 
+@generic_with_default
+def deviation(objective, gradient, slope, weight):
+    """How far a learner's gradient was from the slope of the loss at the prediction; by default not at all."""
+    return 0.0
+
+
+@deviation.register(Regression)
+def deviation_of_numbers(objective, gradient, slope, weight):
+    """Slopes are taken at the margin plus the mean that includes the target, see the objective."""
+    lipschitz = objective.loss.lipschitz
+    return abs(slope - gradient / weight * lipschitz) if lipschitz < math.inf else 0.0
+
+
 class Record(NamedTuple):
     """What a learner's certificate is made of; all in place, over the rows counted."""
 
@@ -89,12 +103,15 @@ class Record(NamedTuple):
     weight: np.ndarray  # () sum of h
     rounds: np.ndarray  # ()
     norms: np.ndarray  # (K,) squared norms of the sums of slopes when the pass was over; -1 before
+    deviation: np.ndarray  # () sum of h |s - s'| ||k(x, .)||, s' the slopes that the learner was given
+    paths: np.ndarray  # (K,) sums of h |s'| ||k(x, .)|| over the Lipschitz constant when the pass was over; -1 before
 
     @classmethod
     def create(cls, n_outputs: int) -> Record:
         """Of no rows."""
-        loss, inner, squares, weight, rounds = (np.zeros(()) for _ in range(5))
-        return cls(loss, inner, squares, weight, rounds, np.full(n_outputs, -1.0))
+        loss, inner, squares, weight, rounds, deviation = (np.zeros(()) for _ in range(6))
+        norms, paths = np.full(n_outputs, -1.0), np.full(n_outputs, -1.0)
+        return cls(loss, inner, squares, weight, rounds, norms, deviation, paths)
 
 
 class Average(NamedTuple):
@@ -151,14 +168,17 @@ def learn_rows(
                 lags[k, t] = coefficients[k, t] * average.clocks[k]
         respond(before, margins)
         if evaluation_weight[i] > 0.0 and weight[i] > 0.0:
-            note(record, before, y[i], evaluation_weight[i], margins, gradient)
+            note(record, before, y[i], weight[i], evaluation_weight[i], margins, gradient, own)
     return objective
 
 
 @compiled.inline
-def note(record, objective, y, weight, predictions, slopes):
-    """Gather what certificates are made of."""
+def note(record, objective, y, learned, weight, predictions, slopes, own):
+    """Gather what certificates are made of; ``slopes`` is what a learner was given, with the weight ``learned``."""
+    given = slopes[0]
     true_slope(objective, y, predictions, slopes)
+    astray = weight * deviation(objective, given, slopes[0], learned) * math.sqrt(own)
+    record.deviation[()] = finite(record.deviation[()] + astray)
     inner, squares = 0.0, 0.0
     for k in range(len(predictions)):
         inner += slopes[k] * predictions[k]

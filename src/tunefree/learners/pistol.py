@@ -37,6 +37,7 @@ class PiSTOL(NamedTuple):
     outputs: Any  # what to loop over, see contract.outputs
     unit: np.ndarray  # () power of two next to the norm of the first row that is not 0; 0 before it, in place
     largest: np.ndarray  # () M / unit, in place
+    first: np.ndarray  # () M / unit after the first row that was learned; 0 before it, in place
     norm: np.ndarray  # () ||x_t|| / unit of the latest row, in place
     margin: np.ndarray  # () scale.margin of the latest round, in place
     a: float  # the theory asks for at least 2.25
@@ -47,8 +48,8 @@ class PiSTOL(NamedTuple):
         """A learner that has seen nothing."""
         statistics = records((), ("gradients",), n_features, n_outputs)
         norms, slopes = np.zeros((1, n_outputs)), np.zeros((1, n_outputs))
-        unit, largest, norm, margin = np.zeros(()), np.zeros(()), np.zeros(()), np.ones(())
-        return cls(*statistics, norms, slopes, outputs(n_outputs), unit, largest, norm, margin, a, b)
+        unit, largest, first, norm = (np.zeros(()) for _ in range(4))
+        return cls(*statistics, norms, slopes, outputs(n_outputs), unit, largest, first, norm, np.ones(()), a, b)
 
     def blank(self, n_features: int, n_outputs: int) -> PiSTOL:
         return self.create(n_features, n_outputs)
@@ -60,6 +61,7 @@ class CoordinatePiSTOL(NamedTuple):
 
     features: np.ndarray  # (d,) records, in place:
     #   largest    M_i
+    #   first      M_i after the first row with feature i that was learned
     coordinates: np.ndarray  # (d, K) records, in place:
     #   gradients  g_i / M_i: minus the sum of gradients
     #   slopes     sum of |s x_i| / M_i
@@ -71,7 +73,7 @@ class CoordinatePiSTOL(NamedTuple):
     @classmethod
     def create(cls, n_features: int, n_outputs: int = 1, a: float = 2.25, b: float = 1.0) -> CoordinatePiSTOL:
         """A learner that has seen nothing."""
-        statistics = records(("largest",), ("gradients", "slopes"), n_features, n_outputs)
+        statistics = records(("largest", "first"), ("gradients", "slopes"), n_features, n_outputs)
         return cls(*statistics, outputs(n_outputs), np.ones(()), a, b)
 
     def blank(self, n_features: int, n_outputs: int) -> CoordinatePiSTOL:
@@ -111,7 +113,10 @@ def predict_pistol(state, x, scale, margins):
     unit = state.unit[()] if state.unit[()] > 0.0 else unit_of(x)
     norm = norm_of(x, unit) if unit > 0.0 else 0.0
     state.unit[()], state.norm[()], state.margin[()] = unit, norm, scale.margin
-    state.largest[()] = max(state.largest[()], min(scale.slope * norm, CEILING))
+    size_of_row = min(scale.slope * norm, CEILING)
+    if state.largest[()] == 0.0:
+        state.first[()] = size_of_row
+    state.largest[()] = max(state.largest[()], size_of_row)
     if state.largest[()] > 0.0:
         for k in range(len(state.outputs)):
             total = 0.0
@@ -161,6 +166,8 @@ def magnitude_pistol(state, j):
 def see(state, j, size_of_x):
     """Let M_i grow to the size of a value that exceeds it; the statistics relative to it shrink."""
     shrink = state.features[j].largest / size_of_x
+    if state.features[j].largest == 0.0:
+        state.features[j].first = size_of_x
     state.features[j].largest = size_of_x
     for k in range(len(state.outputs)):
         state.coordinates[j, k].gradients *= shrink
