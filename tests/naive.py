@@ -120,13 +120,13 @@ def nag(rows, slope, n_outputs, bounds, eta=0.5):
 
 
 def sfmd(rows, slope, n_outputs, bounds, eta=1.0):
-    """Orabona, Crammer, Cesa-Bianchi 2015; S starts at L^2, the bound on the slopes of a feature's rounds."""
+    """Orabona, Crammer, Cesa-Bianchi 2015; d is that of the rows; S starts at L^2, the bound on a feature's slopes."""
     n, d = rows.shape
     G, S, M, L = np.zeros((d, n_outputs)), np.zeros((d, n_outputs)), np.zeros((d, 1)), np.zeros((d, 1))
     margins, w = np.zeros((n, n_outputs)), np.zeros((d, n_outputs))
 
     def weights():
-        return _over(eta * G, np.sqrt((M > 0).sum()) * M**2 * np.sqrt(L**2 + S))
+        return _over(eta * G, np.sqrt(d) * M**2 * np.sqrt(L**2 + S))
 
     for t, (row, bound) in enumerate(zip(rows, bounds, strict=True)):
         x = row[:, None]
@@ -174,14 +174,13 @@ def cocob_original(rows, slope, n_outputs, bounds):
 
 
 def kotlowski(rows, slope, n_outputs, bounds, alpha=9 / 8, epsilon=1.0):
-    """Kotlowski 2017, Algorithm 1; the last weights have no x in the exponent."""
+    """Kotlowski 2017, Algorithm 1; d is that of the rows; the last weights have no x in the exponent."""
     n, d = rows.shape
     h, S2 = np.zeros((d, n_outputs)), np.zeros((d, 1))
     margins = np.zeros((n, n_outputs))
 
     def weights(t, x):
-        seen = max((S2 > 0).sum(), 1)
-        return epsilon / (t * seen) * _over(h, alpha * S2) * np.exp(_over(h**2 + x**2, 2 * alpha * S2))
+        return epsilon / (t * d) * _over(h, alpha * S2) * np.exp(_over(h**2 + x**2, 2 * alpha * S2))
 
     for t, (row, bound) in enumerate(zip(rows, bounds, strict=True)):
         x = bound * row[:, None]

@@ -37,7 +37,7 @@ from tunefree.kernel.contract import (
 from tunefree.learners.gradient import stride_of
 from tunefree.losses import curvature
 from tunefree.losses import value as loss_of_prediction
-from tunefree.losses.objectives import smoothness
+from tunefree.losses.objectives import smoothness, with_slopes_as_they_come
 from tunefree.theory.sgd_rates import least_offset
 
 TUNED, BY_THEOREM = -1.0, 0.0  # offsets that are found on the first rows
@@ -126,9 +126,7 @@ def coefficient_regularized(state, k, gradient, value, own):
 @heeded.register(RegularizedKernelSGD)
 def heeded_regularized(state, objective):
     """Of classes, slopes as they come: the ball bounds them where the loss does not."""
-    if objective.task == "regression" or not hasattr(objective, "steepest"):
-        return objective
-    return objective._replace(steepest=CEILING)
+    return with_slopes_as_they_come(objective)
 
 
 @with_kernel_bound.register(RegularizedKernelSGD)

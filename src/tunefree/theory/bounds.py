@@ -166,7 +166,7 @@ def pistol_parameter(norm: float = 1.0, rounds: int = 10_000, b: float = 1.0) ->
     Examples
     --------
     >>> round(pistol_parameter(), 2), round(pistol_parameter(rounds=100), 2)
-    (3.07, 3.78)
+    (3.09, 3.69)
     """
     low, high = math.log(2.25), math.log(1e6)
     ratio = (math.sqrt(5.0) - 1.0) / 2.0

@@ -43,7 +43,7 @@ class KernelCertificate(Certificate):
     >>> one = KernelCertificate(50.0, -2.0, 100.0, 100, np.array([[3.0]]), np.ones(1), gamma=1.0, reach=np.ones(1),
     ...                         paths=np.array([50.0]), growth=np.array([50.0]), a=4.0, b=1.0, lipschitz=1.0)
     >>> one.lower_bound(1.0), round(one.theorem(1.0), 1)
-    (0.49, 38.5)
+    (0.49, 37.5)
     """
 
     gamma: float = 1.0
