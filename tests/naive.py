@@ -331,6 +331,19 @@ def kernel_regularized_sgd(gram, slope, n_outputs, bounds, penalty=1e-3, offset=
     return margins, f, (total + last * (offset + T) * f) / (shares + last * (offset + T))
 
 
+def kernel_online_regularized(gram, slope, n_outputs, bounds, eta=1.0, theta=0.5, penalty=0.01, kappa=0.25):
+    """Lin, Rosasco, Zhou 2016, (15), with eta_t = eta t^-theta and lambda_t = penalty t^-kappa."""
+    f = np.zeros((len(gram), n_outputs))
+    margins, total, t = np.zeros_like(f), np.zeros_like(f), 0
+    for i, bound in enumerate(bounds):
+        margins[i] = gram[i] @ f
+        if bound > 0:
+            total, t = total + bound * f, t + 1
+            f = (1 - eta * t**-theta * penalty * t**-kappa) * f
+            f[i] = -eta * t**-theta * slope(i, margins[i])
+    return margins, f, total / np.sum(bounds)
+
+
 def kernel_perceptron(gram, slope, n_outputs, bounds):
     """Orabona 2014, Algorithm 2; an output is told its label by the sign of the slope."""
     f = np.zeros((len(gram), n_outputs))
@@ -447,5 +460,6 @@ KERNEL = {
     "kernel-pistol": kernel_pistol,
     "kernel-sgd": kernel_sgd,
     "kernel-regularized-sgd": kernel_regularized_sgd,
+    "kernel-online-regularized": kernel_online_regularized,
     "kernel-perceptron": kernel_perceptron,
 }
