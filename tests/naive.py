@@ -64,7 +64,7 @@ def scinol2(rows, slope, n_outputs, bounds, epsilon=1.0):
     return margins, _over(np.sign(theta) * np.minimum(np.abs(theta), 1) * eta, 2 * np.sqrt(S2 + M**2))
 
 
-def pistol(rows, slope, n_outputs, bounds, a=2.25, b=1.0):
+def pistol(rows, slope, n_outputs, bounds, a=3.0, b=1.0):
     """Orabona 2014, Algorithm 3 with the linear kernel, each output on its own; rows divided by the largest norm."""
     n, d = rows.shape
     g, A, M = np.zeros((d, n_outputs)), np.zeros(n_outputs), 0.0
@@ -85,7 +85,7 @@ def _pistol_weights(g, A, M, a, b):
     return g / M**2 * b / alpha * np.exp((g**2).sum(0) / M**2 / (2 * alpha))
 
 
-def coordinate_pistol(rows, slope, n_outputs, bounds, a=2.25, b=1.0):
+def coordinate_pistol(rows, slope, n_outputs, bounds, a=3.0, b=1.0):
     """Orabona 2014, Appendix A: a copy of Algorithm 3 a coordinate."""
     n, d = rows.shape
     g, A, M = np.zeros((d, n_outputs)), np.zeros((d, n_outputs)), np.zeros((d, 1))

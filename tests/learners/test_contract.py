@@ -108,6 +108,19 @@ def test_agrees_with_the_paper(name, data):
     )
 
 
+def test_pistol_with_the_stake_of_the_experiments_is_that_of_the_linear_kernel():
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.normal(size=(80, 3)), rng.choice([-1.0, 1.0], 80), np.ones(80)
+    weight[7] = 0.0
+    stream = Stream(X, y, weight, 1, objectives.Binary(losses.Logistic(), 0.0))
+    expected, f, _ = naive.kernel_pistol(X @ X.T, naive_slope(stream), 1, weight)
+    state, _, margins, _ = run(ALL["pistol"].create(4, a=0.125, b=0.0), stream.objective, as_dense(X), y, weight, 1)
+    kept = weight > 0.0
+    np.testing.assert_allclose(margins[kept], expected[kept], rtol=1e-7, atol=1e-9)
+    values, units = weights(state, 3, 1)
+    np.testing.assert_allclose(values / units[:, None], X.T @ f, rtol=1e-7, atol=1e-9)
+
+
 @pytest.mark.parametrize("name", [n for n in LEARNERS if TRAITS[n].dimension])
 def test_features_that_come_late_do_not_change_what_a_known_dimension_gives(name):
     """Without it d counts those seen so far, which is not the paper's: early margins are then larger."""

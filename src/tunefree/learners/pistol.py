@@ -8,7 +8,9 @@ the round's slope, and the paper's algorithm with L = 1 is run on bound * x / M;
 
     alpha_{t-1} = a M (M + sum |s| ||x||),    w_t = g_{t-1} (b / alpha_{t-1}) exp(||g_{t-1}||^2 / (2 alpha_{t-1})).
 
-Slopes come divided by the loss's Lipschitz constant L: a and b here are the paper's a / L and b / L.
+Slopes come divided by the loss's Lipschitz constant L: a and b here are the paper's a / L and b / L. The theorem asks
+for a of at least 2.25, where its bound is beyond all numbers (b exp(1652) ln T); the default is near the least bound,
+see :func:`tunefree.theory.pistol_parameter`.
 The exponential is taken of the sum of logarithms, so it cannot overflow before the weight itself would.
 """
 
@@ -39,17 +41,19 @@ class PiSTOL(NamedTuple):
     largest: np.ndarray  # () M / unit, in place
     first: np.ndarray  # () M / unit after the first row that was learned; 0 before it, in place
     norm: np.ndarray  # () ||x_t|| / unit of the latest row, in place
+    rounds: np.ndarray  # () t, in place
     margin: np.ndarray  # () scale.margin of the latest round, in place
     a: float  # the theory asks for at least 2.25
-    b: float  # in units of scale.margin
+    b: float  # in units of scale.margin; 0 for sqrt(2 a t), as in the paper's experiments
 
     @classmethod
-    def create(cls, n_features: int, n_outputs: int = 1, a: float = 2.25, b: float = 1.0) -> PiSTOL:
+    def create(cls, n_features: int, n_outputs: int = 1, a: float = 3.0, b: float = 1.0) -> PiSTOL:
         """A learner that has seen nothing."""
         statistics = records((), ("gradients",), n_features, n_outputs)
         norms, slopes = np.zeros((1, n_outputs)), np.zeros((1, n_outputs))
-        unit, largest, first, norm = (np.zeros(()) for _ in range(4))
-        return cls(*statistics, norms, slopes, outputs(n_outputs), unit, largest, first, norm, np.ones(()), a, b)
+        unit, largest, first, norm, rounds = (np.zeros(()) for _ in range(5))
+        shared = unit, largest, first, norm, rounds, np.ones(())
+        return cls(*statistics, norms, slopes, outputs(n_outputs), *shared, a, b)
 
     def blank(self, n_features: int, n_outputs: int) -> PiSTOL:
         return self.create(n_features, n_outputs)
@@ -71,7 +75,7 @@ class CoordinatePiSTOL(NamedTuple):
     b: float  # in units of scale.margin; the paper's choice is 1 / d
 
     @classmethod
-    def create(cls, n_features: int, n_outputs: int = 1, a: float = 2.25, b: float = 1.0) -> CoordinatePiSTOL:
+    def create(cls, n_features: int, n_outputs: int = 1, a: float = 3.0, b: float = 1.0) -> CoordinatePiSTOL:
         """A learner that has seen nothing."""
         statistics = records(("largest", "first"), ("gradients", "slopes"), n_features, n_outputs)
         return cls(*statistics, outputs(n_outputs), np.ones(()), a, b)
@@ -113,6 +117,7 @@ def predict_pistol(state, x, scale, margins):
     unit = state.unit[()] if state.unit[()] > 0.0 else unit_of(x)
     norm = norm_of(x, unit) if unit > 0.0 else 0.0
     state.unit[()], state.norm[()], state.margin[()] = unit, norm, scale.margin
+    state.rounds[()] += 1.0 if scale.weight > 0.0 else 0.0
     size_of_row = min(scale.slope * norm, CEILING)
     if state.largest[()] == 0.0:
         state.first[()] = size_of_row
@@ -154,7 +159,8 @@ def factor_pistol(state, k):
     log_alpha = math.log(state.a) + math.log(largest) + math.log(largest + state.slopes[0, k])
     norm = state.norms[0, k]
     exponent = math.exp(min(math.log(norm / 2.0) - log_alpha, LOG_CEILING)) if norm > 0.0 else 0.0
-    return state.b * state.margin[()] * math.exp(min(exponent - log_alpha, LOG_CEILING))
+    b = state.b if state.b > 0.0 else math.sqrt(2.0 * state.a * state.rounds[()])
+    return b * state.margin[()] * math.exp(min(exponent - log_alpha, LOG_CEILING))
 
 
 @magnitude.register(PiSTOL)
