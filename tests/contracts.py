@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.core import compiled
 from tunefree.core.rows import n_rows, part
+from tunefree.losses import linked as links
 from tunefree.losses.objectives import measure
 from tunefree.model import passes
 
@@ -34,3 +36,10 @@ def weights(state: Any, n_features: int, n_outputs: int) -> tuple[np.ndarray, np
     values, units = np.empty((n_features + 1, n_outputs)), np.empty(n_features + 1)
     passes.read(state, values, units)
     return values[1:], units[1:]
+
+
+def uncompile(monkeypatch: Any, module: Any, entry: str) -> None:
+    """Let an entry point, and what it calls by address, run as Python until the test ends."""
+    monkeypatch.setattr(module, entry, getattr(getattr(module, entry), "py_func", getattr(module, entry)))
+    monkeypatch.setattr(links, "find_all", getattr(links.find_all, "py_func", links.find_all))
+    monkeypatch.setattr(compiled, "IS_ON", False)

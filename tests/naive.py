@@ -64,7 +64,7 @@ def scinol2(rows, slope, n_outputs, bounds, epsilon=1.0):
     return margins, _over(np.sign(theta) * np.minimum(np.abs(theta), 1) * eta, 2 * np.sqrt(S2 + M**2))
 
 
-def pistol(rows, slope, n_outputs, bounds, a=2.25, b=1.0):
+def pistol(rows, slope, n_outputs, bounds, a=3.0, b=1.0):
     """Orabona 2014, Algorithm 3 with the linear kernel, each output on its own; rows divided by the largest norm."""
     n, d = rows.shape
     g, A, M = np.zeros((d, n_outputs)), np.zeros(n_outputs), 0.0
@@ -85,7 +85,7 @@ def _pistol_weights(g, A, M, a, b):
     return g / M**2 * b / alpha * np.exp((g**2).sum(0) / M**2 / (2 * alpha))
 
 
-def coordinate_pistol(rows, slope, n_outputs, bounds, a=2.25, b=1.0):
+def coordinate_pistol(rows, slope, n_outputs, bounds, a=3.0, b=1.0):
     """Orabona 2014, Appendix A: a copy of Algorithm 3 a coordinate."""
     n, d = rows.shape
     g, A, M = np.zeros((d, n_outputs)), np.zeros((d, n_outputs)), np.zeros((d, 1))
@@ -120,13 +120,13 @@ def nag(rows, slope, n_outputs, bounds, eta=0.5):
 
 
 def sfmd(rows, slope, n_outputs, bounds, eta=1.0):
-    """Orabona, Crammer, Cesa-Bianchi 2015; S starts at L^2, the bound on the slopes of a feature's rounds."""
+    """Orabona, Crammer, Cesa-Bianchi 2015; d is that of the rows; S starts at L^2, the bound on a feature's slopes."""
     n, d = rows.shape
     G, S, M, L = np.zeros((d, n_outputs)), np.zeros((d, n_outputs)), np.zeros((d, 1)), np.zeros((d, 1))
     margins, w = np.zeros((n, n_outputs)), np.zeros((d, n_outputs))
 
     def weights():
-        return _over(eta * G, np.sqrt((M > 0).sum()) * M**2 * np.sqrt(L**2 + S))
+        return _over(eta * G, np.sqrt(d) * M**2 * np.sqrt(L**2 + S))
 
     for t, (row, bound) in enumerate(zip(rows, bounds, strict=True)):
         x = row[:, None]
@@ -174,14 +174,13 @@ def cocob_original(rows, slope, n_outputs, bounds):
 
 
 def kotlowski(rows, slope, n_outputs, bounds, alpha=9 / 8, epsilon=1.0):
-    """Kotlowski 2017, Algorithm 1; the last weights have no x in the exponent."""
+    """Kotlowski 2017, Algorithm 1; d is that of the rows; the last weights have no x in the exponent."""
     n, d = rows.shape
     h, S2 = np.zeros((d, n_outputs)), np.zeros((d, 1))
     margins = np.zeros((n, n_outputs))
 
     def weights(t, x):
-        seen = max((S2 > 0).sum(), 1)
-        return epsilon / (t * seen) * _over(h, alpha * S2) * np.exp(_over(h**2 + x**2, 2 * alpha * S2))
+        return epsilon / (t * d) * _over(h, alpha * S2) * np.exp(_over(h**2 + x**2, 2 * alpha * S2))
 
     for t, (row, bound) in enumerate(zip(rows, bounds, strict=True)):
         x = bound * row[:, None]
@@ -332,6 +331,19 @@ def kernel_regularized_sgd(gram, slope, n_outputs, bounds, penalty=1e-3, offset=
     return margins, f, (total + last * (offset + T) * f) / (shares + last * (offset + T))
 
 
+def kernel_online_regularized(gram, slope, n_outputs, bounds, eta=1.0, theta=0.5, penalty=0.01, kappa=0.25):
+    """Lin, Rosasco, Zhou 2016, (15), with eta_t = eta t^-theta and lambda_t = penalty t^-kappa."""
+    f = np.zeros((len(gram), n_outputs))
+    margins, total, t = np.zeros_like(f), np.zeros_like(f), 0
+    for i, bound in enumerate(bounds):
+        margins[i] = gram[i] @ f
+        if bound > 0:
+            total, t = total + bound * f, t + 1
+            f = (1 - eta * t**-theta * penalty * t**-kappa) * f
+            f[i] = -eta * t**-theta * slope(i, margins[i])
+    return margins, f, total / np.sum(bounds)
+
+
 def kernel_perceptron(gram, slope, n_outputs, bounds):
     """Orabona 2014, Algorithm 2; an output is told its label by the sign of the slope."""
     f = np.zeros((len(gram), n_outputs))
@@ -448,5 +460,6 @@ KERNEL = {
     "kernel-pistol": kernel_pistol,
     "kernel-sgd": kernel_sgd,
     "kernel-regularized-sgd": kernel_regularized_sgd,
+    "kernel-online-regularized": kernel_online_regularized,
     "kernel-perceptron": kernel_perceptron,
 }

@@ -29,6 +29,7 @@ from tunefree.core.rows import dense
 from tunefree.estimators import PiSTOLClassifier, PiSTOLRegressor, ScInOLClassifier, ScInOLRegressor, validation
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
+from tunefree.theory import paper_bound
 
 CLASSIFIERS = (ScInOLClassifier, PiSTOLClassifier)
 REGRESSORS = (ScInOLRegressor, PiSTOLRegressor)
@@ -419,3 +420,23 @@ def test_with_the_tools_of_scikit_learn():
     ):
         assert model.fit(X, y).score(X, y) > 0.6
         np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("coordinate", [True, False])
+def test_the_default_preset_of_pistol_has_a_finite_bound_that_holds(coordinate):
+    """With a = 2.25, the default before, the bound was exp(1652) even against weights of 0."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = np.where(rng.random(300) < 1 / (1 + np.exp(-2 * X[:, 0])), 1, 0)
+    bounds = {}
+    for preset in ("theory", "practice"):
+        model = PiSTOLClassifier(preset=preset, coordinate=coordinate, epochs=1).fit(X, y)
+        member = model._learned.model.ensemble.linear.members[0]
+        u = np.zeros(member.room)
+        u[1] = 2.0
+        regret = 300 * model.progressive_loss_ - np.logaddexp(0.0, -np.where(y > 0, 2, -2) * X[:, 0]).sum()
+        bounds[preset] = paper_bound(member.state, member.objective, u)
+        assert regret <= bounds[preset]
+    assert bounds["theory"] < 1000.0 and bounds["practice"] == np.inf
+    with pytest.raises(ValueError, match="preset"):
+        PiSTOLClassifier(preset="fast").fit(X, y)

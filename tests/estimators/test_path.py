@@ -470,3 +470,12 @@ def test_no_bit_depends_on_the_number_of_threads():
         for threads in ("1", "2")
     ]
     assert printed[0] == printed[1] and len(printed[0].split()) == 4
+
+
+def test_the_theory_of_three_classes_is_that_of_the_softmax():
+    """Its slopes are 1/2-Lipschitz; steps of 4 / kappa^2 were those of two classes."""
+    rng = np.random.default_rng(0)
+    X = 10.0 * rng.normal(size=(90, 2))
+    model = Classifier(eta="theory", kernel="linear", stop=5, validation_fraction=0.0).fit(X, np.arange(90) % 3)
+    shown = (X - X.mean(0)) / X.std(0)
+    assert model.eta_ * (shown**2).sum(1).max() == pytest.approx(2.0, rel=1e-6)

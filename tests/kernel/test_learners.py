@@ -10,6 +10,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
 
 from tests import naive
+from tests.contracts import uncompile
 from tests.kernel.contracts import (
     OBJECTIVES,
     bank_of,
@@ -20,16 +21,22 @@ from tests.kernel.contracts import (
     taught,
 )
 from tests.strategies import KINDS, as_dense
+from tunefree import losses
 from tunefree.core import rows
 from tunefree.core.errors import ModelError
 from tunefree.kernel import contract
 from tunefree.kernel.learners import ALL
+from tunefree.losses import objectives
 from tunefree.losses.objectives import measure
 from tunefree.model.kernel_bank import KernelConfig
 
 TOLERANCE = {False: 1e-4, True: 1e-10}
 # Steps that single precision can follow: longer ones multiply rounding errors.
-MILD = {"kernel-regularized-sgd": {"penalty": 0.1, "offset": 3.0}, "kernel-sgd": {"eta": 0.5}}
+MILD = {
+    "kernel-regularized-sgd": {"penalty": 0.1, "offset": 3.0},
+    "kernel-sgd": {"eta": 0.5},
+    "kernel-online-regularized": {"eta": 0.5, "penalty": 0.2},
+}
 KERNELS = {"rbf": (0.5, 3, 1.0), "laplacian": (0.25, 3, 1.0), "poly": (0.5, 2, 1.0), "linear": (1.0, 1, 0.0)}
 
 by_learner = pytest.mark.parametrize("name", sorted(ALL))
@@ -47,7 +54,9 @@ def mild(name, values):
 
 
 def settings_of_twin(name, data, own):
-    """Slopes of twins are in units of the steepest, and so is lambda."""
+    """Slopes of twins are in units of the steepest, and so is lambda of the regularised SGD."""
+    if name != "kernel-regularized-sgd":
+        return own
     steepest = getattr(getattr(data.objective, "loss", None), "lipschitz", 1.0)
     return own | {"penalty": own["penalty"] / steepest} if "penalty" in own else own
 
@@ -190,14 +199,28 @@ def test_rows_of_weight_0_are_predicted_not_learned(name):
 def test_uncompiled_gives_the_same_numbers(name, monkeypatch):
     data = drawn(8, 60)
     _, compiled = taught(data, learner=name)
-    plain = getattr(contract.learn_rows, "py_func", contract.learn_rows)
-    monkeypatch.setattr(contract, "learn_rows", plain)
+    uncompile(monkeypatch, contract, "_learn_rows")
     _, predictions = taught(data, learner=name)
     np.testing.assert_allclose(predictions, compiled, rtol=1e-12, atol=1e-300)
 
 
+def test_averaged_sgd_of_the_square_loss_is_algorithm_1(monkeypatch):
+    """The loss that bound (3) of Orabona 2014 is stated for: no slope is divided or clipped."""
+    uncompile(monkeypatch, contract, "_learn_rows")
+    data = drawn(3, 80, weighted=False)._replace(objective=objectives.Binary(losses.Square(), 0.0))
+    values, f, total = gram(data.X, data.X, "rbf", 0.5), np.zeros(80), np.zeros(80)
+    for t in range(80):
+        total += f
+        f[t] += 0.25 * 2.0 * (data.y[t] - values[t] @ f)
+    config = KernelConfig("rbf", 0.5, double=True)
+    bank, predictions = taught(data, learner="kernel-sgd", kernel_config=config, eta=0.25)
+    assert_near(by_row(bank, as_dense(data.X))[0][:, 0], merged(data.X, total[:, None] / 80)[:, 0], 1e-10)
+
+
 def test_settings_that_make_no_learner_are_named():
     data = drawn(0, 10)
+    with pytest.raises(ModelError, match="their product below 1"):
+        bank_of(data, "kernel-online-regularized", eta=1.0, penalty=1.0)
     with pytest.raises(ModelError, match="penalty must be above 0"):
         bank_of(data, "kernel-regularized-sgd", penalty=0.0)
     with pytest.raises(ModelError, match="kernel-pistol has no setting among eta"):

@@ -12,6 +12,9 @@ from tunefree import KernelSGDClassifier
 from tunefree.core.errors import ModelError
 from tunefree.kernel.regularized_sgd import RegularizedKernelSGD
 from tunefree.model import warmup as waiting
+from tunefree.model.kernel_bank import KernelConfig
+from tunefree.model.model import Model
+from tunefree.model.targets import Labels
 from tunefree.theory.sgd_rates import least_offset
 
 GAMMA = 0.7
@@ -93,6 +96,24 @@ def test_functions_are_those_of_ten_lines(loss, penalty, offset, radius, average
     new = drawn(seed=1)[0]
     lost = 1e-11 if ball == math.inf else 1e-8  # projections make factors small within a block
     np.testing.assert_allclose(model.decision_function(new), gram(new, X) @ expected, rtol=1e-9, atol=lost)
+
+
+def test_decreasing_penalties_are_those_of_ten_lines():
+    """(15) of Lin, Rosasco, Zhou 2016: rates and penalties that decrease, of the hinge."""
+    X, codes, _ = drawn()
+    K, y, f = gram(X, X), 2.0 * codes - 1.0, np.zeros(len(X))
+    margins = np.zeros(len(X))
+    for t in range(1, len(X) + 1):
+        eta, penalty = 0.7 * t**-0.5, 0.5 * t**-0.25
+        margins[t - 1] = K[t - 1] @ f
+        f *= 1.0 - eta * penalty
+        if y[t - 1] * margins[t - 1] <= 1.0:
+            f[t - 1] = eta * y[t - 1]
+    settings = {"eta": 0.7, "theta": 0.5, "penalty": 0.5, "kappa": 0.25, "width": 1.0}
+    config = KernelConfig("rbf", GAMMA, double=True)
+    model = Model("classification", "kernel-online-regularized", "hinge", False, settings, "raw", [0, 1], 4, config)
+    model.learn(_dense(X), Labels.of(codes), np.ones(len(X)))
+    np.testing.assert_allclose(model.kernel_banks[0].margins(_dense(X))[0, :, 0], K @ f, rtol=1e-9, atol=1e-11)
 
 
 def test_weights_multiply_slopes():

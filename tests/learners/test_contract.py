@@ -11,9 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests import naive
-from tests.contracts import run, weights
+from tests.contracts import run, uncompile, weights
 from tests.extending import run_page
-from tests.strategies import KINDS, as_dense, as_sparse, streams
+from tests.strategies import KINDS, Stream, as_dense, as_sparse, streams
 from tunefree import learners, losses
 from tunefree.core import rows
 from tunefree.core.errors import ModelError
@@ -21,6 +21,7 @@ from tunefree.learners import Averaged
 from tunefree.learners.contract import Scale, grow, predict, traits_of
 from tunefree.losses import curvature, objectives, slope
 from tunefree.model import passes
+from tunefree.model.members import Member, Setting
 
 # Every learner of the package, and one from outside, which is not registered here: only its definition is run.
 OUTSIDE = run_page("learner.md", until="learners.register")
@@ -56,6 +57,11 @@ def naive_slope(stream):
     return of_round
 
 
+def known_dimension(name, d):
+    """The settings of a learner that knows how many features there are."""
+    return {TRAITS[name].dimension: float(d)} if TRAITS[name].dimension else {}
+
+
 def averaged_if_possible(name, n_features, n_outputs):
     """A new learner, with the average of its iterates."""
     state = ALL[name].create(n_features, n_outputs)
@@ -84,7 +90,8 @@ def naive_curvature(stream):
 @given(data=st.data())
 def test_agrees_with_the_paper(name, data):
     stream = data.draw(streams(scales=20 if TRAITS[name].well_conditioned else 5))
-    state = ALL[name].create(stream.X.shape[1] + 1, stream.n_outputs)
+    d = stream.X.shape[1]
+    state = ALL[name].create(d + 1, stream.n_outputs, **known_dimension(name, d))
     state, _, margins, _ = run(state, stream.objective, as_dense(stream.X), stream.y, stream.weight, stream.n_outputs)
     more = {"curvature": naive_curvature(stream)} if TRAITS[name].second_order else {}
     expected, last = TWINS[name](stream.X, naive_slope(stream), stream.n_outputs, stream.weight, **more)
@@ -99,6 +106,70 @@ def test_agrees_with_the_paper(name, data):
         rtol=1e-7,
         atol=1e-9,
     )
+
+
+def test_pistol_with_the_stake_of_the_experiments_is_that_of_the_linear_kernel():
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.normal(size=(80, 3)), rng.choice([-1.0, 1.0], 80), np.ones(80)
+    weight[7] = 0.0
+    stream = Stream(X, y, weight, 1, objectives.Binary(losses.Logistic(), 0.0))
+    expected, f, _ = naive.kernel_pistol(X @ X.T, naive_slope(stream), 1, weight)
+    state, _, margins, _ = run(ALL["pistol"].create(4, a=0.125, b=0.0), stream.objective, as_dense(X), y, weight, 1)
+    kept = weight > 0.0
+    np.testing.assert_allclose(margins[kept], expected[kept], rtol=1e-7, atol=1e-9)
+    values, units = weights(state, 3, 1)
+    np.testing.assert_allclose(values / units[:, None], X.T @ f, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", [n for n in LEARNERS if TRAITS[n].dimension])
+def test_features_that_come_late_do_not_change_what_a_known_dimension_gives(name):
+    """Without it d counts those seen so far, which is not the paper's: early margins are then larger."""
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.normal(size=(40, 4)), rng.choice([-1.0, 1.0], 40), np.ones(40)
+    X[:30, 1:] = 0.0
+    objective = objectives.Binary(losses.Logistic(), 0.0)
+    stream = Stream(X, y, weight, 1, objective)
+    expected, _ = TWINS[name](X, naive_slope(stream), 1, weight)
+    known, counted = (
+        run(ALL[name].create(5, 1, **settings), objective, as_dense(X), y, weight, 1)[2]
+        for settings in (known_dimension(name, 4), {})
+    )
+    np.testing.assert_allclose(known, expected, rtol=1e-7, atol=1e-9)
+    assert np.abs(counted - expected).max() > 0.2 * np.abs(expected).max()
+
+
+# The twins of the others take the rounds' weights in the place of bounds, or no more than the signs of slopes.
+TWINS_WITH_BOUNDS = [n for n in LEARNERS if not TRAITS[n].second_order and n not in ("nag", "perceptron", "kt")]
+SQUARES = {"binary": objectives.Binary(losses.Square(), 0.0), "against": objectives.OneAgainstAll(losses.Square(), 0.0)}
+
+
+@pytest.mark.parametrize("kind", SQUARES)
+@pytest.mark.parametrize("name", TWINS_WITH_BOUNDS)
+def test_agrees_with_the_paper_for_a_loss_without_lipschitz_constant(name, kind):
+    """Learners whose papers assume bounded slopes get them clipped at the steepest so far, which is then the bound."""
+    rng = np.random.default_rng(0)
+    X, weight, n_outputs = rng.normal(size=(60, 4)), rng.choice([0.5, 1.0, 3.0], 60), 1 if kind == "binary" else 3
+    X *= 0.4 / np.linalg.norm(X, axis=1, keepdims=True)
+    y = rng.choice([-1.0, 1.0], 60) if kind == "binary" else rng.integers(0, 3, 60).astype(float)
+    clips, steepest = not TRAITS[name].takes_slopes_as_they_come, [0.0]
+
+    def square_slope(t, margins):
+        labels = y[t] if kind == "binary" else np.where(np.arange(3) == y[t], 1.0, -1.0)
+        steep, bound = 2.0 * (margins - labels), steepest[-1]
+        steepest.append(max(bound, np.abs(steep).max()))
+        return weight[t] * (np.clip(steep, -bound, bound) if clips else steep)
+
+    class Bounds:  # of each round, known when it comes
+        def __getitem__(self, t):
+            if t >= 60:
+                raise IndexError
+            return weight[t] * (max(steepest[t], 1e-150) if clips else 1.0)
+
+    bounds = Bounds() if clips else weight
+    expected, _ = TWINS[name](X, square_slope, n_outputs, bounds)
+    member = Member.create(Setting(name, known_dimension(name, 4), "raw"), False, 5, n_outputs, SQUARES[kind])
+    margins = run(member.state, member.objective, as_dense(X), y, weight, n_outputs)[2]
+    np.testing.assert_allclose(margins, expected, rtol=1e-7, atol=1e-9)
 
 
 def same_bits(name, stream, kinds):
@@ -362,12 +433,12 @@ def test_regression_is_finite_on_any_finite_target(name, seed, span, kind):
 
 
 @by_learner
-def test_uncompiled_gives_the_same_bits(name):
+def test_uncompiled_gives_the_same_bits(name, monkeypatch):
     rng = np.random.default_rng(4)
     X, y, weight = rng.normal(size=(30, 3)), rng.choice([-1.0, 1.0], 30), np.ones(30)
     objective = objectives.Binary(losses.Logistic(), 0.0)
     compiled = run(ALL[name].create(4), objective, as_dense(X), y, weight, 1)[2]
     state, predictions = ALL[name].create(4), np.empty((30, 1))
-    plain = getattr(passes.learn, "py_func", passes.learn)
-    plain(state, objective, as_dense(X), y, weight, predictions)
+    uncompile(monkeypatch, passes, "_learn")
+    passes.learn(state, objective, as_dense(X), y, weight, predictions)
     np.testing.assert_allclose(compiled, predictions, rtol=1e-13, atol=1e-300)

@@ -36,7 +36,7 @@ def test_thresholds_by_hand():
     # 32 R^2 nu/(m^2 lambda) - gamma = 32 * 4 * 3/(0.25 * 0.5) - 7
     assert sgd_threshold(0.5, 7.0, 0.5, kernel_bound=2.0, nu=3.0) == 3065
     # 36 M^2 R^2/(lambda^2 (2 gamma+T)) <= m^2/(32 R^2): 36 * 32 * 1/(0.25 * 4) - 14
-    assert sgd_threshold(0.5, 7.0, 2.0, averaged=True) == 1138
+    assert sgd_threshold(0.5, 7.0, 2.0, averaged=True, initial_distance=0.0) == 1138
     # gamma (gamma-1) D^2/((2 gamma+T)(T+1)) <= m^2/(32 R^2), where the start is far: T^2 + 15 T + 14 >= 8 * 42 * 10^4
     assert sgd_threshold(0.5, 7.0, 2.0, averaged=True, initial_distance=100.0) == 1826
 
@@ -67,6 +67,13 @@ def test_rounds_are_the_least_for_an_error(error, lam, m, averaged):
     T = sgd_rounds(error, lam, 3.0, m, averaged=averaged)
     assert sgd_rate(T, lam, 3.0, m, averaged=averaged) <= error * (1 + 1e-9)
     assert T == 1 or sgd_rate(T - 1, lam, 3.0, m, averaged=averaged) > error * (1 - 1e-9)
+
+
+def test_a_threshold_is_not_given_without_what_it_depends_on():
+    with pytest.raises(ValueError, match="nu"):
+        sgd_threshold(0.01, 51.0, 1.0)
+    with pytest.raises(ValueError, match="initial_distance"):
+        sgd_threshold(0.01, 51.0, 1.0, averaged=True)
 
 
 def test_nonsense_is_refused():

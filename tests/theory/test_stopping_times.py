@@ -144,6 +144,13 @@ def test_what_theorem_12_leaves_out():
         hinge_schedule(100, 0.5, 0.1)
 
 
+@pytest.mark.parametrize("twin", [losses.power_loss(2.0), losses.epsilon_insensitive(0.0, 2.0)])
+def test_the_square_loss_by_another_name_stops_at_the_same_time(twin):
+    assert stopping_time(10_000, twin, zeta=0.5) == stopping_time(10_000, SQUARE, zeta=0.5)
+    assert stopping_time(10_000, twin, zeta=0.5).iterations == 40
+    assert largest_step(twin, 0.0, kappa=1.0, bound=0.5) == largest_step(SQUARE, 0.0, kappa=1.0, bound=0.5)
+
+
 def test_largest_steps_by_hand():
     # (10) with c_0 = 1, |V|_0 = 1: min(sqrt(1/2)/(sqrt 2 (kappa+1)), (1/2)/4)
     assert largest_step(HINGE, 0.5, kappa=1.0) == pytest.approx(0.125)
@@ -151,6 +158,9 @@ def test_largest_steps_by_hand():
     # Theorem 8: min((1-theta)/(2 ln 2), 4/kappa^2)
     assert largest_step(LOGISTIC, 0.5, kappa=1.0) == pytest.approx(0.25 / math.log(2))
     assert largest_step(LOGISTIC, 0.0, kappa=4.0) == pytest.approx(0.25)
+    # the multinomial logistic loss: L = 1/2, |V|_0 = ln K
+    assert largest_step(LOGISTIC, 0.0, kappa=4.0, outputs=3, softmax=True) == pytest.approx(2 / 16)
+    assert largest_step(LOGISTIC, 0.5, kappa=0.1, outputs=3, softmax=True) == pytest.approx(0.25 / math.log(3))
     # the square loss: L = 2, |V|_0 = b^2
     assert largest_step(SQUARE, 0.0, kappa=1.0, bound=0.5) == pytest.approx(0.5)
     # q = 2, c_2 = 3 * 2: min(sqrt(1/8)/(6 (kappa+1)^3), (1/4)/4)

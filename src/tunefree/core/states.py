@@ -34,7 +34,10 @@ def flatten(prefix: str, state: Any, n_features: int) -> tuple[dict[str, np.ndar
 
 
 def filled(prefix: str, blank: Any, arrays: dict[str, np.ndarray], scalars: dict[str, float]) -> Any:
-    """A fresh state with the arrays and scalars that :func:`flatten` gave."""
+    """A fresh state with the arrays and scalars that :func:`flatten` gave.
+
+    What a file of an earlier version lacks stays as it is in a state that has seen nothing.
+    """
     fields = {}
     for name, value in blank._asdict().items():
         key = f"{prefix}.{name}"
@@ -45,7 +48,7 @@ def filled(prefix: str, blank: Any, arrays: dict[str, np.ndarray], scalars: dict
             kept = tuple(slice(min(pair)) for pair in zip(value.shape, arrays[key].shape, strict=True))
             value[kept] = arrays[key][kept]
         elif isinstance(value, np.ndarray) and value.dtype.names:
-            for field in value.dtype.names:
+            for field in [field for field in value.dtype.names if f"{key}.{field}" in arrays]:
                 value[field][: len(arrays[f"{key}.{field}"])] = arrays[f"{key}.{field}"]
         elif key in scalars:
             fields[name] = scalars[key]

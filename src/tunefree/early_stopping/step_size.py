@@ -13,7 +13,7 @@ from tunefree.early_stopping.empirical import respond
 from tunefree.early_stopping.problem import Problem, Rows, Schedule
 from tunefree.early_stopping.spaces import largest_eigenvalue
 from tunefree.losses.contract import growth
-from tunefree.losses.objectives import smoothness
+from tunefree.losses.objectives import Multinomial, smoothness
 from tunefree.theory.stopping_times import gradient_bound, largest_step
 
 TRIAL, RUNGS = 20, 6  # iterations with each of so many steps, where steps are tried
@@ -50,7 +50,8 @@ def step_size(problem: Problem, loss: Any, theta: float, rule: str, bound: float
         raise ValueError(f"no theorem gives a step for the {type(loss).__name__} loss: pass eta as a number")
     sizes = problem.space.squared_sizes()
     if rule == "theory":
-        return largest_step(loss, theta, math.sqrt(sizes.max()), bound, problem.n_outputs)
+        softmax = isinstance(problem.objective, Multinomial)
+        return largest_step(loss, theta, math.sqrt(sizes.max()), bound, problem.n_outputs, softmax)
     with one_for_products():
         size = _size_of_rows(problem, sizes, order, loss.lipschitz < math.inf)
     if not size > 0.0:

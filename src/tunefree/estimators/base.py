@@ -21,6 +21,7 @@ from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
+from tunefree.model.pool import special_about
 from tunefree.model.targets import Labels, RunningMetrics
 from tunefree.theory.evidence import Certificate
 
@@ -65,6 +66,9 @@ class OnlineEstimator(Explaining, Saving, Weighted, BaseEstimator):
 
     def _model(self, n_features: int, classes: list[Any]) -> Model:
         learner, settings = self._learner()
+        dimension = special_about(learner).dimension
+        if dimension is not None and tables.encoder_of(self) is None:  # else features are found along the stream
+            settings = {dimension: float(n_features + self._intercept()), **settings}
         average = bool(getattr(self, "average", False))
         kernel = self._kernel_config()
         of_rows = classes, n_features + 1, kernel

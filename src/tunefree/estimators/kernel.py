@@ -11,11 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator, OnlineRegressorBase
+from tunefree.estimators.pistol import PRESETS, check_preset
 from tunefree.kernel import feature_expansion
 from tunefree.kernel.kernels import is_ladder, kernel_of
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.mixture import predictive_shares
+from tunefree.theory.bounds import pistol_parameter
+from tunefree.theory.kernel_certificates import KernelCertificate, certificate_of
 
 GAMMAS = ("ladder", "median")
 VIEWS = ("raw", "centred", "steady", "level")
@@ -34,8 +37,9 @@ class KernelEstimator(OnlineEstimator):
     def _learner(self) -> tuple[str, dict[str, float]]:
         loss = loss_of(self._task, str(self.loss))
         lipschitz = loss.lipschitz if loss.lipschitz < math.inf else 1.0
-        settings = validation.positive(a=self.a) | ({} if self.b is None else validation.positive(b=self.b))
-        settings = {name: value / lipschitz for name, value in settings.items()}
+        settings = {"a": pistol_parameter(), "b": 1.0} if self.preset == "theory" else {"a": 0.25 / lipschitz}
+        given = {name: value for name, value in (("a", self.a), ("b", self.b)) if value is not None}
+        settings |= {name: value / lipschitz for name, value in validation.positive(**given).items()}
         return "kernel-pistol", settings | ({} if self._has_ladder_of_widths() else {"width": 1.0})
 
     def _has_ladder_of_widths(self) -> bool:
@@ -51,6 +55,7 @@ class KernelEstimator(OnlineEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_preset(getattr(self, "preset", PRESETS[0]))
         if not isinstance(self.gamma, str):
             validation.positive(gamma=self.gamma)
         elif self.gamma not in self._gammas:
@@ -102,6 +107,14 @@ class KernelEstimator(OnlineEstimator):
         return self._learned.model.n_support
 
     @property
+    def certificates_(self) -> list[KernelCertificate]:
+        """For each bandwidth lower bounds on the loss of every function of its kernel's space, on the first pass."""
+        check_is_fitted(self)
+        bank = self._learned.model.kernel_banks[0]
+        found = [certificate_of(member, bank.gamma_of(member)) for member in bank.members]
+        return [certificate for certificate in found if certificate is not None]
+
+    @property
     def widths_(self) -> list[dict[str, float]]:
         """gamma of each bandwidth and its weight (share) in predictions."""
         check_is_fitted(self)
@@ -119,10 +132,17 @@ class KernelEstimator(OnlineEstimator):
 class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
     """A kernel classifier with nothing to tune: PiSTOL with a grid of bandwidths.
 
-    PiSTOL is an online learner in a reproducing kernel Hilbert space. Its regret bound adapts to the unknown norm of
-    the comparator [1]_, so no regularisation parameter C is needed. Learners with gamma from a quarter to 64 times that
-    of the median heuristic share their matrix products, and their probabilities are averaged with Bayesian weights.
-    Time and memory grow with the number of rows of small margin.
+    PiSTOL is an online learner in a reproducing kernel Hilbert space that adapts to the unknown norm of the best
+    function [1]_, so no regularisation parameter C is needed. Learners with gamma from a quarter to 64 times that of
+    the median heuristic share their matrix products, and their probabilities are averaged with Bayesian weights. Time
+    and memory grow with the number of rows of small margin.
+
+    The default is what the paper's experiments run and a little more: its ``a`` and ``b`` lie outside the conditions of
+    its theorems, and there are five passes, of which the last is averaged. No theorem covers that. With
+    ``preset="theory"`` each learner's predictions in the first pass have the regret bound of Theorem 1 against every
+    function of its kernel's space, for losses with a Lipschitz constant: ``certificates_[i].theorem(norm)``. With
+    ``epochs=1`` the average of the pass is that of the paper. Errors are then larger (docs/results.md, *Presets*).
+    Lower bounds on the loss of every function on the rows of the first pass hold for both presets: ``certificates_``.
 
     Parameters
     ----------
@@ -136,17 +156,20 @@ class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
         of it. For the polynomial kernel the default is 1.
     degree, coef0 : int, default=3, and float, default=1.0
         Parameters of the polynomial kernel (gamma x.z + coef0)^degree.
-    a : float, default=0.25
-        Parameter a of the paper, as in its experiments; its theory requires 2.25 times the Lipschitz constant of the
-        loss.
+    preset : {"practice", "theory"}, default="practice"
+        Values of ``a`` and ``b``. ``"practice"``: those of the paper's experiments, a = 0.25 and b = sqrt(2 a L t)
+        after t rounds, L the Lipschitz constant of the loss. ``"theory"``: the ``a`` with the least bound of the
+        theorem after 10,000 rounds against a function of norm 1, 3.09 L, and b = L.
+    a : float, optional
+        Parameter a of the paper, instead of the preset's; the theorem requires 2.25 L.
     b : float, optional
-        Parameter b of the paper. By default sqrt(2 a L t) after t rounds, as in its experiments with t rows.
+        Parameter b of the paper, instead of the preset's.
     view : {"steady", "level", "centred", "raw"}, default="steady"
         Transformation of dense numbers: robustly standardised by column (``"steady"``) or with a common scale
         (``"level"``), centred, or none. It is fixed after the first 1024 rows, which are buffered and then learned.
     epochs : int, default=5
         Number of passes over the rows in ``fit``. Passes after the first change the coefficients of support points; the
-        theorems do not cover them.
+        theorem covers the predictions of the first.
     average : bool, default=True
         Whether to predict with the average of the iterates of the last pass instead of the last iterate.
     precision : {"single", "double"}, default="single"
@@ -185,6 +208,9 @@ class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
         ``gamma`` and weight (``share``) in predictions of each bandwidth.
     n_support_ : int
         Number of support points.
+    certificates_ : list of tunefree.theory.KernelCertificate
+        For each bandwidth lower bounds on the loss of every function of its kernel's space, on the rows of the first
+        pass, and the regret bound of the paper's theorem where it covers ``a`` and ``b``.
     progressive_loss_ : float
         Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
     t_, n_iter_ : int
@@ -217,7 +243,8 @@ class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
         gamma: Any = "ladder",
         degree: int = 3,
         coef0: float = 1.0,
-        a: float = 0.25,
+        preset: str = "practice",
+        a: Any = None,
         b: Any = None,
         view: str = "steady",
         epochs: int = 5,
@@ -237,6 +264,7 @@ class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
         self.kernel = kernel
         self.gamma = gamma
         self.degree, self.coef0 = degree, coef0
+        self.preset = preset
         self.a = a
         self.b = b
         self.view = view
@@ -254,16 +282,17 @@ class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
 class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
     """A kernel regressor with nothing to tune: PiSTOL with a grid of bandwidths.
 
-    PiSTOL is an online learner in a reproducing kernel Hilbert space. Its regret bound adapts to the unknown norm of
-    the comparator [1]_. Learners with gamma from a quarter to 64 times that of the median heuristic share their matrix
-    products, and their predictions are averaged with exponential weights.
+    PiSTOL is an online learner in a reproducing kernel Hilbert space that adapts to the unknown norm of the best
+    function [1]_. Learners with gamma from a quarter to 64 times that of the median heuristic share their matrix
+    products, and their predictions are averaged with exponential weights. The paper's theorem covers no preset: it does
+    not allow for stakes that follow the spread of the targets. ``certificates_`` has lower bounds on the loss of every
+    function.
 
     Parameters
     ----------
     loss : str, default="absolute"
         ``"absolute"`` predicts the median, ``"square"`` the mean, ``"quantile:0.9"`` a quantile; also ``"power:1.5"``,
-        ``"epsilon-insensitive:0.1"`` and ``"huber:1"``, with the parameter after the colon. The theory holds for
-        Lipschitz losses, which the square loss is not.
+        ``"epsilon-insensitive:0.1"`` and ``"huber:1"``, with the parameter after the colon.
     kernel : {"rbf", "laplacian", "poly", "linear", "precomputed"} or callable, default="rbf"
         A callable takes two arrays of rows and returns the matrix of their kernel values.
     gamma : "ladder", "median" or float, default="ladder"
@@ -271,12 +300,14 @@ class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
         median. ``"ladder"``: multiples of it. For the polynomial kernel the default is 1.
     degree, coef0 : int, default=3, and float, default=1.0
         Parameters of the polynomial kernel (gamma x.z + coef0)^degree.
-    a : float, default=0.25
-        Parameter a of the paper, as in its experiments; its theory requires 2.25 times the Lipschitz constant of the
-        loss.
+    preset : {"practice", "theory"}, default="practice"
+        Values of ``a`` and ``b``. ``"practice"``: those of the paper's experiments, a = 0.25 and b = sqrt(2 a L t)
+        after t rounds, L the Lipschitz constant of the loss. ``"theory"``: the ``a`` with the least bound of the
+        theorem after 10,000 rounds against a function of norm 1, 3.09 L, and b = L.
+    a : float, optional
+        Parameter a of the paper, instead of the preset's; the theorem requires 2.25 L.
     b : float, optional
-        Parameter b of the paper, in units of the target's mean absolute deviation. By default sqrt(2 a L t) after t
-        rounds.
+        Parameter b of the paper, in units of the target's mean absolute deviation, instead of the preset's.
     view : {"steady", "level", "centred", "raw"}, default="steady"
         Transformation of dense numbers: robustly standardised by column (``"steady"``) or with a common scale
         (``"level"``), centred, or none. It is fixed after the first 1024 rows, which are buffered and then learned.
@@ -315,6 +346,9 @@ class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
         ``gamma`` and weight (``share``) in predictions of each bandwidth.
     n_support_ : int
         Number of support points.
+    certificates_ : list of tunefree.theory.KernelCertificate
+        For each bandwidth lower bounds on the loss of every function of its kernel's space, on the rows of the first
+        pass, and the regret bound of the paper's theorem where it covers ``a`` and ``b``.
     progressive_loss_ : float
         Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
     t_, n_iter_ : int
@@ -348,7 +382,8 @@ class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
         gamma: Any = "ladder",
         degree: int = 3,
         coef0: float = 1.0,
-        a: float = 0.25,
+        preset: str = "practice",
+        a: Any = None,
         b: Any = None,
         view: str = "steady",
         epochs: int = 5,
@@ -367,6 +402,7 @@ class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
         self.kernel = kernel
         self.gamma = gamma
         self.degree, self.coef0 = degree, coef0
+        self.preset = preset
         self.a = a
         self.b = b
         self.view = view

@@ -15,6 +15,7 @@ its c W_s, its lag.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from tunefree.core.generic import generic, generic_with_default
 from tunefree.core.numbers import bounded, finite
 from tunefree.learners.contract import Scale
 from tunefree.losses.linked import linked, unlinked, write_prediction
-from tunefree.losses.objectives import differentiate, loss_at, scale, smoothness, true_slope
+from tunefree.losses.objectives import Regression, differentiate, loss_at, scale, smoothness, true_slope
 
 
 @generic
@@ -81,6 +82,14 @@ def give_up(state):
     return
 
 
+def astray_by(objective: Any) -> float:
+    """By which Lipschitz constant a learner's slopes were divided if they are not those at the predictions, or infinity.
+
+    In regression slopes are taken at the margin plus the mean that includes the target, see the objective.
+    """
+    return objective.loss.lipschitz if isinstance(objective, Regression) else math.inf
+
+
 class Record(NamedTuple):
     """What a learner's certificate is made of; all in place, over the rows counted."""
 
@@ -90,12 +99,15 @@ class Record(NamedTuple):
     weight: np.ndarray  # () sum of h
     rounds: np.ndarray  # ()
     norms: np.ndarray  # (K,) squared norms of the sums of slopes when the pass was over; -1 before
+    deviation: np.ndarray  # () sum of h |s - s'| ||k(x, .)||, s' the slopes that the learner was given
+    paths: np.ndarray  # (K,) sums of h |s'| ||k(x, .)|| over the Lipschitz constant when the pass was over; -1 before
 
     @classmethod
     def create(cls, n_outputs: int) -> Record:
         """Of no rows."""
-        loss, inner, squares, weight, rounds = (np.zeros(()) for _ in range(5))
-        return cls(loss, inner, squares, weight, rounds, np.full(n_outputs, -1.0))
+        loss, inner, squares, weight, rounds, deviation = (np.zeros(()) for _ in range(6))
+        norms, paths = np.full(n_outputs, -1.0), np.full(n_outputs, -1.0)
+        return cls(loss, inner, squares, weight, rounds, norms, deviation, paths)
 
 
 class Average(NamedTuple):
@@ -118,7 +130,7 @@ def _learn_rows(
     average,
     record,
     objective,
-    smooth,
+    constants,
     values,
     known,
     first,
@@ -152,7 +164,8 @@ def _learn_rows(
                 coefficients[k, t] = coefficient(state, k, gradient[k], sums[k], own)
                 lags[k, t] = coefficients[k, t] * average.clocks[k]
             if evaluation_weight[i] > 0.0:
-                note(record, objective, smooth, y[i], evaluation_weight[i], predictions[i], gradient)
+                learned = predictions[i], gradient, weight[i], own
+                note(record, objective, constants, y[i], evaluation_weight[i], *learned)
 
 
 def learn_rows(state: Any, average: Average, record: Any, objective: Any, *block: Any) -> Any:
@@ -167,15 +180,18 @@ def learn_rows(state: Any, average: Average, record: Any, objective: Any, *block
         place of the first row in the block; targets, weights and evaluation weights (n,); ``coefficients`` and ``lags``
         (K, BLOCK), which are written; ``predictions`` (n, K), which are written.
     """
-    called = linked(objective)
-    _learn_rows(state, average, record, called, smoothness(objective), *block)
+    called, constants = linked(objective), (smoothness(objective), astray_by(objective))
+    _learn_rows(state, average, record, called, constants, *block)
     return unlinked(objective, called)
 
 
 @compiled.inline
-def note(record, objective, smooth, y, weight, predictions, slopes):
-    """Gather what certificates are made of."""
+def note(record, objective, constants, y, weight, predictions, slopes, learned, own):
+    """Gather what certificates are made of; ``slopes`` is what a learner was given, with the weight ``learned``."""
+    (smooth, lipschitz), given = constants, slopes[0]
     true_slope(objective, y, predictions, slopes)
+    astray = abs(slopes[0] - given / learned * lipschitz) if lipschitz < math.inf else 0.0
+    record.deviation[()] = finite(record.deviation[()] + weight * astray * math.sqrt(own))
     inner, squares = 0.0, 0.0
     for k in range(len(predictions)):
         inner += slopes[k] * predictions[k]

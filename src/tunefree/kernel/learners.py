@@ -12,6 +12,7 @@ ALL = Registry(
         "kernel-pistol": "tunefree.kernel.pistol:KernelPiSTOL",
         "kernel-sgd": "tunefree.kernel.sgd:KernelSGD",
         "kernel-regularized-sgd": "tunefree.kernel.regularized_sgd:RegularizedKernelSGD",
+        "kernel-online-regularized": "tunefree.kernel.online_regularized:OnlineRegularized",
         "kernel-perceptron": "tunefree.kernel.perceptron:KernelPerceptron",
     },
 )

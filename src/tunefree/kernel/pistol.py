@@ -32,6 +32,7 @@ class KernelPiSTOL(NamedTuple):
     norms: np.ndarray  # (K,) ||g||^2, in place
     slopes: np.ndarray  # (K,) sum of |s| ||k(x, .)||, in place
     largest: np.ndarray  # () M, in place
+    first: np.ndarray  # () M after the first row that was learned; 0 before it, in place
     rounds: np.ndarray  # () t, in place
     margin: np.ndarray  # () scale.margin of the latest round, in place
     a: float  # the theory asks for at least 2.25
@@ -40,7 +41,8 @@ class KernelPiSTOL(NamedTuple):
     @classmethod
     def create(cls, n_outputs: int = 1, a: float = 0.125, b: float = 0.0) -> KernelPiSTOL:
         """A learner that has seen nothing; the defaults are the paper's in its experiments, where L = 2."""
-        return cls(np.zeros(n_outputs), np.zeros(n_outputs), np.zeros(()), np.zeros(()), np.ones(()), a, b)
+        largest, first, rounds = (np.zeros(()) for _ in range(3))
+        return cls(np.zeros(n_outputs), np.zeros(n_outputs), largest, first, rounds, np.ones(()), a, b)
 
 
 @begin_round.register(KernelPiSTOL)
@@ -48,7 +50,10 @@ def begin_round_pistol(state, own, scale):
     state.margin[()] = scale.margin
     if scale.weight > 0.0:
         state.rounds[()] += 1.0
-        state.largest[()] = max(state.largest[()], min(scale.slope * math.sqrt(own), CEILING))
+        size = min(scale.slope * math.sqrt(own), CEILING)
+        if state.largest[()] == 0.0:
+            state.first[()] = size
+        state.largest[()] = max(state.largest[()], size)
 
 
 @factor.register(KernelPiSTOL)

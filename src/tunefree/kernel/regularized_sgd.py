@@ -5,8 +5,8 @@ Nitanda, Suzuki: Stochastic gradient descent with exponential convergence rates 
 
     f_{t+1} = (1 - eta_t lambda) f_t - eta_t s_t k(x_t, .),   eta_t = 2 / (lambda (gamma + t))
 
-with the average of f_1 .. f_{T+1} weighted by gamma + t - 1. With the hinge it is the online regularised learner of
-Lin, Rosasco, Zhou: Iterative regularization for learning with convex loss functions (JMLR 2016), (15).
+with the average of f_1 .. f_{T+1} weighted by gamma + t - 1. Other sequences of rates and penalties are those of
+:mod:`tunefree.kernel.online_regularized`.
 
 The theory asks for bounded slopes. Those of the square and the exponential loss are bounded in a ball, onto which f is
 projected after each step, as the paper suggests. Without a radius given it is sqrt(2 l(0) / lambda), which loses
@@ -37,7 +37,7 @@ from tunefree.kernel.contract import (
 from tunefree.learners.gradient import stride_of
 from tunefree.losses import curvature
 from tunefree.losses import value as loss_of_prediction
-from tunefree.losses.objectives import smoothness
+from tunefree.losses.objectives import smoothness, with_slopes_as_they_come
 from tunefree.theory.sgd_rates import least_offset
 
 TUNED, BY_THEOREM = -1.0, 0.0  # offsets that are found on the first rows
@@ -126,9 +126,7 @@ def coefficient_regularized(state, k, gradient, value, own):
 @heeded.register(RegularizedKernelSGD)
 def heeded_regularized(state, objective):
     """Of classes, slopes as they come: the ball bounds them where the loss does not."""
-    if objective.task == "regression" or not hasattr(objective, "steepest"):
-        return objective
-    return objective._replace(steepest=CEILING)
+    return with_slopes_as_they_come(objective)
 
 
 @with_kernel_bound.register(RegularizedKernelSGD)

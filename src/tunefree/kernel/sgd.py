@@ -3,6 +3,9 @@
 Orabona 2014 (see :mod:`tunefree.kernel.pistol`), Algorithm 1, averaged stochastic gradient descent:
 
     f_{t+1} = f_t - eta s_t k(x_t, .)          (printed with the sign of the negative slope)
+
+Its bound (3) is for the square loss of classes, eta up to 1/4 and k(x, x) <= 1. Slopes of losses with a Lipschitz
+constant are divided by it.
 """
 
 from __future__ import annotations
@@ -12,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.core.numbers import bounded
-from tunefree.kernel.contract import begin_round, coefficient, factor
+from tunefree.kernel.contract import begin_round, coefficient, factor, heeded
 from tunefree.learners.gradient import stride_of
+from tunefree.losses.objectives import with_slopes_as_they_come
 
 
 class KernelSGD(NamedTuple):
@@ -32,6 +36,11 @@ class KernelSGD(NamedTuple):
 @begin_round.register(KernelSGD)
 def begin_round_sgd(state, own, scale):
     state.stride[()] = stride_of(scale)
+
+
+@heeded.register(KernelSGD)
+def heeded_sgd(state, objective):
+    return with_slopes_as_they_come(objective)
 
 
 @factor.register(KernelSGD)

@@ -46,6 +46,10 @@ class Traits(NamedTuple):
     can_be_averaged: bool = True  # a coordinate stands still in rounds without its feature, so that the average of the
     #   iterates can be kept at the cost of a row's non-zeros
     rate: str | None = None  # the setting that is a step size, which users have to tune
+    dimension: str | None = None  # the setting that is the number of features where that is known beforehand; without
+    #   it those seen so far are counted
+    takes_slopes_as_they_come: bool = False  # of classes, where the loss has no Lipschitz constant; the others get them
+    #   clipped at the steepest so far
     invariant_to_scale_of: str = "nothing"  # "each feature", or "all features alike", may be multiplied by a constant
     #   without changing a prediction
     invariant_to_slopes: bool = False  # multiplying all slopes and their bounds by a constant changes no prediction

@@ -8,9 +8,10 @@ Averaged stochastic gradient descent, one fixed rate and the mean of the iterate
 and optimization through parameter-free stochastic learning (NIPS 2014), Algorithm 1, which prints the step with the
 opposite sign: the direction of descent is minus the slope.
 
-Rates are in units of ``scale.margin``, and slopes relative to the bound on those of unweighted rows: for a Lipschitz
-loss and targets -1 and +1 both are 1. None of these learners is invariant to the scale of the features. Weights and
-steps stop at the ceiling, where gradient descent diverges.
+Rates are in units of ``scale.margin``, and slopes relative to the Lipschitz constant of the loss. Where a loss of
+classes has none, as the square loss, for which (3) of the last paper is stated, slopes are taken as they come. Of
+numbers they are relative to the steepest so far, and clipped there. None of these learners is invariant to the scale of
+the features. Weights and steps stop at the ceiling, where gradient descent diverges.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tunefree.learners.contract import outputs, predict, records, traits, update
 from tunefree.learners.plain import plain_weights, write_margins
 
 
-@traits(rate="eta")
+@traits(rate="eta", takes_slopes_as_they_come=True)
 @plain_weights
 class GradientDescent(NamedTuple):
     """Online gradient descent with the rate eta / sqrt(t) in round t.
@@ -57,7 +58,7 @@ class GradientDescent(NamedTuple):
         return self.create(n_features, n_outputs)
 
 
-@traits(rate="eta")
+@traits(rate="eta", takes_slopes_as_they_come=True)
 @plain_weights
 class CoordinateGradientDescent(NamedTuple):
     """Gradient descent with a fixed rate for each coordinate.
@@ -92,7 +93,7 @@ class CoordinateGradientDescent(NamedTuple):
 
 # A fixed rate makes margins of 1e9 of features scaled by 2^20. Where two such margins cancel, the slope is a rounding
 # error.
-@traits(rate="eta", well_conditioned=False)
+@traits(rate="eta", takes_slopes_as_they_come=True, well_conditioned=False)
 class AveragedSGD:
     """Averaged stochastic gradient descent: the mean of the iterates of gradient descent with a fixed rate.
 
@@ -150,7 +151,12 @@ def _checked_rates(rates: ArrayLike, n_outputs: int) -> np.ndarray:
 
 @compiled.inline
 def stride_of(scale):
-    """The step, in units of the margin, that a slope of 1 stands for: over the bound on slopes of unweighted rows."""
+    """The step, in units of the margin, that a slope of 1 stands for: over the bound on slopes of unweighted rows.
+
+    Slopes that nothing bounds are steps as they are.
+    """
+    if scale.slope >= CEILING * scale.weight:
+        return scale.margin
     return bounded(scale.weight / scale.slope) * scale.margin if scale.slope > 0.0 else 0.0
 
 

@@ -8,7 +8,8 @@ features,
 
 The paper assumes slopes of at most 1. Here ``scale.slope`` is known to bound the slope of a round, and the algorithm is
 run on g/bound and bound * x, whose product is the gradient as it is, so only S_i^2 changes, and x_i in the exponent. d
-counts the features that had a value other than 0 so far.
+is known where rows are of an array (``dimension``). Where they come from a stream it is not, which the paper does not
+provide for: then d counts the features that had a value other than 0 so far.
 
 The present row is a part of the weights. Those of no row in particular have 0 for x_i in the exponent, and the present
 t, d and S_i^2. h_i and S_i^2 are kept in units of the power of two next below the largest bound * |x_i|, see
@@ -29,12 +30,13 @@ from tunefree.learners.contract import coordinate, factor, magnitude, outputs, p
 from tunefree.learners.units import combine, largest_value, rescale, update_magnitudes
 
 
-@traits(invariant_to_scale_of="each feature")
+@traits(dimension="dimension", invariant_to_scale_of="each feature")
 class Kotlowski(NamedTuple):
     """Kotlowski's Algorithm 1: invariant to the scale of each feature, with nothing to tune; it starts cautiously.
 
-    Settings: ``alpha``, how cautiously weights grow (the theory asks for 9/8), and ``epsilon``, the initial scale of
-    the margins in units of their natural size (the spread of the target in regression).
+    Settings: ``alpha``, how cautiously weights grow (the theory asks for 9/8), ``epsilon``, the initial scale of the
+    margins in units of their natural size (the spread of the target in regression), and ``dimension``, the number of
+    features; 0, the default, if it is not known.
     """
 
     features: np.ndarray  # (d,) records, in place:
@@ -46,17 +48,25 @@ class Kotlowski(NamedTuple):
     #   bets       unit_i w_i / factor in the latest round with feature i
     outputs: Any  # what to loop over, see contract.outputs
     rounds: np.ndarray  # () t, in place
-    seen: np.ndarray  # () d: number of features seen, in place
+    seen: np.ndarray  # () number of features seen, in place
     margin: np.ndarray  # () scale.margin of the latest round, in place
     alpha: float
     epsilon: float  # in units of scale.margin
+    dimension: float  # d, if it is known; more features than these count as well
 
     @classmethod
-    def create(cls, n_features: int, n_outputs: int = 1, alpha: float = 9.0 / 8.0, epsilon: float = 1.0) -> Kotlowski:
+    def create(
+        cls,
+        n_features: int,
+        n_outputs: int = 1,
+        alpha: float = 9.0 / 8.0,
+        epsilon: float = 1.0,
+        dimension: float = 0.0,
+    ) -> Kotlowski:
         """A learner that has seen nothing."""
         statistics = records(("inverse", "largest", "squares"), ("gradients", "bets"), n_features, n_outputs)
         rounds, seen, margin = np.zeros(()), np.zeros(()), np.ones(())
-        return cls(*statistics, outputs(n_outputs), rounds, seen, margin, alpha, epsilon)
+        return cls(*statistics, outputs(n_outputs), rounds, seen, margin, alpha, epsilon, float(dimension))
 
     def blank(self, n_features: int, n_outputs: int) -> Kotlowski:
         return self.create(n_features, n_outputs)
@@ -115,7 +125,7 @@ def coordinate_kotlowski(state, j, k):
 
 @factor.register(Kotlowski)
 def factor_kotlowski(state, k):
-    grains = state.rounds[()] * state.seen[()]
+    grains = state.rounds[()] * max(state.dimension, state.seen[()])
     return state.epsilon * state.margin[()] / grains if grains > 0.0 else 0.0
 
 

@@ -8,7 +8,9 @@ the round's slope, and the paper's algorithm with L = 1 is run on bound * x / M;
 
     alpha_{t-1} = a M (M + sum |s| ||x||),    w_t = g_{t-1} (b / alpha_{t-1}) exp(||g_{t-1}||^2 / (2 alpha_{t-1})).
 
-Slopes come divided by the loss's Lipschitz constant L: a and b here are the paper's a / L and b / L.
+Slopes come divided by the loss's Lipschitz constant L: a and b here are the paper's a / L and b / L. The theorem asks
+for a of at least 2.25, where its bound is beyond all numbers (b exp(1652) ln T); the default is near the least bound,
+see :func:`tunefree.theory.pistol_parameter`.
 The exponential is taken of the sum of logarithms, so it cannot overflow before the weight itself would.
 """
 
@@ -37,18 +39,21 @@ class PiSTOL(NamedTuple):
     outputs: Any  # what to loop over, see contract.outputs
     unit: np.ndarray  # () power of two next to the norm of the first row that is not 0; 0 before it, in place
     largest: np.ndarray  # () M / unit, in place
+    first: np.ndarray  # () M / unit after the first row that was learned; 0 before it, in place
     norm: np.ndarray  # () ||x_t|| / unit of the latest row, in place
+    rounds: np.ndarray  # () t, in place
     margin: np.ndarray  # () scale.margin of the latest round, in place
     a: float  # the theory asks for at least 2.25
-    b: float  # in units of scale.margin
+    b: float  # in units of scale.margin; 0 for sqrt(2 a t), as in the paper's experiments
 
     @classmethod
-    def create(cls, n_features: int, n_outputs: int = 1, a: float = 2.25, b: float = 1.0) -> PiSTOL:
+    def create(cls, n_features: int, n_outputs: int = 1, a: float = 3.0, b: float = 1.0) -> PiSTOL:
         """A learner that has seen nothing."""
         statistics = records((), ("gradients",), n_features, n_outputs)
         norms, slopes = np.zeros((1, n_outputs)), np.zeros((1, n_outputs))
-        unit, largest, norm, margin = np.zeros(()), np.zeros(()), np.zeros(()), np.ones(())
-        return cls(*statistics, norms, slopes, outputs(n_outputs), unit, largest, norm, margin, a, b)
+        unit, largest, first, norm, rounds = (np.zeros(()) for _ in range(5))
+        shared = unit, largest, first, norm, rounds, np.ones(())
+        return cls(*statistics, norms, slopes, outputs(n_outputs), *shared, a, b)
 
     def blank(self, n_features: int, n_outputs: int) -> PiSTOL:
         return self.create(n_features, n_outputs)
@@ -60,6 +65,7 @@ class CoordinatePiSTOL(NamedTuple):
 
     features: np.ndarray  # (d,) records, in place:
     #   largest    M_i
+    #   first      M_i after the first row with feature i that was learned
     coordinates: np.ndarray  # (d, K) records, in place:
     #   gradients  g_i / M_i: minus the sum of gradients
     #   slopes     sum of |s x_i| / M_i
@@ -69,9 +75,9 @@ class CoordinatePiSTOL(NamedTuple):
     b: float  # in units of scale.margin; the paper's choice is 1 / d
 
     @classmethod
-    def create(cls, n_features: int, n_outputs: int = 1, a: float = 2.25, b: float = 1.0) -> CoordinatePiSTOL:
+    def create(cls, n_features: int, n_outputs: int = 1, a: float = 3.0, b: float = 1.0) -> CoordinatePiSTOL:
         """A learner that has seen nothing."""
-        statistics = records(("largest",), ("gradients", "slopes"), n_features, n_outputs)
+        statistics = records(("largest", "first"), ("gradients", "slopes"), n_features, n_outputs)
         return cls(*statistics, outputs(n_outputs), np.ones(()), a, b)
 
     def blank(self, n_features: int, n_outputs: int) -> CoordinatePiSTOL:
@@ -111,7 +117,11 @@ def predict_pistol(state, x, scale, margins):
     unit = state.unit[()] if state.unit[()] > 0.0 else unit_of(x)
     norm = norm_of(x, unit) if unit > 0.0 else 0.0
     state.unit[()], state.norm[()], state.margin[()] = unit, norm, scale.margin
-    state.largest[()] = max(state.largest[()], min(scale.slope * norm, CEILING))
+    state.rounds[()] += 1.0 if scale.weight > 0.0 else 0.0
+    size_of_row = min(scale.slope * norm, CEILING)
+    if state.largest[()] == 0.0:
+        state.first[()] = size_of_row
+    state.largest[()] = max(state.largest[()], size_of_row)
     if state.largest[()] > 0.0:
         for k in range(len(state.outputs)):
             total = 0.0
@@ -149,7 +159,8 @@ def factor_pistol(state, k):
     log_alpha = math.log(state.a) + math.log(largest) + math.log(largest + state.slopes[0, k])
     norm = state.norms[0, k]
     exponent = math.exp(min(math.log(norm / 2.0) - log_alpha, LOG_CEILING)) if norm > 0.0 else 0.0
-    return state.b * state.margin[()] * math.exp(min(exponent - log_alpha, LOG_CEILING))
+    b = state.b if state.b > 0.0 else math.sqrt(2.0 * state.a * state.rounds[()])
+    return b * state.margin[()] * math.exp(min(exponent - log_alpha, LOG_CEILING))
 
 
 @magnitude.register(PiSTOL)
@@ -161,6 +172,8 @@ def magnitude_pistol(state, j):
 def see(state, j, size_of_x):
     """Let M_i grow to the size of a value that exceeds it; the statistics relative to it shrink."""
     shrink = state.features[j].largest / size_of_x
+    if state.features[j].largest == 0.0:
+        state.features[j].first = size_of_x
     state.features[j].largest = size_of_x
     for k in range(len(state.outputs)):
         state.coordinates[j, k].gradients *= shrink

@@ -6,10 +6,11 @@ x_t included, G_i minus the sum of gradients and d the number of features,
 
     w_i = eta G_i / (sqrt(d) M_i^2 sqrt(S_i)),    S_i <- S_i + (g x_i)^2 / M_i^2.
 
-d counts the features that had a value other than 0 so far. S_i starts at the square of the bound on the slopes, which
-is 1 in the paper and here L_i, the largest bound among the rounds with feature i. So multiplying all slopes by a
-constant changes nothing. The margins are in units of their natural size: when the spread of a target in regression
-grows, so do all weights. M_i and G_i are kept in units of the power of two next below M_i, see
+d is known where rows are of an array (``dimension``). Where they come from a stream it is not, which the paper does
+not provide for: then d counts the features that had a value other than 0 so far. S_i starts at the square of the bound
+on the slopes, which is 1 in the paper and here L_i, the largest bound among the rounds with feature i. So multiplying
+all slopes by a constant changes nothing. The margins are in units of their natural size: when the spread of a target in
+regression grows, so do all weights. M_i and G_i are kept in units of the power of two next below M_i, see
 :mod:`tunefree.learners.units`.
 """
 
@@ -27,11 +28,12 @@ from tunefree.learners.contract import coordinate, factor, magnitude, outputs, p
 from tunefree.learners.units import combine, largest_value, rescale, update_magnitudes
 
 
-@traits(rate="eta", invariant_to_scale_of="each feature", invariant_to_slopes=True)
+@traits(rate="eta", dimension="dimension", invariant_to_scale_of="each feature", invariant_to_slopes=True)
 class SFMD(NamedTuple):
     """Scale-free mirror descent: invariant to the scale of each feature, but its step size is a setting.
 
-    Settings: ``eta``, the step size in units of the natural size of a margin (the spread of the target in regression).
+    Settings: ``eta``, the step size in units of the natural size of a margin (the spread of the target in regression),
+    and ``dimension``, the number of features; 0, the default, if it is not known.
     """
 
     features: np.ndarray  # (d,) records, in place:
@@ -43,15 +45,17 @@ class SFMD(NamedTuple):
     #   squares    S_i - L_i^2: sum of squared gradients, each over M_i^2 at its time
     #   bets       unit_i w_i / factor in the latest round with feature i
     outputs: Any  # what to loop over, see contract.outputs
-    seen: np.ndarray  # () d: number of features seen, in place
+    seen: np.ndarray  # () number of features seen, in place
     margin: np.ndarray  # () scale.margin of the latest round, in place
     eta: float  # step size in units of scale.margin
+    dimension: float  # d, if it is known; more features than these count as well
 
     @classmethod
-    def create(cls, n_features: int, n_outputs: int = 1, eta: float = 1.0) -> SFMD:
+    def create(cls, n_features: int, n_outputs: int = 1, eta: float = 1.0, dimension: float = 0.0) -> SFMD:
         """A learner that has seen nothing."""
         names = ("inverse", "largest", "steepest"), ("gradients", "squares", "bets")
-        return cls(*records(*names, n_features, n_outputs), outputs(n_outputs), np.zeros(()), np.ones(()), eta)
+        statistics = records(*names, n_features, n_outputs)
+        return cls(*statistics, outputs(n_outputs), np.zeros(()), np.ones(()), eta, float(dimension))
 
     def blank(self, n_features: int, n_outputs: int) -> SFMD:
         return self.create(n_features, n_outputs)
@@ -109,7 +113,8 @@ def coordinate_sfmd(state, j, k):
 
 @factor.register(SFMD)
 def factor_sfmd(state, k):
-    return state.eta * state.margin[()] / math.sqrt(state.seen[()]) if state.seen[()] > 0.0 else 0.0
+    d = max(state.dimension, state.seen[()])
+    return state.eta * state.margin[()] / math.sqrt(d) if d > 0.0 else 0.0
 
 
 @magnitude.register(SFMD)

@@ -119,10 +119,13 @@ def linked(objective: Any) -> Linked:
     >>> linked(objectives.Binary(Logistic(), 0.5)).numbers
     array([1.  , 0.25, 0.5 ])
     """
+    numbers = np.array(numbers_of(objective), np.float64)
+    if not compiled.IS_ON:  # then functions take the place of addresses, and hold the objective itself
+        return Linked(numbers, *find_all(objective))
     classes = classes_of(objective)
-    if classes not in _found or not compiled.IS_ON:  # uncompiled, functions hold the objective itself
+    if classes not in _found:
         _found[classes] = find_all(objective)
-    return Linked(np.array(numbers_of(objective), np.float64), *_found[classes])
+    return Linked(numbers, *_found[classes])
 
 
 def unlinked(objective: Any, after: Linked) -> Any:

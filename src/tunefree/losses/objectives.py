@@ -17,7 +17,7 @@ import numpy as np
 
 from tunefree.core import compiled
 from tunefree.core.generic import generic
-from tunefree.core.numbers import LARGEST, bounded, clip, finite, largest, power_below
+from tunefree.core.numbers import CEILING, LARGEST, bounded, clip, finite, largest, power_below
 from tunefree.learners.contract import Scale
 from tunefree.losses.contract import curvature as second_derivative
 from tunefree.losses.contract import slope, value
@@ -83,6 +83,22 @@ class Regression(NamedTuple):
 def regression(loss: Any) -> Regression:
     """An objective that has seen no target yet."""
     return Regression(loss, steepest=0.0, grain=0.0, unit=0.0, centre=0.0, spread=0.0, margin=0.0, mass=0.0)
+
+
+def with_slopes_as_they_come(objective: Any) -> Any:
+    """The objective for a learner that wants slopes of classes as they come, not clipped at the steepest so far.
+
+    ``scale(objective, weight).slope`` is then the ceiling times the weight where the loss has no Lipschitz constant.
+
+    Examples
+    --------
+    >>> from tunefree.losses import Square
+    >>> scale(with_slopes_as_they_come(Binary(Square(), 0.0)), 2.0).slope
+    2e+150
+    """
+    if objective.task == "regression":
+        return objective
+    return objective._replace(steepest=CEILING)
 
 
 @generic

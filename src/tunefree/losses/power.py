@@ -7,7 +7,16 @@ from typing import NamedTuple
 
 from tunefree.core import compiled
 from tunefree.core.numbers import finite, raised, sign
-from tunefree.losses.contract import Growth, curvature, growth, left_slope, rescaled, slope, value
+from tunefree.losses.contract import (
+    Growth,
+    curvature,
+    growth,
+    left_slope,
+    rescaled,
+    slope,
+    value,
+    variance_exponent,
+)
 
 
 class Power(NamedTuple):
@@ -76,7 +85,8 @@ def epsilon_insensitive(epsilon: float = 0.1, power: float = 1.0) -> EpsilonInse
         raise ValueError(f"epsilon must be a number of at least 0, not {epsilon}")
     if not (power >= 1 and math.isfinite(power)):
         raise ValueError(f"the power must be at least 1, not {power}")
-    return EpsilonInsensitive(epsilon, power, 1.0 if power == 1 else math.inf, math.inf)
+    smooth = 2.0 if power == 2 and epsilon == 0 else math.inf  # with epsilon the slope jumps to 2 sqrt(epsilon)
+    return EpsilonInsensitive(epsilon, power, 1.0 if power == 1 else math.inf, smooth)
 
 
 @value.register(Power)
@@ -158,3 +168,13 @@ def rescaled_power(loss, unit):
 def rescaled_epsilon_insensitive(loss, unit):
     factor = raised(unit, loss.power)
     return loss._replace(epsilon=finite(loss.epsilon / factor) if factor > 0.0 else finite(math.inf)), factor
+
+
+@variance_exponent.register(Power)
+def variance_exponent_power(loss):
+    return 1.0 if loss.power == 2.0 else 0.0
+
+
+@variance_exponent.register(EpsilonInsensitive)
+def variance_exponent_epsilon_insensitive(loss):
+    return 1.0 if loss.power == 2.0 and loss.epsilon == 0.0 else 0.0

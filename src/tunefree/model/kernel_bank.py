@@ -104,6 +104,10 @@ class KernelBank(WarmupBank):
         """Number of support points."""
         return 0 if self.expansion is None else self.expansion.n_support
 
+    def gamma_of(self, member: KernelMember) -> float:
+        """gamma of a member's kernel."""
+        return self.gamma * member.setting.settings.get("width", 1.0)
+
     def learn_frozen(self, rows: LabelledRows, predictions: np.ndarray, busy: list[int], again: bool) -> None:
         X, y, weight, evaluation_weight = rows
         expansion, seen = self.expansion, self._points(X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,11 +73,17 @@ class KernelMember:
     def restart_average(self) -> None:
         """Average from here on: functions of a later pass are better than those of the first."""
         if hasattr(self.state, "norms") and (self.record.norms < 0.0).any():
-            self.record.norms[:] = self.state.norms
+            self.record.norms[:], self.record.paths[:] = self.state.norms, self.state.slopes
         self.average.shares[()] = self.average.rounds[()] = 0.0
 
     def add_class(self, objective: Any, placed: np.ndarray, n_classes: int) -> None:
-        """Know one more class; new margins are ``placed`` (new K, old K) times the old ones."""
+        """Know one more class; new margins are ``placed`` (new K, old K) times the old ones.
+
+        Where the margin of two classes becomes that of class 1 under a softmax, the gradients of the rows before are
+        those of class 0 too, with the other sign, which nothing has kept: no certificate holds any more.
+        """
+        if placed.shape[1] == 1 and placed[0, 0] == 0.0 and self.record.rounds[()] > 0.0:
+            self.record.inner[()] = math.inf
         known = self.state, self.average, self.record
         self.state, self.average, self.record = (spread(state, np.abs(placed)) for state in known)
         heeded = contract.heeded(self.state, objective)

@@ -11,8 +11,8 @@ from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows
 from tunefree.core.states import filled, flatten
 from tunefree.learners import ALL, Averaged
-from tunefree.learners.contract import grow
-from tunefree.losses.objectives import predictions_of
+from tunefree.learners.contract import grow, traits_of
+from tunefree.losses.objectives import predictions_of, with_slopes_as_they_come
 from tunefree.model import passes
 
 
@@ -49,6 +49,8 @@ class Member:
             state = ALL[setting.learner].create(n_features, n_outputs, **setting.settings)
         except TypeError:
             raise ModelError(f"{setting.learner} has no setting among {', '.join(setting.settings)}") from None
+        if traits_of(ALL[setting.learner]).takes_slopes_as_they_come:
+            objective = with_slopes_as_they_come(objective)
         return cls(setting, average, Averaged.create(state) if average else state, objective)
 
     @property

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree import losses
+from tunefree.learners import ALL
+from tunefree.learners.contract import traits_of
 from tunefree.losses import objectives
 from tunefree.losses.objectives import measure
 from tunefree.model.members import Member, Setting
@@ -47,6 +49,9 @@ def objective_of(n_outputs: int) -> Any:
 def member_of(learner: str, rate: float | None, n_features: int, n_outputs: int) -> Member:
     """A learner of the paper in its initial state."""
     settings = {} if rate is None else {"eta": rate}
+    dimension = traits_of(ALL[learner]).dimension
+    if dimension is not None:
+        settings[dimension] = float(n_features)
     return Member.create(Setting(learner, settings, "raw"), False, n_features, n_outputs, objective_of(n_outputs))
 
 

@@ -6,9 +6,19 @@ online-to-batch bound on the risk. ``stopping_times`` is Lin, Rosasco, Zhou 2016
 ``excess`` estimates excess risk and excess classification error where the Bayes rule is known.
 """
 
-from tunefree.theory.bounds import log_phi, paper_bound, pistol_bound, scinol1_bound, scinol2_bound
+from tunefree.theory.bounds import (
+    drift_of_mean,
+    growing_pistol_bound,
+    log_phi,
+    paper_bound,
+    pistol_bound,
+    pistol_parameter,
+    scinol1_bound,
+    scinol2_bound,
+)
 from tunefree.theory.evidence import Certificate, Evidence, best_lower_bound, certify, widened
 from tunefree.theory.excess import Estimate, bregman, excess_error, excess_risk, excess_risk_by_bregman
+from tunefree.theory.kernel_certificates import KernelCertificate
 from tunefree.theory.risk import Progressive
 from tunefree.theory.sgd_rates import (
     least_offset,
@@ -31,14 +41,17 @@ __all__ = [
     "Certificate",
     "Estimate",
     "Evidence",
+    "KernelCertificate",
     "Progressive",
     "StoppingTime",
     "best_lower_bound",
     "bregman",
     "certify",
+    "drift_of_mean",
     "excess_error",
     "excess_risk",
     "excess_risk_by_bregman",
+    "growing_pistol_bound",
     "hinge_schedule",
     "largest_step",
     "least_offset",
@@ -47,6 +60,7 @@ __all__ = [
     "optimisation_bound",
     "paper_bound",
     "pistol_bound",
+    "pistol_parameter",
     "scinol1_bound",
     "scinol2_bound",
     "sgd_rate",

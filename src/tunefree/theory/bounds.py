@@ -3,6 +3,9 @@
 Orabona 2014 (Theorem 1, Appendix A); Kempka, Kotlowski, Warmuth 2019 (Theorems 3.1 and 3.2, here 1 and 2). All assume
 slopes (subgradients of the loss at the prediction) of at most 1 in absolute value. A loss with Lipschitz constant L
 must first be divided by L.
+
+They are bounds on the regret of one learner in one pass. :func:`paper_bound` decides by the objective whether they
+cover what was learned.
 """
 
 from __future__ import annotations
@@ -13,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tunefree.core.generic import generic
+from tunefree.core.generic import generic, generic_with_default
 from tunefree.core.numbers import LARGEST
 from tunefree.learners.averaged import Averaged
 from tunefree.learners.pistol import CoordinatePiSTOL, PiSTOL
 from tunefree.learners.scinol import ScInOL1, ScInOL2
+from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll, Regression
 
 
 def scinol1_bound(weights: ArrayLike, scales: ArrayLike, rounds: int, epsilon: float = 1.0) -> float:
@@ -76,7 +80,7 @@ def scinol2_bound(weights: ArrayLike, scales: ArrayLike, first: ArrayLike, epsil
     return float(len(u) * epsilon + (2.0 * u[used] * s[used] * (logs - 1.0)).sum())
 
 
-def pistol_bound(norm: float, slopes: float, rounds: int, a: float = 2.25, b: float = 1.0) -> float:
+def pistol_bound(norm: float, slopes: float, rounds: int, a: float, b: float = 1.0) -> float:
     """Regret bound of PiSTOL (Orabona 2014, Theorem 1) for L = 1 and ||x_t|| <= 1, with phi as in its proof.
 
     Parameters
@@ -87,8 +91,8 @@ def pistol_bound(norm: float, slopes: float, rounds: int, a: float = 2.25, b: fl
         Sum of the absolute slopes of all rounds but the last.
     rounds : int
         T.
-    a : float, default 2.25
-        At least 2.25.
+    a : float
+        Above 2.2495; at 2.25 phi is exp(1652). :func:`pistol_parameter` is the value with the least bound.
     b : float, default 1
 
     Returns
@@ -101,8 +105,76 @@ def pistol_bound(norm: float, slopes: float, rounds: int, a: float = 2.25, b: fl
     40.2
     """
     spread = math.sqrt(2.0 * a * (1.0 + slopes) * math.log1p(norm * math.sqrt(a * rounds) / b))
-    log_rest = math.log(b) + log_phi(1.0 / a) + math.log(math.log1p(rounds))
-    return norm * spread + (math.exp(log_rest) if log_rest < 709.0 else math.inf)
+    return norm * spread + float(_overhead(rounds, a, b))
+
+
+def growing_pistol_bound(norm: ArrayLike, slopes: ArrayLike, growth: ArrayLike, a: float, b: float = 1.0) -> np.ndarray:
+    """Regret bound of PiSTOL where the norm of the rows grows: M_t = max ||x_s||, s <= t, in the place of 1.
+
+    M_t enters alpha_{t-1} = a M_t (M_t + A_{t-1}), A_t the sum of |s| ||x||. Where M grows, so does alpha, which lowers
+    the potential b exp(||g||^2 / (2 alpha)). A round adds to it at most b phi ln((M_t + A_t) / (M_t + A_{t-1})), which
+    is largest with M_1 for M_t, so all of them add b phi ln(1 + A_T / M_1). Lemma 3 of the paper does the rest.
+
+    Parameters
+    ----------
+    norm : float or array
+        ||u|| M_T.
+    slopes : float or array
+        A_T / M_T.
+    growth : float or array
+        A_T / M_1, M_1 that of the first row learned.
+    a, b : float
+        As in :func:`pistol_bound`.
+
+    Returns
+    -------
+    bound : float or array
+
+    Examples
+    --------
+    >>> bool(growing_pistol_bound(1.0, 50.0, 50.0, a=4.0) < pistol_bound(1.0, 50.0, 100, a=4.0))
+    True
+    """
+    norm, alpha = np.asarray(norm, np.float64), a * (1.0 + np.asarray(slopes, np.float64))
+    return norm * np.sqrt(2.0 * alpha * np.log1p(np.sqrt(alpha) * norm / b)) + _overhead(growth, a, b)
+
+
+def _overhead(growth: ArrayLike, a: float, b: float) -> np.ndarray:
+    """b phi(1 / a) ln(1 + growth), infinite where it overflows."""
+    if not b > 0.0:
+        return np.full(np.shape(growth), math.inf)
+    with np.errstate(divide="ignore", over="ignore"):
+        logs = math.log(b) + log_phi(1.0 / a) + np.log(np.log1p(np.asarray(growth, np.float64)))
+        return np.exp(logs)
+
+
+def pistol_parameter(norm: float = 1.0, rounds: int = 10_000, b: float = 1.0) -> float:
+    """The a with the least bound of Theorem 1 of Orabona 2014, for L = 1, ||x_t|| <= 1 and slopes of 1.
+
+    Parameters
+    ----------
+    norm : float, default 1
+        Norm of the comparator.
+    rounds : int, default 10000
+        T.
+    b : float, default 1
+
+    Returns
+    -------
+    a : float
+
+    Examples
+    --------
+    >>> round(pistol_parameter(), 2), round(pistol_parameter(rounds=100), 2)
+    (3.09, 3.69)
+    """
+    low, high = math.log(2.25), math.log(1e6)
+    ratio = (math.sqrt(5.0) - 1.0) / 2.0
+    for _ in range(100):  # golden section: the bound has one minimum
+        left, right = high - ratio * (high - low), low + ratio * (high - low)
+        bounds = [pistol_bound(norm, rounds - 1.0, rounds, math.exp(log_a), b) for log_a in (left, right)]
+        low, high = (low, right) if bounds[0] <= bounds[1] else (left, high)
+    return math.exp((low + high) / 2.0)
 
 
 def log_phi(x: float) -> float:
@@ -133,13 +205,35 @@ def log_phi(x: float) -> float:
     return math.log(x / 2.0 * n) + x / 2.0 * n / room
 
 
-def paper_bound(state: Any, weights: ArrayLike, first: ArrayLike | None = None) -> float:
+def paper_bound(
+    state: Any,
+    objective: Any,
+    weights: ArrayLike,
+    *,
+    first: ArrayLike | None = None,
+    drift: float | None = None,
+) -> float:
     """Bound on a learner's regret against fixed weights, from the learner's own theorem and its state.
 
-    The bound holds for classification with a Lipschitz loss. Its unit is the loss divided by its Lipschitz constant.
-    The bound is infinite in regression: there the initial wealth follows the targets, which the theorems do not cover.
-    Nor do they cover a third class that first appears during the stream, since this changes the number of outputs.
-    The theorem depends on the learner:
+    The learner's theorem bounds the regret of its margins. What the objective adds to that:
+
+    Classes
+        If a third class first appears during the stream, the one margin m = u_1 x - u_0 x of two classes becomes that
+        of class 1, and the learner of class 0 starts anew. Against the softmax of u it lacks u_0 x in the rounds
+        before, whose linearised loss is u_0 times the sum of the gradients of all classes: this is added. (After the
+        change the gradients of a round add up to 0.)
+    Numbers
+        Margins are relative to the running mean c_t of the targets, and a learner's initial wealth follows their
+        spread. Slopes are taken at c_t + margin, while c_{t-1} + margin is what was predicted. With ``drift``, the
+        sum of h (|c_t - c_T| + |c_t - c_{t-1}|), convexity gives
+
+            regret <= L sum h s (margin - (u x - c_T)) + L drift,
+
+        and the learner's wealth is exactly what the first sum has left of the wealth that was handed out. Without
+        ``drift`` the bound is infinite. It is infinite for all learners but ScInOL2, whose theorems assume an initial
+        wealth that does not grow.
+
+    It is infinite for losses without a Lipschitz constant, of which slopes are clipped. The theorem of the learner:
 
     ScInOL1
         Theorem 1, with 1 / beta_T,i instead of T / epsilon and the conjugate of Lemma C.1 instead of its bound.
@@ -149,33 +243,114 @@ def paper_bound(state: Any, weights: ArrayLike, first: ArrayLike | None = None) 
         bounds is returned, which is never larger: sum_i epsilon - eta_i + u_i G_i.
     PiSTOL
         Theorem 1. M may grow. Then alpha grows in the same round, which lowers the potential, so the proof holds with
-        ln(1 + A_T / M_1), A_T = sum |s_t| ||x_t||, in place of ln(1 + T). M_1, the norm of the first row, is replaced
-        by a lower bound: the power of two next below the largest absolute value in that row. The sample weight of that
-        row must be at least 1.
+        ln(1 + A_T / M_1), A_T = sum |s_t| ||x_t||, in place of ln(1 + T); M_1 is that of the first row learned.
     CoordinatePiSTOL
-        Theorem 1 for each coordinate, with M_1 from ``first``; infinite without it.
+        Theorem 1 for each coordinate.
 
     Parameters
     ----------
     state : learner
+    objective : objective
+        As it is after the last round.
     weights : (d, K) array, or (d,) for one output
         The comparator, in the data's units; the weight of the constant feature comes first.
     first : (d,) array, optional
         Absolute value of each feature, times the sample weight, in the first round in which it was not 0.
+    drift : float, optional
+        For numbers: :func:`drift_of_mean` of the targets, in their order.
 
     Returns
     -------
     bound : float
+        In units of the loss; infinite where no theorem covers the learner and the objective.
 
     Examples
     --------
-    >>> paper_bound(ScInOL2.create(2, epsilon=1.0), [0.0, 3.0])
+    >>> from tunefree.losses import Logistic, objectives
+    >>> paper_bound(ScInOL2.create(2, epsilon=1.0), objectives.Binary(Logistic(), 0.0), [0.0, 3.0])
     0.0
     """
+    lipschitz = getattr(getattr(objective, "loss", None), "lipschitz", 1.0)  # 1 for the multinomial loss
+    if lipschitz == math.inf:
+        return math.inf
     u = np.asarray(weights, np.float64).reshape(state.coordinates.shape)
     with np.errstate(all="ignore"):
-        bound = _own_bound(state, u, None if first is None else np.asarray(first, np.float64)[:, None])
+        begun = None if first is None else np.asarray(first, np.float64)[:, None]
+        bound = lipschitz * _bound_for(objective, state, u, begun, drift)
     return bound if math.isfinite(bound) else math.inf
+
+
+def drift_of_mean(targets: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    """How far the running mean of targets strays: sum of h (|c_t - c_T| + |c_t - c_{t-1}|), where c_0 = 0.
+
+    It is what learning targets relative to their running mean adds to a regret bound in :func:`paper_bound`. For
+    independent targets of standard deviation sigma it grows like sigma sqrt(T).
+
+    Parameters
+    ----------
+    targets : (T,) array
+        In the order in which they were learned.
+    sample_weight : (T,) array, optional
+        h; by default 1.
+
+    Returns
+    -------
+    drift : float
+
+    Examples
+    --------
+    >>> drift_of_mean([2.0, 4.0])
+    4.0
+    """
+    y = np.asarray(targets, np.float64)
+    weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    if not weight.sum() > 0.0:
+        return 0.0
+    learned = weight > 0.0
+    y, weight = y[learned], weight[learned]
+    centres = np.cumsum(weight * y) / np.cumsum(weight)
+    steps = np.abs(np.diff(centres, prepend=0.0))
+    return float((weight * (np.abs(centres - centres[-1]) + steps)).sum())
+
+
+@generic
+def _bound_for(objective: Any, state: Any, u: np.ndarray, first: np.ndarray | None, drift: float | None) -> float:
+    raise TypeError(f"{type(objective).__name__} is not an objective")
+
+
+for kind in (Binary, OneAgainstAll):
+
+    @_bound_for.register(kind)
+    def _bound_for_margins(objective, state, u, first, drift):
+        return _own_bound(state, u, first)
+
+
+@_bound_for.register(Multinomial)
+def _bound_for_softmax(objective, state, u, first, drift):
+    late = -u[:, 0] @ _gradients(state).sum(axis=1)
+    return _own_bound(state, u, first) + float(late)
+
+
+@_bound_for.register(Regression)
+def _bound_for_numbers(objective, state, u, first, drift):
+    if drift is None or not drift >= 0.0:
+        return math.inf
+    if objective.unit == 0.0:  # no target but 0, which is predicted
+        return float(drift)
+    relative = u / objective.unit
+    relative[0] -= objective.centre
+    return objective.unit * _left_of_wealth(state, relative) + float(drift)
+
+
+@generic_with_default
+def has_theorem(objective):
+    """Whether the theorems cover the objective as they stand: a learner's stakes must not follow the targets."""
+    return True
+
+
+@has_theorem.register(Regression)
+def has_theorem_for_numbers(objective):
+    return False
 
 
 @generic
@@ -183,16 +358,44 @@ def _own_bound(state: Any, u: np.ndarray, first: np.ndarray | None) -> float:
     raise TypeError(f"{type(state).__name__} has no regret bound")
 
 
+@generic
+def _gradients(state: Any) -> np.ndarray:
+    """Minus the sums of gradients (d, K), in the data's units."""
+    raise TypeError(f"{type(state).__name__} has no regret bound")
+
+
+@generic_with_default
+def _left_of_wealth(state, u):
+    """The linearised regret of the margins against u, where the learner's wealth tells it; else infinite."""
+    return math.inf
+
+
 @_own_bound.register(Averaged)
 def _bound_of_iterates(state, u, first):
     return _own_bound(state.learner, u, first)
 
 
+@_gradients.register(Averaged)
+def _gradients_of_iterates(state):
+    return _gradients(state.learner)
+
+
+@_left_of_wealth.register(Averaged)
+def _left_to_iterates(state, u):
+    return _left_of_wealth(state.learner, u)
+
+
+for scinol in (ScInOL1, ScInOL2):
+
+    @_gradients.register(scinol)
+    def _gradients_of_scinol(state):
+        seen = state.features.inverse[:, None] > 0.0
+        return np.where(seen, state.coordinates.gradients / state.features.inverse[:, None], 0.0)
+
+
 @_own_bound.register(ScInOL1)
 def _bound_of_scinol1(state, u, first):
     seen, own = state.features.inverse > 0.0, state.coordinates[state.features.inverse > 0.0]
-    if not _has_assumed_wealth(own):
-        return math.inf
     reach, stakes = 2.0 * _scaled(state, u) * _spread(state)[seen], own.stakes
     conjugate = (reach + stakes) * np.log1p(reach / stakes) - reach
     terms = conjugate + state.epsilon * (1.0 + math.log(max(state.rounds[()], 1.0)))
@@ -201,23 +404,19 @@ def _bound_of_scinol1(state, u, first):
 
 @_own_bound.register(ScInOL2)
 def _bound_of_scinol2(state, u, first):
-    seen, own = state.features.inverse > 0.0, state.coordinates[state.features.inverse > 0.0]
-    if not _has_assumed_wealth(own):
-        return math.inf
     if first is None:
-        linear = np.sign(u[seen]) * _scaled(state, u) * own.gradients
-        return float((state.epsilon * own.wealth_scale - own.wealth + linear).sum())
+        return _left_of_wealth(state, u)
+    seen = state.features.inverse > 0.0
     scales = _spread(state)[seen] / state.features.inverse[seen, None]
     columns = range(u.shape[1])
     return sum(scinol2_bound(u[seen, k], scales[:, k], first[seen, 0], state.epsilon) for k in columns)
 
 
-def _has_assumed_wealth(own):
-    """Whether every coordinate had the initial wealth that the theorems assume (a wealth scale of 1), or never learned.
-
-    The latter are coordinates of a class that appeared after the last row with their feature.
-    """
-    return bool(((own.wealth_scale == 1.0) | ((own.wealth_scale == 0.0) & (own.squares == 0.0))).all())
+@_left_of_wealth.register(ScInOL2)
+def _left_of_wealth_of_scinol2(state, u):
+    seen, own = state.features.inverse > 0.0, state.coordinates[state.features.inverse > 0.0]
+    linear = np.sign(u[seen]) * _scaled(state, u) * own.gradients
+    return float((state.epsilon * own.wealth_scale - own.wealth + linear).sum())
 
 
 def _spread(state):
@@ -231,26 +430,29 @@ def _scaled(state, u):
     return np.minimum(np.abs(u[seen]) / state.features.inverse[seen, None], LARGEST)
 
 
+@_gradients.register(PiSTOL)
+def _gradients_of_pistol(state):
+    return state.coordinates.gradients * state.unit[()]
+
+
 @_own_bound.register(PiSTOL)
 def _bound_of_pistol(state, u, first):
-    if state.margin[()] != 1.0:
-        return math.inf
     largest, slopes = state.largest[()], state.slopes[0]
+    if largest == 0.0:
+        return 0.0
     norms = np.sqrt(((u * state.unit[()]) ** 2).sum(0))
-    return float(_potential(state, norms * largest, slopes / largest, slopes).sum()) if largest > 0.0 else 0.0
+    bounds = growing_pistol_bound(norms * largest, slopes / largest, slopes / state.first[()], state.a, state.b)
+    return float(bounds.sum())
+
+
+@_gradients.register(CoordinatePiSTOL)
+def _gradients_of_coordinate_pistol(state):
+    return state.coordinates.gradients * state.features.largest[:, None]
 
 
 @_own_bound.register(CoordinatePiSTOL)
 def _bound_of_coordinate_pistol(state, u, first):
-    if state.margin[()] != 1.0 or first is None:
-        return math.inf
     seen = state.features.largest > 0.0
     largest, slopes = state.features.largest[seen, None], state.coordinates.slopes[seen]
-    return float(_potential(state, np.abs(u[seen]) * largest, slopes, slopes * (largest / first[seen])).sum())
-
-
-def _potential(state, norms, slopes, growth):
-    """Lemma 3 and (20) of the proof: ``norms`` ||u|| M, ``slopes`` A_T / M, ``growth`` A_T / M_1."""
-    alpha = state.a * (1.0 + slopes)
-    overhead = math.log(state.b) + log_phi(1.0 / state.a) + np.log(np.log1p(growth))
-    return norms * np.sqrt(2.0 * alpha * np.log1p(np.sqrt(alpha) * norms / state.b)) + np.exp(overhead)
+    growth = slopes * (largest / state.features.first[seen, None])
+    return float(growing_pistol_bound(np.abs(u[seen]) * largest, slopes, growth, state.a, state.b).sum())

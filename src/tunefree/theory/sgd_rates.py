@@ -74,8 +74,8 @@ def sgd_threshold(
     *,
     kernel_bound: float = 1.0,
     slope_bound: float = 1.0,
-    nu: float = 0.0,
-    initial_distance: float = 0.0,
+    nu: float | None = None,
+    initial_distance: float | None = None,
     averaged: bool = False,
 ) -> int:
     """Least number of rounds T for which :func:`sgd_rate` holds.
@@ -86,10 +86,10 @@ def sgd_threshold(
         lambda, gamma and m(delta).
     kernel_bound, slope_bound : float, default 1
         R and M.
-    nu : float, default 0
-        :func:`variance_constant`; used by Theorem 1 only.
-    initial_distance : float, default 0
-        ||g_1 - g_lambda||; used by Theorem 2 only.
+    nu : float
+        :func:`variance_constant`; Theorem 1 needs it.
+    initial_distance : float
+        ||g_1 - g_lambda||; Theorem 2 needs it.
     averaged : bool, default False
         Whether the average of the iterates is used (Theorem 2).
 
@@ -97,17 +97,32 @@ def sgd_threshold(
     -------
     int
 
+    Raises
+    ------
+    ValueError
+        If the number that the theorem needs is missing: any value assumed for it would make the threshold meaningless.
+
     Examples
     --------
     >>> sgd_threshold(0.5, 3.0, 1.0, nu=8.0)
     509
-    >>> sgd_threshold(0.5, 3.0, 1.0, averaged=True)
+    >>> sgd_threshold(0.5, 3.0, 1.0, averaged=True, initial_distance=1.0)
     4602
+
+    For the logistic loss, lambda = 0.01 and a variance of 1 the theorem holds only from millions of rounds on:
+
+    >>> nu = variance_constant(0.01, 51.0, smoothness=0.25, variance=1.0, initial_gap=0.69)
+    >>> sgd_threshold(0.01, 51.0, 1.0, nu=nu)
+    16639949
     """
     _positive(regularization=regularization, margin=margin, kernel_bound=kernel_bound, slope_bound=slope_bound)
     reach = 32.0 * kernel_bound**2 / margin**2
     if not averaged:
+        if nu is None:
+            raise ValueError("Theorem 1 needs nu, see variance_constant")
         return max(math.ceil(reach * nu / regularization - offset), 1)
+    if initial_distance is None:
+        raise ValueError("Theorem 2 needs initial_distance, the norm of the minimiser if g_1 is 0")
     by_noise = reach * 36.0 * (slope_bound * kernel_bound / regularization) ** 2 - 2.0 * offset
     # (2 gamma + T) (T + 1) >= reach gamma (gamma - 1) ||g_1 - g_lambda||^2, solved for T.
     needed = reach * max(offset * (offset - 1.0), 0.0) * initial_distance**2

@@ -165,7 +165,9 @@ def hinge_schedule(samples: float, beta: float, epsilon: float) -> StoppingTime:
     )
 
 
-def largest_step(loss: Any, theta: float, kappa: float, bound: float = 1.0, outputs: int = 1) -> float:
+def largest_step(
+    loss: Any, theta: float, kappa: float, bound: float = 1.0, outputs: int = 1, softmax: bool = False
+) -> float:
     """Largest eta_1 that the theorems allow: by Theorem 8 for smooth losses, else by (10).
 
     Parameters
@@ -179,6 +181,9 @@ def largest_step(loss: Any, theta: float, kappa: float, bound: float = 1.0, outp
         Largest absolute target.
     outputs : int, default 1
         Number of margins with a loss each: |V|_0 is then that of the sum of the losses.
+    softmax : bool, default False
+        Whether the margins have one loss in common, the multinomial logistic one. Its slopes are 1/2-Lipschitz, not
+        1/4-Lipschitz as those of the logistic loss of two classes, and |V|_0 is the logarithm of their number.
 
     Returns
     -------
@@ -189,7 +194,11 @@ def largest_step(loss: Any, theta: float, kappa: float, bound: float = 1.0, outp
     >>> from tunefree.losses import Hinge, Logistic
     >>> largest_step(Hinge(), 0.5, kappa=1.0), round(largest_step(Logistic(), 0.0, kappa=1.0), 4)
     (0.125, 0.7213)
+    >>> largest_step(Logistic(), 0.0, kappa=4.0, outputs=3, softmax=True)
+    0.125
     """
+    if softmax:
+        return min((1.0 - theta) / (2.0 * math.log(outputs)), 2.0 / (kappa * kappa))
     if loss.smoothness < math.inf:
         return min((1.0 - theta) / (2.0 * outputs * at_zero(loss, bound)), 1.0 / (loss.smoothness * kappa * kappa))
     steep = math.sqrt(outputs) * gradient_bound(_growth(loss, bound), kappa)

@@ -46,9 +46,11 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
           of the predictions of these rows, and ``lower_bounds`` on that of every additive model on these knots of
           which no curve exceeds the radius.
         - ``largest_radii``: for each gap, the radius up to which no linear model is better by more than this part.
-        - ``weights``: bounds for the given weights.
+        - ``weights``: bounds for the given weights: ``regret_at_most`` and ``loss_at_least``, computed from the slopes,
+          and ``theorem``, the bound on the regret of the learner's own theorem, where one covers it.
         - ``kernels``: for each kernel learner its mean loss and, for each norm, a lower bound on the mean loss of
-          every function of that norm.
+          every function of that norm; ``theorem``, the bound on the regret of the learner's own theorem for each norm,
+          where it covers the learner's parameters.
         - ``pool``: number of members, and what mixing cost at most a row.
         - ``order``: what the order of the rows tells about the targets (:func:`order_of`).
         - ``risk``: bounds on the loss and the error of future rows. They are for rows that are independent and alike,
@@ -125,11 +127,14 @@ def _of_kernels(trained: Trained) -> list[dict[str, Any]]:
     model, found = trained.model, []
     for bank in model.kernel_banks:
         for member in bank.members:
-            certificate = certificate_of(member)
+            certificate = certificate_of(member, bank.gamma_of(member)) if bank.frozen else None
             if certificate is not None:
-                gamma = bank.gamma * member.setting.settings.get("width", 1.0)
                 mean, bounds = certificate.loss / certificate.weight, dict(certificate.table(NORMS))
-                found.append({"learner": member.name, "gamma": gamma, "loss": mean, "lower_bounds": bounds})
+                known = {"learner": member.name, "gamma": certificate.gamma, "loss": mean, "lower_bounds": bounds}
+                theorem = {norm: certificate.theorem(norm) / certificate.weight for norm in NORMS}
+                if theorem[NORMS[0]] < math.inf:
+                    known["theorem"] = theorem
+                found.append(known)
     shares = model.shares_by_member()
     return sorted(found, key=lambda entry: -shares[entry["learner"]])
 
@@ -143,16 +148,16 @@ def _of_weights(trained: Trained, weights: np.ndarray) -> dict[str, Any]:
         "regret_at_most": regret / certificate.weight,
         "loss_at_least": (certificate.loss - regret) / certificate.weight,
     }
-    lipschitz = getattr(getattr(model.objective, "loss", None), "lipschitz", 1.0)
     linear = model.ensemble.linear.members
-    if len(linear) == 1 and model.options.view == "raw" and lipschitz < math.inf:
+    if len(linear) == 1 and model.options.view == "raw":
         room = np.zeros((linear[0].room, model.n_outputs))
         room[: len(weights)] = weights
         try:
-            bound = paper_bound(linear[0].state, room) * lipschitz
+            bound = paper_bound(linear[0].state, linear[0].objective, room)
         except TypeError:  # a learner without a theorem of its own
             return known
-        known["theorem"] = bound / certificate.weight
+        if bound < math.inf:
+            known["theorem"] = bound / certificate.weight
     return known
 
 

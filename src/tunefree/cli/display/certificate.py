@@ -51,6 +51,9 @@ def show_certificate(trained: Trained, found: dict[str, Any], as_json: bool) -> 
         console.print(f"{known}; no function of")
         bounds = (f"{bound:.6g} (norm {norm:g})" for norm, bound in kernel["lower_bounds"].items())
         console.print(f"  its space has one below {', '.join(bounds)}")
+        if "theorem" in kernel:
+            bounds = (f"{bound:.6g} (norm {norm:g})" for norm, bound in kernel["theorem"].items())
+            console.print(f"  the learner's theorem: they are better by at most {', '.join(bounds)} a row")
     if "pool" in found:
         pool = found["pool"]
         console.print(
