@@ -356,9 +356,13 @@ def predict_awake(objective, mixture, shares, predictions, aggregated):
 
 @compiled.inline
 def mix_row(mixture, objective, y, weight, predictions, losses, aggregated):
-    """Predict a row from the members' predictions (N, K), then update their shares by its target."""
+    """Predict a row from the members' predictions (N, K), then update their shares by its target.
+
+    A row of which all members sleep tells nothing of them. If they learn it later, it is evaluated then.
+    """
+    evaluated = weight > 0.0 and asleep(predictions) < len(losses)
     predict_awake(objective, mixture, mixture.shares, predictions, aggregated)
-    if weight > 0.0:
+    if evaluated:
         extend_range(objective, mixture, y, weight)
         for m in range(len(losses)):
             losses[m] = weight * loss_at(objective, y, predictions[m])
