@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core import rows
-from tunefree.core.errors import DataError
+from tunefree.core.errors import DataError, ModelError
 from tunefree.stream.arrays import beyond_doubles, of_booleans, of_numbers
 from tunefree.stream.batch import BadRows, Batch, Columns
 from tunefree.stream.calendar import TimeOfDay, Timestamp
@@ -247,6 +247,8 @@ class TableEncoder:
         names = ("target", "target_family", "weight", "hash_bits", "na_values", "target_notation")
         encoder = cls(columns, **{name: header[name] for name in names if name in header})
         encoder.restore_ids(arrays)
+        if encoder._ids.names.columns().max(initial=0) >= max(len(columns), 1):
+            raise ModelError("features of the encoder are of columns that it does not have")
         return encoder
 
     def _select(self, chunk: Columns, faults: Faults) -> list[tuple[Any, Any]]:
