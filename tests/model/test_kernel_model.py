@@ -91,6 +91,17 @@ def test_cuts_and_saving_change_no_byte(learner, n, tmp_path):
     assert model_bytes(whole, tmp_path / "whole") == model_bytes(restored, tmp_path / "again")
 
 
+@pytest.mark.parametrize("cuts", [(130,), (100, 190, 270)])
+def test_rows_that_wait_count_once_wherever_batches_are_cut(cuts, tmp_path):
+    """Of 256 rows that wait, the last 128 were mixed as rows of sleeping members as well, after the first 128."""
+    X, y = rings(300)
+    (whole, shown), (pieces, parts) = learned(X, y, "kernel-pistol"), learned(X, y, "kernel-pistol", cuts)
+    assert [moment["rows"] for moment in whole.history] == [256]
+    assert whole.mixture.rounds[()] == 300
+    assert np.concatenate([margins for margins, _ in parts]).tobytes() == shown[0][0].tobytes()
+    assert model_bytes(whole, tmp_path / "whole") == model_bytes(pieces, tmp_path / "pieces")
+
+
 @pytest.mark.parametrize("frozen", [64, 400])
 @pytest.mark.parametrize("learner", ["kernel-pool", "kernel-pistol"])
 def test_classes_that_appear_late_change_no_prediction(learner, frozen):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tunefree.core.errors import DataError
 from tunefree.stream import lines
 from tunefree.stream.batch import Position
-from tunefree.stream.lines import read_header, read_lines
+from tunefree.stream.lines import SAMPLE, read_header, read_lines, whole_lines
 
 TEXTS = st.text(st.sampled_from('a,"\r\n é'), max_size=60).map(str.encode)
 
@@ -193,3 +193,11 @@ def test_a_place_past_the_end(tmp_path):
 def test_chunks_are_read_only(tmp_path):
     (chunk,) = read_lines([write(tmp_path, "a", b"one\n")])
     assert not chunk.data.flags.writeable
+
+
+def test_a_sample_ends_with_a_line_whatever_quotes_a_line_holds():
+    """Line ends were looked for from the end, with a count of all quotes before each: 100 seconds for these."""
+    sample = b'{"s": "a\\"b"}\n' + b'{"s": 1}\n' * (SAMPLE // 9)
+    assert whole_lines(sample[: SAMPLE - 2], quoted=False) == sample[: sample.rindex(b"\n", 0, SAMPLE - 2) + 1]
+    rows = b'x,y\n"a,b"\n' + b"1,2\n" * (SAMPLE // 8) + b'"a,\n' + b"3,4\n" * (SAMPLE // 8)
+    assert whole_lines(rows[:SAMPLE], quoted=True) == rows[: rows.index(b'"a,\n')]

@@ -14,9 +14,10 @@ import numpy as np
 from tunefree.additive import screening as screens
 from tunefree.additive.curves import Curves, Knots, tabulated
 from tunefree.additive.knots import first_knots, further_knots
-from tunefree.additive.pairs import Pairs, Sources, meet_codes, sources_of, write_rows
+from tunefree.additive.pairs import SHARED, Pairs, Sources, meet_codes, sources_of, write_rows
 from tunefree.additive.sample import Sample
 from tunefree.additive.screening import Screening
+from tunefree.core.errors import ModelError
 from tunefree.core.rows import Sparse, Table, read_only, rows_at, sparse
 from tunefree.core.states import under
 from tunefree.losses.linked import linked
@@ -234,3 +235,43 @@ class AdditiveFeatures:
         made.sample = Sample.restore(under("sample.", arrays), header["sample"])
         made._tabulate()
         return made
+
+    def check(self, n_given: int, n_columns: int | None, n_outputs: int) -> None:
+        """Raise a ModelError if what was restored would lead compiled code to places that are not there.
+
+        Parameters
+        ----------
+        n_given : int
+            Features of the rows, the constant included.
+        n_columns : int
+            Dense columns of the rows.
+        n_outputs : int
+            Margins of the learners.
+        """
+        sources, pairs, sizes = self.sources, self.pairs, self.sources.sizes
+        of_level_0 = [int(np.count_nonzero(own.levels == 0)) for own in self.knots]
+        most = np.array([2 if n > 2 else 1 for n in of_level_0] + [1] * len(sources.code_columns), np.int64)
+        known = max(len(self.place_of), len(self.cell_of))
+        for holds, problem in (
+            (len(self.knots) == n_columns and self.n_outputs == n_outputs, "columns or outputs"),
+            (all((np.diff(own.values) > 0).all() for own in self.knots), "knots that ascend"),
+            (all(own.features.max(initial=0) < self.n_features for own in self.knots), "features of knots"),
+            (self.place_of.max(initial=0) < self.n_features and known <= max(n_given, 2), "features of codes"),
+            (len(sources.code_columns) == len(sources.n_frequent) == len(sizes) - len(self.knots), "columns of codes"),
+            (np.array_equal(sizes, [*of_level_0, *(sources.n_frequent + SHARED)]), "cells of columns"),
+            ((np.diff(sources.code_columns) > 0).all() and np.array_equal(sources.most, most), "sources of pairs"),
+        ):
+            if not holds:
+                raise ModelError(f"the {problem} of additive members do not fit together")
+        for of_pair in (pairs.first, pairs.second):
+            if len(of_pair) and of_pair.max() >= len(sizes):
+                raise ModelError("pairs of additive members are of columns that are not there")
+        if (pairs.starts + sources.cells(pairs.first, pairs.second) > self.n_features).any():
+            raise ModelError("pairs of additive members have features that are not there")
+
+    def check_screening(self, screening: Screening) -> None:
+        """Raise a ModelError if sums by which pairs are chosen are not of the sources there are."""
+        made = Screening.create(len(self.sources.sizes), self.n_outputs)
+        same = [a.shape == b.shape and a.dtype == b.dtype for a, b in zip(screening, made, strict=True)]
+        if not (all(same) and all(np.array_equal(a, b) for a, b in zip(screening[:2], made[:2], strict=True))):
+            raise ModelError("the sums of additive members are not of their pairs")

@@ -132,7 +132,7 @@ def find_positions(curves, table, i, intervals, places):
 
 
 @compiled.inline
-def fill_cells(curves, cell_of, code_sources, table, i, intervals, places, counts, cells, heights):
+def fill_cells(curves, sizes, cell_of, code_sources, table, i, intervals, places, counts, cells, heights):
     """Write how many cells of each source (s,) are not 0 in a row, which (s, 2) from 0, and what they are there.
 
     The other cells of a source are written as 0.
@@ -152,7 +152,8 @@ def fill_cells(curves, cell_of, code_sources, table, i, intervals, places, count
     for q in range(table.codes.shape[1]):
         code, source = table.codes[i, q], n_curves + code_sources[q]
         if source >= n_curves and cell_of[code] > 0:
-            cells[source, 0], heights[source, 0], counts[source] = cell_of[code] - 1, 1.0, 1
+            cell = min(cell_of[code], sizes[source]) - 1  # a file could tell of cells that the column does not have
+            cells[source, 0], heights[source, 0], counts[source] = cell, 1.0, 1
 
 
 @compiled.inline
@@ -217,7 +218,9 @@ def write_rows(curves, sources, pairs, place_of, cell_of, code_sources, table, p
         at = write_codes(place_of, table, i, features, values, at)
         at = write_curves(curves, intervals, places, features, values, at)
         if len(pairs.first) > 0:
-            fill_cells(curves, cell_of, code_sources, table, i, intervals, places, counts, cells, heights)
+            fill_cells(
+                curves, sources.sizes, cell_of, code_sources, table, i, intervals, places, counts, cells, heights
+            )
             at = write_pairs(sources, pairs, cells, heights, features, values, at)
         pointers[i + 1] = at
     return at

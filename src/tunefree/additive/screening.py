@@ -68,7 +68,9 @@ def screen(screening, objective, curves, sources, cell_of, code_sources, table, 
                 screening.squares[k] += (weight[i] * slopes[k]) * (weight[i] * slopes[k])
             screening.total[()] += weight[i]
             find_positions(curves, table, i, intervals, places)
-            fill_cells(curves, cell_of, code_sources, table, i, intervals, places, counts, cells, heights)
+            fill_cells(
+                curves, sources.sizes, cell_of, code_sources, table, i, intervals, places, counts, cells, heights
+            )
             for s in range(n_sources):
                 coarse[s] = coarse_cell(s < n_curves, sources.sizes[s], counts[s], cells[s], heights[s])
             for p in range(len(screening.first)):

@@ -83,7 +83,7 @@ def give_up(state):
 
 
 def astray_by(objective: Any) -> float:
-    """By which Lipschitz constant a learner's slopes were divided if they are not those at the predictions, or infinity.
+    """The Lipschitz constant that slopes were divided by, if they are not those at the predictions, or else infinity.
 
     In regression slopes are taken at the margin plus the mean that includes the target, see the objective.
     """

@@ -142,6 +142,11 @@ class Ensemble:
             return None
         return of_all[0]._replace(predictions=np.concatenate([own.predictions for own in of_all]))
 
+    @property
+    def n_unevaluated(self) -> int:
+        """Rows that all groups keep back, on which the members will be evaluated once they learn them."""
+        return min((group.n_unevaluated for group in self.groups if group.members), default=0)
+
     def take_curves(self) -> list[Any]:
         """The latest rows of the first pass as curves of their columns, if a group has them."""
         return [rows for group in self.groups for rows in group.take_curves()]

@@ -145,6 +145,11 @@ class MemberGroup:
     def freeze(self) -> None:
         """Learn the rows that were kept back; by default there are none."""
 
+    @property
+    def n_unevaluated(self) -> int:
+        """Rows that are kept back and have a weight in the evaluation of members; by default none is kept back."""
+        return 0
+
     def take_curves(self) -> list[Any]:
         """The latest rows of the first pass as curves of their columns, handed out once; by default none."""
         return []

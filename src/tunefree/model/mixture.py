@@ -277,11 +277,12 @@ def _mix(mixture, objective, has_range, y, weight, predictions, aggregated):
     now = np.empty((len(predictions), aggregated.shape[1]))  # the round's predictions (N, K)
     for i in range(len(y)):
         copy(predictions, i, now)
+        evaluated = weight[i] > 0.0 and asleep(now) < len(now)
         predict_awake(objective, mixture, mixture.shares, now, aggregated[i])
         for m in range(len(now)):
             for k in range(now.shape[1]):
                 predictions[m, i, k] = now[m, k]
-        if weight[i] > 0.0:
+        if evaluated:
             if has_range:
                 extend_range(mixture, objective, y[i], weight[i], end)
             for m in range(len(losses)):
@@ -294,7 +295,8 @@ def mix(
 ) -> None:
     """Predict rows from the members' predictions (N, n, K), and after each update their shares by its target.
 
-    Predictions of members that sleep are NaN; they become those of the members awake.
+    Predictions of members that sleep are NaN; they become those of the members awake. A row of which all members sleep
+    tells nothing of them. If they learn it later, it is evaluated then.
     """
     _mix(mixture, linked(objective), objective.task == "regression", y, weight, predictions, aggregated)
 

@@ -226,7 +226,7 @@ class Model(ScoredModel):
         """Cut rows into pieces of at most PIECE rows, and at reviews; tells after which pieces these are."""
         if start == stop:
             return []
-        rounds = n_rounds(self.mixture)
+        rounds = n_rounds(self.mixture) + self.ensemble.n_unevaluated
         ends = pruning.reviews(rounds, evaluation_weight[start:stop]) if len(self.members) > 1 else set()
         reviews = {start + end for end in ends}
         cuts = set(range(start, stop, PIECE)) | {stop} | reviews
@@ -271,6 +271,7 @@ class Model(ScoredModel):
     def begin_pass(self, members: list[int] | None = None) -> None:
         """Rows that were learned come again, for some of the members or all."""
         self.ensemble.begin_pass(members)
+        self._aggregate_warmup(threads.now)
 
     def replay(self, X: Any, y: Any, weight: np.ndarray, members: list[int]) -> None:
         """Let some members learn rows again; shares and views stay as they are."""
@@ -282,8 +283,10 @@ class Model(ScoredModel):
             self.ensemble.recalibrate(X, self.codes(y)[0], weight, members)
 
     def _review(self) -> None:
-        """Write the shares down, and prune."""
+        """Write the shares down, and prune, if the members have been evaluated."""
         rounds = n_rounds(self.mixture)
+        if rounds == 0:
+            return
         self.history.append({"rows": rounds, "shares": self.shares_by_member()})
         if self.options.may_prune:
             shares = predictive_shares(self.mixture)

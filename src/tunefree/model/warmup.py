@@ -71,6 +71,10 @@ class WarmupBank(MemberGroup):
         """Number of rows that are kept back."""
         return sum(len(rows.y) for rows in self.waiting)
 
+    @property
+    def n_unevaluated(self) -> int:
+        return sum(int(np.count_nonzero(rows.evaluation_weight)) for rows in self.waiting)
+
     def learn(
         self, rows: LabelledRows, predictions: np.ndarray, busy: list[int] | None = None, again: bool = False
     ) -> None:

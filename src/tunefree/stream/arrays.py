@@ -89,9 +89,15 @@ def to_numpy(array: Any, missing: float) -> np.ndarray:
     >>> to_numpy(pa.array([1, None, 3])[1:], -1).tolist()
     [-1, 3]
     """
-    data = array.buffers()[1]
-    values = np.frombuffer(data or b"", _DTYPES[array.type])[array.offset : array.offset + len(array)]
+    values = of_buffer(array.buffers()[1], _DTYPES[array.type], array.offset, array.offset + len(array))
     return np.where(is_missing(array), values.dtype.type(missing), values) if array.null_count else values
+
+
+def of_buffer(data: Any, dtype: Any, start: int, stop: int) -> np.ndarray:
+    """The numbers from ``start`` to ``stop`` of a buffer, which may be longer, and begin where it likes."""
+    if start == stop:
+        return np.zeros(0, dtype)
+    return np.require(np.frombuffer(data, dtype, stop)[start:], requirements="A")
 
 
 def is_missing(array: Any) -> np.ndarray:

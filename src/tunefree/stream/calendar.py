@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tunefree.core.errors import DataError
 from tunefree.stream.arrays import is_missing, to_numpy
 from tunefree.stream.columns import (
     Array,
@@ -95,10 +96,16 @@ class Timestamp:
         else:
             moments, failed = cast(*_to_timestamps(blank_to_null(given), self.zone))
         faults.add(failed, self.name, lambda row: f"{_shown(given, row)} is no date or timestamp")
-        local = moments
-        if self.zone is not None:
-            local = pc.local_timestamp(moments.cast(pa.timestamp("us", self.zone)))
-        return Instants(_integers(moments), _integers(local), is_missing(moments))
+        return Instants(_integers(moments), _integers(self._local(moments)), is_missing(moments))
+
+    def _local(self, moments: Array) -> Array:
+        """The same moments by the clocks of the zone."""
+        if self.zone is None:
+            return moments
+        try:
+            return pc.local_timestamp(moments.cast(pa.timestamp("us", self.zone)))
+        except pa.ArrowInvalid as error:
+            raise DataError(f"its time zone is not known ({error})", column=self.name) from None
 
     def parts(self, moments: Instants, learning: bool) -> Parts:
         here = ~moments.missing

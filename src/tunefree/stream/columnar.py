@@ -1,4 +1,8 @@
-"""Columnar files, which are Parquet, Feather and Arrow IPC, as chunks of a table."""
+"""Columnar files, which are Parquet, Feather and Arrow IPC, as chunks of a table.
+
+Arrow takes the bytes of a file as they are, and its kernels check neither offsets nor indices into dictionaries. So
+every batch is validated before anything else sees it: a damaged file is refused instead of ending the process.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +32,11 @@ class OpenFile(NamedTuple):
 def open_parquet(file: str) -> Iterator[OpenFile]:
     """Open a Parquet file; string columns with many repetitions are read dictionary-encoded."""
     with _arrow_errors(file, "Parquet"):
-        plain = parquet.ParquetFile(file)
-        names = _repetitive(plain.metadata, plain.schema_arrow)
-        plain.close()
+        with parquet.ParquetFile(file, buffer_size=1 << 16, pre_buffer=False) as plain:
+            names = _repetitive(plain)
         source = parquet.ParquetFile(file, read_dictionary=names, buffer_size=1 << 16, pre_buffer=False)
-    groups = [source.metadata.row_group(group).num_rows for group in range(source.metadata.num_row_groups)]
+        groups = [source.metadata.row_group(group).num_rows for group in range(source.metadata.num_row_groups)]
+        schema = source.schema_arrow
 
     def batches(offset: int, size: int) -> Iterator[Any]:
         left = list(range(len(groups)))
@@ -43,22 +47,24 @@ def open_parquet(file: str) -> Iterator[OpenFile]:
             offset -= min(offset, batch.num_rows)
 
     try:
-        yield OpenFile(source.schema_arrow, batches)
+        yield OpenFile(schema, batches)
     finally:
         source.close()
 
 
-def _repetitive(metadata: Any, schema: Any) -> list[str]:
+def _repetitive(file: Any) -> list[str]:
     """Top-level string columns whose first row group takes few bytes a value, so that dictionary encoding pays."""
+    metadata = file.metadata
     if not metadata.num_row_groups or metadata.row_group(0).num_rows == 0:
         return []
-    group = metadata.row_group(0)
-    small = {
-        chunk.path_in_schema
-        for chunk in (group.column(place) for place in range(group.num_columns))
-        if chunk.total_uncompressed_size < 8 * max(chunk.num_values, 1) + 4096
-    }
-    return [field.name for field in schema if family(field.type) == "string" and field.name in small]
+    strings = {field.name for field in file.schema_arrow if family(field.type) == "string"}
+    places = {file.schema.column(place).path: place for place in range(metadata.num_columns)}
+    # What tells the size of a damaged column ends the process; reading a row of the column first raises an error.
+    for _ in file.iter_batches(1, row_groups=[0], columns=sorted(strings & places.keys()), use_threads=False):
+        break
+    chunks = {name: metadata.row_group(0).column(places[name]) for name in strings & places.keys()}
+    small = {name for name, own in chunks.items() if own.total_uncompressed_size < 8 * max(own.num_values, 1) + 4096}
+    return [field.name for field in file.schema_arrow if field.name in small]
 
 
 @contextmanager
@@ -103,11 +109,29 @@ def _chunks(
         while True:
             with _arrow_errors(file, title):
                 batch = next(batches, None)
-            if batch is None:
-                return
+                if batch is None:
+                    return
+                _validate(batch)
             row += batch.num_rows
             if batch.num_rows:
                 yield Columns(batch, file, row - batch.num_rows + 1, Position(0, row, row))
+
+
+def _validate(batch: Any) -> None:
+    """Raise an ArrowInvalid if something lies outside its buffers; the encoder looks for texts that are not UTF-8."""
+    for column in batch.columns:
+        _as_bytes(column).validate(full=True)
+
+
+def _as_bytes(array: Any) -> Any:
+    """An array of strings as one of bytes, which may be any; other arrays as they are."""
+    if pa.types.is_dictionary(array.type):
+        array.indices.validate(full=True)
+        return pa.DictionaryArray.from_arrays(array.indices, _as_bytes(array.dictionary), safe=False)
+    if family(array.type) != "string":
+        return array
+    is_view, is_large = pa.types.is_string_view(array.type), pa.types.is_large_string(array.type)
+    return array.view(pa.binary_view() if is_view else pa.large_binary() if is_large else pa.binary())
 
 
 @contextmanager
@@ -119,14 +143,15 @@ def _arrow_errors(file: str, title: str) -> Iterator[None]:
         raise DataError("there is no such file", file, remedy="check the path") from None
     except DataError:
         raise
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError, MemoryError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         remedy = "get or write the file again, or name its --format"
         raise DataError(f"this is not a whole {title} file ({reason})", file, remedy=remedy) from None
 
 
 def _n_rows(file: str) -> int:
-    return int(parquet.read_metadata(file).num_rows)
+    with _arrow_errors(file, "Parquet"):
+        return int(parquet.read_metadata(file).num_rows)
 
 
 def _reader(opener: Opener, title: str) -> TableReader:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import is_missing, of_booleans, of_strings, to_booleans, to_numpy
+from tunefree.stream.arrays import is_missing, of_booleans, of_buffer, of_strings, to_booleans, to_numpy
 from tunefree.stream.keys import hash_name, hash_strings
 from tunefree.stream.notation import Notation, stands_for_missing
 
@@ -214,7 +214,7 @@ def string_keys(values: Array, seed: int) -> np.ndarray:
     _, offsets, data = values.buffers()
     if data is None or not len(values):
         return hash_strings(np.zeros(len(values) + 1, np.int64), np.zeros(0, np.uint8), seed)
-    places = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
+    places = of_buffer(offsets, np.int32, values.offset, values.offset + len(values) + 1)
     return hash_strings(places, np.frombuffer(data, np.uint8), seed)
 
 
@@ -329,7 +329,7 @@ _OF_LISTS = {"string": "strings", "null": "strings", "number": "numbers"}
 
 @cache
 def family(arrow_type: Any) -> str:
-    """The family of an Arrow type; a dictionary of anything but strings is a category.
+    """The family of an Arrow type; a dictionary of numbers, booleans or times is a category.
 
     Lists of strings or numbers have families of their own; lists of nothing count as lists of strings.
 
@@ -339,7 +339,9 @@ def family(arrow_type: Any) -> str:
     ('number', 'string', 'numbers', 'nested')
     """
     if pa.types.is_dictionary(arrow_type):
-        return "string" if family(arrow_type.value_type) == "string" else "category"
+        of_values = family(arrow_type.value_type)
+        of_values = "nested" if of_values in _OF_LISTS.values() else of_values
+        return of_values if of_values in ("string", "nested") else "category"
     if any(test(arrow_type) for test in _LISTS):
         return _OF_LISTS.get(family(arrow_type.value_type), "nested")
     return next((name for name, test in _FAMILIES if test(arrow_type)), "nested")

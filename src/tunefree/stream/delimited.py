@@ -60,7 +60,7 @@ def csv_schema(file: str, options: Options) -> Any:
     header = csv_header(file, options)
     window = read_sample(file)
     start = window.find(b"\n", len(read_header(file, quoted=True))) + 1  # the header may hold line ends
-    body = whole_lines(window[start:] if start else b"")
+    body = whole_lines(window[start:] if start else b"", quoted=True)
     found = {}
     if body:
         try:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tunefree.core.errors import ModelError
 from tunefree.stream import keys as dictionary
 from tunefree.stream.columns import Codes, Words
 
@@ -57,6 +58,7 @@ class FeatureNames:
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray]) -> FeatureNames:
+        check_names(arrays["names"], arrays["name_ends"])
         names = cls()
         names._text += arrays["names"].astype(np.uint8).tobytes()
         names._ends.frombytes(arrays["name_ends"].astype(np.int64).tobytes())
@@ -135,8 +137,31 @@ class FeatureIds:
         return {"keys": dictionary.save(self.keys), **self.names.save()}
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take over what :meth:`save` gave.
+
+        Raises
+        ------
+        ModelError
+            If it is of another kind, or keys and names do not fit together.
+        """
         self.keys = dictionary.restore(arrays["keys"], self.keys.first, self.keys.bits)
         self.names = FeatureNames.restore(arrays)
+        if not len(self.names) == len(self.names.columns()) == self.keys.count:
+            raise ModelError("the encoder has not as many names as features")
+
+
+def check_names(text: np.ndarray, ends: np.ndarray) -> None:
+    """Raise a ModelError unless names that lie one after the other in UTF-8 end where ``ends`` says."""
+    ascend = not len(ends) or (ends[0] >= 0 and (np.diff(ends) >= 0).all())
+    if not ascend or (int(ends[-1]) if len(ends) else 0) != len(text):
+        raise ModelError("the names of features do not end with their text")
+    cut = text[ends[ends < len(text)]] & 0xC0 == 0x80  # in the middle of a letter
+    try:
+        text.tobytes().decode()
+    except UnicodeDecodeError:
+        cut = np.ones(1, bool)
+    if cut.any():
+        raise ModelError("a name of a feature is not text in UTF-8")
 
 
 def sum_duplicates(codes: np.ndarray, words: Triplets) -> tuple[np.ndarray, Triplets]:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core import rows
-from tunefree.core.errors import DataError
+from tunefree.core.errors import DataError, ModelError
 from tunefree.stream.arrays import beyond_doubles, of_booleans, of_numbers
 from tunefree.stream.batch import BadRows, Batch, Columns
 from tunefree.stream.calendar import TimeOfDay, Timestamp
@@ -281,6 +281,8 @@ class TableEncoder:
             further=further,
         )
         encoder.restore_ids(arrays)
+        if encoder._ids.names.columns().max(initial=0) >= max(len(columns), 1):
+            raise ModelError("features of the encoder are of columns that it does not have")
         return encoder
 
     def _select(self, chunk: Columns, faults: Faults) -> list[tuple[Any, Any]]:

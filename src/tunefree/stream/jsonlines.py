@@ -47,12 +47,12 @@ def json_schema(file: str, options: Options) -> Any:
         remedy = "write one object a line (as `jq -c '.[]'` does)"
         raise DataError("this is a JSON array, not JSON lines", display_name(file), remedy=remedy)
     try:
-        sample = _parse(whole_lines(window), None)
+        sample = _parse(whole_lines(window, quoted=False), None)
         found = sample.schema
         if options.exact is not None and options.exact in found.names and beyond_doubles(sample.column(options.exact)):
             options = options._replace(types={options.exact: pa.int64()} | options.types)
     except (pa.ArrowInvalid, UnicodeDecodeError):
-        found = _schema_of_good_lines(whole_lines(window), file)
+        found = _schema_of_good_lines(whole_lines(window, quoted=False), file)
     return pa.schema([(field.name, _widened(field.type, field.name, options.types)) for field in found])
 
 

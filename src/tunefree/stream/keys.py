@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tunefree.core import compiled
-from tunefree.core.errors import DataError
+from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import read_only
 
 LARGEST_ID = 2**31 - 2
@@ -89,8 +89,16 @@ def save(keys: Keys) -> np.ndarray:
 
 
 def restore(known: np.ndarray, first: int = 1, bits: int = 0) -> Keys:
-    """The dictionary whose keys were saved."""
+    """The dictionary whose keys were saved.
+
+    Raises
+    ------
+    ModelError
+        If a key is among them twice.
+    """
     keys, _ = lookup(create(first), known)
+    if keys.count < len(known):
+        raise ModelError("a feature is known twice")
     return keys._replace(bits=bits)
 
 

@@ -213,16 +213,18 @@ def read_sample(file: str) -> bytes:
     return _without_start(window)
 
 
-def whole_lines(window: bytes) -> bytes:
-    """A sample of text up to its last line end outside quotes; all of it where the text ends sooner."""
+def whole_lines(window: bytes, quoted: bool) -> bytes:
+    """A sample of text up to its last line end (outside quotes); all of it where it has none, or the text ends sooner.
+
+    Examples
+    --------
+    >>> sample = b"name\\n" + b"cook\\n" * SAMPLE
+    >>> len(whole_lines(sample[:SAMPLE], quoted=True)) < SAMPLE, whole_lines(b"half a li", quoted=True)
+    (True, b'half a li')
+    """
     if len(window) < SAMPLE // 2:
         return window
-    end = len(window)
-    while end > 0:
-        end = window.rfind(b"\n", 0, end)
-        if end > 0 and window.count(b'"', 0, end) % 2 == 0:
-            return window[: end + 1]
-    return window
+    return window[: _find_ends(np.frombuffer(window, np.uint8), quoted).last or len(window)]
 
 
 def check_text(file: str) -> None:

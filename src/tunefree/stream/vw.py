@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core import compiled
+from tunefree.core.errors import ModelError
 from tunefree.core.rows import read_only
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
@@ -152,7 +153,10 @@ class VWEncoder:
         """The encoder that was stored."""
         encoder = cls(header["hash_bits"])
         encoder.keys = dictionary.restore(arrays["keys"], bits=header["hash_bits"])
-        encoder._names, encoder._sizes = [arrays["names"]], [arrays["name_sizes"]]
+        sizes = arrays["name_sizes"]
+        if len(sizes) != encoder.keys.count or (sizes < 0).any() or sizes.sum() != len(arrays["names"]):
+            raise ModelError("the names of features do not end with their text")
+        encoder._names, encoder._sizes = [arrays["names"]], [sizes]
         return encoder
 
 

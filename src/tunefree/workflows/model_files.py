@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from tunefree.core import storage
-from tunefree.core.errors import ModelError
+from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.registry import Registry
+from tunefree.workflows import relations, schemas
 
 # A class of models has ``file_kind``, its name here, and ``other_kind``, what to tell of a file of another kind. It
 # makes a model from the parts of a file with ``restore(arrays, header)``.
@@ -38,6 +39,8 @@ KEYS_OF_FORMAT_1 = {
     "settled": "frozen",
     "tally": "metrics",
 }
+
+_WHAT_LIES_RAISE = (ArithmeticError, AttributeError, AssertionError, LookupError, MemoryError, TypeError, ValueError)
 
 Saved = tuple[dict[str, np.ndarray], dict[str, Any]]  # arrays, and a header
 
@@ -81,15 +84,29 @@ def load(path: str | os.PathLike[str], kind: str | None = None) -> Any:
     if header["format"] == 1:
         arrays, header = _from_format_1(arrays, header)
     found = header.get("kind")
-    if found not in KINDS:
+    if not isinstance(found, str) or found not in KINDS:
         raise ModelError(f"{path}: a model of kind {found!r}, which this tunefree does not know; upgrade tunefree")
     if found != (kind or found):
         raise ModelError(f"{path}: {KINDS[str(kind)].other_kind}")
+    return _checked(path, found, arrays, header)
+
+
+def _checked(path: Any, kind: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Any:
+    """The model of a file that may have been made to mislead: a checksum can be computed of anything."""
     parts: dict[str, dict[str, np.ndarray]] = {}
     for key, array in arrays.items():
         part, _, rest = key.partition(".")
         parts.setdefault(part, {})[rest] = array
-    return KINDS[str(found)].restore(parts, header)
+    remedy = "train again or restore it from a backup"
+    try:
+        schemas.check(kind, arrays, header)
+        made = KINDS[kind].restore(parts, header)
+        relations.check(made)
+        return made
+    except TunefreeError as error:
+        raise ModelError(f"{path}: {error}; {remedy}") from None
+    except _WHAT_LIES_RAISE as error:
+        raise ModelError(f"{path}: its parts do not fit together ({error!r}); {remedy}") from None
 
 
 def _from_format_1(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Saved:

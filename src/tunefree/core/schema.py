@@ -1,0 +1,248 @@
+"""What a file may hold, as a declaration: kinds and ranges of values, shapes and types of arrays, and their relations.
+
+Files come from strangers. A checksum that matches only says that nobody changed a file by accident, so everything in
+it is checked against its declaration before anything is made of it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core.errors import ModelError
+from tunefree.core.numbers import MOST
+
+
+class Number(NamedTuple):
+    """A number in a header, or None where it may be."""
+
+    low: float = -MOST
+    high: float = MOST
+    whole: bool = False
+    may_be_none: bool = False
+
+
+class Text(NamedTuple):
+    """A string in a header, or None where it may be."""
+
+    choices: Collection[str] | None = None  # any string if None
+    may_be_none: bool = False
+
+
+class Flag(NamedTuple):
+    """True or false."""
+
+
+class Anything(NamedTuple):
+    """Any value, which whoever reads it checks."""
+
+
+class Label(NamedTuple):
+    """A string, a number, or true or false."""
+
+
+class Sequence(NamedTuple):
+    """A list of values of one kind, or None where it may be."""
+
+    of: Any
+    most: int = 2**31
+    may_be_none: bool = False
+
+
+class Mapping(NamedTuple):
+    """Values of one kind by any names."""
+
+    of: Any
+
+
+class Optional(NamedTuple):
+    """A value that files need not have."""
+
+    of: Any
+
+
+class Array(NamedTuple):
+    """An array of a file."""
+
+    dtype: str  # or several, with bars between them
+    # Each length is a number, None for any, or a name: in capitals one of the whole file, in small letters one that all
+    # arrays have in common whose names are the same up to the last dot. "n+1" is one more.
+    shape: tuple[int | str | None, ...] | None = None
+    low: float = -MOST
+    below: float | str = math.inf  # what numbers are less than: a number, or a length
+    may_be_infinite: bool = False
+    ascends_to: str | None = None  # numbers from 0 to this length, none less than the one before
+
+
+FLOATS = "float64|float32"
+
+
+def check_header(value: Any, kind: Any, where: str = "") -> None:
+    """Raise a ModelError unless a header is as declared.
+
+    Parameters
+    ----------
+    value : object
+        What JSON gave.
+    kind : Number, Text, Flag, Anything, Label, Sequence, Mapping, Optional, or dict
+        A dict declares the value of each name; others than those declared are let pass.
+    where : str
+        For messages.
+
+    Raises
+    ------
+    ModelError
+
+    Examples
+    --------
+    >>> check_header({"rows": -1}, {"rows": Number(0, whole=True)})
+    Traceback (most recent call last):
+    tunefree.core.errors.ModelError: rows is -1, not a whole number from 0
+    """
+    if isinstance(kind, dict):
+        _check_names(value, kind, where)
+    elif isinstance(kind, Optional):
+        check_header(value, kind.of, where)
+    elif isinstance(kind, Sequence):
+        if value is None and kind.may_be_none:
+            return
+        if not isinstance(value, list) or len(value) > kind.most:
+            raise ModelError(f"{where} is {_shown(value)}, not a list of at most {kind.most:,} as it should be")
+        for place, own in enumerate(value):
+            check_header(own, kind.of, f"{where}.{place}")
+    elif isinstance(kind, Mapping):
+        if not isinstance(value, dict):
+            raise ModelError(f"{where} is {_shown(value)}, not a mapping as it should be")
+        for name, own in value.items():
+            check_header(own, kind.of, f"{where}.{name}")
+    elif not _fits(value, kind):
+        raise ModelError(f"{where} is {_shown(value)}, not {_told(kind)}")
+
+
+def _check_names(value: Any, kinds: dict[str, Any], where: str) -> None:
+    if not isinstance(value, dict):
+        raise ModelError(f"{where or 'the header'} is {_shown(value)}, not a mapping as it should be")
+    for name, kind in kinds.items():
+        place = f"{where}.{name}" if where else name
+        if name in value:
+            check_header(value[name], kind, place)
+        elif not isinstance(kind, Optional):
+            raise ModelError(f"{place} is missing")
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    if isinstance(kind, Anything):
+        return True
+    if isinstance(kind, Flag):
+        return isinstance(value, bool)
+    if isinstance(kind, Label):
+        return isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
+    if value is None:
+        return bool(kind.may_be_none)
+    if isinstance(kind, Text):
+        return isinstance(value, str) and (kind.choices is None or value in kind.choices)
+    is_number = isinstance(value, int if kind.whole else int | float) and not isinstance(value, bool)
+    return is_number and kind.low <= value <= kind.high
+
+
+def _told(kind: Any) -> str:
+    if isinstance(kind, Text):
+        return "a string" if kind.choices is None else f"one of {', '.join(map(str, kind.choices))}"
+    if not isinstance(kind, Number):
+        return {Flag: "true or false"}.get(type(kind), "a string or a number")
+    ends = ("" if kind.low <= -MOST else f" from {kind.low:g}") + ("" if kind.high >= MOST else f" to {kind.high:g}")
+    return ("a whole number" if kind.whole else "a finite number") + ends
+
+
+def _shown(value: Any) -> str:
+    text = repr(value) if not isinstance(value, list | dict) else f"a {type(value).__name__}"
+    return text if len(text) <= 60 else text[:60] + "..."
+
+
+def check_arrays(arrays: dict[str, np.ndarray], kinds: dict[str, Array], lengths: dict[str, int]) -> None:
+    """Raise a ModelError unless all arrays are as declared.
+
+    Parameters
+    ----------
+    arrays : dict
+        By name.
+    kinds : dict
+        By patterns of names, in which ``*`` stands for anything and ``#`` for a number; the first pattern that fits a
+        name holds. Arrays that none fits are finite floats.
+    lengths : dict
+        The lengths that have names in capitals.
+
+    Raises
+    ------
+    ModelError
+
+    Examples
+    --------
+    >>> kinds = {"*.ids": Array("int32", ("n",), 0, "D"), "*.values": Array("float64", ("n",))}
+    >>> arrays = {"rows.ids": np.array([1, 7], np.int32), "rows.values": np.zeros(2)}
+    >>> check_arrays(arrays, kinds, {"D": 8})
+    >>> check_arrays(arrays, kinds, {"D": 5})
+    Traceback (most recent call last):
+    tunefree.core.errors.ModelError: rows.ids has 7, where all are below 5
+    """
+    known: dict[str, int] = dict(lengths)
+    declared = {name: next((kinds[p] for p in kinds if _pattern(p).fullmatch(name)), Array(FLOATS)) for name in arrays}
+    for name in sorted(arrays):
+        _check_shape(name, arrays[name], declared[name], known)
+    for name in sorted(arrays):
+        _check_numbers(name, arrays[name], declared[name], known)
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(re.escape(text).replace(r"\*", ".*").replace(r"\#", r"\d+"), re.DOTALL)
+
+
+def _check_shape(name: str, array: np.ndarray, kind: Array, known: dict[str, int]) -> None:
+    if array.dtype.name not in kind.dtype.split("|"):
+        raise ModelError(f"{name} is of type {array.dtype.name}, not {kind.dtype.replace('|', ' or ')}")
+    if kind.shape is None:
+        return
+    if array.ndim != len(kind.shape):
+        raise ModelError(f"{name} has {array.ndim} axes, not {len(kind.shape)}")
+    for length, expected in zip(array.shape, kind.shape, strict=True):
+        if isinstance(expected, str):
+            plain, more = expected.removesuffix("+1"), int(expected.endswith("+1"))
+            known.setdefault(_scoped(name, plain), length - more)
+            expected = _length(name, expected, known)
+        if expected is not None and length != expected:
+            shape = " x ".join(map(str, array.shape))
+            raise ModelError(f"{name} has the shape {shape}, where other parts ask for {expected}")
+
+
+def _length(name: str, length: str, known: dict[str, int]) -> int:
+    """What the name of a length stands for at an array; -1 if no array has it."""
+    return known.get(_scoped(name, length.removesuffix("+1")), -1) + int(length.endswith("+1"))
+
+
+def _scoped(name: str, length: str) -> str:
+    return length if length.isupper() else f"{name.rpartition('.')[0]}:{length}"
+
+
+def _check_numbers(name: str, array: np.ndarray, kind: Array, known: dict[str, int]) -> None:
+    if not array.size or array.dtype.kind == "b":
+        if kind.ascends_to is not None:
+            raise ModelError(f"{name} is empty")
+        return
+    least, most = float(array.min()), float(array.max())  # NaN if there is one
+    if math.isnan(least) or (math.inf in (-least, most) and not kind.may_be_infinite):
+        raise ModelError(f"{name} has a number that is not finite")
+    below: Any = _length(name, kind.below, known) if isinstance(kind.below, str) else kind.below
+    if least < kind.low and not (kind.may_be_infinite and kind.low == -MOST):
+        raise ModelError(f"{name} has {least}, where all are at least {kind.low:g}")
+    if below < math.inf and most >= below:
+        raise ModelError(f"{name} has {most}, where all are below {below:g}")
+    if kind.ascends_to is not None:
+        end = _length(name, kind.ascends_to, known)
+        if array[0] != 0 or array[-1] != end or (np.diff(array) < 0).any():
+            raise ModelError(f"{name} does not ascend from 0 to {end}")

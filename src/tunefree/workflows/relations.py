@@ -1,0 +1,128 @@
+"""Whether the parts of a model that was read fit together, where compiled code, or whoever predicts, relies on it."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from tunefree.core.errors import ModelError
+from tunefree.core.rows import n_rows, reach
+from tunefree.kernel.points import BLOCK, DensePoints, size
+from tunefree.model.additive_bank import AdditiveBank
+from tunefree.model.feature_bank import FeatureBank
+from tunefree.model.kernel_bank import KernelBank
+from tunefree.model.targets import MANY_CLASSES
+
+
+def check(made: Any) -> None:
+    """Raise a ModelError if the parts of a model do not fit together.
+
+    Parameters
+    ----------
+    made : Trained, StoppedModel, or a model of another kind
+        Other kinds check what they read.
+
+    Raises
+    ------
+    ModelError
+    """
+    kind = getattr(made, "file_kind", None)
+    if kind == "linear":
+        _check_linear(made)
+    elif kind == "path":
+        _check_path(made)
+
+
+def _fit(holds: Any, problem: str) -> None:
+    if not holds:
+        raise ModelError(problem)
+
+
+def _check_linear(trained: Any) -> None:
+    model, encoder = trained.model, trained.encoder
+    _fit(encoder.n_features <= model.n_features, "the encoder has features that the model does not have")
+    n_columns = _dense_columns(encoder)
+    for view in model.ensemble.linear.views.values():
+        _fit(len(view.centres) == n_columns, "a view has other columns than the encoder")
+    for bank in model.ensemble.banks:
+        _fit(bank.n_columns in (None, n_columns), "a bank has other columns than the encoder")
+        _check_waiting(bank, model)
+        check_bank(bank, model)
+    for calibration in [model.aggregation.calibration, *(getattr(m, "calibration", None) for m in model.members)]:
+        n_classes = 2 if calibration is None else calibration.n_classes
+        _fit(n_classes == max(len(model.classes), 2) or calibration is None, "a calibration has other classes")
+    if trained.order is not None and not trained.order.numbers:
+        for codes in (trained.order.first, trained.order.spaced):
+            _fit(not len(codes) or 0 <= codes.min() <= codes.max() < MANY_CLASSES, "order has classes that are none")
+
+
+def _dense_columns(encoder: Any) -> int:
+    return sum(len(column.names()) for column in getattr(encoder, "columns", []))
+
+
+def _check_waiting(bank: Any, model: Any) -> None:
+    """Rows that are kept back are learned later, with targets as places of outputs."""
+    for rows in bank.waiting:
+        _fit(n_rows(rows.X) == len(rows.y) and len(rows.y), "rows that wait have not a target each")
+        _fit(reach(rows.X) <= model.n_features, "rows that wait have features that the model does not have")
+        if model.task == "classification":
+            known = [-1.0, 1.0] if model.n_outputs == 1 else np.arange(model.n_outputs)
+            _fit(np.isin(rows.y, known).all(), "rows that wait have classes that are none")
+        _fit(not bank.frozen and len(rows.y) < bank.warmup_rows, "more rows wait than there can be")
+
+
+@singledispatch
+def check_bank(bank: Any, model: Any) -> None:
+    """Raise a ModelError if what a bank has learned does not fit its members and the rows of its model."""
+
+
+@check_bank.register
+def check_kernel_bank(bank: KernelBank, model: Any) -> None:
+    if bank.expansion is None:
+        return
+    expansion = bank.expansion
+    _fit(expansion.filled < BLOCK, "the open block of support points is full")
+    _fit(expansion.n_functions == len(bank.members), "there are not as many functions as members")
+    precision = np.float64 if bank.kernel_config.double else np.float32
+    for points in (expansion.store, expansion.block):
+        _fit(type(points) is type(expansion.block), "support points are of two kinds")
+        _fit(points.values.dtype == points.norms.dtype == precision, "support points are of another precision")
+        if isinstance(points, DensePoints):
+            is_given = bank.kernel_config.name == "precomputed"
+            _fit(is_given or points.values.shape[1] == bank.n_columns, "support points have other columns than rows")
+        else:
+            highest = points.features[: points.pointers[size(points)]].max(initial=0)
+            _fit(highest < model.n_features, "support points have features that the model does not have")
+
+
+@check_bank.register
+def check_feature_bank(bank: FeatureBank, model: Any) -> None:
+    landmarks = getattr(bank, "landmarks", None)
+    _fit(not bank.frozen or not hasattr(bank, "landmarks") or landmarks is not None, "the landmarks are missing")
+
+
+@check_bank.register
+def check_additive_bank(bank: AdditiveBank, model: Any) -> None:
+    if bank.features is not None:
+        bank.features.check(model.n_features, bank.n_columns, model.n_outputs)
+        if bank.screening is not None:
+            bank.features.check_screening(bank.screening)
+
+
+def _check_path(made: Any) -> None:
+    estimator = made.estimator
+    n_features, path = estimator.n_features_in_, estimator.fitted_path_
+    _fit(made.encoder.n_features <= n_features + 1, "the encoder has features that the model does not have")
+    _fit(len(path.standards.unit) == n_features, "the columns have not a standard each")
+    n_iterations, stride = len(path.descent.records), path.descent.stride
+    _fit(estimator.n_iter_ <= n_iterations, "the path ends before the iteration at which it is stopped")
+    _fit(sorted(path.descent.kept) == list(range(1, n_iterations + 1, stride)), "iterates of the path are missing")
+    n_outputs = path.targets.n_outputs
+    support = None if path.support is None else path.support.shape
+    n_coefficients = n_features + 1 if support is None else support[0]
+    _fit(support is None or support[1] == n_features, "the support has other columns than rows")
+    shapes = {estimator.coefficients_.shape, *(own.coefficients.shape for own in path.descent.kept.values())}
+    _fit(shapes == {(n_coefficients, n_outputs)}, "there are not as many coefficients as features and outputs")
+    _fit(made.model.task == "regression" or len(made.model.classes) == len(estimator.classes_), "classes are missing")
