@@ -73,6 +73,12 @@ class ModelOptions:
         return (len(self.member_settings) > 1 or self.learner in POOLS) and not self.follows_the_leader
 
     @property
+    def is_deployed(self) -> bool:
+        """Whether evidence is gathered of how the members predict once learning has ended. A single learner is what
+        its paper says, and copies of kernel members would cost as much as the members."""
+        return self.learner == "pool" and self.task == "classification"
+
+    @property
     def is_calibrated(self) -> bool:
         """Whether predictions are margins that have to be calibrated to log-odds."""
         are_log_odds = self.is_mixed or calibration.are_log_odds(self.learner, self.loss)
