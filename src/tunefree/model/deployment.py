@@ -26,13 +26,13 @@ from tunefree.core.states import filled, flatten, under
 from tunefree.model import decay, schedule, snapshots, soft_bayes
 from tunefree.model.decay import Decay, Expectation
 from tunefree.model.ensemble import Ensemble
-from tunefree.model.group import LabelledRows, Read
+from tunefree.model.group import LabelledRows, MemberGroup, Read
 from tunefree.model.snapshots import Snapshot
 from tunefree.model.soft_bayes import Deployed, SoftBayes
 
 FIRST = 256  # rows before the first copy
 BETWEEN = 4  # cuts between two copies
-COST = 16.0  # entries that are learned for each weight that is copied
+COST = 8.0  # entries that are learned for each weight that is copied
 TRUSTED = 512  # rows of copies whose losses tell a temperature
 
 
@@ -164,6 +164,26 @@ class Deployment:
         """Members and averages as they are now; None where there is no evidence, or members have no weights."""
         now = ensemble.reads(self.reach) if self.predicts else None
         return None if now is None or self.averages is None else snapshots.take(ensemble.groups, now, self.averages)
+
+    def blended(self, ensemble: Ensemble, mixture: np.ndarray) -> tuple[list[MemberGroup], np.ndarray] | None:
+        """The groups with the means of the weights by which each member and its average predict, and the members'
+        shares. Of classes this is not what predicts, which is a mean of probabilities. None as for :meth:`snapshot`."""
+        now = ensemble.reads(self.reach) if self.predicts else None
+        if now is None or self.averages is None:
+            return None
+        own, of_averages = np.split(self.shares(mixture), 2)
+        together = own + of_averages
+        parts = np.divide(own, together, out=np.ones(len(own)), where=together > 0.0).tolist()
+        blends = []
+        for average, read, part in zip(self.averages, now, parts, strict=True):
+            weights, units = snapshots.moved(average, read, part)
+            blends.append((self.temperature * weights, units))
+        groups, start = [], 0
+        for group in ensemble.groups:
+            stop = start + len(group.members)
+            groups.append(group.with_weights(blends[start:stop]))
+            start = stop
+        return groups, together
 
     def expectation(self) -> Expectation | None:
         """What to expect of a model that stands still from here on; None if too little is known."""

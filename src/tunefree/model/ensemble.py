@@ -147,7 +147,7 @@ class Ensemble:
         return [rows for group in self.groups for rows in group.take_curves()]
 
     def take_work(self) -> float:
-        """Entries learned since this was asked for, each as often as there are members that learned it."""
+        """Entries learned since this was asked for, once for each member and output."""
         total = sum(group.work for group in self.groups)
         for group in self.groups:
             group.work = 0.0

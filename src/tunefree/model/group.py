@@ -65,7 +65,7 @@ class MemberGroup:
     members: list[Any]
     n_outputs: int
     pays = True
-    work = 0.0  # entries of rows learned since this was asked for, each as often as there are members that learned it
+    work = 0.0  # entries of rows learned since this was asked for, once for each member and output
 
     @property
     def name(self) -> str:
@@ -150,6 +150,10 @@ class MemberGroup:
     def n_weights(self, n_features: int) -> int:
         """How many weights :meth:`reads` has."""
         return 0
+
+    def with_weights(self, reads: list[Read]) -> MemberGroup:
+        """The same members with other weights, for as long as the group does not learn; only where there are some."""
+        raise NotImplementedError
 
     @property
     def moving_views(self) -> dict[str, Any]:

@@ -52,11 +52,16 @@ class LinearBank(WarmupBank):
             member = self.members[m]
             member.learn(seen[member.setting.view], rows.y, rows.weight, predictions[m])
 
-        self.work += sum(n_entries(seen[self.members[m].setting.view]) for m in members)
+        self.work += sum(n_entries(seen[self.members[m].setting.view]) for m in members) * self.n_outputs
         threads.each(of_member, [(m,) for m in members], len(rows.y))
 
     def reads(self, n_features: int) -> list[Read] | None:
         return self._weights() if self.frozen else None
+
+    def with_weights(self, reads: list[Read]) -> LinearBank:
+        other = copy.copy(self)
+        other._read = reads
+        return other
 
     def n_weights(self, n_features: int) -> int:
         return len(self.members) * self.n_member_features * self.n_outputs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from typing import Any
 
@@ -54,7 +55,7 @@ class LinearGroup(MemberGroup):
         X, y, weight, _ = rows
         self._weights = None
         chosen = range(len(self.members)) if busy is None else busy
-        self.work += n_entries(X) * len(chosen)
+        self.work += n_entries(X) * len(chosen) * self.n_outputs
         seen = self._transformed(X, [self.members[m] for m in chosen], np.zeros(len(y)) if again else weight)
         threads.each(
             lambda member, written: member.learn(seen[member.setting.view], y, weight, written),
@@ -89,6 +90,11 @@ class LinearGroup(MemberGroup):
 
     def reads(self, n_features: int) -> list[Read] | None:
         return [(weights[:n_features], units[:n_features]) for weights, units in self.weights()]
+
+    def with_weights(self, reads: list[Read]) -> LinearGroup:
+        other = copy.copy(self)
+        other._weights = reads
+        return other
 
     def n_weights(self, n_features: int) -> int:
         return len(self.members) * n_features * self.n_outputs

@@ -25,7 +25,7 @@ from tunefree.model.additive_bank import UNSUITED
 from tunefree.model.aggregation import Aggregation
 from tunefree.model.deployment import Deployment
 from tunefree.model.ensemble import Ensemble
-from tunefree.model.group import LabelledRows
+from tunefree.model.group import LabelledRows, MemberGroup
 from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.mixture import Mixture, n_rounds, predictive_shares, shares_by_member, weighted_sum
@@ -309,7 +309,7 @@ class Model(ScoredModel):
     def _review(self) -> None:
         """Write the shares down, and prune."""
         rounds = n_rounds(self.mixture)
-        self.history.append({"rows": rounds, "shares": self.shares_by_member()})
+        self.history.append({"rows": rounds, "shares": shares_by_member(self.mixture, self.members)})
         if self.options.may_prune:
             shares = predictive_shares(self.mixture)
             self.prune(pruning.negligible_members(self.ensemble, shares, rounds))
@@ -361,9 +361,17 @@ class Model(ScoredModel):
         """Logarithms (n, classes) of what is proportional to the probabilities, calibrated where margins are not."""
         return self.aggregation.log_odds(margins)
 
+    def predictive_groups(self) -> list[tuple[MemberGroup, np.ndarray]]:
+        """The groups with the weights that predict new rows, and the share of each member in predictions."""
+        groups, shares = self.ensemble.groups, predictive_shares(self.mixture)
+        found = None if self.deployment is None else self.deployment.blended(self.ensemble, shares)
+        groups, shares = found or (groups, shares)
+        return list(zip(groups, self.ensemble.split(shares), strict=True))
+
     def shares_by_member(self) -> dict[str, float]:
         """Each member's share in predictions of new rows, by its name."""
-        return shares_by_member(self.mixture, self.members)
+        shares = np.concatenate([own for _, own in self.predictive_groups()])
+        return {member.name: share for member, share in zip(self.members, shares.tolist(), strict=True)}
 
     def certificate(self) -> Certificate:
         """What is known of every linear model on the rows of the first pass."""
@@ -377,8 +385,9 @@ class Model(ScoredModel):
         """Weights (d, K) of features in units of their size, averaged over the linear members by their shares."""
         if not self.has_weights:
             raise ModelError("learners with a kernel, and on curves or pairs, have no weights of features as given")
-        shares, *_ = self.ensemble.split(predictive_shares(self.mixture))
-        return weighted_sum(shares, [weights for weights, _ in self.ensemble.linear.weights()])
+        linear, shares = self.predictive_groups()[0]
+        found = weighted_sum(shares, [weights for weights, _ in linear.reads(self.n_features) or []])
+        return np.concatenate([found, np.zeros((self.n_features - len(found), self.n_outputs))])
 
     @property
     def has_weights(self) -> bool:

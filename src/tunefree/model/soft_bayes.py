@@ -42,13 +42,16 @@ class SoftBayes(NamedTuple):
     rounds: np.ndarray  # () i, in place
     heaviest: np.ndarray  # () H, 0 before the first round, in place
     rate: np.ndarray  # () eta_i / H of the last round, 0 before the first, in place
-    losses: np.ndarray  # (temperatures,) total loss of the deployed mixtures, in units of H, in place
+    loss: np.ndarray  # () total loss of the shares, in place
+    losses: np.ndarray  # (C,) total loss of each candidate, in place
+    at_temperatures: np.ndarray  # (temperatures,) losses of the deployed mixtures at each, in units of H, in place
 
     @classmethod
     def create(cls, prior: np.ndarray) -> SoftBayes:
         """Shares as in the prior."""
-        rounds, heaviest, rate = np.zeros(()), np.zeros(()), np.zeros(())
-        return cls(prior, prior.copy(), prior.copy(), rounds, heaviest, rate, np.zeros(len(TEMPERATURES)))
+        rounds, heaviest, rate, loss = np.zeros(()), np.zeros(()), np.zeros(()), np.zeros(())
+        losses, at_temperatures = np.zeros(len(prior)), np.zeros(len(TEMPERATURES))
+        return cls(prior, prior.copy(), prior.copy(), rounds, heaviest, rate, loss, losses, at_temperatures)
 
 
 def prior_of(n_members: int) -> np.ndarray:
@@ -78,17 +81,17 @@ def excess(rule: SoftBayes, prior: float) -> float:
 def without(rule: SoftBayes, stays: np.ndarray) -> SoftBayes:
     """The shares of the candidates that stay; none of these decreases, so the bound still holds for them."""
     kept = {name: getattr(rule, name)[stays] for name in ("prior", "shares", "means")}
-    return rule._replace(**{name: part / part.sum() for name, part in kept.items()})
+    return rule._replace(losses=rule.losses[stays], **{name: part / part.sum() for name, part in kept.items()})
 
 
 def temperature(rule: SoftBayes) -> float:
     """The factor of margins that has the least loss so far, where it saves enough."""
-    return TEMPERATURES[int(np.argmin(rule.losses + RELUCTANCE * np.log(TEMPERATURES) ** 2))]
+    return TEMPERATURES[int(np.argmin(rule.at_temperatures + RELUCTANCE * np.log(TEMPERATURES) ** 2))]
 
 
 def halve_losses(rule: SoftBayes) -> None:
     """Let the losses of temperatures so far count half: rows to come are fewer, and stand for more."""
-    rule.losses[:] *= 0.5
+    rule.at_temperatures[:] *= 0.5
 
 
 class Deployed(NamedTuple):
@@ -105,8 +108,8 @@ def begin_round(rule, weight):
     """Decrease the rate and deal a fixed share out anew by the prior; returns the rate of a row of this weight."""
     rule.rounds[()] += 1.0
     if weight > rule.heaviest[()]:
-        for g in range(len(rule.losses)):
-            rule.losses[g] *= rule.heaviest[()] / weight
+        for g in range(len(rule.at_temperatures)):
+            rule.at_temperatures[g] *= rule.heaviest[()] / weight
         rule.heaviest[()] = weight
     rate = FASTEST / math.sqrt(SLOW + rule.rounds[()])
     of_weight = rate / rule.heaviest[()]
@@ -118,11 +121,14 @@ def begin_round(rule, weight):
 
 
 @compiled.inline
-def end_round(rule, rate, likelihoods):
-    """Update the shares by the candidates' probabilities (C,), up to a common factor."""
+def end_round(rule, rate, weight, least, likelihoods):
+    """Update the shares by the candidates' probabilities (C,), over exp(-least)."""
     mixed, total = 0.0, 0.0
     for c in range(len(rule.shares)):
         mixed += rule.shares[c] * likelihoods[c]
+        of_candidate = least - math.log(likelihoods[c]) if likelihoods[c] > 0.0 else TOO_MUCH
+        rule.losses[c] = min(rule.losses[c] + weight * of_candidate, TOO_MUCH)
+    rule.loss[()] = min(rule.loss[()] + weight * (least - math.log(mixed)), TOO_MUCH)
     for c in range(len(rule.shares)):
         rule.shares[c] *= 1.0 - rate + rate * (likelihoods[c] / mixed)
         total += rule.shares[c]
@@ -134,7 +140,8 @@ def end_round(rule, rate, likelihoods):
 
 @compiled.inline
 def likelihoods_of(objective, y, mixture, predictions, likelihoods):
-    """Write the probabilities (1 + 2N,) of the class that came, over the largest one of a member or average."""
+    """Write the probabilities (1 + 2N,) of the class that came, over the largest one of a member or average; returns
+    minus the logarithm of that one."""
     least = math.inf
     for c in range(len(predictions)):
         likelihoods[1 + c] = min(loss_at(objective, y, predictions[c]), TOO_MUCH)
@@ -144,6 +151,7 @@ def likelihoods_of(objective, y, mixture, predictions, likelihoods):
         likelihoods[1 + c] = math.exp(least - likelihoods[1 + c])
         if c < len(mixture):
             likelihoods[0] += mixture[c] * likelihoods[1 + c]
+    return least
 
 
 @compiled.entry
@@ -156,14 +164,14 @@ def judge(rule, objective, y, weight, deployed, predictions, losses):
         for s in range(len(predictions)):
             own = predictions[s, :, i]
             rate = begin_round(rule, weight[i])
-            likelihoods_of(objective, y[i], deployed.mixtures[s], own, likelihoods)
-            end_round(rule, rate, likelihoods)
+            least = likelihoods_of(objective, y[i], deployed.mixtures[s], own, likelihoods)
+            end_round(rule, rate, weight[i], least, likelihoods)
             aggregate(objective, deployed.shares[s], own, margins)
             for g in range(len(TEMPERATURES)):
                 for k in range(n_outputs):
                     scaled[k] = TEMPERATURES[g] * margins[k]
                 loss = loss_at(objective, y[i], scaled)
                 if deployed.tests_temperatures[s] > 0.0:
-                    rule.losses[g] += min(loss, TOO_MUCH) * (weight[i] / rule.heaviest[()])
+                    rule.at_temperatures[g] += min(loss, TOO_MUCH) * (weight[i] / rule.heaviest[()])
                 if TEMPERATURES[g] == deployed.temperatures[s]:
                     losses[s, i] = loss
