@@ -252,7 +252,7 @@ class _Evidence(NamedTuple):
     is_thinner: bool  # whether from here on fewer rows are predicted than before
 
 
-_NUMBERS = ("rows", "reach", "work", "captured", "copied", "horizon")  # that JSON holds as they are
+_NUMBERS = ("rows", "reach", "work", "captured", "copied")  # that JSON holds as they are
 
 
 def _normalised(shares: np.ndarray) -> np.ndarray:

@@ -69,6 +69,9 @@ class Model(ScoredModel):
     pairs : list of (int, int), optional
         Pairs of columns whose products the members on the view ``pairs`` learn: a dense column by its place from 0, a
         column of codes as -1 - its number in ``code_columns``. By default they are found.
+    horizon : int, optional
+        Rows that will be predicted after the last one learned, for which evidence is gathered. By default as many as
+        were learned.
 
     Attributes
     ----------
@@ -110,19 +113,23 @@ class Model(ScoredModel):
         member_settings: list[Setting] | None = None,
         may_prune: bool = True,
         pairs: list[tuple[int, int]] | None = None,
+        horizon: int | None = None,
     ) -> None:
         self.options = ModelOptions.create(
-            task, learner, loss, average, settings, view, kernel_config, may_prune, member_settings, pairs
+            task, learner, loss, average, settings, view, kernel_config, may_prune, member_settings, pairs, horizon
         )
         self.task, self.classes = task, list(classes)
         self.n_features = max(n_features, 2)  # never less: the constant and one more
         self.ensemble = Ensemble(self.options, self.n_features, self.n_outputs, len(self.classes))
         self.aggregation = Aggregation.create(self.options, len(self.members), len(self.classes))
         self.record = FirstPassRecord(self.options, self.n_features, self.n_outputs)
-        self.deployment = Deployment(len(self.members)) if self.options.is_deployed else None
+        self.deployment = self._new_deployment()
         self.history: list[dict[str, Any]] = []
         self.metrics = RunningMetrics()
         self._deployed: Snapshot | None = None  # until the model learns on
+
+    def _new_deployment(self) -> Deployment | None:
+        return Deployment(len(self.members), self.options.horizon) if self.options.is_deployed else None
 
     @property
     def learner(self) -> str:
@@ -233,7 +240,7 @@ class Model(ScoredModel):
         if idle.any():
             self.ensemble.prune(idle)
             self.aggregation = Aggregation.create(self.options, len(self.members), len(self.classes))
-            self.deployment = Deployment(len(self.members)) if self.options.is_deployed else None
+            self.deployment = self._new_deployment()
 
     def _pieces(self, evaluation_weight: np.ndarray, start: int, stop: int) -> list[tuple[int, int, bool]]:
         """Cut rows into pieces of at most PIECE rows, and at reviews; tells after which pieces these are."""

@@ -21,6 +21,7 @@ _OPTIONS = (
     "view",
     "may_prune",
     "pairs",
+    "horizon",
 )  # that JSON holds as they are
 _BOOKKEEPING = ("classes", "n_features", "history")  # attributes of the model likewise
 

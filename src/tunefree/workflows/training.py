@@ -399,6 +399,7 @@ def _begun(source: Source, plan: Plan, bad: BadRows) -> tuple[Trained, Iterator[
         n_features,
         kernel,
         pairs=sources_of_pairs(plan, encoder),
+        horizon=plan.horizon,
     )
     return Trained(model, encoder, source.kind, plan, Progress(), TargetSample(task == "regression")), batches
 
