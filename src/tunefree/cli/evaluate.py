@@ -20,6 +20,12 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
+    progressive: Annotated[
+        bool,
+        typer.Option(
+            "--progressive", help="Let the model learn each row after it has predicted it; its file stays as it is."
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Metrics of a model on data with known targets, with 95 % confidence intervals.
@@ -34,12 +40,14 @@ def evaluate(
     mean distance, over 15 bins of equally many rows (by weight) in the order of that probability. For instance:
 
     tunefree evaluate people.model test.csv --by education
+
+    tunefree evaluate people.model next.csv --progressive
     """
     from tunefree.cli.display.evaluation import show_evaluation
     from tunefree.workflows import evaluation, model_files
 
     bad = files.bad_rows()
-    trained = model_files.load(model)
-    result = evaluation.evaluate(trained, files.source(), bad, by)
+    trained = model_files.load(model, "linear" if progressive else None)
+    result = evaluation.evaluate(trained, files.source(), bad, by, progressive)
     tell_skipped(bad)
     show_evaluation(trained, result, json, by)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tunefree.cli.options import ClassOf, Json, ModelFile, check_outputs
+from tunefree.core.errors import ModelError
 
 
 def inspect(
@@ -33,6 +34,14 @@ def inspect(
             show_default=False,
         ),
     ] = None,
+    decay: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw the loss to expect of a model that stands still, by the rows since the end: a .png, .svg or "
+            ".pdf file.",
+            show_default=False,
+        ),
+    ] = None,
     class_: ClassOf = None,
     json: Json = False,
 ) -> None:
@@ -44,16 +53,18 @@ def inspect(
 
     tunefree inspect people.model --weights weights.csv
     """
+    from tunefree.cli.display.deployment import expectation_of
     from tunefree.cli.display.model import show_model
     from tunefree.cli.display.weights import show_weights
     from tunefree.workflows import explanation, model_files
 
-    if plot:
+    if plot or decay:
         from tunefree.report import pictures
 
-        pictures.check(plot)
-        check_outputs([plot], [model, *(rows or [])])
-    trained = model_files.load(model, "linear" if plot or rows or class_ is not None else None)
+        for picture in filter(None, (plot, decay)):
+            pictures.check(picture)
+        check_outputs([plot, decay], [model, *(rows or [])])
+    trained = model_files.load(model, "linear" if plot or decay or rows or class_ is not None else None)
     if weights:
         show_weights(trained, weights)
         return
@@ -61,3 +72,8 @@ def inspect(
     show_model(trained, found, top, json, class_)
     if plot:
         pictures.draw_curves(explanation.picture_of(trained, found, class_), plot)
+    if decay:
+        expected = expectation_of(trained)
+        if expected is None:
+            raise ModelError(f"{decay}: nothing is known of this model after its end; train a pool of classes longer")
+        pictures.draw_decay(expected, decay)

@@ -83,6 +83,14 @@ def train(
         ),
     ] = None,
     holdout: Annotated[float, typer.Option(help="Share of the rows to hold out: predicted, never learned.")] = 0.0,
+    horizon: Annotated[
+        int | None,
+        typer.Option(
+            help="Rows that will be predicted before the model learns again, if you know; by default as many as were "
+            "learned.",
+            show_default=False,
+        ),
+    ] = None,
     shuffle: Annotated[
         bool,
         typer.Option("--shuffle", help="Learn the rows in a random order, for sorted files; files of any size."),
@@ -123,6 +131,7 @@ def train(
         pairs=None if pairs is None else tuple(pair for pair in pairs if pair != "none"),
         holdout=holdout,
         class_weight=tuple(class_weight or ()),
+        horizon=horizon,
         shuffle=seed if shuffle else None,
     )
     check_outputs([output, checkpoint_of(output)], files.data)

@@ -291,6 +291,27 @@ def reach_table(X):
     return 1 + max(int(features.max(initial=0)) for features in (X.columns, X.codes, X.features))
 
 
+@generic
+def n_entries(X: Any) -> int:
+    """Entries of a block of which something may be known, without the constant's."""
+    raise TypeError(f"{type(X).__name__} is not a block of rows")
+
+
+@n_entries.register(Dense)
+def n_entries_dense(X):
+    return X.values.size
+
+
+@n_entries.register(Sparse)
+def n_entries_sparse(X):
+    return len(X.values)
+
+
+@n_entries.register(Table)
+def n_entries_table(X):
+    return X.numbers.size + int(np.count_nonzero(X.codes)) + len(X.values)
+
+
 def rebuilt(kind: str, fields: dict[str, Any]) -> Any:
     """A block of the kind of that name from its fields, as they were saved."""
     made = {"Dense": Dense, "Sparse": Sparse, "Table": Table}[kind]

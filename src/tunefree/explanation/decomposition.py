@@ -24,7 +24,6 @@ from tunefree.explanation.main_effects import MainEffects, cells_of, main_effect
 from tunefree.explanation.terms import Terms
 from tunefree.losses.objectives import Multinomial, Regression
 from tunefree.model.group import MemberGroup
-from tunefree.model.mixture import predictive_shares
 from tunefree.model.model import Model
 from tunefree.model.passes import add_terms
 from tunefree.stream.layout import Layout
@@ -246,9 +245,7 @@ def contributions(model: Model, encoder: Any, X: Any) -> tuple[list[str], np.nda
 def _parts(model: Model) -> tuple[list[_Part], float]:
     """The members that take part, by their groups, and their share in predictions."""
     found, total = [], 0.0
-    for group, shares in zip(
-        model.ensemble.groups, model.ensemble.split(predictive_shares(model.mixture)), strict=True
-    ):
+    for group, shares in model.predictive_groups():
         members = np.flatnonzero(shares >= LEAST_SHARE).tolist() if group.has_weights else []
         if members:
             found.append((group, members, shares[members]))

@@ -50,6 +50,7 @@ class AdditiveBank(LinearBank):
         The pairs to learn, as :class:`tunefree.model.model.Model` takes them; by default those that pay.
     """
 
+    name = "additive"
     frozen_view = "raw"
     uses_threads = True
     features: AdditiveFeatures | None = None  # once the bank is frozen

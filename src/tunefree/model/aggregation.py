@@ -62,12 +62,16 @@ class Aggregation:
             mixed[asleep, 0] = otherwise[asleep]
         return mixed
 
-    def predict(self, objective: Any, predictions: np.ndarray) -> np.ndarray:
-        """Predictions (n, K) of new rows from those of the members (N, n, K), which are overwritten."""
+    def predict(self, objective: Any, predictions: np.ndarray, shares: np.ndarray | None = None) -> np.ndarray:
+        """Predictions (n, K) of new rows from those (N, n, K) of the members, which are overwritten.
+
+        ``shares`` (N,) are those of the mixture if None; others may be of more than the members.
+        """
         if len(predictions) == 1:
             return np.nan_to_num(predictions[0], copy=False)
         mixed = np.empty_like(predictions[0])
-        combine(self.mixture, objective, predictions, mixed)
+        mixture = self.mixture if shares is None else self.mixture._replace(means=shares)
+        combine(mixture, objective, predictions, mixed)
         return mixed
 
     def log_odds(self, margins: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from tunefree.core.states import under
 from tunefree.model import additive_bank
 from tunefree.model.additive_bank import FEWEST_ROWS, AdditiveBank
 from tunefree.model.feature_bank import BANKS, VIEWS
-from tunefree.model.group import LabelledRows, MemberGroup, WarmupPredictions
+from tunefree.model.group import LabelledRows, MemberGroup, Read, WarmupPredictions
 from tunefree.model.kernel_bank import KernelBank
 from tunefree.model.linear_group import LinearGroup
 from tunefree.model.members import Setting
@@ -150,6 +150,24 @@ class Ensemble:
     def take_curves(self) -> list[Any]:
         """The latest rows of the first pass as curves of their columns, if a group has them."""
         return [rows for group in self.groups for rows in group.take_curves()]
+
+    def take_work(self) -> float:
+        """Entries learned since this was asked for, once for each member and output."""
+        total = sum(group.work for group in self.groups)
+        for group in self.groups:
+            group.work = 0.0
+        return total
+
+    def n_weights(self, n_features: int) -> int:
+        """How many weights all members have, of the features as given the first so many."""
+        return sum(group.n_weights(n_features) for group in self.groups)
+
+    def reads(self, n_features: int) -> list[Read] | None:
+        """The weights of all members, see :meth:`tunefree.model.group.MemberGroup.reads`."""
+        reads = [group.reads(n_features) for group in self.groups if group.members]
+        if any(own is None for own in reads):
+            return None
+        return [read for own in reads if own is not None for read in own]
 
     def recalibrate(self, X: Any, codes: np.ndarray, weight: np.ndarray, members: list[int] | None) -> None:
         """Fit the log-odds of some kernel members to the classes of rows that are never learned, or of all."""

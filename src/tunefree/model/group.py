@@ -9,6 +9,8 @@ import numpy as np
 from tunefree.additive.features import AdditiveFeatures
 from tunefree.core.rows import part, rows_at
 
+Read = tuple[np.ndarray, np.ndarray]  # weights (d, K) of a member relative to the units (d,) of the features
+
 
 class LabelledRows(NamedTuple):
     """Rows to learn, with their targets."""
@@ -50,6 +52,8 @@ class MemberGroup:
 
     Attributes
     ----------
+    name : str
+        Of the group, among those of a model.
     members : list
         Each has a ``name``, a ``setting``, an ``objective`` and a ``state``.
     n_outputs : int
@@ -61,6 +65,12 @@ class MemberGroup:
     members: list[Any]
     n_outputs: int
     pays = True
+    work = 0.0  # entries of rows learned since this was asked for, once for each member and output
+
+    @property
+    def name(self) -> str:
+        """What the group is called among those of a model."""
+        raise NotImplementedError
 
     @property
     def uses_threads(self) -> bool:
@@ -130,6 +140,28 @@ class MemberGroup:
 
     def weighted_rows(self, X: Any, members: list[int]) -> list[WeightedRows]:
         """Rows as some members see them, where they have weights."""
+        raise NotImplementedError
+
+    def reads(self, n_features: int) -> list[Read] | None:
+        """The weights of each member, of the features as given at most the first so many; None where there are none,
+        or where members sleep."""
+        return None
+
+    def n_weights(self, n_features: int) -> int:
+        """How many weights :meth:`reads` has."""
+        return 0
+
+    def with_weights(self, reads: list[Read]) -> MemberGroup:
+        """The same members with other weights, for as long as the group does not learn; only where there are some."""
+        raise NotImplementedError
+
+    @property
+    def moving_views(self) -> dict[str, Any]:
+        """The views by name whose statistics change with every row; by default none."""
+        return {}
+
+    def shown(self, X: Any, moving: dict[str, Any]) -> dict[str, Any]:
+        """Rows as members see them, by the name of their view, with the statistics of some moving views."""
         raise NotImplementedError
 
     def suits(self, X: Any) -> bool:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from tunefree.core import threads
-from tunefree.core.rows import n_rows, part
+from tunefree.core.rows import n_entries, n_rows, part
 from tunefree.core.states import under
-from tunefree.model.group import LabelledRows
+from tunefree.model.group import LabelledRows, Read
 from tunefree.model.members import Member, Setting
 from tunefree.model.warmup import WarmupBank
 
@@ -52,7 +52,23 @@ class LinearBank(WarmupBank):
             member = self.members[m]
             member.learn(seen[member.setting.view], rows.y, rows.weight, predictions[m])
 
+        self.work += sum(n_entries(seen[self.members[m].setting.view]) for m in members) * self.n_outputs
         threads.each(of_member, [(m,) for m in members], len(rows.y))
+
+    def reads(self, n_features: int) -> list[Read] | None:
+        return self._weights() if self.frozen else None
+
+    def with_weights(self, reads: list[Read]) -> LinearBank:
+        other = copy.copy(self)
+        other._read = reads
+        return other
+
+    def n_weights(self, n_features: int) -> int:
+        return len(self.members) * self.n_member_features * self.n_outputs
+
+    def shown(self, X: Any, moving: dict[str, Any]) -> dict[str, Any]:
+        self._check_kind(X)
+        return self._seen(X, list(range(len(self.members))))
 
     def _weights(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each member its weights (d, K) relative to the units (d,) of the features."""

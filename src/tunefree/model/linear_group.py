@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from tunefree.core import threads
-from tunefree.core.rows import n_rows
-from tunefree.core.states import filled, flatten, under
+from tunefree.core.rows import n_entries, n_rows
+from tunefree.core.states import flatten, under
 from tunefree.model import views
-from tunefree.model.group import LabelledRows, MemberGroup, WeightedRows
+from tunefree.model.group import LabelledRows, MemberGroup, Read, WeightedRows
 from tunefree.model.members import Member, Setting
 from tunefree.model.views import create_view, transform
 
@@ -29,6 +30,7 @@ class LinearGroup(MemberGroup):
         Whether the members' weights are the averages of their iterates.
     """
 
+    name = "linear"
     uses_threads = True
 
     def __init__(self, settings: list[Setting], objective: Any, n_features: int, n_outputs: int, average: bool) -> None:
@@ -53,6 +55,7 @@ class LinearGroup(MemberGroup):
         X, y, weight, _ = rows
         self._weights = None
         chosen = range(len(self.members)) if busy is None else busy
+        self.work += n_entries(X) * len(chosen) * self.n_outputs
         seen = self._transformed(X, [self.members[m] for m in chosen], np.zeros(len(y)) if again else weight)
         threads.each(
             lambda member, written: member.learn(seen[member.setting.view], y, weight, written),
@@ -84,6 +87,25 @@ class LinearGroup(MemberGroup):
         if self._weights is None:
             self._weights = [member.weights(self.n_features, self.n_outputs) for member in self.members]
         return self._weights
+
+    def reads(self, n_features: int) -> list[Read] | None:
+        return [(weights[:n_features], units[:n_features]) for weights, units in self.weights()]
+
+    def with_weights(self, reads: list[Read]) -> LinearGroup:
+        other = copy.copy(self)
+        other._weights = reads
+        return other
+
+    def n_weights(self, n_features: int) -> int:
+        return len(self.members) * n_features * self.n_outputs
+
+    @property
+    def moving_views(self) -> dict[str, Any]:
+        return self.views
+
+    def shown(self, X: Any, moving: dict[str, Any]) -> dict[str, Any]:
+        nothing = np.zeros(n_rows(X))
+        return {"raw": X} | {name: transform(view, X, nothing) for name, view in moving.items()}
 
     @property
     def has_weights(self) -> bool:
@@ -117,8 +139,5 @@ class LinearGroup(MemberGroup):
         for m, (member, saved) in enumerate(zip(self.members, header["members"], strict=True)):
             member.restore(under(f"{m}.", arrays), saved)
         for name in header["views"]:
-            own = f"views.{name}"
-            centres = (array for key, array in arrays.items() if key.startswith(own) and key.endswith(".centres"))
-            n_columns = max(len(array) for array in centres)
-            self.views[name] = filled(own, views.ALL[name].create(n_columns), arrays, {})
+            self.views[name] = views.restored(name, f"views.{name}", arrays)
         self._weights = None

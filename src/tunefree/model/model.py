@@ -20,16 +20,18 @@ from tunefree.core import threads
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, part
 from tunefree.losses.objectives import measured
-from tunefree.model import pruning, saving
+from tunefree.model import pruning, saving, snapshots
 from tunefree.model.additive_bank import UNSUITED
 from tunefree.model.aggregation import Aggregation
+from tunefree.model.deployment import Deployment
 from tunefree.model.ensemble import Ensemble
-from tunefree.model.group import LabelledRows
+from tunefree.model.group import LabelledRows, MemberGroup
 from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.mixture import Mixture, n_rounds, predictive_shares, shares_by_member, weighted_sum
 from tunefree.model.options import ModelOptions
 from tunefree.model.record import FirstPassRecord
+from tunefree.model.snapshots import Snapshot
 from tunefree.model.targets import RunningMetrics, ScoredModel, join_margins
 from tunefree.theory.evidence import Certificate
 
@@ -67,6 +69,9 @@ class Model(ScoredModel):
     pairs : list of (int, int), optional
         Pairs of columns whose products the members on the view ``pairs`` learn: a dense column by its place from 0, a
         column of codes as -1 - its number in ``code_columns``. By default they are found.
+    horizon : int, optional
+        Rows that will be predicted after the last one learned, for which evidence is gathered. By default as many as
+        were learned.
 
     Attributes
     ----------
@@ -76,6 +81,8 @@ class Model(ScoredModel):
         The members.
     aggregation : Aggregation
     record : FirstPassRecord
+    deployment : Deployment or None
+        What predicts new rows after one pass of the pool over rows of classes; None if the mixture does.
     history : list of dict
         ``rows`` on which the members were evaluated, and each member's ``shares`` after them.
     metrics : RunningMetrics
@@ -106,17 +113,23 @@ class Model(ScoredModel):
         member_settings: list[Setting] | None = None,
         may_prune: bool = True,
         pairs: list[tuple[int, int]] | None = None,
+        horizon: int | None = None,
     ) -> None:
         self.options = ModelOptions.create(
-            task, learner, loss, average, settings, view, kernel_config, may_prune, member_settings, pairs
+            task, learner, loss, average, settings, view, kernel_config, may_prune, member_settings, pairs, horizon
         )
         self.task, self.classes = task, list(classes)
         self.n_features = max(n_features, 2)  # never less: the constant and one more
         self.ensemble = Ensemble(self.options, self.n_features, self.n_outputs, len(self.classes))
         self.aggregation = Aggregation.create(self.options, len(self.members), len(self.classes))
         self.record = FirstPassRecord(self.options, self.n_features, self.n_outputs)
+        self.deployment = self._new_deployment()
         self.history: list[dict[str, Any]] = []
         self.metrics = RunningMetrics()
+        self._deployed: Snapshot | None = None  # until the model learns on
+
+    def _new_deployment(self) -> Deployment | None:
+        return Deployment(len(self.members), self.options.horizon) if self.options.is_deployed else None
 
     @property
     def learner(self) -> str:
@@ -145,7 +158,8 @@ class Model(ScoredModel):
 
     @mixture.setter
     def mixture(self, mixture: Mixture) -> None:
-        self.aggregation.mixture = mixture
+        """Take over a mixture that was found by rows held out, which are evidence of how the members predict."""
+        self.aggregation.mixture, self.deployment = mixture, None
 
     @property
     def objective(self) -> Any:
@@ -187,6 +201,7 @@ class Model(ScoredModel):
             of the size of targets.
         """
         evaluation_weight = weight if evaluation_weight is None else evaluation_weight
+        self._deployed = None
         codes, new = (np.asarray(y, np.float64), []) if self.task == "regression" else self.codes(y)
         if n_rounds(self.mixture) == 0:
             self._begin(X)
@@ -200,6 +215,8 @@ class Model(ScoredModel):
                 targets, own, evaluated = map(np.ascontiguousarray, of_piece)
                 rows = LabelledRows(part(X, first, last), targets, own, evaluated)
                 pieces.append(self._learn_piece(rows, again, later))
+                if self.deployment is not None:
+                    self._follow(self.deployment, rows, pieces[-1], later)
                 if is_review:
                     pieces[-1].result()
                     self._review()
@@ -208,6 +225,8 @@ class Model(ScoredModel):
                 self.add_class(label)
             start = stop
         done = [piece.result() for piece in pieces]
+        if self.deployment is not None:
+            self.deployment.wait()
         row_losses = [losses_of_piece for _, losses_of_piece in done]
         return join_margins([margins for margins, _ in done], self.n_outputs), np.concatenate(
             [np.empty(0), *row_losses]
@@ -221,6 +240,7 @@ class Model(ScoredModel):
         if idle.any():
             self.ensemble.prune(idle)
             self.aggregation = Aggregation.create(self.options, len(self.members), len(self.classes))
+            self.deployment = self._new_deployment()
 
     def _pieces(self, evaluation_weight: np.ndarray, start: int, stop: int) -> list[tuple[int, int, bool]]:
         """Cut rows into pieces of at most PIECE rows, and at reviews; tells after which pieces these are."""
@@ -230,6 +250,8 @@ class Model(ScoredModel):
         ends = pruning.reviews(rounds, evaluation_weight[start:stop]) if len(self.members) > 1 else set()
         reviews = {start + end for end in ends}
         cuts = set(range(start, stop, PIECE)) | {stop} | reviews
+        if self.deployment is not None:
+            cuts |= {start + cut for cut in self.deployment.cuts(evaluation_weight[start:stop])}
         return [(first, last, last in reviews) for first, last in pairwise(sorted(cuts))]
 
     def _learn_piece(
@@ -239,6 +261,13 @@ class Model(ScoredModel):
         predictions = self.ensemble.learn(rows, again)
         self._aggregate_warmup(later)
         return later(self._aggregate, self.objective, rows, again, predictions, self.ensemble.take_curves())
+
+    def _follow(
+        self, deployment: Deployment, rows: LabelledRows, mixed: Future[Any], later: Callable[..., Any]
+    ) -> None:
+        """Judge copies of the members by rows that were just learned, and make further ones."""
+        deployment.follow(self.ensemble, self.objective, rows, mixed, later)
+        deployment.capture(self.ensemble, lambda: predictive_shares(self.mixture))
 
     def _aggregate(
         self, objective: Any, rows: LabelledRows, again: bool, predictions: np.ndarray, curves: list[Any]
@@ -265,11 +294,14 @@ class Model(ScoredModel):
 
     def freeze(self) -> None:
         """No more rows are expected: members learn those that they kept back."""
+        self._deployed = None
         self.ensemble.freeze()
         self._aggregate_warmup(threads.now)
 
     def begin_pass(self, members: list[int] | None = None) -> None:
-        """Rows that were learned come again, for some of the members or all."""
+        """Rows that were learned come again, for some of the members or all. From here on the mixture is judged by rows
+        that are held out, and predicts."""
+        self.deployment = self._deployed = None
         self.ensemble.begin_pass(members)
         self._aggregate_warmup(threads.now)
 
@@ -287,7 +319,7 @@ class Model(ScoredModel):
         rounds = n_rounds(self.mixture)
         if rounds == 0:
             return
-        self.history.append({"rows": rounds, "shares": self.shares_by_member()})
+        self.history.append({"rows": rounds, "shares": shares_by_member(self.mixture, self.members)})
         if self.options.may_prune:
             shares = predictive_shares(self.mixture)
             self.prune(pruning.negligible_members(self.ensemble, shares, rounds))
@@ -296,6 +328,8 @@ class Model(ScoredModel):
         """Go on without the members for which ``leaves`` (N,) is True."""
         self.ensemble.prune(leaves)
         self.aggregation.prune(leaves)
+        if self.deployment is not None:
+            self.deployment.prune(leaves)
 
     def add_class(self, label: Any) -> None:
         """Know one more class; a third one turns one margin into three, in which the old margin is that of class 1."""
@@ -306,15 +340,24 @@ class Model(ScoredModel):
         self.aggregation.add_class(len(self.classes))
         if self.n_outputs > before:
             self.record.add_outputs(self.n_outputs, self.objective)
+            if self.deployment is not None:
+                self.deployment.add_outputs(self.n_outputs)
 
     def predict(self, X: Any) -> np.ndarray:
         """Margins (n, K), or in regression the predicted targets (n, 1), of a block of rows."""
         edges = [*range(0, n_rows(X), PIECE), n_rows(X)]
-        pieces = [
-            self.aggregation.predict(self.objective, self.ensemble.predict(part(X, first, last)))
-            for first, last in pairwise(edges)
-        ]
+        pieces = [self._predict(part(X, first, last)) for first, last in pairwise(edges)]
         return np.concatenate([np.empty((0, self.n_outputs)), *pieces])
+
+    def _predict(self, X: Any) -> np.ndarray:
+        deployment = self.deployment
+        if deployment is not None and self._deployed is None:
+            self._deployed = deployment.snapshot(self.ensemble)
+        if deployment is None or self._deployed is None:
+            return self.aggregation.predict(self.objective, self.ensemble.predict(X))
+        predictions = snapshots.predict(self._deployed, self.ensemble.groups, X)
+        shares = deployment.shares(predictive_shares(self.mixture))
+        return deployment.temperature * self.aggregation.predict(self.objective, predictions, shares)
 
     def member_predictions(self, X: Any) -> np.ndarray:
         """What each member predicts of a block of rows, (N, n, K)."""
@@ -328,9 +371,17 @@ class Model(ScoredModel):
         """Logarithms (n, classes) of what is proportional to the probabilities, calibrated where margins are not."""
         return self.aggregation.log_odds(margins)
 
+    def predictive_groups(self) -> list[tuple[MemberGroup, np.ndarray]]:
+        """The groups with the weights that predict new rows, and the share of each member in predictions."""
+        groups, shares = self.ensemble.groups, predictive_shares(self.mixture)
+        found = None if self.deployment is None else self.deployment.blended(self.ensemble, shares)
+        groups, shares = found or (groups, shares)
+        return list(zip(groups, self.ensemble.split(shares), strict=True))
+
     def shares_by_member(self) -> dict[str, float]:
         """Each member's share in predictions of new rows, by its name."""
-        return shares_by_member(self.mixture, self.members)
+        shares = np.concatenate([own for _, own in self.predictive_groups()])
+        return {member.name: share for member, share in zip(self.members, shares.tolist(), strict=True)}
 
     def certificate(self) -> Certificate:
         """What is known of every linear model on the rows of the first pass."""
@@ -344,8 +395,9 @@ class Model(ScoredModel):
         """Weights (d, K) of features in units of their size, averaged over the linear members by their shares."""
         if not self.has_weights:
             raise ModelError("learners with a kernel, and on curves or pairs, have no weights of features as given")
-        shares, *_ = self.ensemble.split(predictive_shares(self.mixture))
-        return weighted_sum(shares, [weights for weights, _ in self.ensemble.linear.weights()])
+        linear, shares = self.predictive_groups()[0]
+        found = weighted_sum(shares, [weights for weights, _ in linear.reads(self.n_features) or []])
+        return np.concatenate([found, np.zeros((self.n_features - len(found), self.n_outputs))])
 
     @property
     def has_weights(self) -> bool:

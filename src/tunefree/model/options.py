@@ -33,6 +33,7 @@ class ModelOptions:
     may_prune: bool
     member_settings: tuple[Setting, ...]  # of the members at the start
     pairs: tuple[tuple[int, int], ...] | None  # of columns, whose products additive members learn; None to find them
+    horizon: int | None  # rows that will be predicted after the last one learned; None for as many as were learned
 
     @classmethod
     def create(
@@ -47,6 +48,7 @@ class ModelOptions:
         may_prune: bool = True,
         member_settings: list[Setting] | None = None,
         pairs: Any = None,
+        horizon: int | None = None,
     ) -> ModelOptions:
         """Options that can be combined, with the members that they stand for unless these are given.
 
@@ -60,7 +62,7 @@ class ModelOptions:
         members = tuple(member_settings or settings_of_members(learner, settings, view, kernel_config.name))
         may_prune = may_prune and learner != FOLLOW_THE_LEADER
         named = None if pairs is None else tuple((int(first), int(second)) for first, second in pairs)
-        return cls(task, learner, loss, average, settings, view, kernel_config, may_prune, members, named)
+        return cls(task, learner, loss, average, settings, view, kernel_config, may_prune, members, named, horizon)
 
     @property
     def follows_the_leader(self) -> bool:
@@ -71,6 +73,12 @@ class ModelOptions:
     def is_mixed(self) -> bool:
         """Whether predictions are those of a mixture; the members then predict log-odds of classes."""
         return (len(self.member_settings) > 1 or self.learner in POOLS) and not self.follows_the_leader
+
+    @property
+    def is_deployed(self) -> bool:
+        """Whether evidence is gathered of how the members predict once learning has ended. A single learner is what
+        its paper says, and copies of kernel members would cost as much as the members."""
+        return self.learner == "pool" and self.task == "classification"
 
     @property
     def is_calibrated(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.core.states import under
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.targets import RunningMetrics
@@ -20,6 +21,7 @@ _OPTIONS = (
     "view",
     "may_prune",
     "pairs",
+    "horizon",
 )  # that JSON holds as they are
 _BOOKKEEPING = ("classes", "n_features", "history")  # attributes of the model likewise
 
@@ -33,6 +35,9 @@ def save_state(model: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     for part in (model.aggregation, model.record, model.ensemble):
         own, own_header = part.save_state(model.n_features)
         arrays, header = arrays | own, header | own_header
+    if model.deployment is not None:
+        own, header["deployment"] = model.deployment.save_state()
+        arrays |= {f"deployment.{name}": array for name, array in own.items()}
     return arrays, header
 
 
@@ -52,4 +57,9 @@ def restore(model: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) -
     model.history = header.get("history", [])
     for part in (model.aggregation, model.record, model.ensemble):
         part.restore(arrays, header)
+    if "deployment" not in header:  # learned in several passes, or saved by an older version
+        model.deployment = None
+    if model.deployment is not None:
+        objectives = [member.objective for member in model.members]
+        model.deployment.restore(under("deployment.", arrays), header["deployment"], objectives)
     return model

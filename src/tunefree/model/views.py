@@ -18,6 +18,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.generic import generic
 from tunefree.core.numbers import clip, finite
 from tunefree.core.rows import parts, with_parts
+from tunefree.core.states import filled
 
 WIDEST = 8.0  # numbers in the steady view are clipped there, in units of the typical distance from the centre
 WIDEST_LEVEL = 64.0  # likewise in the level view, in the unit that all columns share
@@ -254,6 +255,12 @@ def _inverses(units: np.ndarray) -> np.ndarray:
 def create_view(name: str, X: Any) -> Any:
     """A view that has seen nothing, of rows like these."""
     return ALL[name].create(parts(X).numbers.shape[1])
+
+
+def restored(name: str, prefix: str, arrays: dict[str, np.ndarray]) -> Any:
+    """The view of that name whose arrays were saved under a prefix."""
+    centres = (array for key, array in arrays.items() if key.startswith(f"{prefix}.") and key.endswith(".centres"))
+    return filled(prefix, ALL[name].create(max(len(array) for array in centres)), arrays, {})
 
 
 def transform(view: Any, X: Any, learns: np.ndarray) -> Any:

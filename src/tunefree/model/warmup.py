@@ -62,6 +62,10 @@ class WarmupBank(MemberGroup):
         return None if self.n_columns is None else self.n_columns == 0
 
     @property
+    def name(self) -> str:
+        return self.view_name
+
+    @property
     def view_name(self) -> str:
         """The view that the members' settings name."""
         return self.members[0].setting.view

@@ -281,7 +281,7 @@ class TableEncoder:
             further=further,
         )
         encoder.restore_ids(arrays)
-        if encoder._ids.names.columns().max(initial=0) >= max(len(columns), 1):
+        if encoder._ids.names.columns().max(initial=0) >= max(len(encoder.columns), 1):
             raise ModelError("features of the encoder are of columns that it does not have")
         return encoder
 

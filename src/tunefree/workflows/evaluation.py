@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from tunefree.stream.columns import decoded
 from tunefree.stream.source import Source
 from tunefree.workflows.metrics import MOST_SCORES, Measure, Metrics, Scored, measures
 from tunefree.workflows.prediction import Predictor, predict
+from tunefree.workflows.progressive import predict_and_learn
 from tunefree.workflows.reading import no_rows
 from tunefree.workflows.slices import slices_of
 from tunefree.workflows.targets import target_of
@@ -122,15 +124,28 @@ class _Scores:
             means["coverage"] = (y <= predictions[:, 0]).astype(np.float64)
         self.batches.append({"weight": weight, "targets": y, **means})
 
+    def _widen_scores(self) -> None:
+        """Give rows that came before a class was known the probability 0 of it; one score is that of class 1."""
+        n = self.batches[-1]["scores"].shape[1]
+        for batch in self.batches:
+            own = batch["scores"]
+            if own.shape[1] < n:
+                own = np.column_stack([1.0 - own, own]) if own.shape[1] == 1 else own
+                batch["scores"] = np.pad(own, ((0, 0), (0, n - own.shape[1])))
+
     def scored(self) -> Scored:
         """All rows."""
+        if self.keeps_scores and "scores" in self.batches[0]:
+            self._widen_scores()
         joined = {name: np.concatenate([batch[name] for batch in self.batches]) for name in self.batches[0]}
         arrays = {name: joined.pop(name) for name in ("codes", "chosen", "scores", "targets") if name in joined}
         weight = joined.pop("weight")
         return Scored(weight, joined, **arrays, n_classes=len(self.model.classes))
 
 
-def evaluate(trained: Predictor, source: Source, bad: BadRows, by: str | None = None) -> Evaluation:
+def evaluate(
+    trained: Predictor, source: Source, bad: BadRows, by: str | None = None, progressive: bool = False
+) -> Evaluation:
     """Losses, errors and calibration of a model on a source with known targets.
 
     The memory it takes grows with the rows: they are kept as their targets, predictions and losses.
@@ -143,6 +158,8 @@ def evaluate(trained: Predictor, source: Source, bad: BadRows, by: str | None = 
         What happens to rows that cannot be used.
     by : str, optional
         A column of a table, for each of whose values the model is evaluated as well.
+    progressive : bool, default False
+        Whether the model learns each row after it has predicted it; it must be a Trained, which is changed.
 
     Returns
     -------
@@ -163,7 +180,8 @@ def evaluate(trained: Predictor, source: Source, bad: BadRows, by: str | None = 
     """
     model, reliability, unseen, columns = trained.model, Reliability(), 0, []
     metrics, scores = RunningMetrics(), _Scores(model, loss_of(model.task, trained.plan.loss))
-    for batch, predictions in predict(trained, source, bad, labelled=True, kept=[] if by is None else [by]):
+    predicted: Any = predict_and_learn if progressive else partial(predict, labelled=True)
+    for batch, predictions in predicted(trained, source, bad, kept=[] if by is None else [by]):
         y, weight = target_of(model.task, batch), batch.weight
         row_losses, errors = model.losses(y, predictions), model.errors(y, predictions)
         is_unseen = np.isnan(row_losses)

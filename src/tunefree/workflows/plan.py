@@ -85,6 +85,9 @@ class Plan:
     class_weight : sequence of str
         What rows of a class weigh more or less, each written ``"label=weight"``
         (:func:`tunefree.workflows.class_weights.balanced` finds weights).
+    horizon : int, optional
+        Rows that will be predicted after the last one learned, for which the pool gathers evidence; by default as many
+        as were learned.
 
     Examples
     --------
@@ -118,6 +121,7 @@ class Plan:
     categorical: tuple[str, ...] = ()
     date: tuple[str, ...] = ()
     class_weight: tuple[str, ...] = ()
+    horizon: int | None = None
 
     def __post_init__(self) -> None:
         for wrong, message in (
@@ -128,6 +132,7 @@ class Plan:
             (self.decimal not in (None, ".", ","), f"--decimal is a point or a comma, not {self.decimal!r}"),
             (self.thousands not in (None, *".,' "), f"--thousands is one of . , ' and a space, not {self.thousands!r}"),
             (self.decimal and self.decimal == self.thousands, "--decimal and --thousands differ"),
+            (self.horizon is not None and self.horizon < 1, f"--horizon must be at least 1 row, not {self.horizon}"),
             (self.task not in (None, "classification", "regression"), f"there is no task {self.task!r}"),
         ):
             if wrong:
@@ -140,7 +145,7 @@ class Plan:
 
     def saved(self) -> dict[str, Any]:
         """The plan for JSON; what is said of columns and classes only where something is."""
-        usual, seldom = Plan(), (*TYPES, "class_weight")
+        usual, seldom = Plan(), (*TYPES, "class_weight", "horizon")
         return {
             name: value
             for name, value in asdict(self).items()

@@ -278,9 +278,9 @@ def continued(trained: Trained) -> Trained:
     return replace(trained, progress=begun)
 
 
-def learn_batches(trained: Trained, batches: Iterable[Batch]) -> None:
+def learn_batches(trained: Trained, batches: Iterable[Batch], watcher: Watcher | None = None) -> None:
     """Learn batches of a pass that goes on; the model was :func:`continued`."""
-    _one_pass(trained, _reads(trained, iter(batches), BadRows(), 0), Watcher(), None)
+    _one_pass(trained, _reads(trained, iter(batches), BadRows(), 0), watcher or Watcher(), None)
 
 
 def ended(trained: Trained) -> Trained:
@@ -399,6 +399,7 @@ def _begun(source: Source, plan: Plan, bad: BadRows) -> tuple[Trained, Iterator[
         n_features,
         kernel,
         pairs=sources_of_pairs(plan, encoder),
+        horizon=plan.horizon,
     )
     return Trained(model, encoder, source.kind, plan, Progress(), TargetSample(task == "regression")), batches
 

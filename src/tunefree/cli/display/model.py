@@ -12,6 +12,7 @@ from rich.table import Table
 
 from tunefree.cli.display.columns import facts_of_columns, table_of_columns
 from tunefree.cli.display.common import goal_of, losses_of, table_of_names
+from tunefree.cli.display.deployment import facts_of_expectation, table_of_ages
 from tunefree.cli.display.order import order_told
 from tunefree.cli.display.path import WATCHED, losses_at_stop, number
 from tunefree.cli.display.terms import (
@@ -130,6 +131,7 @@ def facts_of_passes(trained: Trained) -> dict[str, Any]:
         "share_of_weights": share_of_weights(model),
         **facts_of_curves(model),
         **order_of(trained),
+        **facts_of_expectation(trained),
         "complete": progress.complete,
     }
 
@@ -141,7 +143,7 @@ def story_of_passes(trained: Trained) -> list[Any]:
     losses = ", ".join(f"{title} {value}" for title, value in losses_of(model, seen).items())
     lines: list[Any] = [describe(trained) + ("" if progress.complete else "; a checkpoint, not trained to the end")]
     lines.append(f"{seen.rows:,} rows seen, {len(trained.encoder.names()):,} features; progressive {losses}")
-    lines += [*order_told(trained), *line_of_curves(model)]
+    lines += [*order_told(trained), *table_of_ages(trained), *line_of_curves(model)]
     return lines + ([_shares(model)] if len(model.members) > 1 or model.history else [])
 
 
@@ -206,12 +208,14 @@ def _shares(model: Model) -> Table:
     table = Table("member", box=None, header_style="bold", pad_edge=False)
     for moment in kept:
         table.add_column(f"{moment['rows']:,}", justify="right")
-    table.add_column("now", justify="right")
+    table.add_column("now" if model.deployment is None else "new rows", justify="right")
     names = {name: None for moment in model.history for name in moment["shares"]} | dict.fromkeys(last)
     for name in sorted(names, key=lambda name: -last.get(name, -1.0)):
         along = [moment["shares"].get(name) for moment in kept]
         cells = ["-" if share is None else f"{100 * share:.1f}" for share in [*along, last.get(name)]]
         table.add_row(name, *cells)
     table.caption = "share of each member in predictions, per cent, after so many rows"
+    if model.deployment is not None:
+        table.caption += "; then of rows that are predicted without learning on"
     table.caption_justify = "left"
     return table

@@ -9,7 +9,6 @@ from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.fidelity import Ranking, ranking
 from tunefree.explanation.picture import output_of
 from tunefree.explanation.told import fidelity_told, own_margins, percent, shares_told
-from tunefree.model.mixture import predictive_shares
 from tunefree.model.model import Model
 
 
@@ -59,8 +58,7 @@ def facts_of_curves(model: Model) -> dict[str, Any]:
     additive = model.ensemble.additive
     if additive is None:
         return {}
-    groups = zip(model.ensemble.groups, model.ensemble.split(predictive_shares(model.mixture)), strict=True)
-    share = sum(float(shares.sum()) for group, shares in groups if group.additive is not None)
+    share = sum(float(shares.sum()) for group, shares in model.predictive_groups() if group.additive is not None)
     knots = [len(own.values) for own in additive.knots if len(own.values) > 2]
     return {"curves": len(knots), "knots": sum(knots), "pairs": len(additive.pairs.first), "share_of_curves": share}
 
@@ -78,4 +76,4 @@ def line_of_curves(model: Model) -> list[str]:
 
 def share_of_weights(model: Model) -> float:
     """The share of the members whose weights of features are shown."""
-    return float(model.ensemble.split(predictive_shares(model.mixture))[0].sum())
+    return float(model.predictive_groups()[0][1].sum())

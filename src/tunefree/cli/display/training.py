@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
 
 from tunefree.cli.display.columns import lines_of_kinds
 from tunefree.cli.display.common import goal_of, listed, losses_of, plain_table
+from tunefree.cli.display.deployment import expectation_told, rows_of_expectation
 from tunefree.cli.display.order import order_told
 from tunefree.core.console import description_column, plain_console
 from tunefree.core.rows import entry, row, size
@@ -172,6 +173,8 @@ def show_trained(trained: Trained, output: Path) -> None:
         table.add_row(title, names)
     for title, value in losses_of(model, first).items():
         table.add_row(f"progressive {title}", value + counted)
+    for title, value in rows_of_expectation(trained).items():
+        table.add_row(title, value)
     for number, metrics in enumerate(progress.held_out):
         if metrics.rows:
             passes = f" (pass {number + 1})" if trained.plan.passes > 1 else ""
@@ -180,7 +183,7 @@ def show_trained(trained: Trained, output: Path) -> None:
     table.add_row("model", str(output))
     console = plain_console()
     console.print(table)
-    for warning in order_told(trained):
+    for warning in [*order_told(trained), *expectation_told(trained)]:
         console.print(warning)
     if getattr(trained.encoder, "has_queries", False):
         console.print(

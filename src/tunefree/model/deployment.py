@@ -1,0 +1,259 @@
+"""What predicts once learning has ended, and its evidence: frozen copies, judged by the rows that follow them.
+
+The mixture that predicts the next row of a stream is judged by how well it follows. A model that is trained once and
+then stands still is used otherwise, and needs evidence of its own. So the members are copied at rows that are spaced
+geometrically, and a copy made after s rows predicts, without learning, rows up to 2s. These predictions tell the
+shares (:mod:`tunefree.model.soft_bayes`) of the model's own mixture, of the members, and of averages of their weights
+over the stream, with round t weighted like t^2; and how far margins have to be shrunk. Predictions on the way do not
+depend on any of this.
+
+Memory is bounded by seven copies of the weights a member: one average, two copies with averages, and the one that
+predicts. Time is bounded too: weights are copied only if the entries learned since the last time exceed COST times
+their number, and copies predict 2048 rows an octave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core.rows import reach, rows_at
+from tunefree.core.states import filled, flatten, under
+from tunefree.model import decay, schedule, snapshots, soft_bayes
+from tunefree.model.decay import Decay, Expectation
+from tunefree.model.ensemble import Ensemble
+from tunefree.model.group import LabelledRows, MemberGroup, Read
+from tunefree.model.snapshots import Snapshot
+from tunefree.model.soft_bayes import Deployed, SoftBayes
+
+FIRST = 256  # rows before the first copy
+BETWEEN = 4  # cuts between two copies
+COST = 8.0  # entries that are learned for each weight that is copied
+TRUSTED = 512  # rows of copies whose losses tell a temperature
+
+
+@dataclass
+class FrozenCopy:
+    """The members as they were, and how they would have predicted from there on."""
+
+    snapshot: Snapshot
+    mixture: np.ndarray  # (N,) shares in the model's own mixture
+    shares: np.ndarray  # (2N,) of the members and their averages in predictions
+    temperature: float
+    record: decay.Copy
+
+    @property
+    def last(self) -> int:
+        """The last row that it is judged by."""
+        return self.record.rows + self.record.span
+
+
+class Deployment:
+    """Evidence of how members and their averages predict later rows.
+
+    Parameters
+    ----------
+    n_members : int
+    horizon : int, optional
+        Rows ahead that will be predicted, if fewer than the rows learned.
+    """
+
+    def __init__(self, n_members: int, horizon: int | None = None) -> None:
+        self.horizon = horizon
+        self.rows, self.reach = 0, 0  # learned, and one more than their highest feature
+        self.work = 0.0  # entries learned since weights were copied
+        self.captured, self.copied = 0, 0  # rows when weights were last averaged, and when the last copy was made
+        self.averages: list[Read] | None = None  # of each member
+        self.copies: list[FrozenCopy] = []  # that are being judged
+        self.rule = SoftBayes.create(soft_bayes.prior_of(n_members))
+        self.decay = Decay()
+        self._judged: Future[None] | None = None  # until the latest rows are
+
+    @property
+    def predicts(self) -> bool:
+        """Whether enough is known to predict otherwise than the model's own mixture does."""
+        return self.averages is not None and bool(self.rule.rounds[()] > 0.0)
+
+    @property
+    def temperature(self) -> float:
+        """The factor of margins in predictions."""
+        return soft_bayes.temperature(self.rule)
+
+    def shares(self, mixture: np.ndarray) -> np.ndarray:
+        """Shares (2N,) of members and averages in predictions, from those (N,) of the model's own mixture."""
+        found = self.rule.means[1:].copy()
+        found[: len(mixture)] += self.rule.means[0] * mixture
+        return found
+
+    def cuts(self, weight: np.ndarray) -> set[int]:
+        """How many of some rows to learn until each of the cuts that fall among them; rows of weight 0 do not count."""
+        counts = self.rows + np.cumsum(weight > 0)
+        ends = {own.last for own in self.copies}
+        events = [*schedule.cuts_between(self.rows, int(counts[-1])), *(e for e in ends if self.rows < e < counts[-1])]
+        return {int(np.searchsorted(counts, event)) + 1 for event in events}
+
+    def follow(
+        self, ensemble: Ensemble, objective: Any, rows: LabelledRows, mixed: Future[Any], later: Callable[..., Any]
+    ) -> None:
+        """Judge copies by rows that the members have just learned; ``mixed`` are their predictions on the way."""
+        before, counts = self.rows, self.rows + np.cumsum(rows.evaluation_weight > 0)
+        self.rows, self.reach = int(counts[-1]), max(self.reach, reach(rows.X))
+        self.work += ensemble.take_work()
+        stride = schedule.stride(before + 1)
+        picked = np.flatnonzero((rows.evaluation_weight > 0) & (counts % stride == 0))
+        judging = [own for own in self.copies if own.last > before] if len(picked) else []
+        seen = rows_at(rows.X, picked)
+        predictions = np.array([snapshots.predict(own.snapshot, ensemble.groups, seen) for own in judging])
+        evidence = _Evidence(rows, picked, counts, judging, predictions, stride > schedule.stride(max(before, 1)))
+        self._judged = later(self._judge, objective, evidence, mixed)
+
+    def _judge(self, objective: Any, evidence: _Evidence, mixed: Future[Any]) -> None:
+        """Add rows to the evidence."""
+        rows, picked, counts, judging, predictions, is_thinner = evidence
+        _, way = mixed.result()
+        counted = (rows.evaluation_weight > 0) & ~np.isnan(way)
+        self.decay.go_on(int(counts[-1]), rows.evaluation_weight[counted], way[counted])
+        if is_thinner:
+            soft_bayes.halve_losses(self.rule)
+        if not judging:
+            return
+        deployed = Deployed(
+            np.array([own.mixture for own in judging]),
+            np.array([own.shares for own in judging]),
+            np.array([own.temperature for own in judging]),
+            np.array([float(own.record.rows >= TRUSTED) for own in judging]),
+        )
+        weight, losses = rows.evaluation_weight[picked], np.empty((len(judging), len(picked)))
+        soft_bayes.judge(self.rule, objective, rows.y[picked], weight, deployed, predictions, losses)
+        for own, row_losses in zip(judging, losses, strict=True):
+            decay.add_losses(own.record, counts[picked], weight, row_losses, way[picked])
+
+    def wait(self) -> None:
+        """Wait until all rows that were followed are judged."""
+        if self._judged is not None:
+            self._judged.result()
+            self._judged = None
+
+    def capture(self, ensemble: Ensemble, mixture: Callable[[], np.ndarray]) -> None:
+        """Average the members' weights, and copy them if it is time; ``mixture`` tells the shares of the model's own
+        mixture after the latest row."""
+        if not schedule.is_cut(self.rows) or self.rows < FIRST or self.captured == self.rows:
+            return
+        if self.work < COST * ensemble.n_weights(self.reach):
+            return
+        now = ensemble.reads(self.reach)
+        if now is None:
+            return
+        step = 1.0 - (self.captured / self.rows) ** 3
+        averages = [None] * len(now) if self.averages is None else self.averages
+        self.averages = [snapshots.moved(own, read, step) for own, read in zip(averages, now, strict=True)]
+        self.captured, self.work = self.rows, 0.0
+        self.copies = [own for own in self.copies if own.last > self.rows]
+        if schedule.place(self.rows) >= schedule.place(max(self.copied, 1)) + BETWEEN:
+            self.wait()
+            self.copied = self.rows
+            snapshot, shares = snapshots.take(ensemble.groups, now, self.averages), mixture().copy()
+            record = self.decay.add(self.rows, min(self.rows, self.horizon or self.rows))
+            self.copies.append(FrozenCopy(snapshot, shares, self.shares(shares), self.temperature, record))
+
+    def snapshot(self, ensemble: Ensemble) -> Snapshot | None:
+        """Members and averages as they are now; None where there is no evidence, or members have no weights."""
+        now = ensemble.reads(self.reach) if self.predicts else None
+        return None if now is None or self.averages is None else snapshots.take(ensemble.groups, now, self.averages)
+
+    def blended(self, ensemble: Ensemble, mixture: np.ndarray) -> tuple[list[MemberGroup], np.ndarray] | None:
+        """The groups with the means of the weights by which each member and its average predict, and the members'
+        shares. Of classes this is not what predicts, which is a mean of probabilities. None as for :meth:`snapshot`."""
+        now = ensemble.reads(self.reach) if self.predicts else None
+        if now is None or self.averages is None:
+            return None
+        own, of_averages = np.split(self.shares(mixture), 2)
+        together = own + of_averages
+        parts = np.divide(own, together, out=np.ones(len(own)), where=together > 0.0).tolist()
+        blends = []
+        for average, read, part in zip(self.averages, now, parts, strict=True):
+            weights, units = snapshots.moved(average, read, part)
+            blends.append((self.temperature * weights, units))
+        groups, start = [], 0
+        for group in ensemble.groups:
+            stop = start + len(group.members)
+            groups.append(group.with_weights(blends[start:stop]))
+            start = stop
+        return groups, together
+
+    def expectation(self) -> Expectation | None:
+        """What to expect of a model that stands still from here on; None if too little is known."""
+        return self.decay.expectation(self.rows, self.horizon)
+
+    def add_outputs(self, n_outputs: int) -> None:
+        """Have more outputs. Copies cannot tell the new class, and are judged no further."""
+        self.wait()
+        self.copies = []
+        if self.averages is not None:
+            self.averages = [snapshots.with_outputs(own, n_outputs) for own in self.averages]
+
+    def prune(self, leaves: np.ndarray) -> None:
+        """Go on without some members."""
+        if not leaves.any():
+            return
+        self.wait()
+        stays = ~leaves
+        self.rule = soft_bayes.without(self.rule, np.concatenate([[True], stays, stays]))
+        if self.averages is not None:
+            self.averages = [own for own, kept in zip(self.averages, stays.tolist(), strict=True) if kept]
+        both = np.concatenate([stays, stays])
+        for own in self.copies:
+            own.snapshot = snapshots.without(own.snapshot, stays)
+            own.mixture, own.shares = _normalised(own.mixture[stays]), _normalised(own.shares[both])
+
+    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and a header from which :meth:`restore` makes the same."""
+        arrays, _ = flatten("rule", self.rule, 0)
+        arrays |= {f"decay.{name}": array for name, array in self.decay.save_state().items()}
+        header: dict[str, Any] = {name: getattr(self, name) for name in _NUMBERS}
+        for m, (weights, units) in enumerate(self.averages or []):
+            arrays |= {f"averages.{m}.weights": weights, f"averages.{m}.units": units}
+        header |= {"averages": len(self.averages or []), "copies": []}
+        for number, own in enumerate(self.copies):
+            saved, of_snapshot = snapshots.save_state(own.snapshot, self.reach)
+            saved |= {"mixture": own.mixture, "shares": own.shares}
+            arrays |= {f"copies.{number}.{name}": array for name, array in saved.items()}
+            place = next(k for k, record in enumerate(self.decay.copies) if record is own.record)
+            header["copies"].append({"temperature": own.temperature, "record": place, "snapshot": of_snapshot})
+        return arrays, header
+
+    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any], objectives: list[Any]) -> None:
+        """Take over what :meth:`save_state` wrote; ``objectives`` are those of the members."""
+        for name in _NUMBERS:
+            setattr(self, name, header[name])
+        self.rule = filled("rule", self.rule, arrays, {})
+        self.decay = Decay.restored(under("decay.", arrays))
+        reads = [under(f"averages.{m}.", arrays) for m in range(header["averages"])]
+        self.averages = [(own["weights"], own["units"]) for own in reads] or None
+        for number, saved in enumerate(header["copies"]):
+            own = under(f"copies.{number}.", arrays)
+            snapshot = snapshots.restored(own, saved["snapshot"], objectives)
+            record = self.decay.copies[saved["record"]]
+            self.copies.append(FrozenCopy(snapshot, own["mixture"], own["shares"], saved["temperature"], record))
+
+
+class _Evidence(NamedTuple):
+    """Rows that were learned, and what copies predicted of some of them."""
+
+    rows: LabelledRows
+    picked: np.ndarray  # (m,) places of the rows predicted
+    counts: np.ndarray  # (n,) each row's number
+    judging: list[FrozenCopy]
+    predictions: np.ndarray  # (S, 2N, m, K) of the copies
+    is_thinner: bool  # whether from here on fewer rows are predicted than before
+
+
+_NUMBERS = ("rows", "reach", "work", "captured", "copied")  # that JSON holds as they are
+
+
+def _normalised(shares: np.ndarray) -> np.ndarray:
+    return shares / shares.sum()

@@ -1,0 +1,152 @@
+"""Weights of members as they were, and averages of them, with which rows can be predicted while members learn on.
+
+Weights are relative to units of the features, so that no scale of the data overflows. Candidates on the same view stand
+side by side in one array: one pass over a row serves all of them, at a fraction of the cost of one after the other.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core.numbers import CEILING
+from tunefree.core.rows import n_rows, part
+from tunefree.core.states import flatten, under
+from tunefree.losses.objectives import predictions_of
+from tunefree.model import passes, views
+from tunefree.model.group import MemberGroup, Read
+
+CHUNK = 512  # rows that are predicted at a time
+
+
+class Stack(NamedTuple):
+    """Candidates on one view of the rows."""
+
+    group: str  # name of the members' group
+    view: str
+    candidates: np.ndarray  # (M,) their numbers, ascending
+    weights: np.ndarray  # (d, M * K) relative to the units
+    units: np.ndarray  # (d,) of the features; 0 for one that was never met
+
+
+class Snapshot(NamedTuple):
+    """Members, numbered from 0, and then their averages, as they were after some rows."""
+
+    stacks: list[Stack]
+    views: dict[str, Any]  # by name, those that change while members learn
+    objectives: list[Any]  # (N,) of the members
+    n_outputs: int
+
+
+def moved(average: Read | None, now: Read, step: float) -> Read:
+    """An average of weights, moved by a part ``step`` of the way to the present weights; these where there is none."""
+    if average is None:
+        return now
+    weights, units = now
+    with np.errstate(over="ignore", invalid="ignore"):
+        old = in_units(average, units)
+        return np.clip(old + step * (weights - old), -CEILING, CEILING), units
+
+
+def in_units(read: Read, units: np.ndarray) -> np.ndarray:
+    """Weights relative to other units (d,), which may be of more features.
+
+    Examples
+    --------
+    >>> in_units((np.array([[3.0], [5.0]]), np.array([2.0, 0.0])), np.array([4.0, 1.0, 1.0])).ravel()
+    array([6., 0., 0.])
+    """
+    weights, own = read
+    ratios = np.divide(units[: len(own)], own, out=np.zeros(len(own)), where=own > 0.0)
+    placed = np.zeros((len(units), weights.shape[1]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        placed[: len(own)] = np.clip(np.nan_to_num(weights * ratios[:, None]), -CEILING, CEILING)
+    return placed
+
+
+def with_outputs(read: Read, n_outputs: int) -> Read:
+    """Weights with more outputs, as :meth:`tunefree.model.members.Member.add_outputs` makes them."""
+    weights, units = read
+    first = 1 if weights.shape[1] == 1 else 0
+    placed = np.zeros((len(weights), n_outputs))
+    placed[:, first : first + weights.shape[1]] = weights
+    return placed, units
+
+
+def take(groups: Sequence[MemberGroup], now: Sequence[Read], averages: Sequence[Read]) -> Snapshot:
+    """A snapshot of all members, and of their averages."""
+    members = [(group, member) for group in groups for member in group.members]
+    keys = [(group.name, member.setting.view) for group, member in members]
+    reads = [*now, *averages]
+    stacks = []
+    for key in dict.fromkeys(keys):
+        candidates = np.array([c for c, own in enumerate(keys * 2) if own == key])
+        stacks.append(Stack(*key, candidates, *_side_by_side([reads[c] for c in candidates])))
+    moving = {name: copy.deepcopy(view) for group in groups for name, view in group.moving_views.items()}
+    return Snapshot(stacks, moving, [member.objective for _, member in members], now[0][0].shape[1])
+
+
+def _side_by_side(reads: list[Read]) -> Read:
+    n_features = max(len(units) for _, units in reads)
+    units = np.zeros(n_features)
+    for _, own in reads:
+        np.maximum(units[: len(own)], own, out=units[: len(own)])
+    return np.concatenate([in_units(read, units) for read in reads], axis=1), units
+
+
+def predict(snapshot: Snapshot, groups: Sequence[MemberGroup], X: Any) -> np.ndarray:
+    """What members and averages predict of rows, (2N, n, K); features that were met later count nothing."""
+    of_name = {group.name: group for group in groups}
+    n_outputs, n_members = snapshot.n_outputs, len(snapshot.objectives)
+    found = np.empty((2 * n_members, n_rows(X), n_outputs))
+    for start in range(0, n_rows(X), CHUNK):
+        rows = part(X, start, min(start + CHUNK, n_rows(X)))
+        shown = {name: of_name[name].shown(rows, snapshot.views) for name in {own.group for own in snapshot.stacks}}
+        for stack in snapshot.stacks:
+            margins = np.empty((n_rows(rows), stack.weights.shape[1]))
+            passes.score(stack.weights, stack.units, shown[stack.group][stack.view], margins)
+            for place, c in enumerate(stack.candidates.tolist()):
+                own = margins[:, place * n_outputs : (place + 1) * n_outputs]
+                found[c, start : start + len(own)] = predictions_of(snapshot.objectives[c % n_members], own)
+    return found
+
+
+def without(snapshot: Snapshot, stays: np.ndarray) -> Snapshot:
+    """The snapshot of the members (N,) that stay."""
+    kept = np.concatenate([stays, stays])
+    number = np.cumsum(kept) - 1
+    stacks = []
+    for stack in snapshot.stacks:
+        own = kept[stack.candidates]
+        if own.any():
+            weights = stack.weights[:, np.repeat(own, snapshot.n_outputs)]
+            candidates = number[stack.candidates[own]]
+            stacks.append(stack._replace(candidates=candidates, weights=np.ascontiguousarray(weights)))
+    objectives = [objective for objective, own in zip(snapshot.objectives, stays.tolist(), strict=True) if own]
+    return snapshot._replace(stacks=stacks, objectives=objectives)
+
+
+def save_state(snapshot: Snapshot, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Arrays and a header from which :func:`restored` makes the same snapshot."""
+    arrays: dict[str, np.ndarray] = {}
+    for s, stack in enumerate(snapshot.stacks):
+        arrays |= {f"{s}.{name}": getattr(stack, name) for name in ("candidates", "weights", "units")}
+    for name, view in snapshot.views.items():
+        arrays |= flatten(f"views.{name}", view, n_features)[0]
+    objectives = [
+        {name: value for name, value in objective._asdict().items() if name != "loss"}
+        for objective in snapshot.objectives
+    ]
+    header = {"stacks": [[stack.group, stack.view] for stack in snapshot.stacks], "views": sorted(snapshot.views)}
+    return arrays, header | {"objectives": objectives, "n_outputs": snapshot.n_outputs}
+
+
+def restored(arrays: dict[str, np.ndarray], header: dict[str, Any], objectives: list[Any]) -> Snapshot:
+    """The snapshot that was saved; ``objectives`` are those of the members today, which have the same losses."""
+    stacks = [Stack(key[0], key[1], **under(f"{s}.", arrays)) for s, key in enumerate(header["stacks"])]
+    moving = {name: views.restored(name, f"views.{name}", arrays) for name in header["views"]}
+    own = [own._replace(**saved) for own, saved in zip(objectives, header["objectives"], strict=True)]
+    return Snapshot(stacks, moving, own, header["n_outputs"])

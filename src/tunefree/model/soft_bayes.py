@@ -1,0 +1,177 @@
+"""Shares of frozen candidates, learned from the probabilities that they give to later rows.
+
+Orseau, Lattimore, Legg: Soft-Bayes: Prod for mixtures of experts with log-loss (ALT 2017). In round i the shares w of
+candidates c, whose probabilities of the class that came are p_c, and whose mixture's is p = sum_c w_c p_c, become
+
+    w_c (1 - eta_i + eta_i p_c / p).
+
+The rate eta_i = 2 / sqrt(20 + i) decreases. So that it may, each round begins with a fixed share: a part
+1 - eta_i / eta_(i-1) of everything is dealt out anew by the prior b. A row of weight h counts with the rate
+eta_i h / H, where H is the largest weight so far; H enters the fixed share as eta does.
+
+Theorem. The shares' total loss after n rounds exceeds that of candidate c by at most ln(1 / b_c) H sqrt(20 + n) / 2,
+whatever the rows (proof in docs/design.md). Bayes' rule is this with rate 1. Its shares decide for one candidate after
+a few rows, and these are all of one season.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tunefree.core import compiled
+from tunefree.losses.objectives import loss_at
+from tunefree.model.mixture import TOO_MUCH, aggregate
+
+FASTEST = 2.0  # the rate is FASTEST / sqrt(SLOW + rounds)
+SLOW = 20.0
+HASTE = 4.0  # round t counts like t^(HASTE - 1) in the mean of the shares
+PRIOR = 0.9  # of the first candidate
+TEMPERATURES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)  # factors of margins that are tried
+RELUCTANCE = 200.0  # loss that a temperature must save to be taken, times the square of its logarithm
+
+
+class SoftBayes(NamedTuple):
+    """Shares of C candidates, and the losses of their mixture at each temperature."""
+
+    prior: np.ndarray  # (C,) sums to 1
+    shares: np.ndarray  # (C,) after the last round, in place
+    means: np.ndarray  # (C,) means of the shares over the rounds, with round t weighted like t^3, in place
+    rounds: np.ndarray  # () i, in place
+    heaviest: np.ndarray  # () H, 0 before the first round, in place
+    rate: np.ndarray  # () eta_i / H of the last round, 0 before the first, in place
+    loss: np.ndarray  # () total loss of the shares, in place
+    losses: np.ndarray  # (C,) total loss of each candidate, in place
+    at_temperatures: np.ndarray  # (temperatures,) losses of the deployed mixtures at each, in units of H, in place
+
+    @classmethod
+    def create(cls, prior: np.ndarray) -> SoftBayes:
+        """Shares as in the prior."""
+        rounds, heaviest, rate, loss = np.zeros(()), np.zeros(()), np.zeros(()), np.zeros(())
+        losses, at_temperatures = np.zeros(len(prior)), np.zeros(len(TEMPERATURES))
+        return cls(prior, prior.copy(), prior.copy(), rounds, heaviest, rate, loss, losses, at_temperatures)
+
+
+def prior_of(n_members: int) -> np.ndarray:
+    """The prior (1 + 2N,) of the mixture of N members, the members and their averages."""
+    return np.concatenate([[PRIOR], np.full(2 * n_members, (1.0 - PRIOR) / (2 * n_members))])
+
+
+def excess(rule: SoftBayes, prior: float) -> float:
+    """By how much the total loss of the shares exceeds that of a candidate, at most.
+
+    Parameters
+    ----------
+    rule : SoftBayes
+    prior : float
+        The candidate's share at the start.
+
+    Examples
+    --------
+    >>> rule = SoftBayes.create(prior_of(5))
+    >>> rule.rounds[()], rule.heaviest[()] = 80.0, 1.0
+    >>> round(excess(rule, 0.01), 2)
+    23.03
+    """
+    return float(rule.heaviest[()] * math.log(1.0 / prior) * math.sqrt(SLOW + rule.rounds[()]) / FASTEST)
+
+
+def without(rule: SoftBayes, stays: np.ndarray) -> SoftBayes:
+    """The shares of the candidates that stay; none of these decreases, so the bound still holds for them."""
+    kept = {name: getattr(rule, name)[stays] for name in ("prior", "shares", "means")}
+    return rule._replace(losses=rule.losses[stays], **{name: part / part.sum() for name, part in kept.items()})
+
+
+def temperature(rule: SoftBayes) -> float:
+    """The factor of margins that has the least loss so far, where it saves enough."""
+    return TEMPERATURES[int(np.argmin(rule.at_temperatures + RELUCTANCE * np.log(TEMPERATURES) ** 2))]
+
+
+def halve_losses(rule: SoftBayes) -> None:
+    """Let the losses of temperatures so far count half: rows to come are fewer, and stand for more."""
+    rule.at_temperatures[:] *= 0.5
+
+
+class Deployed(NamedTuple):
+    """How S frozen copies of a model would predict."""
+
+    mixtures: np.ndarray  # (S, N) shares of the members in the model's own mixture
+    shares: np.ndarray  # (S, 2N) shares of the members and their averages in predictions
+    temperatures: np.ndarray  # (S,)
+    tests_temperatures: np.ndarray  # (S,) 1 for copies whose losses tell which temperature to take, else 0
+
+
+@compiled.inline
+def begin_round(rule, weight):
+    """Decrease the rate and deal a fixed share out anew by the prior; returns the rate of a row of this weight."""
+    rule.rounds[()] += 1.0
+    if weight > rule.heaviest[()]:
+        for g in range(len(rule.at_temperatures)):
+            rule.at_temperatures[g] *= rule.heaviest[()] / weight
+        rule.heaviest[()] = weight
+    rate = FASTEST / math.sqrt(SLOW + rule.rounds[()])
+    of_weight = rate / rule.heaviest[()]
+    kept = min(of_weight / rule.rate[()], 1.0) if rule.rate[()] > 0.0 else 0.0
+    rule.rate[()] = of_weight
+    for c in range(len(rule.shares)):
+        rule.shares[c] = kept * rule.shares[c] + (1.0 - kept) * rule.prior[c]
+    return rate * (weight / rule.heaviest[()])
+
+
+@compiled.inline
+def end_round(rule, rate, weight, least, likelihoods):
+    """Update the shares by the candidates' probabilities (C,), over exp(-least)."""
+    mixed, total = 0.0, 0.0
+    for c in range(len(rule.shares)):
+        mixed += rule.shares[c] * likelihoods[c]
+        of_candidate = least - math.log(likelihoods[c]) if likelihoods[c] > 0.0 else TOO_MUCH
+        rule.losses[c] = min(rule.losses[c] + weight * of_candidate, TOO_MUCH)
+    rule.loss[()] = min(rule.loss[()] + weight * (least - math.log(mixed)), TOO_MUCH)
+    for c in range(len(rule.shares)):
+        rule.shares[c] *= 1.0 - rate + rate * (likelihoods[c] / mixed)
+        total += rule.shares[c]
+    step = HASTE / (rule.rounds[()] + HASTE - 1.0)
+    for c in range(len(rule.shares)):
+        rule.shares[c] /= total
+        rule.means[c] += step * (rule.shares[c] - rule.means[c])
+
+
+@compiled.inline
+def likelihoods_of(objective, y, mixture, predictions, likelihoods):
+    """Write the probabilities (1 + 2N,) of the class that came, over the largest one of a member or average; returns
+    minus the logarithm of that one."""
+    least = math.inf
+    for c in range(len(predictions)):
+        likelihoods[1 + c] = min(loss_at(objective, y, predictions[c]), TOO_MUCH)
+        least = min(least, likelihoods[1 + c])
+    likelihoods[0] = 0.0
+    for c in range(len(predictions)):
+        likelihoods[1 + c] = math.exp(least - likelihoods[1 + c])
+        if c < len(mixture):
+            likelihoods[0] += mixture[c] * likelihoods[1 + c]
+    return least
+
+
+@compiled.entry
+def judge(rule, objective, y, weight, deployed, predictions, losses):
+    """Learn shares and temperature from copies' predictions (S, 2N, n, K) of rows; writes the losses (S, n) that the
+    copies would have had."""
+    n_outputs = predictions.shape[3]
+    likelihoods, margins, scaled = np.empty(len(rule.shares)), np.empty(n_outputs), np.empty(n_outputs)
+    for i in range(len(y)):
+        for s in range(len(predictions)):
+            own = predictions[s, :, i]
+            rate = begin_round(rule, weight[i])
+            least = likelihoods_of(objective, y[i], deployed.mixtures[s], own, likelihoods)
+            end_round(rule, rate, weight[i], least, likelihoods)
+            aggregate(objective, deployed.shares[s], own, margins)
+            for g in range(len(TEMPERATURES)):
+                for k in range(n_outputs):
+                    scaled[k] = TEMPERATURES[g] * margins[k]
+                loss = loss_at(objective, y[i], scaled)
+                if deployed.tests_temperatures[s] > 0.0:
+                    rule.at_temperatures[g] += min(loss, TOO_MUCH) * (weight[i] / rule.heaviest[()])
+                if TEMPERATURES[g] == deployed.temperatures[s]:
+                    losses[s, i] = loss

@@ -1,0 +1,65 @@
+"""Predictions of a model that goes on learning: each row is predicted, and learned after that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tunefree.core.errors import DataError
+from tunefree.stream.batch import BadRows
+from tunefree.stream.formats import TABLE
+from tunefree.stream.source import Source
+from tunefree.workflows.prediction import Predicted
+from tunefree.workflows.reading import ahead, encoded, types_of
+from tunefree.workflows.resuming import check_kind
+from tunefree.workflows.training import Step, Trained, Watcher, continued, learn_batches
+
+
+class _Collector(Watcher):
+    """Keeps what was predicted of the latest batch."""
+
+    latest: Any = None
+
+    def step(self, trained: Trained, step: Step) -> None:
+        self.latest = step.predictions
+
+
+def predict_and_learn(trained: Trained, source: Source, bad: BadRows, kept: Sequence[str] = ()) -> Iterator[Predicted]:
+    """Predict the labelled rows of a source, and learn each after it was predicted.
+
+    Parameters
+    ----------
+    trained : Trained
+        Its model and encoder are changed.
+    source : Source
+    bad : BadRows
+        What happens to rows that cannot be used.
+    kept : sequence of str
+        Columns that batches keep as they were read.
+
+    Yields
+    ------
+    Predicted
+
+    Raises
+    ------
+    DataError, ModelError
+        As in :func:`tunefree.workflows.prediction.predict`, and if the model is a checkpoint.
+
+    Examples
+    --------
+    >>> from tunefree import Plan, open_source, train
+    >>> source = open_source({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100})
+    >>> trained = train(source, Plan(target="rich", learner="scinol2"))
+    >>> [len(own.predictions) for own in predict_and_learn(trained, source, BadRows())], trained.model.record.risks[
+    ...     "error"].rounds
+    ([200], 400)
+    """
+    check_kind(trained, source)
+    if kept and source.kind != TABLE:
+        raise DataError(f"{source.kind} text has no columns", source.name, remedy=f"leave out {', '.join(kept)}")
+    going, collector = continued(trained), _Collector()
+    chunks = source.chunks(bad=bad, types=types_of(source, trained.encoder), as_written=kept)
+    for batch in ahead(encoded(trained.encoder, chunks, bad, True, True, kept, at_once=source.live)):
+        learn_batches(going, [batch], collector)
+        yield Predicted(batch, collector.latest)

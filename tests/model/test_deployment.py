@@ -1,0 +1,251 @@
+"""What predicts once learning has ended: the bound on its shares, no influence on the way, and nothing that depends on
+cuts or on interruptions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.model.interrupted import check_that_training_goes_on_to_the_same_bytes
+from tests.model.test_additive_bank import learn, mixed_rows, model_of, saved, targets_of
+from tests.strategies import OBJECTIVES
+from tunefree.core.rows import n_rows, part
+from tunefree.model import schedule, snapshots, soft_bayes
+from tunefree.model.decay import AGES, Decay, add_losses
+from tunefree.model.model import Model
+from tunefree.model.soft_bayes import TEMPERATURES, Deployed, SoftBayes, excess, prior_of
+from tunefree.workflows.training import Plan
+
+N = 3  # members
+
+
+@st.composite
+def judged(draw):
+    """Targets, weights, and what copies predicted: margins of any size, some of them always right or wrong."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n, copies = draw(st.integers(1, 150)), draw(st.integers(1, 2))
+    y = rng.choice([-1.0, 1.0], n)
+    sizes = 10.0 ** rng.uniform(-2, draw(st.sampled_from([0, 1, 4])), (copies, 2 * N, 1, 1))
+    signs = np.where(rng.random((1, 2 * N, 1, 1)) < 0.3, y[None, None, :, None], 1.0)
+    predictions = sizes * rng.normal(0.3, 1.0, (copies, 2 * N, n, 1)) * signs
+    weight = 10.0 ** rng.uniform(-3, 3, n) if draw(st.booleans()) else np.ones(n)
+    mixture = rng.dirichlet(np.ones(N), copies)
+    return y, weight, predictions, mixture
+
+
+def deployed_of(mixture, temperature=1.0):
+    shares = np.concatenate([mixture, 0.0 * mixture], axis=1)
+    every = np.ones(len(mixture))
+    return Deployed(mixture, shares, temperature * every, every)
+
+
+def judge(rule, y, weight, predictions, mixture):
+    losses = np.empty((len(predictions), len(y)))
+    soft_bayes.judge(rule, OBJECTIVES["logistic"], y, weight, deployed_of(mixture), predictions, losses)
+    return losses
+
+
+@given(judged())
+@settings(deadline=None)
+def test_the_shares_lose_no_more_than_the_theorem_says(stream):
+    y, weight, predictions, mixture = stream
+    rule = SoftBayes.create(prior_of(N))
+    judge(rule, y, weight, predictions, mixture)
+    assert rule.rounds == len(y) * len(predictions)
+    assert rule.shares.sum() == pytest.approx(1.0) and rule.means.sum() == pytest.approx(1.0)
+    for c, prior in enumerate(rule.prior):
+        assert rule.loss - rule.losses[c] <= excess(rule, prior) * (1.0 + 1e-9) + 1e-9 * rule.losses[c]
+
+
+@given(judged())
+@settings(deadline=None, max_examples=20)
+def test_losses_and_shares_are_those_of_the_formulas(stream):
+    y, weight, predictions, mixture = stream
+    rule, rate, shares = SoftBayes.create(prior_of(N)), 0.0, prior_of(N)
+    losses = judge(rule, y, weight, predictions, mixture)
+    heaviest, total, i = 0.0, 0.0, 0
+    for row in range(len(y)):
+        for s in range(len(predictions)):
+            of_members = np.logaddexp(0.0, -y[row] * predictions[s, :, row, 0])
+            least = of_members.min()
+            likelihoods = np.exp(least - of_members)
+            likelihoods = np.concatenate([[mixture[s] @ likelihoods[:N]], likelihoods])
+            i, heaviest = i + 1, max(heaviest, weight[row])
+            before, rate = rate, 2.0 / np.sqrt(20.0 + i) / heaviest
+            kept = rate / before if before else 0.0
+            shares = kept * shares + (1.0 - kept) * prior_of(N)
+            total += weight[row] * (least - np.log(shares @ likelihoods))
+            shares = shares * (1.0 - rate * weight[row] + rate * weight[row] * likelihoods / (shares @ likelihoods))
+            if likelihoods[0] > 0.0 and (mixture[s] @ np.exp(-of_members[:N])) > 0.0:
+                expected = -np.log(mixture[s] @ np.exp(-of_members[:N]))
+                assert losses[s, row] == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    np.testing.assert_allclose(rule.shares, shares, rtol=1e-9, atol=1e-15)
+    assert rule.loss == pytest.approx(total, rel=1e-9)
+
+
+def test_candidates_that_are_dropped_leave_the_bound_to_the_others():
+    rng = np.random.default_rng(0)
+    y = rng.choice([-1.0, 1.0], 400)
+    predictions = rng.normal(size=(1, 2 * N, 400, 1)) + y[:, None] * np.linspace(0.0, 1.0, 2 * N)[:, None, None]
+    rule = SoftBayes.create(prior_of(N))
+    first = rule.prior[1:].copy()
+    judge(rule, y[:200], np.ones(200), predictions[:, :, :200], np.array([[0.5, 0.25, 0.25]]))
+    stays = np.array([True, False, True])
+    both = np.concatenate([stays, stays])
+    before = rule.shares.copy()
+    rule = soft_bayes.without(rule, np.concatenate([[True], both]))
+    assert (rule.shares >= before[np.concatenate([[True], both])]).all()
+    judge(rule, y[200:], np.ones(200), np.ascontiguousarray(predictions[:, both, 200:]), np.array([[0.5, 0.5]]))
+    for loss, prior in zip(rule.losses[1:], first[both], strict=True):
+        assert rule.loss - loss <= excess(rule, prior)
+
+
+def test_a_temperature_is_taken_only_where_it_saves_enough():
+    rng = np.random.default_rng(0)
+    y = rng.choice([-1.0, 1.0], 3000)
+    right = np.where(rng.random(3000) < 0.75, y, -y)
+    rule = SoftBayes.create(prior_of(N))
+    predictions = np.tile(4.0 * right[:, None], (1, 2 * N, 1, 1))  # log-odds 4 where 1.1 would be right
+    judge(rule, y[:40], np.ones(40), predictions[:, :, :40], np.full((1, N), 1.0 / N))
+    assert soft_bayes.temperature(rule) == 1.0
+    judge(rule, y[40:], np.ones(2960), predictions[:, :, 40:], np.full((1, N), 1.0 / N))
+    best = TEMPERATURES[int(rule.at_temperatures.argmin())]  # log-odds of 1.2
+    assert best == 0.3 and best <= soft_bayes.temperature(rule) <= 0.4  # a little reluctant
+
+
+@given(st.integers(0, 2**40), st.integers(0, 2**40))
+def test_cuts_are_at_the_same_fractions_of_every_octave(rows, further):
+    for cut in schedule.cuts_between(rows, rows + min(further, 4 * rows + 100)):
+        assert schedule.is_cut(cut) and schedule.is_cut(2 * cut) and rows < cut
+    scored = 2 ** schedule.place(max(rows, 4096)).bit_length()
+    assert scored > 0 and schedule.stride(rows + 1) >= 1
+    assert rows <= 4096 or 1024 <= rows / schedule.stride(rows) / 2 <= 2048
+
+
+def drifting(n=3000, seed=0):
+    """A table whose target changes its meaning along the rows."""
+    rows, _ = mixed_rows(n, seed, p=5)
+    turn = np.linspace(0.0, 3.0, n)
+    score = 2.0 * np.cos(turn) * rows.numbers[:, 0] + 2.0 * np.sin(turn) * rows.numbers[:, 1] + rows.numbers[:, 2]
+    return rows, targets_of("classification", score + 0.5 * np.random.default_rng(seed).normal(size=n))
+
+
+def test_predictions_after_the_end_have_evidence_and_those_on_the_way_do_not_change():
+    rows, y = drifting()
+    model, without = model_of("classification", rows), model_of("classification", rows)
+    without.deployment = None
+    first = part(rows, 0, 2000)
+    np.testing.assert_array_equal(learn(model, first, y[:2000]), learn(without, first, y[:2000]))
+    assert model.deployment.predicts and model.deployment.copies
+    last = part(rows, 2000, 3000)
+    found, before = (each.predict(last) for each in (model, without))
+    assert not np.array_equal(found, before)
+    assert model.losses(labels(y[2000:]), found).mean() < without.losses(labels(y[2000:]), before).mean()
+    expected = model.deployment.expectation()
+    assert expected.drifts and expected.horizon == 2000 and expected.loss > expected.recent
+
+
+def labels(y):
+    from tunefree.model.targets import Labels
+
+    return Labels.of(y)
+
+
+@given(st.lists(st.integers(0, 1500), max_size=4), st.booleans())
+@settings(deadline=None, max_examples=6)
+def test_nothing_depends_on_cuts(cuts, weighted):
+    rows, y = drifting(1500)
+    rng = np.random.default_rng(1)
+    weight = np.where(rng.random(1500) < 0.2, 0.0, rng.choice([0.5, 2.0, 10.0], 1500)) if weighted else np.ones(1500)
+    whole, pieces = model_of("classification", rows), model_of("classification", rows)
+    learn(whole, rows, y, (), weight)
+    learn(pieces, rows, y, cuts, weight)
+    assert whole.deployment.decay.copies
+    assert saved(whole) == saved(pieces)
+    np.testing.assert_array_equal(whole.predict(rows), pieces.predict(rows))
+
+
+def test_saved_models_predict_alike_and_go_on_alike():
+    rows, y = drifting(2000)
+    model = model_of("classification", rows)
+    learn(model, part(rows, 0, 1200), y[:1200])
+    arrays, header = model.save_state()
+    again = Model.restore({name: np.array(array) for name, array in arrays.items()}, header)
+    rest = part(rows, 1200, 2000)
+    np.testing.assert_array_equal(model.predict(rest), again.predict(rest))
+    learn(model, rest, y[1200:])
+    learn(again, rest, y[1200:])
+    assert saved(model) == saved(again)
+
+
+def test_a_class_that_comes_late_ends_copies_and_keeps_averages():
+    rows, score = mixed_rows(1800, p=5)
+    y = np.where(np.arange(1800) < 1000, targets_of("classification", score), targets_of("classification", score, 3))
+    model = model_of("classification", rows)
+    learn(model, rows, y)
+    assert len(model.classes) == 3 and model.deployment.averages[0][0].shape[1] == 3
+    assert {own.snapshot.n_outputs for own in model.deployment.copies} <= {3}
+    assert model.predict(rows).shape == (1800, 3)
+    assert model.losses(labels(y[1700:]), model.predict(part(rows, 1700, 1800))).mean() < np.log(3.0)
+
+
+def test_members_that_are_dropped_leave_snapshots_that_predict_as_before():
+    rows, y = drifting(1500)
+    model = model_of("classification", rows)
+    learn(model, rows, y)
+    own, groups = model.deployment.copies[-1].snapshot, model.ensemble.groups
+    stays = np.array([True, False, True])
+    before = snapshots.predict(own, groups, rows)
+    model.prune(~stays)
+    after = snapshots.predict(model.deployment.copies[-1].snapshot, model.ensemble.groups, rows)
+    np.testing.assert_array_equal(after, before[np.concatenate([stays, stays])])
+    learn(model, rows, y)
+    assert np.isfinite(model.predict(rows)).all()
+
+
+def test_further_passes_end_the_evidence():
+    rows, y = drifting(1000)
+    model = model_of("classification", rows)
+    learn(model, rows, y)
+    model.begin_pass()
+    learn(model, rows, y, again=True)
+    assert model.deployment is None and np.isfinite(model.predict(rows)).all()
+
+
+def test_averages_are_those_of_the_weights():
+    rng = np.random.default_rng(0)
+    average, weights, seen = None, [], [256, 280, 304, 332]
+    for rows in seen:
+        now = rng.normal(size=(5, 2)), np.full(5, float(rows))  # in units that grow
+        weights.append(now[0] / now[1][:, None])
+        step = 1.0 if average is None else 1.0 - (seen[len(weights) - 2] / rows) ** 3
+        average = snapshots.moved(average, now, step)
+    shares = np.diff(np.array([0, *seen]) ** 3) / seen[-1] ** 3
+    np.testing.assert_allclose(average[0] / average[1][:, None], np.tensordot(shares, weights, 1))
+
+
+def test_losses_by_age_are_relative_to_the_loss_before():
+    decay = Decay()
+    for rows in schedule.cuts_between(256, 4096):
+        n = rows - schedule.ROWS[schedule.place(rows) - 1]
+        decay.go_on(rows, np.ones(n), np.full(n, 0.5))
+    own = decay.add(2048, 2048)
+    counts = np.arange(2049, 4097)
+    add_losses(own, counts, np.ones(2048), np.linspace(0.5, 1.0, 2048), np.full(2048, 0.5))
+    found = decay.expectation(4096)
+    assert found.recent == pytest.approx(0.5) and found.loss == pytest.approx(0.75) and found.drifts
+    assert len(found.ages) == AGES and found.ages == sorted(found.ages) and found.retrain_every == 512
+    assert Decay().expectation(4096) is None
+
+
+def test_an_interrupted_training_goes_on_to_the_same_bytes(tmp_path):
+    import pyarrow as pa
+    from pyarrow import csv
+
+    rows, y = drifting(2500)
+    columns = {f"x{j}": rows.numbers[:, j] for j in range(rows.numbers.shape[1])}
+    csv.write_csv(pa.table(columns | {"y": np.where(y == 1, "yes", "no")}), tmp_path / "rows.csv")
+    assert n_rows(rows) == 2500
+    check_that_training_goes_on_to_the_same_bytes(tmp_path / "rows.csv", Plan(target="y"), tmp_path)
