@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
+from safetensors.numpy import load_file
 
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
@@ -101,3 +103,37 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(saved, monkeypatch):
         storage.save(saved, {"weights": np.zeros(10)}, {})
     assert saved.read_bytes() == before
     assert [path.name for path in saved.parent.iterdir()] == [saved.name]
+
+
+def test_a_header_may_hold_what_looks_like_a_digest(tmp_path):
+    header = {"a": "0" * 64, "classes": ['"digest": "' + "0" * 64]}
+    storage.save(tmp_path / "model", {"weights": np.arange(3.0)}, header)
+    assert storage.load(tmp_path / "model")[1] == header | {"format": storage.FORMAT}
+
+
+def test_saving_copies_one_array_at_a_time(tmp_path):
+    records = np.zeros((20, 2**17, 2))  # of which every other number is saved
+    arrays = {f"{i}": part[:, 0] for i, part in enumerate(records)}
+    storage.save(tmp_path / "model", {}, {})  # what is loaded with it
+    tracemalloc.start()
+    try:
+        storage.save(tmp_path / "model", arrays, {})
+        assert tracemalloc.get_traced_memory()[1] < 3 * arrays["0"].nbytes
+    finally:
+        tracemalloc.stop()
+
+
+def test_other_libraries_read_the_arrays(tmp_path):
+    arrays = {
+        "b": np.array([True, False]),
+        "f": np.arange(6.0)[::2],
+        "i": np.arange(3, dtype=np.int32),
+        "u": np.zeros((0, 2), np.uint8),
+        "z": np.array(2.5),
+    }
+    storage.save(tmp_path / "model", arrays, {"classes": ["é"]})
+    found = load_file(tmp_path / "model")
+    assert found.keys() == arrays.keys()
+    for name, array in arrays.items():
+        assert found[name].dtype == array.dtype
+        np.testing.assert_array_equal(found[name], array)

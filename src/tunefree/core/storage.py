@@ -21,6 +21,8 @@ from tunefree.core.errors import ModelError
 
 FORMAT = 2  # raised when an older version could no longer read what this one writes
 _BLANK = "0" * 64
+_BEFORE_DIGEST = rb"\"digest\": \""  # as no name or label can stand in a header, where quotes are escaped twice
+_PIECE = 2**20  # bytes of a file that are read at a time
 _BEGINNING = b'{"__metadata__":{"tunefree":'  # behind eight bytes that tell the length of the header
 
 
@@ -50,16 +52,35 @@ def save(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], header: di
     >>> arrays["weights"], header["task"]
     (array([0., 1., 2.]), 'regression')
     """
-    from safetensors.numpy import save as to_bytes
-
     try:
         text = json.dumps({**header, "format": FORMAT, "digest": _BLANK}, sort_keys=True, allow_nan=False)
     except TypeError as error:
         raise ModelError(f"{path}: cannot be saved ({error}); name a kernel instead of giving a function") from None
-    contiguous = {name: np.asarray(array, order="C") for name, array in sorted(arrays.items())}
-    blank = to_bytes(contiguous, {"tunefree": text})
+    # The largest numbers first, so that each array begins at a multiple of the size of its numbers.
+    ordered = sorted(arrays.items(), key=lambda named: (-named[1].dtype.itemsize, named[0]))
+    beginning = _described(ordered, text)
+    digest = hashlib.blake2b(beginning, digest_size=len(_BLANK) // 2)
     with whole_file(Path(path)) as file:
-        file.write(blank.replace(_BLANK.encode(), _digest(blank), 1))
+        file.write(beginning)
+        for _, array in ordered:  # of each a copy without gaps, one at a time
+            data = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8).data
+            digest.update(data)
+            file.write(data)
+        file.seek(beginning.index(_BEFORE_DIGEST + _BLANK.encode()) + len(_BEFORE_DIGEST))
+        file.write(digest.hexdigest().encode())
+
+
+def _described(arrays: list[tuple[str, np.ndarray]], text: str) -> bytes:
+    """The beginning of a file: the header, and where each array is."""
+    header: dict[str, Any] = {"__metadata__": {"tunefree": text}}
+    start = 0
+    for name, array in arrays:
+        kind = "BOOL" if array.dtype == bool else f"{array.dtype.kind.upper()}{8 * array.dtype.itemsize}"
+        header[name] = {"dtype": kind, "shape": array.shape, "data_offsets": [start, start + array.nbytes]}
+        start += array.nbytes
+    made = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    made += b" " * (-len(made) % 8)
+    return len(made).to_bytes(8, "little") + made
 
 
 def save_parts(
@@ -85,23 +106,22 @@ def load(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str,
     ModelError
         If the file is missing, is not a tunefree model, was cut short or changed, or is of a newer format.
     """
-    from safetensors import SafetensorError
-    from safetensors.numpy import load as from_bytes
+    from safetensors import SafetensorError, safe_open
 
     try:
-        data = Path(path).read_bytes()
+        with open(path, "rb") as file:
+            header, found = _header_and_digest(path, file)
     except OSError as error:
         raise ModelError(f"{path}: cannot be read ({error.strerror}); give the path of a trained model") from None
-    header = _header(path, data)
-    if header.get("format", 0) > FORMAT:
+    if header["format"] > FORMAT:
         raise ModelError(
             f"{path}: written in format {header['format']}, this tunefree reads up to {FORMAT}; upgrade tunefree"
         )
-    digest = str(header.pop("digest", "")).encode()
-    if len(digest) != len(_BLANK) or _digest(data.replace(digest, _BLANK.encode(), 1)) != digest:
+    if header.pop("digest", "") != found:
         raise ModelError(f"{path}: damaged (its checksum does not match); train again or restore it from a backup")
     try:
-        return from_bytes(data), header
+        with safe_open(path, "np") as opened:
+            return {name: opened.get_tensor(name) for name in opened.keys()}, header  # noqa: SIM118
     except SafetensorError as error:
         raise ModelError(f"{path}: damaged ({error}); train again or restore it from a backup") from None
 
@@ -117,22 +137,25 @@ def is_model(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def _digest(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=len(_BLANK) // 2).hexdigest().encode()
-
-
-def _header(path: Any, data: bytes) -> dict[str, Any]:
-    """The JSON header, read before the arrays so that a newer format can be told from damage."""
-    length = int.from_bytes(data[:8], "little")
+def _header_and_digest(path: Any, file: BinaryIO) -> tuple[dict[str, Any], str]:
+    """The JSON header, read before the arrays so that a newer format can be told from damage, and the file's digest."""
+    size = os.fstat(file.fileno()).st_size
+    length = file.read(8)
     try:
-        if not 2 <= length <= len(data) - 8:
+        if not 2 <= int.from_bytes(length, "little") <= size - 8:
             raise ValueError
-        header = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["tunefree"])
+        beginning = file.read(int.from_bytes(length, "little"))
+        header = json.loads(json.loads(beginning)["__metadata__"]["tunefree"])
         if not isinstance(header, dict) or not isinstance(header.get("format"), int):
             raise ValueError
-        return header
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ModelError(f"{path}: not a tunefree model, or damaged; give the path of a trained model") from None
+    told = str(header.get("digest", ""))
+    blank = beginning.replace(_BEFORE_DIGEST + told.encode(), _BEFORE_DIGEST + _BLANK.encode(), 1)
+    digest = hashlib.blake2b(length + blank, digest_size=len(_BLANK) // 2)
+    while piece := file.read(_PIECE):
+        digest.update(piece)
+    return header, digest.hexdigest()
 
 
 def check_writable(path: Path) -> None:
