@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,12 +12,16 @@ import pyarrow as pa
 from pyarrow import json as arrow_json
 
 from tunefree.core.errors import DataError
+from tunefree.core.numbers import MOST
 from tunefree.stream.arrays import beyond_doubles, to_batch
 from tunefree.stream.batch import BadRows, Columns, Lines, Position
 from tunefree.stream.columns import family, with_row_numbers
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
 from tunefree.stream.lines import check_text, read_lines, read_sample, whole_lines
+
+MOST_TRIED = 100  # of the first lines, for a schema
+MOST_SHOWN = 200  # letters of a value in a message
 
 _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "number": ("a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool)),
@@ -109,56 +114,77 @@ def _good_rows(lines: Lines, row: int, schema: Any, bad: BadRows) -> tuple[Any, 
     texts = [text for text in lines.data.tobytes().split(b"\n") if text.strip()]
     good, numbers = [], []
     for number, text in enumerate(texts, row):
-        record, column, problem = _read(text, schema)
+        values, column, problem = _read(text, schema)
         if problem:
             bad.report(problem, lines.file, number, column)
         else:
-            good.append(record)
+            good.append(values)
             numbers.append(number)
-    arrays = [pa.array([record.get(field.name) for record in good], field.type) for field in schema]
+    arrays = [pa.array([values[place] for values in good], field.type) for place, field in enumerate(schema)]
     batch = pa.record_batch(arrays, schema=schema)
     return with_row_numbers(batch, np.array(numbers, np.int64)), len(texts)
 
 
-def _read(text: bytes, schema: Any) -> tuple[dict[str, Any], str | None, str]:
-    """The object on a line, or the column in question (if it is one) and the problem."""
+def _read(text: bytes, schema: Any) -> tuple[list[Any], str | None, str]:
+    """The values of the columns on a line, or the column in question (if it is one) and the problem."""
     try:
         record = json.loads(text, object_pairs_hook=_unique)
     except UnicodeDecodeError:
-        return {}, None, "the line is not text in UTF-8"
+        return [], None, "the line is not text in UTF-8"
+    except RecursionError:
+        return [], None, "the line is nested too deeply"
     except ValueError as error:
-        return {}, None, f"the line is not JSON ({error})"
+        return [], None, f"the line is not JSON ({error})"
     if not isinstance(record, dict):
-        return {}, None, "the line is not a JSON object"
+        return [], None, "the line is not a JSON object"
+    values = []
     for field in schema:
         value = record.get(field.name)
         expected, fits = _KINDS[family(field.type)]
         if value is not None and not fits(value):
-            return {}, field.name, f"{value!r} is not {expected}"
-    return _floats(record, schema), None, ""
+            return [], field.name, f"{_shown(value)} is not {expected}"
+        try:
+            values.append(_as_type(value, field.type))
+        except UnicodeEncodeError:
+            return [], field.name, "half of a surrogate pair is no letter"
+        except (pa.ArrowException, OverflowError, TypeError):  # what is nested has types too
+            return [], field.name, f"{_shown(value)} is not {_KINDS['nested'][0]}"
+    return values, None, ""
 
 
-def _floats(record: dict[str, Any], schema: Any) -> dict[str, Any]:
-    numbers = {field.name for field in schema if pa.types.is_floating(field.type)} & record.keys()
-    return record | {name: None if record[name] is None else float(record[name]) for name in numbers}
+def _as_type(value: Any, arrow_type: Any) -> Any:
+    """A value as Arrow takes it for a column of a type; raises what Arrow raises where it does not fit."""
+    if value is not None and pa.types.is_floating(arrow_type):
+        return float(value) if abs(value) <= MOST else math.copysign(math.inf, value)
+    if family(arrow_type) == "number" or family(arrow_type) == "nested":
+        pa.array([value], arrow_type)
+    elif isinstance(value, str):
+        value.encode()
+    return value
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
 
 
 def _schema_of_good_lines(window: bytes, file: str) -> Any:
     """The schema of those of the first lines that can be read; the bad ones are reported when they are read."""
     lines = [line for line in window.split(b"\n") if _object(line)]
-    if not lines:
-        remedy = "give it one JSON object a line, or name its --format"
-        raise DataError("no line of this can be read as JSON", display_name(file), remedy=remedy)
-    try:
-        return _parse(b"\n".join(lines), None).schema
-    except pa.ArrowInvalid:  # types differ from line to line; those of the first hold
-        return _parse(lines[0], None).schema
+    for sample in (b"\n".join(lines), *lines[:MOST_TRIED]):  # where types differ, those of the first line hold
+        try:
+            if sample:
+                return _parse(sample, None).schema
+        except (pa.ArrowInvalid, UnicodeDecodeError):
+            pass
+    remedy = "give it one JSON object a line, or name its --format"
+    raise DataError("no line of this can be read as JSON", display_name(file), remedy=remedy)
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
     try:
         record = json.loads(line, object_pairs_hook=_unique)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
 
