@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
+import threading
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -137,3 +141,21 @@ def test_other_libraries_read_the_arrays(tmp_path):
     for name, array in arrays.items():
         assert found[name].dtype == array.dtype
         np.testing.assert_array_equal(found[name], array)
+
+
+def test_pipes_and_devices_are_written_through(tmp_path):
+    """As root, `-o /dev/null` put a file in the place of the device."""
+    pipe, found = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
+    reader.start()
+    storage.check_writable(pipe)
+    storage.save(pipe, {"weights": np.arange(3.0)}, {"task": "regression"})
+    reader.join()
+    storage.save(tmp_path / "file", {"weights": np.arange(3.0)}, {"task": "regression"})
+    assert found == [(tmp_path / "file").read_bytes()] and stat.S_ISFIFO(pipe.stat().st_mode)
+    storage.check_writable(Path("/dev/null"))
+    storage.save("/dev/null", {}, {})
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    with pytest.raises(ModelError, match="/dev/full: cannot be written"):
+        storage.save("/dev/full", {}, {})

@@ -60,14 +60,17 @@ def save(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], header: di
     ordered = sorted(arrays.items(), key=lambda named: (-named[1].dtype.itemsize, named[0]))
     beginning = _described(ordered, text)
     digest = hashlib.blake2b(beginning, digest_size=len(_BLANK) // 2)
+    for _, array in ordered:  # of each a copy without gaps, one at a time
+        digest.update(_bytes_of(array))
+    told = _BEFORE_DIGEST + digest.hexdigest().encode()
     with whole_file(Path(path)) as file:
-        file.write(beginning)
-        for _, array in ordered:  # of each a copy without gaps, one at a time
-            data = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8).data
-            digest.update(data)
-            file.write(data)
-        file.seek(beginning.index(_BEFORE_DIGEST + _BLANK.encode()) + len(_BEFORE_DIGEST))
-        file.write(digest.hexdigest().encode())
+        file.write(beginning.replace(_BEFORE_DIGEST + _BLANK.encode(), told, 1))
+        for _, array in ordered:
+            file.write(_bytes_of(array))
+
+
+def _bytes_of(array: np.ndarray) -> memoryview:
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8).data
 
 
 def _described(arrays: list[tuple[str, np.ndarray]], text: str) -> bytes:
@@ -169,7 +172,7 @@ def check_writable(path: Path) -> None:
     Raises
     ------
     ModelError
-        If its folder is missing or must not be written to, or something is there that is no file.
+        If its folder is missing or must not be written to, or it is a folder, or a device that must not be written to.
 
     Examples
     --------
@@ -179,8 +182,10 @@ def check_writable(path: Path) -> None:
     """
     if path.is_dir() or not path.parent.is_dir():
         raise ModelError(f"{path}: {'is' if path.is_dir() else 'its parent is not'} a directory; name a file")
-    if path.exists() and not path.is_file():
-        raise ModelError(f"{path}: is a pipe or device, which a file would replace; name a file")
+    if _is_device(path):
+        if not os.access(path, os.W_OK):
+            raise ModelError(f"{path}: writing to this device is not permitted; name a file")
+        return
     handle, part = _beside(path)
     os.close(handle)
     os.unlink(part)
@@ -190,11 +195,17 @@ def check_writable(path: Path) -> None:
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write beside ``path``; once it is written and on the disk it takes the name, and not before.
 
+    What is written to a device or a pipe goes through it: a file would replace it.
+
     Raises
     ------
     ModelError
         If it cannot be written; what was there before is untouched.
     """
+    if _is_device(path):
+        with _through(path) as file:
+            yield file
+        return
     handle, part = _beside(path)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -208,6 +219,20 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         raise ModelError(f"{path}: cannot be written ({problem}); make room or choose another place") from None
     finally:
         Path(part).unlink(missing_ok=True)
+
+
+def _is_device(path: Path) -> bool:
+    """Whether something is there that is neither a file nor a folder."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+@contextmanager
+def _through(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with path.open("wb") as file:
+            yield file
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be written ({error.strerror or error}); name a file") from None
 
 
 def _beside(path: Path) -> tuple[int, str]:

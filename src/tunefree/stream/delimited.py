@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import beyond_doubles, of_booleans, of_strings, to_batch
+from tunefree.stream.arrays import beyond_doubles, of_booleans, of_strings, to_batch, to_booleans
 from tunefree.stream.batch import BadRows, Columns, Lines, Position
 from tunefree.stream.columns import MISSING, Fault, Faults, cast, with_row_numbers
 from tunefree.stream.contract import Options, TableReader
@@ -34,6 +35,9 @@ NULLS = tuple(
     for word in (*MISSING, "NA", "N/A", "n/a", "#N/A", "NAN", "null", "NULL", "Null", "None", "-nan", "-NaN", "<NA>")
     for space in ("", " ")
 )
+_ILLEGIBLE = "\U0010ffff"  # no letter has this number
+_ILLEGIBLE_ERRORS = "tunefree.illegible"
+codecs.register_error(_ILLEGIBLE_ERRORS, lambda error: (_ILLEGIBLE, error.end))  # type: ignore[attr-defined]
 _TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 _DELIMITERS = ",;\t|"
 _EXAMPLES = {
@@ -64,7 +68,7 @@ def csv_schema(file: str, options: Options) -> Any:
     found = {}
     if body:
         try:
-            sample = _parse(body, header, {}, [])
+            sample = _parse(_legible(body), header, {}, [])
         except pa.ArrowInvalid as error:
             raise _unreadable(file, error) from None
         found = {field.name: field.type for field in sample.schema}
@@ -116,7 +120,13 @@ def csv_header(file: str, options: Options) -> Header:
         remedy = "give it a line of column names and rows below it"
         raise DataError("the file is empty", display_name(file), remedy=remedy)
     delimiter = options.delimiter or read_separator(file) or _guess_delimiter(text, file)
-    fields = [field.strip() for field in next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))]
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\r\n\0"':
+        remedy = "give one such as , or ; (--delimiter)"
+        raise DataError(f"the delimiter {delimiter!r} is not one ASCII character", display_name(file), remedy=remedy)
+    try:
+        fields = [field.strip() for field in next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))]
+    except csv.Error as error:
+        raise _unreadable(file, error) from None
     names = [field or f"unnamed {place}" for place, field in enumerate(fields, 1)]
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
     if twice is not None:
@@ -141,20 +151,26 @@ def _guess_delimiter(header: str, file: str) -> str:
 
 def _parse_block(lines: Lines, row: int, header: Header, types: dict[str, Any], bad: BadRows) -> tuple[Any, int]:
     """The rows of a block of text, and how many rows it holds with the bad ones."""
-    unfit: list[int] = []
     try:
-        table = _parse(lines.data, header, types, unfit)
-        if not unfit and not _open_quote(lines.data, table):
+        table = _parse(lines.data, header, types)
+        if not _open_quote(lines.data, table):
             return table, table.num_rows
     except pa.ArrowInvalid:
         pass  # some row is bad
     return _good_rows(lines, row, header, types, bad)
 
 
-def _parse(data: Any, header: Header, types: dict[str, Any], unfit: list[Any], nulls: tuple[str, ...] = NULLS) -> Any:
-    """Parse a block of text as one record batch; rows with a wrong number of fields are left out and listed."""
+def _parse(
+    data: Any, header: Header, types: dict[str, Any], unfit: list[Any] | None = None, nulls: tuple[str, ...] = NULLS
+) -> Any:
+    """Parse a block of text as one record batch.
+
+    Rows with a wrong number of fields are left out and listed in ``unfit``, where the block must be :func:`_legible`;
+    without such a list they are an error.
+    """
 
     def note(row: Any) -> str:
+        assert unfit is not None
         unfit.append(row)
         return "skip"
 
@@ -162,7 +178,7 @@ def _parse(data: Any, header: Header, types: dict[str, Any], unfit: list[Any], n
         pa.BufferReader(pa.py_buffer(data)),
         read_options=arrow_csv.ReadOptions(column_names=header.names, block_size=len(data) + 1, use_threads=False),
         parse_options=arrow_csv.ParseOptions(
-            delimiter=header.delimiter, newlines_in_values=True, invalid_row_handler=note
+            delimiter=header.delimiter, newlines_in_values=True, invalid_row_handler=None if unfit is None else note
         ),
         convert_options=arrow_csv.ConvertOptions(
             column_types=types,
@@ -173,6 +189,16 @@ def _parse(data: Any, header: Header, types: dict[str, Any], unfit: list[Any], n
         ),
     )
     return to_batch(table)
+
+
+def _legible(data: Any) -> Any:
+    """The text, if it is UTF-8; else with a letter that stands for what is not, since Arrow lists only texts."""
+    text = bytes(data)
+    try:
+        text.decode()
+        return data
+    except UnicodeDecodeError:
+        return text.decode(errors=_ILLEGIBLE_ERRORS).encode()
 
 
 def _open_quote(data: np.ndarray, table: Any) -> bool:
@@ -186,7 +212,10 @@ def _open_quote(data: np.ndarray, table: Any) -> bool:
 def _good_rows(lines: Lines, row: int, header: Header, types: dict[str, Any], bad: BadRows) -> tuple[Any, int]:
     """Find the bad rows of a block, report them, and parse the others."""
     unfit: list[Any] = []
-    raw = _parse(lines.data, header, dict.fromkeys(header.names, pa.binary()), unfit, nulls=())
+    data, binary = _legible(lines.data), dict.fromkeys(header.names, pa.binary())
+    raw = _parse(data, header, binary, unfit, nulls=())
+    if not unfit and data is not lines.data:
+        raw = _parse(lines.data, header, binary, nulls=())
     count = raw.num_rows + len(unfit)
     places = np.setdiff1d(np.arange(count), [wrong.number - 1 for wrong in unfit])
     faults = Faults()
@@ -205,7 +234,8 @@ def _good_rows(lines: Lines, row: int, header: Header, types: dict[str, Any], ba
 
 def _converted(raw: Any, name: str, to: Any, faults: Faults) -> Any:
     text, failed = cast(raw, pa.string(), safe=True)
-    faults.add(failed, name, lambda row: f"{raw[row].as_py()!r} is not {_EXAMPLES[pa.string()]}")
+    failed += np.flatnonzero(to_booleans(pc.match_substring(text, _ILLEGIBLE))).tolist()
+    faults.add(failed, name, lambda row: f"{_shown(raw[row].as_py())} is not {_EXAMPLES[pa.string()]}")
     text = pc.if_else(pc.is_in(text, value_set=of_strings(NULLS)), pa.nulls(len(text), pa.string()), text)
     if to == pa.string():
         return text
@@ -213,6 +243,11 @@ def _converted(raw: Any, name: str, to: Any, faults: Faults) -> Any:
     remedy = " (--na-values says what stands for a missing one)" if to == pa.float64() else ""
     faults.add(failed, name, lambda row: f"{text[row].as_py()!r} is not {_EXAMPLES.get(to, to)}{remedy}")
     return values
+
+
+def _shown(value: bytes) -> str:
+    mark = _ILLEGIBLE.encode()
+    return repr(value.replace(mark, "\ufffd".encode()).decode() if mark in value else value)
 
 
 def _wrong_count(row: Any) -> str:

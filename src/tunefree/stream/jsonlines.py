@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -11,12 +12,16 @@ import pyarrow as pa
 from pyarrow import json as arrow_json
 
 from tunefree.core.errors import DataError
+from tunefree.core.numbers import MOST
 from tunefree.stream.arrays import beyond_doubles, of_numbers, to_batch
 from tunefree.stream.batch import BadRows, Columns, Lines, Position
 from tunefree.stream.columns import family, with_row_numbers
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
 from tunefree.stream.lines import check_text, read_lines, read_sample, whole_lines
+
+MOST_TRIED = 100  # of the first lines, for a schema
+MOST_SHOWN = 200  # letters of a value in a message
 
 _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "number": ("a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool)),
@@ -227,8 +232,8 @@ def _good_rows(lines: Lines, row: int, schema: Any, bad: BadRows, types: dict[st
 class _UnfitError(ValueError):
     """A value that is not of the type of its column."""
 
-    def __init__(self, column: str, value: Any, expected: str) -> None:
-        super().__init__(f"{value!r} is not {expected}")
+    def __init__(self, column: str, problem: str) -> None:
+        super().__init__(problem)
         self.column = column
 
 
@@ -239,8 +244,10 @@ def _schema_of(record: dict[str, Any], schema: Any) -> Any:
         if name not in schema.names or isinstance(value, dict):
             try:
                 found.append((name, pa.infer_type([value])))
+            except UnicodeEncodeError:
+                raise _UnfitError(name, "half of a surrogate pair is no letter") from None
             except (pa.ArrowException, OverflowError):
-                raise _UnfitError(name, value, "of one type") from None
+                raise _UnfitError(name, f"{_shown(value)} is not of one type") from None
     return pa.schema(found)
 
 
@@ -252,15 +259,16 @@ def _fitted(record: dict[str, Any], field: Any) -> Any:
         if value is None:
             return None
         if not fits(value) or isinstance(value, dict) != pa.types.is_struct(to):
-            raise _UnfitError(field.name, value, expected)
+            raise _UnfitError(field.name, f"{_shown(value)} is not {expected}")
         if isinstance(value, dict):
             return {own.name: fitted(value.get(own.name), own.type) for own in to}
         if isinstance(value, list):
             return [fitted(item, to.value_type) for item in value]
-        try:
-            return float(value) if pa.types.is_floating(to) else value
-        except OverflowError:
-            raise _UnfitError(field.name, value, "of a size that floats have") from None
+        if pa.types.is_floating(to):
+            return float(value) if abs(value) <= MOST else math.inf if value > 0 else -math.inf
+        if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise _UnfitError(field.name, "half of a surrogate pair is no letter")
+        return value
 
     return fitted(record.get(field.name), field.type)
 
@@ -271,6 +279,8 @@ def _read(text: bytes) -> tuple[dict[str, Any], str]:
         record = json.loads(text, object_pairs_hook=_unique)
     except UnicodeDecodeError:
         return {}, "the line is not text in UTF-8"
+    except RecursionError:
+        return {}, "the line is nested too deeply"
     except ValueError as error:
         return {}, f"the line is not JSON ({error})"
     if not isinstance(record, dict):
@@ -278,22 +288,28 @@ def _read(text: bytes) -> tuple[dict[str, Any], str]:
     return record, ""
 
 
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+
+
 def _schema_of_good_lines(window: bytes, file: str) -> Any:
     """The schema of those of the first lines that can be read; the bad ones are reported when they are read."""
     lines = [line for line in window.split(b"\n") if _object(line)]
-    if not lines:
-        remedy = "give it one JSON object a line, or name its --format"
-        raise DataError("no line of this can be read as JSON", display_name(file), remedy=remedy)
-    try:
-        return _parse(b"\n".join(lines), None).schema
-    except pa.ArrowInvalid:  # types differ from line to line; those of the first hold
-        return _parse(lines[0], None).schema
+    for sample in (b"\n".join(lines), *lines[:MOST_TRIED]):  # where types differ, those of the first line hold
+        try:
+            if sample:
+                return _parse(sample, None).schema
+        except (pa.ArrowInvalid, UnicodeDecodeError):
+            pass
+    remedy = "give it one JSON object a line, or name its --format"
+    raise DataError("no line of this can be read as JSON", display_name(file), remedy=remedy)
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
     try:
         record = json.loads(line, object_pairs_hook=_unique)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
 

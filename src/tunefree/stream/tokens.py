@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -26,6 +27,8 @@ _ONES, _EVERY_FOURTH = np.uint64(0x0101010101010101), np.uint64(0x000000FF000000
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio, odd
 _TEN, _CODE_OF_ZERO = np.uint64(10), np.uint64(_ZERO)
 _EXACT, _LARGEST = np.uint64(1 << 53), float(np.finfo(np.float64).max)
+
+_NUMBER = re.compile(rb"[+-]?[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?")  # where one is, as read_number takes it
 
 
 class Output(NamedTuple):
@@ -119,11 +122,9 @@ def tokenize(
 
 
 def _exact(data: np.ndarray, place: int) -> float:
-    """The number that starts at a place; the tokenizer has seen that it is one."""
-    stop = place
-    while chr(data[stop]) in "+-.0123456789eE":
-        stop += 1
-    return float(data[place:stop].tobytes())
+    """The number that starts at a place: as much as :func:`read_number` takes, whatever follows."""
+    found = _NUMBER.match(data, place)  # type: ignore[call-overload]
+    return float(found[0])
 
 
 def terminated(data: np.ndarray) -> np.ndarray:
