@@ -52,7 +52,8 @@ def test_risks_and_errors_of_the_strips():
 def test_settled_is_the_first_round_after_the_last_large_error():
     error = np.array([[[0.5, 0.2, 0.5, 0.1, 0.1]], [[0.1, 0.1, 0.1, 0.1, 0.5]]])
     curves = sgd_fig2.Curves(0.4, 0.1, np.ones(1), np.array([1, 2, 4, 8, 16]), error, error, {})
-    assert curves.convergence_rounds.tolist() == [8.0, np.inf]
+    assert curves.rounds_below(0.05).tolist() == [8.0, np.inf]
+    assert curves.rounds_below(0.5).tolist() == [1.0, 1.0]
 
 
 def test_gaussians_have_the_error_of_the_formula():
@@ -87,25 +88,37 @@ def test_census_has_numbers_standardised_and_categories_one_hot():
     assert set(np.unique(categories)) == {0.0, 1.0} and (categories.sum(axis=1) == 8).all()
 
 
-def test_a_machine_is_trained_on_every_permutation_of_few_rows_and_on_one_of_many():
-    settings = pistol_fig3.Settings(smallest=100, sizes=3, permutations=2, svm_rows=1000)
+def test_a_machine_is_trained_on_every_permutation_of_few_rows_and_on_one_of_more_while_it_is_quick():
+    settings = pistol_fig3.Settings(sizes=3, permutations=2, svm_rows=1000, small_rows=500, small_permutations=3)
     case = matrices.CASES[0]
     assert pistol_fig3.sizes_of(settings, case) == [100, 1804, 32_561]
-    machines = [p.arguments for p in pistol_fig3.parts(settings, {}) if p.arguments["method"] == "folds"]
-    of_case = {(p["size"], p["run"]) for p in machines if p["name"] == case.name}
-    assert of_case == {(100, 0), (100, 1), (1804, 0), (32_561, 0)}
-    passes = [p for p in pistol_fig3.parts(settings, {}) if p.arguments["method"] == "pistol"]
-    assert len(passes) == 3 * 3 * 2
+    every = [part.arguments for part in pistol_fig3.parts(settings, {})]
+    machines = {(own["size"], own["run"]) for own in every if (own["name"], own["method"]) == (case.name, "folds")}
+    assert machines == {(100, 0), (100, 1), (100, 2), (1804, 0)}
+    by_name = {case.name: [own["method"] for own in every if own["name"] == case.name] for case in matrices.CASES}
+    assert {methods.count("pistol") for methods in by_name.values()} == {3 + 2 + 2}
+    ours = {name: methods.count("pool") + methods.count("ladder") for name, methods in by_name.items()}
+    assert ours == {"a9a": 12, "Covertype": 12, "Covertype-median": 0, "20 Newsgroups": 6}
 
 
 def test_c_is_that_of_the_least_error_of_the_folds():
-    settings = pistol_fig3.Settings(smallest=100, sizes=1, permutations=1)
+    settings = pistol_fig3.Settings(smallest=100, sizes=1, permutations=1, small_permutations=1)
     results = {}
     for part in pistol_fig3.parts(settings, {}):
         if part.arguments["method"] == "folds":
             results[part.name] = {"error": np.array(abs(part.arguments["cost"] - 4.0)), "seconds": np.array(1.0)}
     chosen = [p.arguments["cost"] for p in pistol_fig3.parts(settings, results) if p.arguments["method"] == "svm"]
-    assert chosen == [4.0, 4.0, 4.0]
+    assert chosen == [4.0, 4.0, 4.0, 4.0]
+
+
+def test_the_median_rule_is_of_the_rows_at_hand():
+    random = np.random.default_rng(0)
+    rows = matrices.Matrices(random.normal(size=(50, 3)), np.where(random.random(50) < 0.5, 1.0, -1.0), None, None)
+    fixed, ruled = (next(c for c in matrices.CASES if c.name == name) for name in ("Covertype", "Covertype-median"))
+    assert matrices.width(fixed, rows) == 0.125
+    apart = rows.train_labels[:, None] != rows.train_labels
+    squares = ((rows.train[:, None] - rows.train) ** 2).sum(axis=2)
+    assert matrices.width(ruled, rows) == pytest.approx(0.5 / np.median(squares[apart]))
 
 
 def test_pistol_and_the_machine_learn_the_same_kernel():
@@ -113,7 +126,7 @@ def test_pistol_and_the_machine_learn_the_same_kernel():
     X = random.normal(size=(400, 2))
     y = np.where(np.sum(X**2, axis=1) < 1.2, 1.0, -1.0)
     case = matrices.CASES[0]._replace(gamma=0.5)
-    for method in ("pistol", "svm", "pool"):
+    for method in ("pistol", "svm", "ladder", "pool"):
         model = pistol_fig3._fitted(method, case, X[:300], y[:300], 4.0)
         for key, margins in pistol_fig3._margins(model, X[300:]):
             assert np.mean((margins > 0) == (y[300:] > 0)) > 0.9, key

@@ -100,9 +100,11 @@ def test_sgd_fig2_has_errors_that_fall_faster_than_losses(tmp_path):
     for c in curves:
         ratio = c.excess_error / c.excess_risk
         assert (ratio[:, -1] < 0.5 * ratio[:, 0]).all(), c.delta
-        assert c.convergence_rounds[1] <= c.convergence_rounds[0], c.delta  # averaging is never later
-    by_delta = [c.convergence_rounds[1] for c in curves]
-    assert by_delta[0] > by_delta[1] > by_delta[2]
+        for bar in sgd_fig2.BARS:
+            rounds = c.rounds_below(bar)
+            assert rounds[1] <= rounds[0], c.delta  # averaging is never later
+    by_delta = [c.rounds_below(0.01)[1] for c in curves]  # one bar for all of them
+    assert by_delta[0] > max(by_delta[1:])  # the noisiest is slowest; among the others none is always first
 
 
 @pytest.mark.slow
@@ -133,11 +135,12 @@ def test_path_fig2_has_a_minimum_that_is_sharper_for_larger_steps(tmp_path):
 @pytest.mark.slow
 def test_pistol_fig3_tracks_the_machine_on_a9a_in_a_fraction_of_its_time(tmp_path):
     settings = pistol_fig3.EXPERIMENT.quick
-    a9a, covertype, newsgroups = pistol_fig3.scores_of(settings, results_of(pistol_fig3.EXPERIMENT, tmp_path))
+    found = pistol_fig3.scores_of(settings, results_of(pistol_fig3.EXPERIMENT, tmp_path))
+    a9a, covertype, median, newsgroups = found
     assert abs(pistol_fig3.excess_over_svm(a9a, "average")[-1]) < 2.0
     assert pistol_fig3.excess_over_svm(newsgroups, "average")[-1] > 1.0  # behind by a constant on the linear task
     for scores in (a9a, covertype, newsgroups):
         assert abs(pistol_fig3.excess_over_svm(scores, "pool")[-1]) < 2.0
         assert scores.errors["average"][:, -1].mean() < scores.errors["average"][:, 0].mean()
-    for scores in (a9a, covertype):
+    for scores in (a9a, covertype, median):
         assert 5.0 * scores.seconds["average"][:, -1].mean() < scores.seconds["svm"][:, -1].mean()

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
-from tunefree.theory import least_offset, logistic_rate, sgd_rate, sgd_rounds, sgd_threshold, variance_constant
+from tunefree.theory import (
+    least_offset,
+    logistic_rate,
+    sgd_penalty,
+    sgd_rate,
+    sgd_rounds,
+    sgd_threshold,
+    variance_constant,
+)
 
 positive = st.floats(0.05, 2.0)
 
@@ -67,6 +77,26 @@ def test_rounds_are_the_least_for_an_error(error, lam, m, averaged):
     T = sgd_rounds(error, lam, 3.0, m, averaged=averaged)
     assert sgd_rate(T, lam, 3.0, m, averaged=averaged) <= error * (1 + 1e-9)
     assert T == 1 or sgd_rate(T - 1, lam, 3.0, m, averaged=averaged) > error * (1 - 1e-9)
+
+
+def test_a_penalty_by_proposition_1_is_small_enough():
+    """Functions on a few points, with the kernel that is 1 for equal points: the loss is that of each point apart."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        chance = np.where(rng.random(4) < 0.5, 1, -1) * rng.uniform(0.1, 0.4, 4) + 0.5
+        best = np.log(chance / (1 - chance))
+        distance = float(np.abs(best).min()) / 2.0
+
+        def risk(f, p=chance):
+            return np.mean(p * np.logaddexp(0.0, -f) + (1 - p) * np.logaddexp(0.0, f))
+
+        ways = rng.normal(size=(4000, 4))
+        away = best + distance * ways / np.linalg.norm(ways, axis=1, keepdims=True)
+        room = 0.9 * min(risk(f) for f in away) - 0.9 * risk(best)  # 0.9 for the directions that were not tried
+        penalty, found = sgd_penalty(float(np.abs(best).min()), float(np.linalg.norm(best)), float(room))
+        assert found == pytest.approx(distance)
+        least = minimize(lambda f, p=penalty: risk(f) + 0.5 * p * f @ f, np.zeros(4)).x
+        assert np.linalg.norm(least - best) <= found
 
 
 def test_a_threshold_is_not_given_without_what_it_depends_on():

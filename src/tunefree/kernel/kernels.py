@@ -187,7 +187,7 @@ def torch_tile(kernel: Any, rows: Any, others: Any) -> Any:
     return torch_similarity(kernel, rows, others)
 
 
-def median_gamma(rows: Any, labels: np.ndarray) -> float:
+def median_gamma(rows: Any, labels: np.ndarray, most: int | None = None) -> float:
     """gamma_0 = 1 / (2 m^2), m the median distance between rows of different labels.
 
     Jaakkola, Diekhans, Haussler: Using the Fisher kernel method to detect remote protein homologies (ISMB 1999).
@@ -195,8 +195,9 @@ def median_gamma(rows: Any, labels: np.ndarray) -> float:
     Parameters
     ----------
     rows : (n, d) array or SciPy sparse matrix
-        The first MOST_SAMPLED are used.
     labels : (n,) array
+    most : int, optional
+        How many of the rows are used, the first; by default MOST_SAMPLED.
 
     Returns
     -------
@@ -208,7 +209,8 @@ def median_gamma(rows: Any, labels: np.ndarray) -> float:
     >>> median_gamma(np.array([[0.0], [2.0], [0.0]]), np.array(["a", "b", "a"]))
     0.125
     """
-    rows, labels = rows[:MOST_SAMPLED].astype(np.float64), np.asarray(labels[:MOST_SAMPLED])
+    most = MOST_SAMPLED if most is None else most
+    rows, labels = rows[:most].astype(np.float64), np.asarray(labels[:most])
     norms, products = np.asarray((rows * rows).sum(axis=1)), rows @ rows.T
     squares = norms[:, None] + norms - 2.0 * (products if isinstance(products, np.ndarray) else products.toarray())
     for chosen in (labels[:, None] != labels, ~np.eye(len(norms), dtype=bool)):

@@ -18,6 +18,7 @@ import numpy as np
 
 from tunefree.reproduce import drawing
 from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
+from tunefree.theory.pistol_risk import excess_risk_rate
 
 
 class Settings(NamedTuple):
@@ -47,23 +48,6 @@ STYLES = (
 FAR = 30.0  # factor between the crossing and the range of T in which a slope is fitted
 
 
-def bound(rounds: np.ndarray, optimal_risk: float, beta: float) -> np.ndarray:
-    """The bound of Theorem 2 without constants and logarithms, for 1/3 < beta <= 1/2.
-
-    Examples
-    --------
-    >>> bound(np.array([1.0, 1e6]), 0.01, 0.5).round(5)
-    array([1.00249e+00, 3.20000e-04])
-    """
-    risk = optimal_risk + 1.0 / rounds
-    terms = (
-        risk ** (beta / (2.0 * beta + 1.0)) * rounds ** (-2.0 * beta / (2.0 * beta + 1.0)),
-        risk ** ((3.0 * beta - 1.0) / (4.0 * beta)) * rounds**-0.5,
-        rounds ** (-2.0 * beta / (beta + 1.0)),
-    )
-    return np.maximum.reduce(terms)
-
-
 def parts(settings: Settings, results: Results) -> list[Part]:
     """A single part."""
     listed = {name: list(value) if isinstance(value, tuple) else value for name, value in settings._asdict().items()}
@@ -75,7 +59,7 @@ def work(
 ) -> Arrays:
     """The bound for each optimal risk."""
     rounds = np.logspace(0, decades, decades * points_per_decade + 1)
-    return {"rounds": rounds, "bounds": np.array([bound(rounds, risk, beta) for risk in optimal_risks])}
+    return {"rounds": rounds, "bounds": np.array([excess_risk_rate(rounds, risk, beta) for risk in optimal_risks])}
 
 
 def regimes(rounds: np.ndarray, values: np.ndarray, beta: float) -> Regimes:

@@ -32,7 +32,7 @@ AXES = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])  # points whose values det
 KINDS = ("SGD", "averaged SGD")
 STYLES = (drawing.Style(drawing.PURPLE), drawing.Style(drawing.BLUE))
 PAPER_PENALTIES = {0.1: 0.01, 0.25: 0.01, 0.4: 0.0001}  # lambda in the paper, by delta
-CONVERGED = 0.1  # threshold of the excess error, as a fraction of delta, the excess error of the zero function
+BARS = (0.01, 0.001)  # excess errors below which a run has converged, the same for all delta
 
 
 class Settings(NamedTuple):
@@ -68,10 +68,9 @@ class Curves(NamedTuple):
         """Mean over the runs (2, tests)."""
         return np.maximum(self.error.mean(axis=1) - (0.5 - self.delta), 0.0)
 
-    @property
-    def convergence_rounds(self) -> np.ndarray:
-        """Rounds (2,) from which on the mean excess error stays below a tenth of delta; infinite if never."""
-        above = self.excess_error > CONVERGED * self.delta
+    def rounds_below(self, bar: float) -> np.ndarray:
+        """Rounds (2,) from which on the mean excess error stays below a bar; infinite if never."""
+        above = self.excess_error > bar
         after = len(self.rounds) - np.argmax(above[:, ::-1], axis=1)  # one after the last test above the threshold
         after[~above.any(axis=1)] = 0
         return np.append(self.rounds, np.inf)[after]
@@ -222,20 +221,22 @@ def _found(curves: list[Curves]) -> str:
     chosen = ", ".join(f"{c.penalty:g} for delta = {c.delta:g}" for c in curves)
     sentences = []
     for c in curves:
-        last, average = (f"{r:,.0f}" if np.isfinite(r) else "never" for r in c.convergence_rounds)
+        settled = " and ".join(
+            "/".join(f"{r:,.0f}" if np.isfinite(r) else "never" for r in c.rounds_below(bar)) for bar in BARS
+        )
         ratios = ", ".join(
             f"{c.excess_error[k, 0] / c.excess_risk[k, 0]:.3g} to {c.excess_error[k, -1] / c.excess_risk[k, -1]:.3g}"
             for k in range(2)
         )
         whole = 100 * c.excess_error.mean(axis=1)
         sentences.append(
-            f"delta = {c.delta:g}: {last} and {average} rounds; ratio {ratios}; excess error, mean of all tests, "
+            f"delta = {c.delta:g}: {settled} rounds; ratio {ratios}; excess error, mean of all tests, "
             f"{whole[0]:.2f} and {whole[1]:.2f} points"
         )
     return (
-        f"Selected by training accuracy, lambda is {chosen}. Rounds until the mean excess error stays below a "
-        f"tenth of delta, and the ratio of excess error to excess risk at the first and at the last test, each for "
-        f"SGD and averaged SGD: {'; '.join(sentences)}."
+        f"Selected by training accuracy, lambda is {chosen}. Rounds until the mean excess error stays below "
+        f"{' and '.join(f'{100 * bar:g}' for bar in BARS)} points, SGD/averaged SGD, and the ratio of excess error to "
+        f"excess risk at the first and at the last test: {'; '.join(sentences)}."
     )
 
 
@@ -256,8 +257,17 @@ def _differences(settings: Settings, curves: list[Curves]) -> str:
                 f"For delta = {c.delta:g} the paper has lambda = {PAPER_PENALTIES[c.delta]:g}. Training accuracies "
                 f"here, in per cent, mean of SGD and averaged SGD: {shown}."
             )
-    if worse := [f"{c.delta:g}" for c in curves if not c.convergence_rounds[1] <= c.convergence_rounds[0]]:
-        sentences.append(f"Averaged SGD does not converge first for delta = {', '.join(worse)}.")
+    for bar in BARS:
+        rounds = np.array([c.rounds_below(bar) for c in curves])  # (deltas, 2)
+        first = [f"{c.delta:g}" for c, own in zip(curves, rounds, strict=True) if own[1] > own[0]]
+        if first:
+            sentences.append(f"To {100 * bar:g} points averaged SGD is not first for delta = {', '.join(first)}.")
+        for k, kind in enumerate(KINDS):
+            fastest = [c.delta for c, own in zip(curves, rounds[:, k], strict=True) if own == rounds[:, k].min()]
+            if curves[-1].delta not in fastest and np.isfinite(rounds[:, k].min()):
+                sentences.append(
+                    f"To {100 * bar:g} points {kind} is fastest with delta = {fastest[0]:g}, not with the least noise."
+                )
     return " ".join(sentences)
 
 

@@ -280,6 +280,31 @@ def paper_bound(
     return bound if math.isfinite(bound) else math.inf
 
 
+def oracle_bound(weights: ArrayLike, gradient_norms: ArrayLike) -> float:
+    """Regret bound of gradient descent with the best rate for each coordinate (Kempka, Kotlowski, Warmuth 2019, (4)).
+
+    The rates are :func:`tunefree.learners.gradient.oracle_rates`, known in hindsight only.
+
+    Parameters
+    ----------
+    weights : (d,) array
+        The comparator u.
+    gradient_norms : (d,) array
+        S_i = sqrt(sum_t (g_t x_{t,i})^2) after the last round, of the run with these rates.
+
+    Returns
+    -------
+    bound : float
+        sum_i |u_i| S_i, in units of the loss.
+
+    Examples
+    --------
+    >>> oracle_bound([3.0, -1.0], [2.0, 4.0])
+    10.0
+    """
+    return float((np.abs(np.asarray(weights, np.float64)) * np.asarray(gradient_norms, np.float64)).sum())
+
+
 def drift_of_mean(targets: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
     """How far the running mean of targets strays: sum of h (|c_t - c_T| + |c_t - c_{t-1}|), where c_0 = 0.
 

@@ -221,6 +221,35 @@ def sgd_rounds(
     return max(math.ceil(math.log(2.0 / error) / exponent - (2.0 if averaged else 1.0) * offset), 1)
 
 
+def sgd_penalty(margin: float, norm: float, room: float, kernel_bound: float = 1.0) -> tuple[float, float]:
+    """Proposition 1 for finite dimensions: a lambda small enough for the theorems to hold.
+
+    Parameters
+    ----------
+    margin : float
+        m(delta).
+    norm : float
+        Norm of the Bayes rule g_* of the expected loss.
+    room : float
+        By how much the expected loss of every function at least m(delta) / (2 R) away from g_* exceeds that of g_*.
+        With strong convexity of modulus mu around g_* it is at least mu (m(delta) / (2 R))^2 / 2.
+    kernel_bound : float, default 1
+        R.
+
+    Returns
+    -------
+    penalty, distance : float
+        lambda = 2 room / ||g_*||^2, and m(delta) / (2 R), which ||g_lambda - g_*|| does not exceed.
+
+    Examples
+    --------
+    >>> sgd_penalty(margin=1.0, norm=2.0, room=0.01)
+    (0.005, 0.5)
+    """
+    _positive(margin=margin, norm=norm, room=room, kernel_bound=kernel_bound)
+    return 2.0 * room / norm**2, margin / (2.0 * kernel_bound)
+
+
 def _per_round(regularization: float, margin: float, R: float, M: float, averaged: bool) -> float:
     _positive(regularization=regularization, margin=margin, kernel_bound=R, slope_bound=M)
     return (margin * regularization / (M * R * R)) ** 2 / ((2.0**10 if averaged else 2.0**9) * 9.0)

@@ -1,0 +1,295 @@
+"""What Orabona 2014 proves beyond the regret bound of PiSTOL, as numbers for finite T.
+
+Simultaneous model selection and optimization through parameter-free stochastic learning (NIPS 2014): (3), (4), (5),
+Lemma 1, Corollaries 1 and 2, Theorems 2 and 3, with the constants of their proofs, where the paper prints orders. All
+assume k(x, x) <= 1. Labels are -1 and +1, and losses are functions of y f(x).
+
+Two things are not as printed. The proof of Theorem 2 takes the minimum over h of a maximum to be the maximum of the
+minima, and minimises over gamma in two ranges as if each were all numbers above 0. Neither holds in general. Here the
+sum that the proof arrives at is minimised as it stands, which needs neither, and has the rates of the theorem. The
+bound on ||h|| in its logarithm needs an argument of at least e, which is seen to.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tunefree.losses.contract import curvature, slope, value
+from tunefree.theory.bounds import log_phi
+
+
+class Constants(NamedTuple):
+    """What the theorems ask of the loss and of PiSTOL."""
+
+    lipschitz: float  # L
+    smoothness: float  # H; infinite where it is not needed
+    at_zero: float  # the loss of the prediction 0
+    a: float  # at least 2.25 L
+    b: float
+
+
+def constants_of(loss: Any, a: float, b: float = 1.0) -> Constants:
+    """The constants of a loss of labels.
+
+    Parameters
+    ----------
+    loss : loss
+        With a Lipschitz constant.
+    a : float
+        In units of the Lipschitz constant: :func:`tunefree.theory.pistol_parameter`.
+    b : float, default 1
+
+    Examples
+    --------
+    >>> from tunefree.losses import SmoothedHinge
+    >>> constants_of(SmoothedHinge(), a=4.0)
+    Constants(lipschitz=2.0, smoothness=2.0, at_zero=1.0, a=8.0, b=1.0)
+    """
+    if not loss.lipschitz < math.inf:
+        raise ValueError(f"the {type(loss).__name__} loss has no Lipschitz constant, which PiSTOL's theorems ask for")
+    return Constants(loss.lipschitz, loss.smoothness, value(loss, 1.0, 0.0), a * loss.lipschitz, b)
+
+
+def averaged_sgd_excess(norm: float, rounds: float, eta: float | None = None) -> float:
+    """(3) and (4): expected risk of averaged SGD for the square loss, minus that of a function h of this norm.
+
+    Parameters
+    ----------
+    norm : float
+        ||h||.
+    rounds : float
+        T.
+    eta : float, optional
+        The rate, at most 1/4: ||h||^2 / (eta T) + 4 eta. Without it the least of these, (4): 4 ||h|| / sqrt(T), as
+        long as the best rate ||h|| / (2 sqrt(T)) is at most 1/4.
+
+    Examples
+    --------
+    >>> averaged_sgd_excess(1.0, 100, eta=0.25), averaged_sgd_excess(1.0, 100)
+    (1.04, 0.4)
+    """
+    if eta is None:
+        eta = min(0.5 * norm / math.sqrt(rounds), 0.25)
+        if eta == 0.0:
+            return 0.0
+    if not 0.0 < eta <= 0.25:
+        raise ValueError(f"(3) holds for rates above 0 and at most 1/4, not {eta}")
+    return norm * norm / (eta * rounds) + 4.0 * eta
+
+
+def perceptron_mistakes(norm: float, hinge_loss: float) -> float:
+    """(5): bound on the number of mistakes of the Perceptron.
+
+    Parameters
+    ----------
+    norm : float
+        ||h||, times the largest norm of a row.
+    hinge_loss : float
+        Sum of the hinge losses of h on the rows.
+
+    Examples
+    --------
+    >>> perceptron_mistakes(2.0, 9.0)
+    19.0
+    """
+    return hinge_loss + norm * norm + norm * math.sqrt(hinge_loss)
+
+
+def excess_error_bound(excess_risk: float, loss: Any, alpha: float = 0.0, noise: float = 1.0) -> float:
+    """Lemma 1: bound on the excess classification error from the excess risk.
+
+    Parameters
+    ----------
+    excess_risk : float
+        Expected risk minus the least of all functions.
+    loss : loss
+        Twice differentiable at 0.
+    alpha : float, default 0
+        q / (q + 1), with Tsybakov's noise exponent q; 0 assumes nothing.
+    noise : float, default 1
+        c_alpha of (8); 1 holds for alpha = 0.
+
+    Returns
+    -------
+    bound : float
+        (32 c_alpha / C times the excess risk)^(1 / (2 - alpha)), C = min(-l'(0), l'(0)^2 / l''(0)).
+
+    Examples
+    --------
+    >>> from tunefree.losses import Logistic
+    >>> round(excess_error_bound(0.001, Logistic()), 6)
+    0.252982
+    """
+    steep, bend = -slope(loss, 1.0, 0.0), curvature(loss, 1.0, 0.0)
+    if not (steep > 0.0 and bend > 0.0):
+        raise ValueError(f"Lemma 1 asks for a loss that falls and bends at 0, which {type(loss).__name__} does not")
+    constant = min(steep, steep * steep / bend)
+    return (32.0 * noise / constant * max(excess_risk, 0.0)) ** (1.0 / (2.0 - alpha))
+
+
+def smooth_regret_bound(norm: float, loss: float, rounds: float, constants: Constants) -> float:
+    """Corollary 1: regret bound of PiSTOL for a smooth loss, against a function of this norm.
+
+    Parameters
+    ----------
+    norm : float
+        ||h||.
+    loss : float
+        Total loss of h.
+    rounds : float
+        T.
+    constants : Constants
+
+    Examples
+    --------
+    >>> from tunefree.losses import SmoothedHinge
+    >>> constants = constants_of(SmoothedHinge(), a=4.0)
+    >>> round(smooth_regret_bound(1.0, 0.0, 1000, constants)), round(smooth_regret_bound(1.0, 500.0, 1000, constants))
+    (466, 478)
+    """
+    overhead, least = _overhead(rounds, constants), constants.lipschitz**2 / (4.0 * constants.smoothness)
+    inside = norm * math.sqrt(constants.a * constants.lipschitz * rounds) / constants.b + 1.0
+    reach = norm * rounds**0.25 * _spread(constants, inside)
+    return overhead + reach * max((2.0 * reach) ** (1.0 / 3.0), (2.0 * (loss + overhead + least)) ** 0.25)
+
+
+def smooth_risk_bound(norm: float, risk: float, rounds: float, constants: Constants) -> float:
+    """Corollary 2: bound on the expected risk of PiSTOL's average minus the risk of a function of this norm.
+
+    Parameters
+    ----------
+    norm, rounds, constants
+        As in :func:`smooth_regret_bound`.
+    risk : float
+        Risk of h.
+
+    Examples
+    --------
+    >>> from tunefree.losses import SmoothedHinge
+    >>> constants = constants_of(SmoothedHinge(), a=4.0)
+    >>> round(smooth_risk_bound(1.0, 0.0, 1e9, constants), 6)
+    8.3e-05
+    """
+    return smooth_regret_bound(norm, rounds * risk, rounds, constants) / rounds
+
+
+def excess_risk_bound(
+    rounds: float, optimal_risk: float, beta: float, source_norm: float, constants: Constants
+) -> float:
+    """Theorem 2: bound on the expected excess risk of PiSTOL's average, for a smooth loss.
+
+    Parameters
+    ----------
+    rounds : float
+        T.
+    optimal_risk : float
+        E, the least risk of all functions.
+    beta : float
+        Above 0 and at most 1/2: the minimiser of the risk is L_K^beta(g).
+    source_norm : float
+        Norm of g in the space of square integrable functions.
+    constants : Constants
+
+    Returns
+    -------
+    bound : float
+        It falls as :func:`excess_risk_rate`, up to logarithms.
+
+    Examples
+    --------
+    >>> from tunefree.losses import SmoothedHinge
+    >>> constants = constants_of(SmoothedHinge(), a=4.0)
+    >>> round(excess_risk_bound(1e9, 0.1, 0.5, 1.0, constants), 4)
+    0.0006
+    """
+    if not 0.0 < beta <= 0.5:
+        raise ValueError(f"beta must be above 0 and at most 1/2, not {beta}")
+    overhead, half = _overhead(rounds, constants), constants.smoothness / 2.0
+    rest = overhead + constants.lipschitz**2 / (4.0 * constants.smoothness)  # B
+    spread = _spread(constants, _inside(rounds, constants))  # C
+    gammas = np.geomspace(1e-18, 1e18, 1441)
+    # E + max(X, Y) <= (1 + gamma/2) excess + kappa ||h||^2 + noise / kappa^2 + gamma / 2 (E + B / T), and the least of
+    # the first two over h is at most near kappa^(2 beta): Lemmas 10 and 12.
+    near = (half * (1.0 + gammas / 2.0)) ** (1.0 - 2.0 * beta) * source_norm**2
+    noise = np.maximum(8.0 / 27.0, 1.0 / (16.0 * gammas)) * spread**4 / rounds**2
+    kappa = (noise / (beta * near)) ** (1.0 / (2.0 * beta + 2.0)) if source_norm > 0.0 else np.ones_like(gammas)
+    sums = near * kappa ** (2.0 * beta) + (noise / kappa**2 if source_norm > 0.0 else 0.0)
+    return overhead / rounds + float((sums + gammas / 2.0 * (optimal_risk + rest / rounds)).min())
+
+
+def excess_risk_rate(rounds: ArrayLike, optimal_risk: float, beta: float) -> np.ndarray:
+    """Theorem 2 without constants and logarithms.
+
+    Parameters
+    ----------
+    rounds : float or array
+        T.
+    optimal_risk : float
+        E.
+    beta : float
+        Above 0 and at most 1/2; the second of the three terms exists above 1/3 only.
+
+    Examples
+    --------
+    >>> excess_risk_rate(1e6, 0.01, 0.5).round(5).tolist(), excess_risk_rate(1e6, 0.01, 0.25).round(5).tolist()
+    (0.00032, 0.00464)
+    """
+    T = np.asarray(rounds, np.float64)
+    risk = optimal_risk + 1.0 / T
+    terms = [
+        risk ** (beta / (2.0 * beta + 1.0)) * T ** (-2.0 * beta / (2.0 * beta + 1.0)),
+        T ** (-2.0 * beta / (beta + 1.0)),
+    ]
+    if beta > 1.0 / 3.0:
+        terms.append(risk ** ((3.0 * beta - 1.0) / (4.0 * beta)) * T**-0.5)
+    return np.maximum.reduce(terms)
+
+
+def lipschitz_excess_risk_bound(rounds: float, beta: float, approximation: float, constants: Constants) -> float:
+    """Theorem 3: bound on the expected excess risk of PiSTOL's average, for a Lipschitz loss.
+
+    Parameters
+    ----------
+    rounds : float
+        T.
+    beta : float
+        Exponent of the approximation error in the mean of absolute differences (10), above 0 and at most 1.
+    approximation : float
+        C of (10).
+    constants : Constants
+
+    Examples
+    --------
+    >>> from tunefree.losses import Logistic
+    >>> round(lipschitz_excess_risk_bound(1e6, 1.0, 1.0, constants_of(Logistic(), a=4.0)), 4)
+    0.0103
+    """
+    if not 0.0 < beta <= 1.0:
+        raise ValueError(f"beta must be above 0 and at most 1, not {beta}")
+    lipschitz = constants.lipschitz
+    squared = 2.0 * constants.a * lipschitz * math.log(_inside(rounds, constants))  # D^2
+    bound = approximation ** (1.0 / (1.0 + beta)) * (2.0 * lipschitz) ** ((1.0 - beta) / (1.0 + beta))
+    return bound * (squared / rounds) ** (beta / (1.0 + beta)) + _overhead(rounds, constants) / rounds
+
+
+def _overhead(rounds: float, constants: Constants) -> float:
+    """b phi(L / a) ln(1 + T), infinite where it overflows."""
+    if not (constants.b > 0.0 and rounds >= 1.0):
+        raise ValueError(f"b must be above 0 and T at least 1, not {constants.b} and {rounds}")
+    logs = math.log(constants.b) + log_phi(constants.lipschitz / constants.a) + math.log(math.log1p(rounds))
+    return math.exp(logs) if logs < 709.0 else math.inf
+
+
+def _inside(rounds: float, constants: Constants) -> float:
+    """The argument of the logarithm once the norm is bounded, see (30)."""
+    first = constants.at_zero * rounds / (math.sqrt(2.0) * constants.b)
+    return max(first + _overhead(rounds, constants) / constants.b + 2.0, math.e)
+
+
+def _spread(constants: Constants, inside: float) -> float:
+    """C in the proofs of Corollary 1 and of Theorem 2: sqrt(2 a sqrt(4 H) ln(..))."""
+    return math.sqrt(2.0 * constants.a * math.sqrt(4.0 * constants.smoothness) * math.log(inside))
