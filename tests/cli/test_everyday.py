@@ -32,7 +32,9 @@ def test_there_are_thirty_things():
 def test_every_line_runs(tmp_path, monkeypatch, run):  # noqa: F811
     monkeypatch.chdir(tmp_path)
     names = {"people": frame(600, 0), "new": frame(200, 1)}
-    for name, table in names.items():
+    later = frame(300, 2)
+    files = {**names, "later": later.assign(height=later["age"] + 100.0)}
+    for name, table in files.items():
         table.to_csv(f"{name}.csv", index=False)
     exec(re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1], names)
     rows = Path("new.csv").read_bytes()
@@ -45,3 +47,6 @@ def test_every_line_runs(tmp_path, monkeypatch, run):  # noqa: F811
     for name in ("predictions.csv", "named.csv", "careful.csv", "answers.csv", "why.csv"):
         assert len(Path(name).read_text().splitlines()) == 201
     assert run("predict", "python.model", "new.csv")[0] == 0
+    inspected = [run("inspect", f"{name}.model")[1] for name in ("later", "wider")]
+    assert all("from row 601 on" in text for text in inspected)
+    assert (names["alone"].predict_proba(names["X"]) == names["model"].predict_proba(names["X"])).all()

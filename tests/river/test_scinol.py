@@ -74,3 +74,19 @@ def test_strings_and_missing_values():
 def test_pipelines_of_river_take_it():
     scaled = compose.Select("ip_in_url", "long_url") | preprocessing.StandardScaler() | ScInOLClassifier()
     assert evaluate.progressive_val_score(datasets.Phishing().take(200), scaled, metrics.Accuracy()).get() > 0.5
+
+
+def test_rows_with_the_names_of_the_row_before_are_read_as_any_others():
+    X, y = rows()
+    usual, mixed = ScInOLRegressor(), ScInOLRegressor()
+    for row, target in zip(X.tolist(), y, strict=True):
+        x = dict(zip("abc", row, strict=True))
+        assert usual.predict_one(x) == mixed.predict_one({**x, "none": None})
+        usual.learn_one(x, target)
+        mixed.learn_one({**x, "none": None}, target)
+    huge = dict.fromkeys("abc", 1e308)  # whose sum is infinite
+    assert usual.predict_one(huge) == mixed.predict_one({**huge, "none": None})
+    for wrong in (float("inf"), -float("inf")):
+        with pytest.raises(DataError, match="'b' is infinite"):
+            usual.learn_one({"a": 1.0, "b": wrong, "c": 2.0}, 1.0)
+    assert usual.predict_one({"a": 1.0, "b": float("nan"), "c": 2.0}) == usual.predict_one({"a": 1.0, "c": 2.0})

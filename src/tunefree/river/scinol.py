@@ -14,10 +14,12 @@ import numpy as np
 from river import base
 
 from tunefree.core.errors import DataError
-from tunefree.core.rows import Sparse, sparse
+from tunefree.core.rows import Sparse
 from tunefree.model.model import Model
 
 FEATURES = 64  # for which there is room at first
+_NUMBERS = frozenset({int, float, bool})
+_ONE, _ZERO = np.ones(1), np.zeros(1)  # weights and targets of a row, which nothing changes
 
 
 class _Features:
@@ -25,9 +27,30 @@ class _Features:
 
     def __init__(self) -> None:
         self.ids: dict[Any, int] = {}
+        self._names: tuple[Any, ...] = ()  # of the latest row of numbers that were all known
+        self._places: np.ndarray  # (names,) int32: their features
 
-    def entries(self, x: Mapping[Any, Any], learning: bool) -> tuple[list[int], list[float]]:
-        """Features and values of a row; strings become a feature for each value, missing values none."""
+    def block(self, rows: Sequence[Mapping[Any, Any]], learning: bool) -> Sparse:
+        """Rows as a block; strings become a feature for each value, missing values none."""
+        found = [self._numbers(x) or self._mixed(x, learning) for x in rows]
+        if len(found) == 1:
+            features, values = found[0]
+            pointers = np.array((0, len(values)))
+        else:
+            features, values = map(np.concatenate, zip(*found, strict=True))
+            pointers = np.cumsum([0, *(len(own) for _, own in found)])
+        features.flags.writeable = values.flags.writeable = pointers.flags.writeable = False
+        return Sparse(pointers, features, values, 1.0)
+
+    def _numbers(self, x: Mapping[Any, Any]) -> tuple[np.ndarray, np.ndarray] | None:
+        """Features and values of a row of finite numbers with the names of the row before; else None."""
+        values = x.values()
+        if not (_NUMBERS.issuperset(map(type, values)) and tuple(x) == self._names and math.isfinite(sum(values))):
+            return None
+        return self._places, np.fromiter(values, np.float64, len(x))
+
+    def _mixed(self, x: Mapping[Any, Any], learning: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Features and values of any row; new features are added if ``learning``, else left out."""
         features, values = [], []
         for name, value in x.items():
             if isinstance(value, str):
@@ -43,7 +66,10 @@ class _Features:
                 feature = self.ids[name] = len(self.ids) + 1
             features.append(feature)
             values.append(value)
-        return features, values
+        places = np.array(features, np.int32)
+        if len(features) == len(x) and _NUMBERS.issuperset(map(type, x.values())):
+            self._names, self._places = tuple(x), places
+        return places, np.array(values, np.float64)
 
 
 class _Learner:
@@ -58,34 +84,24 @@ class _Learner:
         self._features = _Features()
 
     def _learn(self, rows: Sequence[Mapping[Any, Any]], targets: list[float]) -> None:
-        block = self._block(rows, True)
+        block, n = self._features.block(rows, True), len(rows)
         if len(self._features.ids) >= self._model.n_features:
             self._model.reserve_features(2 * len(self._features.ids))
-        self._member.learn(block, np.array(targets), np.ones(len(rows)), np.empty((len(rows), self._model.n_outputs)))
+        weight = _ONE if n == 1 else np.ones(n)
+        self._member.learn(block, np.array(targets), weight, np.empty((n, self._model.n_outputs)))
 
     def _predict(self, rows: Sequence[Mapping[Any, Any]]) -> np.ndarray:
         """Margins (n, K), or predicted targets (n, 1); a row of weight 0 changes nothing."""
-        n, predictions = len(rows), np.empty((len(rows), self._model.n_outputs))
-        member = self._member
+        n, member = len(rows), self._member
+        predictions, nothing = np.empty((n, self._model.n_outputs)), _ZERO if n == 1 else np.zeros(n)
         objective = member.objective
-        member.learn(self._block(rows, False), np.zeros(n), np.zeros(n), predictions)
+        member.learn(self._features.block(rows, False), nothing, nothing, predictions)
         member.objective = objective
         return predictions
 
     @property
     def _member(self) -> Any:
-        return self._model.ensemble.linear.members[0]
-
-    def _block(self, rows: Sequence[Mapping[Any, Any]], learning: bool) -> Sparse:
-        features: list[int] = []
-        values: list[float] = []
-        pointers = [0]
-        for x in rows:
-            own, numbers = self._features.entries(x, learning)
-            features += own
-            values += numbers
-            pointers.append(len(features))
-        return sparse(pointers, features, values)
+        return self._model.ensemble.linear.members[0]  # copies of a model have other members
 
 
 class ScInOLClassifier(_Learner, base.MiniBatchClassifier):

@@ -22,6 +22,7 @@ from tunefree.stream.notation import Notation, stands_for_missing
 
 UNLABELLED = "the target is missing"
 MISSING = ("", "?", "nan", "NaN")  # strings that stand for a missing value, white space around them removed
+_MISSING = of_strings(MISSING)
 
 Array = Any  # pyarrow.Array: it ships no types
 
@@ -206,7 +207,7 @@ def missing_codes(column: str, missing: np.ndarray) -> Codes:
 
 def missing_strings(values: Array) -> np.ndarray:
     """Which strings are missing values."""
-    return to_booleans(pc.is_in(values, value_set=of_strings(MISSING))) | is_missing(values)
+    return to_booleans(pc.is_in(values, value_set=_MISSING)) | is_missing(values)
 
 
 def string_keys(values: Array, seed: int) -> np.ndarray:

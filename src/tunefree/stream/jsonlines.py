@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -131,18 +132,21 @@ def _type_of(name: str, values: list[Any], file: str) -> Any:
     return None if _is_empty(found) else _widened(found, name, {})
 
 
-_PLAIN: dict[str, set[type]] = {"number": {float}, "boolean": {bool}, "string": {str}}
+_PLAIN: dict[str, set[type]] = {"number": {int, float}, "boolean": {bool}, "string": {str}}
 
 
 def _array(name: str, values: list[Any], to: Any, file: str) -> Any:
-    """Values as an array of a type."""
-    field, plain = pa.field(name, to), {type(None), *_PLAIN.get(family(to), ())}
-    for row, value in enumerate(values, 1) if not set(map(type, values)) <= plain else ():
+    """Values as an array of a type; they are looked at one by one only if one of them does not fit."""
+    if set(map(type, values)) <= {type(None), *_PLAIN.get(family(to), ())}:
+        with suppress(OverflowError):  # integers that no float can hold
+            return of_numbers(np.array(values, np.float64)) if pa.types.is_float64(to) else pa.array(values, to)
+    field, fitted = pa.field(name, to), []
+    for row, value in enumerate(values, 1):
         try:
-            values[row - 1] = _fitted({name: value}, field)
+            fitted.append(_fitted({name: value}, field))
         except _UnfitError as error:
             raise DataError(str(error), file, row, name, "correct the row") from None
-    return of_numbers(np.array(values, np.float64)) if pa.types.is_float64(to) else pa.array(values, to)
+    return pa.array(fitted, to)
 
 
 def _parse_block(lines: Lines, row: int, schema: Any, bad: BadRows, types: dict[str, Any]) -> tuple[Any, int]:

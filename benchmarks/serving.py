@@ -1,0 +1,170 @@
+"""Latency of HTTP: `tunefree serve` against scikit-learn's SGDClassifier behind an application of the same kind.
+
+Both servers are processes of their own on this machine, Starlette on uvicorn, and one client asks them in turn over a
+connection that it keeps. The model is of the census data. The peer standardises numbers and makes one-hot codes of the
+rest, as fitted on the training rows, in a pipeline of pandas and scikit-learn: what one would write without tunefree.
+It learns by ``partial_fit``, so that what it does for a row is comparable; its transformers stay as they are.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from common import TUNEFREE
+from datasets import ALL
+from pyarrow import parquet
+
+ROUNDS, ASKED = 7, 60  # rounds of so many requests of each kind
+MANY = 1000  # rows of a large request
+
+
+def tables() -> tuple[Any, list[dict[str, Any]]]:
+    """The training rows of the census data, and its test rows as objects."""
+    table = parquet.read_table(next(known.path for known in ALL if known.name == "adult"))
+    is_test = [split == "test" for split in table["split"].to_pylist()]
+    table = table.drop_columns("split")
+    test = table.filter(is_test).to_pylist()
+    return table.filter([not held for held in is_test]), test
+
+
+def peer(port: int = 0) -> None:
+    """Serve scikit-learn's model."""
+    import pandas as pd
+    import uvicorn
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import SGDClassifier
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    from starlette.applications import Starlette
+    from starlette.concurrency import run_in_threadpool
+    from starlette.responses import JSONResponse
+    from starlette.routing import Route
+
+    frame = tables()[0].to_pandas()
+    target = frame.pop("income")
+    numbers = frame.select_dtypes("number").columns
+    codes = [name for name in frame if name not in numbers]
+    features = make_column_transformer((StandardScaler(), numbers), (OneHotEncoder(handle_unknown="ignore"), codes))
+    model = SGDClassifier(loss="log_loss", random_state=0).fit(features.fit_transform(frame), target)
+
+    def rows_of(sent: Any) -> pd.DataFrame:
+        return pd.DataFrame(sent if isinstance(sent, list) else [sent])
+
+    def predicted(sent: Any) -> list[dict[str, Any]]:
+        found = model.predict_proba(features.transform(rows_of(sent)))
+        labels = model.classes_[found.argmax(axis=1)].tolist()
+        shown = [dict(zip(model.classes_.tolist(), own, strict=True)) for own in found.tolist()]
+        pairs = zip(labels, shown, strict=True)
+        return [{"prediction": label, "probabilities": own} for label, own in pairs]
+
+    def learned(sent: Any) -> dict[str, int]:
+        rows = rows_of(sent)
+        model.partial_fit(features.transform(rows), rows["income"])
+        return {"learned": len(rows)}
+
+    async def predict(request: Any) -> Any:
+        return JSONResponse(await run_in_threadpool(predicted, json.loads(await request.body())))
+
+    async def learn(request: Any) -> Any:
+        return JSONResponse(await run_in_threadpool(learned, json.loads(await request.body())))
+
+    routes = [Route("/predict", predict, methods=["POST"]), Route("/learn", learn, methods=["POST"])]
+    uvicorn.run(Starlette(routes=routes), port=port, access_log=False)
+
+
+class Server:
+    """A process that serves, and a connection to it."""
+
+    def __init__(self, command: list[str]) -> None:
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            if found := re.search(r"running on http://127\.0\.0\.1:(\d+)", line):
+                self.connection = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=60)
+                return
+        raise SystemExit(f"{' '.join(command)} did not start")
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.process.terminate()
+        self.process.wait()
+
+    def milliseconds(self, path: str, bodies: list[bytes]) -> tuple[float, float]:
+        """The median latency of requests, one after another, and the server's processor time for one.
+
+        The first request opens the connection and does not count: uvicorn closes a connection that was idle for five
+        seconds, as this one is while the others are asked.
+        """
+        self.connection.close()
+        self._asked(path, bodies[0])
+        before = self.processor_seconds()
+        taken = [self._asked(path, body) for body in bodies]
+        return statistics.median(taken), 1000.0 * (self.processor_seconds() - before) / len(bodies)
+
+    def _asked(self, path: str, body: bytes) -> float:
+        start = time.perf_counter()
+        self.connection.request("POST", path, body)
+        answer = self.connection.getresponse()
+        found = answer.read()
+        if answer.status != 200:
+            raise SystemExit(found.decode())
+        return 1000.0 * (time.perf_counter() - start)
+
+    def processor_seconds(self) -> float:
+        """Processor time of the server so far, or 0 where the system does not tell it."""
+        path = Path(f"/proc/{self.process.pid}/stat")
+        fields = path.read_text().rpartition(")")[2].split() if path.exists() else ["0"] * 13
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def main(rounds: int = ROUNDS) -> None:
+    """Start the servers, ask them in turn, print medians."""
+    train, test = tables()
+    unlabelled = [{name: value for name, value in row.items() if name != "income"} for row in test]
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        data = Path(folder) / "train.parquet"
+        parquet.write_table(train, data)
+        commands = {"SGDClassifier": [sys.executable, __file__, "peer"]}
+        for name, options in (("tunefree, the pool", []), ("tunefree, ScInOL2 alone", ["--learner", "scinol2"])):
+            model = str(Path(folder) / f"{len(commands)}.model")
+            trained = [*TUNEFREE, "train", str(data), "-t", "income", "-o", model, "--quiet", *options]
+            subprocess.run(trained, check=True, capture_output=True)
+            commands[name] = [*TUNEFREE, "serve", model, "--port", "0"]
+        servers = {name: stack.enter_context(Server(command)) for name, command in commands.items()}
+        kinds = {
+            "one row predicted": ("/predict", [json.dumps(row).encode() for row in unlabelled[:ASKED]]),
+            "one row learned": ("/learn", [json.dumps(row).encode() for row in test[:ASKED]]),
+            f"{MANY:,} rows predicted": ("/predict", [json.dumps(unlabelled[:MANY]).encode()] * 3),
+            f"{MANY:,} rows learned": ("/learn", [json.dumps(test[:MANY]).encode()] * 3),
+        }
+        found: dict[tuple[str, str], list[tuple[float, float]]] = {
+            (kind, name): [] for kind in kinds for name in servers
+        }
+        for number in range(rounds + 1):  # the first is to warm up
+            for kind, asked in kinds.items():
+                for name, server in servers.items():
+                    taken = server.milliseconds(*asked)
+                    if number:
+                        found[kind, name].append(taken)
+    for (kind, name), taken in found.items():
+        latency, processor = (statistics.median(own) for own in zip(*taken, strict=True))
+        first = statistics.median(own for own, _ in found[kind, "SGDClassifier"])
+        spread = f"({min(taken)[0]:.2f} .. {max(taken)[0]:.2f})"
+        told = f"{latency:8.2f} ms  {spread:<20} ratio {latency / first:5.2f}  processor {processor:7.2f} ms"
+        print(f"{kind:<24}{name:<28}{told}")
+
+
+if __name__ == "__main__":
+    peer() if sys.argv[1:] == ["peer"] else main(*map(int, sys.argv[1:]))
