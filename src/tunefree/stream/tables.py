@@ -130,7 +130,7 @@ def _format_of(file: str, name: str | None) -> formats.Format:
 
 def _check_columns(schema: Any, found: dict[str, Any], file: str, first: str) -> None:
     """All files must have the columns of the first one, of the same types."""
-    file, remedy = display_name(file), "give files with the same columns"
+    file, remedy = display_name(file), "give files with its columns; they may have more"
     for name in schema.names:
         if name not in found:
             raise DataError(f"the column is missing here, but {first} has it", file, column=name, remedy=remedy)

@@ -220,16 +220,16 @@ def learn_more(
 ) -> Trained:
     """Let a model go on with further rows, in one pass, as if they had followed those that it has learned.
 
-    New categories, words and classes are learned as they come. The model is, to the byte, the one that one pass over
-    all rows makes, if its first rows were enough to fix the views of its members: 256 of a table, 1024 with kernels or
-    their features. After fewer, these views stay as they are.
+    New columns, categories, words and classes are learned as they come. The model is, to the byte, the one that one
+    pass over all rows makes, if its first rows were enough to fix the views of its members: 256 of a table, 1024 with
+    kernels or their features. After fewer, these views stay as they are.
 
     Parameters
     ----------
     trained : Trained
         Its model and encoder are changed.
     source : Source
-        Rows of the same kind, with the columns of those before.
+        Rows of the same kind, with the columns of the first rows; others may be missing or new.
     plan : Plan, optional
         Made by :meth:`tunefree.workflows.plan.Plan.further` of the model's plan, which says how rows are to be read. By
         default they are read as they come, and none is skipped.
