@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.model import schedule
+from tunefree.model.mixture import TOO_MUCH
 
 AGES = 8  # parts of the span
 WINDOW = 4  # cuts: half an octave
@@ -79,7 +80,9 @@ class Decay:
     def go_on(self, rows: int, weight: np.ndarray, losses: np.ndarray) -> None:
         """Rows up to the one with number ``rows`` were predicted and learned; no cut lies between them."""
         if len(losses):  # sums run row by row, so that they do not depend on where batches are cut
-            np.add.at(self.way[schedule.place(rows)], np.tile([0, 1], len(losses)), _terms(weight, losses))
+            with np.errstate(over="ignore"):
+                terms = np.minimum(np.column_stack([weight, weight * losses]), TOO_MUCH).ravel()
+                np.add.at(self.way[schedule.place(rows)], np.tile([0, 1], len(losses)), terms)
 
     def expectation(self, rows: int, horizon: int | None = None) -> Expectation | None:
         """What to expect after so many rows; None if too little is known.
@@ -136,9 +139,6 @@ class Decay:
 def add_losses(of_copy: Copy, counts: np.ndarray, weight: np.ndarray, losses: np.ndarray, way: np.ndarray) -> None:
     """Add losses (n,) of a copy, and those on the way, of the rows with some numbers."""
     ages = np.minimum(AGES * (counts - of_copy.rows - 1) // of_copy.span, AGES - 1)
-    for column, terms in enumerate((weight, weight * losses, weight * way)):
-        np.add.at(of_copy.sums[:, column], ages, terms)
-
-
-def _terms(weight: np.ndarray, losses: np.ndarray) -> np.ndarray:
-    return np.column_stack([weight, weight * losses]).ravel()
+    with np.errstate(over="ignore"):
+        for column, terms in enumerate((weight, weight * losses, weight * way)):
+            np.add.at(of_copy.sums[:, column], ages, np.minimum(terms, TOO_MUCH))
