@@ -1,14 +1,16 @@
 """How the loss of a model that stands still changes with its age, from copies that were judged by the rows after them.
 
 A copy of a model after s rows predicts rows up to s + span. Its losses are summed for each of AGES parts of the span.
-They are compared with the loss on the way just before the copy was made: over the rows from s / sqrt(2) to s. The same
-ratio, times the loss on the way over the latest rows, is the loss to expect once learning ends now. If the loss on the
-way falls like a power of the rows, and the stream does not drift, that is unbiased: both sides have the same distance
-from the rows of which their losses are.
+They are compared with the loss on the way: that just before the copy was made, over the rows from s / sqrt(2) to s, and
+that on the very rows that the copy predicted. The geometric mean of both ratios, times the loss on the way over the
+latest rows, is the loss to expect once learning ends now. Without drift the first ratio is right as long as the loss
+falls like a power of the rows, and too low once it falls more slowly. The second is too high as long as it falls, since
+the model on the way has learned more than the copy.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -99,17 +101,13 @@ class Decay:
         usable = [(own, level) for own, level in zip(known, before, strict=True) if level > 0.0]
         if not usable:
             return None
-        losses = sum(own.sums[:, 1] / level for own, level in usable)
-        weights = sum(own.sums[:, 0] for own, _ in usable)
-        on_the_way = sum(own.sums[:, 2].sum() for own, _ in usable)
-        of_copies = sum(own.sums[:, 1].sum() for own, _ in usable)
-        recent = self._recent(rows)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ages = np.asarray(losses / weights * recent, np.float64)
-        kept_up = float(of_copies / on_the_way) if on_the_way > 0.0 else 1.0
-        return Expectation(
-            float(np.nanmean(ages)), min(rows, horizon or rows), recent, ages.tolist(), kept_up, len(usable)
-        )
+        sums, recent = np.array([own.sums for own, _ in usable]), self._recent(rows)
+        with np.errstate(all="ignore"):
+            losses, at_levels = sums[:, :, 1].sum(axis=0), np.array([level for _, level in usable]) @ sums[:, :, 0]
+            kept_up, before_them = _ratio(losses.sum(), sums[:, :, 2].sum()), _ratio(losses.sum(), at_levels.sum())
+            ages = recent * losses / at_levels * math.sqrt(_ratio(kept_up, before_them))
+        loss = recent * math.sqrt(before_them * kept_up)
+        return Expectation(loss, min(rows, horizon or rows), recent, ages.tolist(), kept_up, len(usable))
 
     def _recent(self, rows: int) -> float:
         """The mean loss on the way over the last rows up to the one with this number."""
@@ -134,6 +132,10 @@ class Decay:
         ]
         made.way[: len(arrays["way"])] = arrays["way"]
         return made
+
+
+def _ratio(number: float, by: float) -> float:
+    return float(number / by) if by > 0.0 else 1.0
 
 
 def add_losses(of_copy: Copy, counts: np.ndarray, weight: np.ndarray, losses: np.ndarray, way: np.ndarray) -> None:

@@ -238,7 +238,7 @@ class Model(ScoredModel):
         if idle.any():
             self.ensemble.prune(idle)
             self.aggregation = Aggregation.create(self.options, len(self.members), len(self.classes))
-            self.deployment = self._new_deployment()
+            self.deployment = None if self.deployment is None else self._new_deployment()
 
     def _pieces(self, evaluation_weight: np.ndarray, start: int, stop: int) -> list[tuple[int, int, bool]]:
         """Cut rows into pieces of at most PIECE rows, and at reviews; tells after which pieces these are."""
