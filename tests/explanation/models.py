@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 
 from tunefree.explanation.decomposition import LEAST_SHARE, identified
+from tunefree.model import snapshots
 from tunefree.model.mixture import predictive_shares
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
@@ -58,8 +59,14 @@ def rows_of(model, columns):
 
 
 def share_weighted(model, rows):
-    """What the terms of a model are to add up to: the mean of its members' margins by their shares."""
-    shares = predictive_shares(model.mixture)
-    heavy = shares >= LEAST_SHARE
-    margins = model.member_predictions(rows)[heavy]
-    return identified(model.objective, np.tensordot(shares[heavy] / shares[heavy].sum(), margins, axes=1))
+    """What the terms of a model are to add up to: the mean of the margins of members and their averages by their shares,
+    times the temperature."""
+    shares, margins, temperature = predictive_shares(model.mixture), model.member_predictions(rows), 1.0
+    deployment = model.deployment
+    if deployment is not None and deployment.predicts:
+        margins = snapshots.predict(deployment.snapshot(model.ensemble), model.ensemble.groups, rows)
+        shares, temperature = deployment.shares(shares), deployment.temperature
+    together = shares.reshape(-1, len(model.members)).sum(axis=0)
+    heavy = np.tile(together >= LEAST_SHARE, len(margins) // len(model.members))
+    weighted = np.tensordot(shares[heavy] / shares[heavy].sum(), margins[heavy], axes=1)
+    return identified(model.objective, temperature * weighted)

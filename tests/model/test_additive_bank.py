@@ -401,7 +401,7 @@ def test_rows_that_do_not_pay_are_dropped_at_the_next_review(kind):
 
 
 def test_members_that_are_alone_stay_whether_they_pay_or_not():
-    numbers = (np.random.default_rng(0).random((600, 3)) < 0.5).astype(float)
+    numbers = (np.random.default_rng(0).random((1200, 3)) < 0.5).astype(float)
     y = (numbers[:, 0] != numbers[:, 1]).astype(int)
     model = model_of("classification", dense(numbers), ("curves", "pairs"))
     learn(model, dense(numbers), y)

@@ -17,8 +17,12 @@ from tunefree.additive.knots import first_knots, further_knots
 from tunefree.additive.pairs import SHARED, Pairs, Sources, meet_codes, sources_of, write_rows
 from tunefree.additive.sample import Sample
 from tunefree.additive.screening import Screening
+<<<<<<< HEAD
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import Sparse, Table, read_only, rows_at, sparse
+=======
+from tunefree.core.rows import Sparse, Table, read_only, rows_with_weight, sparse
+>>>>>>> issue15
 from tunefree.core.states import under
 from tunefree.losses.linked import linked
 
@@ -100,8 +104,14 @@ class AdditiveFeatures:
             self.n_features,
             known,
         )
-        self.sample.add(table if (weight > 0.0).all() else rows_at(table, np.flatnonzero(weight > 0.0)))
+        self.sample.add(rows_with_weight(table, weight))
         return table._replace(codes=read_only(known, np.int32))
+
+    def known_before(self, table: Table, n_features: int) -> Table:
+        """The rows without codes that are unknown, or became known when there were so many features or more."""
+        self._reserve(table)
+        places = self.place_of[table.codes]
+        return table._replace(codes=read_only(np.where(places < n_features, table.codes, 0), np.int32))
 
     def _reserve(self, table: Table) -> None:
         """Have room for the codes and words of some rows."""

@@ -248,6 +248,11 @@ def rows_at(X: Any, places: np.ndarray) -> Any:
     return type(X)(**rows)
 
 
+def rows_with_weight(X: Any, weight: np.ndarray) -> Any:
+    """The rows of a block whose weight is above 0; the block itself if all are."""
+    return X if (weight > 0.0).all() else rows_at(X, np.flatnonzero(weight > 0.0))
+
+
 def together(blocks: list[Any]) -> Any:
     """Blocks of one kind, below each other, in memory of their own."""
     fields = {name: [block._asdict()[name] for block in blocks] for name in blocks[0]._fields}

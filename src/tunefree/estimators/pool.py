@@ -109,6 +109,7 @@ class Pooled(OnlineEstimator):
         rounds = validation.spread(X, y, weight) if self.shuffle else validation.as_given(weight)
         drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
         model = self._learned.model
+        model.deployment = None  # rows held out are evidence of how members predict rows that they do not learn
         found = self._search(X, y, drawn, model, random)
         member_settings = [
             setting
@@ -116,6 +117,7 @@ class Pooled(OnlineEstimator):
             if _pays(setting, share)
         ]
         self._begin_again(Model(**_settings_of(model), member_settings=member_settings, may_prune=not self.kernel))
+        self._learned.model.deployment = None
         self._pass(X, y, drawn, first=True)
         kept = self._adopt(found, model)
         self._display.say(f"members make up to {max(kept)} passes over all {len(drawn.row):,} rounds")

@@ -176,6 +176,9 @@ class AdditiveBank(LinearBank):
         shown, table = {"curves": self._features.curves, "pairs": self._features.with_pairs}, as_table(X)
         return {view: shown[view](table) for view in sorted({self.members[m].setting.view for m in members})}
 
+    def shown(self, X: Any, moving: dict[str, Any], n_features: int) -> dict[str, Any]:
+        return super().shown(self._features.known_before(as_table(X), n_features), moving, n_features)
+
     def predict(self, X: Any) -> np.ndarray:
         self._check_kind(X)
         if self.frozen or self.n_warmup >= self.fewest_rows:

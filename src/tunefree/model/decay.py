@@ -1,19 +1,22 @@
 """How the loss of a model that stands still changes with its age, from copies that were judged by the rows after them.
 
 A copy of a model after s rows predicts rows up to s + span. Its losses are summed for each of AGES parts of the span.
-They are compared with the loss on the way just before the copy was made: over the rows from s / sqrt(2) to s. The same
-ratio, times the loss on the way over the latest rows, is the loss to expect once learning ends now. If the loss on the
-way falls like a power of the rows, and the stream does not drift, that is unbiased: both sides have the same distance
-from the rows of which their losses are.
+They are compared with the loss on the way: that just before the copy was made, over the rows from s / sqrt(2) to s, and
+that on the very rows that the copy predicted. The geometric mean of both ratios, times the loss on the way over the
+latest rows, is the loss to expect once learning ends now. Without drift the first ratio is right as long as the loss
+falls like a power of the rows, and too low once it falls more slowly. The second is too high as long as it falls, since
+the model on the way has learned more than the copy.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from tunefree.model import schedule
+from tunefree.model.mixture import TOO_MUCH
 
 AGES = 8  # parts of the span
 WINDOW = 4  # cuts: half an octave
@@ -79,7 +82,9 @@ class Decay:
     def go_on(self, rows: int, weight: np.ndarray, losses: np.ndarray) -> None:
         """Rows up to the one with number ``rows`` were predicted and learned; no cut lies between them."""
         if len(losses):  # sums run row by row, so that they do not depend on where batches are cut
-            np.add.at(self.way[schedule.place(rows)], np.tile([0, 1], len(losses)), _terms(weight, losses))
+            with np.errstate(over="ignore"):
+                terms = np.minimum(np.column_stack([weight, weight * losses]), TOO_MUCH).ravel()
+                np.add.at(self.way[schedule.place(rows)], np.tile([0, 1], len(losses)), terms)
 
     def expectation(self, rows: int, horizon: int | None = None) -> Expectation | None:
         """What to expect after so many rows; None if too little is known.
@@ -96,17 +101,13 @@ class Decay:
         usable = [(own, level) for own, level in zip(known, before, strict=True) if level > 0.0]
         if not usable:
             return None
-        losses = sum(own.sums[:, 1] / level for own, level in usable)
-        weights = sum(own.sums[:, 0] for own, _ in usable)
-        on_the_way = sum(own.sums[:, 2].sum() for own, _ in usable)
-        of_copies = sum(own.sums[:, 1].sum() for own, _ in usable)
-        recent = self._recent(rows)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ages = np.asarray(losses / weights * recent, np.float64)
-        kept_up = float(of_copies / on_the_way) if on_the_way > 0.0 else 1.0
-        return Expectation(
-            float(np.nanmean(ages)), min(rows, horizon or rows), recent, ages.tolist(), kept_up, len(usable)
-        )
+        sums, recent = np.array([own.sums for own, _ in usable]), self._recent(rows)
+        with np.errstate(all="ignore"):
+            losses, at_levels = sums[:, :, 1].sum(axis=0), np.array([level for _, level in usable]) @ sums[:, :, 0]
+            kept_up, before_them = _ratio(losses.sum(), sums[:, :, 2].sum()), _ratio(losses.sum(), at_levels.sum())
+            ages = recent * losses / at_levels * math.sqrt(_ratio(kept_up, before_them))
+        loss = recent * math.sqrt(before_them * kept_up)
+        return Expectation(loss, min(rows, horizon or rows), recent, ages.tolist(), kept_up, len(usable))
 
     def _recent(self, rows: int) -> float:
         """The mean loss on the way over the last rows up to the one with this number."""
@@ -133,12 +134,13 @@ class Decay:
         return made
 
 
+def _ratio(number: float, by: float) -> float:
+    return float(number / by) if by > 0.0 else 1.0
+
+
 def add_losses(of_copy: Copy, counts: np.ndarray, weight: np.ndarray, losses: np.ndarray, way: np.ndarray) -> None:
     """Add losses (n,) of a copy, and those on the way, of the rows with some numbers."""
     ages = np.minimum(AGES * (counts - of_copy.rows - 1) // of_copy.span, AGES - 1)
-    for column, terms in enumerate((weight, weight * losses, weight * way)):
-        np.add.at(of_copy.sums[:, column], ages, terms)
-
-
-def _terms(weight: np.ndarray, losses: np.ndarray) -> np.ndarray:
-    return np.column_stack([weight, weight * losses]).ravel()
+    with np.errstate(over="ignore"):
+        for column, terms in enumerate((weight, weight * losses, weight * way)):
+            np.add.at(of_copy.sums[:, column], ages, np.minimum(terms, TOO_MUCH))

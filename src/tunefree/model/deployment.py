@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.rows import reach, rows_at
+from tunefree.core.rows import reach, rows_at, rows_with_weight
 from tunefree.core.states import filled, flatten, under
 from tunefree.model import decay, schedule, snapshots, soft_bayes
 from tunefree.model.decay import Decay, Expectation
@@ -50,6 +50,17 @@ class FrozenCopy:
     def last(self) -> int:
         """The last row that it is judged by."""
         return self.record.rows + self.record.span
+
+
+class Evidence(NamedTuple):
+    """Rows that were learned, and what copies predicted of some of them."""
+
+    rows: LabelledRows
+    picked: np.ndarray  # (m,) places of the rows predicted
+    counts: np.ndarray  # (n,) each row's number
+    judging: list[FrozenCopy]
+    predictions: np.ndarray  # (S, 2N, m, K) of the copies
+    is_thinner: bool  # whether from here on fewer rows are predicted than before
 
 
 class Deployment:
@@ -96,22 +107,27 @@ class Deployment:
         events = [*schedule.cuts_between(self.rows, int(counts[-1])), *(e for e in ends if self.rows < e < counts[-1])]
         return {int(np.searchsorted(counts, event)) + 1 for event in events}
 
-    def follow(
-        self, ensemble: Ensemble, objective: Any, rows: LabelledRows, mixed: Future[Any], later: Callable[..., Any]
-    ) -> None:
-        """Judge copies by rows that the members have just learned; ``mixed`` are their predictions on the way."""
-        before, counts = self.rows, self.rows + np.cumsum(rows.evaluation_weight > 0)
-        self.rows, self.reach = int(counts[-1]), max(self.reach, reach(rows.X))
-        self.work += ensemble.take_work()
-        stride = schedule.stride(before + 1)
+    def foresee(self, ensemble: Ensemble, rows: LabelledRows) -> Evidence:
+        """What copies predict of rows that the members have not learned yet; no cut lies between these."""
+        counts = self.rows + np.cumsum(rows.evaluation_weight > 0)
+        stride = schedule.stride(self.rows + 1)
         picked = np.flatnonzero((rows.evaluation_weight > 0) & (counts % stride == 0))
-        judging = [own for own in self.copies if own.last > before] if len(picked) else []
+        judging = [own for own in self.copies if own.last > self.rows] if len(picked) else []
         seen = rows_at(rows.X, picked)
         predictions = np.array([snapshots.predict(own.snapshot, ensemble.groups, seen) for own in judging])
-        evidence = _Evidence(rows, picked, counts, judging, predictions, stride > schedule.stride(max(before, 1)))
+        is_thinner = bool(counts[-1] > self.rows and stride > schedule.stride(max(self.rows, 1)))
+        return Evidence(rows, picked, counts, judging, predictions, is_thinner)
+
+    def follow(
+        self, ensemble: Ensemble, objective: Any, evidence: Evidence, mixed: Future[Any], later: Callable[..., Any]
+    ) -> None:
+        """Judge copies by rows that the members have learned now; ``mixed`` are their predictions on the way."""
+        learned = rows_with_weight(evidence.rows.X, evidence.rows.evaluation_weight)
+        self.rows, self.reach = int(evidence.counts[-1]), max(self.reach, reach(learned))
+        self.work += ensemble.take_work()
         self._judged = later(self._judge, objective, evidence, mixed)
 
-    def _judge(self, objective: Any, evidence: _Evidence, mixed: Future[Any]) -> None:
+    def _judge(self, objective: Any, evidence: Evidence, mixed: Future[Any]) -> None:
         """Add rows to the evidence."""
         rows, picked, counts, judging, predictions, is_thinner = evidence
         _, way = mixed.result()
@@ -138,13 +154,14 @@ class Deployment:
             self._judged.result()
             self._judged = None
 
-    def capture(self, ensemble: Ensemble, mixture: Callable[[], np.ndarray]) -> None:
-        """Average the members' weights, and copy them if it is time; ``mixture`` tells the shares of the model's own
-        mixture after the latest row."""
-        if not schedule.is_cut(self.rows) or self.rows < FIRST or self.captured == self.rows:
-            return
-        if self.work < COST * ensemble.n_weights(self.reach):
-            return
+    def is_due(self, ensemble: Ensemble) -> bool:
+        """Whether it is time to capture the members' weights."""
+        is_cut = schedule.is_cut(self.rows) and self.rows >= FIRST and self.captured < self.rows
+        return is_cut and self.work >= COST * ensemble.n_weights(self.reach)
+
+    def capture(self, ensemble: Ensemble, mixture: np.ndarray) -> None:
+        """Average the members' weights, and copy them if it is time; ``mixture`` (N,) are the shares of the model's own
+        mixture."""
         now = ensemble.reads(self.reach)
         if now is None:
             return
@@ -156,7 +173,7 @@ class Deployment:
         if schedule.place(self.rows) >= schedule.place(max(self.copied, 1)) + BETWEEN:
             self.wait()
             self.copied = self.rows
-            snapshot, shares = snapshots.take(ensemble.groups, now, self.averages), mixture().copy()
+            snapshot, shares = snapshots.take(ensemble.groups, now, self.averages), mixture.copy()
             record = self.decay.add(self.rows, min(self.rows, self.horizon or self.rows))
             self.copies.append(FrozenCopy(snapshot, shares, self.shares(shares), self.temperature, record))
 
@@ -239,17 +256,6 @@ class Deployment:
             snapshot = snapshots.restored(own, saved["snapshot"], objectives)
             record = self.decay.copies[saved["record"]]
             self.copies.append(FrozenCopy(snapshot, own["mixture"], own["shares"], saved["temperature"], record))
-
-
-class _Evidence(NamedTuple):
-    """Rows that were learned, and what copies predicted of some of them."""
-
-    rows: LabelledRows
-    picked: np.ndarray  # (m,) places of the rows predicted
-    counts: np.ndarray  # (n,) each row's number
-    judging: list[FrozenCopy]
-    predictions: np.ndarray  # (S, 2N, m, K) of the copies
-    is_thinner: bool  # whether from here on fewer rows are predicted than before
 
 
 _NUMBERS = ("rows", "reach", "work", "captured", "copied")  # that JSON holds as they are

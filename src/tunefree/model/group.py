@@ -160,8 +160,9 @@ class MemberGroup:
         """The views by name whose statistics change with every row; by default none."""
         return {}
 
-    def shown(self, X: Any, moving: dict[str, Any]) -> dict[str, Any]:
-        """Rows as members see them, by the name of their view, with the statistics of some moving views."""
+    def shown(self, X: Any, moving: dict[str, Any], n_features: int) -> dict[str, Any]:
+        """Rows as members saw them when they had so many features, by the name of their view, with the statistics that
+        moving views had then. Features that came later may be among the entries."""
         raise NotImplementedError
 
     def suits(self, X: Any) -> bool:

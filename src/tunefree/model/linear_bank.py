@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core import threads
-from tunefree.core.rows import n_entries, n_rows, part
+from tunefree.core.rows import n_entries, n_rows, part, rows_with_weight
 from tunefree.core.states import under
 from tunefree.model.group import LabelledRows, Read
 from tunefree.model.members import Member, Setting
@@ -52,7 +52,8 @@ class LinearBank(WarmupBank):
             member = self.members[m]
             member.learn(seen[member.setting.view], rows.y, rows.weight, predictions[m])
 
-        self.work += sum(n_entries(seen[self.members[m].setting.view]) for m in members) * self.n_outputs
+        entries = {view: n_entries(rows_with_weight(shown, rows.weight)) for view, shown in seen.items()}
+        self.work += sum(entries[self.members[m].setting.view] for m in members) * self.n_outputs
         threads.each(of_member, [(m,) for m in members], len(rows.y))
 
     def reads(self, n_features: int) -> list[Read] | None:
@@ -66,7 +67,7 @@ class LinearBank(WarmupBank):
     def n_weights(self, n_features: int) -> int:
         return len(self.members) * self.n_member_features * self.n_outputs
 
-    def shown(self, X: Any, moving: dict[str, Any]) -> dict[str, Any]:
+    def shown(self, X: Any, moving: dict[str, Any], n_features: int) -> dict[str, Any]:
         self._check_kind(X)
         return self._seen(X, list(range(len(self.members))))
 

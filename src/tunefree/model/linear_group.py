@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core import threads
-from tunefree.core.rows import n_entries, n_rows
+from tunefree.core.rows import n_entries, n_rows, rows_with_weight
 from tunefree.core.states import flatten, under
 from tunefree.model import views
 from tunefree.model.group import LabelledRows, MemberGroup, Read, WeightedRows
@@ -55,7 +55,7 @@ class LinearGroup(MemberGroup):
         X, y, weight, _ = rows
         self._weights = None
         chosen = range(len(self.members)) if busy is None else busy
-        self.work += n_entries(X) * len(chosen) * self.n_outputs
+        self.work += n_entries(rows_with_weight(X, weight)) * len(chosen) * self.n_outputs
         seen = self._transformed(X, [self.members[m] for m in chosen], np.zeros(len(y)) if again else weight)
         threads.each(
             lambda member, written: member.learn(seen[member.setting.view], y, weight, written),
@@ -103,7 +103,7 @@ class LinearGroup(MemberGroup):
     def moving_views(self) -> dict[str, Any]:
         return self.views
 
-    def shown(self, X: Any, moving: dict[str, Any]) -> dict[str, Any]:
+    def shown(self, X: Any, moving: dict[str, Any], n_features: int) -> dict[str, Any]:
         nothing = np.zeros(n_rows(X))
         return {"raw": X} | {name: transform(view, X, nothing) for name, view in moving.items()}
 

@@ -215,8 +215,6 @@ class Model(ScoredModel):
                 targets, own, evaluated = map(np.ascontiguousarray, of_piece)
                 rows = LabelledRows(part(X, first, last), targets, own, evaluated)
                 pieces.append(self._learn_piece(rows, again, later))
-                if self.deployment is not None:
-                    self._follow(self.deployment, rows, pieces[-1], later)
                 if is_review:
                     pieces[-1].result()
                     self._review()
@@ -240,7 +238,7 @@ class Model(ScoredModel):
         if idle.any():
             self.ensemble.prune(idle)
             self.aggregation = Aggregation.create(self.options, len(self.members), len(self.classes))
-            self.deployment = self._new_deployment()
+            self.deployment = None if self.deployment is None else self._new_deployment()
 
     def _pieces(self, evaluation_weight: np.ndarray, start: int, stop: int) -> list[tuple[int, int, bool]]:
         """Cut rows into pieces of at most PIECE rows, and at reviews; tells after which pieces these are."""
@@ -258,16 +256,17 @@ class Model(ScoredModel):
         self, rows: LabelledRows, again: bool, later: Callable[..., Any]
     ) -> Future[tuple[np.ndarray, np.ndarray]]:
         """Let the members learn rows; their predictions are aggregated while the members learn the next rows."""
+        deployment = self.deployment
+        evidence = None if deployment is None else deployment.foresee(self.ensemble, rows)
         predictions = self.ensemble.learn(rows, again)
         self._aggregate_warmup(later)
-        return later(self._aggregate, self.objective, rows, again, predictions, self.ensemble.take_curves())
-
-    def _follow(
-        self, deployment: Deployment, rows: LabelledRows, mixed: Future[Any], later: Callable[..., Any]
-    ) -> None:
-        """Judge copies of the members by rows that were just learned, and make further ones."""
-        deployment.follow(self.ensemble, self.objective, rows, mixed, later)
-        deployment.capture(self.ensemble, lambda: predictive_shares(self.mixture))
+        mixed = later(self._aggregate, self.objective, rows, again, predictions, self.ensemble.take_curves())
+        if deployment is not None and evidence is not None:
+            deployment.follow(self.ensemble, self.objective, evidence, mixed, later)
+            if deployment.is_due(self.ensemble):
+                mixed.result()
+                deployment.capture(self.ensemble, predictive_shares(self.mixture))
+        return mixed
 
     def _aggregate(
         self, objective: Any, rows: LabelledRows, again: bool, predictions: np.ndarray, curves: list[Any]
@@ -326,6 +325,7 @@ class Model(ScoredModel):
 
     def prune(self, leaves: np.ndarray) -> None:
         """Go on without the members for which ``leaves`` (N,) is True."""
+        self._deployed = None
         self.ensemble.prune(leaves)
         self.aggregation.prune(leaves)
         if self.deployment is not None:
@@ -334,7 +334,7 @@ class Model(ScoredModel):
     def add_class(self, label: Any) -> None:
         """Know one more class; a third one turns one margin into three, in which the old margin is that of class 1."""
         self.check_room_for_a_class()
-        before = self.n_outputs
+        before, self._deployed = self.n_outputs, None
         self.classes.append(label)
         self.ensemble.add_class(self.n_outputs, len(self.classes))
         self.aggregation.add_class(len(self.classes))

@@ -104,7 +104,8 @@ def predict(snapshot: Snapshot, groups: Sequence[MemberGroup], X: Any) -> np.nda
     found = np.empty((2 * n_members, n_rows(X), n_outputs))
     for start in range(0, n_rows(X), CHUNK):
         rows = part(X, start, min(start + CHUNK, n_rows(X)))
-        shown = {name: of_name[name].shown(rows, snapshot.views) for name in {own.group for own in snapshot.stacks}}
+        known = {stack.group: len(stack.units) for stack in snapshot.stacks}
+        shown = {name: of_name[name].shown(rows, snapshot.views, n) for name, n in known.items()}
         for stack in snapshot.stacks:
             margins = np.empty((n_rows(rows), stack.weights.shape[1]))
             passes.score(stack.weights, stack.units, shown[stack.group][stack.view], margins)
