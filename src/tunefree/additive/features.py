@@ -17,12 +17,8 @@ from tunefree.additive.knots import first_knots, further_knots
 from tunefree.additive.pairs import SHARED, Pairs, Sources, meet_codes, sources_of, write_rows
 from tunefree.additive.sample import Sample
 from tunefree.additive.screening import Screening
-<<<<<<< HEAD
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import Sparse, Table, read_only, rows_at, sparse
-=======
 from tunefree.core.rows import Sparse, Table, read_only, rows_with_weight, sparse
->>>>>>> issue15
 from tunefree.core.states import under
 from tunefree.losses.linked import linked
 

@@ -261,12 +261,10 @@ class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
         text_features: Any = None,
     ) -> None:
         self.loss = loss
-        self.kernel = kernel
-        self.gamma = gamma
+        self.kernel, self.gamma = kernel, gamma
         self.degree, self.coef0 = degree, coef0
         self.preset = preset
-        self.a = a
-        self.b = b
+        self.a, self.b = a, b
         self.view = view
         self.epochs = epochs
         self.average = average
@@ -399,12 +397,10 @@ class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
         text_features: Any = None,
     ) -> None:
         self.loss = loss
-        self.kernel = kernel
-        self.gamma = gamma
+        self.kernel, self.gamma = kernel, gamma
         self.degree, self.coef0 = degree, coef0
         self.preset = preset
-        self.a = a
-        self.b = b
+        self.a, self.b = a, b
         self.view = view
         self.epochs = epochs
         self.average = average

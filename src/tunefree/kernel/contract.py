@@ -142,11 +142,10 @@ def _learn_rows(
     predictions,
 ):
     n_outputs = len(coefficients)
-    gradient, curvature, sums = np.empty(n_outputs), np.empty(n_outputs), np.empty(n_outputs)
-    margins = np.empty(n_outputs)
+    gradient, curvature = np.empty(n_outputs), np.empty(n_outputs)
+    margins, sums = np.empty(n_outputs), np.empty(n_outputs)
     for i in range(len(y)):
-        t = first + i
-        own = values[t, t]
+        t, own = first + i, values[first + i, first + i]
         begin_round(state, own, scale(objective, weight[i]))
         for k in range(n_outputs):
             sums[k] = known[t, k]
@@ -164,8 +163,8 @@ def _learn_rows(
                 coefficients[k, t] = coefficient(state, k, gradient[k], sums[k], own)
                 lags[k, t] = coefficients[k, t] * average.clocks[k]
             if evaluation_weight[i] > 0.0:
-                learned = predictions[i], gradient, weight[i], own
-                note(record, objective, constants, y[i], evaluation_weight[i], *learned)
+                learned = evaluation_weight[i], predictions[i], gradient, weight[i], own
+                note(record, objective, constants, y[i], *learned)
 
 
 def learn_rows(state: Any, average: Average, record: Any, objective: Any, *block: Any) -> Any:
