@@ -34,7 +34,7 @@ A, LIPSCHITZ = 0.25, 2.0  # a and L
 COMPILING_ROWS = 64  # rows of a fit before the timed one, so that times do not include compilation
 SPARSE_SHARE = 0.3  # LIBSVM gets sparse rows up to this share of nonzero values
 CACHE_MEGABYTES = 1000  # of kernel values, in LIBSVM
-FEW = 5_000  # the SVM on more rows comes last: an interrupted run has all the rest
+FEW = 5_000  # the SVM on more rows waits for all that is quick
 TOLERANCE = 0.01  # of LIBLINEAR, whose own default is 0.1
 
 
@@ -102,7 +102,20 @@ def parts(settings: Settings, results: Results) -> list[Part]:
                 if all(part.name in results for part in tried):
                     errors = [float(results[part.name]["error"]) for part in tried]
                     found.append(_part(settings, case, "svm", size, run, case.costs[int(np.argmin(errors))]))
-    return sorted(found, key=lambda part: part.arguments["method"] in ("folds", "svm") and part.arguments["size"] > FEW)
+    return _in_turn(found, results)
+
+
+def _in_turn(found: list[Part], results: Results) -> list[Part]:
+    """The parts whose turn it is: what takes long waits until all else is there, so that little is lost if it ends."""
+
+    def turn(part: Part) -> int:
+        method, size = part.arguments["method"], part.arguments["size"]
+        machines = {"folds": 1 if size <= FEW else 4, "svm": 2 if size <= FEW else 5}
+        return {"pistol": 0, **machines, "ladder": 3, "pool": 6}[method]
+
+    unfinished = [turn(part) for part in found if part.name not in results]
+    last = min(unfinished, default=6)
+    return sorted((part for part in found if turn(part) <= last), key=turn)
 
 
 def _permutations(settings: Settings, size: int) -> int:
