@@ -20,6 +20,7 @@ from tunefree.core.errors import DataError
 from tunefree.core.rows import Table, n_rows, sparse, table
 
 VARIABLE = "TUNEFREE_DATA"  # environment variable: the folder of data files without --data
+LACKS = "two thirds of Census, of which only the test part could be had"
 MISSING = "(missing)"
 SPLIT_SEED = 0  # of the split into training and test rows, the same in every run
 DENSE_SHARE = 0.5  # numbers are stored as a dense array from this share of nonzero values on

@@ -62,6 +62,7 @@ class Experiment:
     report: Callable[[Any, Results], Report]  # from settings and all results
     parts_from: str = ""  # name of the experiment whose parts are used, if not its own
     sets: tuple[str, ...] = ()  # data sets that are needed
+    lacks: str = ""  # what the full size lacks of the paper's
 
 
 class Callback:

@@ -38,6 +38,10 @@ KOTLOWSKI = Method("Alg1-K17", "kotlowski", Style(drawing.GREY, (6, 2, 1.5, 2)))
 SCINOL1 = Method("ScInOL1", "scinol1", Style(drawing.PURPLE, (6, 2)))
 SCINOL2 = Method("ScInOL2", "scinol2", Style(drawing.VERMILLION, (), 2.0))
 STEADY = Method("steady ScInOL2 (ours)", "scinol2", Style(drawing.BLACK, (1.2, 1.2), 1.6), False, "steady", True)
+NAG_OF_THE_AUTHORS = (
+    "The rate of NAG in the authors' published code has a further factor sqrt(d), so its nine curves are not at the "
+    "paper's rates; here it is as Ross, Mineiro and Langford print it."
+)
 POOL = Method("pool (ours)", "pool", Style(drawing.BLACK, (), 2.2), is_ours=True)
 
 

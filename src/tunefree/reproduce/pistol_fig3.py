@@ -34,6 +34,7 @@ A, LIPSCHITZ = 0.25, 2.0  # a and L
 COMPILING_ROWS = 64  # rows of a fit before the timed one, so that times do not include compilation
 SPARSE_SHARE = 0.3  # LIBSVM gets sparse rows up to this share of nonzero values
 CACHE_MEGABYTES = 1000  # of kernel values, in LIBSVM
+FEW = 5_000  # the SVM on more rows waits for all that is quick
 TOLERANCE = 0.01  # of LIBLINEAR, whose own default is 0.1
 
 
@@ -63,6 +64,7 @@ class Settings(NamedTuple):
     train_rows: int = 0  # 0 for the paper's
     test_rows: int = 0
     permutations: int = 5
+    pool_permutations: int = 1  # of the pool, which takes a minute or two a size
     svm_rows: int = 1_300  # with more rows the SVM is trained on the first permutation only
     small_rows: int = 400  # with at most so many rows PiSTOL and the SVM have more permutations
     small_permutations: int = 20
@@ -92,8 +94,7 @@ def parts(settings: Settings, results: Results) -> list[Part]:
     for case in CASES:
         for size in sizes_of(settings, case):
             for run in range(_permutations(settings, size)):
-                methods = _methods_of(case) if run < settings.permutations else ["pistol"]
-                found += [_part(settings, case, method, size, run) for method in methods]
+                found += [_part(settings, case, method, size, run) for method in _methods_of(case, settings, run)]
                 if size > (settings.svm_rows if run > 0 else case.svm_rows):
                     continue
                 tried = [_part(settings, case, "folds", size, run, cost) for cost in case.costs]
@@ -101,18 +102,32 @@ def parts(settings: Settings, results: Results) -> list[Part]:
                 if all(part.name in results for part in tried):
                     errors = [float(results[part.name]["error"]) for part in tried]
                     found.append(_part(settings, case, "svm", size, run, case.costs[int(np.argmin(errors))]))
-    return found
+    return _in_turn(found, results)
+
+
+def _in_turn(found: list[Part], results: Results) -> list[Part]:
+    """The parts whose turn it is: what takes long waits until all else is there, so that little is lost if it ends."""
+
+    def turn(part: Part) -> int:
+        method, size = part.arguments["method"], part.arguments["size"]
+        machines = {"folds": 1 if size <= FEW else 4, "svm": 2 if size <= FEW else 5}
+        return {"pistol": 0, **machines, "ladder": 3, "pool": 6}[method]
+
+    unfinished = [turn(part) for part in found if part.name not in results]
+    last = min(unfinished, default=6)
+    return sorted((part for part in found if turn(part) <= last), key=turn)
 
 
 def _permutations(settings: Settings, size: int) -> int:
     return settings.small_permutations if size <= settings.small_rows else settings.permutations
 
 
-def _methods_of(case: Case) -> list[str]:
-    """What is trained on each sample of a case, the SVM apart."""
-    if case.repeats:
+def _methods_of(case: Case, settings: Settings, run: int) -> list[str]:
+    """What is trained on a sample of a case, the SVM apart."""
+    if case.repeats or run >= settings.permutations:
         return ["pistol"]
-    return ["pistol", "pool"] if case.kernel == "linear" else ["pistol", "ladder", "pool"]
+    ladder = [] if case.kernel == "linear" else ["ladder"]
+    return ["pistol", *ladder, *(["pool"] if run < settings.pool_permutations else [])]
 
 
 def _part(settings: Settings, case: Case, method: str, size: int, run: int, cost: float = 0.0) -> Part:
@@ -327,8 +342,9 @@ def _differences(settings: Settings, scores: list[Scores]) -> str:
     if settings.train_rows:
         sentences.append(f"At most {settings.train_rows:,} training rows: this is not the paper's size.")
     sentences.append(
-        f"Up to {settings.small_rows:,} rows PiSTOL and the SVM have {settings.small_permutations} permutations, else "
-        f"{settings.permutations}; the SVM has all of them up to {settings.svm_rows:,} rows and the first one up to "
+        f"The pool has the first {settings.pool_permutations} of the permutations. Up to {settings.small_rows:,} rows "
+        f"PiSTOL and the SVM have {settings.small_permutations}, else {settings.permutations}; the SVM has all of them "
+        f"up to {settings.svm_rows:,} rows and the first one up to "
         + ", ".join(f"{min(one.case.svm_rows, one.rows[-1]):,} ({one.case.title})" for one in scores)
         + ": beyond, its cross-validation takes more than ten minutes."
     )

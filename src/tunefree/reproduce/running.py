@@ -117,7 +117,8 @@ def _shown(value: Any) -> Any:
 def text_of(experiment: Experiment, settings: Any, quick: bool, report: Report) -> str:
     """The paper's results, the results here, and their differences, as Markdown."""
     given = ", ".join(f"{name.replace('_', ' ')} {_listed(value)}" for name, value in settings._asdict().items())
-    size = f"{'quick, smaller than the paper' if quick else 'full'} ({given})"
+    full = f"full but for {experiment.lacks}" if experiment.lacks else "full"
+    size = f"{'quick, smaller than the paper' if quick else full} ({given})"
     if experiment.quick == experiment.full:
         size = "the same, quick or not"
     return (

@@ -198,7 +198,8 @@ def _differences(lines: list[Line], settings: Settings, zero: float) -> str:
         "The paper's values cannot be read from its figure, so only orderings are compared. u and the test rows are "
         "the same for all training sets; the paper does not state whether they are. Our methods are evaluated every "
         f"{OURS_INTERVAL * settings.rounds_between_tests} rounds. Seeds: 0 for u and the test rows, (0, r) for "
-        "training set r."
+        "training set r. "
+        f"{methods.NAG_OF_THE_AUTHORS}"
     ]
     if not max(ends["NAG"], ends["SFMD"]) < min(ends["ScInOL1"], ends["ScInOL2"]):
         sentences.append("NAG and SFMD do not both lead here.")

@@ -106,7 +106,7 @@ def differences(settings: Settings, sets: dict[str, list[Curve]]) -> str:
         f"times, the best of them {settings.runs} times. The sums of AdaGrad start at 0; those of TensorFlow's, which "
         "the paper may have used, start at 0.1. Numbers are not rescaled, pixels are from 0 to 255; if the paper "
         "rescaled them, learners that are not scale-invariant may have done better on MNIST. The paper's values cannot "
-        "be read from its figure, so only orderings are compared."
+        f"be read from its figure, so only orderings are compared. {methods.NAG_OF_THE_AUTHORS}"
     )
     if settings.training_rows:
         sentences.append(f"At most {settings.training_rows:,} training rows: this is not the paper's size.")
@@ -180,4 +180,5 @@ EXPERIMENT = Experiment(
     work=epochs.work,
     report=report,
     sets=tuple(data.ALL),
+    lacks=data.LACKS,
 )

@@ -50,4 +50,5 @@ EXPERIMENT = Experiment(
     report=report,
     parts_from="scinol-fig2",
     sets=tuple(data.ALL),
+    lacks=data.LACKS,
 )

@@ -12,7 +12,7 @@ import numpy as np
 
 from tunefree.core.rows import Table
 from tunefree.reproduce import drawing
-from tunefree.reproduce.data import ALL, prepare
+from tunefree.reproduce.data import ALL, LACKS, prepare
 from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
 
 
@@ -150,4 +150,5 @@ EXPERIMENT = Experiment(
     work=work,
     report=report,
     sets=tuple(ALL),
+    lacks=LACKS,
 )

@@ -261,14 +261,25 @@ def _differences(settings: Settings, curves: list[Curves]) -> str:
         rounds = np.array([c.rounds_below(bar) for c in curves])  # (deltas, 2)
         first = [f"{c.delta:g}" for c, own in zip(curves, rounds, strict=True) if own[1] > own[0]]
         if first:
-            sentences.append(f"To {100 * bar:g} points averaged SGD is not first for delta = {', '.join(first)}.")
+            sentences.append(f"To {_points(bar)} averaged SGD is not first for delta = {', '.join(first)}.")
         for k, kind in enumerate(KINDS):
             fastest = [c.delta for c, own in zip(curves, rounds[:, k], strict=True) if own == rounds[:, k].min()]
             if curves[-1].delta not in fastest and np.isfinite(rounds[:, k].min()):
                 sentences.append(
-                    f"To {100 * bar:g} points {kind} is fastest with delta = {fastest[0]:g}, not with the least noise."
+                    f"To {_points(bar)} {kind} is fastest with delta = {fastest[0]:g}, not with the least noise."
                 )
     return " ".join(sentences)
+
+
+def _points(bar: float) -> str:
+    """An excess error in percentage points.
+
+    Examples
+    --------
+    >>> _points(0.01), _points(0.001)
+    ('1 point', '0.1 points')
+    """
+    return f"{100 * bar:g} point" + ("" if bar == 0.01 else "s")
 
 
 def _numbers(curves: list[Curves]) -> list[dict[str, Any]]:

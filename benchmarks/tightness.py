@@ -1,0 +1,206 @@
+"""How tight the printed bounds are: each beside what it bounds, on census rows, breast cancer and independent rows.
+
+``python benchmarks/tightness.py`` prints the table of docs/results.md. Comparators are fitted to the same rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from importlib.resources import as_file, files
+from typing import Any, NamedTuple
+
+import numpy as np
+from pyarrow import parquet
+from sklearn.datasets import load_breast_cancer
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+
+from tunefree.core import rows
+from tunefree.estimators import KernelPiSTOLClassifier
+from tunefree.learners import CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2, oracle_rates
+from tunefree.losses import Absolute, Logistic, SmoothedHinge, objectives, value
+from tunefree.losses.objectives import measured
+from tunefree.model import passes
+from tunefree.model.members import Member, Setting
+from tunefree.theory import (
+    Progressive,
+    averaged_sgd_excess,
+    drift_of_mean,
+    paper_bound,
+    perceptron_mistakes,
+    pistol_parameter,
+    scinol1_bound,
+    scinol2_bound,
+)
+from tunefree.theory.evidence import Evidence, certify, record_evidence
+
+LOSS = Logistic()
+TABLE: dict[str, dict[str, str]] = {}  # cells by bound and data set
+
+
+class Rows(NamedTuple):
+    """A data set; the first column is the constant."""
+
+    title: str
+    X: np.ndarray
+    y: np.ndarray  # -1 and +1
+
+
+def census(n: int = 20_000) -> Rows:
+    """Numbers of the data in the package, in their own units."""
+    with as_file(files("tunefree") / "data" / "adult.parquet") as path:
+        table = parquet.read_table(path).slice(0, n)
+    names = [c for c in table.column_names if str(table.schema.field(c).type).startswith(("int", "float"))]
+    X = np.column_stack([np.ones(n), *(table[c].to_numpy().astype(float) for c in names)])
+    y = np.where(np.array(table["income"].to_pylist()) == ">50K", 1.0, -1.0)
+    return Rows(f"census, {n:,} rows, {len(names)} numbers", X, y)
+
+
+def cancer() -> Rows:
+    """Breast cancer, 30 numbers in their own units."""
+    X, y = load_breast_cancer(return_X_y=True)
+    return Rows(f"breast cancer, {len(y)} rows, 30 numbers", np.c_[np.ones(len(y)), X], 2.0 * y - 1.0)
+
+
+def independent(n: int = 10_000, d: int = 10) -> Rows:
+    """Independent rows whose labels follow a logistic model."""
+    rng = np.random.default_rng(0)
+    X = np.c_[np.ones(n), rng.normal(size=(n, d))]
+    u = np.r_[0.0, rng.normal(size=d) / np.sqrt(d)]
+    return Rows(
+        f"independent, {n:,} rows, {d} numbers", X, np.where(rng.random(n) < 1 / (1 + np.exp(-X @ u)), 1.0, -1.0)
+    )
+
+
+def fitted(data: Rows) -> np.ndarray:
+    """The comparator: logistic regression on the same rows, hardly regularised."""
+    scale = data.X.std(0) + (data.X.std(0) == 0)
+    model = LogisticRegression(C=1e3, fit_intercept=False, max_iter=5000).fit(data.X / scale, data.y)
+    return model.coef_[0] / scale
+
+
+def learned(state: Any, objective: Any, X: np.ndarray, y: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
+    """The objective after one pass, predictions and losses."""
+    block, predictions = rows.dense(X[:, 1:], intercept=True), np.empty((len(y), 1))
+    objective = passes.learn(state, objective, block, y, np.ones(len(y)), predictions)
+    return objective, predictions, measured(objective, y, predictions)
+
+
+def of_linear(data: Rows) -> None:
+    """Theorems of linear learners and the certificate, for the logistic loss."""
+    X, y, u, d = data.X, data.y, fitted(data), data.X.shape[1]
+    best, objective = float(np.logaddexp(0.0, -y * (X @ u)).sum()), objectives.Binary(LOSS, 0.0)
+    states = {
+        "ScInOL1": ScInOL1.create(d),
+        "ScInOL2": ScInOL2.create(d),
+        "PiSTOL, theory": PiSTOL.create(d, a=pistol_parameter()),
+        "coordinate PiSTOL, theory": CoordinatePiSTOL.create(d, a=pistol_parameter()),
+    }
+    for name, state in states.items():
+        _, predictions, losses = learned(state, objective, X, y)
+        regret = float(losses.sum()) - best
+        slopes = -y / (1.0 + np.exp(y * predictions[:, 0]))
+        scales = np.sqrt(((slopes[:, None] * X) ** 2).sum(0) + np.abs(X).max(0) ** 2)
+        if name == "ScInOL1":
+            row(data, f"{name}, Theorem 1", regret, scinol1_bound(u, scales, len(y)))
+        if name == "ScInOL2":
+            first = np.abs(X[np.argmax(X != 0, axis=0), np.arange(d)])
+            row(data, f"{name}, Theorem 2", regret, scinol2_bound(u, scales, first))
+        row(data, f"{name}, `paper_bound`", regret, paper_bound(state, objective, u))
+        evidence = Evidence.create(d)
+        record_evidence(
+            evidence, objective, rows.dense(X[:, 1:], intercept=True), y, np.ones(len(y)), predictions, losses
+        )
+        row(data, f"{name}, certificate", regret, certify(evidence, objective).regret(u))
+        if name == "ScInOL2":
+            risk = Progressive(ceiling=1.0)
+            wrong = (predictions[:, 0] > 0) != (y > 0)
+            risk.add(np.ones(len(y)), wrong)
+            row(data, "error of the pass, 95 % bound on the risk", wrong.mean(), risk.bound(0.05))
+
+
+def of_oracle(data: Rows) -> None:
+    """Gradient descent with the rates that are best in hindsight, and the Perceptron."""
+    X, y, u = data.X, data.y, fitted(data)
+    best = float(np.logaddexp(0.0, -y * (X @ u)).sum())
+    norms = np.sqrt((X**2).sum(0)) / 2.0
+    for _ in range(5):  # rates depend on the slopes of the run with them
+        rates = oracle_rates(u, norms)
+        setting = Setting("coordinate-ogd", {"rates": rates}, "raw")
+        member = Member.create(setting, False, X.shape[1], 1, objectives.Binary(LOSS, 0.0))
+        _, predictions, losses = learned(member.state, member.objective, X, y)
+        slopes = -y / (1.0 + np.exp(y * predictions[:, 0]))
+        norms = np.sqrt(((slopes[:, None] * X) ** 2).sum(0))
+    bound = float((u**2 / (2 * rates) + rates * norms**2 / 2)[rates > 0].sum())
+    row(data, "coordinate OGD, oracle rates, (4)", float(losses.sum()) - best, bound)
+    member = Member.create(Setting("perceptron", {}, "raw"), False, X.shape[1], 1, objectives.Binary(LOSS, 0.0))
+    _, predictions, _ = learned(member.state, member.objective, X, y)
+    mistakes = float((np.sign(predictions[:, 0]) != y).sum())
+    hinge = float(np.maximum(0.0, 1.0 - y * (X @ u)).sum())
+    reach = float(np.linalg.norm(u) * np.linalg.norm(X, axis=1).max())
+    row(data, "Perceptron, (5), mistakes", mistakes, perceptron_mistakes(reach, hinge))
+
+
+def of_square_loss(data: Rows) -> None:
+    """Averaged SGD at the best rate, the mean progressive loss against the best linear function."""
+    X = data.X / np.linalg.norm(data.X, axis=1).max()
+    u = np.linalg.lstsq(X.T @ X + 1e-3 * np.eye(X.shape[1]), X.T @ data.y, rcond=None)[0]
+    eta = min(0.5 * float(np.linalg.norm(u)) / np.sqrt(len(X)), 0.25)
+    w, losses = np.zeros(X.shape[1]), np.empty(len(X))
+    for t, (x, label) in enumerate(zip(X, data.y, strict=True)):
+        losses[t] = (label - w @ x) ** 2
+        w += 2.0 * eta * (label - w @ x) * x
+    excess = float(losses.mean() - np.mean((data.y - X @ u) ** 2))
+    bound = averaged_sgd_excess(float(np.linalg.norm(u)), len(X), eta)
+    row(data, "averaged SGD, (3) at its best rate, a row", excess, bound)
+
+
+def of_numbers(data: Rows) -> None:
+    """Regression with the absolute loss on a column of the rows."""
+    X, y = np.delete(data.X, 1, axis=1), data.X[:, 1]
+    u = np.linalg.lstsq(X, y, rcond=None)[0]
+    state = ScInOL2.create(X.shape[1])
+    objective, _, losses = learned(state, objectives.regression(Absolute()), X, y)
+    regret = float(losses.sum() - np.abs(y - X @ u).sum())
+    bound = paper_bound(state, objective, u, drift=drift_of_mean(y))
+    row(data, "ScInOL2, numbers, absolute loss, `paper_bound`", regret, bound)
+
+
+def of_functions(data: Rows, n: int = 3000) -> None:
+    """Kernel PiSTOL with the preset theory, against the SVM of a norm."""
+    X, y = (data.X[:n, 1:] - data.X[:n, 1:].mean(0)) / data.X[:n, 1:].std(0), data.y[:n]
+    model = KernelPiSTOLClassifier(preset="theory", gamma=0.5 / X.shape[1], view="raw", epochs=1, shuffle=False).fit(
+        X, y
+    )
+    (certificate,) = model.certificates_
+    machine = SVC(C=1.0, kernel="rbf", gamma=certificate.gamma).fit(X, y)
+    machine_margins = machine.decision_function(X) - machine.intercept_[0]
+    support, dual = machine.support_vectors_, machine.dual_coef_[0]
+    norm = float(np.sqrt(dual @ (machine.decision_function(support) - machine.intercept_[0])))
+    other = sum(value(SmoothedHinge(), *pair) for pair in zip(y, machine_margins, strict=True))
+    regret = certificate.loss - other
+    row(data, "kernel PiSTOL, theory, Theorem 1", regret, certificate.theorem(norm))
+    least = certificate.weight * certificate.lower_bound(norm)
+    row(data, "kernel PiSTOL, theory, certificate", regret, certificate.loss - least)
+
+
+def row(data: Rows, bound_of: str, found: float, bound: float) -> None:
+    """A cell of the table: what was found, the bound, and their ratio."""
+    ratio = f" ({bound / found:.3g})" if found > 0 else ""
+    TABLE.setdefault(bound_of, {})[data.title] = f"{found:.4g} / {bound:.4g}{ratio}"
+
+
+def main() -> None:
+    """Print the table."""
+    warnings.simplefilter("ignore")
+    sets = independent(), census(), cancer()
+    for data in sets:
+        for measure in (of_linear, of_oracle, of_square_loss, of_numbers, of_functions):
+            measure(data)
+    print("| bound | " + " | ".join(data.title for data in sets) + " |\n|---|---|---|---|")
+    for bound_of, cells in TABLE.items():
+        print(f"| {bound_of} | " + " | ".join(cells[data.title] for data in sets) + " |")
+
+
+if __name__ == "__main__":
+    main()
