@@ -59,7 +59,7 @@ def rows_of(model, columns):
 
 
 def share_weighted(model, rows):
-    """What the terms of a model are to add up to: the mean of margins of members and averages, times the temperature."""
+    """What the terms of a model are to add up to: the mean of its members' and averages' margins by their shares."""
     shares, margins, temperature = predictive_shares(model.mixture), model.member_predictions(rows), 1.0
     deployment = model.deployment
     if deployment is not None and deployment.predicts:
