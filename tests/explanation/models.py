@@ -59,8 +59,7 @@ def rows_of(model, columns):
 
 
 def share_weighted(model, rows):
-    """What the terms of a model add up to: the mean of the margins of members and their averages by their shares,
-    times the temperature."""
+    """What the terms of a model are to add up to: the mean of its members' and averages' margins by their shares."""
     shares, margins, temperature = predictive_shares(model.mixture), model.member_predictions(rows), 1.0
     deployment = model.deployment
     if deployment is not None and deployment.predicts:

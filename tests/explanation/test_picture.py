@@ -8,7 +8,7 @@ import pytest
 from tests.explanation.models import rows_of, trained
 from tunefree.core.errors import ModelError
 from tunefree.explanation.panels import curve, map_of
-from tunefree.explanation.picture import picture
+from tunefree.explanation.picture import LEAST, picture
 from tunefree.stream.source import open_source
 from tunefree.workflows.explanation import decomposition_of
 from tunefree.workflows.plan import Plan
@@ -75,8 +75,10 @@ def test_numbers_far_larger_than_most_have_a_logarithmic_scale(found):
 def test_what_matters_most_is_drawn(found):
     drawn = picture(found, max_curves=2, max_pairs=1, name="it")
     drawn_terms = [own.axis.term for own in drawn.curves] + [own.term for own in drawn.maps]
-    assert len(drawn.curves) == 2 and len(drawn.maps) == (found.model.n_outputs == 1)
     strongest = sorted(drawn.importance, key=drawn.importance.get)
+    of_pairs = [own for term, own in drawn.importance.items() if term >= found.terms.first_pair]
+    matters = max(of_pairs) >= LEAST * drawn.importance[strongest[-1]]
+    assert len(drawn.curves) == 2 and len(drawn.maps) == matters
     parts = [term for term in strongest if term < found.terms.first_pair]
     assert set(drawn_terms[:2]) == set(parts[-2:])
     margins = "predictions" if found.model.task == "regression" else "log-odds"

@@ -27,7 +27,7 @@ from tunefree.model.mixture import TOO_MUCH, aggregate
 
 FASTEST = 2.0  # the rate is FASTEST / sqrt(SLOW + rounds)
 SLOW = 20.0
-HASTE = 4.0  # round t counts like t^(HASTE - 1) in the mean of the shares
+HASTE = 4.5  # round t counts like t^(HASTE - 1) in the mean of the shares
 PRIOR = 0.9  # of the first candidate
 TEMPERATURES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)  # factors of margins that are tried
 RELUCTANCE = 200.0  # loss that a temperature must save to be taken, times the square of its logarithm
@@ -38,7 +38,7 @@ class SoftBayes(NamedTuple):
 
     prior: np.ndarray  # (C,) sums to 1
     shares: np.ndarray  # (C,) after the last round, in place
-    means: np.ndarray  # (C,) means of the shares over the rounds, with round t weighted like t^3, in place
+    means: np.ndarray  # (C,) means of the shares over the rounds, with round t weighted like t^3.5, in place
     rounds: np.ndarray  # () i, in place
     heaviest: np.ndarray  # () H, 0 before the first round, in place
     rate: np.ndarray  # () eta_i / H of the last round, 0 before the first, in place
