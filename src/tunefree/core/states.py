@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+OPTIONAL = ("prior",)  # fields of records that older files do not have; they stay 0
+
 
 def flatten(prefix: str, state: Any, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, float]]:
     """The arrays (those of the features cut to the features known) and the scalars of a state, by dotted name.
@@ -46,6 +48,8 @@ def filled(prefix: str, blank: Any, arrays: dict[str, np.ndarray], scalars: dict
             value[kept] = arrays[key][kept]
         elif isinstance(value, np.ndarray) and value.dtype.names:
             for field in value.dtype.names:
+                if field in OPTIONAL and f"{key}.{field}" not in arrays:
+                    continue
                 value[field][: len(arrays[f"{key}.{field}"])] = arrays[f"{key}.{field}"]
         elif key in scalars:
             fields[name] = scalars[key]

@@ -13,6 +13,7 @@ from tunefree.core.states import filled, flatten, under
 from tunefree.model import views
 from tunefree.model.group import LabelledRows, MemberGroup, WeightedRows
 from tunefree.model.members import Member, Setting
+from tunefree.model.mixture import failures
 from tunefree.model.views import create_view, transform
 
 
@@ -59,6 +60,8 @@ class LinearGroup(MemberGroup):
             [(self.members[m], predictions[m]) for m in chosen],
             len(y),
         )
+        for m in chosen:
+            failures(predictions[m])
 
     def predict(self, X: Any) -> np.ndarray:
         seen = self._transformed(X, self.members, np.zeros(n_rows(X)))

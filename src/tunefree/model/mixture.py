@@ -44,7 +44,7 @@ class Mixture(NamedTuple):
     lowest: np.ndarray  # () least target so far (regression), in place
     highest: np.ndarray  # () greatest target so far (regression), in place
     clipping_cost: np.ndarray  # () cost of clipping to a range that the next target was beyond (regression), in place
-    losses: np.ndarray  # (N,) total loss of each member, in place
+    losses: np.ndarray  # (N,) total loss of each member; infinite once it has failed, in place
     follows: float  # 1 if the member with the least total loss, the leader, has all of the share; else 0
 
     @classmethod
@@ -121,6 +121,11 @@ def predictive_shares(mixture: Mixture) -> np.ndarray:
 def shares_by_member(mixture: Mixture, members: Iterable[Any]) -> dict[str, float]:
     """The shares in predictions of new rows by the members' names."""
     return {member.name: share for member, share in zip(members, predictive_shares(mixture).tolist(), strict=True)}
+
+
+def has_failed(mixture: Mixture) -> np.ndarray:
+    """Which members (N,) once predicted what is no finite number, and sleep since."""
+    return np.isinf(mixture.losses)
 
 
 def leader(mixture: Mixture) -> int:
@@ -254,7 +259,8 @@ def update_shares(mixture, losses, loss):
     for m in range(len(losses)):
         losses[m] = min(losses[m], TOO_MUCH)
         best, worst = min(best, losses[m]), max(worst, losses[m])
-        mixture.losses[m] = min(mixture.losses[m] + losses[m], TOO_MUCH)
+        if mixture.losses[m] < math.inf:
+            mixture.losses[m] = min(mixture.losses[m] + losses[m], TOO_MUCH)
     if mixture.follows > 0.0:
         follow_the_leader(mixture)
         return
@@ -315,12 +321,29 @@ def decrease_rate(mixture):
 
 
 @compiled.inline
-def asleep(predictions):
-    """How many members sleep: their predictions are NaN."""
+def asleep(mixture, predictions):
+    """How many members sleep: their predictions are NaN.
+
+    A member of which a prediction was not finite sleeps for ever, since nobody knows what else it will say.
+    """
     count = 0
     for m in range(len(predictions)):
-        count += 1 if math.isnan(predictions[m, 0]) else 0
+        failed = mixture.losses[m] == math.inf
+        for k in range(predictions.shape[1]):
+            failed |= not math.isfinite(predictions[m, k])
+        if failed:
+            predictions[m, 0] = math.nan
+        count += 1 if failed else 0
     return count
+
+
+@compiled.inline
+def note_failures(mixture, predictions):
+    """Give members with infinite predictions an infinite loss; those that only sleep predict NaN."""
+    for m in range(len(predictions)):
+        for k in range(predictions.shape[1]):
+            if math.isinf(predictions[m, k]):
+                mixture.losses[m] = math.inf
 
 
 @compiled.inline
@@ -330,8 +353,7 @@ def predict_awake(objective, mixture, shares, predictions, aggregated):
     A sleeping member is assigned the awake members' mixture, so its share does not change (sleeping experts: Freund,
     Schapire, Singer, Warmuth: Using and combining predictors that specialize, STOC 1997).
     """
-    sleeping = asleep(predictions)
-    if sleeping == 0:
+    if asleep(mixture, predictions) == 0:
         clip_to_range(objective, mixture, predictions)
         aggregate(objective, shares, predictions, aggregated)
         return
@@ -360,13 +382,19 @@ def mix_row(mixture, objective, y, weight, predictions, losses, aggregated):
 
     A row of which all members sleep tells nothing of them. If they learn it later, it is evaluated then.
     """
-    evaluated = weight > 0.0 and asleep(predictions) < len(losses)
+    note_failures(mixture, predictions)
+    evaluated = weight > 0.0 and asleep(mixture, predictions) < len(losses)
     predict_awake(objective, mixture, mixture.shares, predictions, aggregated)
     if evaluated:
         extend_range(objective, mixture, y, weight)
         for m in range(len(losses)):
             losses[m] = weight * loss_at(objective, y, predictions[m])
         update_shares(mixture, losses, weight * loss_at(objective, y, aggregated))
+
+
+def failures(predictions: np.ndarray) -> None:
+    """Tell failures from sleep in the predictions of members that are awake: NaN becomes infinite, in place."""
+    predictions[np.isnan(predictions)] = math.inf
 
 
 @compiled.entry

@@ -9,6 +9,7 @@ record of the first pass (:mod:`tunefree.model.record`). A single learner is a p
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from itertools import pairwise
@@ -27,7 +28,7 @@ from tunefree.model.ensemble import Ensemble
 from tunefree.model.group import LabelledRows
 from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
-from tunefree.model.mixture import Mixture, n_rounds, predictive_shares, shares_by_member, weighted_sum
+from tunefree.model.mixture import Mixture, has_failed, n_rounds, predictive_shares, shares_by_member, weighted_sum
 from tunefree.model.options import ModelOptions
 from tunefree.model.record import FirstPassRecord
 from tunefree.model.targets import RunningMetrics, ScoredModel, join_margins
@@ -117,6 +118,7 @@ class Model(ScoredModel):
         self.record = FirstPassRecord(self.options, self.n_features, self.n_outputs)
         self.history: list[dict[str, Any]] = []
         self.metrics = RunningMetrics()
+        self._told: set[str] = set()  # members of whose failure somebody was told
 
     @property
     def learner(self) -> str:
@@ -208,6 +210,7 @@ class Model(ScoredModel):
                 self.add_class(label)
             start = stop
         done = [piece.result() for piece in pieces]
+        self._tell_failures()
         row_losses = [losses_of_piece for _, losses_of_piece in done]
         return join_margins([margins for margins, _ in done], self.n_outputs), np.concatenate(
             [np.empty(0), *row_losses]
@@ -290,7 +293,18 @@ class Model(ScoredModel):
         self.history.append({"rows": rounds, "shares": self.shares_by_member()})
         if self.options.may_prune:
             shares = predictive_shares(self.mixture)
-            self.prune(pruning.negligible_members(self.ensemble, shares, rounds))
+            failed = has_failed(self.mixture)
+            leaves = pruning.negligible_members(self.ensemble, shares, rounds) | failed
+            self.prune(leaves if not leaves.all() else failed & False)
+
+    def _tell_failures(self) -> None:
+        """Warn once of each member whose predictions were not finite."""
+        for member, failed in zip(self.members, has_failed(self.mixture).tolist(), strict=True):
+            if failed and member.name not in self._told:
+                self._told.add(member.name)
+                warnings.warn(
+                    f"{member.name} no longer takes part: it predicted what is no finite number", stacklevel=3
+                )
 
     def prune(self, leaves: np.ndarray) -> None:
         """Go on without the members for which ``leaves`` (N,) is True."""

@@ -240,7 +240,7 @@ MODEL_ARRAYS = {
     "model.of_curves.inner": Array("float64", (), may_be_infinite=True),
     "model.mixture.shares": Array("float64", ("N",), 0, 1.001),
     "model.mixture.means": Array("float64", ("N",), 0, 1.001),
-    "model.mixture.losses": Array("float64", ("N",), 0),
+    "model.mixture.losses": Array("float64", ("N",), 0, may_be_infinite=True),
     "model.mixture.rate": Array("float64", (), 0, may_be_infinite=True),
     "model.mixture.rounds": Array("float64", (), 0),
     "model.mixture.*est": Array("float64", (), may_be_infinite=True),
