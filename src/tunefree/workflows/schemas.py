@@ -152,6 +152,7 @@ LINEAR = {
         "skipped": Optional(COUNT),
         "unlabelled": Optional(COUNT),
         "sizes": Optional(Sequence(COUNT)),
+        "digests": Optional(NAMES),
         "progressive": Sequence(METRICS),
         "held_out": Sequence(METRICS),
     },
