@@ -6,7 +6,7 @@ USE_STAMP := $(VENV)/.use
 DEV_STAMP := $(VENV)/.dev
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-all test-bounds check bench lock clean
+.PHONY: demo test test-all test-bounds fuzz check bench lock clean
 
 demo: $(USE_STAMP)  ## train on real data, compare with tuned logistic regression, write a model and predictions
 	$(VENV)/bin/tunefree demo --output demo-output
@@ -19,6 +19,9 @@ test-all: $(DEV_STAMP)  ## every test
 
 test-bounds: $(DEV_STAMP)  ## every test, with compiled code that checks bounds
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds $(RUN) -m pytest -q -n 2 --dist loadscope --no-loadscope-reorder
+
+fuzz: $(DEV_STAMP)  ## damaged files, lying models, extreme numbers, for MINUTES=n; what fails is kept in tests/fuzz/failures
+	$(RUN) -W ignore -m tests.fuzz $(or $(MINUTES),10)
 
 check: $(DEV_STAMP)  ## lint, format, types, tests
 	$(VENV)/bin/ruff check

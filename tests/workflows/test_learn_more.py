@@ -132,6 +132,20 @@ def test_a_checkpoint_of_files_that_have_changed(days, tmp_path, small_blocks):
         train(source, plan, None, checkpoint, resume=True)
 
 
+def test_a_checkpoint_of_files_whose_bytes_have_changed(days, tmp_path, small_blocks):
+    """Another model came of this, with status 0: only sizes were looked at."""
+    source = open_source([str(day) for day in days])
+    plan, checkpoint = Plan(target="rich", learner="scinol2"), tmp_path / "c"
+    with pytest.raises(KeyboardInterrupt):
+        train(source, plan, Stop(700), checkpoint, 100)
+    text = days[0].read_text()
+    days[0].write_text(text.replace("yes", "no ", 1))
+    with pytest.raises(ModelError, match="the data have changed since it was made; remove it"):
+        train(source, plan, None, checkpoint, resume=True)
+    days[0].write_text(text)
+    assert train(source, plan, None, checkpoint, resume=True).progress.complete
+
+
 def test_a_complete_model_is_no_checkpoint_and_a_checkpoint_no_model(days, tmp_path, small_blocks):
     source, plan = open_source(days[0]), Plan(target="rich", learner="scinol2")
     train(source, plan).save(tmp_path / "c")

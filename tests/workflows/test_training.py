@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -312,3 +313,25 @@ def test_predicting_other_data():
     assert np.isfinite(margins).all()
     with pytest.raises(DataError, match="job"):
         next(iter(predict(trained, open_source({"age": [1.0]}), BadRows())))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"settings": {"eta": math.nan}}, "--set eta=nan: give finite numbers of at least 0"),
+        ({"settings": {"eta": -1.0}}, "--set eta=-1: give finite"),
+        ({"settings": {"eta": math.inf}}, "--set eta=inf: give finite"),
+        ({"holdout": 1e-320}, "--holdout must be 0, or lie between 1e-09 and 0.5"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(options, message):
+    with pytest.raises(ModelError, match=message):
+        Plan(**options)
+
+
+def test_negative_checkpoints_and_endless_labels_are_refused():
+    table = {"x": [0.0, 1.0], "y": ["a", "b" * 100_000]}
+    with pytest.raises(ModelError, match="--checkpoint-every must be at least 0, not -5"):
+        train(open_source(table), Plan(target="y", learner="scinol2"), checkpoint_every=-5)
+    with pytest.raises(DataError, match="a label has 100,000 letters, more than 65,536"):
+        train(open_source(table), Plan(target="y", learner="scinol2"))

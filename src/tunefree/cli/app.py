@@ -99,6 +99,11 @@ def main() -> None:
     except TunefreeError as error:
         typer.echo(f"tunefree: {error}", err=True)
         sys.exit(2)
+    except MemoryError:
+        typer.echo(
+            "tunefree: there is not enough memory; hash features to fewer (--hash-bits), or learn fewer", err=True
+        )
+        sys.exit(2)
     except BrokenPipeError:  # whoever reads the output has closed it
         sys.stderr.close()
         sys.exit(1)

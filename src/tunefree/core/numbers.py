@@ -57,8 +57,8 @@ def softplus(z):
 
 @compiled.inline
 def power_below(number):
-    """The power of two next below the size of a number that is not 0."""
-    return 2.0 ** math.floor(math.log2(abs(number)))
+    """The power of two next below the size of a number that is not 0; of an infinite one, that below the largest."""
+    return 2.0 ** math.floor(math.log2(min(abs(number), MOST / 2.0)))
 
 
 @compiled.inline

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+OPTIONAL = ("first", "prior")  # fields of records that older files do not have; they stay 0
+
 
 def flatten(prefix: str, state: Any, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, float]]:
     """The arrays (those of the features cut to the features known) and the scalars of a state, by dotted name.
@@ -48,7 +50,9 @@ def filled(prefix: str, blank: Any, arrays: dict[str, np.ndarray], scalars: dict
             kept = tuple(slice(min(pair)) for pair in zip(value.shape, arrays[key].shape, strict=True))
             value[kept] = arrays[key][kept]
         elif isinstance(value, np.ndarray) and value.dtype.names:
-            for field in [field for field in value.dtype.names if f"{key}.{field}" in arrays]:
+            for field in value.dtype.names:
+                if field in OPTIONAL and f"{key}.{field}" not in arrays:
+                    continue
                 value[field][: len(arrays[f"{key}.{field}"])] = arrays[f"{key}.{field}"]
         elif key in scalars:
             fields[name] = scalars[key]

@@ -33,6 +33,7 @@ from tunefree.core.rows import entry, size
 from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, traits, update
 
 MOST_NUMBERS = 2**18  # of all matrices together
+RESOLVED = 1e-12  # of the variance of x before any row: less cannot be told from rounding, 2.2e-16 an entry and row
 DEPTH = 4  # corrections that wait, as many as `take` takes at once
 STEEPEST = 1e200
 WIDE = 8.0  # what a feature may be in its unit
@@ -44,6 +45,7 @@ class Newton(NamedTuple):
 
     features: np.ndarray  # (d,) records, in place:
     #   inverse    1 / unit_i; 0 until the feature is first seen
+    #   prior      C_ii before the first row with the feature
     coordinates: np.ndarray  # (d, K) records, in place:
     #   weights    unit_i w_i
     covariance: np.ndarray  # (K, side, side) C in units of the features, without the corrections that wait, in place
@@ -60,7 +62,7 @@ class Newton(NamedTuple):
     @classmethod
     def create(cls, n_features: int, n_outputs: int = 1, variance: float = 1.0) -> Newton:
         """A learner that has seen nothing."""
-        statistics = records(("inverse",), ("weights",), n_features, n_outputs)
+        statistics = records(("inverse", "prior"), ("weights",), n_features, n_outputs)
         side = min(max(n_features, 2), math.isqrt(MOST_NUMBERS // n_outputs))
         matrices = np.zeros((n_outputs, side, side)), np.zeros((n_outputs, DEPTH, 1, side))
         vectors = np.zeros((DEPTH, n_outputs)), np.zeros(side)
@@ -79,6 +81,7 @@ def see(state, j, x_j, scale):
     state.used[()] = used
     # The natural size of a weight over that of a slope: a typical loss has curvature 1 / prior.
     prior = state.variance * min(max(scale.margin * scale.weight / scale.slope, 1e-30), 1e30)
+    feature.prior = prior
     for k in range(len(state.outputs)):
         state.coordinates[j, k].weights = 0.0
         for i in range(used):
@@ -112,11 +115,24 @@ def make_room(state):
 
 
 @compiled.inline
-def correct(state, k, curvature, spread):
+def floor_of(state, x, k):
+    """The least that x'C x may become: below it rounding, which is relative to the prior, would make C indefinite."""
+    reach = 0.0
+    for e in range(size(x)):
+        j, x_j = entry(x, e)
+        most = max(state.features[j].prior, state.covariance[k, j, j], 0.0)  # the prior is 0 in older files
+        reach += abs(x_j * state.features[j].inverse) * math.sqrt(most)
+    return RESOLVED * (reach * reach)
+
+
+@compiled.inline
+def correct(state, k, curvature, spread, floor):
     """Let the correction (C x)(C x)' s / (1 + s x'C x) wait, with C x in ``directions``."""
     used, place = int(state.used[()]), int(state.waiting[()])
     for i in range(used):
         state.corrections[k, place, 0, i] = state.directions[i]
+    if curvature * spread * floor > spread - floor:  # x'C x would fall below the floor
+        curvature = (spread - floor) / spread / floor if spread > floor else 0.0
     state.ratios[place, k] = curvature / (1.0 + curvature * spread)
 
 
@@ -179,13 +195,13 @@ def update_newton(state, x, gradient, curvature):
     if state.given_up[()] == 0.0 and state.natural[()] > 0.0:
         make_room(state)
         for k in range(len(state.outputs)):
-            spread = project(state, x, k)
+            spread, floor = project(state, x, k), floor_of(state, x, k)
             steepness = min(gradient[k] * gradient[k] / state.natural[()], STEEPEST)
             step = gradient[k] / (1.0 + max(curvature[k], steepness) * spread)
             for i in range(int(state.used[()])):
                 own = state.coordinates[i, k]
                 own.weights = bounded(own.weights - step * state.directions[i])
-            correct(state, k, curvature[k] if curvature[k] > 0.0 else steepness, spread)
+            correct(state, k, curvature[k] if curvature[k] > 0.0 else steepness, spread, floor)
         state.waiting[()] += 1.0
 
 

@@ -22,6 +22,8 @@ from tunefree.learners.contract import Scale
 from tunefree.losses.contract import curvature as second_derivative
 from tunefree.losses.contract import slope, value
 
+STEEPEST = 1e300  # what the slope of a loss times a sample weight may be
+
 
 class Binary(NamedTuple):
     """One margin, targets -1 and +1."""
@@ -203,7 +205,7 @@ def first_power(power, number):
 @compiled.inline
 def known(bound, weight, margin):
     """The scale of a round; a bound of its slope is 0 or so large that no feature divided by it overflows."""
-    steepest = bound * weight
+    steepest = min(bound * weight, STEEPEST)
     return Scale(max(steepest, 1e-150) if steepest > 0.0 else 0.0, margin, weight)
 
 
@@ -215,7 +217,7 @@ def scale_binary(objective, weight):
 @differentiate.register(Binary)
 def differentiate_binary(objective, y, weight, margins, gradient, curvature):
     steep = unit_slope(objective.loss, y, margins[0])
-    gradient[0] = weight * clip(steep, slope_bound(objective))
+    gradient[0] = clip(weight * clip(steep, slope_bound(objective)), STEEPEST)
     curvature[0] = weight * unit_curvature(objective.loss, y, margins[0])
     return Binary(objective.loss, max(objective.steepest, abs(steep)))
 
@@ -241,8 +243,8 @@ def differentiate_one_against_all(objective, y, weight, margins, gradient, curva
     for k in range(len(margins)):
         label = 1.0 if k == y else -1.0
         steep = unit_slope(objective.loss, label, margins[k])
-        gradient[k] = weight * clip(steep, slope_bound(objective))
-        curvature[k] = weight * unit_curvature(objective.loss, label, margins[k])
+        gradient[k] = clip(weight * clip(steep, slope_bound(objective)), STEEPEST)
+        curvature[k] = clip(weight * unit_curvature(objective.loss, label, margins[k]), STEEPEST)
         steepest = max(steepest, abs(steep))
     return OneAgainstAll(objective.loss, steepest)
 
@@ -317,9 +319,9 @@ def differentiate_regression(objective, y, weight, margins, gradient, curvature)
     steep = unit_slope(objective.loss, y, finite((centre + margins[0]) * unit))
     grain = 1.0 if objective.loss.lipschitz < math.inf else first_power(objective.grain, steep)
     steep = bounded(steep / grain) if grain > 0.0 else 0.0
-    gradient[0] = weight * clip(steep, slope_bound(objective))
+    gradient[0] = clip(weight * clip(steep, slope_bound(objective)), STEEPEST)
     bend = unit_curvature(objective.loss, y, finite((centre + margins[0]) * unit))
-    curvature[0] = weight * bounded(bend * unit / grain) if grain > 0.0 else 0.0
+    curvature[0] = clip(weight * bounded(bend * unit / grain), STEEPEST) if grain > 0.0 else 0.0
     return Regression(objective.loss, max(objective.steepest, abs(steep)), grain, unit, centre, spread, margin, mass)
 
 

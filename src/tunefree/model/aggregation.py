@@ -52,7 +52,7 @@ class Aggregation:
         """
         if self.calibration is not None or otherwise is not None:
             asleep = np.isnan(predictions).all(axis=(0, 2))
-        mixed = np.nan_to_num(predictions[0], copy=False) if len(predictions) == 1 else np.empty_like(predictions[0])
+        mixed = _alone(predictions[0]) if len(predictions) == 1 else np.empty_like(predictions[0])
         if len(predictions) > 1:
             mix(self.mixture, objective, y, evaluation_weight, predictions, mixed)
         if self.calibration is not None:  # rows of which all members slept have no margin to learn from
@@ -68,7 +68,7 @@ class Aggregation:
         ``shares`` (N,) are those of the mixture if None; others may be of more than the members.
         """
         if len(predictions) == 1:
-            return np.nan_to_num(predictions[0], copy=False)
+            return _alone(predictions[0])
         mixed = np.empty_like(predictions[0])
         mixture = self.mixture if shares is None else self.mixture._replace(means=shares)
         combine(mixture, objective, predictions, mixed)
@@ -101,3 +101,8 @@ class Aggregation:
         self.mixture = filled("mixture", self.mixture, arrays, header["scalars"])
         if self.calibration is not None:
             self.calibration = filled("calibration", self.calibration, arrays, header["scalars"])
+
+
+def _alone(predictions: np.ndarray) -> np.ndarray:
+    """The predictions of a single member, in place; 0 while it sleeps, and where one is no finite number."""
+    return np.nan_to_num(predictions, copy=False, posinf=0.0, neginf=0.0)

@@ -14,6 +14,7 @@ from tunefree.core.states import flatten, under
 from tunefree.model import views
 from tunefree.model.group import LabelledRows, MemberGroup, Read, WeightedRows
 from tunefree.model.members import Member, Setting
+from tunefree.model.mixture import failures
 from tunefree.model.views import create_view, transform
 
 
@@ -62,6 +63,8 @@ class LinearGroup(MemberGroup):
             [(self.members[m], predictions[m]) for m in chosen],
             len(y),
         )
+        for m in chosen:
+            failures(predictions[m])
 
     def predict(self, X: Any) -> np.ndarray:
         seen = self._transformed(X, self.members, np.zeros(n_rows(X)))

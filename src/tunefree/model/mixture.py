@@ -42,7 +42,7 @@ class Mixture(NamedTuple):
     lowest: np.ndarray  # () least target so far (regression), in place
     highest: np.ndarray  # () greatest target so far (regression), in place
     clipping_cost: np.ndarray  # () cost of clipping to a range that the next target was beyond (regression), in place
-    losses: np.ndarray  # (N,) total loss of each member, in place
+    losses: np.ndarray  # (N,) total loss of each member; infinite once it has failed, in place
     follows: float  # 1 if the member with the least total loss, the leader, has all of the share; else 0
 
     @classmethod
@@ -121,6 +121,11 @@ def shares_by_member(mixture: Mixture, members: Iterable[Any]) -> dict[str, floa
     return {member.name: share for member, share in zip(members, predictive_shares(mixture).tolist(), strict=True)}
 
 
+def has_failed(mixture: Mixture) -> np.ndarray:
+    """Which members (N,) once predicted what is no finite number, and sleep since."""
+    return np.isinf(mixture.losses)
+
+
 def leader(mixture: Mixture) -> int:
     """The member with the largest share in predictions of new rows, the first of several."""
     return int(predictive_shares(mixture).argmax())
@@ -163,7 +168,8 @@ def update_shares(mixture, losses, loss):
     for m in range(len(losses)):
         losses[m] = min(losses[m], TOO_MUCH)
         best, worst = min(best, losses[m]), max(worst, losses[m])
-        mixture.losses[m] = min(mixture.losses[m] + losses[m], TOO_MUCH)
+        if mixture.losses[m] < math.inf:
+            mixture.losses[m] = min(mixture.losses[m] + losses[m], TOO_MUCH)
     if mixture.follows > 0.0:
         follow_the_leader(mixture)
         return
@@ -224,12 +230,29 @@ def decrease_rate(mixture):
 
 
 @compiled.inline
-def asleep(predictions):
-    """How many members sleep: their predictions are NaN."""
+def asleep(mixture, predictions):
+    """How many members sleep: their predictions are NaN.
+
+    A member of which a prediction was not finite sleeps for ever, since nobody knows what else it will say.
+    """
     count = 0
     for m in range(len(predictions)):
-        count += 1 if math.isnan(predictions[m, 0]) else 0
+        failed = mixture.losses[m] == math.inf
+        for k in range(predictions.shape[1]):
+            failed |= not math.isfinite(predictions[m, k])
+        if failed:
+            predictions[m, 0] = math.nan
+        count += 1 if failed else 0
     return count
+
+
+@compiled.inline
+def note_failures(mixture, predictions):
+    """Give members with infinite predictions an infinite loss; those that only sleep predict NaN."""
+    for m in range(len(predictions)):
+        for k in range(predictions.shape[1]):
+            if math.isinf(predictions[m, k]):
+                mixture.losses[m] = math.inf
 
 
 @compiled.inline
@@ -239,8 +262,7 @@ def predict_awake(objective, mixture, shares, predictions, aggregated):
     A sleeping member is assigned the awake members' mixture, so its share does not change (sleeping experts: Freund,
     Schapire, Singer, Warmuth: Using and combining predictors that specialize, STOC 1997).
     """
-    sleeping = asleep(predictions)
-    if sleeping == 0:
+    if asleep(mixture, predictions) == 0:
         clip_to_range(mixture, predictions)
         aggregate(objective, shares, predictions, aggregated)
         return
@@ -271,13 +293,19 @@ def copy(predictions, i, now):
             now[m, k] = predictions[m, i, k]
 
 
+def failures(predictions: np.ndarray) -> None:
+    """Tell failures from sleep in the predictions of members that are awake: NaN becomes infinite, in place."""
+    predictions[np.isnan(predictions)] = math.inf
+
+
 @compiled.entry
 def _mix(mixture, objective, has_range, y, weight, predictions, aggregated):
     losses, end = np.empty(len(predictions)), np.empty(1)
     now = np.empty((len(predictions), aggregated.shape[1]))  # the round's predictions (N, K)
     for i in range(len(y)):
         copy(predictions, i, now)
-        evaluated = weight[i] > 0.0 and asleep(now) < len(now)
+        note_failures(mixture, now)
+        evaluated = weight[i] > 0.0 and asleep(mixture, now) < len(now)
         predict_awake(objective, mixture, mixture.shares, now, aggregated[i])
         for m in range(len(now)):
             for k in range(now.shape[1]):

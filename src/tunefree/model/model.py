@@ -9,6 +9,7 @@ record of the first pass (:mod:`tunefree.model.record`). A single learner is a p
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from itertools import pairwise
@@ -28,7 +29,7 @@ from tunefree.model.ensemble import Ensemble
 from tunefree.model.group import LabelledRows, MemberGroup
 from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
-from tunefree.model.mixture import Mixture, n_rounds, predictive_shares, shares_by_member, weighted_sum
+from tunefree.model.mixture import Mixture, has_failed, n_rounds, predictive_shares, shares_by_member, weighted_sum
 from tunefree.model.options import ModelOptions
 from tunefree.model.record import FirstPassRecord
 from tunefree.model.snapshots import Snapshot
@@ -126,6 +127,7 @@ class Model(ScoredModel):
         self.deployment = self._new_deployment()
         self.history: list[dict[str, Any]] = []
         self.metrics = RunningMetrics()
+        self._told: set[str] = set()  # members of whose failure somebody was told
         self._deployed: Snapshot | None = None  # until the model learns on
 
     def _new_deployment(self) -> Deployment | None:
@@ -225,6 +227,7 @@ class Model(ScoredModel):
         done = [piece.result() for piece in pieces]
         if self.deployment is not None:
             self.deployment.wait()
+        self._tell_failures()
         row_losses = [losses_of_piece for _, losses_of_piece in done]
         return join_margins([margins for margins, _ in done], self.n_outputs), np.concatenate(
             [np.empty(0), *row_losses]
@@ -321,7 +324,18 @@ class Model(ScoredModel):
         self.history.append({"rows": rounds, "shares": shares_by_member(self.mixture, self.members)})
         if self.options.may_prune:
             shares = predictive_shares(self.mixture)
-            self.prune(pruning.negligible_members(self.ensemble, shares, rounds))
+            failed = has_failed(self.mixture)
+            leaves = pruning.negligible_members(self.ensemble, shares, rounds) | failed
+            self.prune(leaves if not leaves.all() else failed & False)
+
+    def _tell_failures(self) -> None:
+        """Warn once of each member whose predictions were not finite."""
+        for member, failed in zip(self.members, has_failed(self.mixture).tolist(), strict=True):
+            if failed and member.name not in self._told:
+                self._told.add(member.name)
+                warnings.warn(
+                    f"{member.name} no longer takes part: it predicted what is no finite number", stacklevel=3
+                )
 
     def prune(self, leaves: np.ndarray) -> None:
         """Go on without the members for which ``leaves`` (N,) is True."""

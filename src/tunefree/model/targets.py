@@ -12,6 +12,7 @@ from tunefree.losses.objectives import chosen, measured
 from tunefree.model import calibration
 
 MANY_CLASSES = 1000
+LONGEST_LABEL = 2**16  # letters of one
 
 
 class Labels(NamedTuple):
@@ -114,6 +115,10 @@ class ScoredModel:
 
     def codes(self, y: Labels) -> tuple[np.ndarray, list[tuple[int, Any]]]:
         """The class of each row, and (first row, label) of each class that is new, in order."""
+        longest = max((len(label) for label in y.values if isinstance(label, str)), default=0)
+        if longest > LONGEST_LABEL:
+            problem = f"a label has {longest:,} letters, more than {LONGEST_LABEL:,}"
+            raise DataError(problem, remedy="name the column of the target, or check its quotes")
         known = {label: k for k, label in enumerate(self.classes)}
         new = sorted((int(np.argmax(y.codes == i)), i) for i, label in enumerate(y.values) if label not in known)
         known |= {y.values[i]: len(self.classes) + k for k, (_, i) in enumerate(new)}

@@ -20,6 +20,7 @@ from tunefree.core.states import filled, flatten, under
 from tunefree.losses.objectives import labels_of
 from tunefree.model import views
 from tunefree.model.group import LabelledRows, MemberGroup, WarmupPredictions
+from tunefree.model.mixture import failures
 from tunefree.model.views import create_view, transform
 
 UNLIKE = "rows are dense where they were sparse at first, or sparse where dense; give them alike"
@@ -90,6 +91,8 @@ class WarmupBank(MemberGroup):
         if start < n:
             chosen = list(range(len(self.members))) if busy is None else busy
             self.learn_frozen(rows.part(start, n), predictions[:, start:], chosen, again)
+            for m in chosen:
+                failures(predictions[m, start:])
 
     def _check_kind(self, X: Any) -> None:
         """Whether rows are like those before, which compiled code does not check."""

@@ -7,6 +7,7 @@ reads one cache line. That any two of n names share a key has a probability of a
 
 from __future__ import annotations
 
+import secrets
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,9 @@ LARGEST_ID = 2**31 - 2
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio, odd
 _FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)  # SplitMix64's
 _FIRST_SLOTS = 1024
+# Of this process: a file of keys that all belong to one slot could be made for a seed that is known. No id, and no
+# other output, depends on it.
+SEED = np.uint64(secrets.randbits(64))
 
 
 class Keys(NamedTuple):
@@ -30,6 +34,7 @@ class Keys(NamedTuple):
     count: int  # type: ignore[assignment]  # keys known
     first: int  # the id of the first key
     bits: int  # hashing: the ids are `bits` bits of the key and no key is kept; 0: exact
+    seed: np.uint64 = SEED  # decides the slots, and nothing else
 
 
 def create(first: int = 1, bits: int = 0) -> Keys:
@@ -76,7 +81,9 @@ def lookup(keys: Keys, array: np.ndarray, add: bool = True) -> tuple[Keys, np.nd
     ids = np.empty(len(flat), np.int32)
     done = 0
     while True:
-        count, done = _look_up(keys.slots, keys.known, keys.count, keys.first, keys.bits, flat, ids, done, add)
+        count, done = _look_up(
+            keys.slots, keys.known, keys.count, keys.first, keys.bits, keys.seed, flat, ids, done, add
+        )
         keys = keys._replace(count=int(count))
         if done == len(flat):
             return keys, ids.reshape(array.shape)
@@ -139,7 +146,7 @@ def _enlarged(keys: Keys) -> Keys:
         raise DataError(f"more than {room:,} different features", remedy=remedy)
     slots, known = np.zeros((2 * len(keys.slots), 2), np.uint64), np.empty(room, np.uint64)
     known[: keys.count] = keys.known[: keys.count]
-    _move(keys.slots, slots)
+    _move(keys.slots, slots, keys.seed)
     return keys._replace(slots=slots, known=known)
 
 
@@ -205,26 +212,26 @@ def _shift(slots):
 
 
 @compiled.inline
-def _slot(slots, shift, key):
+def _slot(slots, shift, seed, key):
     """The slot of a key, or the empty one where it belongs."""
-    slot = (key * _MULTIPLIER) >> shift
+    slot = mix(key ^ seed) >> shift
     while slots[slot, 1] != 0 and slots[slot, 0] != key:
         slot = (slot + np.uint64(1)) & np.uint64(len(slots) - 1)
     return slot
 
 
 @compiled.entry
-def _move(slots, larger):
+def _move(slots, larger, seed):
     """Copy a table to a larger one, in the order of its slots: both are accessed from one end to the other."""
     shift = _shift(larger)
     for i in range(len(slots)):
         if slots[i, 1] != 0:
-            slot = _slot(larger, shift, slots[i, 0])
+            slot = _slot(larger, shift, seed, slots[i, 0])
             larger[slot, 0], larger[slot, 1] = slots[i, 0], slots[i, 1]
 
 
 @compiled.entry
-def _look_up(slots, known, count, first, bits, array, ids, start, add):
+def _look_up(slots, known, count, first, bits, seed, array, ids, start, add):
     """Fill in ids from ``start`` on; returns the keys known, and the place where the dictionary was full."""
     shift = _shift(slots)
     buckets = np.uint64((1 << bits) - 1)
@@ -233,7 +240,7 @@ def _look_up(slots, known, count, first, bits, array, ids, start, add):
         if bits > 0:
             ids[i] = first + np.int64(mix(key) & buckets)
             continue
-        slot = _slot(slots, shift, key)
+        slot = _slot(slots, shift, seed, key)
         place = np.int64(slots[slot, 1])
         if place == 0 and add:
             if count == len(known):

@@ -20,7 +20,7 @@ from tunefree.core.errors import DataError
 from tunefree.stream.batch import Lines, Position
 from tunefree.stream.files import COMPRESSIONS, display_name
 
-LONGEST_LINE = 1 << 30  # bytes; a longer line is refused rather than let it fill the memory
+LONGEST_LINE = 1 << 26  # bytes; a longer line is refused rather than let it fill the memory
 BLOCK_SIZE = 1 << 21  # bytes of a chunk: its fixed costs are negligible, and it fits into the last-level cache
 SAMPLE = BLOCK_SIZE  # bytes at the start of a text from which the types of its columns are inferred
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -144,7 +144,7 @@ def read_lines(
     start : Position, default=Position()
         Where to begin: a chunk's ``position`` gives the chunks that follow it, and no others.
     block_size : int, default=2 MiB
-        Bytes a chunk aims at; a line that is longer gets a chunk of its own, up to 1 GiB.
+        Bytes a chunk aims at; a line that is longer gets a chunk of its own, up to 64 MiB.
     quoted : bool, default=False
         Line ends between double quotes do not end a line (CSV).
     header : bool, default=False

@@ -96,7 +96,9 @@ class SvmlightEncoder:
         """The part of :meth:`encode` that does not depend on other chunks; threads may prepare several at once."""
         data, scratch = tokens.terminated(lines.data), self._scratch.acquire()
         largest = _LARGEST_HASHED if self.keys.bits else _LARGEST_INDEX
-        return tokens.Prepared(lines, data, tokens.tokenize(_tokenize, data, 4, scratch, largest), scratch)
+        return tokens.Prepared(
+            lines, data, tokens.tokenize(_tokenize, data, 4, scratch, largest, dictionary.SEED), scratch
+        )
 
     def finish(self, prepared: tokens.Prepared, learning: bool, bad: BadRows) -> Batch:
         """The rest of :meth:`encode`, one chunk after the other."""
@@ -202,14 +204,14 @@ def _read_entries(data, place, k, keys, values, longs, exact, largest):
 
 
 @compiled.inline
-def _repeats(keys, start, stop):
+def _repeats(keys, seed, start, stop):
     """Whether a key occurs twice among those of a row."""
     mask = tokens.table_mask(stop - start)
     seen = np.zeros(np.int64(mask) + 1, np.uint64)
     repeated = False
     for k in range(start, stop):
         mark = keys[k] + np.uint64(1)
-        slot = tokens.first_slot(mark, mask)
+        slot = tokens.first_slot(mark, seed, mask)
         while seen[slot] != 0 and seen[slot] != mark:
             slot = (slot + np.uint64(1)) & mask
         repeated |= seen[slot] == mark
@@ -218,7 +220,7 @@ def _repeats(keys, start, stop):
 
 
 @compiled.entry
-def _tokenize(data, reals, integers, keys, values, places, errors, longs, exact, largest):
+def _tokenize(data, reals, integers, keys, values, places, errors, longs, exact, largest, seed):
     """Tokenize whole lines, whose last byte is a line end: (rows, entries, errors)."""
     place, line, n, entries, n_errors = 0, 0, 0, 0, 0
     while place < len(data) - tokens.PADDING:
@@ -230,7 +232,7 @@ def _tokenize(data, reals, integers, keys, values, places, errors, longs, exact,
                 place, kind = _skip_query(data, tokens.skip_blanks(data, stop))
             if kind == OK:
                 k, place, kind = _read_entries(data, place, k, keys, values, longs, exact, largest)
-            if kind == _REPEATED and not _repeats(keys, entries, k):
+            if kind == _REPEATED and not _repeats(keys, seed, entries, k):
                 kind = OK
             if kind == OK:
                 reals[n, 0], integers[n, 0], integers[n, 1] = label, line, k

@@ -24,7 +24,6 @@ _POWERS = np.array([float(10**i) for i in range(23)])  # the powers of ten that 
 _WHOLE_POWERS = np.array([10**i for i in range(8)], np.uint64)
 _NONE, _TOP = np.uint64(0), np.uint64(1 << 63)
 _ONES, _EVERY_FOURTH = np.uint64(0x0101010101010101), np.uint64(0x000000FF000000FF)
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio, odd
 _TEN, _CODE_OF_ZERO = np.uint64(10), np.uint64(_ZERO)
 _EXACT, _LARGEST = np.uint64(1 << 53), float(np.finfo(np.float64).max)
 
@@ -186,7 +185,9 @@ def to_rows(output: Output, ids: np.ndarray, merge: bool) -> rows.Sparse:
         features, values = features[known], values[known]
     if merge:
         slots = 8 << int(np.diff(pointers).max(initial=0)).bit_length()
-        kept = _merge(pointers, features, values, np.zeros(slots, np.uint64), np.zeros(slots, np.int64))
+        kept = _merge(
+            pointers, features, values, np.zeros(slots, np.uint64), np.zeros(slots, np.int64), dictionary.SEED
+        )
         features, values = features[:kept], values[:kept]
     return rows.sparse(pointers, features, values.copy())
 
@@ -374,13 +375,13 @@ def table_mask(size):
 
 
 @compiled.inline
-def first_slot(key, mask):
-    """Where the search for a key begins in the table of a row."""
-    return ((key * _MULTIPLIER) >> np.uint64(32)) & mask
+def first_slot(key, seed, mask):
+    """Where the search for a key begins in the table of a row; ``seed`` is that of the process."""
+    return dictionary.mix(key ^ seed) & mask
 
 
 @compiled.entry
-def _merge(pointers, features, values, seen, places):
+def _merge(pointers, features, values, seen, places, seed):
     """Add up entries of one row with the same feature, in place; returns how many entries are left.
 
     ``seen`` is a table of one row's features, each with the number of the row, so that older ones are empty slots;
@@ -393,7 +394,7 @@ def _merge(pointers, features, values, seen, places):
         mask, stamp = table_mask(stop - start), np.uint64(i + 1)
         for k in range(start, stop):
             feature = np.uint64(features[k])
-            slot = first_slot(feature, mask)
+            slot = first_slot(feature, seed, mask)
             mark = stamp << np.uint64(32) | feature
             while seen[slot] >> np.uint64(32) == stamp and seen[slot] != mark:
                 slot = (slot + np.uint64(1)) & mask

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, field, fields, replace
 from fractions import Fraction
@@ -124,9 +125,14 @@ class Plan:
     horizon: int | None = None
 
     def __post_init__(self) -> None:
-        for wrong, message in (
+        wrong = [f"{name}={value:g}" for name, value in self.settings.items() if not 0.0 <= value < math.inf]
+        for is_wrong, message in (
             (self.passes < 1, f"--passes must be at least 1, not {self.passes}"),
-            (not 0 <= self.holdout <= 0.5, f"--holdout must lie between 0 and 0.5, not {self.holdout}"),
+            (
+                not (self.holdout == 0 or 1 / FINEST <= self.holdout <= 0.5),
+                f"--holdout must be 0, or lie between {1 / FINEST:g} and 0.5, not {self.holdout}",
+            ),
+            (wrong, f"--set {', '.join(wrong)}: give finite numbers of at least 0"),
             (not 0 <= self.hash_bits <= 30, f"--hash-bits must lie between 0 and 30, not {self.hash_bits}"),
             (self.shuffle is not None and self.shuffle < 0, f"--seed must be at least 0, not {self.shuffle}"),
             (self.decimal not in (None, ".", ","), f"--decimal is a point or a comma, not {self.decimal!r}"),
@@ -135,7 +141,7 @@ class Plan:
             (self.horizon is not None and self.horizon < 1, f"--horizon must be at least 1 row, not {self.horizon}"),
             (self.task not in (None, "classification", "regression"), f"there is no task {self.task!r}"),
         ):
-            if wrong:
+            if is_wrong:
                 raise ModelError(message)
 
     @property

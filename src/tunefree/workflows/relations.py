@@ -50,12 +50,30 @@ def _check_linear(trained: Any) -> None:
         _fit(bank.n_columns in (None, n_columns), "a bank has other columns than the encoder")
         _check_waiting(bank, model)
         check_bank(bank, model)
+    if model.deployment is not None:
+        _check_deployment(model)
     for calibration in [model.aggregation.calibration, *(getattr(m, "calibration", None) for m in model.members)]:
         n_classes = 2 if calibration is None else calibration.n_classes
         _fit(n_classes == max(len(model.classes), 2) or calibration is None, "a calibration has other classes")
     if trained.order is not None and not trained.order.numbers:
         for codes in (trained.order.first, trained.order.spaced):
             _fit(not len(codes) or 0 <= codes.min() <= codes.max() < MANY_CLASSES, "order has classes that are none")
+
+
+def _check_deployment(model: Any) -> None:
+    """What predicts once learning has ended has shares of all members and their averages, and weights of each."""
+    found, n_members = model.deployment, len(model.members)
+    _fit(len(found.averages or model.members) == n_members, "averages are not those of the members")
+    _fit(len(found.rule.shares) == 1 + 2 * n_members, "shares in predictions are not those of the members")
+    groups = {group.name for group in model.ensemble.groups}
+    for own in found.copies:
+        _fit(len(own.shares) == 2 * n_members, "a copy has not the members")
+        candidates = np.concatenate([np.zeros(0, np.int64), *(stack.candidates for stack in own.snapshot.stacks)])
+        _fit(np.array_equal(np.sort(candidates), np.arange(2 * n_members)), "a copy has not the members")
+        _fit(own.snapshot.n_outputs == model.n_outputs, "a copy has other outputs than the model")
+        for stack in own.snapshot.stacks:
+            _fit(stack.group in groups, "a copy has members of a group that there is not")
+            _fit(stack.weights.shape[1] == len(stack.candidates) * model.n_outputs, "a copy has not the weights")
 
 
 def _dense_columns(encoder: Any) -> int:

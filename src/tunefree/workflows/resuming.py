@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from typing import Any
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.stream.source import Source
 from tunefree.workflows.plan import Plan
+
+SAMPLED, BLOCK = 2**22, 2**14  # bytes of a file in its digest, and of a block of them
 
 
 def check_kind(trained: Any, source: Source) -> None:
@@ -25,6 +28,24 @@ def check_kind(trained: Any, source: Source) -> None:
 def file_sizes(source: Source) -> list[int]:
     """Bytes of the files of a source, 0 of standard input; none of a table in memory."""
     return [0 if file == "-" else os.stat(file).st_size for file in source.files]
+
+
+def file_digests(source: Source, sizes: list[int]) -> list[str]:
+    """A digest of each file of a source, of its first so many bytes; empty of standard input.
+
+    Of up to SAMPLED bytes all are read, of more as many blocks at equal distances, the first and the last among them.
+    """
+    return ["" if file == "-" else _digest(file, size) for file, size in zip(source.files, sizes, strict=False)]
+
+
+def _digest(file: str, size: int) -> str:
+    found, last = hashlib.blake2b(size.to_bytes(8, "little"), digest_size=16), max(size - BLOCK, 0)
+    n_blocks = min(-(-size // BLOCK), SAMPLED // BLOCK)
+    with open(file, "rb") as opened:
+        for place in range(n_blocks):
+            opened.seek(last * place // max(n_blocks - 1, 1) if size > SAMPLED else BLOCK * place)
+            found.update(opened.read(min(BLOCK, size - opened.tell())))
+    return found.hexdigest()
 
 
 def check_resumable(trained: Any, source: Source, plan: Plan, watcher: Any, checkpoint: Any) -> None:
@@ -53,12 +74,15 @@ def check_resumable(trained: Any, source: Source, plan: Plan, watcher: Any, chec
         problem = "holds a model that is complete, so that no row would be learned"
         raise ModelError(f"{checkpoint}: {problem}; pass it as --from to learn further rows, or remove it")
     before, now = progress.sizes, file_sizes(source)
-    if not before or before == now:
+    if not before:
         return
     changed = [i for i, size in enumerate(now) if i >= len(before) or size != before[i]]
     shrunk = len(now) < len(before) or any(now[i] < before[i] for i in changed if i < len(before))
-    if plan.shuffle is not None or shrunk or any(i < progress.position.file for i in changed):
-        problem = "the data have changed since it was made, at places that it has passed"
+    differ = progress.digests != file_digests(source, before)[: len(progress.digests)]
+    if not changed and not differ:
+        return
+    if plan.shuffle is not None or shrunk or differ or any(i < progress.position.file for i in changed):
+        problem = "the data have changed since it was made" + ("" if differ else ", at places that it has passed")
         raise ModelError(f"{checkpoint}: {problem}; remove it to begin anew, or give the data of the first run")
     passed = f" in pass {progress.number + 1}, which earlier passes have not seen" if progress.number else ""
     for i in changed:

@@ -31,6 +31,7 @@ from tunefree.core.schema import (
 from tunefree.kernel.nystroem import N_LANDMARKS
 from tunefree.kernel.projection import TILE
 from tunefree.learners.newton import DEPTH
+from tunefree.model.decay import AGES
 from tunefree.model.members import Setting
 from tunefree.model.pool import VIEWS as VIEWS_OF_BANKS
 from tunefree.model.pool import waits
@@ -62,7 +63,10 @@ COLUMNS: dict[str, dict[str, Any]] = {  # what makes a column of each kind again
     },
     "time": {},
     "text": {"bits": Optional(Number(1, 30, whole=True))},
+    "bag": {},
+    "vector": {"width": Number(0, MOST_FEATURES, whole=True)},
 }
+LATE = {"since": Optional(COUNT)}  # of a column of any kind that came later
 
 ENCODERS: dict[str, Any] = {  # formats of others check what they read
     "table": {
@@ -73,6 +77,16 @@ ENCODERS: dict[str, Any] = {  # formats of others check what they read
         "hash_bits": Number(0, 30, whole=True),
         "na_values": Optional(NAMES),
         "target_notation": Optional(NAMES),
+        "further": Optional(
+            {
+                "ignored": NAMES,
+                "guesses_texts": Flag(),
+                "decimal": Text((".", ","), may_be_none=True),
+                "thousands": NAME,
+                "left_out": Mapping(Text()),
+                "rows": COUNT,
+            }
+        ),
     },
     "svmlight": {"hash_bits": Number(0, 30, whole=True), "zero_based": Optional(Flag())},
     "vw": {"hash_bits": Number(0, 30, whole=True)},
@@ -139,6 +153,27 @@ MODEL = {
     "banks": Optional(Sequence(BANK, MOST_MEMBERS)),
     "risks": Mapping({"ceiling": Number(5e-324), "rows": COUNT, "total": SIZE, "spread": SIZE}),
     "targets": Optional({"weight": SIZE, "total": FINITE}),
+    "deployment": Optional(
+        {
+            **dict.fromkeys(("rows", "captured", "copied"), COUNT),
+            "reach": Number(0, MOST_FEATURES, whole=True),
+            "work": SIZE,
+            "averages": Number(0, MOST_MEMBERS, whole=True),
+            "copies": Sequence(
+                {
+                    "temperature": SIZE,
+                    "record": COUNT,
+                    "snapshot": {
+                        "stacks": Sequence(Sequence(Text(), 2), MOST_MEMBERS),
+                        "views": Sequence(Text(tuple(VIEWS))),
+                        "objectives": Sequence(Mapping(Number()), MOST_MEMBERS),
+                        "n_outputs": Number(1, MANY_CLASSES, whole=True),
+                    },
+                },
+                8,
+            ),
+        }
+    ),
 }
 
 LINEAR = {
@@ -152,6 +187,7 @@ LINEAR = {
         "skipped": Optional(COUNT),
         "unlabelled": Optional(COUNT),
         "sizes": Optional(Sequence(COUNT)),
+        "digests": Optional(NAMES),
         "progressive": Sequence(METRICS),
         "held_out": Sequence(METRICS),
     },
@@ -240,7 +276,7 @@ MODEL_ARRAYS = {
     "model.of_curves.inner": Array("float64", (), may_be_infinite=True),
     "model.mixture.shares": Array("float64", ("N",), 0, 1.001),
     "model.mixture.means": Array("float64", ("N",), 0, 1.001),
-    "model.mixture.losses": Array("float64", ("N",), 0),
+    "model.mixture.losses": Array("float64", ("N",), 0, may_be_infinite=True),
     "model.mixture.rate": Array("float64", (), 0, may_be_infinite=True),
     "model.mixture.rounds": Array("float64", (), 0),
     "model.mixture.*est": Array("float64", (), may_be_infinite=True),
@@ -269,6 +305,21 @@ MODEL_ARRAYS = {
     "model.*.features.pairs.*": Array("int64", ("n",), 0),
     "model.*.screening.first": Array("int64", ("n",), 0),
     "model.*.screening.second": Array("int64", ("n",), 0),
+    "model.deployment.rule.shares": Array("float64", ("c",), 0, 1.001),
+    "model.deployment.rule.means": Array("float64", ("c",), 0, 1.001),
+    "model.deployment.rule.prior": Array("float64", ("c",), 0, 1.001),
+    "model.deployment.rule.losses": Array("float64", ("c",), may_be_infinite=True),
+    "model.deployment.rule.*": Array("float64"),
+    "model.deployment.decay.copies": Array("int64", (None, 2), 0),
+    "model.deployment.decay.sums": Array("float64", (None, AGES, 3)),
+    "model.deployment.decay.way": Array("float64", (None, 2), 0),
+    "model.deployment.averages.#.weights": Array("float64", ("n", "K")),
+    "model.deployment.averages.#.units": Array("float64", ("n",), 0),
+    "model.deployment.copies.#.mixture": Array("float64", ("N",), 0, 1.001),
+    "model.deployment.copies.#.shares": Array("float64", (None,), 0, 1.001),
+    "model.deployment.copies.*.candidates": Array("int64", (None,), 0),
+    "model.deployment.copies.*.weights": Array("float64", ("n", None)),
+    "model.deployment.copies.*.units": Array("float64", ("n",), 0),
     "order.*": Array("float64|int16", (None,)),
 }
 
@@ -378,6 +429,6 @@ def check(kind: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> N
     check_header(header["encoder"], ENCODERS.get(header["source"], Anything()), "encoder")
     if header["source"] == "table":
         for number, column in enumerate(header["encoder"]["columns"]):
-            check_header(column, COLUMNS[column["kind"]], f"encoder.columns.{number}")
+            check_header(column, COLUMNS[column["kind"]] | LATE, f"encoder.columns.{number}")
     check_arrays(arrays, schema.arrays(header, arrays), schema.lengths(header))
     schema.relate(header, arrays)

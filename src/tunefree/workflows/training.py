@@ -29,7 +29,7 @@ from tunefree.workflows import model_files
 from tunefree.workflows.class_weights import check_task, class_factors, weights_by_label, with_weights
 from tunefree.workflows.plan import Plan, pair_of
 from tunefree.workflows.reading import ahead, batches_from, begin, check_learned
-from tunefree.workflows.resuming import check_kind, check_resumable, file_sizes
+from tunefree.workflows.resuming import check_kind, check_resumable, file_digests, file_sizes
 from tunefree.workflows.targets import target_of
 
 
@@ -44,6 +44,7 @@ class Progress:
     skipped: int = 0  # rows that could not be used, in this pass
     unlabelled: int = 0  # rows that were skipped for want of a label, in this pass
     sizes: list[int] = field(default_factory=list)  # bytes of the files as training began, until it is complete
+    digests: list[str] = field(default_factory=list)  # of the files then, likewise
     progressive: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, then learned
     held_out: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, never learned
 
@@ -200,6 +201,8 @@ def train(
     (['no', 'yes'], 200)
     """
     watcher = watcher or Watcher()
+    if checkpoint_every < 0:
+        raise ModelError(f"--checkpoint-every must be at least 0, not {checkpoint_every}")
     if plan.passes > 1 and plan.shuffle is None and not source.rewindable:
         raise DataError("standard input can be read only once", remedy="save it to a file, or train with one pass")
     plan, unread = with_weights(plan, source), plan.bad_rows()
@@ -319,6 +322,7 @@ def _train(
     else:
         trained, batches = _begun(source, plan, bad)
     trained.progress.sizes = file_sizes(source)
+    trained.progress.digests = file_digests(source, trained.progress.sizes)
     watcher.begin(trained, source)
     progress = trained.progress
     while not (progress.complete or is_over(plan, progress)):
@@ -329,7 +333,7 @@ def _train(
         batches, bad = None, replace(plan.bad_rows(), count=unread)
     check_learned(trained.model, progress.progressive[0].rows if progress.progressive else 0, source)
     trained.model.freeze()
-    progress.complete, progress.sizes = True, []
+    progress.complete, progress.sizes, progress.digests = True, [], []
     watcher.end(trained)
     return trained
 
