@@ -86,15 +86,20 @@ for _name, _command in COMMANDS.items():
     add(_name, _command)
 
 
+def _tell_of_compilation() -> None:
+    typer.echo(f"tunefree: {compilation.NOTICE}", err=True)
+
+
 def main() -> None:
     """Run the command line: status 0, or 2 with a message for anything a user can mend, 130 if it is interrupted."""
     if not {"-q", "--quiet"} & set(sys.argv[1:]):
-        compilation.announce(lambda: typer.echo(f"tunefree: {compilation.NOTICE}", err=True))
+        compilation.announce(_tell_of_compilation)
     try:
         try:
             _add_plugin(sys.argv[1:2])
             app()
         finally:
+            compilation.forget(_tell_of_compilation)
             sys.stdout.flush()  # a device that is full shows here, and not after the end
     except TunefreeError as error:
         typer.echo(f"tunefree: {error}", err=True)
