@@ -260,9 +260,7 @@ class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
         self.kernel = kernel
         self.gamma = gamma
         self.degree, self.coef0 = degree, coef0
-        self.preset = preset
-        self.a = a
-        self.b = b
+        self.preset, self.a, self.b = preset, a, b
         self.view = view
         self.epochs = epochs
         self.average = average
@@ -395,9 +393,7 @@ class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
         self.kernel = kernel
         self.gamma = gamma
         self.degree, self.coef0 = degree, coef0
-        self.preset = preset
-        self.a = a
-        self.b = b
+        self.preset, self.a, self.b = preset, a, b
         self.view = view
         self.epochs = epochs
         self.average = average
