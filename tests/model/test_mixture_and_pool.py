@@ -366,7 +366,7 @@ def put_to_sleep(rng, predictions, how):
 def test_who_sleeps_predicts_what_the_others_do(kind, how, seed, n, n_members):
     """The mixture with sleepers is that of members that wrote down, where they slept, what was mixed without them.
 
-    Where all sleep, nothing is told of any.
+    Rounds in which all sleep tell nothing of anybody, and do not count.
     """
     rng = np.random.default_rng(seed)
     y, predictions = drawn(rng, kind, n, n_members, 1.0)

@@ -40,6 +40,7 @@ KEYS_OF_FORMAT_1 = {
     "tally": "metrics",
 }
 
+MOST_SHOWN = 500  # letters of what is wrong: a file could fill the screen
 _WHAT_LIES_RAISE = (ArithmeticError, AttributeError, AssertionError, LookupError, MemoryError, TypeError, ValueError)
 
 Saved = tuple[dict[str, np.ndarray], dict[str, Any]]  # arrays, and a header
@@ -104,9 +105,9 @@ def _checked(path: Any, kind: str, arrays: dict[str, np.ndarray], header: dict[s
         relations.check(made)
         return made
     except TunefreeError as error:
-        raise ModelError(f"{path}: {error}; {remedy}") from None
+        raise ModelError(f"{path}: {str(error)[:MOST_SHOWN]}; {remedy}") from None
     except _WHAT_LIES_RAISE as error:
-        raise ModelError(f"{path}: its parts do not fit together ({error!r}); {remedy}") from None
+        raise ModelError(f"{path}: its parts do not fit together ({repr(error)[:MOST_SHOWN]}); {remedy}") from None
 
 
 def _from_format_1(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Saved:

@@ -41,7 +41,7 @@ def slices_of(column: str, values: Any) -> list[tuple[str | None, np.ndarray]]:
     >>> [(name, rows.tolist()) for name, rows in slices_of("job", pa.array(["cook", "clerk", None, "cook"]))]
     [('cook', [0, 3]), ('clerk', [1]), (None, [2])]
     """
-    if family(values.type) == "nested":
+    if pa.types.is_nested(values.type) or family(values.type) == "nested":
         raise DataError(f"rows cannot be divided by {values.type}", column=column, remedy="name a column of values")
     plain = blank_to_null(decoded(values))
     numbers = _numbers(plain)
