@@ -276,7 +276,7 @@ def report(settings: Settings, results: Results) -> Report:
     scores = scores_of(settings, results)
     return Report(
         draw=lambda figure: _draw(figure, scores),
-        inches=(21.0, 4.3),
+        inches=(23.0, 4.3),
         numbers=_numbers(scores),
         reported="PiSTOL closely tracks the tuned SVM with a Gaussian kernel and has an advantage where there are few "
         "samples. On news20.binary, with a linear kernel, it converges at the same rate with a worse constant. On "
@@ -402,7 +402,7 @@ def _numbers(scores: list[Scores]) -> list[dict[str, Any]]:
 
 
 def _draw(figure: Any, scores: list[Scores]) -> None:
-    panels = figure.subplots(1, len(scores), gridspec_kw={"wspace": 1.15})
+    panels = figure.subplots(1, len(scores), gridspec_kw={"wspace": 1.5})
     for place, (axes, one) in enumerate(zip(panels, scores, strict=True)):
         kernel = "Gaussian kernel" if one.case.kernel == "rbf" else "linear kernel"
         drawing.frame(axes, f"{one.case.title} ({kernel})", "training rows", "test error (%)" if place == 0 else "")
