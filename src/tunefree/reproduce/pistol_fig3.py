@@ -34,6 +34,7 @@ A, LIPSCHITZ = 0.25, 2.0  # a and L
 COMPILING_ROWS = 64  # rows of a fit before the timed one, so that times do not include compilation
 SPARSE_SHARE = 0.3  # LIBSVM gets sparse rows up to this share of nonzero values
 CACHE_MEGABYTES = 1000  # of kernel values, in LIBSVM
+EXTRAPOLATED = 3_000  # rows, from which on times grow by a power law
 FEW = 5_000  # the SVM on more rows waits for all that is quick
 TOLERANCE = 0.01  # of LIBLINEAR, whose own default is 0.1
 
@@ -275,7 +276,7 @@ def report(settings: Settings, results: Results) -> Report:
     scores = scores_of(settings, results)
     return Report(
         draw=lambda figure: _draw(figure, scores),
-        inches=(21.0, 4.3),
+        inches=(23.0, 4.3),
         numbers=_numbers(scores),
         reported="PiSTOL closely tracks the tuned SVM with a Gaussian kernel and has an advantage where there are few "
         "samples. On news20.binary, with a linear kernel, it converges at the same rate with a worse constant. On "
@@ -297,7 +298,7 @@ def _found(one: Scores) -> str:
         f"Seconds at {one.rows[last]:,} rows, first permutation: SVM {seconds['svm']:.3g} with cross-validation, "
         f"{seconds['fit']:.3g} for one fit, PiSTOL {seconds['average']:.3g} ({ratio:.3g} times less), {others}."
     )
-    if last < len(one.rows) - 1:
+    if last < len(one.rows) - 1 and one.rows[last] >= EXTRAPOLATED:
         grown, own = _extrapolated(one, last), float(np.nanmean(one.seconds["average"][:, -1]))
         sentences.append(
             f"At {one.rows[-1]:,} rows PiSTOL took {own:.3g} seconds; the SVM, extrapolated from its two largest "
@@ -401,7 +402,7 @@ def _numbers(scores: list[Scores]) -> list[dict[str, Any]]:
 
 
 def _draw(figure: Any, scores: list[Scores]) -> None:
-    panels = figure.subplots(1, len(scores), gridspec_kw={"wspace": 1.15})
+    panels = figure.subplots(1, len(scores), gridspec_kw={"wspace": 1.5})
     for place, (axes, one) in enumerate(zip(panels, scores, strict=True)):
         kernel = "Gaussian kernel" if one.case.kernel == "rbf" else "linear kernel"
         drawing.frame(axes, f"{one.case.title} ({kernel})", "training rows", "test error (%)" if place == 0 else "")
