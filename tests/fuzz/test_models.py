@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from tests.fuzz.models import lie, outcome, saved
 from tunefree.core.errors import ModelError
 from tunefree.workflows import model_files
 
+KEPT = sorted((Path(__file__).parent / "failures").glob("*.model"))  # files that `make fuzz` found
 QUICK = ("linear", "svmlight", "vw", "path", "pairs")
 
 
@@ -87,3 +90,9 @@ def test_lies_are_named_before_memory_is_taken(folder, change, problem):
     with pytest.raises(ModelError, match=problem) as caught:
         model_files.load(folder / "lie")
     assert str(caught.value).startswith(str(folder / "lie"))
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.name)
+def test_models_that_once_failed(path):
+    with pytest.raises(ModelError):
+        model_files.load(path)
