@@ -9,7 +9,7 @@ depend on any of this.
 
 Memory is bounded by seven copies of the weights a member: one average, two copies with averages, and the one that
 predicts. Time is bounded too: weights are copied only if the entries learned since the last time exceed COST times
-their number, and copies predict 2048 rows an octave.
+their number, and copies predict 1024 rows an octave.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tunefree.model.soft_bayes import Deployed, SoftBayes
 
 FIRST = 256  # rows before the first copy
 BETWEEN = 4  # cuts between two copies
-COST = 8.0  # entries that are learned for each weight that is copied
+COST = 12.0  # entries that are learned for each weight that is copied
 TRUSTED = 512  # rows of copies whose losses tell a temperature
 
 

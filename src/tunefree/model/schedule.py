@@ -6,7 +6,7 @@ from bisect import bisect_left
 
 CUTS = (64, 70, 76, 83, 91, 99, 108, 117)  # rows, and twice, four times ... as many; each about 2^(1/8) the one before
 N_CUTS = 8 * 50  # more than there will be
-SCORED = 2048  # rows of an octave that copies predict, and all rows of shorter ones
+SCORED = 1024  # rows of an octave that copies predict, and all rows of shorter ones
 ROWS = tuple(CUTS[k % 8] << k // 8 for k in range(N_CUTS))
 
 
@@ -42,7 +42,7 @@ def stride(rows: int) -> int:
 
     Examples
     --------
-    >>> stride(4096), stride(4097), stride(2**20)
-    (1, 2, 256)
+    >>> stride(2048), stride(2049), stride(2**20)
+    (1, 2, 512)
     """
     return 1 << max(0, (rows - 1).bit_length() - (2 * SCORED - 1).bit_length())
