@@ -15,7 +15,13 @@ settings.register_profile("thorough", max_examples=400)  # of `make test-all`; b
 # Groups whose tests compile the same code, the longest first; the others follow by learner, estimator or file.
 LONGEST = ("pool", "kernel")
 OF_THE_POOL = ("cli", "explanation", "model", "workflows")
-OF_KERNELS = ("test_feature_bank.py", "test_kernel_bank.py", "test_kernel_model.py", "test_kernel.py")
+OF_KERNELS = (
+    "test_feature_bank.py",
+    "test_kernel_bank.py",
+    "test_kernel_certificates.py",
+    "test_kernel_model.py",
+    "test_kernel.py",
+)
 
 
 def group_of(nodeid):
