@@ -38,8 +38,10 @@ def weights(state: Any, n_features: int, n_outputs: int) -> tuple[np.ndarray, np
     return values[1:], units[1:]
 
 
-def uncompile(monkeypatch: Any, module: Any, entry: str) -> None:
-    """Let an entry point, and what it calls by address, run as Python until the test ends."""
-    monkeypatch.setattr(module, entry, getattr(getattr(module, entry), "py_func", getattr(module, entry)))
-    monkeypatch.setattr(links, "find_all", getattr(links.find_all, "py_func", links.find_all))
+def uncompile(monkeypatch: Any, module: Any) -> None:
+    """Let the functions of a module, and what it calls by address, run as Python until the test ends."""
+    for place in (module, links):
+        for name, function in vars(place).copy().items():
+            if hasattr(function, "py_func"):
+                monkeypatch.setattr(place, name, function.py_func)
     monkeypatch.setattr(compiled, "IS_ON", False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -17,4 +18,7 @@ def save(path: Path, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> N
     text = json.dumps({"format": storage.FORMAT, **header, "digest": storage._BLANK})
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     blank = to_bytes(contiguous, {"tunefree": text})
-    path.write_bytes(blank.replace(storage._BLANK.encode(), storage._digest(blank), 1))
+    digest = hashlib.blake2b(blank, digest_size=len(storage._BLANK) // 2).hexdigest().encode()
+    path.write_bytes(
+        blank.replace(storage._BEFORE_DIGEST + storage._BLANK.encode(), storage._BEFORE_DIGEST + digest, 1)
+    )

@@ -42,7 +42,7 @@ def test_a_member_that_fails_sleeps_for_ever_and_is_named():
 
     def overflow(X, y, weight, predictions):
         learn(X, y, weight, predictions)
-        predictions[50:60] = np.inf
+        predictions[-1:] = np.inf
 
     model.members[1].learn = overflow
     with pytest.warns(UserWarning, match="scinol2 no longer takes part"):

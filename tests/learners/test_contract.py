@@ -439,6 +439,6 @@ def test_uncompiled_gives_the_same_bits(name, monkeypatch):
     objective = objectives.Binary(losses.Logistic(), 0.0)
     compiled = run(ALL[name].create(4), objective, as_dense(X), y, weight, 1)[2]
     state, predictions = ALL[name].create(4), np.empty((30, 1))
-    uncompile(monkeypatch, passes, "_learn")
+    uncompile(monkeypatch, passes)
     passes.learn(state, objective, as_dense(X), y, weight, predictions)
     np.testing.assert_allclose(compiled, predictions, rtol=1e-13, atol=1e-300)

@@ -91,7 +91,7 @@ def test_rows_to_learn_may_bring_new_columns_and_refused_ones_none(file):
     own = [{"id": 1, "city": "Rome", "deep": {"er": [1, 2]}, **row} for row in rows(N, N + 2)]
     for bad, message in (
         ({"age": "old"}, r"row 2, column 'age': 'old' is not a number; correct the row$"),
-        ({"age": 10**400}, r"row 2, column 'age': .* is not of a size that floats have; correct the row$"),
+        ({"age": 10**400}, r"row 2, column 'age': the number is infinite .inf.; correct the row$"),
         ({"deep": {"er": [1, "a"]}}, r"row 2, column 'deep.er': 'a' is not a number"),
         ({"rich": None}, r"row 2, column 'rich': the target is missing; give it one$"),
     ):

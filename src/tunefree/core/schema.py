@@ -241,7 +241,7 @@ def _check_numbers(name: str, array: np.ndarray, kind: Array, known: dict[str, i
     if least < kind.low and not (kind.may_be_infinite and kind.low == -MOST):
         raise ModelError(f"{name} has {least}, where all are at least {kind.low:g}")
     if below < math.inf and most >= below:
-        raise ModelError(f"{name} has {most}, where all are below {below:g}")
+        raise ModelError(f"{name} has {most:g}, where all are below {below:g}")
     if kind.ascends_to is not None:
         end = _length(name, kind.ascends_to, known)
         if array[0] != 0 or array[-1] != end or (np.diff(array) < 0).any():

@@ -65,12 +65,15 @@ class Aggregation:
     def predict(self, objective: Any, predictions: np.ndarray, shares: np.ndarray | None = None) -> np.ndarray:
         """Predictions (n, K) of new rows from those (N, n, K) of the members, which are overwritten.
 
-        ``shares`` (N,) are those of the mixture if None; others may be of more than the members.
+        ``shares`` (N,) are those of the mixture if None; others may be of the members, and then of their averages.
         """
         if len(predictions) == 1:
             return _alone(predictions[0])
         mixed = np.empty_like(predictions[0])
-        mixture = self.mixture if shares is None else self.mixture._replace(means=shares)
+        mixture = self.mixture
+        if shares is not None:
+            losses = np.tile(mixture.losses, len(shares) // len(mixture.losses))  # who has failed fails on average too
+            mixture = mixture._replace(means=shares, losses=losses)
         combine(mixture, objective, predictions, mixed)
         return mixed
 

@@ -16,7 +16,7 @@ def place(rows: int) -> int:
     Examples
     --------
     >>> place(64), place(65), place(128), ROWS[place(1000)]
-    (0, 1, 8, 1056)
+    (0, 1, 8, 1024)
     """
     return bisect_left(ROWS, rows)
 

@@ -247,9 +247,9 @@ def _schema_of(record: dict[str, Any], schema: Any) -> Any:
     for name, value in record.items():
         if name not in schema.names or isinstance(value, dict):
             try:
-                found.append((name, pa.infer_type([value])))
-            except UnicodeEncodeError:
-                raise _UnfitError(name, "half of a surrogate pair is no letter") from None
+                found.append(pa.field(name, pa.infer_type([value])))
+            except UnicodeEncodeError:  # in the value or the name
+                raise _UnfitError(ascii(name), "half of a surrogate pair is no letter") from None
             except (pa.ArrowException, OverflowError):
                 raise _UnfitError(name, f"{_shown(value)} is not of one type") from None
     return pa.schema(found)

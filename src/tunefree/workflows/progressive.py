@@ -48,7 +48,8 @@ def predict_and_learn(trained: Trained, source: Source, bad: BadRows, kept: Sequ
 
     Examples
     --------
-    >>> from tunefree import Plan, open_source, train
+    >>> from tunefree import Plan, open_source
+    >>> from tunefree.workflows.training import train
     >>> source = open_source({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100})
     >>> trained = train(source, Plan(target="rich", learner="scinol2"))
     >>> [len(own.predictions) for own in predict_and_learn(trained, source, BadRows())], trained.model.record.risks[
