@@ -24,6 +24,7 @@ def stream(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_drift_is_told_and_can_be_followed(run, stream, tmp_path):  # noqa: F811
     model = tmp_path / "m"
     status, out, err = run("train", stream / "past.csv", "-t", "y", "-o", model)
