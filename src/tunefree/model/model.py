@@ -325,6 +325,7 @@ class Model(ScoredModel):
         if self.options.may_prune:
             shares = predictive_shares(self.mixture)
             failed = has_failed(self.mixture)
+            self._tell_failures()
             leaves = pruning.negligible_members(self.ensemble, shares, rounds) | failed
             self.prune(leaves if not leaves.all() else failed & False)
 

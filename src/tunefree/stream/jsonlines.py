@@ -57,9 +57,13 @@ def json_schema(file: str, options: Options) -> Any:
         found = sample.schema
         if options.exact is not None and options.exact in found.names and beyond_doubles(sample.column(options.exact)):
             options = options._replace(types={options.exact: pa.int64()} | options.types)
+        return _all_widened(found, options)
     except (pa.ArrowInvalid, UnicodeDecodeError):
-        found = _schema_of_good_lines(whole_lines(window, quoted=False), file)
-    return pa.schema([(field.name, _widened(field.type, field.name, options.types)) for field in found])
+        return _all_widened(_schema_of_good_lines(whole_lines(window, quoted=False), file), options)
+
+
+def _all_widened(schema: Any, options: Options) -> Any:
+    return pa.schema([(field.name, _widened(field.type, field.name, options.types)) for field in schema])
 
 
 def json_columns(file: str, schema: Any, options: Options) -> dict[str, Any]:
