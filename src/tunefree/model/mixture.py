@@ -257,15 +257,16 @@ def note_failures(mixture, predictions):
 
 @compiled.inline
 def predict_awake(objective, mixture, shares, predictions, aggregated):
-    """Write the prediction of the mixture.
+    """Write the prediction of the mixture; returns how many members sleep.
 
     A sleeping member is assigned the awake members' mixture, so its share does not change (sleeping experts: Freund,
     Schapire, Singer, Warmuth: Using and combining predictors that specialize, STOC 1997).
     """
-    if asleep(mixture, predictions) == 0:
+    sleeping = asleep(mixture, predictions)
+    if sleeping == 0:
         clip_to_range(mixture, predictions)
         aggregate(objective, shares, predictions, aggregated)
-        return
+        return sleeping
     awake, total = np.zeros(len(shares)), 0.0
     for m in range(len(shares)):
         if math.isnan(predictions[m, 0]):
@@ -283,6 +284,7 @@ def predict_awake(objective, mixture, shares, predictions, aggregated):
             for k in range(len(aggregated)):
                 predictions[m, k] = aggregated[k]
     clip_to_range(mixture, predictions)  # a mean of equal ends may round beyond them
+    return sleeping
 
 
 @compiled.inline
@@ -305,12 +307,8 @@ def _mix(mixture, objective, has_range, y, weight, predictions, aggregated):
     for i in range(len(y)):
         copy(predictions, i, now)
         note_failures(mixture, now)
-        evaluated = weight[i] > 0.0 and asleep(mixture, now) < len(now)
-        predict_awake(objective, mixture, mixture.shares, now, aggregated[i])
-        for m in range(len(now)):
-            for k in range(now.shape[1]):
-                predictions[m, i, k] = now[m, k]
-        if evaluated:
+        sleeping = predict_awake(objective, mixture, mixture.shares, now, aggregated[i])
+        if weight[i] > 0.0 and sleeping < len(now):
             if has_range:
                 extend_range(mixture, objective, y[i], weight[i], end)
             for m in range(len(losses)):
@@ -323,8 +321,8 @@ def mix(
 ) -> None:
     """Predict rows from the members' predictions (N, n, K), and after each update their shares by its target.
 
-    Predictions of members that sleep are NaN; they become those of the members awake. A row of which all members sleep
-    tells nothing of them. If they learn it later, it is evaluated then.
+    Predictions of members that sleep are NaN. A row of which all members sleep tells nothing of them. If they learn it
+    later, it is evaluated then.
     """
     _mix(mixture, linked(objective), objective.task == "regression", y, weight, predictions, aggregated)
 

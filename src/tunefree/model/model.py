@@ -327,7 +327,8 @@ class Model(ScoredModel):
             failed = has_failed(self.mixture)
             self._tell_failures()
             leaves = pruning.negligible_members(self.ensemble, shares, rounds) | failed
-            self.prune(leaves if not leaves.all() else failed & False)
+            if not leaves.all():
+                self.prune(leaves)
 
     def _tell_failures(self) -> None:
         """Warn once of each member whose predictions were not finite."""

@@ -17,13 +17,15 @@ a few rows, and these are all of one season.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core import compiled
+from tunefree.losses.aggregation import aggregate
+from tunefree.losses.linked import linked
 from tunefree.losses.objectives import loss_at
-from tunefree.model.mixture import TOO_MUCH, aggregate
+from tunefree.model.mixture import TOO_MUCH, copy
 
 FASTEST = 2.0  # the rate is FASTEST / sqrt(SLOW + rounds)
 SLOW = 20.0
@@ -155,14 +157,13 @@ def likelihoods_of(objective, y, mixture, predictions, likelihoods):
 
 
 @compiled.entry
-def judge(rule, objective, y, weight, deployed, predictions, losses):
-    """Learn shares and temperature from copies' predictions (S, 2N, n, K) of rows; writes the losses (S, n) that the
-    copies would have had."""
+def _judge(rule, objective, y, weight, deployed, predictions, losses):
     n_outputs = predictions.shape[3]
     likelihoods, margins, scaled = np.empty(len(rule.shares)), np.empty(n_outputs), np.empty(n_outputs)
+    own = np.empty((predictions.shape[1], n_outputs))
     for i in range(len(y)):
         for s in range(len(predictions)):
-            own = predictions[s, :, i]
+            copy(predictions[s], i, own)
             rate = begin_round(rule, weight[i])
             least = likelihoods_of(objective, y[i], deployed.mixtures[s], own, likelihoods)
             end_round(rule, rate, weight[i], least, likelihoods)
@@ -175,3 +176,17 @@ def judge(rule, objective, y, weight, deployed, predictions, losses):
                     rule.at_temperatures[g] += min(loss, TOO_MUCH) * (weight[i] / rule.heaviest[()])
                 if TEMPERATURES[g] == deployed.temperatures[s]:
                     losses[s, i] = loss
+
+
+def judge(
+    rule: SoftBayes,
+    objective: Any,
+    y: np.ndarray,
+    weight: np.ndarray,
+    deployed: Deployed,
+    predictions: np.ndarray,
+    losses: np.ndarray,
+) -> None:
+    """Learn shares and temperature from copies' predictions (S, 2N, n, K) of rows; writes the losses (S, n) that the
+    copies would have had."""
+    _judge(rule, linked(objective), y, weight, deployed, predictions, losses)
