@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows
+from tunefree.stream.jsonlines import read_objects
 from tunefree.stream.source import open_source
 
 LONG = b"9" * 400
@@ -81,3 +83,9 @@ def test_long_numbers_are_read_to_the_last_bit(tmp_path):
     chunk = next(source.chunks())
     values = source.encoder(chunk, None).encode(chunk, True, BadRows()).rows.values
     assert np.array_equal(values, [0.1, 7e30])
+
+
+@pytest.mark.parametrize("row", [{"x": "\ud800"}, {"new": "\ud800"}, {"\ud800": 1.0}])
+def test_half_a_surrogate_pair_in_an_object_is_named(row):
+    with pytest.raises(DataError, match=r"the request, row 1, column .*: half of a surrogate pair"):
+        read_objects([row], {"x": pa.string()}, "the request")

@@ -23,6 +23,7 @@ from tunefree.stream.lines import check_text, read_lines, read_sample, whole_lin
 
 MOST_TRIED = 100  # of the first lines, for a schema
 MOST_SHOWN = 200  # letters of a value in a message
+_HALF_A_PAIR = "half of a surrogate pair is no letter"
 
 _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "number": ("a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool)),
@@ -130,9 +131,9 @@ def _type_of(name: str, values: list[Any], file: str) -> Any:
     """The type of a column, by its first value; None if it has none."""
     row, first = next(((row, value) for row, value in enumerate(values, 1) if value is not None), (1, None))
     try:
-        found = pa.infer_type([first])
-    except (pa.ArrowException, OverflowError):
-        raise DataError(f"{first!r} is not of one type", file, row, name, "correct the row") from None
+        found = _inferred(name, first).type
+    except _UnfitError as error:
+        raise DataError(str(error), file, row, error.column, "correct the row") from None
     return None if _is_empty(found) else _widened(found, name, {})
 
 
@@ -142,7 +143,7 @@ _PLAIN: dict[str, set[type]] = {"number": {int, float}, "boolean": {bool}, "stri
 def _array(name: str, values: list[Any], to: Any, file: str) -> Any:
     """Values as an array of a type; they are looked at one by one only if one of them does not fit."""
     if set(map(type, values)) <= {type(None), *_PLAIN.get(family(to), ())}:
-        with suppress(OverflowError):  # integers that no float can hold
+        with suppress(OverflowError, UnicodeEncodeError):  # integers that no float can hold, half surrogate pairs
             return of_numbers(np.array(values, np.float64)) if pa.types.is_float64(to) else pa.array(values, to)
     field, fitted = pa.field(name, to), []
     for row, value in enumerate(values, 1):
@@ -247,16 +248,18 @@ class _UnfitError(ValueError):
 
 def _schema_of(record: dict[str, Any], schema: Any) -> Any:
     """The types of those values of an object that a schema lacks, or may lack parts of."""
-    found = []
-    for name, value in record.items():
-        if name not in schema.names or isinstance(value, dict):
-            try:
-                found.append(pa.field(name, pa.infer_type([value])))
-            except UnicodeEncodeError:  # in the value or the name
-                raise _UnfitError(ascii(name), "half of a surrogate pair is no letter") from None
-            except (pa.ArrowException, OverflowError):
-                raise _UnfitError(name, f"{_shown(value)} is not of one type") from None
-    return pa.schema(found)
+    further = (own for own in record.items() if own[0] not in schema.names or isinstance(own[1], dict))
+    return pa.schema([_inferred(name, value) for name, value in further])
+
+
+def _inferred(name: str, value: Any) -> Any:
+    """The field of a column, with the type of its first value."""
+    try:
+        return pa.field(name, pa.infer_type([value]))
+    except UnicodeEncodeError:  # in the value or the name
+        raise _UnfitError(ascii(name), _HALF_A_PAIR) from None
+    except (pa.ArrowException, OverflowError):
+        raise _UnfitError(name, f"{_shown(value)} is not of one type") from None
 
 
 def _fitted(record: dict[str, Any], field: Any) -> Any:
@@ -275,7 +278,7 @@ def _fitted(record: dict[str, Any], field: Any) -> Any:
         if pa.types.is_floating(to):
             return float(value) if abs(value) <= MOST else math.inf if value > 0 else -math.inf
         if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise _UnfitError(field.name, "half of a surrogate pair is no letter")
+            raise _UnfitError(field.name, _HALF_A_PAIR)
         return value
 
     return fitted(record.get(field.name), field.type)
