@@ -1,6 +1,8 @@
-"""Speed of the tokenizers of svmlight and Vowpal Wabbit text on one core, including the dictionary of features.
+"""Speed of the tokenizers of svmlight and Vowpal Wabbit text on one core, including the dictionary of features, and of
+that of texts beside scikit-learn's hashing vectoriser.
 
-The text has about 40 features in a row; the features are Zipf-distributed, the values have 2 to 6 digits.
+The text has about 40 features in a row; the features are Zipf-distributed, the values have 2 to 6 digits. Texts are those
+of the newsgroups or the e-mails, whichever there is.
 Run ``python benchmarks/tokenizer.py``; it prints the best and the median rate of the runs in MB/s of text.
 """
 
@@ -10,10 +12,16 @@ import time
 from collections.abc import Iterator
 
 import numpy as np
+import pyarrow as pa
+from common import SHARED
+from pyarrow import parquet
+from sklearn.feature_extraction.text import HashingVectorizer
 
+from tunefree.stream.arrays import bytes_of
 from tunefree.stream.batch import BadRows, Lines, Position
 from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.stream.vw import VWEncoder
+from tunefree.stream.words import count_words
 
 CHUNK_ROWS, CHUNKS, RUNS = 12_000, 16, 7
 
@@ -63,8 +71,34 @@ def measure(name: str, encoder: type, chunks: list[bytes]) -> None:
     )
 
 
+def compare_words() -> None:
+    """Print the rates of words and pairs of words, ours and scikit-learn's in turn, in MB per second of processor time."""
+    paths = [SHARED / f"{name}.parquet" for name in ("newsgroups20_bydate", "spam_assassin")]
+    path = next((path for path in paths if path.exists()), None)
+    if path is None:
+        return
+    texts = parquet.read_table(path, columns=["text"])["text"].combine_chunks().cast(pa.string())
+    places, data = bytes_of(texts)
+    documents = texts.to_pylist()
+    vectorizer = HashingVectorizer(norm=None, alternate_sign=False, ngram_range=(1, 2), n_features=2**20)
+    rates: dict[str, list[float]] = {"ours": [], "scikit-learn": []}
+    for _ in range(RUNS):
+        for name, count in (
+            ("ours", lambda: count_words(places, data, 0)),
+            ("scikit-learn", lambda: vectorizer.transform(documents)),
+        ):
+            start = time.process_time()
+            count()
+            rates[name].append(len(data) / (time.process_time() - start) / 1e6)
+    for name, of_runs in rates.items():
+        print(f"words and pairs, {name}: best {max(of_runs):.0f}, median {np.median(of_runs):.1f} MB per CPU second")
+    ratio = np.median(np.divide(rates["ours"], rates["scikit-learn"]))
+    print(f"ratio of the two, median of {RUNS}: {ratio:.1f} ({path.stem}, {len(data) / 1e6:.0f} MB)")
+
+
 def main() -> None:
     """Generate the texts and print the results."""
+    compare_words()
     for features in (100_000, 1_000_000):
         rng = np.random.default_rng(0)
         chunks = [svmlight_text(CHUNK_ROWS, features, rng) for _ in range(CHUNKS)]

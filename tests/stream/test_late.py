@@ -53,8 +53,8 @@ def read(files, bad=None, encoder=None, **options):
 
 
 def without_words(rows):
-    """Rows without the hashed words of the text."""
-    return [{name: value for name, value in row.items() if not name.startswith("note#")} for row in rows]
+    """Rows without the words of the text."""
+    return [{name: value for name, value in row.items() if not name.startswith("note=")} for row in rows]
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def narrow(monkeypatch):
 def test_columns_that_come_later_are_features_from_their_first_value_on(tmp_path, narrow):
     encoder, rows = read([text(tmp_path / "t.jsonl", lines(ROWS))])
     assert without_words(rows) == EXPECTED
-    assert any(name.startswith("note#") for name in rows[5])
+    assert any(name.startswith("note=") for name in rows[5])
     since = {column.name: column.since for column in encoder.columns[1:]}
     assert since == {
         "n": 3,

@@ -27,7 +27,7 @@ from tunefree.stream.columns import family, string_keys
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.frames import read_frame
 from tunefree.stream.notation import ColumnTypes
-from tunefree.stream.words import Text, looks_like_text
+from tunefree.stream.texts import Text, looks_like_text
 
 NAME = "X"  # what messages call a table
 CHUNK_ROWS = 32768  # that are encoded at a time: columns of many short chunks would take long

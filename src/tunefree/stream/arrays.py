@@ -100,6 +100,22 @@ def of_buffer(data: Any, dtype: Any, start: int, stop: int) -> np.ndarray:
     return np.require(np.frombuffer(data, dtype, stop)[start:], requirements="A")
 
 
+def bytes_of(strings: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The bytes of an Arrow array of strings, and between which places of them each string lies.
+
+    Examples
+    --------
+    >>> places, data = bytes_of(pa.array(["new", "york"])[1:])
+    >>> places, data[places[0] : places[1]].tobytes()
+    (array([3, 7], dtype=int32), b'york')
+    """
+    _, offsets, data = strings.buffers()
+    if data is None or not len(strings):
+        return np.zeros(len(strings) + 1, np.int32), np.zeros(0, np.uint8)
+    places = of_buffer(offsets, np.int32, strings.offset, strings.offset + len(strings) + 1)
+    return places, np.frombuffer(data, np.uint8)
+
+
 def is_missing(array: Any) -> np.ndarray:
     """Where an Arrow array is null."""
     if not array.null_count:

@@ -24,6 +24,7 @@ from tunefree.stream.columns import (
     missing_name,
 )
 from tunefree.stream.keys import hash_name
+from tunefree.stream.names import one_by_one
 from tunefree.stream.notation import dates_in
 
 _MICROSECONDS_A_DAY = 86_400_000_000
@@ -184,7 +185,7 @@ def calendar_codes(column: str, part: str, values: np.ndarray, here: np.ndarray)
     keys = np.array([hash_name(str(value), seed) for value in distinct], np.uint64)
     places = np.full(len(values), -1, np.int32)
     places[here] = index
-    return Codes(places, keys, lambda k: f"{column}[{part}={distinct[k]}]")
+    return Codes(places, keys, one_by_one(lambda k: f"{column}[{part}={distinct[k]}]"))
 
 
 def looks_like_dates(strings: Array) -> bool:

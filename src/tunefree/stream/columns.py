@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import is_missing, of_booleans, of_buffer, of_strings, to_booleans, to_numpy
+from tunefree.stream.arrays import bytes_of, is_missing, of_booleans, of_strings, to_booleans, to_numpy
 from tunefree.stream.keys import hash_name, hash_strings
+from tunefree.stream.names import NamesOf, one_by_one
 from tunefree.stream.notation import Notation, stands_for_missing
 
 UNLABELLED = "the target is missing"
@@ -32,7 +33,7 @@ class Codes(NamedTuple):
 
     places: np.ndarray  # (n,) int32: which key each row holds, -1 for none
     keys: np.ndarray  # (k,) uint64: what the feature is known by
-    name: Callable[[int], str]  # name of the feature of a key
+    names: NamesOf  # of the features of the keys
 
 
 class Words(NamedTuple):
@@ -41,7 +42,7 @@ class Words(NamedTuple):
     counts: np.ndarray  # (n,) int64: how many there are in each row
     keys: np.ndarray  # (words,) uint64
     values: np.ndarray  # (words,) float64
-    name: Callable[[int], str]  # name of the feature of a key
+    names: NamesOf  # of the features of the keys
 
 
 class Parts(NamedTuple):
@@ -170,7 +171,7 @@ class Category:
         index, values = converted
         keys = np.append(string_keys(values, self.seed), np.uint64(self.missing_key))
         index = np.where(index < 0, np.int32(len(values)), index)
-        return Parts([], [Codes(index, keys, lambda k: self._feature(values, k))], [])
+        return Parts([], [Codes(index, keys, one_by_one(lambda k: self._feature(values, k)))], [])
 
     def _feature(self, values: Array, k: int) -> str:
         return missing_name(self.name) if k == len(values) else f"{self.name}={values[k].as_py()}"
@@ -202,7 +203,7 @@ def missing_name(column: str) -> str:
 def missing_codes(column: str, missing: np.ndarray) -> Codes:
     """Codes of the rows in which a column is missing."""
     keys = np.array([missing_key(column)], np.uint64)
-    return Codes(np.where(missing, np.int32(0), np.int32(-1)), keys, lambda k: missing_name(column))
+    return Codes(np.where(missing, np.int32(0), np.int32(-1)), keys, one_by_one(lambda k: missing_name(column)))
 
 
 def missing_strings(values: Array) -> np.ndarray:
@@ -212,11 +213,7 @@ def missing_strings(values: Array) -> np.ndarray:
 
 def string_keys(values: Array, seed: int) -> np.ndarray:
     """The keys of an array of strings; nulls have one too."""
-    _, offsets, data = values.buffers()
-    if data is None or not len(values):
-        return hash_strings(np.zeros(len(values) + 1, np.int64), np.zeros(0, np.uint8), seed)
-    places = of_buffer(offsets, np.int32, values.offset, values.offset + len(values) + 1)
-    return hash_strings(places, np.frombuffer(data, np.uint8), seed)
+    return hash_strings(*bytes_of(values), seed)
 
 
 def to_dictionary(array: Array) -> Array:

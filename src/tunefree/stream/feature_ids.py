@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,59 +10,10 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.stream import keys as dictionary
 from tunefree.stream.columns import Codes, Words
+from tunefree.stream.names import FeatureNames, in_order
 
 Located = tuple[int, Codes]  # the number of the column that the codes come from, and the codes
 LocatedWords = tuple[int, Words]
-
-
-class FeatureNames:
-    """Names of features in the order of their ids, and the columns they come from.
-
-    The names are kept as bytes, which take less memory than Python strings.
-
-    Examples
-    --------
-    >>> names = FeatureNames()
-    >>> names.add("colour=red", 0); names.add("colour=blue", 0)
-    >>> names.to_list(), len(names)
-    (['colour=red', 'colour=blue'], 2)
-    """
-
-    def __init__(self) -> None:
-        self._text = bytearray()
-        self._ends = array("q")
-        self._columns = array("i")
-
-    def __len__(self) -> int:
-        return len(self._ends)
-
-    def add(self, name: str, column: int) -> None:
-        self._text += name.encode()
-        self._ends.append(len(self._text))
-        self._columns.append(column)
-
-    def to_list(self) -> list[str]:
-        starts = [0, *self._ends][: len(self)]
-        return [self._text[start:end].decode() for start, end in zip(starts, self._ends, strict=True)]
-
-    def columns(self) -> np.ndarray:
-        return np.array(self._columns, np.int32)
-
-    def save(self) -> dict[str, np.ndarray]:
-        return {
-            "names": np.frombuffer(bytes(self._text), np.uint8),
-            "name_ends": np.array(self._ends, np.int64),
-            "name_columns": self.columns(),
-        }
-
-    @classmethod
-    def restore(cls, arrays: dict[str, np.ndarray]) -> FeatureNames:
-        check_names(arrays["names"], arrays["name_ends"])
-        names = cls()
-        names._text += arrays["names"].astype(np.uint8).tobytes()
-        names._ends.frombytes(arrays["name_ends"].astype(np.int64).tobytes())
-        names._columns.frombytes(arrays["name_columns"].astype(np.intc).tobytes())
-        return names
 
 
 class Triplets(NamedTuple):
@@ -127,11 +77,14 @@ class FeatureIds:
 
     def _add(self, unknown: _Unknown) -> None:
         order = np.lexsort((unknown.places, unknown.rows))
+        before = self.keys.first + self.keys.count
         self.keys, ids = dictionary.lookup(self.keys, unknown.keys[order])
-        for place, (source, member) in zip(ids.tolist(), unknown.members[order].tolist(), strict=True):
-            if place == self.keys.first + len(self.names):  # first appearance
-                column, part = unknown.sources[source]
-                self.names.add(part.name(member), column)
+        is_first = ids > np.maximum.accumulate(np.append(before - 1, ids))[:-1]  # ids are given in this order
+        sources, members = unknown.members[order[is_first]].T
+        by_source = np.argsort(sources, kind="stable")
+        of_sources = [part.names(members[sources == source]) for source, (_, part) in enumerate(unknown.sources)]
+        columns = np.array([column for column, _ in unknown.sources], np.int32)
+        self.names.add(in_order(of_sources, np.argsort(by_source)), columns[sources])
 
     def save(self) -> dict[str, np.ndarray]:
         return {"keys": dictionary.save(self.keys), **self.names.save()}
@@ -148,20 +101,6 @@ class FeatureIds:
         self.names = FeatureNames.restore(arrays)
         if not len(self.names) == len(self.names.columns()) == self.keys.count:
             raise ModelError("the encoder has not as many names as features")
-
-
-def check_names(text: np.ndarray, ends: np.ndarray) -> None:
-    """Raise a ModelError unless names that lie one after the other in UTF-8 end where ``ends`` says."""
-    ascend = not len(ends) or (ends[0] >= 0 and (np.diff(ends) >= 0).all())
-    if not ascend or (int(ends[-1]) if len(ends) else 0) != len(text):
-        raise ModelError("the names of features do not end with their text")
-    cut = text[ends[ends < len(text)]] & 0xC0 == 0x80  # in the middle of a letter
-    try:
-        text.tobytes().decode()
-    except UnicodeDecodeError:
-        cut = np.ones(1, bool)
-    if cut.any():
-        raise ModelError("a name of a feature is not text in UTF-8")
 
 
 def sum_duplicates(codes: np.ndarray, words: Triplets) -> tuple[np.ndarray, Triplets]:

@@ -40,11 +40,12 @@ from tunefree.stream.inference import Inference, is_number, without
 from tunefree.stream.late import Further, Late, is_among
 from tunefree.stream.lists import Bag, Vector
 from tunefree.stream.notation import ColumnTypes, Notation
-from tunefree.stream.words import Text
+from tunefree.stream.texts import Text
 
 _COLUMNS: dict[str, Callable[..., Any]] = {
     kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text, Bag, Vector)
 }
+_OF_OLD_TEXTS = "bits"  # what older versions had hashed words to
 MOST_CODES = 16  # of one column
 _MISSPELT = 0.8  # similarity of names from which on one is taken for the other, misspelt
 INTEGER = "integer"  # the family of a target of integers that float64 does not tell apart
@@ -119,7 +120,7 @@ class TableEncoder:
             Columns to leave out, which may come later, and structs, of which all columns are left out.
         text : iterable of str, optional
             Columns of texts; if None, strings that are mostly different, long and with spaces are taken for texts
-            (:func:`tunefree.stream.words.looks_like_text`).
+            (:func:`tunefree.stream.texts.looks_like_text`).
         hash_bits : int, default=0
             0 for an exact dictionary of categories; else codes and words are hashed to 2^hash_bits features.
         given : ColumnTypes, optional
@@ -142,7 +143,7 @@ class TableEncoder:
                 check_name(role, name, names, chunk.file)
         kept = [name for name in names if name not in {target, weight} and not is_among(name, ignored)]
         arrays = {name: _column(chunk, name, Faults()) for name in names}
-        inference = Inference(arrays, chunk.file, texts, hash_bits, given)
+        inference = Inference(arrays, chunk.file, texts, given)
         columns = [inference.column(name) for name in kept]
         if not columns:
             raise DataError("there is no column left to learn from", chunk.file, remedy="ignore fewer columns")
@@ -221,7 +222,7 @@ class TableEncoder:
         before = list(self.columns)
         if learning and self.further is not None:
             known = [self.target, self.weight, *(column.name for column in before)]
-            of_chunk = chunk.table, known, chunk.file, self.hash_bits, self.na_values
+            of_chunk = chunk.table, known, chunk.file, self.na_values
             self.columns += self.further.columns(*of_chunk)
         try:
             batch = self._encode(chunk, learning, bad, learning if labelled is None else labelled)
@@ -274,6 +275,8 @@ class TableEncoder:
         """The encoder whose :meth:`state` was taken."""
         described = [dict(column) for column in header["columns"]]
         names = ("target", "target_family", "weight", "hash_bits", "na_values", "target_notation")
+        if any(_OF_OLD_TEXTS in column for column in described):
+            raise ModelError("its texts were cut into words by an older version, in another way; train the model anew")
         further = Further(**header["further"]) if "further" in header else None
         encoder = cls(
             [_restored(**column) for column in described],

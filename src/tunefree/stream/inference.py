@@ -30,7 +30,7 @@ from tunefree.stream.notation import (
     likeliest_notation,
     notation_of,
 )
-from tunefree.stream.words import DEFAULT_BITS, Text, looks_like_short_text, looks_like_text
+from tunefree.stream.texts import Text, looks_like_short_text, looks_like_text
 
 
 class Inference:
@@ -44,24 +44,20 @@ class Inference:
         Name of the file, for messages.
     texts : list of str, optional
         Columns of texts; guessed if None.
-    hash_bits : int
-        As the encoder has it.
     given : ColumnTypes
         What the user says.
 
     Examples
     --------
     >>> arrays = {"price": pa.array(["1,50 €", "-"]), "day": pa.array(["31.1.2024", "1.2.2024"]), "zip": pa.array([1])}
-    >>> inference = Inference(arrays, "example", None, 0, ColumnTypes(categorical=["zip"]))
+    >>> inference = Inference(arrays, "example", None, ColumnTypes(categorical=["zip"]))
     >>> [(column.kind, column.told()) for column in map(inference.column, arrays)]
     [('number', 'as 1.234,5'), ('moment', '%d.%m.%Y'), ('category', '')]
     """
 
-    def __init__(
-        self, arrays: dict[str, Any], file: str, texts: list[str] | None, hash_bits: int, given: ColumnTypes
-    ) -> None:
+    def __init__(self, arrays: dict[str, Any], file: str, texts: list[str] | None, given: ColumnTypes) -> None:
         self.arrays = {name: without(array, given.na_values) for name, array in arrays.items()}
-        self.file, self.texts, self.hash_bits, self.given = file, texts, hash_bits, given
+        self.file, self.texts, self.given = file, texts, given
         self.relieved = {name for name, array in arrays.items() if self.arrays[name].null_count > array.null_count}
         self.strings = {
             name: blank_to_null(decoded(array)) for name, array in self.arrays.items() if family(array.type) == "string"
@@ -88,7 +84,7 @@ class Inference:
             if kind not in Text.families:
                 problem = f"a text column must hold strings, not {self.arrays[name].type}"
                 raise DataError(problem, self.file, column=name, remedy="leave it out of --text")
-            return Text(name, self.hash_bits or DEFAULT_BITS)
+            return Text(name)
         guessed = self._guessed(name) if kind == "string" else None
         if guessed is not None:
             return guessed
@@ -108,7 +104,7 @@ class Inference:
         """What strings look like, beside categories."""
         array, strings = self.arrays[name], self.strings[name]
         if self.texts is None and looks_like_text(array):
-            return Text(name, self.hash_bits or DEFAULT_BITS)
+            return Text(name)
         if looks_like_dates(array):
             return _timestamp_of_strings(name, strings)
         if looks_like_times(array):
@@ -119,7 +115,7 @@ class Inference:
         if notation is not None:
             return Number(name, *notation)
         if self.texts is None and looks_like_short_text(array):
-            return Text(name, self.hash_bits or DEFAULT_BITS)
+            return Text(name)
         return None
 
     def _numbers(self, name: str) -> Number:

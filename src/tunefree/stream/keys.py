@@ -201,6 +201,17 @@ def hash_bytes(data, start, stop, seed):
 
 
 @compiled.inline
+def hash_padded(data, start, stop, seed):
+    """As :func:`hash_bytes`, where seven bytes more can be read behind ``stop``: they are masked."""
+    key, place = seed, start
+    while place + 8 <= stop:
+        key = fold(key, load(data, place))
+        place += 8
+    rest = (np.uint64(1) << np.uint64(8 * (stop - place))) - np.uint64(1)
+    return finish(fold(key, load(data, place) & rest), stop - start)
+
+
+@compiled.inline
 def _shift(slots):
     """The highest bits of a mixed key are its slot, so that a table of twice the size keeps the order of slots."""
     shift = np.uint64(64)

@@ -33,8 +33,9 @@ from tunefree.stream.columns import (
 from tunefree.stream.inference import Inference, without
 from tunefree.stream.keys import hash_name
 from tunefree.stream.lists import Vector
+from tunefree.stream.names import one_by_one
 from tunefree.stream.notation import ColumnTypes
-from tunefree.stream.words import DEFAULT_BITS, Text, is_long_text
+from tunefree.stream.texts import Text, is_long_text
 
 NOTHING = Parts([], [], [])
 
@@ -92,7 +93,7 @@ def _entries(name: str, values: np.ndarray) -> Words:
     """Numbers as entries of sparse rows; those that are 0 are none."""
     held = values[values != 0.0]
     keys = np.full(len(held), hash_name("number", hash_name(name)), np.uint64)
-    return Words((values != 0.0).astype(np.int64), keys, held, lambda k: name)
+    return Words((values != 0.0).astype(np.int64), keys, held, one_by_one(lambda k: name))
 
 
 @dataclass
@@ -120,9 +121,7 @@ class Further:
     left_out: dict[str, str] = field(default_factory=dict)
     rows: int = 0
 
-    def columns(
-        self, table: Any, known: Iterable[str | None], file: str, hash_bits: int, na_values: tuple[str, ...]
-    ) -> list[Late]:
+    def columns(self, table: Any, known: Iterable[str | None], file: str, na_values: tuple[str, ...]) -> list[Late]:
         """The columns that the rows of a chunk add, in the order of the rows that have their first values.
 
         Parameters
@@ -132,7 +131,7 @@ class Further:
             Names of columns that are known.
         file : str
             For messages.
-        hash_bits, na_values
+        na_values : tuple of str
             As the encoder has them.
         """
         names, found = {*known, *self.left_out}, []
@@ -143,17 +142,17 @@ class Further:
             present = ~is_missing(array)
             if present.any():
                 found.append((int(present.argmax()), name, array))
-        made = [(row, self._column(name, array[row : row + 1], file, hash_bits)) for row, name, array in sorted(found)]
+        made = [(row, self._column(name, array[row : row + 1], file)) for row, name, array in sorted(found)]
         return [Late(column, self.rows + row + 1) for row, column in made if column is not None]
 
-    def _column(self, name: str, value: Array, file: str, hash_bits: int) -> Any:
+    def _column(self, name: str, value: Array, file: str) -> Any:
         """The kind of column that a value shows; None, and the type is noted, if there is none."""
         if self.guesses_texts and family(value.type) == "string" and is_long_text(value):
-            return Text(name, hash_bits or DEFAULT_BITS)
+            return Text(name)
         texts: list[str] | None = None if self.guesses_texts else []
         given = ColumnTypes(self.decimal, self.thousands)
         try:
-            made = Inference({name: value}, file, texts, hash_bits, given).column(name)
+            made = Inference({name: value}, file, texts, given).column(name)
         except DataError:
             self.left_out[name] = str(value.type)
             return None

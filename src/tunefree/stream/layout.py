@@ -100,7 +100,7 @@ class Layout(NamedTuple):
         if part.kind == HASHED:
             return name
         rest = name[len(part.column) :]
-        if rest.startswith(("=", "#")):
+        if rest.startswith("="):
             return rest[1:]
         if part.kind == WORDS and rest != "[missing]":  # a place in a list of numbers
             return rest[1:-1]

@@ -20,6 +20,7 @@ from tunefree.stream.columns import (
     string_keys,
 )
 from tunefree.stream.keys import hash_name
+from tunefree.stream.names import one_by_one
 
 
 class Items(NamedTuple):
@@ -74,7 +75,7 @@ class Bag:
         at, n = first[order], len(items.missing)
         keys, values = string_keys(strings, self.seed)[index[at]], np.log2(1.0 + counts[order])
         in_rows = np.bincount(items.rows[at], minlength=n)
-        words = Words(in_rows, keys, values, lambda k: f"{self.name}={strings[index[at[k]]].as_py()}")
+        words = Words(in_rows, keys, values, one_by_one(lambda k: f"{self.name}={strings[index[at[k]]].as_py()}"))
         return Parts([], _missing(self.name, items), [words])
 
 
@@ -123,7 +124,7 @@ class Vector:
         places = items.places[further]
         keys = np.array([hash_name(str(place), self.seed) for place in range(places.max(initial=-1) + 1)], np.uint64)
         in_rows = np.bincount(items.rows[further], minlength=len(items.missing))
-        words = Words(in_rows, keys[places], items.values[further], lambda k: self._at(int(places[k])))
+        words = Words(in_rows, keys[places], items.values[further], one_by_one(lambda k: self._at(int(places[k]))))
         return Parts([*numbers], _missing(self.name, items), [words] if len(places) else [])
 
     def _at(self, place: int) -> str:

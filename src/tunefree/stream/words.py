@@ -1,128 +1,154 @@
-"""Text columns: hashed single words and pairs of words with logarithmic counts, by scikit-learn's vectoriser."""
+"""Words of texts and pairs of neighbouring words, counted in each text.
+
+A word is two or more letters, digits, marks or low lines, in lower case; what is shorter is left out. That is what
+scikit-learn's vectorisers count, but for marks, which these take for separators (most vowels of Hindi are marks). In
+scripts that are written without spaces each character is a word, with the marks that follow it.
+"""
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any, ClassVar
+from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from tunefree.stream.arrays import is_missing
-from tunefree.stream.columns import Array, Faults, Parts, Words, blank_to_null, decoded, missing_codes, missing_name
-from tunefree.stream.keys import hash_name
+from tunefree.core import compiled
+from tunefree.core.rows import read_only
+from tunefree.stream import characters
+from tunefree.stream.keys import SEED, hash_padded, mix
 
-DEFAULT_BITS = 20
-_SAMPLE = 4096  # rows at the start of a stream from which a text column is guessed
-_FEWEST, _LONG, _DISTINCT = 20, 40.0, 0.8
-_REPEATED_HARDLY = 0.9  # of short texts are different from each other
+_SPACE = np.uint8(32)
+_ALONE, _MARK, _CODE = characters.ALONE, characters.MARK, characters.CODE
+_NONE = np.uint32(0)
+_LOW, _HEAD = np.uint32(0x3F), np.uint32(0x80)
+_FEWEST_SLOTS = 64
 
 
-class Text:
-    """Texts: words and pairs of neighbouring words, hashed, with the value log(1 + count).
+class Counts(NamedTuple):
+    """The words and pairs of some texts, each once a text, in the order of their first appearance in it."""
+
+    ends: np.ndarray  # (n,) int64: where the entries of each text end
+    keys: np.ndarray  # (entries,) uint64: hashes of the names
+    counts: np.ndarray  # (entries,) float64
+    places: np.ndarray  # (entries, 2) int64: start and stop of the name in ``text``
+    text: np.ndarray  # (bytes,) uint8: the words as they are named, in UTF-8, with one space between two
+
+
+def count_words(offsets: np.ndarray, data: np.ndarray, seed: int) -> Counts:
+    """Count the words and pairs of texts that lie one after the other, as Arrow keeps them.
 
     Parameters
     ----------
-    name : str
-    bits : int, default=20
-        Words are hashed to 2^bits numbers.
-    """
-
-    kind: ClassVar[str] = "text"
-    families: ClassVar[frozenset[str]] = frozenset({"string", "category", "null"})
-
-    def __init__(self, name: str, bits: int = DEFAULT_BITS) -> None:
-        self.name, self.bits = name, bits
-        self.seed = hash_name("#", hash_name(name))
-
-    def names(self) -> list[str]:
-        return []
-
-    def code_names(self) -> list[str]:
-        return [missing_name(self.name)]
-
-    def arrow_type(self) -> Any:
-        return pa.string()
-
-    def options(self) -> dict[str, Any]:
-        return {"bits": self.bits}
-
-    def told(self) -> str:
-        return ""
-
-    def convert(self, array: Array, faults: Faults) -> Array:
-        return blank_to_null(decoded(array).cast(pa.string()))
-
-    def parts(self, texts: Array, learning: bool) -> Parts:
-        missing = is_missing(texts)
-        codes = [missing_codes(self.name, missing)] if missing.any() else []
-        documents = [text or "" for text in texts.to_pylist()]
-        counts = self._vectorizer.transform(documents or [""])[: len(documents)]  # it refuses an empty list
-        number = counts.indices
-        keys = splitmix64(number.astype(np.uint64), self.seed)
-        values = np.log1p(counts.data)
-        words = Words(np.diff(counts.indptr).astype(np.int64), keys, values, lambda k: f"{self.name}#{number[k]}")
-        return Parts([], codes, [words])
-
-    @cached_property
-    def _vectorizer(self) -> Any:
-        from sklearn.feature_extraction.text import HashingVectorizer  # half a second, and memory: only where needed
-
-        return HashingVectorizer(norm=None, alternate_sign=False, ngram_range=(1, 2), n_features=2**self.bits)
-
-
-def looks_like_text(strings: Array) -> bool:
-    """Whether strings are texts: in the first 4096 rows, at least 20 of them, 40 characters or more on average,
-    80 per cent of them different from each other, and with a space in most.
+    offsets : array of (n + 1) integers
+        Text i is ``data[offsets[i] : offsets[i + 1]]``.
+    data : array of uint8
+        Valid UTF-8.
+    seed : int
+        Of the keys.
 
     Examples
     --------
-    >>> looks_like_text(pa.array([f"the quick brown fox number {i} jumps over the dog" for i in range(30)]))
-    True
-    >>> looks_like_text(pa.array(["Private", "Self-emp-not-inc"] * 20))
-    False
+    >>> text = np.frombuffer("To be, or not TO BE: a 中国".encode(), np.uint8)
+    >>> found = count_words(np.array([0, len(text)]), text, seed=0)
+    >>> [found.text[start:stop].tobytes().decode() for start, stop in found.places][:5]
+    ['to', 'be', 'to be', 'or', 'be or']
+    >>> found.counts[:5].tolist(), found.text.tobytes().decode()
+    ([2.0, 2.0, 2.0, 1.0, 1.0], 'to be or not to be 中 国 ')
     """
-    given = blank_to_null(decoded(strings[:_SAMPLE])).drop_null()
-    if len(given) < _FEWEST:
-        return False
-    long = pc.mean(pc.utf8_length(given)).as_py() >= _LONG
-    different = pc.count_distinct(given).as_py() >= _DISTINCT * len(given)
-    return long and different and pc.mean(pc.match_substring(given, " ").cast(pa.int8())).as_py() > 0.5
+    offsets, data = read_only(offsets, np.int64), read_only(data, np.uint8)
+    n, size = len(offsets) - 1, int(offsets[-1] - offsets[0])
+    most = size // 2 + n  # words, of at least two bytes each, or three characters with what separates them
+    text = np.empty(2 * size + 2 * n + 8, np.uint8)  # a character becomes at most half as long again
+    words = np.empty((most, 2), np.int64)
+    in_texts = np.empty(n, np.int64)
+    used = _split(offsets, data, characters.forms(), text, words, in_texts)
+    longest = int(np.diff(in_texts, prepend=0).max(initial=0))
+    slots = np.zeros((max(_FEWEST_SLOTS, 1 << (4 * longest).bit_length()), 2), np.int64)
+    total = int(in_texts[-1]) if n else 0
+    ends, keys, counts = np.empty(n, np.int64), np.empty(2 * total, np.uint64), np.empty(2 * total)
+    places = np.empty((2 * total, 2), np.int64)
+    entries = _count(in_texts, words, text, np.uint64(seed), SEED, slots, ends, keys, counts, places)
+    return Counts(ends, keys[:entries], counts[:entries], places[:entries], text[:used])
 
 
-def looks_like_short_text(strings: Array) -> bool:
-    """Whether strings that are neither numbers nor dates are texts though they are short: of the first 4096 rows, at
-    least 20 of them, 90 per cent different from each other, and most of three words or more.
-
-    Examples
-    --------
-    >>> looks_like_short_text(pa.array([f"Mr. John {i} Smith" for i in range(30)]))
-    True
-    >>> looks_like_short_text(pa.array([f"row {i}" for i in range(30)]))
-    False
-    """
-    given = blank_to_null(decoded(strings[:_SAMPLE])).drop_null()
-    if len(given) < _FEWEST or pc.count_distinct(given).as_py() < _REPEATED_HARDLY * len(given):
-        return False
-    return pc.mean(pc.match_substring_regex(given, r"[A-Za-z]{2,}.*\s.*\s").cast(pa.int8())).as_py() > 0.5
+@compiled.inline
+def _decode(data, place):
+    """The code of the character that starts at a place, and the place after it."""
+    byte = np.uint32(data[place])
+    if byte < _HEAD:
+        return byte, place + 1
+    further = 1 if byte < np.uint32(0xE0) else 2 if byte < np.uint32(0xF0) else 3
+    code = byte & np.uint32(0x3F >> further)
+    for i in range(1, further + 1):
+        code = code << np.uint32(6) | (np.uint32(data[place + i]) & _LOW)
+    return code, place + 1 + further
 
 
-def is_long_text(strings: Array) -> bool:
-    """Whether the first of some strings, taken alone, is a text: 40 characters or more, with a space.
+@compiled.inline
+def _encode(code, text, place):
+    """Write a character; returns the place after it."""
+    if code < np.uint32(0x80):
+        text[place] = code
+        return place + 1
+    further = 1 if code < np.uint32(0x800) else 2 if code < np.uint32(0x10000) else 3
+    text[place] = np.uint32(0xF0 << (3 - further)) & np.uint32(0xFF) | code >> np.uint32(6 * further)
+    for i in range(1, further + 1):
+        text[place + i] = _HEAD | (code >> np.uint32(6 * (further - i)) & _LOW)
+    return place + 1 + further
 
-    Examples
-    --------
-    >>> is_long_text(pa.array(["the quick brown fox jumps over the lazy dog"])), is_long_text(pa.array(["New York"]))
-    (True, False)
-    """
-    value = strings[0].as_py()
-    return len(value) >= _LONG and " " in value
+
+@compiled.entry
+def _split(offsets, data, forms, text, words, in_texts):
+    """Write the words of all texts, and where each is; returns the bytes written."""
+    written, found = 0, 0
+    for i in range(len(offsets) - 1):
+        place, stop = offsets[i], offsets[i + 1]
+        while place < stop:
+            start, length, form = written, 0, _NONE
+            while place < stop:
+                code, after = _decode(data, place)
+                following = forms[code]
+                if following == _NONE or (form & _ALONE and not following & _MARK):
+                    break
+                if length > 0 and following & _ALONE:
+                    break
+                form = following & _ALONE | form
+                written = _encode(following & _CODE, text, written)
+                length, place = length + 1, after
+            if length > 1 or form & _ALONE:
+                words[found, 0], words[found, 1] = start, written
+                text[written] = _SPACE
+                found, written = found + 1, written + 1
+            else:
+                written = start
+            if place < stop and length == 0:  # a character that separates words
+                place = _decode(data, place)[1]
+        in_texts[i] = found
+    return written
 
 
-def splitmix64(numbers: np.ndarray, seed: int) -> np.ndarray:
-    """Keys of numbers: SplitMix64's bijection of number + seed."""
-    keys = numbers * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
-    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return keys ^ (keys >> np.uint64(31))
+@compiled.entry
+def _count(in_texts, words, text, seed, slot_seed, slots, ends, keys, counts, places):
+    """Count the words and pairs of each text; returns the entries written."""
+    entries, first_word = 0, 0
+    for i in range(len(in_texts)):
+        last_slot = _FEWEST_SLOTS
+        while last_slot < 4 * (in_texts[i] - first_word):  # no more than a text needs: they stay in the nearest cache
+            last_slot *= 2
+        last_slot -= 1
+        for w in range(first_word, in_texts[i]):
+            for before in range(2 if w > first_word else 1):
+                start, stop = words[w - before, 0], words[w, 1]
+                key = hash_padded(text, start, stop, seed)
+                slot = np.int64(mix(key ^ slot_seed) & np.uint64(last_slot))
+                while slots[slot, 0] == i + 1 and keys[slots[slot, 1]] != key:
+                    slot = (slot + 1) & last_slot
+                if slots[slot, 0] == i + 1:
+                    counts[slots[slot, 1]] += 1.0
+                else:
+                    slots[slot, 0], slots[slot, 1] = i + 1, entries
+                    keys[entries], counts[entries] = key, 1.0
+                    places[entries, 0], places[entries, 1] = start, stop
+                    entries += 1
+        first_word = in_texts[i]
+        ends[i] = entries
+    return entries

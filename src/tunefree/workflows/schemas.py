@@ -62,7 +62,7 @@ COLUMNS: dict[str, dict[str, Any]] = {  # what makes a column of each kind again
         "format": Optional(Text()),
     },
     "time": {},
-    "text": {"bits": Optional(Number(1, 30, whole=True))},
+    "text": {"bits": Optional(Number(1, 30, whole=True))},  # of older versions, which is refused
     "bag": {},
     "vector": {"width": Number(0, MOST_FEATURES, whole=True)},
 }

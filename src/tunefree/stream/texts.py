@@ -1,0 +1,113 @@
+"""Text columns: words and pairs of neighbouring words, with logarithmic counts."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tunefree.stream.arrays import bytes_of, is_missing
+from tunefree.stream.columns import Array, Faults, Parts, Words, blank_to_null, decoded, missing_codes, missing_name
+from tunefree.stream.keys import hash_name
+from tunefree.stream.names import of_slices
+from tunefree.stream.words import count_words
+
+_SAMPLE = 4096  # rows at the start of a stream from which a text column is guessed
+_FEWEST, _LONG, _DISTINCT = 20, 40.0, 0.8
+_REPEATED_HARDLY = 0.9  # of short texts are different from each other
+
+
+class Text:
+    """Texts: words and pairs of neighbouring words (:mod:`tunefree.stream.words`), with the value log(1 + count).
+
+    Parameters
+    ----------
+    name : str
+    """
+
+    kind: ClassVar[str] = "text"
+    families: ClassVar[frozenset[str]] = frozenset({"string", "category", "null"})
+
+    def __init__(self, name: str) -> None:
+        self.name, self.seed = name, hash_name("#", hash_name(name))
+
+    def names(self) -> list[str]:
+        return []
+
+    def code_names(self) -> list[str]:
+        return [missing_name(self.name)]
+
+    def arrow_type(self) -> Any:
+        return pa.string()
+
+    def options(self) -> dict[str, Any]:
+        return {}
+
+    def told(self) -> str:
+        return ""
+
+    def convert(self, array: Array, faults: Faults) -> Array:
+        return blank_to_null(decoded(array).cast(pa.string()))
+
+    def parts(self, texts: Array, learning: bool) -> Parts:
+        missing = is_missing(texts)
+        codes = [missing_codes(self.name, missing)] if missing.any() else []
+        found = count_words(*bytes_of(texts.fill_null("")), self.seed)
+        starts, stops = found.places.T
+        words = Words(
+            np.diff(found.ends, prepend=0),
+            found.keys,
+            np.log1p(found.counts),
+            lambda k: of_slices(f"{self.name}=", found.text, starts[k], stops[k]),
+        )
+        return Parts([], codes, [words])
+
+
+def looks_like_text(strings: Array) -> bool:
+    """Whether strings are texts: in the first 4096 rows, at least 20 of them, 40 characters or more on average,
+    80 per cent of them different from each other, and with a space in most.
+
+    Examples
+    --------
+    >>> looks_like_text(pa.array([f"the quick brown fox number {i} jumps over the dog" for i in range(30)]))
+    True
+    >>> looks_like_text(pa.array(["Private", "Self-emp-not-inc"] * 20))
+    False
+    """
+    given = blank_to_null(decoded(strings[:_SAMPLE])).drop_null()
+    if len(given) < _FEWEST:
+        return False
+    long = pc.mean(pc.utf8_length(given)).as_py() >= _LONG
+    different = pc.count_distinct(given).as_py() >= _DISTINCT * len(given)
+    return long and different and pc.mean(pc.match_substring(given, " ").cast(pa.int8())).as_py() > 0.5
+
+
+def looks_like_short_text(strings: Array) -> bool:
+    """Whether strings that are neither numbers nor dates are texts though they are short: of the first 4096 rows, at
+    least 20 of them, 90 per cent different from each other, and most of three words or more.
+
+    Examples
+    --------
+    >>> looks_like_short_text(pa.array([f"Mr. John {i} Smith" for i in range(30)]))
+    True
+    >>> looks_like_short_text(pa.array([f"row {i}" for i in range(30)]))
+    False
+    """
+    given = blank_to_null(decoded(strings[:_SAMPLE])).drop_null()
+    if len(given) < _FEWEST or pc.count_distinct(given).as_py() < _REPEATED_HARDLY * len(given):
+        return False
+    return pc.mean(pc.match_substring_regex(given, r"[A-Za-z]{2,}.*\s.*\s").cast(pa.int8())).as_py() > 0.5
+
+
+def is_long_text(strings: Array) -> bool:
+    """Whether the first of some strings, taken alone, is a text: 40 characters or more, with a space.
+
+    Examples
+    --------
+    >>> is_long_text(pa.array(["the quick brown fox jumps over the lazy dog"])), is_long_text(pa.array(["New York"]))
+    (True, False)
+    """
+    value = strings[0].as_py()
+    return len(value) >= _LONG and " " in value
