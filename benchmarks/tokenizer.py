@@ -1,8 +1,8 @@
 """Speed of the tokenizers of svmlight and Vowpal Wabbit text on one core, including the dictionary of features, and of
 that of texts beside scikit-learn's hashing vectoriser.
 
-The text has about 40 features in a row; the features are Zipf-distributed, the values have 2 to 6 digits. Texts are those
-of the newsgroups or the e-mails, whichever there is.
+The text has about 40 features in a row; the features are Zipf-distributed, the values have 2 to 6 digits. Texts are
+those of the newsgroups or the e-mails, whichever there is.
 Run ``python benchmarks/tokenizer.py``; it prints the best and the median rate of the runs in MB/s of text.
 """
 
@@ -72,7 +72,7 @@ def measure(name: str, encoder: type, chunks: list[bytes]) -> None:
 
 
 def compare_words() -> None:
-    """Print the rates of words and pairs of words, ours and scikit-learn's in turn, in MB per second of processor time."""
+    """Print the rates of words and pairs, ours and scikit-learn's in turn, in MB per second of processor time."""
     paths = [SHARED / f"{name}.parquet" for name in ("newsgroups20_bydate", "spam_assassin")]
     path = next((path for path in paths if path.exists()), None)
     if path is None:
