@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import DataError
+from tunefree.core.numbers import MOST
 from tunefree.losses.objectives import chosen, measured
 from tunefree.model import calibration
 
 MANY_CLASSES = 1000
 LONGEST_LABEL = 2**16  # letters of one
+MOST_SUMMED = 1e308  # what sums of losses and errors end at
 
 
 class Labels(NamedTuple):
@@ -86,7 +88,7 @@ class RunningMean:
 
 def _running(start: float, terms: np.ndarray) -> float:
     with np.errstate(over="ignore"):
-        return float(np.minimum(np.cumsum(np.concatenate([[start], terms]))[-1], 1e308))
+        return float(np.minimum(np.cumsum(np.concatenate([[start], terms]))[-1], MOST_SUMMED))
 
 
 class ScoredModel:
@@ -149,7 +151,8 @@ class ScoredModel:
     def errors(self, y: Any, predictions: np.ndarray) -> np.ndarray:
         """1 where a predicted class is wrong, else 0; in regression the absolute error."""
         if self.task == "regression":
-            return np.abs(np.clip(np.asarray(y, np.float64) - predictions[:, 0], -1e308, 1e308))
+            with np.errstate(over="ignore"):
+                return np.minimum(np.abs(np.asarray(y, np.float64) - predictions[:, 0]), MOST)
         return (self.codes(y)[0] != chosen(predictions)).astype(np.float64)
 
     def losses(self, y: Any, predictions: np.ndarray) -> np.ndarray:

@@ -134,7 +134,7 @@ def notation_of(strings: Any, continental: bool = False, given: Notation | None 
 
 
 def _may_be_numbers(strings: Any) -> bool:
-    """Whether the first string is a number in some notation: Arrow compiles a pattern each time that it is asked for."""
+    """Whether the first string is a number in some notation; Arrow would compile each pattern anew."""
     one = _first(strings)
     return any(re.match(_pattern(*notation), one) for notation in (*ENGLISH, *CONTINENTAL))
 
