@@ -1,4 +1,4 @@
-"""Fits of finite numbers, however large or small: no warning, finite predictions, and all that is told of them prints."""
+"""Fits of finite numbers, however large or small: no warning, finite predictions, and what is told of them prints."""
 
 from __future__ import annotations
 
@@ -58,9 +58,10 @@ def test_a_kernel_and_a_median_of_the_largest_numbers():
 
 def test_huge_labels_are_refused_as_by_scikit_learn_and_train_on_the_command_line():
     y = np.where(X[:, 0] > 0, 1e300, 0.0)
-    with warnings.catch_warnings(), pytest.raises(ValueError, match="Unknown label type"):
+    with warnings.catch_warnings():
         warnings.simplefilter("error")
-        OnlineClassifier().fit(X, y)
+        with pytest.raises(ValueError, match="Unknown label type"):
+            OnlineClassifier().fit(X, y)
     trained = train(open_source({"x": X[:, 0], "y": y}), Plan(target="y", task="classification", learner="scinol2"))
     assert trained.model.classes == [0, 1e300]
 

@@ -30,6 +30,19 @@ class Labels(NamedTuple):
         return cls(values.tolist(), codes.reshape(-1).astype(np.int64))
 
 
+def check_lengths(labels: list[Any]) -> None:
+    """Raise an error if a label is too long to be one.
+
+    Raises
+    ------
+    DataError
+    """
+    longest = max((len(label) for label in labels if isinstance(label, str)), default=0)
+    if longest > LONGEST_LABEL:
+        problem = f"a label has {longest:,} letters, more than {LONGEST_LABEL:,}"
+        raise DataError(problem, remedy="name the column of the target, or check its quotes")
+
+
 @dataclass
 class RunningMetrics:
     """Sums over the rows of a stream, each predicted before it was learned."""
@@ -117,10 +130,7 @@ class ScoredModel:
 
     def codes(self, y: Labels) -> tuple[np.ndarray, list[tuple[int, Any]]]:
         """The class of each row, and (first row, label) of each class that is new, in order."""
-        longest = max((len(label) for label in y.values if isinstance(label, str)), default=0)
-        if longest > LONGEST_LABEL:
-            problem = f"a label has {longest:,} letters, more than {LONGEST_LABEL:,}"
-            raise DataError(problem, remedy="name the column of the target, or check its quotes")
+        check_lengths(y.values)
         known = {label: k for k, label in enumerate(self.classes)}
         new = sorted((int(np.argmax(y.codes == i)), i) for i, label in enumerate(y.values) if label not in known)
         known |= {y.values[i]: len(self.classes) + k for k, (_, i) in enumerate(new)}
