@@ -1,6 +1,32 @@
-"""``python -m tunefree``."""
+"""The program, ``tunefree`` or ``python -m tunefree``: it answers interruptions from before it imports anything."""
 
-from tunefree.cli.app import main
+import signal
+import sys
+
+INTERRUPTED = 130  # the status of a program that was interrupted
+
+
+def main() -> None:
+    """Run the command line; an interruption while it is loaded ends in one line, as later ones do."""
+    try:
+        from tunefree.cli.app import main as run
+
+        run()
+    except KeyboardInterrupt:
+        sys.stderr.write("tunefree: interrupted; nothing was written\n")
+        _end()
+    except SystemExit as end:
+        if end.code != INTERRUPTED:
+            raise
+        _end()
+
+
+def _end() -> None:
+    """End with the status; a further Ctrl-C, or the interpreter's own signal to itself, would end with another one."""
+    if hasattr(signal, "pthread_sigmask"):  # as all systems but Windows have it
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    sys.exit(INTERRUPTED)
+
 
 if __name__ == "__main__":
     main()

@@ -1,34 +1,53 @@
 """Long runs: `python -m tests.fuzz MINUTES [TARGET ...]`; what fails is kept in tests/fuzz/failures, by its seed.
 
-Each target runs in a process of its own, so that one that dies tells which input it was.
+Each target runs in a process of its own, so that one that dies tells which input it was. A process tries as many inputs
+as its time allows, or as `--inputs` says. What it has compiled before, and what its files cost a disk, does not count:
+the first input is thrown away, and files are in memory where the machine has a place for them.
 """
 
 from __future__ import annotations
 
+import argparse
 import multiprocessing
+import os
 import resource
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tests.fuzz import models, numbers, raw, readers
+from tests.fuzz import kills, models, numbers, raw, readers
+from tunefree.core.errors import ModelError
 
 FAILURES = Path(__file__).parent / "failures"
-SLOW, MOST_MEMORY = 10.0, 2**30  # seconds of one input, bytes
+SLOW = 10.0  # seconds of one input
+IN_MEMORY = Path("/dev/shm")
+
+
+class Place:
+    """A file that is written again and again; it is never opened for that, which costs a disk milliseconds."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.file = path, os.open(path, os.O_RDWR | os.O_CREAT)
+
+    def write(self, data: bytes) -> None:
+        """Replace what the file holds."""
+        os.pwrite(self.file, data, 0)
+        os.ftruncate(self.file, len(data))
 
 
 def _reader(suffix: str, folder: Path) -> Any:
-    whole, path = readers.corpus(suffix), folder / f"t{suffix}"
+    whole, place = readers.corpus(suffix), Place(folder / f"t{suffix}")
 
     def of_seed(seed: int) -> str:
-        path.write_bytes(readers.changed(whole, suffix, np.random.default_rng(seed)))
-        return readers.outcome(path)
+        place.write(readers.changed(whole, suffix, np.random.default_rng(seed)))
+        return readers.outcome(place.path)
 
-    return of_seed, path
+    return of_seed, place.path
 
 
 def _model(kind: str, folder: Path) -> Any:
@@ -45,7 +64,7 @@ def _model(kind: str, folder: Path) -> Any:
     return of_seed, path
 
 
-def _stream(task: str, folder: Path) -> Any:
+def _pool_stream(task: str, folder: Path) -> Any:
     from tests.fuzz.test_numbers import FEW
 
     def of_seed(seed: int) -> str:
@@ -57,56 +76,94 @@ def _stream(task: str, folder: Path) -> Any:
     return of_seed, None
 
 
+def _any_stream(task: str, folder: Path) -> Any:
+    def of_seed(seed: int) -> str:
+        rng = np.random.default_rng(seed)
+        chosen = numbers.choice(rng, task)
+        try:
+            wrong = numbers.outcome(rng, task, 2 + seed % 2, **chosen)
+        except ModelError:
+            return "refused"  # what cannot be combined
+        assert not wrong, (chosen, wrong)
+        return "finite"
+
+    return of_seed, None
+
+
+def _kill(suffix: str, folder: Path) -> Any:
+    return kills.target(suffix, folder), None
+
+
+TASKS = ("classification", "regression")
 TARGETS = {
     **{suffix: (_reader, suffix) for suffix in readers.FORMATS},
     **{f"model-{kind}": (_model, kind) for kind in models.KINDS},
-    **{f"stream-{task}": (_stream, task) for task in ("classification", "regression")},
+    **{f"stream-{task}": (_pool_stream, task) for task in TASKS},
+    **{f"any-{task}": (_any_stream, task) for task in TASKS},
+    **{f"kill{suffix}": (_kill, suffix) for suffix in kills.FORMATS},
 }
 
 
-def attack(name: str, seconds: float, first: int, told: Any) -> None:
+def attack(name: str, seconds: float, inputs: int | None, first: int, told: Any) -> None:
     """Try seeds until the time is over; tells the last one begun, and counts."""
     make, argument = TARGETS[name]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as folder:
         of_seed, path = make(argument, Path(folder))
+        _tried(of_seed, first - 1)
         start, seed, counts = time.monotonic(), first, {}
-        while time.monotonic() - start < seconds:
+        while time.monotonic() - start < seconds and (inputs is None or seed - first < inputs):
             told["seed"] = seed
             begun = time.monotonic()
-            try:
-                found = of_seed(seed)
-            except BaseException as error:
-                found = f"FAILED {type(error).__name__}"
-                _keep(name, seed, path)
-            if time.monotonic() - begun > SLOW and seed > first:  # the first one compiles
+            found = _tried(of_seed, seed)
+            if time.monotonic() - begun > SLOW and not name.startswith("any-"):  # these compile on the way
                 found = "FAILED slow"
-                _keep(name, seed, path)
+            if found.startswith("FAILED"):
+                _keep(name, seed, path, found)
             counts[found] = counts.get(found, 0) + 1
             seed += 1
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        told["result"] = f"{seed - first} inputs, {counts}, {most / 2**20:.0f} MiB"
+            if (seed - first) % 1000 == 0:
+                told["result"] = _result(seed - first, counts, start)
+        told["result"] = _result(seed - first, counts, start)
 
 
-def _keep(name: str, seed: int, path: Path | None) -> None:
+def _tried(of_seed: Any, seed: int) -> str:
+    try:
+        return str(of_seed(seed))
+    except BaseException as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        return f"FAILED {type(error).__name__} ({where.filename.split('/')[-1]}:{where.lineno}) {str(error)[:200]}"
+
+
+def _result(n: int, counts: dict[str, int], start: float) -> str:
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return f"{n} inputs, {counts}, {most:.0f} MiB, {time.monotonic() - start:.0f} s"
+
+
+def _keep(name: str, seed: int, path: Path | None, found: str) -> None:
     FAILURES.mkdir(exist_ok=True)
     if path is not None and path.exists():
         (FAILURES / f"{seed}{path.suffix}").write_bytes(path.read_bytes())
-    print(f"{name}: seed {seed} failed", flush=True)
+    print(f"{name}: seed {seed} {found}", flush=True)
 
 
 def main() -> None:
     """Share the minutes out among the targets."""
-    minutes, names = float(sys.argv[1]), sys.argv[2:] or list(TARGETS)
-    first, died = int(time.time()) * 1000, False
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("minutes", type=float, help="for all targets together")
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}; all by default")
+    parser.add_argument("--inputs", type=int, help="no more of each target")
+    parser.add_argument("--first", type=int, default=int(time.time()) * 1000, help="the first seed")
+    given = parser.parse_args()
+    names, died = given.targets or list(TARGETS), False
     for name in names:
         with multiprocessing.Manager() as manager:
-            told = manager.dict()
-            process = multiprocessing.Process(target=attack, args=(name, 60 * minutes / len(names), first, told))
+            told, seconds = manager.dict(), 60 * given.minutes / len(names)
+            process = multiprocessing.Process(target=attack, args=(name, seconds, given.inputs, given.first, told))
             process.start()
             process.join()
             died |= process.exitcode != 0
-            end = f"DIED at seed {told.get('seed')} with status {process.exitcode}"
-            print(f"{name}: {told.get('result', end)}", flush=True)
+            end = f"DIED at seed {told.get('seed')} with status {process.exitcode} after {told.get('result')}"
+            print(f"{name}: {end if process.exitcode else told.get('result')}", flush=True)
     sys.exit(died or any(FAILURES.glob("*")))
 
 

@@ -7,7 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree import learners, losses
 from tunefree.core.rows import dense, part, sparse
+from tunefree.kernel import learners as kernel_learners
+from tunefree.model import views
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 
@@ -53,6 +56,14 @@ def stream(rng: np.random.Generator, task: str, n: int = 300, d: int = 4, n_clas
         X = sparse(np.arange(0, n * d + 1, d), np.tile(np.arange(1, d + 1), n), columns.reshape(-1))
     y: Any = numbers(rng, n) if task == "regression" else Labels.of(rng.integers(0, n_classes, n))
     return Stream(X, y, weights(rng, n))
+
+
+def choice(rng: np.random.Generator, task: str) -> dict[str, Any]:
+    """A learner with a loss, a view and an average or none; not all can be combined."""
+    learner = str(rng.choice([*learners.ALL, *kernel_learners.ALL]))
+    loss = str(rng.choice(losses.usage(task))).partition(":")[0]
+    view = str(rng.choice(["raw", *views.ALL]))
+    return {"learner": learner, "loss": loss, "view": view, "average": bool(rng.integers(2))}
 
 
 def outcome(rng: np.random.Generator, task: str, n_classes: int = 2, **options: Any) -> list[str]:

@@ -61,7 +61,7 @@ def test_classes_that_were_never_seen_are_errors_and_not_ranked():
 def test_numbers_have_r2_and_rows_of_one_class_no_area():
     rng = np.random.default_rng(0)
     y, p, weight = rng.normal(size=50), rng.normal(size=50), rng.exponential(size=50)
-    scored = Scored(weight, {"squares": (y - p) ** 2}, targets=y)
+    scored = Scored(weight, {"mean_absolute_error": np.abs(y - p)}, targets=y)
     found = Metrics(scored).of(weight)
     assert found["r2"] == pytest.approx(sk.r2_score(y, p, sample_weight=weight))
     assert found["root_mean_squared_error"] == pytest.approx(sk.root_mean_squared_error(y, p, sample_weight=weight))
@@ -80,7 +80,7 @@ def test_intervals_hold_the_truth_nineteen_times_out_of_twenty():
         classes = of_classes(numbers, y.astype(int), weight)
         target = rng.normal(size=size)
         errors = rng.exponential(0.5, size) * rng.choice([-1, 1], size)
-        return classes, Scored(weight, {"squares": errors**2, "loss": np.abs(errors)}, targets=target)
+        return classes, Scored(weight, {"mean_absolute_error": np.abs(errors), "loss": np.abs(errors)}, targets=target)
 
     truths = [Metrics(scored).of(scored.weight) for scored in sample(400_000)]
     for _ in range(times):
@@ -89,6 +89,7 @@ def test_intervals_hold_the_truth_nineteen_times_out_of_twenty():
                 hits[name] = hits.get(name, 0) + (own.low <= truth[name] <= own.high)
     assert set(hits) == {
         "error", "balanced_error", "f1", "auc", "average_precision", "loss", "root_mean_squared_error", "r2",
+        "mean_absolute_error",
     }  # fmt: skip
     for name, count in hits.items():
         assert 0.89 * times <= count <= 0.995 * times, name

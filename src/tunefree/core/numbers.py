@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from tunefree.core import compiled
 
 # A margin or a wealth beyond this says nothing more, and its square is still finite.
@@ -31,6 +33,17 @@ def finite(number):
 def bounded(number):
     """The number, or the ceiling with its sign."""
     return min(max(number, -CEILING), CEILING)
+
+
+def within(numbers: np.ndarray, bound: float = CEILING) -> np.ndarray:
+    """An array with the bound in place of larger numbers, and 0 in place of NaN.
+
+    Examples
+    --------
+    >>> within(np.array([1.0, -np.inf, np.nan]), 8.0)
+    array([ 1., -8.,  0.])
+    """
+    return np.clip(np.nan_to_num(numbers, posinf=bound, neginf=-bound), -bound, bound)
 
 
 @compiled.inline

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state, compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from tunefree.estimators import jobs, memory, tables, validation
@@ -228,7 +227,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         self._check_parameters()
         again = bool(self.warm_start) and self._started()
         X, y = validation.labelled(self, X, y, not again)
-        check_classification_targets(y)
+        validation.class_labels(y)
         weight = validation.weights(sample_weight, len(y), may_vanish=False)
         labels = np.unique(y)
         classes = _union(self.classes_, labels) if again else labels
@@ -267,7 +266,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
             raise ValueError("class_weight='balanced' needs all rows, which partial_fit does not see; pass a dict")
         again = self._started()
         X, y = validation.labelled(self, X, y, not again, stream=True)
-        check_classification_targets(y)
+        validation.class_labels(y)
         weight = validation.weights(sample_weight, len(y), may_vanish=True)
         named = np.unique(column_or_1d(classes)) if classes is not None else y[:0]
         known = _union(self.classes_, named) if again else named

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 
 from tunefree.early_stopping.problem import Rows
 from tunefree.estimators import path_targets, validation
@@ -179,7 +178,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         loss = loss_of("classification", str(self.loss))
         self._check()
         X, y = self._labelled(X, y)
-        check_classification_targets(y)
+        validation.class_labels(y)
         weight = validation.weights(sample_weight, len(y), may_vanish=False)
         classes, codes = np.unique(y, return_inverse=True)
         if len(np.unique(codes[weight > 0])) < 2:

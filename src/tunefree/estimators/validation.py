@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_array, check_X_y, validate_data
 
 from tunefree.core import rows
@@ -24,6 +25,17 @@ FEW_ROUNDS = 2**16  # below this many rounds in all, a row of weight k is always
 _OPTIONS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
 
 
+def quiet() -> Any:
+    """A context in which sums may overflow: scikit-learn looks for NaN in them first, and then in each number."""
+    return np.errstate(over="ignore", invalid="ignore")
+
+
+def class_labels(y: np.ndarray) -> None:
+    """Raise scikit-learn's error unless these are labels of classes; it casts them to integers, however large."""
+    with quiet():
+        check_classification_targets(y)
+
+
 def features(estimator: Any, X: Any) -> Any:
     """A C-ordered float64 array or canonical CSR array of X, checked against what the estimator was fitted with.
 
@@ -31,7 +43,8 @@ def features(estimator: Any, X: Any) -> Any:
     """
     if tables.is_for_encoder(estimator, X, reset=False):
         return tables.encode(estimator, X, learning=False)
-    return tables.as_learned(estimator, canonical(validate_data(estimator, X, reset=False, **_OPTIONS)))
+    with quiet():
+        return tables.as_learned(estimator, canonical(validate_data(estimator, X, reset=False, **_OPTIONS)))
 
 
 def labelled(
@@ -44,11 +57,13 @@ def labelled(
     """
     if tables.is_for_encoder(estimator, X, reset):
         X = tables.encode(estimator, X, learning=True, reset=reset, as_array=not stream)
-        return X, check_X_y(np.zeros((X.shape[0], 1)), y, y_numeric=y_numeric, estimator=estimator)[1]
+        with quiet():
+            return X, check_X_y(np.zeros((X.shape[0], 1)), y, y_numeric=y_numeric, estimator=estimator)[1]
     if reset:
         tables.forget(estimator)
         estimator._is_sparse = sparse.issparse(X)
-    X, y = validate_data(estimator, X, y, reset=reset, y_numeric=y_numeric, **_OPTIONS)
+    with quiet():
+        X, y = validate_data(estimator, X, y, reset=reset, y_numeric=y_numeric, **_OPTIONS)
     return tables.as_learned(estimator, canonical(X)), y
 
 
@@ -73,9 +88,9 @@ def weights(sample_weight: Any, n_rows: int, may_vanish: bool) -> np.ndarray:
         return np.ones(n_rows)
     if isinstance(sample_weight, numbers.Real):
         sample_weight = np.full(n_rows, sample_weight, np.float64)
-    weight = check_array(
-        sample_weight, ensure_2d=False, dtype=np.float64, ensure_min_samples=0, input_name="sample_weight"
-    )
+    options: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 0, "input_name": "sample_weight"}
+    with quiet():
+        weight = check_array(sample_weight, ensure_2d=False, **options)
     if weight.ndim != 1:
         raise ValueError(f"Sample weights must be 1D array or scalar, got {weight.ndim}D array")
     if len(weight) != n_rows:

@@ -19,6 +19,7 @@ import numpy as np
 
 from tunefree.additive.sample import SAMPLED
 from tunefree.core.errors import ModelError
+from tunefree.core.numbers import within
 from tunefree.core.rows import Table, as_table, n_rows, part, rows_at
 from tunefree.explanation.main_effects import MainEffects, cells_of, main_effects
 from tunefree.explanation.terms import Terms
@@ -144,7 +145,8 @@ class Decomposition:
             for m, share, seen in zip(members, shares, group.weighted_rows(X, members), strict=True):
                 unit, offset = unit_and_offset(group.members[m].objective)
                 add_terms(seen.weights, seen.units, share * unit, term_of, seen.X, found)
-                found[:, 0] += share * offset
+                found[:, 0] += within(np.float64(share * offset))
+        found[:] = within(found)
         if self._effects:
             self._move(as_table(X), found)
         found[:] = identified(self.model.objective, found)
@@ -169,7 +171,7 @@ class Decomposition:
 
     def margins(self, X: Any) -> np.ndarray:
         """The model's own margins (n, K), of which the terms are to explain the variance."""
-        return identified(self.model.objective, self.model.predict(X))
+        return identified(self.model.objective, within(self.model.predict(X)))
 
     def _pair_weights(self) -> list[np.ndarray]:
         """The weights (s, t, K) of each pair, averaged over the members."""
@@ -181,7 +183,9 @@ class Decomposition:
                 nothing = part(additive.sample.rows, 0, 0)
                 for m, share, seen in zip(members, shares, group.weighted_rows(nothing, members), strict=True):
                     factor = np.where(seen.units > 0.0, share * unit_and_offset(group.members[m].objective)[0], 0.0)
-                    total += seen.weights * (factor / np.where(seen.units > 0.0, seen.units, 1.0))[:, None]
+                    with np.errstate(over="ignore", invalid="ignore"):
+                        own = seen.weights * (factor / np.where(seen.units > 0.0, seen.units, 1.0))[:, None]
+                    total += within(own)
         sizes = additive.sources.sizes[self.terms.pairs]
         return [
             total[start : start + s * t].reshape(s, t, -1)

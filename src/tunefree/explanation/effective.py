@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core.numbers import within
 from tunefree.core.rows import Table, part
 from tunefree.explanation.decomposition import Decomposition, identified, unit_and_offset
 from tunefree.explanation.fidelity import Fidelity, measured
@@ -23,6 +24,7 @@ from tunefree.model.views import lines
 from tunefree.stream.layout import CODES, HASHED, Layout
 
 LARGEST = np.finfo(np.float64).max
+STEEPEST = 1e300  # weights, sums of which are finite
 
 
 class EffectiveWeights(NamedTuple):
@@ -65,14 +67,14 @@ def effective_weights(model: Model, layout: Layout) -> EffectiveWeights:
     found = Decomposition(model, layout)
     n_features = len(layout.of_feature)
     weights = np.zeros((n_features, model.n_outputs))
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         for group, members, shares in found.parts:
             for m, share in zip(members, shares, strict=True):
                 unit, offset = unit_and_offset(group.members[m].objective)
                 own = _of_additive(group, m, n_features) if group.additive else _of_linear(group, m, layout)
-                weights += share * unit * own
-                weights[0] += share * offset
-    weights = np.clip(identified(model.objective, weights), -LARGEST, LARGEST)
+                weights = within(weights + within(share * unit * own, STEEPEST), STEEPEST)
+                weights[0] = within(weights[0] + share * offset, STEEPEST)
+    weights = identified(model.objective, weights)
     if found.sample is None:
         return EffectiveWeights(["(constant)", *layout.names[1:n_features]], weights, None)
     sample, terms = found.sample, found.contributions(found.sample)
@@ -87,7 +89,8 @@ def effective_weights(model: Model, layout: Layout) -> EffectiveWeights:
 def per_unit(weights: np.ndarray, units: np.ndarray) -> np.ndarray:
     """Weights per unit of a feature; 0 for one that was never met."""
     known = units[:, None] > 0.0
-    return np.where(known, weights / np.where(known, units[:, None], 1.0), 0.0)
+    with np.errstate(over="ignore"):
+        return within(np.where(known, weights / np.where(known, units[:, None], 1.0), 0.0), LARGEST)
 
 
 def _of_linear(group: Any, m: int, layout: Layout) -> np.ndarray:
@@ -125,7 +128,7 @@ def _terms_of(weights: np.ndarray, found: Decomposition, X: Table) -> np.ndarray
     """The terms (n, terms, K) of a linear function of the features."""
     terms = np.zeros((len(X.numbers), len(found.terms.names), weights.shape[1]))
     add_terms(weights, np.ones(len(weights)), 1.0, found.terms.of_feature, X, terms)
-    return terms
+    return within(terms)
 
 
 def _add_curves(weights: np.ndarray, found: Decomposition, rest: np.ndarray) -> None:
@@ -138,7 +141,7 @@ def _add_curves(weights: np.ndarray, found: Decomposition, rest: np.ndarray) -> 
     for values, feature in zip(sample.numbers.T, sample.columns.tolist(), strict=True):
         here = ~missing.get(term_of[feature], np.zeros(len(values), bool))
         slope, base[term_of[feature]] = _line(values[here], rest[here, term_of[feature]])
-        weights[feature] += slope
+        weights[feature] = within(weights[feature] + slope, STEEPEST)
     for codes, features in held:
         for feature in features.tolist():
             mean = rest[codes == feature, term_of[feature]].mean(axis=0)
@@ -148,9 +151,11 @@ def _add_curves(weights: np.ndarray, found: Decomposition, rest: np.ndarray) -> 
 def _line(values: np.ndarray, heights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Slopes (K,), and heights (K,) at 0, of the lines nearest to heights (n, K) over values (n,)."""
     size = np.abs(values).max(initial=0.0)
-    away = (values - values.mean()) / size if size > 0.0 else values
+    relative = values / size if size > 0.0 else values
+    away = relative - relative.mean() if len(values) else values
     squares = float(away @ away)
     if not squares > 0.0:
         return np.zeros(heights.shape[1]), heights.mean(axis=0) if len(heights) else np.zeros(heights.shape[1])
     slope = away @ heights / squares
-    return slope / size, heights.mean(axis=0) - slope * (values.mean() / size)
+    with np.errstate(over="ignore"):
+        return within(slope / size, STEEPEST), heights.mean(axis=0) - slope * relative.mean()

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core.numbers import within
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.losses.objectives import chosen
 
@@ -38,6 +39,7 @@ class Fidelity:
 
     def add(self, margins: np.ndarray, fitted: np.ndarray) -> None:
         """Count rows, of which the model has ``margins`` (n, K), and the terms ``fitted`` (n, K)."""
+        margins, fitted = within(margins), within(fitted)
         self.rows += len(margins)
         self.agreeing += int((chosen(margins) == chosen(fitted)).sum())
         self.sums, self.fitted_sums = self.sums + margins.sum(axis=0), self.fitted_sums + fitted.sum(axis=0)

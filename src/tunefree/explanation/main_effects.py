@@ -41,7 +41,9 @@ def cells_of(features: AdditiveFeatures, source: int, rows: Table) -> Cells:
     if source < n_numbers:
         own = features.knots[source]
         knots = own.values[own.levels == 0]
-        position = np.interp(rows.numbers[:, source], knots, np.arange(len(knots), dtype=float))
+        with np.errstate(over="ignore", invalid="ignore"):  # knots may be too near to each other for a finite slope
+            position = np.interp(rows.numbers[:, source], knots, np.arange(len(knots), dtype=float))
+        position = np.where(np.isfinite(position), position, np.searchsorted(knots, rows.numbers[:, source]))
         left = np.clip(position.astype(np.int64), 0, max(len(knots) - 2, 0))
         right = np.minimum(left + 1, len(knots) - 1)
         return Cells(np.column_stack([left, right]), np.column_stack([1.0 - (position - left), position - left]))

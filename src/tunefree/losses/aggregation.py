@@ -9,7 +9,7 @@ import numpy as np
 
 from tunefree.core import compiled
 from tunefree.core.generic import generic
-from tunefree.core.numbers import largest, softplus
+from tunefree.core.numbers import finite, largest, softplus
 from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll, Regression
 
 LEAST = 1e-290  # probabilities below are computed by their logarithms
@@ -81,3 +81,4 @@ for mean_kind in (OneAgainstAll, Regression):
             aggregated[k] = 0.0
             for m in range(len(shares)):
                 aggregated[k] += shares[m] * predictions[m, k]
+            aggregated[k] = finite(aggregated[k])  # shares may add up to a little more than 1

@@ -355,7 +355,10 @@ def predictions_of_regression(objective, margins):
 
 @labels_of.register(Regression)
 def labels_of_numbers(objective, targets):
-    return targets > np.median(targets) if len(targets) else targets
+    if not len(targets):
+        return targets
+    middle = np.sort(targets)[[(len(targets) - 1) // 2, len(targets) // 2]] / 2.0
+    return targets > middle.sum()  # the median; a sum of the two halves cannot overflow
 
 
 for kind_of_one_loss in (Binary, OneAgainstAll, Regression):

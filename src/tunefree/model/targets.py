@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import DataError
+from tunefree.core.numbers import MOST
 from tunefree.losses.objectives import chosen, measured
 from tunefree.model import calibration
 
 MANY_CLASSES = 1000
 LONGEST_LABEL = 2**16  # letters of one
+MOST_SUMMED = 1e308  # what sums of losses and errors end at
 
 
 class Labels(NamedTuple):
@@ -26,6 +28,19 @@ class Labels(NamedTuple):
         """From an array of labels."""
         values, codes = np.unique(np.asarray(y), return_inverse=True)
         return cls(values.tolist(), codes.reshape(-1).astype(np.int64))
+
+
+def check_lengths(labels: list[Any]) -> None:
+    """Raise an error if a label is too long to be one.
+
+    Raises
+    ------
+    DataError
+    """
+    longest = max((len(label) for label in labels if isinstance(label, str)), default=0)
+    if longest > LONGEST_LABEL:
+        problem = f"a label has {longest:,} letters, more than {LONGEST_LABEL:,}"
+        raise DataError(problem, remedy="name the column of the target, or check its quotes")
 
 
 @dataclass
@@ -86,7 +101,7 @@ class RunningMean:
 
 def _running(start: float, terms: np.ndarray) -> float:
     with np.errstate(over="ignore"):
-        return float(np.minimum(np.cumsum(np.concatenate([[start], terms]))[-1], 1e308))
+        return float(np.minimum(np.cumsum(np.concatenate([[start], terms]))[-1], MOST_SUMMED))
 
 
 class ScoredModel:
@@ -115,10 +130,7 @@ class ScoredModel:
 
     def codes(self, y: Labels) -> tuple[np.ndarray, list[tuple[int, Any]]]:
         """The class of each row, and (first row, label) of each class that is new, in order."""
-        longest = max((len(label) for label in y.values if isinstance(label, str)), default=0)
-        if longest > LONGEST_LABEL:
-            problem = f"a label has {longest:,} letters, more than {LONGEST_LABEL:,}"
-            raise DataError(problem, remedy="name the column of the target, or check its quotes")
+        check_lengths(y.values)
         known = {label: k for k, label in enumerate(self.classes)}
         new = sorted((int(np.argmax(y.codes == i)), i) for i, label in enumerate(y.values) if label not in known)
         known |= {y.values[i]: len(self.classes) + k for k, (_, i) in enumerate(new)}
@@ -149,7 +161,8 @@ class ScoredModel:
     def errors(self, y: Any, predictions: np.ndarray) -> np.ndarray:
         """1 where a predicted class is wrong, else 0; in regression the absolute error."""
         if self.task == "regression":
-            return np.abs(np.clip(np.asarray(y, np.float64) - predictions[:, 0], -1e308, 1e308))
+            with np.errstate(over="ignore"):
+                return np.minimum(np.abs(np.asarray(y, np.float64) - predictions[:, 0]), MOST)
         return (self.codes(y)[0] != chosen(predictions)).astype(np.float64)
 
     def losses(self, y: Any, predictions: np.ndarray) -> np.ndarray:

@@ -127,8 +127,20 @@ def notation_of(strings: Any, continental: bool = False, given: Notation | None 
         pointed = pc.any(pc.match_substring(present, ".")).as_py()
         if given is None and not (continental and pointed):
             return None
+    if given is None and not _may_be_numbers(present):
+        return None
     candidates = [given] if given else [*CONTINENTAL, *ENGLISH] if continental else [*ENGLISH, *CONTINENTAL]
     return next((own for own in candidates if own.fits_all(present)), None)
+
+
+def _may_be_numbers(strings: Any) -> bool:
+    """Whether the first string is a number in some notation; Arrow would compile each pattern anew."""
+    one = _first(strings)
+    return any(re.match(_pattern(*notation), one) for notation in (*ENGLISH, *CONTINENTAL))
+
+
+def _first(strings: Any) -> str:
+    return bytes(strings[0].as_buffer()).decode(errors="replace")
 
 
 def likeliest_notation(strings: Any, continental: bool = False) -> Notation:
@@ -151,7 +163,7 @@ def is_continental(columns: Iterable[Any]) -> bool:
     """Whether a column of strings has numbers with decimal commas, which cannot be anything else."""
     for strings in columns:
         present = _without_signs(strings).drop_null()
-        if not len(present) or any(own.fits_all(present) for own in ENGLISH):
+        if not len(present) or not _may_be_numbers(present) or any(own.fits_all(present) for own in ENGLISH):
             continue
         if any(own.fits_all(present) for own in CONTINENTAL):
             return True
@@ -172,7 +184,9 @@ def date_format_of(strings: Any, days_first: bool = False) -> str | None:
     if not len(present):
         return None
     first, second = (_DAYS_FIRST, _MONTHS_FIRST) if days_first else (_MONTHS_FIRST, _DAYS_FIRST)
+    one = _first(present)  # excludes most formats
     formats = (day + clock for clock in _CLOCKS for day in (*first, *second, *_OTHERS))
+    formats = (own for own in formats if re.match(_date_pattern(own), one))
     return next(
         (own for own in formats if not dates_in(present[:_FIRST], own)[1] and not dates_in(present, own)[1]), None
     )
@@ -184,10 +198,14 @@ def dates_in(strings: Any, format: str) -> tuple[Any, list[int]]:
     moments = pc.strptime(present, format=format, unit="us", error_is_null=True)
     fits = ~is_missing(moments)
     if fits.any():
-        pattern = "^" + re.sub(r"%[A-Za-z]", lambda field: _FIELDS.get(field[0], ".+"), _escaped(format)) + "$"
-        fits &= to_booleans(pc.match_substring_regex(present, pattern))
+        fits &= to_booleans(pc.match_substring_regex(present, _date_pattern(format)))
     wrong = ~fits & ~is_missing(present)
     return pc.if_else(of_booleans(fits), moments, pa.nulls(len(moments), moments.type)), np.flatnonzero(wrong).tolist()
+
+
+@cache
+def _date_pattern(format: str) -> str:
+    return "^" + re.sub(r"%[A-Za-z]", lambda field: _FIELDS.get(field[0], ".+"), _escaped(format)) + "$"
 
 
 def _escaped(format: str) -> str:

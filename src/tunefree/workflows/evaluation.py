@@ -118,8 +118,7 @@ class _Scores:
 
     def add_numbers(self, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, losses: np.ndarray) -> None:
         """Rows of numbers."""
-        errors = np.minimum(self.model.errors(y, predictions), 1e150)
-        means = {"loss": losses, "mean_absolute_error": errors, "squares": errors**2}
+        means = {"loss": losses, "mean_absolute_error": self.model.errors(y, predictions)}
         if self.tau is not None:
             means["coverage"] = (y <= predictions[:, 0]).astype(np.float64)
         self.batches.append({"weight": weight, "targets": y, **means})

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tunefree.core.numbers import CEILING, MOST
+
 GROUPS = 20  # of rows, each of which is left out once
 STUDENT = 2.093  # 97.5 % quantile of Student's t with GROUPS - 1 degrees of freedom
 NORMAL = 1.96  # that of the normal distribution
@@ -127,11 +129,17 @@ class Metrics:
                 there = areas[~np.isnan(areas[:, 0])]
                 found["auc"], found["average_precision"] = there.mean(axis=0) if len(there) else (math.nan, math.nan)
         else:
-            squares = found.pop("squares")
-            found["root_mean_squared_error"] = math.sqrt(squares)
-            spread = _variance(self.scored.targets, weight)
-            found["r2"] = 1.0 - squares / spread if spread > 0.0 else math.nan
+            found |= self._of_numbers(weight)
         return {name: float(value) for name, value in found.items()}
+
+    def _of_numbers(self, weight: np.ndarray) -> dict[str, float]:
+        """Metrics of squared errors, which are taken in a unit so that none overflows."""
+        errors, targets = self.scored.means["mean_absolute_error"], np.asarray(self.scored.targets)
+        unit = max(_unit(errors), _unit(targets))
+        squares, centred = _mean((errors / unit) ** 2, weight), targets / unit
+        spread = _mean((centred - _mean(centred, weight)) ** 2, weight)
+        r2 = 1.0 - squares / spread if spread > 0.0 else math.nan
+        return {"root_mean_squared_error": _finite(math.sqrt(squares) * unit), "r2": r2}
 
     def confusion(self, weight: np.ndarray) -> np.ndarray:
         """Weights (classes + 1, classes) of rows by their class and the one predicted; the last row: unseen ones."""
@@ -181,13 +189,25 @@ def measures(scored: Scored) -> dict[str, Measure]:
 
 def _mean(values: np.ndarray, weight: np.ndarray) -> float:
     known = ~np.isnan(values)
-    total = weight @ known
-    return float(weight @ np.where(known, values, 0.0) / total) if total > 0.0 else math.nan
+    total, values = weight @ known, np.where(known, values, 0.0)
+    if not total > 0.0:
+        return math.nan
+    with np.errstate(over="ignore"):
+        found = float(weight @ values / total)
+    if math.isfinite(found):
+        return found
+    unit = _unit(values)
+    return _finite(float((weight / weight.max()) @ (values / unit) / (total / weight.max())) * unit)
 
 
-def _variance(values: np.ndarray | None, weight: np.ndarray) -> float:
-    values = np.clip(np.asarray(values), -1e150, 1e150)
-    return _mean((values - _mean(values, weight)) ** 2, weight)
+def _unit(values: np.ndarray) -> float:
+    """The power of two next below the largest of values if products with it might overflow; else 1."""
+    most = float(np.abs(values).max(initial=0.0))
+    return 2.0 ** (math.frexp(most)[1] - 1) if most > CEILING else 1.0
+
+
+def _finite(number: float) -> float:
+    return min(max(number, -MOST), MOST)
 
 
 def _of_confusion(confusion: np.ndarray, n_classes: int) -> dict[str, float]:
@@ -219,7 +239,9 @@ def _jackknife(name: str, value: float, without: list[float]) -> tuple[float | N
     if unit and (left.min() <= 0.0 or left.max() >= 1.0):
         return None, None
     left = np.log(left / (1.0 - left)) if unit else left
+    unit_of_left = _unit(left)
+    left = left / unit_of_left
     error = math.sqrt((GROUPS - 1) / GROUPS * ((left[1:] - left[1:].mean()) ** 2).sum())
-    ends = left[0] - STUDENT * error, left[0] + STUDENT * error
+    ends = [_finite(float(end) * unit_of_left) for end in (left[0] - STUDENT * error, left[0] + STUDENT * error)]
     low, high = (1.0 / (1.0 + math.exp(-end)) for end in ends) if unit else ends
     return float(low if name in SIGNED else max(low, 0.0)), float(high)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import DataError
-from tunefree.model.targets import ScoredModel
+from tunefree.model.targets import ScoredModel, check_lengths
 from tunefree.stream.arrays import of_booleans
 from tunefree.stream.batch import BadRows, Batch, Columns, Position
 from tunefree.stream.columns import row_numbers
@@ -71,6 +71,7 @@ def begin(source: Source, plan: Plan, bad: BadRows) -> Reading:
         batch = encoder.encode(chunk, True, bad, True)  # no row of those before could be used
     task = plan.task or task_of(batch.target)
     classes = sorted(labels_of(batch.target).values) if task == "classification" else []
+    check_lengths(classes)  # before anything is printed
     rest = encoded(encoder, chunks, bad, learning=True, labelled=True)
     return Reading(task, classes, encoder, itertools.chain([batch], rest))
 

@@ -7,7 +7,7 @@ from typing import Any
 from rich.table import Table
 
 from tunefree.model.model import Model
-from tunefree.model.targets import RunningMetrics
+from tunefree.model.targets import MOST_SUMMED, RunningMetrics
 from tunefree.workflows.prediction import Predictor
 
 
@@ -45,4 +45,8 @@ def losses_of(model: Model, metrics: RunningMetrics) -> dict[str, str]:
     if model.task == "classification":
         default = "log-loss" if model.loss_is_log_loss else "loss"
         return {default: f"{metrics.mean_loss():.4f}", "error": f"{100 * metrics.mean_error():.2f} %"}
-    return {"loss": f"{metrics.mean_loss():.6g}", "absolute error": f"{metrics.mean_error():.6g}"}
+    loss, error = (
+        f"{'over ' if total >= MOST_SUMMED else ''}{mean:.6g}"
+        for total, mean in ((metrics.loss, metrics.mean_loss()), (metrics.errors, metrics.mean_error()))
+    )
+    return {"loss": loss, "absolute error": error}

@@ -1,0 +1,48 @@
+"""Ctrl-C in real processes: one line, status 130, and nothing half-written."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+INTERRUPTED_AT = """
+import os, signal, sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == {name!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+sys.argv = ["tunefree", "--version"]
+from tunefree.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("name", ["typer", "tunefree.core.compilation"])
+def test_while_the_program_is_loaded(name):
+    ended = subprocess.run([sys.executable, "-c", INTERRUPTED_AT.format(name=name)], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (130, "tunefree: interrupted; nothing was written\n")
+
+
+@pytest.mark.slow
+def test_while_it_learns(tmp_path):
+    x = np.random.default_rng(0).normal(size=40_000)
+    (tmp_path / "rows.csv").write_text("x,y\n" + "".join(f"{a:.5f},{a > 0}\n" for a in x))
+    command = [sys.executable, "-m", "tunefree", "train", "rows.csv", "-t", "y", "--learner", "scinol2", "-o", "m"]
+    command += ["--passes", "500", "--checkpoint-every", "40000"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "m.checkpoint").exists() and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, told = process.communicate(timeout=60)
+    told = [line for line in told.splitlines() if line.startswith("tunefree: interrupted")]
+    assert process.returncode == 130 and not out
+    assert len(told) == 1 and "m.checkpoint holds the model after" in told[0]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.checkpoint", "rows.csv"]

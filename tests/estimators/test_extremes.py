@@ -1,0 +1,77 @@
+"""Fits of finite numbers, however large or small: no warning, finite predictions, and what is told of them prints."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from tunefree import KernelPiSTOLRegressor, OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor
+from tunefree.losses import loss_of
+from tunefree.losses.objectives import labels_of, regression
+from tunefree.stream.batch import BadRows
+from tunefree.stream.source import open_source
+from tunefree.workflows.evaluation import evaluate
+from tunefree.workflows.plan import Plan
+from tunefree.workflows.training import train
+
+MOST = np.finfo(np.float64).max
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 3))
+SIZES = 10.0 ** RNG.uniform(-300, 300, 300)
+
+
+def all_of(model, rows, y):
+    """Fit, predict, and ask for what is told of a model; warnings are errors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        predictions = model.fit(rows, y).predict(rows)
+        told = [str(getattr(model, name, "")) for name in ("coef_", "feature_importances_", "progressive_loss_")]
+    assert np.isfinite(predictions).all() and not any("nan" in text or "inf" in text for text in told)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [np.where(X[:, 0] > 0, MOST, -MOST), np.where(X[:, 1] > 1, MOST, X[:, 0]), X[:, 0] * SIZES, np.full(300, MOST)],
+    ids=["two", "some", "all sizes", "one"],
+)
+@pytest.mark.parametrize("rows", [X, X * 1e-310, X * SIZES[:, None]], ids=["usual", "tiny", "all sizes"])
+@pytest.mark.slow
+def test_the_pool_of_numbers(rows, y):
+    all_of(TuneFreeRegressor(), rows, y)
+
+
+@pytest.mark.parametrize("rows", [X * 1e-310, np.where(X > 0, MOST, -MOST)], ids=["tiny", "huge"])
+@pytest.mark.slow
+def test_the_pool_of_classes(rows):
+    all_of(TuneFreeClassifier(), rows, X[:, 0] > 0)
+
+
+def test_a_kernel_and_a_median_of_the_largest_numbers():
+    all_of(KernelPiSTOLRegressor(epochs=1, max_support=8), X, np.where(X[:, 0] > -0.1, MOST, -MOST))
+    targets = np.array([MOST, MOST, MOST, 1.0])
+    assert labels_of(regression(loss_of("regression", None)), targets).tolist() == [False] * 4
+    targets = np.array([MOST, MOST / 2, 1.0, 1.0])
+    assert labels_of(regression(loss_of("regression", None)), targets).tolist() == [True, True, False, False]
+
+
+def test_huge_labels_are_refused_as_by_scikit_learn_and_train_on_the_command_line():
+    y = np.where(X[:, 0] > 0, 1e300, 0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match="Unknown label type"):
+            OnlineClassifier().fit(X, y)
+    trained = train(open_source({"x": X[:, 0], "y": y}), Plan(target="y", task="classification", learner="scinol2"))
+    assert trained.model.classes == [0, 1e300]
+
+
+def test_metrics_of_huge_targets():
+    table = {"x": X[:, 0], "y": np.where(X[:, 0] > 0, MOST, -MOST)}
+    trained = train(open_source(table), Plan(target="y", task="regression", learner="scinol2"))
+    table["y"] = -table["y"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = evaluate(trained, open_source(table), BadRows()).measures
+    assert np.isfinite([number for measure in found.values() for number in measure]).all()
+    assert found["mean_absolute_error"].value > 1e307 and found["root_mean_squared_error"].value > 1e307
