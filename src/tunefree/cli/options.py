@@ -83,6 +83,16 @@ class Files:
 
 
 @dataclass(frozen=True)
+class TestFiles(Files):
+    """Where rows on which a model is judged come from, if there are any."""
+
+    data: Annotated[  # type: ignore[assignment]
+        list[str] | None,
+        typer.Argument(help="Data with known targets, on which the model is judged.", show_default=False),
+    ] = None
+
+
+@dataclass(frozen=True)
 class Problem:
     """What is to be learned, and from which columns: fields of a :class:`tunefree.workflows.plan.Plan`."""
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import DataError, ModelError
-from tunefree.model import patience
+from tunefree.model import patience, schedule
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.pool import POOLS
@@ -47,11 +47,24 @@ class Progress:
     digests: list[str] = field(default_factory=list)  # of the files then, likewise
     progressive: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, then learned
     held_out: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, never learned
+    curve: list[RunningMetrics] = field(default_factory=list)  # of the first pass up to each cut, see model.schedule
+
+    def add(self, weight: np.ndarray, row_losses: np.ndarray, errors: np.ndarray) -> None:
+        """Add rows of the present pass that were predicted, then learned."""
+        metrics, start = self.progressive[-1], 0
+        before = metrics.rows
+        for cut in schedule.cuts_between(before, before + len(weight)) if self.number == 0 else ():
+            rows = slice(start, cut - before)
+            metrics.add(weight[rows], row_losses[rows], errors[rows])
+            self.curve.append(replace(metrics))
+            start = cut - before
+        metrics.add(weight[start:], row_losses[start:], errors[start:])
 
     @classmethod
     def restore(cls, saved: dict[str, Any]) -> Progress:
         """The progress that a model file holds as JSON."""
-        metrics = {name: [RunningMetrics(**own) for own in saved[name]] for name in ("progressive", "held_out")}
+        names = ("progressive", "held_out", "curve")
+        metrics = {name: [RunningMetrics(**own) for own in saved.get(name, [])] for name in names}
         return cls(**{**saved, **metrics, "position": Position(*saved["position"])})
 
 
@@ -459,8 +472,8 @@ def _one_pass(trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkp
         errors = model.errors(y, predictions)
         if progress.number == 0 and trained.order is not None:
             trained.order.add(y if model.task == "regression" else model.codes(y)[0])
-        for metrics, rows in ((progress.progressive[-1], ~held_out), (progress.held_out[-1], held_out)):
-            metrics.add(batch.weight[rows], row_losses[rows], errors[rows])
+        for add, rows in ((progress.add, ~held_out), (progress.held_out[-1].add, held_out)):
+            add(batch.weight[rows], row_losses[rows], errors[rows])
         progress.rows, progress.position = progress.rows + n, batch.position
         progress.skipped, progress.unlabelled = read.skipped, read.unlabelled
         watcher.step(trained, Step(batch, y, predictions, row_losses, held_out))

@@ -10,8 +10,8 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from tunefree.cli.display.columns import facts_of_columns, table_of_columns
-from tunefree.cli.display.common import goal_of, losses_of, table_of_names
+from tunefree.cli.display.columns import table_of_columns
+from tunefree.cli.display.common import table_of_names
 from tunefree.cli.display.deployment import facts_of_expectation, table_of_ages
 from tunefree.cli.display.order import order_told
 from tunefree.cli.display.path import WATCHED, losses_at_stop, number
@@ -22,12 +22,13 @@ from tunefree.cli.display.terms import (
     share_of_weights,
     table_of_terms,
 )
-from tunefree.cli.display.training import describe
 from tunefree.core.console import plain_console
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.told import percent
 from tunefree.model.model import Model
 from tunefree.model.targets import ScoredModel
+from tunefree.report.told import describe, goal_of, losses_of
+from tunefree.report.told_columns import facts_of_columns
 from tunefree.workflows.certification import order_of
 from tunefree.workflows.stopped_model import StoppedModel
 from tunefree.workflows.training import Trained
