@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import ModelFile, TestFiles, check_outputs, tell_skipped
+from tunefree.cli.options import EvaluationFiles, ModelFile, check_outputs, tell_skipped
 
 
 def report(
     model: ModelFile,
-    test: TestFiles,
+    test: EvaluationFiles,
     output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path("report.html"),
 ) -> None:
     """What is known of a model, as one HTML file that opens without a network.
@@ -27,7 +27,7 @@ def report(
     from tunefree.workflows.training import Trained
 
     bad = test.bad_rows()
-    check_outputs([output], [model, *(test.data or [])])
+    check_outputs([output], [model, *test.data])
     trained = Trained.load(model)
     source = test.source() if test.data else None
     made = page.report(trained, source, bad, storage.digest_of(model))

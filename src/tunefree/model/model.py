@@ -329,8 +329,9 @@ class Model(ScoredModel):
         rounds = n_rounds(self.mixture)
         if rounds == 0:
             return
-        shares, losses = shares_by_member(self.mixture, self.members), losses_by_member(self.mixture, self.members)
-        self.history.append({"rows": rounds, "shares": shares, "losses": losses})
+        told = {"shares": shares_by_member, "losses": losses_by_member}
+        of_members = {name: by_member(self.mixture, self.members) for name, by_member in told.items()}
+        self.history.append({"rows": rounds, **of_members})
         if self.options.may_prune:
             shares = predictive_shares(self.mixture)
             failed = has_failed(self.mixture)

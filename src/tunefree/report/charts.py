@@ -14,11 +14,11 @@ import numpy as np
 from tunefree.report.pictures import spread
 from tunefree.report.scales import LINEAR, Scale, told
 
-WIDTH, HEIGHT = 460.0, 290.0
+WIDTH, HEIGHT = 400.0, 270.0
 TOP, BOTTOM, RIGHT = 16.0, 44.0, 14.0
-CHARACTER = 7.0  # width of a letter
-LABELS = 150.0  # room for labels at the ends of lines
-LONGEST = 21  # letters of such a label
+CHARACTER = 7.7  # width of a letter
+LONGEST = 18  # letters of labels at the ends of lines; longer names are in a legend
+ROW = 19.0  # height of a line of a legend
 COLOURS = 5  # of the style sheet, beside grey; the first is that of text
 DASHES = ("", "", "6 3", "2 3", "8 3 2 3")  # lines differ in black and white too
 
@@ -118,16 +118,40 @@ class Frame:
         style = {"class": f"line {colour}", "stroke-dasharray": dashes, "stroke-width": width}
         self.marks.append(Mark("path", {"d": self.path(series.x, series.y), **style}, tip=series.name))
 
+    def name(self, series: Sequence[Series]) -> float:
+        """Write names at the ends of lines, or in a legend if one is long; the height of the legend."""
+        if not _in_legend(series):
+            self.end_labels(series)
+            return 0.0
+        for row, own in enumerate(series):
+            y = HEIGHT + ROW * row + 8
+            dashes = DASHES[own.colour or 0] or None
+            sample = {"x1": 8, "x2": 38, "y1": y, "y2": y, "class": f"s{own.colour}", "stroke-width": 3}
+            self.marks.append(Mark("line", sample | {"stroke-dasharray": dashes}))
+            self.marks.append(self.label(46, y + 4, shortened(own.name, 50), "start", f"t{own.colour}"))
+        return ROW * len(series)
+
     def end_labels(self, series: Sequence[Series]) -> None:
         """Write names at the ends of lines, moved apart."""
         ends = [self.vertical([own.y[-1]])[0] for own in series]
-        places = spread([-end for end in ends], 17.0, -self.top)
+        places = [HEIGHT - up for up in spread([HEIGHT - end for end in ends], 17.0, HEIGHT - self.top)]
         for own, end, place in zip(series, ends, places, strict=True):
             (over,) = self.horizontal([own.x[-1]])
-            link = {"x1": over, "x2": self.right + 10, "y1": end, "y2": -place, "class": f"link s{own.colour}"}
+            link = {"x1": over, "x2": self.right + 10, "y1": end, "y2": place, "class": f"link s{own.colour}"}
             self.marks.append(Mark("line", link))
             style = f"t{own.colour}" + (" bold" if own.colour == 0 else "")
-            self.marks.append(self.label(self.right + 13, 4 - place, shortened(own.name), "start", style))
+            self.marks.append(self.label(self.right + 13, place + 4, shortened(own.name), "start", style))
+
+
+def _in_legend(series: Sequence[Series]) -> bool:
+    return any(len(own.name) > LONGEST for own in series)
+
+
+def room(series: Sequence[Series]) -> float:
+    """Room beside the axes for names at the ends of lines."""
+    if not series or _in_legend(series):
+        return RIGHT
+    return 18 + CHARACTER * max(len(own.name) for own in series)
 
 
 def shortened(text: str, longest: int = LONGEST) -> str:
@@ -147,7 +171,6 @@ def lines(
     series: Sequence[Series],
     axes: tuple[Scale, Scale],
     titles: tuple[str, str],
-    labelled: bool = True,
 ) -> Chart:
     """Lines, with names at the ends of those that have a colour.
 
@@ -159,23 +182,21 @@ def lines(
     axes : (Scale, Scale)
     titles : (str, str)
         Of the axes.
-    labelled : bool, default True
     """
     named = [own for own in series if own.colour is not None]
-    longest = max((len(shortened(own.name)) for own in named), default=0)
-    frame = Frame(*axes, *titles, right=min(LABELS, 18 + CHARACTER * longest) if labelled else RIGHT)
+    frame = Frame(*axes, *titles, right=room(named))
     for own in sorted(series, key=lambda own: (own.colour is not None, own.colour == 0)):
         frame.line(own, 2.6 if own.colour == 0 else 1.9 if own.colour is not None else 1.0)
-    if labelled and named:
-        frame.end_labels(named)
-    return Chart(title, description, frame.marks)
+    more = frame.name(named) if named else 0.0
+    return Chart(title, description, frame.marks, height=HEIGHT + more)
 
 
 def areas(
     title: str, description: str, x: Sequence[float], bands: Sequence[Series], axis: Scale, x_title: str
 ) -> Chart:
     """Shares that add up to 1, stacked; ``y`` of the bands are the shares."""
-    frame = Frame(axis, Scale(0.0, 1.0), x_title, "share", 18 + CHARACTER * LONGEST)
+    named = [own for own in bands if own.colour is not None]
+    frame = Frame(axis, Scale(0.0, 1.0), x_title, "share", room(named))
     total = np.zeros(len(x))
     middles = []
     for own in bands:
@@ -185,8 +206,8 @@ def areas(
         frame.marks.append(Mark("path", {"d": d, "class": f"area {colour}"}, tip=own.name))
         middles.append(own._replace(x=[x[-1]], y=[(above[-1] + total[-1]) / 2]))
         total = above
-    frame.end_labels([own for own, band in zip(middles, bands, strict=True) if band.colour is not None])
-    return Chart(title, description, frame.marks)
+    more = frame.name([own for own in middles if own.colour is not None])
+    return Chart(title, description, frame.marks, height=HEIGHT + more)
 
 
 def ranked_bars(

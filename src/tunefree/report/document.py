@@ -23,6 +23,7 @@ class Table(NamedTuple):
     note: str = ""
     numeric_from: int = 1  # the first column of numbers, which are set flush right
     is_open: bool = True  # else it is shown on demand
+    is_wide: bool = False  # as wide as the page
     kind: str = "table"
 
 

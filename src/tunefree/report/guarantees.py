@@ -13,7 +13,7 @@ from tunefree.report import charts
 from tunefree.report.charts import Series
 from tunefree.report.document import Facts, Figure, Note, Section, Table
 from tunefree.report.scales import LOG, Scale, spanning
-from tunefree.report.told import order_warning
+from tunefree.report.told import order_warning, sentence
 from tunefree.stream.layout import Layout
 from tunefree.workflows.certification import findings, of_weights
 from tunefree.workflows.training import Trained
@@ -124,7 +124,7 @@ def _risk(trained: Trained, found: dict[str, Any]) -> list[Any]:
     warning = order_warning(trained)
     if warning is not None:
         said = "There is no bound on the error to come: such bounds are for rows that are independent and alike."
-        return [Note(f"{warning[0].upper()}{warning[1:]} {said}", "warning")]
+        return [Note(f"{sentence(warning)} {said}", "warning")]
     risk = found.get("risk", {})
     facts = []
     for name, bound in risk.items():

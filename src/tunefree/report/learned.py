@@ -49,25 +49,35 @@ def _columns(trained: Trained) -> list[Any]:
     known = facts_of_columns(trained).get("columns", [])
     if not known:
         return []
-    missing = missing_shares(trained)
-    header = ["column", "learned as", "because of", *(["missing"] if missing else [])]
+    missing, sample = missing_shares(trained), sample_of(trained)
+    header = ["column", "learned as", "because of", *([] if sample is None else ["missing"])]
     rows = [
-        [own["name"], own["kind"], own["why"], *([_percent(missing.get(own["name"], 0.0))] if missing else [])]
+        [own["name"], own["kind"], own["why"], *([] if sample is None else [_percent(missing.get(own["name"], 0.0))])]
         for own in known[:MOST]
     ]
     note = f"The first {MOST:,} of {len(known):,} columns." if len(known) > MOST else ""
-    note += f" Missing: share of {sampled_rows(trained):,} rows, evenly spaced along the stream." if missing else ""
-    return [Table(f"{len(known):,} columns", header, rows, note.strip(), 3, len(known) <= OPEN)]
+    if sample is not None:
+        note += f" Missing: share of {len(sample.numbers):,} rows, evenly spaced along the stream."
+    return [Table(f"{len(known):,} columns", header, rows, note.strip(), 3, len(known) <= OPEN, True)]
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %" if share else "0"
 
 
-def sampled_rows(trained: Trained) -> int:
-    """Rows in the sample that a model with curves keeps; 0 without."""
+def sample_of(trained: Trained) -> Any:
+    """The rows of the stream that a model with curves keeps, in their order; None without.
+
+    Parameters
+    ----------
+    trained : Trained
+
+    Returns
+    -------
+    Table or None
+    """
     additive = trained.model.ensemble.additive
-    return 0 if additive is None else len(additive.sample.rows.numbers)
+    return None if additive is None else additive.sample.rows
 
 
 def missing_shares(trained: Trained) -> dict[str, float]:
@@ -77,16 +87,15 @@ def missing_shares(trained: Trained) -> dict[str, float]:
     ----------
     trained : Trained
     """
-    n = sampled_rows(trained)
-    if not n:
+    sample = sample_of(trained)
+    if sample is None:
         return {}
-    layout, codes = Layout.of_encoder(trained.encoder), trained.model.ensemble.additive.sample.rows.codes
-    found: dict[str, float] = {}
-    for column in codes.T:
+    layout, found = Layout.of_encoder(trained.encoder), dict[str, float]()
+    for column in sample.codes.T:
         for feature in set(column[column > 0].tolist()):
             if layout.label(feature) == MISSING:
                 found[layout.parts[layout.of_feature[feature]].column] = float((column == feature).mean())
-    return found or {"": 0.0}
+    return found
 
 
 def command_of(plan: Plan, data: str = "DATA", output: str = "MODEL") -> str:

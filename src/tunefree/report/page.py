@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,47 @@ def report(trained: Trained, test: Any = None, bad: BadRows | None = None, diges
     about = f"Report of a model: {goal_of(trained)}"
     title = f"{trained.plan.target or 'label'}: tunefree report"
     return Document(title, about, _summary(trained, tested), [own for own in sections if own is not None])
+
+
+class Page:
+    """A report, for notebooks and files.
+
+    Parameters
+    ----------
+    document : Document
+    """
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+
+    @property
+    def html(self) -> str:
+        """The page."""
+        return html(self.document)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page to a file.
+
+        Parameters
+        ----------
+        path : path
+
+        Raises
+        ------
+        ModelError
+            If it cannot be written.
+        """
+        write(self.document, path)
+
+    def _repr_html_(self) -> str:
+        """The page in a frame, so that its style does not touch the notebook."""
+        style = "width: 100%; height: 45rem; border: 1px solid #ccc"
+        return f'<iframe title="report" srcdoc="{escape(self.html, quote=True)}" style="{style}"></iframe>'
+
+
+def page_of(trained: Trained, test: Any = None) -> Page:
+    """The report of a model as a page; parameters as of :func:`report`."""
+    return Page(report(trained, test))
 
 
 def _summary(trained: Trained, tested: Evaluation | None) -> list[tuple[str, str]]:

@@ -38,13 +38,13 @@ def of_curve(picture: Picture, panel: Curve) -> Figure:
         )
         unit, shares = picture.unit, panel.axis.shares.tolist()
         chart = charts.signed_bars(name, described, panel.axis.labels, heights[:, shown].tolist(), shares, unit)
-        return Figure(chart, f"{name}{label}: importance {importance:.4g}. Thick bars: frequent values.")
+        return Figure(chart, f"Importance {importance:.4g}{label}. Thick bars: frequent values.")
     chart = _numeric(picture, panel, heights)
     missing = ""
     if panel.missing is not None:
         own = picture.sign * panel.missing[picture.outputs]
         missing = " Where it is missing: " + ", ".join(f"{height:+.3g}" for height in own.tolist()) + "."
-    return Figure(chart, f"{name}: importance {importance:.4g}. Grey: density of the rows; ticks: knots.{missing}")
+    return Figure(chart, f"Importance {importance:.4g}. Grey: density of the rows; ticks: knots.{missing}")
 
 
 def _most_varied(picture: Picture, heights: np.ndarray) -> tuple[int, str]:
@@ -72,7 +72,13 @@ def _numeric(picture: Picture, panel: Curve, heights: np.ndarray) -> Chart:
         for k, label in enumerate(labels)
     ]
     low, high = spanning(heights, 0.08, zero=True)
-    frame = Frame(x, Scale(low - STRIP * (high - low), high), axis.name, picture.unit, 100.0 if several else 14.0)
+    frame = Frame(
+        x,
+        Scale(low - STRIP * (high - low), high),
+        axis.name,
+        picture.unit,
+        charts.room(series) if several else charts.RIGHT,
+    )
     _density(frame, axis)
     level = {"x1": frame.left, "x2": frame.right, "class": "axis"}
     (zero,) = frame.vertical([0.0])
@@ -83,11 +89,10 @@ def _numeric(picture: Picture, panel: Curve, heights: np.ndarray) -> Chart:
         )
     for own in series:
         frame.line(own)
-    if several:
-        frame.end_labels([own for own in series if own.colour is not None])
+    more = frame.name([own for own in series if own.colour is not None]) if several else 0.0
     some = np.unique(np.linspace(0, len(axis.values) - 1, 7).astype(np.int64))
     described = "; ".join(f"{told(float(axis.values[i]))}: {heights[i, 0]:+.3g}" for i in some.tolist())
-    return Chart(axis.name, f"Contribution by value. {described}.", frame.marks)
+    return Chart(axis.name, f"Contribution by value. {described}.", frame.marks, height=HEIGHT + more)
 
 
 def _density(frame: Frame, axis: Axis) -> None:
@@ -121,15 +126,13 @@ def of_map(picture: Picture, panel: Map) -> Figure:
     for i, row in enumerate(cells):
         for j, height in enumerate(row.tolist()):
             level = "none" if height != height else round((height / size + 1) / 2 * (LEVELS - 1))
-            box = {"x": round(left + j * wide, 2), "y": round(bottom - (i + 1) * tall, 2)}
+            box: dict[str, Any] = {"x": round(left + j * wide, 2), "y": round(bottom - (i + 1) * tall, 2)}
             box |= {"width": round(wide + 0.3, 2), "height": round(tall + 0.3, 2), "class": f"m{level}"}
             marks.append(Mark("rect", box))
     name = f"{panel.first.name} and {panel.second.name}"
     described = f"Contribution of the pair, from {np.nanmin(cells):+.3g} to {np.nanmax(cells):+.3g}."
     importance = picture.importance.get(panel.term, 0.0)
-    caption = (
-        f"{name}{label}: importance {importance:.4g}. Blue: {-size:+.3g}; orange: {size:+.3g}, beyond what both tell"
-    )
+    caption = f"Importance {importance:.4g}{label}. Blue: {-size:+.3g}; orange: {size:+.3g}, beyond what both tell"
     caption += " alone. Empty: no rows." if np.isnan(cells).any() else " alone."
     return Figure(Chart(name, described, marks), caption)
 

@@ -12,10 +12,10 @@ from tunefree.model.mixture import losses_by_member
 from tunefree.model.targets import RunningMetrics
 from tunefree.report import charts
 from tunefree.report.charts import COLOURS, Series
-from tunefree.report.document import Facts, Figure, Note, Section, Table
+from tunefree.report.document import Facts, Figure, Section, Table
 from tunefree.report.learned import expectations
 from tunefree.report.scales import LOG, Scale, spanning
-from tunefree.report.told import ages_note, expectation_of, losses_by_age, losses_of
+from tunefree.report.told import ages_note, expectation_of, losses_by_age, losses_of, sentence
 from tunefree.report.told_metrics import INTERVALS, shown, title_of
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.training import Trained
@@ -23,6 +23,7 @@ from tunefree.workflows.training import Trained
 FEW_CLASSES = 12  # of a confusion matrix that is shown
 POINTS = 800  # of residuals
 STEPS = 200  # of a gain curve
+LATELY = 4  # cuts: half an octave of rows
 EARLY = 4.0  # the highest loss shown is at most so many times the last
 
 
@@ -35,11 +36,11 @@ def performance(trained: Trained, tested: Evaluation | None) -> Section:
     tested : Evaluation, optional
         On test data.
     """
-    blocks: list[Any] = [Facts(progressive_facts(trained)), *_stream(trained), *_ages(trained)]
+    blocks: list[Any] = [Facts(progressive_facts(trained)), *_stream(trained)]
     if tested is not None:
-        blocks += [Table("On the test data", ["metric", "value", "95 % interval"], _measures(tested)), _intervals()]
+        blocks.append(_measures(tested))
         blocks += _classes(trained, tested) if tested.confusion is not None else _numbers(tested)
-    return Section("performance", "How well it predicts", blocks)
+    return Section("performance", "How well it predicts", [*blocks, *_ages(trained)])
 
 
 def progressive_facts(trained: Trained) -> list[tuple[str, str]]:
@@ -70,7 +71,8 @@ def _stream(trained: Trained) -> list[Any]:
     if len(curve) < 3:
         return []
     whole = Series("all of it", [own.rows for own in curve], [own.mean_loss() for own in curve], 0)
-    lately = Series("lately", whole.x[1:], [_between(a, b) for a, b in pairwise(curve)], 1)
+    octaves = [own for k, own in enumerate(curve) if (len(curve) - 1 - k) % LATELY == 0]
+    lately = Series("lately", [own.rows for own in octaves[1:]], [_between(a, b) for a, b in pairwise(octaves)], 1)
     members = member_curves(trained)
     named = members[: COLOURS - 2]
     series = [whole, lately, *(own._replace(colour=2 + k) for k, own in enumerate(named)), *members[len(named) :]]
@@ -83,10 +85,10 @@ def _stream(trained: Trained) -> list[Any]:
         f" {whole.x[-1]:,}. " + " ".join(f"{own.name}: {own.y[-1]:.4g}." for own in named)
     )
     chart = charts.lines("Progressive loss along the stream", described, series, axes, ("rows", loss_title(trained)))
-    caption = "Each row is predicted before it is learned. Black: mean over all rows so far; the line called “lately”:"
-    caption += " over the rows since the point before."
+    caption = "Each row is predicted before it is learned. Black: mean over all rows so far. Lately:"
+    caption += " mean over the latest rows, about 30 % of them."
     if members:
-        caption += f" Others: means of the {len(members)} members, the best {len(named)} with names."
+        caption += f" Others: means of the {len(members)} members; the best {len(named)} have names."
     return [Figure(chart, caption)]
 
 
@@ -123,21 +125,17 @@ def _ages(trained: Trained) -> list[Any]:
         return []
     header = ["rows after the end", "loss expected"]
     rows = [list(row) for row in losses_by_age(found)]
-    return [
-        Table("What to expect once learning has ended", header, rows, f"{ages_note(found).capitalize()}.", 1, False)
-    ]
+    return [Table("What to expect once learning has ended", header, rows, f"{sentence(ages_note(found))}.", 1, False)]
 
 
-def _measures(tested: Evaluation) -> list[list[str]]:
+def _measures(tested: Evaluation) -> Table:
     rows = [["rows", f"{tested.metrics.rows:,}", ""]]
     rows += [[title_of(name), *shown(name, measure)] for name, measure in tested.measures.items()]
     if tested.confusion is not None:
         rows.append(["calibration error", f"{tested.calibration_error:.6g}", ""])
-    return rows + ([["rows of unseen classes", f"{tested.unseen:,}", ""]] if tested.unseen else [])
-
-
-def _intervals() -> Note:
-    return Note(INTERVALS.partition("; ±")[0].capitalize() + ".", "fine")
+    rows += [["rows of unseen classes", f"{tested.unseen:,}", ""]] if tested.unseen else []
+    note = sentence(INTERVALS.removesuffix("; ± is half the width"))
+    return Table("On the test data", ["metric", "value", "95 % interval"], rows, f"{note}.")
 
 
 def _classes(trained: Trained, tested: Evaluation) -> list[Any]:

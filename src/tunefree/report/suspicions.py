@@ -10,8 +10,8 @@ from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.fidelity import ranking
 from tunefree.explanation.told import percent
 from tunefree.report.document import Note, Section, Table
-from tunefree.report.learned import missing_shares
-from tunefree.report.told import drift_warning, order_warning
+from tunefree.report.learned import missing_shares, sample_of
+from tunefree.report.told import drift_warning, order_warning, sentence
 from tunefree.report.told_columns import naming_columns
 from tunefree.stream.layout import Layout
 from tunefree.workflows.training import Trained
@@ -46,7 +46,7 @@ def suspicions(trained: Trained, found: Decomposition | None, skipped: list[Skip
         Its terms.
     skipped : list of Skipped
     """
-    notes = [Note(_sentence(text), "warning") for text in _warnings(trained, found)]
+    notes = [Note(sentence(text), "warning") for text in _warnings(trained, found)]
     notes += [
         Note(
             f"{own.where}: {own.rows:,} rows were skipped." + (f" The first: {own.first}" if own.first else ""),
@@ -66,12 +66,8 @@ NO_SAMPLE = (
 )
 
 
-def _sentence(text: str) -> str:
-    return text[0].upper() + text[1:]
-
-
 def _has_sample(trained: Trained) -> bool:
-    return trained.model.ensemble.additive is not None
+    return sample_of(trained) is not None
 
 
 def _warnings(trained: Trained, found: Decomposition | None) -> list[str]:
@@ -132,7 +128,7 @@ def constant_columns(trained: Trained) -> list[str]:
 
 def _sampled(trained: Trained) -> list[tuple[int, np.ndarray]]:
     """The parts of columns with their values or codes in the sampled rows."""
-    rows, layout = trained.model.ensemble.additive.sample.rows, Layout.of_encoder(trained.encoder)
+    rows, layout = sample_of(trained), Layout.of_encoder(trained.encoder)
     found = [(int(layout.of_feature[j]), own) for j, own in zip(rows.columns.tolist(), rows.numbers.T, strict=True)]
     known = {part for part, _ in found}
     for column, own in zip(rows.code_columns.tolist(), rows.codes.T, strict=True):

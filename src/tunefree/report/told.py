@@ -113,3 +113,14 @@ def ages_note(found: Expectation) -> str:
     """What these losses are from."""
     copies = f"from {found.copies} copies of the model, each judged by the rows after it"
     return f"{copies}; on the way lately {found.recent:.4f}"
+
+
+def sentence(text: str) -> str:
+    """A text that begins with a capital.
+
+    Examples
+    --------
+    >>> sentence("from Bath")
+    'From Bath'
+    """
+    return text[:1].upper() + text[1:]

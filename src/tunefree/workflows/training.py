@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -15,7 +15,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import DataError, ModelError
-from tunefree.model import patience, schedule
+from tunefree.core.registry import Registry
+from tunefree.model import patience
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.pool import POOLS
@@ -28,44 +29,13 @@ from tunefree.theory.exchangeability import TargetSample
 from tunefree.workflows import model_files
 from tunefree.workflows.class_weights import check_task, class_factors, weights_by_label, with_weights
 from tunefree.workflows.plan import Plan, pair_of
+from tunefree.workflows.progress import Progress
 from tunefree.workflows.reading import ahead, batches_from, begin, check_learned
 from tunefree.workflows.resuming import check_kind, check_resumable, file_digests, file_sizes
 from tunefree.workflows.targets import target_of
 
-
-@dataclass
-class Progress:
-    """How far training has come; saved with the model, so that it can be resumed."""
-
-    complete: bool = False
-    number: int = 0  # of the pass, from 0
-    position: Position = field(default_factory=Position)
-    rows: int = 0  # usable rows of this pass so far
-    skipped: int = 0  # rows that could not be used, in this pass
-    unlabelled: int = 0  # rows that were skipped for want of a label, in this pass
-    sizes: list[int] = field(default_factory=list)  # bytes of the files as training began, until it is complete
-    digests: list[str] = field(default_factory=list)  # of the files then, likewise
-    progressive: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, then learned
-    held_out: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, never learned
-    curve: list[RunningMetrics] = field(default_factory=list)  # of the first pass up to each cut, see model.schedule
-
-    def add(self, weight: np.ndarray, row_losses: np.ndarray, errors: np.ndarray) -> None:
-        """Add rows of the present pass that were predicted, then learned."""
-        metrics, start = self.progressive[-1], 0
-        before = metrics.rows
-        for cut in schedule.cuts_between(before, before + len(weight)) if self.number == 0 else ():
-            rows = slice(start, cut - before)
-            metrics.add(weight[rows], row_losses[rows], errors[rows])
-            self.curve.append(replace(metrics))
-            start = cut - before
-        metrics.add(weight[start:], row_losses[start:], errors[start:])
-
-    @classmethod
-    def restore(cls, saved: dict[str, Any]) -> Progress:
-        """The progress that a model file holds as JSON."""
-        names = ("progressive", "held_out", "curve")
-        metrics = {name: [RunningMetrics(**own) for own in saved.get(name, [])] for name in names}
-        return cls(**{**saved, **metrics, "position": Position(*saved["position"])})
+# Reports stand above what they are of, and are imported when they are asked for.
+REPORTS = Registry("kind of report", {"page": "tunefree.report.page:page_of"})
 
 
 @dataclass
@@ -110,6 +80,21 @@ class Trained:
             parts["order"] = self.order.save_state()
         header = {"source": self.kind, "plan": self.plan.saved(), "progress": asdict(self.progress)}
         model_files.save(path, self.file_kind, parts, header)
+
+    def report(self, test: Any = None) -> Any:
+        """What is known of the model as a page of HTML, which `tunefree report` writes.
+
+        Parameters
+        ----------
+        test : path, sequence of paths, table or Source, optional
+            Data with known targets, on which it is judged.
+
+        Returns
+        -------
+        tunefree.report.page.Page
+            It has ``html``, is written by ``save(path)``, and is shown in notebooks.
+        """
+        return REPORTS["page"](self, test)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trained:
