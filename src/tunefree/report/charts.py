@@ -16,7 +16,7 @@ from tunefree.report.scales import LINEAR, Scale, told
 
 WIDTH, HEIGHT = 400.0, 270.0
 TOP, BOTTOM, RIGHT = 16.0, 44.0, 14.0
-CHARACTER = 7.7  # width of a letter
+CHARACTER = 8.2  # width of a letter
 LONGEST = 18  # letters of labels at the ends of lines; longer names are in a legend
 ROW = 19.0  # height of a line of a legend
 COLOURS = 5  # of the style sheet, beside grey; the first is that of text

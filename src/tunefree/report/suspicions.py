@@ -134,8 +134,17 @@ def _sampled(trained: Trained) -> list[tuple[int, np.ndarray]]:
     for column, own in zip(rows.code_columns.tolist(), rows.codes.T, strict=True):
         part = layout.code_source(column)[1]
         if part not in known:  # else the codes say where a number is missing
-            found.append((part, own))
+            found.append((part, _ranks(own, layout)))
     return [(part, own) for part, own in found if part >= 0]
+
+
+def _ranks(codes: np.ndarray, layout: Layout) -> np.ndarray:
+    """Codes in the order of their labels, which unlike the order in which they were first seen tells nothing of rows."""
+    different, places = np.unique(codes, return_inverse=True)
+    labels = ["" if code == 0 else layout.label(code) for code in different.tolist()]
+    ranks = np.empty(len(labels), np.int64)
+    ranks[sorted(range(len(labels)), key=labels.__getitem__)] = np.arange(len(labels))
+    return ranks[places.reshape(-1)]
 
 
 def drifting(trained: Trained) -> list[tuple[str, float, float]]:
@@ -185,7 +194,7 @@ def _drift_table(trained: Trained) -> list[Any]:
     rows = [[name, f"{distance:.3f}", f"{bound:.3f}"] for name, distance, bound in found]
     note = (
         "Distance: the largest difference of the distribution functions of the first and the last tenth of the rows"
-        " sampled (of codes in the order in which they were first seen). If the order had no meaning, with a"
+        " sampled (of categories in the order of their names). If the order had no meaning, with a"
         f" probability of {1 - LEVEL:.1%} no column would be beyond its bound (Dvoretzky, Kiefer, Wolfowitz)."
     )
     return [Table("Columns that drift along the stream", ["column", "distance", "at most, without drift"], rows, note)]

@@ -13,6 +13,8 @@ from tunefree.explanation.picture import Picture
 from tunefree.explanation.told import fidelity_told, own_margins, percent, shares_told
 from tunefree.report import charts, panels
 from tunefree.report.document import Figure, Note, Section, Table
+from tunefree.report.told import sentence
+from tunefree.report.told_shares import caveat_of_weights, line_of_curves
 from tunefree.workflows.explanation import picture_of
 from tunefree.workflows.training import Trained
 
@@ -34,6 +36,7 @@ def terms(trained: Trained, found: Decomposition | None) -> Section:
     if found is not None:
         ranked = ranking(found)
         blocks += [*_bars(ranked, found), _table(ranked), Note(_told(found, ranked), "fine"), *_panels(trained, found)]
+    blocks += [Note(f"{sentence(line)}.", "fine") for line in line_of_curves(trained.model)]
     blocks += _weights(trained)
     if not blocks:
         said = (
@@ -97,9 +100,8 @@ def _weights(trained: Trained) -> list[Any]:
         [names[j], f"{importance[j]:.4g}", *(f"{weight:+.4g}" for weight in weights[j][:MOST_OUTPUTS])]
         for j in order.tolist()
     ]
-    note = (
-        "Importance: |weight| x size of the feature in its own units, so that scales do not matter. Weights are those"
-    )
-    note += " of the linear members, times their shares."
+    note = "Importance: |weight| x size of the feature in its own units, so that scales do not matter."
+    caveat = caveat_of_weights(model)
+    note += "" if caveat is None else f" {sentence(caveat)}."
     header = ["feature", "importance", *map(str, outputs[:MOST_OUTPUTS])]
     return [Table("Features of the linear members", header, rows, note, 1, False)] if rows else []
