@@ -139,7 +139,7 @@ def _sampled(trained: Trained) -> list[tuple[int, np.ndarray]]:
 
 
 def _ranks(codes: np.ndarray, layout: Layout) -> np.ndarray:
-    """Codes in the order of their labels, which unlike the order in which they were first seen tells nothing of rows."""
+    """Codes in the order of their labels: that in which they were first seen would depend on the order of the rows."""
     different, places = np.unique(codes, return_inverse=True)
     labels = ["" if code == 0 else layout.label(code) for code in different.tolist()]
     ranks = np.empty(len(labels), np.int64)
