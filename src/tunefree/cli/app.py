@@ -26,6 +26,7 @@ COMMANDS = Registry(
         "predict": "tunefree.cli.predict:predict",
         "explain": "tunefree.cli.explain:explain",
         "evaluate": "tunefree.cli.evaluate:evaluate",
+        "report": "tunefree.cli.report:report",
         "compare": "tunefree.cli.compare:compare",
         "path": "tunefree.cli.path:path",
         "inspect": "tunefree.cli.inspect:inspect",

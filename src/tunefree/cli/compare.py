@@ -20,6 +20,9 @@ def compare(
         Path | None,
         typer.Option(help="Draw progressive loss against rows: a .png, .svg or .pdf file.", show_default=False),
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the comparison as an HTML file too.", show_default=False)
+    ] = None,
     json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
@@ -35,10 +38,15 @@ def compare(
 
     if plot:
         pictures.check(plot)
-    check_outputs([plot], files.data)
+    check_outputs([plot, report], files.data)
     plan = problem.plan(files)
     watcher = comparison.ComparisonWatcher() if quiet else ComparisonDisplay()
     compared = comparison.compare(files.source(), plan, learner, watcher)
     show_comparison(compared, json)
     if plot:
         pictures.draw(compared, plot)
+    if report:
+        from tunefree.report import page
+        from tunefree.report.compared import compared as report_of
+
+        page.write(report_of(compared), report)

@@ -53,9 +53,9 @@ def inspect(
 
     tunefree inspect people.model --weights weights.csv
     """
-    from tunefree.cli.display.deployment import expectation_of
     from tunefree.cli.display.model import show_model
     from tunefree.cli.display.weights import show_weights
+    from tunefree.report.told import expectation_of
     from tunefree.workflows import explanation, model_files
 
     if plot or decay:

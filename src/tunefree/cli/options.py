@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -80,6 +80,16 @@ class Files:
         from tunefree.stream.batch import BadRows
 
         return BadRows(self.skip_bad_rows)
+
+
+@dataclass(frozen=True)
+class EvaluationFiles(Files):
+    """Where rows on which a model is judged come from, if there are any."""
+
+    data: Annotated[
+        list[str],
+        typer.Argument(help="Data with known targets, on which the model is judged.", show_default=False),
+    ] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -180,7 +190,7 @@ def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
 
     def run(**given: Any) -> None:
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+            given[name] = group(**{own.name: given.pop(own.name) for own in fields(group)})
         command(**given)
 
     options: list[inspect.Parameter] = []
@@ -198,13 +208,20 @@ def _options(group: Any) -> list[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
     return [
         inspect.Parameter(
-            field.name,
+            own.name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if field.default is MISSING else field.default,
-            annotation=hints[field.name],
+            default=_default(own),
+            annotation=hints[own.name],
         )
-        for field in fields(group)
+        for own in fields(group)
     ]
+
+
+def _default(own: Any) -> Any:
+    """The default of a field of a group."""
+    if own.default_factory is not MISSING:
+        return own.default_factory()
+    return inspect.Parameter.empty if own.default is MISSING else own.default
 
 
 def given(group: Any) -> list[str]:
@@ -215,8 +232,8 @@ def given(group: Any) -> list[str]:
     >>> given(Problem(target="income", hash_bits=10))
     ['target', 'hash-bits']
     """
-    optional = [field for field in fields(group) if field.default is not MISSING]
-    return [field.name.replace("_", "-") for field in optional if getattr(group, field.name) != field.default]
+    optional = [own for own in fields(group) if own.default is not MISSING]
+    return [own.name.replace("_", "-") for own in optional if getattr(group, own.name) != own.default]
 
 
 def refuse(options: Iterable[str], why: str) -> None:

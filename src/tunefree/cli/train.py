@@ -14,6 +14,7 @@ from tunefree.core.errors import ModelError
 if TYPE_CHECKING:
     from tunefree.stream.source import Source
     from tunefree.workflows.plan import Plan
+    from tunefree.workflows.training import Trained
 
 
 def train(
@@ -104,6 +105,9 @@ def train(
     ] = None,
     checkpoint_every: Annotated[int, typer.Option(help="Rows between checkpoints in OUTPUT.checkpoint.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from OUTPUT.checkpoint if it is there.")] = False,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a report of the model too, as `tunefree report`.", show_default=False)
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line at each power of two rows.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
@@ -134,12 +138,18 @@ def train(
         horizon=horizon,
         shuffle=seed if shuffle else None,
     )
-    check_outputs([output, checkpoint_of(output)], files.data)
+    check_outputs([output, checkpoint_of(output), report], files.data)
     if method == EARLY_STOPPING:
         row_by_row = {"from": earlier, "checkpoint-every": checkpoint_every, "resume": resume, "verbose": verbose}
+        row_by_row |= {"report": report}
         _stop_early(files, plan, [name for name, value in row_by_row.items() if value], kernel, output, quiet)
     else:
-        _learn(files.source(), plan, output, earlier, checkpoint_every, resume, verbose, quiet)
+        trained = _learn(files.source(), plan, output, earlier, checkpoint_every, resume, verbose, quiet)
+        if report:
+            from tunefree.core import storage
+            from tunefree.report import page
+
+            page.write(page.report(trained, digest=storage.digest_of(output)), report)
 
 
 def checkpoint_of(output: Path) -> Path:
@@ -156,7 +166,7 @@ def _learn(
     resume: bool,
     verbose: bool,
     quiet: bool,
-) -> None:
+) -> Trained:
     """Learn row by row."""
     from tunefree.workflows import training
     from tunefree.workflows.class_weights import with_weights
@@ -181,6 +191,7 @@ def _learn(
     checkpoint.unlink(missing_ok=True)
     if not quiet:
         show_trained(trained, output)
+    return trained
 
 
 def _left(checkpoint: Path, plan: Plan) -> str:

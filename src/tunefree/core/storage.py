@@ -129,6 +129,25 @@ def load(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str,
         raise ModelError(f"{path}: damaged ({error}); train again or restore it from a backup") from None
 
 
+def digest_of(path: str | os.PathLike[str]) -> str:
+    """The checksum of a file that :func:`save` wrote, in hexadecimal digits.
+
+    Parameters
+    ----------
+    path : path
+
+    Raises
+    ------
+    ModelError
+        If it is no such file.
+    """
+    try:
+        with open(path, "rb") as file:
+            return str(_header_and_digest(path, file)[0].get("digest", ""))
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read ({error.strerror}); give the path of a trained model") from None
+
+
 def is_model(path: str | os.PathLike[str]) -> bool:
     """Whether a file begins as those that :func:`save` writes; it may be damaged further on."""
     try:

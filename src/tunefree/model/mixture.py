@@ -121,6 +121,12 @@ def shares_by_member(mixture: Mixture, members: Iterable[Any]) -> dict[str, floa
     return {member.name: share for member, share in zip(members, predictive_shares(mixture).tolist(), strict=True)}
 
 
+def losses_by_member(mixture: Mixture, members: Iterable[Any]) -> dict[str, float]:
+    """The members' mean losses a row by their names, without those that failed; weights of rows count."""
+    means = (mixture.losses / max(mixture.rounds[()], 1.0)).tolist()
+    return {member.name: mean for member, mean in zip(members, means, strict=True) if mean < math.inf}
+
+
 def has_failed(mixture: Mixture) -> np.ndarray:
     """Which members (N,) once predicted what is no finite number, and sleep since."""
     return np.isinf(mixture.losses)

@@ -29,7 +29,15 @@ from tunefree.model.ensemble import Ensemble
 from tunefree.model.group import LabelledRows, MemberGroup
 from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
-from tunefree.model.mixture import Mixture, has_failed, n_rounds, predictive_shares, shares_by_member, weighted_sum
+from tunefree.model.mixture import (
+    Mixture,
+    has_failed,
+    losses_by_member,
+    n_rounds,
+    predictive_shares,
+    shares_by_member,
+    weighted_sum,
+)
 from tunefree.model.options import ModelOptions
 from tunefree.model.record import FirstPassRecord
 from tunefree.model.snapshots import Snapshot
@@ -85,7 +93,7 @@ class Model(ScoredModel):
     deployment : Deployment or None
         What predicts new rows after one pass of the pool over rows of classes; None if the mixture does.
     history : list of dict
-        ``rows`` on which the members were evaluated, and each member's ``shares`` after them.
+        ``rows`` on which the members were evaluated, and each member's ``shares`` and mean ``losses`` after them.
     metrics : RunningMetrics
         For whoever counts losses; the model itself does not.
 
@@ -321,7 +329,9 @@ class Model(ScoredModel):
         rounds = n_rounds(self.mixture)
         if rounds == 0:
             return
-        self.history.append({"rows": rounds, "shares": shares_by_member(self.mixture, self.members)})
+        told = {"shares": shares_by_member, "losses": losses_by_member}
+        of_members = {name: by_member(self.mixture, self.members) for name, by_member in told.items()}
+        self.history.append({"rows": rounds, **of_members})
         if self.options.may_prune:
             shares = predictive_shares(self.mixture)
             failed = has_failed(self.mixture)

@@ -81,7 +81,7 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
         bounds = dict(additive.table(RADII))
         found["additive"] = {"rows": additive.rounds, "loss": additive.loss / additive.weight, "lower_bounds": bounds}
     if weights is not None:
-        found["weights"] = _of_weights(trained, read_weights(trained, weights))
+        found["weights"] = of_weights(trained, read_weights(trained, weights))
     if model.learner in POOLS:
         members = _members_at_the_start(model)
         total = excess(model.mixture, members)
@@ -139,7 +139,7 @@ def _of_kernels(trained: Trained) -> list[dict[str, Any]]:
     return sorted(found, key=lambda entry: -shares[entry["learner"]])
 
 
-def _of_weights(trained: Trained, weights: np.ndarray) -> dict[str, Any]:
+def of_weights(trained: Trained, weights: np.ndarray) -> dict[str, Any]:
     """The linearised regret against some weights, and the bound of the learner's own theorem."""
     model = trained.model
     certificate = model.certificate()

@@ -14,7 +14,7 @@ from tunefree.model.targets import Labels, RunningMetrics, ScoredModel
 from tunefree.stream.batch import BadRows
 from tunefree.stream.columns import decoded
 from tunefree.stream.source import Source
-from tunefree.workflows.metrics import MOST_SCORES, Measure, Metrics, Scored, measures
+from tunefree.workflows.metrics import MOST_SCORES, OF_ROWS, Measure, Metrics, Scored, measures
 from tunefree.workflows.prediction import Predictor, predict
 from tunefree.workflows.progressive import predict_and_learn
 from tunefree.workflows.reading import no_rows
@@ -42,6 +42,8 @@ class Evaluation(NamedTuple):
     measures: dict[str, Measure]  # metrics with confidence intervals, see metrics.measures
     confusion: np.ndarray | None  # (classes + 1, classes): weights of rows by class and prediction, the last unseen
     slices: list[Slice]  # by the values of a column
+    reliability: Reliability | None  # of the most probable class
+    scored: Scored  # the rows
 
 
 class Reliability:
@@ -80,13 +82,17 @@ class Reliability:
         >>> round(reliability.error(), 6)
         0.1
         """
+        mass, right, probability = self.bins().T
+        return float(np.abs(right - probability).sum() / mass.sum()) if mass.sum() > 0.0 else 0.0
+
+    def bins(self) -> np.ndarray:
+        """The bins (15, 3) of :meth:`error`: weight, weight of rows that are right, weighted sum of probabilities."""
         mass = self.cells[:, 0]
         if not mass.sum() > 0.0:
-            return 0.0
+            return np.zeros((BINS, 3))
         middles = (np.cumsum(mass) - mass / 2) / mass.sum()
         bins = np.minimum((middles * BINS).astype(np.int64), BINS - 1)
-        gaps = np.bincount(bins, self.cells[:, 1] - self.cells[:, 2], BINS)
-        return float(np.abs(gaps).sum() / mass.sum())
+        return np.column_stack([np.bincount(bins, column, BINS) for column in self.cells.T])
 
 
 class _Scores:
@@ -121,7 +127,7 @@ class _Scores:
         means = {"loss": losses, "mean_absolute_error": self.model.errors(y, predictions)}
         if self.tau is not None:
             means["coverage"] = (y <= predictions[:, 0]).astype(np.float64)
-        self.batches.append({"weight": weight, "targets": y, **means})
+        self.batches.append({"weight": weight, "targets": y, "predictions": predictions[:, 0], **means})
 
     def _widen_scores(self) -> None:
         """Give rows that came before a class was known the probability 0 of it; one score is that of class 1."""
@@ -137,7 +143,7 @@ class _Scores:
         if self.keeps_scores and "scores" in self.batches[0]:
             self._widen_scores()
         joined = {name: np.concatenate([batch[name] for batch in self.batches]) for name in self.batches[0]}
-        arrays = {name: joined.pop(name) for name in ("codes", "chosen", "scores", "targets") if name in joined}
+        arrays = {name: joined.pop(name) for name in OF_ROWS if name in joined}
         weight = joined.pop("weight")
         return Scored(weight, joined, **arrays, n_classes=len(self.model.classes))
 
@@ -200,7 +206,8 @@ def evaluate(
     scored = scores.scored()
     confusion = None if scored.codes is None else Metrics(scored).confusion(scored.weight)
     slices = [] if by is None else _slices(scored, by, columns)
-    return Evaluation(metrics, unseen, reliability.error(), measures(scored), confusion, slices)
+    shown = None if confusion is None else reliability
+    return Evaluation(metrics, unseen, reliability.error(), measures(scored), confusion, slices, shown, scored)
 
 
 def _slices(scored: Scored, by: str, columns: list[Any]) -> list[Slice]:

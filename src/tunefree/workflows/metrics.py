@@ -19,6 +19,8 @@ MOST_SCORES = 2**27  # probabilities that are kept for these areas: 1 GiB
 PROPORTIONS = ("error", "coverage")  # shares of rows
 UNIT = ("balanced_error", "f1", "auc", "average_precision")  # others between 0 and 1
 
+OF_ROWS = ("codes", "chosen", "scores", "targets", "predictions")  # arrays of scored rows that some have
+
 SIGNED = ("r2",)  # metrics that may be negative
 
 
@@ -78,7 +80,7 @@ class Scored(NamedTuple):
         The classes of rows and the ones predicted; ``n_classes`` stands for a class that was never seen in training.
     scores : (n, C) array, optional
         Probabilities of the classes, or of the second of two.
-    targets : (n,) array, optional
+    targets, predictions : (n,) arrays, optional
         In regression.
     n_classes : int
     """
@@ -89,11 +91,12 @@ class Scored(NamedTuple):
     chosen: np.ndarray | None = None
     scores: np.ndarray | None = None
     targets: np.ndarray | None = None
+    predictions: np.ndarray | None = None
     n_classes: int = 0
 
     def part(self, rows: np.ndarray) -> Scored:
         """Some of the rows."""
-        arrays = {name: getattr(self, name) for name in ("weight", "codes", "chosen", "scores", "targets")}
+        arrays = {name: getattr(self, name) for name in ("weight", *OF_ROWS)}
         cut = {name: array[rows] for name, array in arrays.items() if array is not None}
         return self._replace(means={name: values[rows] for name, values in self.means.items()}, **cut)
 

@@ -135,7 +135,9 @@ MODEL = {
     "pairs": Optional(Sequence(Sequence(Number(-(2**31), 2**31, whole=True), 2), may_be_none=True)),
     "classes": CLASSES,
     "n_features": Number(2, MOST_FEATURES, whole=True),
-    "history": Optional(Sequence({"rows": COUNT, "shares": Mapping(Number(0.0, 1.001))})),
+    "history": Optional(
+        Sequence({"rows": COUNT, "shares": Mapping(Number(0.0, 1.001)), "losses": Optional(Mapping(SIZE))})
+    ),
     "kernel_config": {
         "name": Text(),
         "gamma": SIZE,
@@ -190,6 +192,7 @@ LINEAR = {
         "digests": Optional(NAMES),
         "progressive": Sequence(METRICS),
         "held_out": Sequence(METRICS),
+        "curve": Optional(Sequence(METRICS)),
     },
     "model": MODEL,
     "order": Optional({"numbers": Flag(), "rows": COUNT, "stride": Number(1, 2**62, whole=True)}),

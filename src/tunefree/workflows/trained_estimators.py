@@ -68,6 +68,28 @@ class TrainedEstimator(BaseEstimator):
         """
         self.trained.save(path)
 
+    def report(self, test: Any = None) -> Any:
+        """What is known of the model as a page of HTML.
+
+        Parameters
+        ----------
+        test : path, sequence of paths, table or Source, optional
+            Data with known targets, on which it is judged.
+
+        Returns
+        -------
+        tunefree.report.page.Page
+            It has ``html``, is written by ``save(path)``, and is shown in notebooks.
+
+        Raises
+        ------
+        ModelError
+            If the model was stopped early: only models that learned row by row keep what reports show.
+        """
+        if not hasattr(self.trained, "report"):
+            raise ModelError(f"there is no report: {training.Trained.other_kind}")
+        return self.trained.report(test)
+
     @property
     def model(self) -> Any:
         """The model."""

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import DataError, ModelError
+from tunefree.core.registry import Registry
 from tunefree.model import patience
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
@@ -28,31 +29,13 @@ from tunefree.theory.exchangeability import TargetSample
 from tunefree.workflows import model_files
 from tunefree.workflows.class_weights import check_task, class_factors, weights_by_label, with_weights
 from tunefree.workflows.plan import Plan, pair_of
+from tunefree.workflows.progress import Progress
 from tunefree.workflows.reading import ahead, batches_from, begin, check_learned
 from tunefree.workflows.resuming import check_kind, check_resumable, file_digests, file_sizes
 from tunefree.workflows.targets import target_of
 
-
-@dataclass
-class Progress:
-    """How far training has come; saved with the model, so that it can be resumed."""
-
-    complete: bool = False
-    number: int = 0  # of the pass, from 0
-    position: Position = field(default_factory=Position)
-    rows: int = 0  # usable rows of this pass so far
-    skipped: int = 0  # rows that could not be used, in this pass
-    unlabelled: int = 0  # rows that were skipped for want of a label, in this pass
-    sizes: list[int] = field(default_factory=list)  # bytes of the files as training began, until it is complete
-    digests: list[str] = field(default_factory=list)  # of the files then, likewise
-    progressive: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, then learned
-    held_out: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, never learned
-
-    @classmethod
-    def restore(cls, saved: dict[str, Any]) -> Progress:
-        """The progress that a model file holds as JSON."""
-        metrics = {name: [RunningMetrics(**own) for own in saved[name]] for name in ("progressive", "held_out")}
-        return cls(**{**saved, **metrics, "position": Position(*saved["position"])})
+# Reports stand above what they are of, and are imported when they are asked for.
+REPORTS = Registry("kind of report", {"page": "tunefree.report.page:page_of"})
 
 
 @dataclass
@@ -97,6 +80,21 @@ class Trained:
             parts["order"] = self.order.save_state()
         header = {"source": self.kind, "plan": self.plan.saved(), "progress": asdict(self.progress)}
         model_files.save(path, self.file_kind, parts, header)
+
+    def report(self, test: Any = None) -> Any:
+        """What is known of the model as a page of HTML, which `tunefree report` writes.
+
+        Parameters
+        ----------
+        test : path, sequence of paths, table or Source, optional
+            Data with known targets, on which it is judged.
+
+        Returns
+        -------
+        tunefree.report.page.Page
+            It has ``html``, is written by ``save(path)``, and is shown in notebooks.
+        """
+        return REPORTS["page"](self, test)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trained:
@@ -459,8 +457,8 @@ def _one_pass(trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkp
         errors = model.errors(y, predictions)
         if progress.number == 0 and trained.order is not None:
             trained.order.add(y if model.task == "regression" else model.codes(y)[0])
-        for metrics, rows in ((progress.progressive[-1], ~held_out), (progress.held_out[-1], held_out)):
-            metrics.add(batch.weight[rows], row_losses[rows], errors[rows])
+        for add, rows in ((progress.add, ~held_out), (progress.held_out[-1].add, held_out)):
+            add(batch.weight[rows], row_losses[rows], errors[rows])
         progress.rows, progress.position = progress.rows + n, batch.position
         progress.skipped, progress.unlabelled = read.skipped, read.unlabelled
         watcher.step(trained, Step(batch, y, predictions, row_losses, held_out))

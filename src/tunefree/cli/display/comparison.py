@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from typing import Any
 
@@ -12,9 +11,10 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
 from rich.table import Table
 
 from tunefree.core.console import description_column, plain_console
+from tunefree.report.told_comparison import memory, remarks, row_of, titles_of
 from tunefree.stream.batch import Batch
 from tunefree.stream.source import Source
-from tunefree.workflows.comparison import RATES, Comparison, ComparisonWatcher, Contestant, has_rate, in_figures
+from tunefree.workflows.comparison import Comparison, ComparisonWatcher, Contestant, in_figures
 from tunefree.workflows.plan import POOL
 
 LINE_SECONDS = 10.0  # between lines of progress where there is no terminal to draw a bar on
@@ -44,7 +44,7 @@ class ComparisonDisplay(ComparisonWatcher):
         self.console.print(f"{comparison.task} of {goal}; loss {comparison.loss}; {count} learners on one pass")
         if comparison.bytes > MUCH_MEMORY:
             self.console.print(
-                f"their models take {_memory(comparison)} at first; --learner names fewer of them, "
+                f"their models take {memory(comparison)} at first; --learner names fewer of them, "
                 "--hash-bits makes them smaller"
             )
         self.share = source.progress()
@@ -56,7 +56,7 @@ class ComparisonDisplay(ComparisonWatcher):
     def step(self, comparison: Comparison, batch: Batch) -> None:
         best = comparison.ranked[0]
         line = f"{comparison.rows:,} rows, {best.name} leads with {in_figures(best.metrics.mean_loss())}"
-        self._tell(f"{line}, models take {_memory(comparison)}", self.share(batch.position))
+        self._tell(f"{line}, models take {memory(comparison)}", self.share(batch.position))
 
     def _tell(self, line: str, share: float | None = None) -> None:
         now = time.monotonic()
@@ -80,59 +80,15 @@ def show_comparison(comparison: Comparison, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(_comparison_figures(comparison)))
         return
-    classes = comparison.task == "classification"
     table = Table("learner", box=None, header_style="bold", pad_edge=False)
-    for title in (f"progressive {comparison.loss_name}", "error" if classes else "absolute error", "seconds"):
+    for title in titles_of(comparison):
         table.add_column(title, justify="right")
     for contestant in comparison.ranked:
-        error = contestant.metrics.mean_error()
-        shown = f"{100 * error:.2f} %" if classes else in_figures(error)
-        figures = in_figures(contestant.metrics.mean_loss()), shown, f"{contestant.seconds:.3f}"
-        table.add_row(contestant.name, *figures, style="bold cyan" if contestant.name == POOL else None)
+        table.add_row(*row_of(comparison, contestant), style="bold cyan" if contestant.name == POOL else None)
     console = plain_console()
     console.print(table)
-    for line in _remarks(comparison):
+    for line in remarks(comparison):
         console.print(line)
-
-
-def _remarks(comparison: Comparison) -> list[str]:
-    """Sentences under the table."""
-    lines = [f"left out: {name} ({why})" for name, why in comparison.left_out.items()]
-    skipped = f", {comparison.skipped:,} skipped" if comparison.skipped else ""
-    lines.append(f"{comparison.rows:,} rows{skipped}; the models take {_memory(comparison)}")
-    leaders = [f"{name} {100 * share:.1f} %" for name, share in comparison.leaders().items()][:4]
-    lines += [f"the pool ends with {', '.join(leaders)}"] if leaders else []
-    return [*lines, *_costs(comparison)]
-
-
-def _costs(comparison: Comparison) -> list[str]:
-    """What a sweep would have cost."""
-    sweeps = comparison.sweeps()
-    once, tuned = sweeps["learners"], sweeps["learners_and_rates"]
-    rates = sum(has_rate(contestant.name) for contestant in comparison.contestants if contestant.name != POOL)
-    lines = [f"seconds of learning alone; reading and encoding took {comparison.reading:.2f} s, here once"]
-    if once.passes:
-        lines.append(f"trying {_counted(once.passes, 'learner')}, one after the other: {once.seconds:.2f} s")
-    if rates:
-        passes = f"the same with {RATES} rates for those that have one ({rates}): {tuned.passes} passes"
-        lines.append(f"{passes}, {tuned.seconds:.2f} s")
-    if POOL in sweeps:
-        processors = _counted(os.cpu_count() or 1, "processor")
-        lines.append(f"the pool: 1 pass, {sweeps[POOL].seconds:.2f} s (on {processors}; a learner has one)")
-    return lines
-
-
-def _memory(comparison: Comparison) -> str:
-    size = float(comparison.bytes)
-    for unit in ("bytes", "KiB", "MiB"):
-        if size < 1000.0:
-            return f"{size:.3g} {unit}"
-        size /= 2**10
-    return f"{size:.3g} GiB"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _comparison_figures(comparison: Comparison) -> dict[str, Any]:

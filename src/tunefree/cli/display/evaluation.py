@@ -11,19 +11,14 @@ from rich.table import Table
 
 from tunefree.cli.display.common import plain_table, table_of_names
 from tunefree.core.console import plain_console
+from tunefree.report.told_metrics import INTERVALS, in_unit, shown, title_of
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.metrics import Measure
 from tunefree.workflows.prediction import Predictor
 
 MOST_CLASSES = 12  # of a confusion matrix that is printed
-SHARES = ("error", "balanced_error", "coverage")  # printed in per cent
 OF_SLICES = ("error", "log_loss", "auc", "mean_absolute_error", "root_mean_squared_error", "coverage")
-TITLES = {"log_loss": "log-loss", "auc": "area under ROC curve", "f1": "F1", "r2": "R2", "brier": "Brier score"}
 BRIEF_TITLES = {"auc": "ROC area", "mean_absolute_error": "absolute error", "root_mean_squared_error": "RMSE"}
-INTERVALS = (
-    "intervals: 95 %, if rows are independent; Wilson's for shares of rows, else by a jackknife over 20 groups of rows;"
-    " ± is half the width"
-)
 
 
 def show_evaluation(trained: Predictor, result: Evaluation, as_json: bool, by: str | None = None) -> None:
@@ -45,7 +40,7 @@ def show_evaluation(trained: Predictor, result: Evaluation, as_json: bool, by: s
     table.add_column()
     table.add_row("rows", f"{result.metrics.rows:,}")
     for name, measure in result.measures.items():
-        table.add_row(_title(name), *_shown(name, measure))
+        table.add_row(title_of(name), *shown(name, measure))
     if result.confusion is not None:
         table.add_row("calibration error", f"{result.calibration_error:.6g}")
     if result.unseen:
@@ -87,32 +82,14 @@ def _intervals(measures: dict[str, Measure]) -> dict[str, list[float | None]]:
     return {name: [own.low, own.high] for name, own in measures.items() if own.low is not None}
 
 
-def _title(name: str) -> str:
-    return TITLES.get(name, name.replace("_", " "))
-
-
-def _shown(name: str, measure: Measure) -> tuple[str, str]:
-    """A metric and its interval as texts."""
-    if math.isnan(measure.value):
-        return "-", ""
-    value = _in_unit(name, measure.value, "g")
-    if measure.low is None or measure.high is None:
-        return value, ""
-    return value, f"{_in_unit(name, measure.low, '.4g').removesuffix(' %')} to {_in_unit(name, measure.high, '.4g')}"
-
-
 def _in_brief(name: str, measure: Measure) -> str:
     """A metric, and half the width of its interval."""
     if math.isnan(measure.value):
         return "-"
-    value = _in_unit(name, measure.value, ".4g")
+    value = in_unit(name, measure.value, ".4g")
     if measure.low is None or measure.high is None:
         return value
-    return f"{value.removesuffix(' %')} ± {_in_unit(name, (measure.high - measure.low) / 2, '.2g')}"
-
-
-def _in_unit(name: str, value: float, digits: str) -> str:
-    return f"{100.0 * value:.2f} %" if name in SHARES else f"{value:{digits}}"
+    return f"{value.removesuffix(' %')} ± {in_unit(name, (measure.high - measure.low) / 2, '.2g')}"
 
 
 def _confusion(classes: list[Any], result: Evaluation) -> Table:
@@ -132,7 +109,7 @@ def _slices(result: Evaluation, by: str) -> Table:
     table.add_column("rows", justify="right")
     names = [name for name in OF_SLICES if name in result.measures]
     for name in names:
-        table.add_column(BRIEF_TITLES.get(name) or _title(name), justify="right")
+        table.add_column(BRIEF_TITLES.get(name) or title_of(name), justify="right")
     for own in result.slices:
         figures = (_in_brief(name, own.measures[name]) if name in own.measures else "-" for name in names)
         table.add_row("(missing)" if own.value is None else own.value, f"{own.rows:,}", *figures)

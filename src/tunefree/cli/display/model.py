@@ -10,30 +10,24 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from tunefree.cli.display.columns import facts_of_columns, table_of_columns
-from tunefree.cli.display.common import goal_of, losses_of, table_of_names
+from tunefree.cli.display.columns import table_of_columns
+from tunefree.cli.display.common import table_of_names
 from tunefree.cli.display.deployment import facts_of_expectation, table_of_ages
 from tunefree.cli.display.order import order_told
 from tunefree.cli.display.path import WATCHED, losses_at_stop, number
-from tunefree.cli.display.terms import (
-    facts_of_curves,
-    facts_of_terms,
-    line_of_curves,
-    share_of_weights,
-    table_of_terms,
-)
-from tunefree.cli.display.training import describe
+from tunefree.cli.display.terms import facts_of_terms, table_of_terms
 from tunefree.core.console import plain_console
 from tunefree.explanation.decomposition import Decomposition
-from tunefree.explanation.told import percent
 from tunefree.model.model import Model
 from tunefree.model.targets import ScoredModel
+from tunefree.report.told import describe, goal_of, losses_of
+from tunefree.report.told_columns import facts_of_columns
+from tunefree.report.told_shares import caveat_of_weights, facts_of_curves, line_of_curves, share_of_weights
 from tunefree.workflows.certification import order_of
 from tunefree.workflows.stopped_model import StoppedModel
 from tunefree.workflows.training import Trained
 
 MOST_COLUMNS = 6  # of shares along the stream
-MOST_OF_ALL = 0.995  # a share of members beside which the others do not matter
 
 
 def show_model(trained: Any, found: Decomposition | None, top: int, as_json: bool, label: Any = None) -> None:
@@ -149,13 +143,8 @@ def story_of_passes(trained: Trained) -> list[Any]:
 
 @caveat.register(Trained)
 def caveat_of_passes(trained: Trained) -> list[str]:
-    share = share_of_weights(trained.model)
-    if share > MOST_OF_ALL:
-        return []
-    return [
-        f"weights are those of the linear members, times their shares: together {percent(share)} of the shares; the"
-        " rest of a prediction is not in them"
-    ]
+    found = caveat_of_weights(trained.model)
+    return [] if found is None else [found]
 
 
 @facts.register(StoppedModel)

@@ -10,9 +10,10 @@ from typing import Any
 import typer
 from rich.table import Table
 
-from tunefree.cli.display.columns import lines_of_kinds
-from tunefree.cli.display.common import listed, plain_table
+from tunefree.cli.display.common import plain_table
 from tunefree.core.console import plain_console
+from tunefree.report.told import listed
+from tunefree.report.told_columns import lines_of_kinds
 from tunefree.workflows.comparison import in_figures
 from tunefree.workflows.stopped_model import StoppedModel
 

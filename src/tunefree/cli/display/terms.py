@@ -9,7 +9,6 @@ from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.fidelity import Ranking, ranking
 from tunefree.explanation.picture import output_of
 from tunefree.explanation.told import fidelity_told, own_margins, percent, shares_told
-from tunefree.model.model import Model
 
 
 def ranked(found: Decomposition, label: Any = None) -> Ranking:
@@ -51,29 +50,3 @@ def table_of_terms(found: Decomposition | None, top: int, label: Any = None) -> 
         " their columns tell alone",
         f"{shares_told(found)} {fidelity_told(found, terms.fidelity, label is not None)}",
     ]
-
-
-def facts_of_curves(model: Model) -> dict[str, Any]:
-    """How many curves, knots and pairs there are, and the share of the members that learn them; nothing without."""
-    additive = model.ensemble.additive
-    if additive is None:
-        return {}
-    share = sum(float(shares.sum()) for group, shares in model.predictive_groups() if group.additive is not None)
-    knots = [len(own.values) for own in additive.knots if len(own.values) > 2]
-    return {"curves": len(knots), "knots": sum(knots), "pairs": len(additive.pairs.first), "share_of_curves": share}
-
-
-def line_of_curves(model: Model) -> list[str]:
-    """The same in words."""
-    known = facts_of_curves(model)
-    if not known:
-        return []
-    return [
-        f"{known['curves']:,} curves with {known['knots']:,} knots, {known['pairs']:,} pairs of columns; the members"
-        f" that learn them have {percent(known['share_of_curves'])} of the shares"
-    ]
-
-
-def share_of_weights(model: Model) -> float:
-    """The share of the members whose weights of features are shown."""
-    return float(model.predictive_groups()[0][1].sum())

@@ -6,13 +6,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
 
-from tunefree.cli.display.columns import lines_of_kinds
-from tunefree.cli.display.common import goal_of, listed, losses_of, plain_table
-from tunefree.cli.display.deployment import expectation_told, rows_of_expectation
+from tunefree.cli.display.common import plain_table
+from tunefree.cli.display.deployment import expectation_told
 from tunefree.cli.display.order import order_told
 from tunefree.core.console import description_column, plain_console
 from tunefree.core.rows import entry, row, size
@@ -20,6 +18,8 @@ from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses.objectives import chosen
 from tunefree.model.model import Model
 from tunefree.model.targets import RunningMetrics
+from tunefree.report.told import describe, listed, losses_of, rows_of_expectation
+from tunefree.report.told_columns import lines_of_kinds, naming_columns
 from tunefree.stream.source import Source
 from tunefree.workflows.training import Step, Trained, Watcher
 
@@ -139,15 +139,6 @@ def _of_loss(value: float) -> str:
     return f"{value:<8.6f}" if value < 10.0 else f"{value:<8.6g}"
 
 
-def describe(trained: Trained) -> str:
-    """One line on what is learned, with which loss and by which learner."""
-    model = trained.model
-    default = "square" if model.task == "regression" else "logistic"
-    averaged = ", averaged" if model.options.average else ""
-    how = f"loss {model.options.loss or default}, learner {model.learner}{averaged}"
-    return f"{goal_of(trained, ' so far')}; {how}"
-
-
 def show_trained(trained: Trained, output: Path) -> None:
     """Print the end of training: rows, losses and the file of the model.
 
@@ -193,15 +184,3 @@ def show_trained(trained: Trained, output: Path) -> None:
         console.print(
             f"hint: column {name!r} has {count:,} different values; pass --ignore {name} if it names the rows"
         )
-
-
-def naming_columns(trained: Trained) -> list[tuple[str, int]]:
-    """Categorical columns with more distinct values than half of the rows, and how many: they may name the rows."""
-    rows = trained.progress.progressive[0].rows
-    if trained.kind != "table" or rows < 100:
-        return []
-    columns = trained.encoder.columns
-    places = trained.encoder.column_of()
-    counts = np.bincount(places[places >= 0], minlength=len(columns)).tolist()
-    pairs = zip(columns, counts, strict=True)
-    return [(column.name, count) for column, count in pairs if column.kind == "category" and 2 * count > rows]

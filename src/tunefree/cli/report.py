@@ -1,0 +1,36 @@
+"""`tunefree report`: what is known of a model, as a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tunefree.cli.options import EvaluationFiles, ModelFile, check_outputs, tell_skipped
+
+
+def report(
+    model: ModelFile,
+    test: EvaluationFiles,
+    output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path("report.html"),
+) -> None:
+    """What is known of a model, as one HTML file that opens without a network.
+
+    What was learned and how well, who learned it, what matters, what is guaranteed, what looks wrong with the data, and
+    how to make the model again. For instance:
+
+    tunefree report people.model test.csv -o people.html
+    """
+    from tunefree.core import storage
+    from tunefree.report import page
+    from tunefree.workflows.training import Trained
+
+    bad = test.bad_rows()
+    check_outputs([output], [model, *test.data])
+    trained = Trained.load(model)
+    source = test.source() if test.data else None
+    made = page.report(trained, source, bad, storage.digest_of(model))
+    tell_skipped(bad)
+    page.write(made, output)
+    typer.echo(f"report in {output}", err=True)

@@ -1,0 +1,167 @@
+"""A report of a model as one HTML file: no network, no script, for screens light and dark and for A4."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from tunefree.core import storage
+from tunefree.report.document import Document, Section
+from tunefree.report.guarantees import guarantees
+from tunefree.report.learned import learned, reproducing
+from tunefree.report.members import members
+from tunefree.report.performance import performance, progressive_facts
+from tunefree.report.suspicions import Skipped, suspicions
+from tunefree.report.terms import terms
+from tunefree.report.told import goal_of
+from tunefree.report.told_metrics import shown, title_of
+from tunefree.stream.batch import BadRows
+from tunefree.stream.source import open_source
+from tunefree.workflows.evaluation import Evaluation, evaluate
+from tunefree.workflows.explanation import terms_of
+from tunefree.workflows.training import Trained
+
+MOST_TILES = 6  # numbers that come first
+OF_TESTS = ("log_loss", "error", "mean_absolute_error", "r2")  # metrics among them
+
+
+def report(trained: Trained, test: Any = None, bad: BadRows | None = None, digest: str | None = None) -> Document:
+    """What is known of a model.
+
+    Parameters
+    ----------
+    trained : Trained
+    test : path, sequence of paths, Source or table, optional
+        Data with known targets.
+    bad : BadRows, optional
+        What happens to test rows that cannot be used; by default the first raises an error.
+    digest : str, optional
+        The checksum that the model's file holds.
+
+    Returns
+    -------
+    Document
+
+    Examples
+    --------
+    >>> from tunefree import Plan, open_source, train
+    >>> source = open_source({"age": [20.0, 60.0] * 200, "rich": ["no", "yes"] * 200})
+    >>> made = report(train(source, Plan(target="rich")), source)
+    >>> [section.title for section in made.sections][:3]
+    ['What was learned', 'How well it predicts', 'Who learned']
+    >>> made.summary[0]
+    ('rows learned', '400')
+    """
+    bad = BadRows() if bad is None else bad
+    tested = None
+    if test is not None:
+        tested = evaluate(trained, test if hasattr(test, "rewindable") else open_source(test), bad)
+    found = terms_of(trained)
+    skipped = [Skipped("Training", trained.progress.skipped)]
+    skipped.append(Skipped("Test data", bad.count, str(bad.first[0]) if bad.count else ""))
+    sections: list[Section | None] = [
+        learned(trained),
+        performance(trained, tested),
+        members(trained),
+        terms(trained, found),
+        guarantees(trained),
+        suspicions(trained, found, skipped),
+        reproducing(trained, digest),
+    ]
+    about = f"Report of a model: {goal_of(trained)}"
+    title = f"{trained.plan.target or 'label'}: tunefree report"
+    return Document(title, about, _summary(trained, tested), [own for own in sections if own is not None])
+
+
+class Page:
+    """A report, for notebooks and files.
+
+    Parameters
+    ----------
+    document : Document
+    """
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+
+    @property
+    def html(self) -> str:
+        """The page."""
+        return html(self.document)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page to a file.
+
+        Parameters
+        ----------
+        path : path
+
+        Raises
+        ------
+        ModelError
+            If it cannot be written.
+        """
+        write(self.document, path)
+
+    def _repr_html_(self) -> str:
+        """The page in a frame, so that its style does not touch the notebook."""
+        style = "width: 100%; height: 45rem; border: 1px solid #ccc"
+        return f'<iframe title="report" srcdoc="{escape(self.html, quote=True)}" style="{style}"></iframe>'
+
+
+def page_of(trained: Trained, test: Any = None) -> Page:
+    """The report of a model as a page; parameters as of :func:`report`."""
+    return Page(report(trained, test))
+
+
+def _summary(trained: Trained, tested: Evaluation | None) -> list[tuple[str, str]]:
+    tiles = [("rows learned", f"{trained.progress.progressive[0].rows:,}")]
+    tiles += [own for own in progressive_facts(trained) if own[0].startswith("progressive")]
+    if tested is not None:
+        measures = tested.measures
+        tiles += [(f"test {title_of(name)}", shown(name, measures[name])[0]) for name in OF_TESTS if name in measures]
+    return tiles[:MOST_TILES]
+
+
+def html(document: Document) -> str:
+    """A document as a page of HTML.
+
+    Parameters
+    ----------
+    document : Document
+    """
+    text: str = _template().render(document=document)
+    return text
+
+
+@cache
+def _template() -> Any:
+    """The template; jinja2 is imported when it is needed."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    folder = Path(__file__).parent / "templates"
+    options: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
+    environment = Environment(loader=FileSystemLoader(folder), autoescape=True, **options)
+    environment.globals["style"] = (folder / "style.css").read_text()
+    return environment.get_template("page.html.jinja")
+
+
+def write(document: Document, path: str | os.PathLike[str]) -> None:
+    """Write a document to a file; an earlier file of this name is replaced whole, at the last moment.
+
+    Parameters
+    ----------
+    document : Document
+    path : path
+
+    Raises
+    ------
+    ModelError
+        If it cannot be written.
+    """
+    text = html(document)
+    with storage.whole_file(Path(path)) as file:
+        file.write(text.encode())

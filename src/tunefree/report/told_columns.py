@@ -1,0 +1,91 @@
+"""Columns in words, for what commands print and for reports: what each became, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tunefree.report.told import listed
+from tunefree.stream.late import Late
+from tunefree.workflows.prediction import Predictor
+from tunefree.workflows.training import Trained
+
+PLURALS = {
+    "number": "numbers",
+    "category": "categories",
+    "boolean": "true or false",
+    "moment": "dates",
+    "time": "times of day",
+    "text": "texts",
+    "bag": "lists of words",
+    "vector": "lists of numbers",
+}
+REASONS = {
+    "number": "numbers",
+    "category": "values that are no numbers, dates or texts",
+    "boolean": "true and false",
+    "moment": "dates",
+    "time": "times of day",
+    "text": "words in values that hardly repeat",
+    "bag": "lists of strings",
+    "vector": "lists of numbers",
+}
+OPTIONS = {"number": "numeric", "category": "categorical", "moment": "date", "text": "text"}
+MOST_NAMED = 8
+
+
+def lines_of_kinds(trained: Predictor) -> list[tuple[str, str]]:
+    """The columns of each kind, those in a notation of their own first; nothing unless rows are of a table."""
+    kinds: dict[str, list[Any]] = {}
+    for column in getattr(trained.encoder, "columns", []):
+        kinds.setdefault(column.kind, []).append(column)
+    lines = []
+    for kind, columns in kinds.items():
+        columns = sorted(columns, key=lambda column: not column.told())
+        names = [f"{column.name} ({column.told()})" if column.told() else column.name for column in columns]
+        count = f"{len(names):,}: " if len(names) > MOST_NAMED else ""
+        lines.append((PLURALS.get(kind, kind), count + listed(names, MOST_NAMED)))
+    return lines + _lines_of_late(trained)
+
+
+def _lines_of_late(trained: Predictor) -> list[tuple[str, str]]:
+    """The columns that came later, and from which row on they are features."""
+    columns = getattr(trained.encoder, "columns", [])
+    late = [f"{own.name} (from row {own.since:,} on)" for own in columns if isinstance(own, Late)]
+    further = getattr(trained.encoder, "further", None)
+    left_out = [f"{name} ({type})" for name, type in further.left_out.items()] if further else []
+    lines = [("new columns", late), ("new columns of no use", left_out)]
+    return [(title, listed(names, MOST_NAMED)) for title, names in lines if names]
+
+
+def facts_of_columns(trained: Predictor) -> dict[str, Any]:
+    """What each column became, for JSON; nothing unless rows are of a table."""
+    columns = getattr(trained.encoder, "columns", [])
+    shown = [
+        {"name": own.name, "kind": own.kind, "notation": own.told(), "why": _why(trained, own)}
+        | ({"since": own.since} if isinstance(own, Late) else {})
+        for own in columns
+    ]
+    return {"columns": shown} if shown else {}
+
+
+def _why(trained: Predictor, column: Any) -> str:
+    option = OPTIONS.get(column.kind)
+    said = [str(name) for name in (getattr(trained.plan, option, None) or ())] if option else []
+    if any(name == column.name or name.startswith(f"{column.name}=%") for name in said):
+        return f"--{option}" + (f", {column.told()}" if column.told() else "")
+    since = f", from row {column.since:,} on" if isinstance(column, Late) else ""
+    return REASONS.get(column.kind, column.kind) + (f", {column.told()}" if column.told() else "") + since
+
+
+def naming_columns(trained: Trained) -> list[tuple[str, int]]:
+    """Categorical columns with more distinct values than half of the rows, and how many: they may name the rows."""
+    rows = trained.progress.progressive[0].rows
+    if trained.kind != "table" or rows < 100:
+        return []
+    columns = trained.encoder.columns
+    places = trained.encoder.column_of()
+    counts = np.bincount(places[places >= 0], minlength=len(columns)).tolist()
+    pairs = zip(columns, counts, strict=True)
+    return [(column.name, count) for column, count in pairs if column.kind == "category" and 2 * count > rows]

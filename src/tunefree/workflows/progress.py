@@ -1,0 +1,74 @@
+"""How far a training has come, and how its losses went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tunefree.model import schedule
+from tunefree.model.targets import RunningMetrics
+from tunefree.stream.batch import Position
+
+
+@dataclass
+class Progress:
+    """How far training has come; saved with the model, so that it can be resumed."""
+
+    complete: bool = False
+    number: int = 0  # of the pass, from 0
+    position: Position = field(default_factory=Position)
+    rows: int = 0  # usable rows of this pass so far
+    skipped: int = 0  # rows that could not be used, in this pass
+    unlabelled: int = 0  # rows that were skipped for want of a label, in this pass
+    sizes: list[int] = field(default_factory=list)  # bytes of the files as training began, until it is complete
+    digests: list[str] = field(default_factory=list)  # of the files then, likewise
+    progressive: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, then learned
+    held_out: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, never learned
+    curve: list[RunningMetrics] = field(default_factory=list)  # of the first pass up to each cut, see model.schedule
+
+    def add(self, weight: np.ndarray, row_losses: np.ndarray, errors: np.ndarray) -> None:
+        """Add rows of the present pass that were predicted, then learned."""
+        metrics, start = self.progressive[-1], 0
+        before = metrics.rows
+        for cut in schedule.cuts_between(before, before + len(weight)) if self.number == 0 else ():
+            rows = slice(start, cut - before)
+            metrics.add(weight[rows], row_losses[rows], errors[rows])
+            self.curve.append(replace(metrics))
+            start = cut - before
+        metrics.add(weight[start:], row_losses[start:], errors[start:])
+
+    @classmethod
+    def restore(cls, saved: dict[str, Any]) -> Progress:
+        """The progress that a model file holds as JSON."""
+        names = ("progressive", "held_out", "curve")
+        metrics = {name: [RunningMetrics(**own) for own in saved.get(name, [])] for name in names}
+        return cls(**{**saved, **metrics, "position": Position(*saved["position"])})
+
+    def history(self) -> pa.Table:
+        """Progressive losses of the first pass along the stream, eight points in each doubling of the rows.
+
+        Returns
+        -------
+        pyarrow.Table
+            ``rows``, and over the rows so far the means ``loss`` and ``error`` (absolute error in regression). Its
+            ``to_pandas()`` is a data frame.
+
+        Examples
+        --------
+        >>> progress = Progress(progressive=[RunningMetrics()])
+        >>> progress.add(np.ones(100), np.linspace(1.0, 0.0, 100), np.zeros(100))
+        >>> progress.history().column("rows").to_pylist()
+        [64, 70, 76, 83, 91, 99, 100]
+        """
+        points = [*self.curve, *self.progressive[:1]]
+        if len(points) > 1 and points[-1].rows == points[-2].rows:
+            points.pop()
+        columns = {
+            "rows": [own.rows for own in points],
+            "loss": [own.mean_loss() for own in points],
+            "error": [own.mean_error() for own in points],
+        }
+        return pa.table(columns)

@@ -1,0 +1,257 @@
+"""Reports as pages: every number is the one that a command prints, and the page is whole."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv
+
+import tunefree
+from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tests.workflows.test_training import people
+from tunefree.model.targets import RunningMetrics
+from tunefree.report import page, suspicions
+from tunefree.report.document import Figure, Note, Table
+from tunefree.report.told_metrics import in_unit
+from tunefree.stream.source import open_source
+from tunefree.workflows.explanation import terms_of
+from tunefree.workflows.plan import Plan
+from tunefree.workflows.progress import Progress
+from tunefree.workflows.training import Trained, train
+
+VOID = {"meta", "link", "br", "img", "hr", "input"}
+WORDS = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
+
+
+class Reader(HTMLParser):
+    """A page's elements, its text, and whether every element that was opened is closed in turn."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.open, self.words = [], [], []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        self.open += [] if tag in VOID else [tag]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+    def all(self, tag):
+        return [attributes for own, attributes in self.elements if own == tag]
+
+
+def check_page(text):
+    """What holds of every page: it is closed, small, needs no network, and is told to those who do not see it."""
+    read = Reader(text)
+    assert len(text.encode()) < 3_000_000
+    ids = [attributes["id"] for _, attributes in read.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    for _, attributes in read.elements:
+        for name in ("src", "href", "action"):
+            assert attributes.get(name, "#").startswith(("#", "data:"))
+        for own in attributes.get("aria-labelledby", "").split():
+            assert own in ids
+    assert {own["href"][1:] for own in read.all("a")} <= set(ids)
+    assert not read.all("script")
+    assert len(read.all("h1")) == 1
+    levels = [int(tag[1]) for tag, _ in read.elements if re.fullmatch(r"h\d", tag)]
+    assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
+    for svg in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+        drawing = ElementTree.fromstring(svg)
+        assert drawing.attrib["role"] == "img" and len(drawing) > 5
+        assert all(drawing.find(name).text.strip() for name in ("title", "desc"))
+        assert "nan" not in svg.replace("(nan", "").lower().replace("finance", "")
+    assert all("scope" in own for own in read.all("th"))
+    assert len(read.all("caption")) == len(read.all("table"))
+    return read
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("report")
+    for name, seed in (("people", 0), ("new", 1)):
+        csv.write_csv(pa.table(people(1500, seed)).drop_columns("pay"), path / f"{name}.csv")
+    return path
+
+
+@pytest.fixture
+def written(folder, run):  # noqa: F811
+    """A model, and its report with test data as text."""
+    model, output = folder / "people.model", folder / "people.html"
+    if not output.exists():
+        assert run("train", folder / "people.csv", "-t", "rich", "-o", model, "--holdout", "0.1", "-q")[0] == 0
+        status, _, errors = run("report", model, folder / "new.csv", "-o", output)
+        assert status == 0, errors
+    return model, check_page(output.read_text())
+
+
+def test_every_number_is_the_one_that_commands_print(written, folder, run):  # noqa: F811
+    model, read = written
+    result = json.loads(run("evaluate", model, folder / "new.csv", "--json")[1])
+    for name in ("log_loss", "error", "balanced_error", "brier", "f1", "auc", "average_precision"):
+        low, high = result["intervals"][name]
+        interval = f"{in_unit(name, low, '.4g').removesuffix(' %')} to {in_unit(name, high, '.4g')}"
+        assert f"{in_unit(name, result[name], 'g')} {interval}" in read.text
+    assert f"calibration error {result['calibration_error']:.6g}" in read.text
+    for label, counts in zip(result["confusion"]["classes"], result["confusion"]["rows_by_class"], strict=True):
+        assert " ".join([label, *(f"{count:,.0f}" for count in counts)]) in read.text
+    known = json.loads(run("inspect", model, "--json", "--top", "20")[1])
+    assert f"progressive log-loss {known['progressive'][0]['loss']:.4f}" in read.text
+    assert f"progressive error {100 * known['progressive'][0]['error']:.2f} %" in read.text
+    assert f"rows learned {known['progressive'][0]['rows']:,}" in read.text
+    for own in known["terms"]:
+        assert f"{own['term']} {own['importance']:.4g}" in read.text
+    for own in known["features"]:
+        assert f"{own['feature']} {own['importance']:.4g} {own['weights'][0]:+.4g}" in read.text
+    for name, share in known["members"].items():
+        assert re.search(rf"{re.escape(name)} (\S+ )*{100 * share:.1f}(?= |$)", read.text)
+    proved = json.loads(run("certify", model, "--json")[1])
+    for radius, bound in proved["lower_bounds"].items():
+        assert f"{float(radius):g} {bound:.6g}" in read.text
+    assert f"at most {proved['pool']['excess_per_row']:.3g} a row over the best" in read.text
+    assert f"at most {100 * proved['risk']['error']:.2f} %" in read.text
+    printed = run("certify", model)[1] + run("inspect", model, "--top", "20")[1]
+    missing = {own for own in WORDS.findall(printed) if own not in set(WORDS.findall(read.text))}
+    assert not missing
+
+
+def test_a_report_says_how_to_make_the_model_again(written, folder, run):  # noqa: F811
+    model, read = written
+    command = re.search(r"tunefree (train DATA --target rich --holdout 0.1) -o MODEL", read.text)
+    again = folder / "again.model"
+    words = command[1].replace("DATA", str(folder / "people.csv")).split()
+    assert run(*words, "-o", again, "-q", "--report", folder / "again.html")[0] == 0
+    assert again.read_bytes() == model.read_bytes()
+    digest = re.search(r"checksum of the model \(BLAKE2b\) ([0-9a-f]{64})", read.text)[1]
+    assert digest in check_page((folder / "again.html").read_text()).text
+
+
+def test_the_loss_along_the_stream_ends_at_the_progressive_loss(written, tmp_path):
+    progress = Trained.load(written[0]).progress
+    table = progress.history()
+    assert table["rows"].to_pylist()[0] == 64 and table["rows"].to_pylist()[-1] == progress.progressive[0].rows
+    assert table["loss"].to_pylist()[-1] == progress.progressive[0].mean_loss()
+    assert len(table) == len(progress.curve) + 1
+
+
+def test_the_curve_does_not_depend_on_batches():
+    rng = np.random.default_rng(0)
+    columns = np.ones(500), rng.exponential(size=500), rng.random(500)
+    curves = []
+    for step in (500, 7, 64):
+        progress = Progress()
+        progress.progressive.append(RunningMetrics())
+        for start in range(0, 500, step):
+            progress.add(*(own[start : start + step] for own in columns))
+        curves.append((progress.curve, progress.progressive))
+    assert curves[0] == curves[1] == curves[2] and len(curves[0][0]) == 24
+
+
+def test_a_regression_has_residuals(tmp_path):
+    table = {name: values for name, values in people(1200).items() if name != "rich"}
+    trained = train(open_source(table), Plan(target="pay"))
+    made = page.report(trained, open_source(table))
+    read = check_page(page.html(made))
+    titles = [block.chart.title for section in made.sections for block in section.blocks if isinstance(block, Figure)]
+    assert "Residuals against predictions" in titles and "Calibration" not in titles
+    assert f"{trained.progress.progressive[0].mean_loss():.6g} (after the first row)" in read.text
+
+
+@pytest.mark.slow
+def test_single_learners_classes_and_lines_have_reports(tmp_path):
+    table = {name: values for name, values in people(600).items() if name != "pay"}
+    single = train(open_source(table), Plan(target="rich", learner="scinol2"))
+    read = check_page(single.report().html)
+    assert "Who learned" not in read.text and "the learner's theorem" in read.text
+    path = tmp_path / "rows.svm"
+    path.write_text("".join(f"{'+1' if i % 3 else '-1'} 1:{i % 7} 2:{i % 3}\n" for i in range(300)))
+    check_page(train(open_source(path), Plan()).report(path).html)
+    several = {**table, "rich": [("a", "b", "c")[i % 3] for i in range(600)]}
+    check_page(train(open_source(several), Plan(target="rich")).report(several).html)
+
+
+def test_what_looks_wrong_is_told():
+    n = 1200
+    table = {name: values for name, values in people(n).items() if name != "pay"}
+    rich = np.array(table["rich"]) == "yes"
+    table |= {"name": [f"person {i}" for i in range(n)], "planet": [3.0] * n, "wave": np.arange(n) / 7.0 + 0.5}
+    table |= {"tax": np.where(rich, 5.0, 1.0), "seldom": [1.0 if i % 9 == 0 else None for i in range(n)]}
+    trained = train(open_source(table), Plan(target="rich", categorical=("name",)))
+    section = suspicions.suspicions(
+        trained, terms_of(trained), [suspicions.Skipped("Test data", 2, "row 7: no number")]
+    )
+    text = " ".join(own.text for own in section.blocks if isinstance(own, Note))
+    for words in ("“name” has 1,200 different values", "“planet” has the same value"):
+        assert words in text
+    assert re.search(r"“seldom” is missing in 8[89]\.\d %", text)
+    assert "“tax” alone explains" in text and "Test data: 2 rows were skipped. The first: row 7" in text
+    assert [row[0] for own in section.blocks if isinstance(own, Table) for row in own.rows][0] == "wave"
+    sound = train(open_source({"age": table["age"], "job": table["job"], "rich": table["rich"]}), Plan(target="rich"))
+    (note,) = suspicions.suspicions(sound, terms_of(sound), []).blocks
+    assert note.text == suspicions.NOTHING
+
+
+def test_hostile_names_are_text(tmp_path):
+    table = {name: values for name, values in people(400).items() if name != "pay"}
+    table['<script>alert(1)</script>&"'] = table.pop("age")
+    table["job"] = [f"<b>{job}" for job in table["job"]]
+    read = check_page(train(open_source(table), Plan(target="rich")).report(table).html)
+    assert "<script>alert(1)</script>" in read.text
+
+
+def test_a_comparison_has_a_report(folder, run):  # noqa: F811
+    output = folder / "compared.html"
+    learners = ("--learner", "scinol2", "--learner", "adagrad", "--learner", "pool")
+    status, printed, errors = run("compare", folder / "people.csv", "-t", "rich", *learners, "--report", output, "-q")
+    assert status == 0, errors
+    read = check_page(output.read_text())
+    missing = {own for own in WORDS.findall(printed) if own not in set(WORDS.findall(read.text))}
+    assert not missing
+
+
+def test_reports_that_cannot_be_made_leave_nothing(folder, written, run, tmp_path):  # noqa: F811
+    model, _ = written
+    status, _, errors = run("report", model, folder / "new.csv", "-o", model)
+    assert status == 2 and "report" not in errors.split("tunefree:")[0]
+    bad = tmp_path / "bad.csv"
+    bad.write_text("age,job,rich\n1,cook\n2,cook,yes\n")
+    output = tmp_path / "bad.html"
+    assert run("report", model, bad, "-o", output)[0] == 2 and not output.exists()
+    assert run("report", model, bad, "-o", output, "--on-bad-row", "skip")[0] == 0
+    assert "1 rows were skipped" in check_page(output.read_text()).text
+
+
+def test_an_estimator_of_a_model_file_has_a_report(written):
+    found = tunefree.load(written[0]).report()
+    check_page(found.html)
+    assert found._repr_html_().startswith("<iframe")
+
+
+def test_columns_without_drift_are_seldom_said_to_drift():
+    table = {name: values for name, values in people(3000, 3).items() if name != "pay"}
+    rng = np.random.default_rng(3)
+    table |= {
+        "rare": [f"r{i}" for i in rng.integers(0, 700, 3000)],
+        **{f"x{j}": rng.normal(size=3000) for j in range(5)},
+    }
+    trained = train(open_source(table), Plan(target="rich", categorical=("rare",)))
+    assert suspicions.drifting(trained) == []
+    table["x3"][1500:] += 1.5
+    assert [name for name, *_ in suspicions.drifting(train(open_source(table), Plan(target="rich")))] == ["x3"]
