@@ -107,7 +107,7 @@ def cached_by(cls: type, *files: str | Path) -> None:
 
 def _described(kind: Any) -> Any:
     """A type as nested tuples of strings, the same in each process; raises KeyError if its sources are unknown."""
-    if isinstance(kind, _PLAIN):
+    if isinstance(kind, _PLAIN) or is_of_the_package(type(kind)):
         return repr(kind)
     a_tuple, has_a_class = isinstance(kind, types.BaseTuple), isinstance(kind, types.BaseNamedTuple)
     if not a_tuple:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.core import cpu, options
 from numba.cpython.unsafe.numbers import trailing_zeros as count_trailing_zeros
 from numba.extending import overload
 
@@ -16,6 +17,8 @@ from tunefree.core.code_cache import CodeCache, is_of_the_package
 
 # No fast-math: sums keep the order of the paper, so the same input gives the same bytes.
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+# Numba 0.60 to 0.68 can tell LLVM that arguments do not overlap, but has no option for it.
+cpu.CPUTargetOptions.noalias = options.TargetOptions.Mapping("noalias")
 IS_ON = not numba.config.DISABLE_JIT  # type: ignore[attr-defined]  # whether anything is compiled
 _ANY_ORDER: Any = {"reassoc", "nsz", "contract"}
 
@@ -47,14 +50,18 @@ def inline(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def dispatch(
-    function: Callable[..., Any], bodies: dict[type, Callable[..., Any]], default: Callable[..., Any] | None
+    function: Callable[..., Any],
+    bodies: dict[type, Callable[..., Any]],
+    default: Callable[..., Any] | None,
+    apart: bool = False,
 ) -> None:
     """Let compiled code call ``function``, with the body registered for the NamedTuple class of its first argument.
 
-    A class without a body has the default one, if there is one.
+    A class without a body has the default one, if there is one. ``apart`` promises that arrays among the arguments do
+    not overlap, so that loops over them are compiled to vectors.
     """
 
-    @overload(function, strict=False, jit_options=_OPTIONS | {"forceinline": True})
+    @overload(function, strict=False, jit_options=_OPTIONS | {"forceinline": True, "noalias": apart})
     def in_compiled_code(first: Any, *rest: Any) -> Callable[..., Any] | None:
         return bodies.get(getattr(first, "instance_class", None), default)  # type: ignore[arg-type]
 

@@ -43,6 +43,11 @@ def generic(declaration: Callable[..., Any]) -> Any:
     return _dispatched(declaration, None)
 
 
+def generic_apart(declaration: Callable[..., Any]) -> Any:
+    """Like :func:`generic`, where nobody passes arrays that overlap: loops over them are compiled to vectors."""
+    return _dispatched(declaration, None, apart=True)
+
+
 def generic_with_default(declaration: Callable[..., Any]) -> Any:
     """Like :func:`generic`, but the declaration is itself the body for classes without one, in compiled code too.
 
@@ -59,7 +64,7 @@ def generic_with_default(declaration: Callable[..., Any]) -> Any:
     return _dispatched(declaration, declaration)
 
 
-def _dispatched(declaration: Callable[..., Any], default: Callable[..., Any] | None) -> Any:
+def _dispatched(declaration: Callable[..., Any], default: Callable[..., Any] | None, apart: bool = False) -> Any:
     in_python = singledispatch(declaration)
     bodies: dict[type, Callable[..., Any]] = {}
 
@@ -76,5 +81,5 @@ def _dispatched(declaration: Callable[..., Any], default: Callable[..., Any] | N
         return add
 
     function.register = register  # type: ignore[attr-defined]
-    compiled.dispatch(function, bodies, default)
+    compiled.dispatch(function, bodies, default, apart)
     return function

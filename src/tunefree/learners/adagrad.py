@@ -66,14 +66,16 @@ def update_adagrad(state, x, gradient, curvature):
         for k in range(len(state.outputs)):
             own = state.coordinates[j, k]
             steep = min(max(gradient[k] * x_j, -LARGEST), LARGEST)
-            if steep != 0.0:
-                own.norms = hypotenuse(own.norms, steep)
-                own.weights = bounded(own.weights - rate * (steep / own.norms))
+            norm = hypotenuse(own.norms, steep)
+            own.norms = norm
+            own.weights = bounded(own.weights - (rate * (steep / norm) if norm > 0.0 else 0.0))
 
 
 @compiled.inline
 def hypotenuse(norm, steep):
-    """sqrt(norm^2 + steep^2), by the slow function only where a square that matters would leave the range."""
-    if 1e-140 < max(norm, abs(steep)) < 1e140:
-        return math.sqrt(norm * norm + steep * steep)
-    return min(math.hypot(norm, steep), LARGEST)
+    """sqrt(norm^2 + steep^2), in other units where a square that matters would leave the range."""
+    longest = max(norm, abs(steep))
+    unit, inverse = (2.0**600, 2.0**-600) if longest > 1e140 else (1.0, 1.0)
+    unit, inverse = (2.0**-600, 2.0**600) if longest < 1e-140 else (unit, inverse)
+    one, other = norm * inverse, steep * inverse
+    return min(math.sqrt(one * one + other * other) * unit, LARGEST)

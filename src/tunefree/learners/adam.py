@@ -115,10 +115,13 @@ def terms(state, power1, power2):
 @predict.register(Adam)
 def predict_adam(state, x, scale, margins):
     state.margin[()] = scale.margin
+    weights = np.empty(len(state.outputs))
     for e in range(size(x)):
         j, x_j = entry(x, e)
         if x_j != 0.0:
-            catch_up(state, j, 0, state.coordinates[j].weights)
+            catch_up(state, j, 0, weights)
+            for k in range(len(weights)):
+                state.coordinates[j, k].weights = weights[k]
     write_margins(state, x, margins)
 
 

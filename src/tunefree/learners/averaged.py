@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core import compiled
+from tunefree.core.coordinates import row_of_outputs
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import bounded
 from tunefree.core.rows import entry, size
@@ -44,7 +45,7 @@ class Averaged(NamedTuple):
             )
         n_features, n_outputs = learner.coordinates.shape
         statistics = records(("units",), ("totals", "since"), n_features, n_outputs)
-        return cls(learner, *statistics, np.zeros((1, n_outputs)), learner.outputs, np.zeros(()))
+        return cls(learner, *statistics, row_of_outputs(n_outputs), learner.outputs, np.zeros(()))
 
     def blank(self, n_features: int, n_outputs: int) -> Averaged:
         return self.create(self.learner.blank(n_features, n_outputs))

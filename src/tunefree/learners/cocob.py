@@ -83,13 +83,15 @@ class CoCoBOriginal(NamedTuple):
 
 @compiled.inline
 def combine(state, x, margins):
-    """The margins of the weights in ``bets``. They lie apart from margins, so each sum stays in a register."""
+    """The margins of the weights in ``bets``."""
     for k in range(len(state.outputs)):
-        total = 0.0
-        for e in range(size(x)):
-            j, x_j = entry(x, e)
-            total += state.coordinates[j, k].bets * bounded(x_j)
-        margins[k] = bounded(total)
+        margins[k] = 0.0
+    for e in range(size(x)):
+        j, x_j = entry(x, e)
+        for k in range(len(state.outputs)):
+            margins[k] += state.coordinates[j, k].bets * bounded(x_j)
+    for k in range(len(state.outputs)):
+        margins[k] = bounded(margins[k])
 
 
 @compiled.inline

@@ -9,7 +9,9 @@ A learner must have
   method ``blank(n_features, n_outputs)``, which returns such a state with room for so many features and outputs;
 - the fields ``features`` (d,), a record of what is known of each feature; ``coordinates`` (d, K), a record of what is
   known of each feature and output, both made by :func:`records`; and ``outputs``, made by :func:`outputs`. Other arrays
-  of an output have shape (1, K); single numbers that change are arrays of shape (), read and written as ``array[()]``;
+  of an output have shape (1, K) and are made by :func:`tunefree.core.coordinates.row_of_outputs`, since compiled loops
+  over ``range(len(state.outputs))`` go beyond K, to whole vectors; single numbers that change are arrays of shape (),
+  read and written as ``array[()]``;
 - bodies of :func:`predict`, :func:`update`, :func:`coordinate`, :func:`factor` and :func:`magnitude`.
 
 It may have :class:`Traits`: what is special about it, and differs from the defaults there.
@@ -26,9 +28,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib.recfunctions import structured_to_unstructured
+from numpy.lib.stride_tricks import as_strided
 
-from tunefree.core.generic import generic
+from tunefree.core.coordinates import coordinates, room
+from tunefree.core.coordinates import outputs as outputs
+from tunefree.core.generic import generic, generic_apart
 
 _LINE = 8  # numbers in a cache line
 
@@ -95,13 +99,16 @@ class Scale(NamedTuple):
     weight: float  # the sample's weight
 
 
-@generic
+@generic_apart
 def predict(state: Any, x: Any, scale: Scale, margins: np.ndarray) -> None:
-    """Write the K margins of row ``x``; statistics of the features (never of the target) may be updated."""
+    """Write the K margins of row ``x``; statistics of the features (never of the target) may be updated.
+
+    Like ``gradient`` and ``curvature`` below ``margins`` has room for whole vectors of outputs.
+    """
     raise TypeError(f"{type(state).__name__} is not a learner")
 
 
-@generic
+@generic_apart
 def update(state: Any, x: Any, gradient: np.ndarray, curvature: np.ndarray) -> None:
     """Learn from the gradient (K,) of the loss in the margins just predicted for ``x``.
 
@@ -131,22 +138,13 @@ def magnitude(state: Any, j: int) -> float:
     raise TypeError(f"{type(state).__name__} is not a learner")
 
 
-def outputs(n_outputs: int) -> tuple[int, ...] | np.ndarray:
-    """What a learner loops over, output by output: ``range(len(state.outputs))``.
-
-    For one output it is a tuple, whose length the compiler knows, so that the loop is dropped; for several an array,
-    so that one compilation serves any number.
-    """
-    return (0,) if n_outputs == 1 else np.arange(n_outputs)
-
-
 def records(
     of_feature: tuple[str, ...], of_coordinate: tuple[str, ...], n_features: int, n_outputs: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Statistics of each feature (d,) and of each coordinate, a feature and an output (d, K); all zero.
 
     Both are views of one block, in which the statistics of a feature share a cache line or begin with one, so that a
-    sparse row touches few lines.
+    sparse row touches few lines. Those of a coordinate are rows of outputs, see :mod:`tunefree.core.coordinates`.
 
     Parameters
     ----------
@@ -162,26 +160,25 @@ def records(
     ((4,), np.float64(2.0))
     """
     n_features = max(n_features, 2)  # one record would count as contiguous, another type to compile for
-    used = len(of_feature) + len(of_coordinate) * n_outputs
-    width = 1 << (used - 1).bit_length() if used <= _LINE else -(-used // _LINE) * _LINE
-    block = np.zeros(n_features * width + _LINE)
-    start = -block.ctypes.data // block.itemsize % _LINE
-    line, cell = width * block.itemsize, len(of_coordinate) * block.itemsize
-    views = []
-    for names, shape, place, strides in (
-        (of_feature, (n_features,), start, (line,)),
-        (of_coordinate, (n_features, n_outputs), start + len(of_feature), (line, cell)),
-    ):
-        fields = np.dtype([(name, np.float64) for name in names])
-        view = np.ndarray(shape, fields, block.data, place * block.itemsize, strides)
-        views.append(view.view(np.recarray))
-    return views[0], views[1]
+    used = len(of_feature) + len(of_coordinate) * room(n_outputs)
+    line = 1 << (used - 1).bit_length() if used <= _LINE else -(-used // _LINE) * _LINE
+    numbers = np.zeros(n_features * line + _LINE)
+    start = -numbers.ctypes.data // numbers.itemsize % _LINE
+    block = numbers[start : start + n_features * line].reshape(n_features, line)
+    fields = np.dtype([(name, np.float64) for name in of_feature])
+    features = np.ndarray((n_features,), fields, numbers.data, start * numbers.itemsize, block.strides[:1])
+    return features.view(np.recarray), coordinates(of_coordinate, block, len(of_feature), n_outputs)
 
 
 def _numbers(array: np.ndarray) -> np.ndarray:
     """Records as one more axis of numbers, which is much faster to copy."""
     names = array.dtype.names
-    return array if names is None else structured_to_unstructured(array, copy=False) if names else array[..., None]
+    if not names:
+        return array if names is None else array[..., None]
+    fields: list[np.ndarray] = [np.asarray(array[name]) for name in names]
+    apart = fields[-1].ctypes.data - fields[0].ctypes.data
+    strides = *fields[0].strides, apart // max(len(names) - 1, 1)
+    return as_strided(fields[0], (*array.shape, len(names)), strides)
 
 
 def _places(old: tuple[int, ...], new: tuple[int, ...], first: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:

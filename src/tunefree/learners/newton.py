@@ -82,7 +82,7 @@ def see(state, j, x_j, scale):
     # The natural size of a weight over that of a slope: a typical loss has curvature 1 / prior.
     prior = state.variance * min(max(scale.margin * scale.weight / scale.slope, 1e-30), 1e30)
     feature.prior = prior
-    for k in range(len(state.outputs)):
+    for k in range(len(state.covariance)):
         state.coordinates[j, k].weights = 0.0
         for i in range(used):
             state.covariance[k, j, i] = 0.0
@@ -108,7 +108,7 @@ def make_room(state):
     """Subtract the corrections that wait from the matrices, if there is no room for more."""
     if state.waiting[()] == DEPTH:
         used = int(state.used[()])
-        for k in range(len(state.outputs)):
+        for k in range(len(state.covariance)):
             for i in range(used):
                 take(state, k, i, used)
         state.waiting[()] = 0.0
@@ -182,19 +182,20 @@ def predict_newton(state, x, scale, margins):
             ):
                 see(state, j, x_j, scale)
     if state.given_up[()] == 0.0:
+        for e in range(size(x)):
+            j, x_j = entry(x, e)
+            ratio = bounded(x_j * state.features[j].inverse)
+            for k in range(len(state.outputs)):
+                margins[k] += state.coordinates[j, k].weights * ratio
         for k in range(len(state.outputs)):
-            total = 0.0
-            for e in range(size(x)):
-                j, x_j = entry(x, e)
-                total += state.coordinates[j, k].weights * bounded(x_j * state.features[j].inverse)
-            margins[k] = bounded(total)
+            margins[k] = bounded(margins[k])
 
 
 @update.register(Newton)
 def update_newton(state, x, gradient, curvature):
     if state.given_up[()] == 0.0 and state.natural[()] > 0.0:
         make_room(state)
-        for k in range(len(state.outputs)):
+        for k in range(len(state.covariance)):
             spread, floor = project(state, x, k), floor_of(state, x, k)
             steepness = min(gradient[k] * gradient[k] / state.natural[()], STEEPEST)
             step = gradient[k] / (1.0 + max(curvature[k], steepness) * spread)

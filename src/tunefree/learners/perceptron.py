@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core.coordinates import row_of_outputs
 from tunefree.core.numbers import bounded
 from tunefree.core.rows import entry, size
 from tunefree.learners.contract import outputs, predict, records, traits, update
@@ -42,7 +43,7 @@ class Perceptron(NamedTuple):
     def create(cls, n_features: int, n_outputs: int = 1) -> Perceptron:
         """A learner that has seen nothing."""
         statistics = records(("seen",), ("weights",), n_features, n_outputs)
-        return cls(*statistics, outputs(n_outputs), np.zeros((1, n_outputs)), np.zeros(()))
+        return cls(*statistics, outputs(n_outputs), row_of_outputs(n_outputs), np.zeros(()))
 
     def blank(self, n_features: int, n_outputs: int) -> Perceptron:
         return self.create(n_features, n_outputs)
@@ -58,10 +59,9 @@ def predict_perceptron(state, x, scale, margins):
 
 @update.register(Perceptron)
 def update_perceptron(state, x, gradient, curvature):
-    for k in range(len(state.outputs)):
-        label = -math.copysign(1.0, gradient[k])
-        if gradient[k] != 0.0 and label * state.margins[0, k] <= 0.0:
-            for e in range(size(x)):
-                j, x_j = entry(x, e)
-                own = state.coordinates[j, k]
+    for e in range(size(x)):
+        j, x_j = entry(x, e)
+        for k in range(len(state.outputs)):
+            own, label = state.coordinates[j, k], -math.copysign(1.0, gradient[k])
+            if gradient[k] != 0.0 and label * state.margins[0, k] <= 0.0:
                 own.weights = bounded(own.weights + bounded(label * state.weight[()] * x_j))

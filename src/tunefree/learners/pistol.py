@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core import compiled
+from tunefree.core.coordinates import row_of_outputs
 from tunefree.core.numbers import CEILING, LARGEST, LOG_CEILING, bounded, power_below
 from tunefree.core.rows import entry, size
 from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, traits, update
@@ -50,7 +51,7 @@ class PiSTOL(NamedTuple):
     def create(cls, n_features: int, n_outputs: int = 1, a: float = 3.0, b: float = 1.0) -> PiSTOL:
         """A learner that has seen nothing."""
         statistics = records((), ("gradients",), n_features, n_outputs)
-        norms, slopes = np.zeros((1, n_outputs)), np.zeros((1, n_outputs))
+        norms, slopes = row_of_outputs(n_outputs), row_of_outputs(n_outputs)
         unit, largest, first, norm, rounds = (np.zeros(()) for _ in range(5))
         shared = unit, largest, first, norm, rounds, np.ones(())
         return cls(*statistics, norms, slopes, outputs(n_outputs), *shared, a, b)
@@ -123,12 +124,13 @@ def predict_pistol(state, x, scale, margins):
         state.first[()] = size_of_row
     state.largest[()] = max(state.largest[()], size_of_row)
     if state.largest[()] > 0.0:
+        for e in range(size(x)):
+            j, x_j = entry(x, e)
+            ratio = relative(x_j, unit)
+            for k in range(len(state.outputs)):
+                margins[k] += state.coordinates[j, k].gradients * ratio
         for k in range(len(state.outputs)):
-            total = 0.0
-            for e in range(size(x)):
-                j, x_j = entry(x, e)
-                total += state.coordinates[j, k].gradients * relative(x_j, unit)
-            margins[k] = bounded(total * factor(state, k))
+            margins[k] = bounded(margins[k] * factor(state, k))
 
 
 @update.register(PiSTOL)
@@ -136,10 +138,11 @@ def update_pistol(state, x, gradient, curvature):
     if state.unit[()] > 0.0:
         for k in range(len(state.outputs)):
             state.slopes[0, k] = min(state.slopes[0, k] + abs(gradient[k]) * state.norm[()], CEILING)
-            for e in range(size(x)):
-                j, x_j = entry(x, e)
-                step = gradient[k] * relative(x_j, state.unit[()])
-                before = state.coordinates[j, k].gradients
+        for e in range(size(x)):
+            j, x_j = entry(x, e)
+            ratio = relative(x_j, state.unit[()])
+            for k in range(len(state.outputs)):
+                step, before = gradient[k] * ratio, state.coordinates[j, k].gradients
                 state.coordinates[j, k].gradients = bounded(before - step)
                 # ||g - s x||^2 - ||g||^2, coordinate by coordinate
                 state.norms[0, k] = min(max(state.norms[0, k] + step * (step - 2.0 * before), 0.0), LARGEST)

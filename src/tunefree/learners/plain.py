@@ -21,11 +21,13 @@ def write_margins(state, x, margins):
         if x_j != 0.0:
             state.features[j].seen = 1.0
     for k in range(len(state.outputs)):
-        total = 0.0
-        for e in range(size(x)):
-            j, x_j = entry(x, e)
-            total += bounded(state.coordinates[j, k].weights * x_j)
-        margins[k] = bounded(total)
+        margins[k] = 0.0
+    for e in range(size(x)):
+        j, x_j = entry(x, e)
+        for k in range(len(state.outputs)):
+            margins[k] += bounded(state.coordinates[j, k].weights * x_j)
+    for k in range(len(state.outputs)):
+        margins[k] = bounded(margins[k])
 
 
 def plain_weights(learner: Any) -> Any:

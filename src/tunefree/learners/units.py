@@ -61,14 +61,17 @@ def update_magnitudes(state, x, slope):
 
 @compiled.inline
 def combine(state, x, margins):
-    """The margins of the weights in ``bets``, unit_i w_i. They lie apart from margins, so each sum stays in a register.
-    A ratio can be large only in a row of weight 0, which does not update the magnitudes."""
+    """The margins of the weights in ``bets``, unit_i w_i. A ratio can be large only in a row of weight 0, which does
+    not update the magnitudes."""
     for k in range(len(state.outputs)):
-        total = 0.0
-        for e in range(size(x)):
-            j, x_j = entry(x, e)
-            total += state.coordinates[j, k].bets * bounded(x_j * state.features[j].inverse)
-        margins[k] = bounded(total)
+        margins[k] = 0.0
+    for e in range(size(x)):
+        j, x_j = entry(x, e)
+        ratio = bounded(x_j * state.features[j].inverse)
+        for k in range(len(state.outputs)):
+            margins[k] += state.coordinates[j, k].bets * ratio
+    for k in range(len(state.outputs)):
+        margins[k] = bounded(margins[k])
 
 
 @compiled.inline

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core import compiled
+from tunefree.core.coordinates import room
 from tunefree.core.numbers import bounded
 from tunefree.core.rows import entry, n_rows, row, size
 from tunefree.learners.contract import coordinate, factor, magnitude, predict, update
@@ -17,7 +18,8 @@ from tunefree.losses.objectives import differentiate, scale
 @compiled.entry
 def _learn(state, objective, X, y, weight, predictions):
     n_outputs = predictions.shape[1]
-    margins, gradient, curvature = np.empty(n_outputs), np.empty(n_outputs), np.empty(n_outputs)
+    numbers = np.zeros((3, room(n_outputs)))
+    margins, gradient, curvature = numbers[0, :n_outputs], numbers[1, :n_outputs], numbers[2, :n_outputs]
     for i in range(n_rows(X)):
         x = row(X, i)
         predict(state, x, scale(objective, weight[i]), margins)

@@ -420,11 +420,11 @@ for scinol in (ScInOL1, ScInOL2):
 
 @_own_bound.register(ScInOL1)
 def _bound_of_scinol1(state, u, first):
-    seen, own = state.features.inverse > 0.0, state.coordinates[state.features.inverse > 0.0]
-    reach, stakes = 2.0 * _scaled(state, u) * _spread(state)[seen], own.stakes
+    seen = state.features.inverse > 0.0
+    reach, stakes = 2.0 * _scaled(state, u) * _spread(state)[seen], state.coordinates.stakes[seen]
     conjugate = (reach + stakes) * np.log1p(reach / stakes) - reach
     terms = conjugate + state.epsilon * (1.0 + math.log(max(state.rounds[()], 1.0)))
-    return float(terms[own.wealth_scale > 0.0].sum())
+    return float(terms[state.coordinates.wealth_scale[seen] > 0.0].sum())
 
 
 @_own_bound.register(ScInOL2)
@@ -439,9 +439,9 @@ def _bound_of_scinol2(state, u, first):
 
 @_left_of_wealth.register(ScInOL2)
 def _left_of_wealth_of_scinol2(state, u):
-    seen, own = state.features.inverse > 0.0, state.coordinates[state.features.inverse > 0.0]
-    linear = np.sign(u[seen]) * _scaled(state, u) * own.gradients
-    return float((state.epsilon * own.wealth_scale - own.wealth + linear).sum())
+    seen, own = state.features.inverse > 0.0, state.coordinates
+    linear = np.sign(u[seen]) * _scaled(state, u) * own.gradients[seen]
+    return float((state.epsilon * own.wealth_scale[seen] - own.wealth[seen] + linear).sum())
 
 
 def _spread(state):

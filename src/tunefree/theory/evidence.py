@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tunefree.core import compiled
+from tunefree.core.coordinates import room
 from tunefree.core.generic import generic
 from tunefree.core.numbers import LARGEST
 from tunefree.core.rows import entry, n_rows, row, size
@@ -78,7 +79,7 @@ def gather(evidence, x, weight, slopes, bend, prediction, loss):
     The slopes are multiplied by the sample weight in place.
     """
     inner, steep, bends, sizes = 0.0, 0.0, 0.0, weight * loss
-    for k in range(len(evidence.outputs)):
+    for k in range(len(prediction)):
         weighted = weight * slopes[k]
         bends += bend * (weighted * slopes[k]) if bend > 0.0 else 0.0
         slopes[k] = weighted
@@ -107,7 +108,8 @@ def gather(evidence, x, weight, slopes, bend, prediction, loss):
 
 @compiled.entry
 def _record(evidence, objective, bend, X, y, weight, predictions, losses):
-    slopes = np.empty(predictions.shape[1])
+    n_outputs = predictions.shape[1]
+    slopes = np.zeros(room(n_outputs))[:n_outputs]
     for i in range(n_rows(X)):
         if weight[i] > 0.0:
             true_slope(objective, y[i], predictions[i], slopes)
