@@ -9,7 +9,7 @@ depend on any of this.
 
 Memory is bounded by seven copies of the weights a member: one average, two copies with averages, and the one that
 predicts. Time is bounded too: weights are copied only if the entries learned since the last time exceed COST times
-their number, and copies predict 1024 rows an octave.
+their number, and copies predict 512 rows an octave.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ from tunefree.model.group import LabelledRows, MemberGroup, Read
 from tunefree.model.snapshots import Snapshot
 from tunefree.model.soft_bayes import Deployed, SoftBayes
 
-FIRST = 256  # rows before the first copy
-BETWEEN = 4  # cuts between two copies
+BETWEEN = 2  # cuts between two copies
 COST = 12.0  # entries that are learned for each weight that is copied
 TRUSTED = 512  # rows of copies whose losses tell a temperature
 
@@ -113,8 +112,8 @@ class Deployment:
         stride = schedule.stride(self.rows + 1)
         picked = np.flatnonzero((rows.evaluation_weight > 0) & (counts % stride == 0))
         judging = [own for own in self.copies if own.last > self.rows] if len(picked) else []
-        seen = rows_at(rows.X, picked)
-        predictions = np.array([snapshots.predict(own.snapshot, ensemble.groups, seen) for own in judging])
+        frozen = [own.snapshot for own in judging]
+        predictions = snapshots.predict(frozen, ensemble.groups, rows_at(rows.X, picked)) if frozen else np.empty(0)
         is_thinner = bool(counts[-1] > self.rows and stride > schedule.stride(max(self.rows, 1)))
         return Evidence(rows, picked, counts, judging, predictions, is_thinner)
 
@@ -156,7 +155,7 @@ class Deployment:
 
     def is_due(self, ensemble: Ensemble) -> bool:
         """Whether it is time to capture the members' weights."""
-        is_cut = schedule.is_cut(self.rows) and self.rows >= FIRST and self.captured < self.rows
+        is_cut = schedule.is_cut(self.rows) and self.captured < self.rows
         return is_cut and self.work >= COST * ensemble.n_weights(self.reach)
 
     def capture(self, ensemble: Ensemble, mixture: np.ndarray) -> None:

@@ -250,10 +250,11 @@ class Model(ScoredModel):
         rounds = n_rounds(self.mixture) + self.ensemble.n_unevaluated
         ends = pruning.reviews(rounds, evaluation_weight[start:stop]) if len(self.members) > 1 else set()
         reviews = {start + end for end in ends}
-        cuts = set(range(start, stop, PIECE)) | {stop} | reviews
+        cuts = {start, stop} | reviews
         if self.deployment is not None:
             cuts |= {start + cut for cut in self.deployment.cuts(evaluation_weight[start:stop])}
-        return [(first, last, last in reviews) for first, last in pairwise(sorted(cuts))]
+        edges = [edge for first, last in pairwise(sorted(cuts)) for edge in range(first, last, PIECE)]
+        return [(first, last, last in reviews) for first, last in pairwise([*edges, stop])]
 
     def _learn_piece(
         self, rows: LabelledRows, again: bool, later: Callable[..., Any]
@@ -371,7 +372,7 @@ class Model(ScoredModel):
             self._deployed = deployment.snapshot(self.ensemble)
         if deployment is None or self._deployed is None:
             return self.aggregation.predict(self.objective, self.ensemble.predict(X))
-        predictions = snapshots.predict(self._deployed, self.ensemble.groups, X)
+        predictions = snapshots.predict([self._deployed], self.ensemble.groups, X)[0]
         shares = deployment.shares(predictive_shares(self.mixture))
         return deployment.temperature * self.aggregation.predict(self.objective, predictions, shares)
 
