@@ -83,7 +83,7 @@ class Model(ScoredModel):
     aggregation : Aggregation
     record : FirstPassRecord
     deployment : Deployment or None
-        What predicts new rows after one pass of the pool over rows of classes; None if the mixture does.
+        What predicts new rows after one pass of the pool; None if the mixture does.
     history : list of dict
         ``rows`` on which the members were evaluated, and each member's ``shares`` after them.
     metrics : RunningMetrics
@@ -131,7 +131,7 @@ class Model(ScoredModel):
         self._deployed: Snapshot | None = None  # until the model learns on
 
     def _new_deployment(self) -> Deployment | None:
-        return Deployment(len(self.members), self.options.horizon) if self.options.is_deployed else None
+        return Deployment(self.task, len(self.members), self.options.horizon) if self.options.is_deployed else None
 
     @property
     def learner(self) -> str:
@@ -269,7 +269,7 @@ class Model(ScoredModel):
             deployment.follow(self.ensemble, self.objective, evidence, mixed, later)
             if deployment.is_due(self.ensemble):
                 mixed.result()
-                deployment.capture(self.ensemble, predictive_shares(self.mixture))
+                deployment.capture(self.ensemble, self.mixture)
         return mixed
 
     def _aggregate(

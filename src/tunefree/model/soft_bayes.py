@@ -48,12 +48,12 @@ class SoftBayes(NamedTuple):
     losses: np.ndarray  # (C,) total loss of each candidate, in place
     at_temperatures: np.ndarray  # (temperatures,) losses of the deployed mixtures at each, in units of H, in place
 
-    @classmethod
-    def create(cls, prior: np.ndarray) -> SoftBayes:
-        """Shares as in the prior."""
-        rounds, heaviest, rate, loss = np.zeros(()), np.zeros(()), np.zeros(()), np.zeros(())
-        losses, at_temperatures = np.zeros(len(prior)), np.zeros(len(TEMPERATURES))
-        return cls(prior, prior.copy(), prior.copy(), rounds, heaviest, rate, loss, losses, at_temperatures)
+
+def create(prior: np.ndarray) -> SoftBayes:
+    """Shares as in the prior."""
+    rounds, heaviest, rate, loss = np.zeros(()), np.zeros(()), np.zeros(()), np.zeros(())
+    losses, at_temperatures = np.zeros(len(prior)), np.zeros(len(TEMPERATURES))
+    return SoftBayes(prior, prior.copy(), prior.copy(), rounds, heaviest, rate, loss, losses, at_temperatures)
 
 
 def prior_of(n_members: int) -> np.ndarray:
@@ -72,7 +72,7 @@ def excess(rule: SoftBayes, prior: float) -> float:
 
     Examples
     --------
-    >>> rule = SoftBayes.create(prior_of(5))
+    >>> rule = create(prior_of(5))
     >>> rule.rounds[()], rule.heaviest[()] = 80.0, 1.0
     >>> round(excess(rule, 0.01), 2)
     11.51
@@ -103,6 +103,8 @@ class Deployed(NamedTuple):
     shares: np.ndarray  # (S, 2N) shares of the members and their averages in predictions
     temperatures: np.ndarray  # (S,)
     tests_temperatures: np.ndarray  # (S,) 1 for copies whose losses tell which temperature to take, else 0
+    lowest: np.ndarray  # (S,) least target that each had learned, where targets are numbers
+    highest: np.ndarray  # (S,) greatest one
 
 
 @compiled.inline
