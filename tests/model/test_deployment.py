@@ -15,7 +15,7 @@ from tunefree.core.rows import n_rows, part
 from tunefree.model import schedule, snapshots, soft_bayes
 from tunefree.model.decay import AGES, Decay, add_losses
 from tunefree.model.model import Model
-from tunefree.model.soft_bayes import TEMPERATURES, Deployed, SoftBayes, excess, prior_of
+from tunefree.model.soft_bayes import TEMPERATURES, Deployed, excess, prior_of
 from tunefree.workflows.training import Plan
 
 N = 3  # members
@@ -38,7 +38,7 @@ def judged(draw):
 def deployed_of(mixture, temperature=1.0):
     shares = np.concatenate([mixture, 0.0 * mixture], axis=1)
     every = np.ones(len(mixture))
-    return Deployed(mixture, shares, temperature * every, every)
+    return Deployed(mixture, shares, temperature * every, every, -np.inf * every, np.inf * every)
 
 
 def judge(rule, y, weight, predictions, mixture):
@@ -51,7 +51,7 @@ def judge(rule, y, weight, predictions, mixture):
 @settings(deadline=None)
 def test_the_shares_lose_no_more_than_the_theorem_says(stream):
     y, weight, predictions, mixture = stream
-    rule = SoftBayes.create(prior_of(N))
+    rule = soft_bayes.create(prior_of(N))
     judge(rule, y, weight, predictions, mixture)
     assert rule.rounds == len(y) * len(predictions)
     assert rule.shares.sum() == pytest.approx(1.0) and rule.means.sum() == pytest.approx(1.0)
@@ -63,7 +63,7 @@ def test_the_shares_lose_no_more_than_the_theorem_says(stream):
 @settings(deadline=None, max_examples=20)
 def test_losses_and_shares_are_those_of_the_formulas(stream):
     y, weight, predictions, mixture = stream
-    rule, rate, shares = SoftBayes.create(prior_of(N)), 0.0, prior_of(N)
+    rule, rate, shares = soft_bayes.create(prior_of(N)), 0.0, prior_of(N)
     losses = judge(rule, y, weight, predictions, mixture)
     heaviest, total, i = 0.0, 0.0, 0
     for row in range(len(y)):
@@ -73,7 +73,7 @@ def test_losses_and_shares_are_those_of_the_formulas(stream):
             likelihoods = np.exp(least - of_members)
             likelihoods = np.concatenate([[mixture[s] @ likelihoods[:N]], likelihoods])
             i, heaviest = i + 1, max(heaviest, weight[row])
-            before, rate = rate, 2.0 / np.sqrt(20.0 + i) / heaviest
+            before, rate = rate, 4.0 / np.sqrt(20.0 + i) / heaviest
             kept = rate / before if before else 0.0
             shares = kept * shares + (1.0 - kept) * prior_of(N)
             total += weight[row] * (least - np.log(shares @ likelihoods))
@@ -89,7 +89,7 @@ def test_candidates_that_are_dropped_leave_the_bound_to_the_others():
     rng = np.random.default_rng(0)
     y = rng.choice([-1.0, 1.0], 400)
     predictions = rng.normal(size=(1, 2 * N, 400, 1)) + y[:, None] * np.linspace(0.0, 1.0, 2 * N)[:, None, None]
-    rule = SoftBayes.create(prior_of(N))
+    rule = soft_bayes.create(prior_of(N))
     first = rule.prior[1:].copy()
     judge(rule, y[:200], np.ones(200), predictions[:, :, :200], np.array([[0.5, 0.25, 0.25]]))
     stays = np.array([True, False, True])
@@ -106,7 +106,7 @@ def test_a_temperature_is_taken_only_where_it_saves_enough():
     rng = np.random.default_rng(0)
     y = rng.choice([-1.0, 1.0], 3000)
     right = np.where(rng.random(3000) < 0.75, y, -y)
-    rule = SoftBayes.create(prior_of(N))
+    rule = soft_bayes.create(prior_of(N))
     predictions = np.tile(4.0 * right[:, None], (1, 2 * N, 1, 1))  # log-odds 4 where 1.1 would be right
     judge(rule, y[:40], np.ones(40), predictions[:, :, :40], np.full((1, N), 1.0 / N))
     assert soft_bayes.temperature(rule) == 1.0
@@ -119,8 +119,8 @@ def test_a_temperature_is_taken_only_where_it_saves_enough():
 def test_cuts_are_at_the_same_fractions_of_every_octave(rows, further):
     for cut in schedule.cuts_between(rows, rows + min(further, 4 * rows + 100)):
         assert schedule.is_cut(cut) and schedule.is_cut(2 * cut) and rows < cut
-    assert rows > 2048 or schedule.stride(max(rows, 1)) == 1
-    assert rows <= 2048 or 512 <= rows / schedule.stride(rows) / 2 <= 1024
+    assert rows > 1024 or schedule.stride(max(rows, 1)) == 1
+    assert rows <= 1024 or 256 <= rows / schedule.stride(rows) / 2 <= 512
 
 
 def drifting(n=3000, seed=0):
@@ -196,9 +196,9 @@ def test_members_that_are_dropped_leave_snapshots_that_predict_as_before():
     learn(model, rows, y)
     own, groups = model.deployment.copies[-1].snapshot, model.ensemble.groups
     stays = np.array([True, False, True])
-    before = snapshots.predict(own, groups, rows)
+    before = snapshots.predict([own], groups, rows)[0]
     model.prune(~stays)
-    after = snapshots.predict(model.deployment.copies[-1].snapshot, model.ensemble.groups, rows)
+    after = snapshots.predict([model.deployment.copies[-1].snapshot], model.ensemble.groups, rows)[0]
     np.testing.assert_array_equal(after, before[np.concatenate([stays, stays])])
     learn(model, rows, y)
     assert np.isfinite(model.predict(rows)).all()

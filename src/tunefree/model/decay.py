@@ -19,7 +19,7 @@ from tunefree.model import schedule
 from tunefree.model.mixture import TOO_MUCH
 
 AGES = 8  # parts of the span
-WINDOW = 4  # cuts: half an octave
+WINDOW = 2  # cuts: half an octave
 RECENT = 8.0  # copies made after an eighth of the rows count
 FEWEST_ROWS = 512  # of a copy that counts
 DRIFTS = 1.1  # times the loss before from which on a stream is said to drift

@@ -9,7 +9,7 @@ depend on any of this.
 
 Memory is bounded by seven copies of the weights a member: one average, two copies with averages, and the one that
 predicts. Time is bounded too: weights are copied only if the entries learned since the last time exceed COST times
-their number, and copies predict 1024 rows an octave.
+their number, and copies predict 512 rows an octave.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ import numpy as np
 
 from tunefree.core.rows import reach, rows_at, rows_with_weight
 from tunefree.core.states import filled, flatten, under
-from tunefree.model import decay, schedule, snapshots, soft_bayes
+from tunefree.model import decay, ml_prod, schedule, snapshots, soft_bayes
 from tunefree.model.decay import Decay, Expectation
 from tunefree.model.ensemble import Ensemble
 from tunefree.model.group import LabelledRows, MemberGroup, Read
+from tunefree.model.mixture import Mixture, predictive_shares
 from tunefree.model.snapshots import Snapshot
-from tunefree.model.soft_bayes import Deployed, SoftBayes
+from tunefree.model.soft_bayes import Deployed
 
-FIRST = 256  # rows before the first copy
-BETWEEN = 4  # cuts between two copies
+BETWEEN = 2  # cuts between two copies
 COST = 12.0  # entries that are learned for each weight that is copied
 TRUSTED = 512  # rows of copies whose losses tell a temperature
+RULES: dict[str, Any] = {"classification": soft_bayes, "regression": ml_prod}  # by which shares are learned
 
 
 @dataclass
@@ -44,6 +45,7 @@ class FrozenCopy:
     mixture: np.ndarray  # (N,) shares in the model's own mixture
     shares: np.ndarray  # (2N,) of the members and their averages in predictions
     temperature: float
+    range: np.ndarray  # (2,) least and greatest target learned, where targets are numbers
     record: decay.Copy
 
     @property
@@ -68,19 +70,20 @@ class Deployment:
 
     Parameters
     ----------
+    task : {"classification", "regression"}
     n_members : int
     horizon : int, optional
         Rows ahead that will be predicted, if fewer than the rows learned.
     """
 
-    def __init__(self, n_members: int, horizon: int | None = None) -> None:
-        self.horizon = horizon
+    def __init__(self, task: str, n_members: int, horizon: int | None = None) -> None:
+        self.horizon, self._rules = horizon, RULES[task]
         self.rows, self.reach = 0, 0  # learned, and one more than their highest feature
         self.work = 0.0  # entries learned since weights were copied
         self.captured, self.copied = 0, 0  # rows when weights were last averaged, and when the last copy was made
         self.averages: list[Read] | None = None  # of each member
         self.copies: list[FrozenCopy] = []  # that are being judged
-        self.rule = SoftBayes.create(soft_bayes.prior_of(n_members))
+        self.rule: Any = self._rules.create(soft_bayes.prior_of(n_members))
         self.decay = Decay()
         self._judged: Future[None] | None = None  # until the latest rows are
 
@@ -92,7 +95,7 @@ class Deployment:
     @property
     def temperature(self) -> float:
         """The factor of margins in predictions."""
-        return soft_bayes.temperature(self.rule)
+        return float(self._rules.temperature(self.rule))
 
     def shares(self, mixture: np.ndarray) -> np.ndarray:
         """Shares (2N,) of members and averages in predictions, from those (N,) of the model's own mixture."""
@@ -113,8 +116,8 @@ class Deployment:
         stride = schedule.stride(self.rows + 1)
         picked = np.flatnonzero((rows.evaluation_weight > 0) & (counts % stride == 0))
         judging = [own for own in self.copies if own.last > self.rows] if len(picked) else []
-        seen = rows_at(rows.X, picked)
-        predictions = np.array([snapshots.predict(own.snapshot, ensemble.groups, seen) for own in judging])
+        frozen = [own.snapshot for own in judging]
+        predictions = snapshots.predict(frozen, ensemble.groups, rows_at(rows.X, picked)) if frozen else np.empty(0)
         is_thinner = bool(counts[-1] > self.rows and stride > schedule.stride(max(self.rows, 1)))
         return Evidence(rows, picked, counts, judging, predictions, is_thinner)
 
@@ -134,7 +137,7 @@ class Deployment:
         counted = (rows.evaluation_weight > 0) & ~np.isnan(way)
         self.decay.go_on(int(counts[-1]), rows.evaluation_weight[counted], way[counted])
         if is_thinner:
-            soft_bayes.halve_losses(self.rule)
+            self._rules.halve_losses(self.rule)
         if not judging:
             return
         deployed = Deployed(
@@ -142,9 +145,10 @@ class Deployment:
             np.array([own.shares for own in judging]),
             np.array([own.temperature for own in judging]),
             np.array([float(own.record.rows >= TRUSTED) for own in judging]),
+            *np.array([own.range for own in judging]).T.copy(),
         )
         weight, losses = rows.evaluation_weight[picked], np.empty((len(judging), len(picked)))
-        soft_bayes.judge(self.rule, objective, rows.y[picked], weight, deployed, predictions, losses)
+        self._rules.judge(self.rule, objective, rows.y[picked], weight, deployed, predictions, losses)
         for own, row_losses in zip(judging, losses, strict=True):
             decay.add_losses(own.record, counts[picked], weight, row_losses, way[picked])
 
@@ -156,12 +160,11 @@ class Deployment:
 
     def is_due(self, ensemble: Ensemble) -> bool:
         """Whether it is time to capture the members' weights."""
-        is_cut = schedule.is_cut(self.rows) and self.rows >= FIRST and self.captured < self.rows
+        is_cut = schedule.is_cut(self.rows) and self.captured < self.rows
         return is_cut and self.work >= COST * ensemble.n_weights(self.reach)
 
-    def capture(self, ensemble: Ensemble, mixture: np.ndarray) -> None:
-        """Average the members' weights, and copy them if it is time; ``mixture`` (N,) are the shares of the model's own
-        mixture."""
+    def capture(self, ensemble: Ensemble, mixture: Mixture) -> None:
+        """Average the members' weights, and copy them if it is time; ``mixture`` is the model's own."""
         now = ensemble.reads(self.reach)
         if now is None:
             return
@@ -173,9 +176,10 @@ class Deployment:
         if schedule.place(self.rows) >= schedule.place(max(self.copied, 1)) + BETWEEN:
             self.wait()
             self.copied = self.rows
-            snapshot, shares = snapshots.take(ensemble.groups, now, self.averages), mixture.copy()
+            snapshot, shares = snapshots.take(ensemble.groups, now, self.averages), predictive_shares(mixture).copy()
+            limits = np.array([mixture.lowest, mixture.highest])
             record = self.decay.add(self.rows, min(self.rows, self.horizon or self.rows))
-            self.copies.append(FrozenCopy(snapshot, shares, self.shares(shares), self.temperature, record))
+            self.copies.append(FrozenCopy(snapshot, shares, self.shares(shares), self.temperature, limits, record))
 
     def snapshot(self, ensemble: Ensemble) -> Snapshot | None:
         """Members and averages as they are now; None where there is no evidence, or members have no weights."""
@@ -219,7 +223,7 @@ class Deployment:
             return
         self.wait()
         stays = ~leaves
-        self.rule = soft_bayes.without(self.rule, np.concatenate([[True], stays, stays]))
+        self.rule = self._rules.without(self.rule, np.concatenate([[True], stays, stays]))
         if self.averages is not None:
             self.averages = [own for own, kept in zip(self.averages, stays.tolist(), strict=True) if kept]
         both = np.concatenate([stays, stays])
@@ -237,7 +241,7 @@ class Deployment:
         header |= {"averages": len(self.averages or []), "copies": []}
         for number, own in enumerate(self.copies):
             saved, of_snapshot = snapshots.save_state(own.snapshot, self.reach)
-            saved |= {"mixture": own.mixture, "shares": own.shares}
+            saved |= {"mixture": own.mixture, "shares": own.shares, "range": own.range}
             arrays |= {f"copies.{number}.{name}": array for name, array in saved.items()}
             place = next(k for k, record in enumerate(self.decay.copies) if record is own.record)
             header["copies"].append({"temperature": own.temperature, "record": place, "snapshot": of_snapshot})
@@ -255,7 +259,9 @@ class Deployment:
             own = under(f"copies.{number}.", arrays)
             snapshot = snapshots.restored(own, saved["snapshot"], objectives)
             record = self.decay.copies[saved["record"]]
-            self.copies.append(FrozenCopy(snapshot, own["mixture"], own["shares"], saved["temperature"], record))
+            self.copies.append(
+                FrozenCopy(snapshot, own["mixture"], own["shares"], saved["temperature"], own["range"], record)
+            )
 
 
 _NUMBERS = ("rows", "reach", "work", "captured", "copied")  # that JSON holds as they are

@@ -91,7 +91,7 @@ class Model(ScoredModel):
     aggregation : Aggregation
     record : FirstPassRecord
     deployment : Deployment or None
-        What predicts new rows after one pass of the pool over rows of classes; None if the mixture does.
+        What predicts new rows after one pass of the pool; None if the mixture does.
     history : list of dict
         ``rows`` on which the members were evaluated, and each member's ``shares`` and mean ``losses`` after them.
     metrics : RunningMetrics
@@ -139,7 +139,7 @@ class Model(ScoredModel):
         self._deployed: Snapshot | None = None  # until the model learns on
 
     def _new_deployment(self) -> Deployment | None:
-        return Deployment(len(self.members), self.options.horizon) if self.options.is_deployed else None
+        return Deployment(self.task, len(self.members), self.options.horizon) if self.options.is_deployed else None
 
     @property
     def learner(self) -> str:
@@ -258,10 +258,11 @@ class Model(ScoredModel):
         rounds = n_rounds(self.mixture) + self.ensemble.n_unevaluated
         ends = pruning.reviews(rounds, evaluation_weight[start:stop]) if len(self.members) > 1 else set()
         reviews = {start + end for end in ends}
-        cuts = set(range(start, stop, PIECE)) | {stop} | reviews
+        cuts = {start, stop} | reviews
         if self.deployment is not None:
             cuts |= {start + cut for cut in self.deployment.cuts(evaluation_weight[start:stop])}
-        return [(first, last, last in reviews) for first, last in pairwise(sorted(cuts))]
+        edges = [edge for first, last in pairwise(sorted(cuts)) for edge in range(first, last, PIECE)]
+        return [(first, last, last in reviews) for first, last in pairwise([*edges, stop])]
 
     def _learn_piece(
         self, rows: LabelledRows, again: bool, later: Callable[..., Any]
@@ -276,7 +277,7 @@ class Model(ScoredModel):
             deployment.follow(self.ensemble, self.objective, evidence, mixed, later)
             if deployment.is_due(self.ensemble):
                 mixed.result()
-                deployment.capture(self.ensemble, predictive_shares(self.mixture))
+                deployment.capture(self.ensemble, self.mixture)
         return mixed
 
     def _aggregate(
@@ -381,7 +382,7 @@ class Model(ScoredModel):
             self._deployed = deployment.snapshot(self.ensemble)
         if deployment is None or self._deployed is None:
             return self.aggregation.predict(self.objective, self.ensemble.predict(X))
-        predictions = snapshots.predict(self._deployed, self.ensemble.groups, X)
+        predictions = snapshots.predict([self._deployed], self.ensemble.groups, X)[0]
         shares = deployment.shares(predictive_shares(self.mixture))
         return deployment.temperature * self.aggregation.predict(self.objective, predictions, shares)
 

@@ -78,7 +78,7 @@ class ModelOptions:
     def is_deployed(self) -> bool:
         """Whether evidence is gathered of how the members predict once learning has ended. A single learner is what
         its paper says, and copies of kernel members would cost as much as the members."""
-        return self.learner == "pool" and self.task == "classification"
+        return self.learner == "pool"
 
     @property
     def is_calibrated(self) -> bool:

@@ -1,13 +1,13 @@
-"""When a model that learns is copied: eight times in each octave of rows, at the same fractions of every octave."""
+"""When a model that learns is copied: four times in each octave of rows, at the same fractions of every octave."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 
-CUTS = (64, 70, 76, 83, 91, 99, 108, 117)  # rows, and twice, four times ... as many; each about 2^(1/8) the one before
-N_CUTS = 8 * 50  # more than there will be
-SCORED = 1024  # rows of an octave that copies predict, and all rows of shorter ones
-ROWS = tuple(CUTS[k % 8] << k // 8 for k in range(N_CUTS))
+CUTS = (256, 304, 362, 431)  # rows, and twice, four times ... as many; each about 2^(1/4) the one before
+N_CUTS = len(CUTS) * 50  # more than there will be
+SCORED = 512  # rows of an octave that copies predict, and all rows of shorter ones
+ROWS = tuple(CUTS[k % len(CUTS)] << k // len(CUTS) for k in range(N_CUTS))
 
 
 def place(rows: int) -> int:
@@ -15,8 +15,8 @@ def place(rows: int) -> int:
 
     Examples
     --------
-    >>> place(64), place(65), place(128), ROWS[place(1000)]
-    (0, 1, 8, 1024)
+    >>> place(256), place(257), place(512), ROWS[place(1000)]
+    (0, 1, 4, 1024)
     """
     return bisect_left(ROWS, rows)
 
@@ -31,8 +31,8 @@ def cuts_between(start: int, stop: int) -> tuple[int, ...]:
 
     Examples
     --------
-    >>> cuts_between(64, 83)
-    (70, 76, 83)
+    >>> cuts_between(256, 400)
+    (304, 362)
     """
     return ROWS[place(start + 1) : place(stop + 1)]
 
@@ -42,7 +42,7 @@ def stride(rows: int) -> int:
 
     Examples
     --------
-    >>> stride(2048), stride(2049), stride(2**20)
-    (1, 2, 512)
+    >>> stride(1024), stride(1025), stride(2**20)
+    (1, 2, 1024)
     """
     return 1 << max(0, (rows - 1).bit_length() - (2 * SCORED - 1).bit_length())

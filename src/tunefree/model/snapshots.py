@@ -97,22 +97,36 @@ def _side_by_side(reads: list[Read]) -> Read:
     return np.concatenate([in_units(read, units) for read in reads], axis=1), units
 
 
-def predict(snapshot: Snapshot, groups: Sequence[MemberGroup], X: Any) -> np.ndarray:
-    """What members and averages predict of rows, (2N, n, K); features that were met later count nothing."""
-    of_name = {group.name: group for group in groups}
-    n_outputs, n_members = snapshot.n_outputs, len(snapshot.objectives)
-    found = np.empty((2 * n_members, n_rows(X), n_outputs))
+def predict(snapshots: Sequence[Snapshot], groups: Sequence[MemberGroup], X: Any) -> np.ndarray:
+    """What members and averages predict of rows by each of some snapshots of the same members, (S, 2N, n, K).
+
+    Features that were met after the latest snapshot count nothing.
+    """
+    first = snapshots[0]
+    found = np.empty((len(snapshots), 2 * len(first.objectives), n_rows(X), first.n_outputs))
     for start in range(0, n_rows(X), CHUNK):
-        rows = part(X, start, min(start + CHUNK, n_rows(X)))
-        known = {stack.group: len(stack.units) for stack in snapshot.stacks}
-        shown = {name: of_name[name].shown(rows, snapshot.views, n) for name, n in known.items()}
-        for stack in snapshot.stacks:
-            margins = np.empty((n_rows(rows), stack.weights.shape[1]))
-            passes.score(stack.weights, stack.units, shown[stack.group][stack.view], margins)
-            for place, c in enumerate(stack.candidates.tolist()):
-                own = margins[:, place * n_outputs : (place + 1) * n_outputs]
-                found[c, start : start + len(own)] = predictions_of(snapshot.objectives[c % n_members], own)
+        stop = min(start + CHUNK, n_rows(X))
+        rows = part(X, start, stop)
+        for group in groups:
+            seen: Any = None  # by all snapshots alike, unless views of the group change while it learns
+            sizes = [len(own.units) for snapshot in snapshots for own in snapshot.stacks if own.group == group.name]
+            for snapshot, written in zip(snapshots, found[:, :, start:stop], strict=True):
+                stacks = [stack for stack in snapshot.stacks if stack.group == group.name]
+                if stacks and (seen is None or group.moving_views):
+                    seen = group.shown(rows, snapshot.views, max(sizes))
+                for stack in stacks:
+                    _score(snapshot, stack, seen[stack.view], written)
     return found
+
+
+def _score(snapshot: Snapshot, stack: Stack, seen: Any, predictions: np.ndarray) -> None:
+    """Write what the candidates of a stack predict of rows in its view (2N, n, K)."""
+    n_outputs = snapshot.n_outputs
+    margins = np.empty((n_rows(seen), stack.weights.shape[1]))
+    passes.score(stack.weights, stack.units, seen, margins)
+    for place, c in enumerate(stack.candidates.tolist()):
+        own = margins[:, place * n_outputs : (place + 1) * n_outputs]
+        predictions[c] = predictions_of(snapshot.objectives[c % len(snapshot.objectives)], own)
 
 
 def without(snapshot: Snapshot, stays: np.ndarray) -> Snapshot:

@@ -5,11 +5,11 @@ candidates c, whose probabilities of the class that came are p_c, and whose mixt
 
     w_c (1 - eta_i + eta_i p_c / p).
 
-The rate eta_i = 2 / sqrt(20 + i) decreases. So that it may, each round begins with a fixed share: a part
+The rate eta_i = 4 / sqrt(20 + i) decreases. So that it may, each round begins with a fixed share: a part
 1 - eta_i / eta_(i-1) of everything is dealt out anew by the prior b. A row of weight h counts with the rate
 eta_i h / H, where H is the largest weight so far; H enters the fixed share as eta does.
 
-Theorem. The shares' total loss after n rounds exceeds that of candidate c by at most ln(1 / b_c) H sqrt(20 + n) / 2,
+Theorem. The shares' total loss after n rounds exceeds that of candidate c by at most ln(1 / b_c) H sqrt(20 + n) / 4,
 whatever the rows (proof in docs/design.md). Bayes' rule is this with rate 1. Its shares decide for one candidate after
 a few rows, and these are all of one season.
 """
@@ -27,10 +27,10 @@ from tunefree.losses.linked import linked
 from tunefree.losses.objectives import loss_at
 from tunefree.model.mixture import TOO_MUCH, copy
 
-FASTEST = 2.0  # the rate is FASTEST / sqrt(SLOW + rounds)
+FASTEST = 4.0  # the rate is FASTEST / sqrt(SLOW + rounds)
 SLOW = 20.0
-HASTE = 4.5  # round t counts like t^(HASTE - 1) in the mean of the shares
-PRIOR = 0.9  # of the first candidate
+HASTE = 8.0  # round t counts like t^(HASTE - 1) in the mean of the shares
+PRIOR = 0.995  # of the first candidate
 TEMPERATURES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)  # factors of margins that are tried
 RELUCTANCE = 200.0  # loss that a temperature must save to be taken, times the square of its logarithm
 
@@ -40,7 +40,7 @@ class SoftBayes(NamedTuple):
 
     prior: np.ndarray  # (C,) sums to 1
     shares: np.ndarray  # (C,) after the last round, in place
-    means: np.ndarray  # (C,) means of the shares over the rounds, with round t weighted like t^3.5, in place
+    means: np.ndarray  # (C,) means of the shares over the rounds, with round t weighted like t^7, in place
     rounds: np.ndarray  # () i, in place
     heaviest: np.ndarray  # () H, 0 before the first round, in place
     rate: np.ndarray  # () eta_i / H of the last round, 0 before the first, in place
@@ -48,12 +48,12 @@ class SoftBayes(NamedTuple):
     losses: np.ndarray  # (C,) total loss of each candidate, in place
     at_temperatures: np.ndarray  # (temperatures,) losses of the deployed mixtures at each, in units of H, in place
 
-    @classmethod
-    def create(cls, prior: np.ndarray) -> SoftBayes:
-        """Shares as in the prior."""
-        rounds, heaviest, rate, loss = np.zeros(()), np.zeros(()), np.zeros(()), np.zeros(())
-        losses, at_temperatures = np.zeros(len(prior)), np.zeros(len(TEMPERATURES))
-        return cls(prior, prior.copy(), prior.copy(), rounds, heaviest, rate, loss, losses, at_temperatures)
+
+def create(prior: np.ndarray) -> SoftBayes:
+    """Shares as in the prior."""
+    rounds, heaviest, rate, loss = np.zeros(()), np.zeros(()), np.zeros(()), np.zeros(())
+    losses, at_temperatures = np.zeros(len(prior)), np.zeros(len(TEMPERATURES))
+    return SoftBayes(prior, prior.copy(), prior.copy(), rounds, heaviest, rate, loss, losses, at_temperatures)
 
 
 def prior_of(n_members: int) -> np.ndarray:
@@ -72,10 +72,10 @@ def excess(rule: SoftBayes, prior: float) -> float:
 
     Examples
     --------
-    >>> rule = SoftBayes.create(prior_of(5))
+    >>> rule = create(prior_of(5))
     >>> rule.rounds[()], rule.heaviest[()] = 80.0, 1.0
     >>> round(excess(rule, 0.01), 2)
-    23.03
+    11.51
     """
     return float(rule.heaviest[()] * math.log(1.0 / prior) * math.sqrt(SLOW + rule.rounds[()]) / FASTEST)
 
@@ -103,6 +103,8 @@ class Deployed(NamedTuple):
     shares: np.ndarray  # (S, 2N) shares of the members and their averages in predictions
     temperatures: np.ndarray  # (S,)
     tests_temperatures: np.ndarray  # (S,) 1 for copies whose losses tell which temperature to take, else 0
+    lowest: np.ndarray  # (S,) least target that each had learned, where targets are numbers
+    highest: np.ndarray  # (S,) greatest one
 
 
 @compiled.inline
