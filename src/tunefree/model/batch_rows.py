@@ -7,7 +7,7 @@ of sums that depends on the data only, and these are added in a fixed order. So 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import singledispatch
 from typing import Any, NamedTuple
 
@@ -15,10 +15,11 @@ import numpy as np
 from scipy import sparse
 
 from tunefree.core import threads
-from tunefree.core.rows import Dense, Sparse, Table, n_rows
+from tunefree.core.rows import Dense, Sparse, Table, n_rows, numbers_alone
 from tunefree.losses.linked import slopes_in_margins
 from tunefree.losses.objectives import measured, predictions_of
 
+PIECE = 4096  # rows of a block, however rows come
 MOST_SUMS = 16  # into which blocks are dealt
 MOST_NUMBERS = 2**26  # in all sums together
 
@@ -43,7 +44,7 @@ class BatchRows:
 
     def __init__(self, blocks: Iterable[tuple[Any, np.ndarray, np.ndarray]], n_features: int, n_outputs: int) -> None:
         self.n_features, self.n_outputs = n_features, n_outputs
-        self.blocks = [Block(matrix(X, n_features), y, weight) for X, y, weight in blocks]
+        self.blocks = list(_in_pieces(Block(matrix(X, n_features), y, weight) for X, y, weight in blocks))
 
     @property
     def n_rows(self) -> int:
@@ -58,7 +59,7 @@ class BatchRows:
     def extended(self, other: BatchRows) -> BatchRows:
         """These rows and others."""
         made = BatchRows((), self.n_features, self.n_outputs)
-        made.blocks = [*self.blocks, *other.blocks]
+        made.blocks = list(_in_pieces([*self.blocks, *other.blocks]))
         return made
 
     def sizes(self) -> tuple[np.ndarray, np.ndarray]:
@@ -111,6 +112,25 @@ class BatchRows:
         return float(np.average(measured(objective, y, self.predictions(objective, weights, inverse)), weights=weight))
 
 
+def _in_pieces(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The same rows in blocks of PIECE, the last one excepted."""
+    waiting: list[Block] = []
+    for block in blocks:
+        waiting.append(block)
+        while sum(len(own.y) for own in waiting) >= PIECE:
+            joined = _joined(waiting)
+            yield Block(*(field[:PIECE] for field in joined))
+            waiting = [Block(*(field[PIECE:] for field in joined))] if len(joined.y) > PIECE else []
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(blocks: list[Block]) -> Block:
+    rows = [block.rows for block in blocks]
+    together = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
+    return Block(together, *(np.concatenate([block[field] for block in blocks]) for field in (1, 2)))
+
+
 def _slopes(objective: Any, block: Block, margins: np.ndarray) -> tuple[float, np.ndarray]:
     """The sum of the losses of a block, and their slopes (n, K) in the margins."""
     loss, slopes = slopes_in_margins(objective, block.y, block.weight, margins.astype(np.float64))
@@ -151,7 +171,9 @@ def _of_sparse(X: Sparse, n_features: int) -> Any:
 
 @matrix.register(Table)
 def _of_table(X: Table, n_features: int) -> Any:
-    n = n_rows(X)
+    n, alone = n_rows(X), numbers_alone(X)
+    if alone is not None:
+        return matrix(alone, n_features)
     words = Sparse(X.pointers, X.features, X.values, X.constant)
     parts = [matrix(words, n_features)]
     for values, columns in ((X.numbers, X.columns), ((X.codes > 0).astype(np.float64), X.codes)):

@@ -20,6 +20,7 @@ MOST_SHORTENED = 20  # times, before the search ends
 CURVED = 1e-10  # least cosine of the angle between a step and a change of the gradient
 
 Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
+Pair = tuple[np.ndarray, np.ndarray, float]  # a step, the change of the gradient, and their product
 
 
 def iterates(function: Function, start: np.ndarray, first_step: float) -> Iterator[np.ndarray]:
@@ -43,7 +44,7 @@ def iterates(function: Function, start: np.ndarray, first_step: float) -> Iterat
     """
     point = start
     value, gradient = function(point)
-    pairs: list[tuple[np.ndarray, np.ndarray, float]] = []
+    pairs: list[Pair] = []
     while True:
         direction = _direction(gradient, pairs, first_step)
         fall = float(gradient @ direction)
