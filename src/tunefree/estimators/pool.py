@@ -16,6 +16,7 @@ from tunefree.estimators import tables, validation
 from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator, OnlineRegressorBase
 from tunefree.estimators.fit_display import FitDisplay
 from tunefree.losses import loss_of
+from tunefree.model import batch_phase
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.mixture import predictive_shares, without
@@ -108,6 +109,47 @@ class Pooled(OnlineEstimator):
         random = check_random_state(self.random_state)
         rounds = validation.spread(X, y, weight) if self.shuffle else validation.as_given(weight)
         drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
+        if batch_phase.suits(self._learned.model) and not self.kernel:
+            self._with_batch_phase(X, y, drawn)
+        else:
+            self._by_passes(X, y, weight, rounds, drawn, random)
+
+    def _with_batch_phase(self, X: Any, y: np.ndarray, drawn: validation.Rounds) -> None:
+        """One pass, and a batch phase that is stopped by a tenth of the rounds before these are learned."""
+        model = self._learned.model
+        self._begin_again(Model(**_settings_of(model), member_settings=batch_phase.settings_before(model)))
+        model = self._learned.model
+        model.deployment = None  # rows held out are evidence of how members predict rows that they do not learn
+        held, rest = _split(drawn, HELD_OUT)
+        self._pass(X, y, rest, first=True)
+        model.freeze()
+        self._display.begins("search of where to stop the batch phase")
+        found = batch_phase.found(model, self._labelled(X, y, rest), self._labelled(X, y, held))
+        for name, stopped in found.of_views:
+            self._display.say(f"batch phase, {name}: {stopped.iterations} iterations, held-out loss {stopped.loss:.6g}")
+        self._pass(X, y, held, first=True)
+        self._display.begins(f"batch phase on all {len(drawn.row):,} rounds")
+        batch_phase.join(model, found, self._labelled(X, y, drawn))
+        iterations = [stopped.iterations for _, stopped in found.of_views]
+        is_batch = [member.setting.learner == batch_phase.LEARNER for member in model.members]
+        self.passes_ = [iterations.pop(0) if own else 1 for own in is_batch]
+        self.n_iter_ = max(self.passes_)
+
+    def _labelled(self, X: Any, y: np.ndarray, rounds: validation.Rounds) -> Iterator[batch_phase.Labelled]:
+        """Blocks of rounds, with targets as objectives take them."""
+        for place, block in super()._blocks(X, rounds):
+            yield block, self._learned.model.targets(self._targets(y, rounds.row[place])), rounds.weight[place]
+
+    def _by_passes(
+        self,
+        X: Any,
+        y: np.ndarray,
+        weight: np.ndarray,
+        rounds: validation.Rounds,
+        drawn: validation.Rounds,
+        random: Any,
+    ) -> None:
+        """Find the number of passes of each member, and make as many over all rounds."""
         model = self._learned.model
         model.deployment = None  # rows held out are evidence of how members predict rows that they do not learn
         found = self._search(X, y, drawn, model, random)
@@ -136,8 +178,7 @@ class Pooled(OnlineEstimator):
     def _search(self, X: Any, y: np.ndarray, drawn: validation.Rounds, model: Model, random: Any) -> Found:
         """Train a model on nine tenths of the rounds, looking at the others."""
         one_of = HELD_OUT_OF_FEW if self.kernel and len(drawn.row) < MANY else HELD_OUT
-        is_held_out = np.arange(len(drawn.row)) % one_of == one_of - 1
-        held, rest = (validation.Rounds(*(part[mask] for part in drawn)) for mask in (is_held_out, ~is_held_out))
+        held, rest = _split(drawn, one_of)
 
         def learn_pass(number: int, members: list[int]) -> None:
             self._display.begins(f"search, pass {number} of at most {most}: {len(members)} members")
@@ -176,6 +217,13 @@ class Pooled(OnlineEstimator):
         passes = getattr(self, "passes_", [1] * len(model.members))
         rows = zip(model.shares_by_member().items(), passes, strict=False)
         return [{"member": name, "share": share, "passes": number} for (name, share), number in rows]
+
+
+def _split(drawn: validation.Rounds, one_of: int) -> tuple[validation.Rounds, validation.Rounds]:
+    """One round of so many, and the others."""
+    is_held_out = np.arange(len(drawn.row)) % one_of == one_of - 1
+    held, rest = (validation.Rounds(*(part[mask] for part in drawn)) for mask in (is_held_out, ~is_held_out))
+    return held, rest
 
 
 def _pays(setting: Setting, share: float) -> bool:

@@ -25,7 +25,15 @@ from tunefree.core.addresses import (
 )
 from tunefree.learners.contract import Scale
 from tunefree.losses.aggregation import aggregate
-from tunefree.losses.objectives import differentiate, loss_at, respond, scale, true_slope
+from tunefree.losses.objectives import (
+    differentiate,
+    loss_at,
+    predictions_of,
+    respond,
+    scale,
+    true_slope,
+    unit_of_margins,
+)
 
 
 class Linked(NamedTuple):
@@ -172,3 +180,33 @@ def true_slope_linked(objective, y, predictions, slopes):
 def aggregate_linked(objective, shares, predictions, aggregated):
     given = shares, predictions, aggregated, len(shares), len(aggregated)
     call_aggregate(objective.aggregate, objective.numbers, given)
+
+
+@compiled.entry
+def _true_slopes(objective, y, weight, predictions, slopes):
+    total = 0.0
+    for i in range(len(y)):
+        true_slope(objective, y[i], predictions[i], slopes[i])
+        total += weight[i] * loss_at(objective, y[i], predictions[i])
+        for k in range(slopes.shape[1]):
+            slopes[i, k] *= weight[i]
+    return total
+
+
+def slopes_in_margins(
+    objective: Any, y: np.ndarray, weight: np.ndarray, margins: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """The sum of the losses times sample weights, and its slopes (n, K) in the margins (n, K).
+
+    Examples
+    --------
+    >>> from tunefree.losses import Square, objectives
+    >>> objective = objectives.regression(Square())._replace(unit=2.0, centre=1.0)
+    >>> loss, slopes = slopes_in_margins(objective, np.array([5.0]), np.array([3.0]), np.array([[1.0]]))
+    >>> loss, slopes
+    (3.0, array([[-12.]]))
+    """
+    predictions = np.ascontiguousarray(predictions_of(objective, margins))
+    slopes = np.empty_like(predictions)
+    total = _true_slopes(linked(objective), y, weight, predictions, slopes)
+    return total, slopes * unit_of_margins(objective)

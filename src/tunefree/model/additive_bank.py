@@ -172,9 +172,13 @@ class AdditiveBank(LinearBank):
         for member in self.members:
             member.reserve(self.n_member_features, self.n_outputs)
 
+    def in_view(self, X: Any, view: str) -> Any:
+        self._check_kind(X)
+        shown = {"curves": self._features.curves, "pairs": self._features.with_pairs}
+        return shown[view](as_table(X))
+
     def _seen(self, X: Any, members: list[int]) -> dict[str, Any]:
-        shown, table = {"curves": self._features.curves, "pairs": self._features.with_pairs}, as_table(X)
-        return {view: shown[view](table) for view in sorted({self.members[m].setting.view for m in members})}
+        return {view: self.in_view(X, view) for view in sorted({self.members[m].setting.view for m in members})}
 
     def shown(self, X: Any, moving: dict[str, Any], n_features: int) -> dict[str, Any]:
         return super().shown(self._features.known_before(as_table(X), n_features), moving, n_features)

@@ -142,6 +142,14 @@ class MemberGroup:
         """Rows as some members see them, where they have weights."""
         raise NotImplementedError
 
+    def in_view(self, X: Any, view: str) -> Any:
+        """Rows as a member on a view sees them, where members have weights."""
+        raise NotImplementedError
+
+    def add(self, member: Any) -> None:
+        """Let one more member join, on a view that the group has."""
+        raise NotImplementedError
+
     def reads(self, n_features: int) -> list[Read] | None:
         """The weights of each member, of the features as given at most the first so many; None where there are none,
         or where members sleep."""

@@ -11,7 +11,8 @@ from tunefree.core import threads
 from tunefree.core.rows import n_entries, n_rows, part, rows_with_weight
 from tunefree.core.states import under
 from tunefree.model.group import LabelledRows, Read
-from tunefree.model.members import Member, Setting
+from tunefree.model.members import Setting
+from tunefree.model.standing import created
 from tunefree.model.warmup import WarmupBank
 
 CHUNK = 512  # rows whose features are known at a time
@@ -31,7 +32,7 @@ class LinearBank(WarmupBank):
     """
 
     def __init__(self, settings: list[Setting], objective: Any, n_outputs: int, average: bool) -> None:
-        members = [Member.create(own, average, self.n_member_features, n_outputs, objective) for own in settings]
+        members = [created(own, average, self.n_member_features, n_outputs, objective) for own in settings]
         super().__init__(members, n_outputs)
 
     @property
@@ -58,6 +59,9 @@ class LinearBank(WarmupBank):
 
     def reads(self, n_features: int) -> list[Read] | None:
         return self._weights() if self.frozen else None
+
+    def add(self, member: Any) -> None:
+        self.members, self._read = [*self.members, member], None
 
     def with_weights(self, reads: list[Read]) -> LinearBank:
         other = copy.copy(self)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from tunefree.model import views
 from tunefree.model.group import LabelledRows, MemberGroup, Read, WeightedRows
 from tunefree.model.members import Member, Setting
 from tunefree.model.mixture import failures
+from tunefree.model.standing import created
 from tunefree.model.views import create_view, transform
 
 
@@ -35,7 +35,7 @@ class LinearGroup(MemberGroup):
     uses_threads = True
 
     def __init__(self, settings: list[Setting], objective: Any, n_features: int, n_outputs: int, average: bool) -> None:
-        self.members = [Member.create(own, average, n_features, n_outputs, objective) for own in settings]
+        self.members = [created(own, average, n_features, n_outputs, objective) for own in settings]
         self.n_features, self.n_outputs = n_features, n_outputs
         self.views: dict[str, Any] = {}  # by name, from the first rows on; raw rows need none
         self._weights: list[tuple[np.ndarray, np.ndarray]] | None = None  # until a member changes
@@ -57,7 +57,8 @@ class LinearGroup(MemberGroup):
         self._weights = None
         chosen = range(len(self.members)) if busy is None else busy
         self.work += n_entries(rows_with_weight(X, weight)) * len(chosen) * self.n_outputs
-        seen = self._transformed(X, [self.members[m] for m in chosen], np.zeros(len(y)) if again else weight)
+        shown = {self.members[m].setting.view for m in chosen}
+        seen = self._transformed(X, shown, np.zeros(len(y)) if again else weight)
         threads.each(
             lambda member, written: member.learn(seen[member.setting.view], y, weight, written),
             [(self.members[m], predictions[m]) for m in chosen],
@@ -67,7 +68,7 @@ class LinearGroup(MemberGroup):
             failures(predictions[m])
 
     def predict(self, X: Any) -> np.ndarray:
-        seen = self._transformed(X, self.members, np.zeros(n_rows(X)))
+        seen = self._transformed(X, {member.setting.view for member in self.members}, np.zeros(n_rows(X)))
         predictions = np.empty((len(self.members), n_rows(X), self.n_outputs))
 
         def of_member(member: Member, weights: Any, written: np.ndarray) -> None:
@@ -76,10 +77,10 @@ class LinearGroup(MemberGroup):
         threads.each(of_member, zip(self.members, self.weights(), predictions, strict=True), n_rows(X))
         return predictions
 
-    def _transformed(self, X: Any, members: Iterable[Member], learns: np.ndarray) -> dict[str, Any]:
-        """The rows in each view of some members; the views learn from rows with ``learns`` above 0."""
+    def _transformed(self, X: Any, shown: set[str], learns: np.ndarray) -> dict[str, Any]:
+        """The rows in some views, and as they are; the views learn from rows with ``learns`` above 0."""
         seen = {"raw": X}
-        for name in {member.setting.view for member in members} - {"raw"}:
+        for name in shown - {"raw"}:
             if name not in self.views:
                 self.views[name] = create_view(name, X)
             seen[name] = transform(self.views[name], X, learns)
@@ -115,8 +116,14 @@ class LinearGroup(MemberGroup):
         return True
 
     def weighted_rows(self, X: Any, members: list[int]) -> list[WeightedRows]:
-        seen = self._transformed(X, [self.members[m] for m in members], np.zeros(n_rows(X)))
+        seen = self._transformed(X, {self.members[m].setting.view for m in members}, np.zeros(n_rows(X)))
         return [WeightedRows(seen[self.members[m].setting.view], *self.weights()[m]) for m in members]
+
+    def in_view(self, X: Any, view: str) -> Any:
+        return self._transformed(X, {view}, np.zeros(n_rows(X)))[view]
+
+    def add(self, member: Member) -> None:
+        self.members, self._weights = [*self.members, member], None
 
     def keep(self, stays: list[int]) -> None:
         self.members, self._weights = [self.members[m] for m in stays], None

@@ -269,6 +269,8 @@ _STATE = {
 }
 MODEL_ARRAYS = {
     **{f"model.*.{name}": own for name, own in _STATE.items()},
+    "model.#.learner.weights": Array("float64", ("D", "K")),
+    "model.#.learner.units": Array("float64", ("D",), 0),
     "model.#.learner.features.*": Array(_ANY, ("D",), may_be_infinite=True),
     "model.#.learner.coordinates.*": Array(_ANY, ("D", "K"), may_be_infinite=True),
     "model.*.learner.*": Array(_ANY, may_be_infinite=True),
@@ -369,6 +371,8 @@ def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
             kinds = {kind.__name__: kind for kind in ROWS}
             found |= _rows(f"{own}.waiting.X", kinds[bank["waiting"]])
         if "features" in bank:
+            found[f"{own}.#.learner.weights"] = Array("float64", (f"B{number}", "K"))
+            found[f"{own}.#.learner.units"] = Array("float64", (f"B{number}",), 0)
             found[f"{own}.#.learner.coordinates.*"] = Array(_ANY, (f"B{number}", "K"), may_be_infinite=True)
         found |= _rows(f"{own}.features.sample.rows", Table)
         for points in (f"{own}.expansion.support", f"{own}.expansion.open"):

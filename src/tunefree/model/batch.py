@@ -1,0 +1,142 @@
+"""The batch phase: exact gradients of all rows, from the mixture's weights along a falling ridge, stopped early.
+
+A pass over a stream leaves something to learn on rows that can be read again. The phase minimises the mean loss plus a
+ridge by L-BFGS (:mod:`tunefree.model.lbfgs`), on the features of a view as its members see them. It begins with the
+share-weighted weights of these members, or with 0 where that is better. The ridge falls, each solution being the start
+of the next. Losses on rows that are held out tell when to stop, on each ridge and of all: iterates on the way are
+regularised by having been stopped (Yao, Rosasco, Caponnetto: On early stopping in gradient descent learning, 2007).
+Afterwards as many iterations on the same ridges are made on all rows.
+
+Columns are measured in the geometric mean of their largest value and their root mean square. The ridge then forgives
+features that few rows have some of the little evidence they have, and the first steps are of like size for all.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.losses.objectives import smoothness, unit_of_margins
+from tunefree.model import lbfgs
+from tunefree.model.batch_rows import BatchRows, inverses
+from tunefree.model.patience import ITERATION, RIDGE
+
+RIDGES = tuple(10.0 ** (-k / 2) for k in range(-5, 7))  # in rows of the steepest curvature that the loss has
+MOST_ITERATIONS = 60  # on one ridge
+FIRST_STEP = 0.5  # in steps that the steepest curvature allows
+
+
+class Stage(NamedTuple):
+    """What was done on one ridge."""
+
+    ridge: float
+    iterations: int
+
+
+class Stopped(NamedTuple):
+    """Where the path was stopped."""
+
+    stages: list[Stage]
+    weights: np.ndarray  # (d, K) per unit of each column
+    units: np.ndarray  # (d,)
+    loss: float  # mean loss of the rows held out
+
+    @property
+    def iterations(self) -> int:
+        """Of all stages."""
+        return sum(stage.iterations for stage in self.stages)
+
+
+class Problem(NamedTuple):
+    """The rows, and the units in which their columns are measured."""
+
+    rows: BatchRows
+    objective: Any
+    inverse: np.ndarray  # (d,) 1 / unit; 0 for a column that is 0 in all rows
+
+    @classmethod
+    def of(cls, rows: BatchRows, objective: Any) -> Problem:
+        """With units that are found by the rows."""
+        largest, squares = rows.sizes()
+        inverse = inverses(np.sqrt(largest) * squares**0.25)
+        inverse[0] = 1.0  # of the constant, which the ridge leaves alone
+        return cls(rows, objective, inverse)
+
+    def iterates(self, weights: np.ndarray, ridge: float) -> Any:
+        """The iterates of L-BFGS on one ridge."""
+        steepest = smoothness(self.objective) * unit_of_margins(self.objective) ** 2
+        mass = self.rows.weight
+        strength = ridge * steepest / self.rows.n_rows
+
+        def value(flat: np.ndarray) -> tuple[float, np.ndarray]:
+            point = flat.reshape(weights.shape)
+            loss, gradient = self.rows.gradient(self.objective, point, self.inverse)
+            penalised = point.copy()
+            penalised[0] = 0.0
+            total = loss / mass + 0.5 * strength * float((penalised**2).sum())
+            return total / steepest, ((gradient / mass + strength * penalised) / steepest).ravel()
+
+        for flat in lbfgs.iterates(value, weights.ravel(), FIRST_STEP):
+            yield flat.reshape(weights.shape)
+
+    def value(self, weights: np.ndarray) -> float:
+        """The mean loss."""
+        return self.rows.gradient(self.objective, weights, self.inverse)[0] / self.rows.weight
+
+
+def suits(objective: Any) -> bool:
+    """Whether the loss is smooth, and something is known of the size of targets."""
+    return bool(np.isfinite(smoothness(objective)) and unit_of_margins(objective) > 0.0)
+
+
+def stopped(rows: BatchRows, held: BatchRows, objective: Any, start: np.ndarray) -> Stopped:
+    """Follow the path until the loss on held-out rows no longer falls.
+
+    Parameters
+    ----------
+    rows, held : BatchRows
+        Rows that are learned, and rows that are not.
+    objective : objective
+    start : (d, K) array
+        Weights per unit of the columns as they are.
+    """
+    problem = Problem.of(rows, objective)
+    weights = _better_start(problem, start)
+    loss = held.loss(objective, weights, problem.inverse)
+    best, losses, stages = Stopped([], weights, inverses(problem.inverse), loss), [], []
+    for ridge in RIDGES:
+        found, at, here = loss, 0, weights
+        lowest = np.inf
+        for number, point in enumerate(islice(problem.iterates(weights, ridge), MOST_ITERATIONS), start=1):
+            of_held = held.loss(objective, point, problem.inverse)
+            if ITERATION.improves(of_held, lowest):
+                lowest, at, here = of_held, number, point
+            if number - at >= ITERATION.passes:
+                break
+        del found
+        losses.append(lowest)
+        stages.append(Stage(ridge, at))
+        weights = here
+        if lowest < best.loss:
+            best = Stopped(list(stages), weights, inverses(problem.inverse), lowest)
+        if at == 0 or RIDGE.is_over(losses):
+            break
+    return best
+
+
+def followed(rows: BatchRows, objective: Any, start: np.ndarray, stages: list[Stage]) -> tuple[np.ndarray, np.ndarray]:
+    """Weights (d, K) and units (d,) after so many iterations on each ridge; parameters as of :func:`stopped`."""
+    problem = Problem.of(rows, objective)
+    weights = _better_start(problem, start)
+    for ridge, iterations in stages:
+        *_, weights = [weights, *islice(problem.iterates(weights, ridge), iterations)]
+    return weights, inverses(problem.inverse)
+
+
+def _better_start(problem: Problem, start: np.ndarray) -> np.ndarray:
+    """The weights to begin with, or 0 where the loss of these is less."""
+    given = start * inverses(problem.inverse)[:, None]
+    nothing = np.zeros_like(given)
+    return given if problem.value(given) < problem.value(nothing) else nothing

@@ -1,0 +1,118 @@
+"""The batch phase of a model: a member for each view that is worth it, whose weights are found by all rows at once.
+
+A model that has made one pass over nine tenths of the rows goes on so: rows that are held out tell where the path of
+each view (:mod:`tunefree.model.batch`) is to be stopped, and the shares of all members. Then the members learn the rows
+held out, and the paths are followed on all rows. The weights found join as members that stand still
+(:mod:`tunefree.model.standing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.model import batch
+from tunefree.model.batch_rows import BatchRows, inverses
+from tunefree.model.group import MemberGroup
+from tunefree.model.members import Setting
+from tunefree.model.mixture import Mixture, mix, predictive_shares
+from tunefree.model.model import Model
+from tunefree.model.pool import special_about
+from tunefree.model.standing import LEARNER, StandingMember
+
+VIEWS = {"linear": "steady", "additive": "pairs"}  # of the groups that get a member
+MOST_WEIGHTS = 2**23  # of a member; L-BFGS keeps two dozen times as many numbers
+
+Labelled = tuple[Any, np.ndarray, np.ndarray]  # a block of rows, targets as the objective takes them, sample weights
+
+
+class Found(NamedTuple):
+    """What rows held out tell."""
+
+    of_views: list[tuple[str, batch.Stopped]]  # names of groups, and where their path was stopped
+    mixture: Mixture  # of all members, those of the batch phase last in each group
+
+
+def settings_before(model: Model) -> list[Setting]:
+    """The members of a pool that a batch phase follows: those of the second order would do the same at more cost."""
+    return [own for own in model.member_settings if not special_about(own.learner).quadratic_cost]
+
+
+def suits(model: Model) -> bool:
+    """Whether a model like this can have a batch phase: its loss is smooth, and its weights are not too many."""
+    return bool(np.isfinite(batch.smoothness(model.objective))) and model.n_features * model.n_outputs <= MOST_WEIGHTS
+
+
+def found(model: Model, blocks: Iterable[Labelled], held_blocks: Iterable[Labelled]) -> Found:
+    """Follow the path of each view on rows that the model has learned, and stop by rows that it has not."""
+    learned, held = list(blocks), list(held_blocks)
+    y, weight = (np.concatenate([block[field] for block in held]) for field in (1, 2))
+    predictions = model.ensemble.split(np.concatenate([model.member_predictions(X) for X, _, _ in held], axis=1))
+    shares = model.ensemble.split(predictive_shares(_mixed(model, y, weight, np.concatenate(predictions))))
+    of_views, of_groups = [], []
+    for group, own, of_group in zip(model.ensemble.groups, shares, predictions, strict=True):
+        of_groups.append(of_group)
+        if _is_worth(group, model):
+            objective = group.members[0].objective
+            rows, others = (_rows(model, group, some) for some in (learned, held))
+            stopped = batch.stopped(rows, others, objective, _start(model, group, own))
+            of_views.append((group.name, stopped))
+            of_groups.append(others.predictions(objective, stopped.weights, inverses(stopped.units))[None])
+    return Found(of_views, _mixed(model, y, weight, np.concatenate(of_groups)))
+
+
+def join(model: Model, found: Found, blocks: Iterable[Labelled]) -> None:
+    """Follow the paths on all rows, and let the weights found join the model as members."""
+    learned, shares = list(blocks), predictive_shares(found.mixture)
+    stopped, start = dict(found.of_views), 0
+    for group in model.ensemble.groups:
+        own, start = shares[start : start + len(group.members)], start + len(group.members)
+        if group.name in stopped:
+            start += 1
+            objective, rows = group.members[0].objective, _rows(model, group, learned)
+            stages = stopped[group.name].stages
+            weights, units = batch.followed(rows, objective, _start(model, group, own), stages)
+            setting = Setting(LEARNER, {}, VIEWS[group.name])
+            member = StandingMember(setting, rows.n_features, model.n_outputs, objective)
+            member.take(weights, units)
+            group.add(member)
+    model.mixture = found.mixture
+
+
+def _is_worth(group: MemberGroup, model: Model) -> bool:
+    """Whether a group gets a member: there is one that sees what it would see, and weights are not too many."""
+    if group.name not in VIEWS or not group.members or not group.has_weights:
+        return False
+    return batch.suits(group.members[0].objective) and _width(model, group) * model.n_outputs <= MOST_WEIGHTS
+
+
+def _width(model: Model, group: MemberGroup) -> int:
+    """Features of a group's view."""
+    return model.n_features if group.additive is None else group.additive.n_features
+
+
+def _rows(model: Model, group: MemberGroup, blocks: list[Labelled]) -> BatchRows:
+    """Rows as the view of a group shows them."""
+    seen = ((group.in_view(X, VIEWS[group.name]), y, weight) for X, y, weight in blocks)
+    return BatchRows(seen, _width(model, group), model.n_outputs)
+
+
+def _start(model: Model, group: MemberGroup, shares: np.ndarray) -> np.ndarray:
+    """The weights (d, K), per unit of the features, of the members on like views, averaged by their shares."""
+    width = _width(model, group)
+    total = np.zeros((width, model.n_outputs))
+    like = [group.additive is not None or member.setting.view == VIEWS[group.name] for member in group.members]
+    mass = float(shares[like].sum())
+    for (weights, units), share, fits in zip(group.reads(width) or [], shares, like, strict=True):
+        if fits and mass > 0.0:
+            total[: len(units)] += share / mass * weights * inverses(units)[:, None]
+    return total
+
+
+def _mixed(model: Model, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray) -> Mixture:
+    """The mixture of members by their predictions (N, n, K) of rows that they have not learned."""
+    mixture = Mixture.for_task(model.task, len(predictions))
+    mix(mixture, model.objective, y, weight, predictions, np.empty_like(predictions[0]))
+    return mixture

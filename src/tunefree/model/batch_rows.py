@@ -1,0 +1,204 @@
+"""All rows as matrices, for methods that need the exact gradient of the loss.
+
+Rows are kept block by block in single precision: as arrays if they are dense, else as sparse matrices, with the
+constant in column 0. Each block's part of the gradient is computed by itself, in threads. Blocks are dealt to a number
+of sums that depends on the data only, and these are added in a fixed order. So the number of threads changes no bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from tunefree.core import threads
+from tunefree.core.rows import Dense, Sparse, Table, n_rows, numbers_alone
+from tunefree.losses.linked import slopes_in_margins
+from tunefree.losses.objectives import measured, predictions_of
+
+PIECE = 4096  # rows of a block, however rows come
+MOST_SUMS = 16  # into which blocks are dealt
+MOST_NUMBERS = 2**26  # in all sums together
+
+
+class Block(NamedTuple):
+    """Some of the rows."""
+
+    rows: Any  # (n, d) float32, an array or a sparse matrix
+    y: np.ndarray  # (n,) targets as the objective takes them
+    weight: np.ndarray  # (n,) sample weights
+
+
+class BatchRows:
+    """Rows of one view, with their targets.
+
+    Parameters
+    ----------
+    blocks : iterable of (block of rows, targets, sample weights)
+    n_features : int
+    n_outputs : int
+    """
+
+    def __init__(self, blocks: Iterable[tuple[Any, np.ndarray, np.ndarray]], n_features: int, n_outputs: int) -> None:
+        self.n_features, self.n_outputs = n_features, n_outputs
+        self.blocks = list(_in_pieces(Block(matrix(X, n_features), y, weight) for X, y, weight in blocks))
+
+    @property
+    def n_rows(self) -> int:
+        """Rows in all."""
+        return sum(len(block.y) for block in self.blocks)
+
+    @property
+    def weight(self) -> float:
+        """The sum of the sample weights."""
+        return float(sum(block.weight.sum() for block in self.blocks))
+
+    def extended(self, other: BatchRows) -> BatchRows:
+        """These rows and others."""
+        made = BatchRows((), self.n_features, self.n_outputs)
+        made.blocks = list(_in_pieces([*self.blocks, *other.blocks]))
+        return made
+
+    def sizes(self) -> tuple[np.ndarray, np.ndarray]:
+        """The largest absolute value (d,) of each column, and the mean of its squares."""
+        largest, squares = np.zeros(self.n_features), np.zeros(self.n_features)
+        for rows, _, _ in self.blocks:
+            np.maximum(largest, _largest(rows), out=largest)
+        inverse = inverses(largest)
+        for rows, _, _ in self.blocks:
+            squares += _squares(rows, inverse)
+        return largest, squares * largest**2 / max(self.n_rows, 1)
+
+    def gradient(self, objective: Any, weights: np.ndarray, inverse: np.ndarray) -> tuple[float, np.ndarray]:
+        """The sum of the losses, times sample weights, and its gradient (d, K).
+
+        Parameters
+        ----------
+        objective : objective
+        weights : (d, K) array
+            Of the columns times ``inverse`` (d,).
+        """
+        by_column = (weights * inverse[:, None]).astype(np.float32)
+        n_sums = int(np.clip(MOST_NUMBERS // weights.size, 1, min(MOST_SUMS, len(self.blocks))))
+        losses, sums = np.zeros(n_sums), [np.zeros(0)] * n_sums
+
+        def add(number: int) -> None:
+            for block in self.blocks[number::n_sums]:
+                loss, slopes = _slopes(objective, block, block.rows @ by_column)
+                losses[number] += loss
+                part = block.rows.T @ slopes
+                sums[number] = part if not sums[number].size else sums[number] + part
+
+        with threads.one_for_products():
+            threads.each(add, [(number,) for number in range(n_sums)], self.n_rows)
+        total = sums[0].astype(np.float64)
+        for part in sums[1:]:
+            total += part
+        return float(losses.sum()), total * inverse[:, None]
+
+    def predictions(self, objective: Any, weights: np.ndarray, inverse: np.ndarray) -> np.ndarray:
+        """What the weights predict of the rows, (n, K)."""
+        by_column = (weights * inverse[:, None]).astype(np.float32)
+        with threads.one_for_products():
+            margins = [(block.rows @ by_column).astype(np.float64) for block in self.blocks]
+        return predictions_of(objective, np.concatenate(margins))
+
+    def loss(self, objective: Any, weights: np.ndarray, inverse: np.ndarray) -> float:
+        """The mean loss of the rows."""
+        y, weight = (np.concatenate([block[field] for block in self.blocks]) for field in (1, 2))
+        return float(np.average(measured(objective, y, self.predictions(objective, weights, inverse)), weights=weight))
+
+
+def _in_pieces(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The same rows in blocks of PIECE, the last one excepted."""
+    waiting: list[Block] = []
+    for block in blocks:
+        waiting.append(block)
+        while sum(len(own.y) for own in waiting) >= PIECE:
+            joined = _joined(waiting)
+            yield Block(*(field[:PIECE] for field in joined))
+            waiting = [Block(*(field[PIECE:] for field in joined))] if len(joined.y) > PIECE else []
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(blocks: list[Block]) -> Block:
+    rows = [block.rows for block in blocks]
+    together = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
+    return Block(together, *(np.concatenate([block[field] for block in blocks]) for field in (1, 2)))
+
+
+def _slopes(objective: Any, block: Block, margins: np.ndarray) -> tuple[float, np.ndarray]:
+    """The sum of the losses of a block, and their slopes (n, K) in the margins."""
+    loss, slopes = slopes_in_margins(objective, block.y, block.weight, margins.astype(np.float64))
+    return loss, slopes.astype(np.float32)
+
+
+def inverses(numbers: np.ndarray) -> np.ndarray:
+    """1 over numbers, 0 for those that are 0."""
+    return np.divide(1.0, numbers, out=np.zeros(len(numbers)), where=numbers > 0.0)
+
+
+@singledispatch
+def matrix(X: Any, n_features: int) -> Any:
+    """A block of rows as a matrix (n, d) in single precision, the constant in column 0."""
+    raise TypeError(f"{type(X).__name__} is not a block of rows")
+
+
+@matrix.register(Dense)
+def _of_dense(X: Dense, n_features: int) -> Any:
+    made = np.zeros((n_rows(X), n_features), np.float32)
+    made[:, 0] = X.constant
+    made[:, 1 : 1 + X.values.shape[1]] = X.values
+    return made
+
+
+@matrix.register(Sparse)
+def _of_sparse(X: Sparse, n_features: int) -> Any:
+    n = n_rows(X)
+    starts = X.pointers + np.arange(n + 1)  # each row begins with the constant
+    features, values = np.zeros(starts[-1], np.int32), np.empty(starts[-1], np.float32)
+    is_constant = np.zeros(starts[-1], bool)
+    is_constant[starts[:-1]] = True
+    values[is_constant], values[~is_constant], features[~is_constant] = X.constant, X.values, X.features
+    known = features < n_features
+    values[~known], features[~known] = 0.0, 0
+    return sparse.csr_array((values, features, starts), (n, n_features))
+
+
+@matrix.register(Table)
+def _of_table(X: Table, n_features: int) -> Any:
+    n, alone = n_rows(X), numbers_alone(X)
+    if alone is not None:
+        return matrix(alone, n_features)
+    words = Sparse(X.pointers, X.features, X.values, X.constant)
+    parts = [matrix(words, n_features)]
+    for values, columns in ((X.numbers, X.columns), ((X.codes > 0).astype(np.float64), X.codes)):
+        width = values.shape[1]
+        places = np.broadcast_to(columns, (n, width)).reshape(-1)
+        entries = sparse.csr_array(
+            (values.astype(np.float32).reshape(-1), places, np.arange(n + 1) * width), (n, n_features)
+        )
+        parts.append(entries)
+    made = parts[0] + parts[1] + parts[2]
+    made.eliminate_zeros()
+    return made
+
+
+def _largest(rows: Any) -> np.ndarray:
+    if sparse.issparse(rows):
+        found = np.zeros(rows.shape[1])
+        np.maximum.at(found, rows.indices, np.abs(rows.data))
+        return found
+    return np.abs(rows).max(axis=0, initial=0.0)
+
+
+def _squares(rows: Any, inverse: np.ndarray) -> np.ndarray:
+    """Sums of squares of columns, in units of which the inverses are given."""
+    if sparse.issparse(rows):
+        return np.bincount(rows.indices, (rows.data * inverse[rows.indices]) ** 2, minlength=rows.shape[1])
+    scaled = rows * inverse.astype(np.float32)
+    return np.einsum("ij,ij->j", scaled, scaled, dtype=np.float64)
