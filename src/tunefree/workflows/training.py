@@ -29,7 +29,7 @@ from tunefree.workflows import model_files
 from tunefree.workflows.class_weights import check_task, class_factors, weights_by_label, with_weights
 from tunefree.workflows.plan import Plan, pair_of
 from tunefree.workflows.reading import ahead, batches_from, begin, check_learned
-from tunefree.workflows.resuming import check_kind, check_resumable, file_digests, file_sizes
+from tunefree.workflows.resuming import check_kind, check_resumable, file_digests, file_sizes, file_times
 from tunefree.workflows.targets import target_of
 
 
@@ -45,6 +45,7 @@ class Progress:
     unlabelled: int = 0  # rows that were skipped for want of a label, in this pass
     sizes: list[int] = field(default_factory=list)  # bytes of the files as training began, until it is complete
     digests: list[str] = field(default_factory=list)  # of the files then, likewise
+    times: list[int] = field(default_factory=list)  # at which the files had been written last, in ns, likewise
     progressive: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, then learned
     held_out: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, never learned
 
@@ -323,6 +324,7 @@ def _train(
         trained, batches = _begun(source, plan, bad)
     trained.progress.sizes = file_sizes(source)
     trained.progress.digests = file_digests(source, trained.progress.sizes)
+    trained.progress.times = file_times(source)
     watcher.begin(trained, source)
     progress = trained.progress
     while not (progress.complete or is_over(plan, progress)):
@@ -333,7 +335,7 @@ def _train(
         batches, bad = None, replace(plan.bad_rows(), count=unread)
     check_learned(trained.model, progress.progressive[0].rows if progress.progressive else 0, source)
     trained.model.freeze()
-    progress.complete, progress.sizes, progress.digests = True, [], []
+    progress.complete, progress.sizes, progress.digests, progress.times = True, [], [], []
     watcher.end(trained)
     return trained
 
