@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from tunefree.core.errors import DataError
 from tunefree.stream import lines
 from tunefree.stream.batch import Position
+from tunefree.stream.files import TextFile
 from tunefree.stream.lines import SAMPLE, read_header, read_lines, whole_lines
+from tunefree.stream.source import open_source
 
 TEXTS = st.text(st.sampled_from('a,"\r\n é'), max_size=60).map(str.encode)
 
@@ -173,14 +175,16 @@ def test_a_file_without_permission(tmp_path, monkeypatch):
         list(read_lines([str(tmp_path / "a")]))
 
 
-def test_a_line_too_long(tmp_path, monkeypatch):
-    monkeypatch.setattr(lines, "LONGEST_LINE", 64)
-    exact = write(tmp_path, "a", b"x" * 63 + b"\nshort\n")
+def test_a_line_too_long(tmp_path):
+    def limited(folder, name, data):
+        return TextFile(write(folder, name, data), longest_line=64)
+
+    exact = limited(tmp_path, "a", b"x" * 63 + b"\nshort\n")
     assert len(list(read_lines([exact], block_size=8))) == 2
     with pytest.raises(DataError, match="a line is longer than 64 bytes"):
-        list(read_lines([write(tmp_path, "b", b"x" * 64 + b"\n")], block_size=8))
-    with pytest.raises(DataError, match="every quote closed"):
-        list(read_lines([write(tmp_path, "c", b'"' + b"x\n" * 64)], block_size=8, quoted=True))
+        list(read_lines([limited(tmp_path, "b", b"x" * 64 + b"\n")], block_size=8))
+    with pytest.raises(DataError, match="every quote is closed"):
+        list(read_lines([limited(tmp_path, "c", b'"' + b"x\n" * 64)], block_size=8, quoted=True))
 
 
 def test_a_place_past_the_end(tmp_path):
@@ -201,3 +205,15 @@ def test_a_sample_ends_with_a_line_whatever_quotes_a_line_holds():
     assert whole_lines(sample[: SAMPLE - 2], quoted=False) == sample[: sample.rindex(b"\n", 0, SAMPLE - 2) + 1]
     rows = b'x,y\n"a,b"\n' + b"1,2\n" * (SAMPLE // 8) + b'"a,\n' + b"3,4\n" * (SAMPLE // 8)
     assert whole_lines(rows[:SAMPLE], quoted=True) == rows[: rows.index(b'"a,\n')]
+
+
+def test_the_length_of_a_line_is_an_option_and_standard_input_has_an_encoding(tmp_path, monkeypatch):
+    path = write(tmp_path, "a.csv", b"x,y\n1," + b"a" * 3_000_000 + b"\n2,b\n")
+    with pytest.raises(DataError, match="a line is longer than 2,500,000 bytes; .* raise --max-line-bytes"):
+        list(open_source(path, max_line_bytes=2_500_000).chunks())
+    assert sum(chunk.table.num_rows for chunk in open_source(path, max_line_bytes=3_100_000).chunks()) == 2
+    with pytest.raises(DataError, match="--max-line-bytes must lie between 1 and"):
+        open_source(path, max_line_bytes=0)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("x,y\n1,é\n".encode("latin-1"))))
+    (chunk,) = open_source("-", "csv", encoding="latin-1").chunks()
+    assert chunk.table.to_pydict()["y"] == ["é"]

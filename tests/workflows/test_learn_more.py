@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pyarrow as pa
 import pytest
 from pyarrow import csv
@@ -11,6 +13,7 @@ from tests.workflows.test_training import people
 from tunefree import Plan, open_source
 from tunefree.core.errors import DataError, ModelError
 from tunefree.stream import delimited
+from tunefree.workflows import resuming
 from tunefree.workflows.training import Trained, Watcher, learn_more, train
 
 QUICK = ("--learner", "scinol2")
@@ -144,6 +147,19 @@ def test_a_checkpoint_of_files_whose_bytes_have_changed(days, tmp_path, small_bl
         train(source, plan, None, checkpoint, resume=True)
     days[0].write_text(text)
     assert train(source, plan, None, checkpoint, resume=True).progress.complete
+
+
+def test_a_large_file_that_was_written_since_is_told_of(days, tmp_path, small_blocks, monkeypatch):
+    monkeypatch.setattr(resuming, "SAMPLED", 512)
+    monkeypatch.setattr(resuming, "BLOCK", 64)
+    source = open_source([str(day) for day in days])
+    plan, checkpoint = Plan(target="rich", learner="scinol2"), tmp_path / "c"
+    with pytest.raises(KeyboardInterrupt):
+        train(source, plan, Stop(700), checkpoint, 100)
+    os.utime(days[0], ns=(0, 10**18))
+    watcher = Stop()
+    train(source, plan, watcher, checkpoint, resume=True)
+    assert len(watcher.told) == 1 and "was written after training began; 8 blocks of it are as" in watcher.told[0]
 
 
 def test_a_complete_model_is_no_checkpoint_and_a_checkpoint_no_model(days, tmp_path, small_blocks):

@@ -19,6 +19,7 @@ from tunefree import learners, losses
 from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.kernel import learners as kernel_learners
 from tunefree.stream import formats
+from tunefree.stream.files import LONGEST_LINE
 
 if TYPE_CHECKING:
     from tunefree.stream.batch import BadRows
@@ -60,6 +61,9 @@ class Files:
         str | None,
         typer.Option(help="Of text, such as latin-1; by default UTF-8, or UTF-16 by its first bytes."),
     ] = None
+    max_line_bytes: Annotated[
+        int, typer.Option(help="Of text; a longer line is an error, as of a file without line ends.")
+    ] = LONGEST_LINE
     on_bad_row: Annotated[
         str, typer.Option(help="What to do with a row that cannot be used: error, or skip and count it.")
     ] = "error"
@@ -68,7 +72,7 @@ class Files:
         """The rows, not read yet."""
         from tunefree.stream.source import open_source
 
-        return open_source(self.data, self.format, self.delimiter, self.encoding)
+        return open_source(self.data, self.format, self.delimiter, self.encoding, self.max_line_bytes)
 
     @property
     def skip_bad_rows(self) -> bool:
@@ -179,8 +183,9 @@ def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
     >>> def count(files: Files, top: int = 20) -> None:
     ...     print(files.data, files.on_bad_row, top)
     >>> list(inspect.signature(ungrouped(count)).parameters)
-    ['data', 'format', 'delimiter', 'encoding', 'on_bad_row', 'top']
-    >>> ungrouped(count)(data=["people.csv"], format=None, delimiter=None, encoding=None, on_bad_row="skip", top=3)
+    ['data', 'format', 'delimiter', 'encoding', 'max_line_bytes', 'on_bad_row', 'top']
+    >>> given = dict(format=None, delimiter=None, encoding=None, max_line_bytes=9, on_bad_row="skip", top=3)
+    >>> ungrouped(count)(data=["people.csv"], **given)
     ['people.csv'] skip 3
     """
     parameters = inspect.signature(command, eval_str=True).parameters

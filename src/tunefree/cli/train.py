@@ -104,6 +104,14 @@ def train(
         ),
     ] = None,
     checkpoint_every: Annotated[int, typer.Option(help="Rows between checkpoints in OUTPUT.checkpoint.")] = 0,
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="What the model may take, such as 4G; members are dropped before it does. A quarter of the memory.",
+            show_default=False,
+        ),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from OUTPUT.checkpoint if it is there.")] = False,
     report: Annotated[
         Path | None, typer.Option(help="Write a report of the model too, as `tunefree report`.", show_default=False)
@@ -140,11 +148,17 @@ def train(
     )
     check_outputs([output, checkpoint_of(output), report], files.data)
     if method == EARLY_STOPPING:
-        row_by_row = {"from": earlier, "checkpoint-every": checkpoint_every, "resume": resume, "verbose": verbose}
-        row_by_row |= {"report": report}
+        row_by_row: dict[str, Any] = {
+            "from": earlier,
+            "checkpoint-every": checkpoint_every,
+            "resume": resume,
+            "verbose": verbose,
+            "memory-limit": memory_limit,
+            "report": report,
+        }
         _stop_early(files, plan, [name for name, value in row_by_row.items() if value], kernel, output, quiet)
     else:
-        trained = _learn(files.source(), plan, output, earlier, checkpoint_every, resume, verbose, quiet)
+        trained = _learn(files.source(), plan, output, earlier, checkpoint_every, resume, memory_limit, verbose, quiet)
         if report:
             from tunefree.core import storage
             from tunefree.report import page
@@ -164,6 +178,7 @@ def _learn(
     earlier: Path | None,
     checkpoint_every: int,
     resume: bool,
+    memory_limit: str | None,
     verbose: bool,
     quiet: bool,
 ) -> Trained:
@@ -182,7 +197,7 @@ def _learn(
         model = training.Trained.load(earlier)
         learn, plan = partial(training.learn_more, model), model.plan.further(plan)
     try:
-        trained = learn(source, plan, watcher, checkpoint, checkpoint_every, resume)
+        trained = learn(source, plan, watcher, checkpoint, checkpoint_every, resume, memory_limit=memory_limit)
         trained.save(output)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_left(checkpoint, plan)) from None

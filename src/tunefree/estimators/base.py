@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from tunefree.estimators import jobs, memory, tables, validation
 from tunefree.estimators.explanation import Explaining
 from tunefree.estimators.model_file import Saving
+from tunefree.estimators.waiting import LearnsLater
 from tunefree.estimators.weights import Weighted
 from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses import loss_of
@@ -47,7 +48,7 @@ class _Learned:
             warnings.warn(f"{SWITCHED.format(self.model.switched)}; a larger max_support is more exact", stacklevel=2)
 
 
-class OnlineEstimator(Explaining, Saving, Weighted, BaseEstimator):
+class OnlineEstimator(LearnsLater, Explaining, Saving, Weighted, BaseEstimator):
     """What classifiers and regressors that learn row by row share.
 
     :class:`OnlineClassifierBase` and :class:`OnlineRegressorBase` say what targets and predictions are; their
@@ -55,7 +56,6 @@ class OnlineEstimator(Explaining, Saving, Weighted, BaseEstimator):
     """
 
     _task: str
-    _learned: _Learned
     t_: int
     n_iter_: int
 
@@ -247,6 +247,9 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Update the model with one pass over the given rows, in their order.
 
+        Rows given one by one wait until there are some hundred, or anything is asked of the estimator; then they are
+        learned together, which gives the same model in a fraction of the time.
+
         Parameters
         ----------
         X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
@@ -261,6 +264,8 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         -------
         self
         """
+        if self._keep(X, y, (classes, sample_weight)):
+            return self
         self._check_parameters()
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' needs all rows, which partial_fit does not see; pass a dict")
@@ -279,6 +284,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         with jobs.of(self):
             self._pass(X, np.searchsorted(self.classes_, y), validation.as_given(weight), first=True)
         self.n_iter_ = 1
+        self._let_wait(X, self.classes_)
         return self
 
     def _begin(self, n_features: int, classes: np.ndarray) -> None:
@@ -432,6 +438,9 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Update the model with one pass over the given rows, in their order.
 
+        Rows given one by one wait until there are some hundred, or anything is asked of the estimator; then they are
+        learned together, which gives the same model in a fraction of the time.
+
         Parameters
         ----------
         X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
@@ -442,6 +451,8 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         -------
         self
         """
+        if self._keep(X, y, (sample_weight,)):
+            return self
         self._check_parameters()
         again = self._started()
         X, y = validation.labelled(self, X, y, not again, y_numeric=True, stream=True)
@@ -451,6 +462,7 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         with jobs.of(self):
             self._pass(X, y, validation.as_given(weight), first=True)
         self.n_iter_ = 1
+        self._let_wait(X)
         return self
 
     def _begin(self, n_features: int) -> None:

@@ -145,7 +145,7 @@ class Decomposition:
             for m, share, seen in zip(members, shares, group.weighted_rows(X, members), strict=True):
                 unit, offset = unit_and_offset(group.members[m].objective)
                 add_terms(seen.weights, seen.units, share * unit, term_of, seen.X, found)
-                found[:, 0] += within(np.atleast_1d(share * offset))
+                found[:, 0] += within(np.asarray(share * offset))
         found[:] = within(found)
         if self._effects:
             self._move(as_table(X), found)

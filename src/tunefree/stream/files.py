@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from tunefree.core.errors import DataError
 
+LONGEST_LINE = 1 << 26  # bytes; a longer line is refused rather than let it fill the memory
 COMPRESSIONS = {
     ".gz": "gzip",
     ".bz2": "bz2",
@@ -20,21 +21,22 @@ COMPRESSIONS = {
 }  # the method of each extension, as Arrow calls it
 
 
-class EncodedFile(str):
-    """The name of a file whose text is in an encoding other than UTF-8.
+class TextFile(str):
+    """The name of a file of text, with what is said of the text.
 
     Examples
     --------
-    >>> EncodedFile("people.csv", "latin-1").encoding
-    'latin-1'
+    >>> TextFile("people.csv", "latin-1").encoding, TextFile("people.csv").longest_line
+    ('latin-1', 67108864)
     """
 
-    encoding: str
+    encoding: str | None  # None for UTF-8, or UTF-16 where its first bytes say so
+    longest_line: int  # bytes
 
-    def __new__(cls, name: str, encoding: str) -> EncodedFile:
-        """The name with the encoding."""
+    def __new__(cls, name: str, encoding: str | None = None, longest_line: int = LONGEST_LINE) -> TextFile:
+        """The name with the encoding and the length."""
         made = super().__new__(cls, name)
-        made.encoding = encoding
+        made.encoding, made.longest_line = encoding, longest_line
         return made
 
 

@@ -18,9 +18,8 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import Lines, Position
-from tunefree.stream.files import COMPRESSIONS, display_name
+from tunefree.stream.files import COMPRESSIONS, LONGEST_LINE, display_name
 
-LONGEST_LINE = 1 << 26  # bytes; a longer line is refused rather than let it fill the memory
 BLOCK_SIZE = 1 << 21  # bytes of a chunk: its fixed costs are negligible, and it fits into the last-level cache
 SAMPLE = BLOCK_SIZE  # bytes at the start of a text from which the types of its columns are inferred
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -67,6 +66,7 @@ class ByteStream:
     def __init__(self, stream: Any, name: str, size: int | None = None, compressed: ByteStream | None = None) -> None:
         self.stream, self.name, self.size, self.compressed = stream, name, size, compressed
         self.offset = 0  # bytes taken so far
+        self.longest_line = LONGEST_LINE
         self._ahead = np.empty(0, np.uint8)  # bytes read but not taken
 
     def peek(self, size: int) -> np.ndarray:
@@ -144,7 +144,8 @@ def read_lines(
     start : Position, default=Position()
         Where to begin: a chunk's ``position`` gives the chunks that follow it, and no others.
     block_size : int, default=2 MiB
-        Bytes a chunk aims at; a line that is longer gets a chunk of its own, up to 64 MiB.
+        Bytes a chunk aims at; a line that is longer gets a chunk of its own, up to 64 MiB or as the file's
+        :class:`tunefree.stream.files.TextFile` says.
     quoted : bool, default=False
         Line ends between double quotes do not end a line (CSV).
     header : bool, default=False
@@ -243,22 +244,26 @@ def not_utf8(file: str) -> DataError:
     return DataError("this is not text in UTF-8", display_name(file), remedy=remedy)
 
 
-def standard_input(kind: type[ByteStream] = ByteStream) -> ByteStream:
+def standard_input(kind: type[ByteStream] = ByteStream, name: str = "-") -> ByteStream:
     """Standard input as text. It is opened once and shared, so that bytes looked ahead at are not lost."""
     stream = _standard_stream()
     if stream not in _standard_input:
         _standard_input.clear()
-        _standard_input[stream] = _decoded(_decompressed(kind(stream, "standard input"), "-"), "-")
+        _standard_input[stream] = _decoded(_decompressed(kind(stream, "standard input"), "-"), name)
     return _standard_input[stream]
 
 
 def open_text(file: str) -> ByteStream:
     """Open a file, or :func:`standard_input` for ``"-"``, decompress it, and turn it into UTF-8.
 
-    UTF-16 is told by its byte-order mark; :class:`tunefree.stream.files.EncodedFile` names other encodings.
+    UTF-16 is told by its byte-order mark; :class:`tunefree.stream.files.TextFile` names other encodings.
     """
-    if file == "-":
-        return standard_input()
+    text = standard_input(name=file) if file == "-" else _opened(file)
+    text.longest_line = getattr(file, "longest_line", LONGEST_LINE)
+    return text
+
+
+def _opened(file: str) -> ByteStream:
     with _reading(file):
         status = os.stat(file)
         if stat.S_ISDIR(status.st_mode):
@@ -419,13 +424,13 @@ def _line_ends(text: ByteStream, block_size: int, quoted: bool) -> _LineEnds:
 
 def _doubled(size: int, text: ByteStream) -> int:
     """The size of the next window to look for a line end in; too long a line is refused."""
-    if size >= LONGEST_LINE:
+    if size >= text.longest_line:
         raise DataError(
-            f"a line is longer than {LONGEST_LINE:,} bytes",
+            f"a line is longer than {text.longest_line:,} bytes",
             text.name,
-            remedy="check that it is text, with a line end after every row and every quote closed",
+            remedy="check that every row ends with a line end and every quote is closed, or raise --max-line-bytes",
         )
-    return min(2 * size, LONGEST_LINE)
+    return min(2 * size, text.longest_line)
 
 
 def _find_ends(window: np.ndarray, quoted: bool) -> _LineEnds:

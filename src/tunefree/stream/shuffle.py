@@ -23,8 +23,8 @@ from tunefree.core.errors import DataError
 from tunefree.stream import formats
 from tunefree.stream.batch import BadRows
 from tunefree.stream.columns import decoded, family, row_numbers
-from tunefree.stream.files import COMPRESSIONS, display_name
-from tunefree.stream.source import Source
+from tunefree.stream.files import COMPRESSIONS, TextFile, display_name
+from tunefree.stream.source import MOST_LINE_BYTES, Source
 from tunefree.stream.tables import CHUNK_ROWS
 
 HELD = 1 << 26  # bytes of rows in memory before they are written to their buckets; so many need one bucket only
@@ -80,7 +80,10 @@ def shuffled(source: Source, seed: int, bad: BadRows | None = None) -> Iterator[
         files = _divide(source, kind, Path(name), rng, bad or BadRows())
         for file in files:
             _reorder(file, kind, rng)
-        found = Source(tuple(map(str, files)), "arrow" if source.kind == formats.TABLE else source.format)
+        found = Source(
+            tuple(TextFile(str(file), longest_line=MOST_LINE_BYTES) for file in files),
+            "arrow" if source.kind == formats.TABLE else source.format,
+        )
         try:
             yield found
         except DataError as error:

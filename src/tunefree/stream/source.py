@@ -12,11 +12,12 @@ from typing import Any
 from tunefree.core.errors import DataError, ModelError
 from tunefree.stream import formats
 from tunefree.stream.batch import BadRows, Position
-from tunefree.stream.files import COMPRESSIONS, EncodedFile, expand
+from tunefree.stream.files import COMPRESSIONS, LONGEST_LINE, TextFile, expand
 from tunefree.stream.lines import open_text, read_lines
 from tunefree.stream.live import LiveStream
 from tunefree.stream.notation import ColumnTypes
 
+MOST_LINE_BYTES = 1 << 30  # Arrow's parsers count the bytes of a block in 32 bits
 _FIRST_LINE = 1 << 16  # bytes in which the first line is looked for
 
 
@@ -153,7 +154,11 @@ class Source:
 
 
 def open_source(
-    data: Any, format: str | None = None, delimiter: str | None = None, encoding: str | None = None
+    data: Any,
+    format: str | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    max_line_bytes: int = LONGEST_LINE,
 ) -> Source:
     """A source of rows from files or from a table in memory.
 
@@ -169,6 +174,8 @@ def open_source(
         Between the fields of a CSV line; guessed if None.
     encoding : str, optional
         Of text, such as ``"latin-1"``; UTF-8, or UTF-16 where a byte-order mark says so, if None.
+    max_line_bytes : int, default 64 MiB
+        Of text; a longer line, which may be a file without line ends or a quote that is never closed, is an error.
 
     Returns
     -------
@@ -193,9 +200,10 @@ def open_source(
         return Source((), None, data)
     if format is not None:
         formats.named(format)
-    files = tuple(expand(paths))
-    if encoding is not None:
-        files = tuple(EncodedFile(file, _known_encoding(encoding)) for file in files)
+    if not 1 <= max_line_bytes <= MOST_LINE_BYTES:
+        raise DataError(f"--max-line-bytes must lie between 1 and {MOST_LINE_BYTES:,}, not {max_line_bytes:,}")
+    known = None if encoding is None else _known_encoding(encoding)
+    files = tuple(TextFile(file, known, max_line_bytes) for file in expand(paths))
     return Source(files, format or _format_of(files[0]), None, delimiter)
 
 
@@ -238,6 +246,6 @@ def _length(file: str, format: formats.Format) -> int:
     """Length of a file in the unit of a position's offset, which is bytes for text; 0 if only reading it would tell."""
     if not format.text:
         return int(formats.load(format.reader).length(file))
-    if file == "-" or isinstance(file, EncodedFile) or Path(file).suffix.lower() in COMPRESSIONS:
+    if file == "-" or getattr(file, "encoding", None) or Path(file).suffix.lower() in COMPRESSIONS:
         return 0
     return os.stat(file).st_size

@@ -25,6 +25,7 @@ class Progress:
     unlabelled: int = 0  # rows that were skipped for want of a label, in this pass
     sizes: list[int] = field(default_factory=list)  # bytes of the files as training began, until it is complete
     digests: list[str] = field(default_factory=list)  # of the files then, likewise
+    times: list[int] = field(default_factory=list)  # at which the files had been written last, in ns, likewise
     progressive: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, then learned
     held_out: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, never learned
     curve: list[RunningMetrics] = field(default_factory=list)  # of the first pass up to each cut, see model.schedule

@@ -30,6 +30,11 @@ def file_sizes(source: Source) -> list[int]:
     return [0 if file == "-" else os.stat(file).st_size for file in source.files]
 
 
+def file_times(source: Source) -> list[int]:
+    """When the files of a source were written last, in ns, 0 of standard input."""
+    return [0 if file == "-" else max(os.stat(file).st_mtime_ns, 0) for file in source.files]
+
+
 def file_digests(source: Source, sizes: list[int]) -> list[str]:
     """A digest of each file of a source, of its first so many bytes; empty of standard input.
 
@@ -80,12 +85,28 @@ def check_resumable(trained: Any, source: Source, plan: Plan, watcher: Any, chec
     shrunk = len(now) < len(before) or any(now[i] < before[i] for i in changed if i < len(before))
     differ = progress.digests != file_digests(source, before)[: len(progress.digests)]
     if not changed and not differ:
+        _tell_of_times(source, trained, watcher)
         return
     if plan.shuffle is not None or shrunk or differ or any(i < progress.position.file for i in changed):
         problem = "the data have changed since it was made" + ("" if differ else ", at places that it has passed")
         raise ModelError(f"{checkpoint}: {problem}; remove it to begin anew, or give the data of the first run")
+    _tell_of_times(source, trained, watcher)
     passed = f" in pass {progress.number + 1}, which earlier passes have not seen" if progress.number else ""
     for i in changed:
         more = now[i] - (before[i] if i < len(before) else 0)
         grown = f"{source.files[i]} has grown by {more:,} bytes since the checkpoint"
         watcher.tell(f"{grown}; its new rows are learned as well{passed}")
+
+
+def _tell_of_times(source: Source, trained: Any, watcher: Any) -> None:
+    """Tell of large files that were written since, of which only blocks were compared; files in a random order are
+    written anew each time."""
+    if trained.plan.shuffle is not None:
+        return
+    progress = trained.progress
+    for file, size, then, now in zip(source.files, progress.sizes, progress.times, file_times(source), strict=False):
+        if then != now and size > SAMPLED:
+            watcher.tell(
+                f"{file} was written after training began; {SAMPLED // BLOCK} blocks of it are as they were, and the"
+                " rest was not compared. If rows that were learned have changed, remove the checkpoint and begin anew"
+            )

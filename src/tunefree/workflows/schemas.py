@@ -190,6 +190,7 @@ LINEAR = {
         "unlabelled": Optional(COUNT),
         "sizes": Optional(Sequence(COUNT)),
         "digests": Optional(NAMES),
+        "times": Optional(Sequence(COUNT)),
         "progressive": Sequence(METRICS),
         "held_out": Sequence(METRICS),
         "curve": Optional(Sequence(METRICS)),

@@ -28,10 +28,11 @@ from tunefree.stream.source import Source, encoder_of
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.workflows import model_files
 from tunefree.workflows.class_weights import check_task, class_factors, weights_by_label, with_weights
+from tunefree.workflows.memory_limit import MemoryLimit, check_beforehand, limit_of
 from tunefree.workflows.plan import Plan, pair_of
 from tunefree.workflows.progress import Progress
 from tunefree.workflows.reading import ahead, batches_from, begin, check_learned
-from tunefree.workflows.resuming import check_kind, check_resumable, file_digests, file_sizes
+from tunefree.workflows.resuming import check_kind, check_resumable, file_digests, file_sizes, file_times
 from tunefree.workflows.targets import target_of
 
 # Reports stand above what they are of, and are imported when they are asked for.
@@ -163,6 +164,7 @@ def train(
     checkpoint_every: int = 0,
     resume: bool = False,
     earlier: Trained | None = None,
+    memory_limit: str | None = None,
 ) -> Trained:
     """Learn a model from a source.
 
@@ -179,6 +181,9 @@ def train(
         Resume from the checkpoint if there is one. The model ends as if it had never been interrupted, to the byte.
     earlier : Trained, optional
         A model of the same plan that goes on with these rows; see :func:`learn_more`.
+    memory_limit : str, optional
+        What the parts of the model may take, such as ``"4G"``; by default a quarter of the machine's memory. Members
+        are dropped before it is exceeded (:mod:`tunefree.workflows.memory_limit`).
 
     Returns
     -------
@@ -203,10 +208,10 @@ def train(
         raise ModelError(f"--checkpoint-every must be at least 0, not {checkpoint_every}")
     if plan.passes > 1 and plan.shuffle is None and not source.rewindable:
         raise DataError("standard input can be read only once", remedy="save it to a file, or train with one pass")
-    plan, unread = with_weights(plan, source), plan.bad_rows()
+    plan, unread, limit = with_weights(plan, source), plan.bad_rows(), MemoryLimit(limit_of(memory_limit), watcher.tell)
     with _in_order(source, plan, unread) as rows:
         return _train(
-            rows, plan, watcher, checkpoint, checkpoint_every if checkpoint else 0, resume, unread.count, earlier
+            rows, plan, watcher, checkpoint, checkpoint_every if checkpoint else 0, resume, unread.count, earlier, limit
         )
 
 
@@ -218,6 +223,7 @@ def learn_more(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: int = 0,
     resume: bool = False,
+    memory_limit: str | None = None,
 ) -> Trained:
     """Let a model go on with further rows, in one pass, as if they had followed those that it has learned.
 
@@ -234,7 +240,7 @@ def learn_more(
     plan : Plan, optional
         Made by :meth:`tunefree.workflows.plan.Plan.further` of the model's plan, which says how rows are to be read. By
         default they are read as they come, and none is skipped.
-    watcher, checkpoint, checkpoint_every, resume
+    watcher, checkpoint, checkpoint_every, resume, memory_limit
         As in :func:`train`.
 
     Returns
@@ -258,7 +264,7 @@ def learn_more(
     check_kind(trained, source)
     plan = plan or trained.plan.further(Plan())
     earlier = replace(continued(trained), plan=plan)
-    return train(source, plan, watcher, checkpoint, checkpoint_every, resume, earlier)
+    return train(source, plan, watcher, checkpoint, checkpoint_every, resume, earlier, memory_limit)
 
 
 def continued(trained: Trained) -> Trained:
@@ -307,6 +313,7 @@ def _train(
     resume: bool,
     unread: int,
     earlier: Trained | None,
+    limit: MemoryLimit,
 ) -> Trained:
     """Learn the rows of a source, of which ``unread`` could not be read when they were shuffled."""
     batches, bad = None, replace(plan.bad_rows(), count=unread)
@@ -318,20 +325,21 @@ def _train(
         trained = earlier
         bad.count, bad.unlabelled = unread + trained.progress.skipped, trained.progress.unlabelled
     else:
-        trained, batches = _begun(source, plan, bad)
+        trained, batches = _begun(source, plan, bad, limit.limit)
     trained.progress.sizes = file_sizes(source)
     trained.progress.digests = file_digests(source, trained.progress.sizes)
+    trained.progress.times = file_times(source)
     watcher.begin(trained, source)
     progress = trained.progress
     while not (progress.complete or is_over(plan, progress)):
         if batches is None:
             batches = batches_from(progress.position, source, trained.encoder, bad)
-        _one_pass(trained, _reads(trained, batches, bad, due), watcher, checkpoint)
+        _one_pass(trained, _reads(trained, batches, bad, due), watcher, checkpoint, limit)
         progress.number, progress.position, progress.rows = progress.number + 1, Position(), 0
         batches, bad = None, replace(plan.bad_rows(), count=unread)
     check_learned(trained.model, progress.progressive[0].rows if progress.progressive else 0, source)
     trained.model.freeze()
-    progress.complete, progress.sizes, progress.digests = True, [], []
+    progress.complete, progress.sizes, progress.digests, progress.times = True, [], [], []
     watcher.end(trained)
     return trained
 
@@ -384,25 +392,18 @@ def held_out_rows(share: Fraction, start: int, n: int) -> np.ndarray:
     return before // period < (before + share.numerator) // period
 
 
-def _begun(source: Source, plan: Plan, bad: BadRows) -> tuple[Trained, Iterator[Batch]]:
+def _begun(source: Source, plan: Plan, bad: BadRows, limit: int) -> tuple[Trained, Iterator[Batch]]:
     """A model that has seen nothing, and the batches to learn."""
     task, classes, encoder, batches = begin(source, plan, bad)
     check_task(plan, task)
-    settings, n_features = dict(plan.settings), encoder.n_features
-    kernel = KernelConfig(max_support=plan.max_support, device=plan.device)
-    model = Model(
-        task,
-        plan.learner,
-        plan.loss,
-        plan.average,
-        settings,
-        plan.view,
-        classes,
-        n_features,
-        kernel,
-        pairs=sources_of_pairs(plan, encoder),
-        horizon=plan.horizon,
-    )
+    chosen = task, plan.learner, plan.loss, plan.average, dict(plan.settings), plan.view, classes
+    kernel, pairs = KernelConfig(max_support=plan.max_support, device=plan.device), sources_of_pairs(plan, encoder)
+
+    def make(n_features: int) -> Model:
+        return Model(*chosen, n_features, kernel, pairs=pairs, horizon=plan.horizon)
+
+    check_beforehand(make, encoder.n_features, limit)
+    model = make(encoder.n_features)
     return Trained(model, encoder, source.kind, plan, Progress(), TargetSample(task == "regression")), batches
 
 
@@ -435,7 +436,9 @@ def _reads(trained: Trained, batches: Iterator[Batch], bad: BadRows, due: int) -
         yield _Read(batch, encoder.n_features, bad.count, bad.unlabelled, state)
 
 
-def _one_pass(trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkpoint: Any) -> None:
+def _one_pass(
+    trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkpoint: Any, limit: MemoryLimit | None = None
+) -> None:
     progress, model = trained.progress, trained.model
     by_label = weights_by_label(trained.plan.class_weight)
     if len(progress.progressive) == progress.number:
@@ -448,6 +451,8 @@ def _one_pass(trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkp
         n, y = len(batch.weight), target_of(model.task, batch)
         if by_label:
             batch = batch._replace(weight=batch.weight * class_factors(by_label, y))
+        if limit is not None:
+            limit.make_room(model, read.n_features)
         model.reserve_features(read.n_features)
         held_out = held_out_rows(trained.plan.holdout_share, progress.rows, n)
         weight = np.where(held_out, 0.0, batch.weight)

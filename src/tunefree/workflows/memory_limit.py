@@ -1,0 +1,153 @@
+"""How much memory the parts of a model may take while it learns.
+
+What they take grows with the features and doubles at a time. It is told while it grows. Before it exceeds the limit the
+members with the least shares are dropped, one by one, and each is told. If even one member takes too much, training
+ends with an error before the memory is taken; hashing features to fewer is then what remains. What rows, the reader and
+the dictionary of features take is not counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tunefree.core.errors import ModelError
+from tunefree.estimators.memory import installed
+from tunefree.model.mixture import predictive_shares
+from tunefree.model.model import Model
+
+SHARE = 4  # of the machine's memory, by default one part of so many
+TOLD = 8  # parts of the limit from one of which on growth is told
+_SMALL, _LARGER = 2**11, 2**12  # features of models that tell what a feature takes
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+def limit_of(text: str | None) -> int:
+    """Bytes of a limit as users write it; by default a quarter of the machine's memory, 0 where that is unknown.
+
+    Raises
+    ------
+    ModelError
+
+    Examples
+    --------
+    >>> limit_of("1.5G"), limit_of("300M")
+    (1610612736, 314572800)
+    """
+    if text is None:
+        return installed() // SHARE
+    found = re.fullmatch(r"(\d+\.?\d*)([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if found is None or float(found[1]) == 0.0:
+        raise ModelError(f"--memory-limit {text}: write a size such as 500M or 4G")
+    return int(float(found[1]) * _UNITS[found[2].upper()])
+
+
+def held(model: Model) -> int:
+    """Bytes that what members, certificates and frozen copies of a model consist of take."""
+    parts: list[Any] = [getattr(member, "state", ()) for member in model.members]
+    parts.append(model.record.evidence)
+    if model.deployment is not None:
+        parts += [model.deployment.averages or (), *(own.snapshot for own in model.deployment.copies)]
+    return sum(map(_bytes, parts))
+
+
+def _bytes(part: Any) -> int:
+    """Bytes of the arrays in nested tuples, lists and dicts."""
+    if isinstance(part, np.ndarray):
+        return part.nbytes
+    if isinstance(part, dict):
+        return sum(map(_bytes, part.values()))
+    return sum(map(_bytes, part)) if isinstance(part, tuple | list) else 0
+
+
+def shown(size: float) -> str:
+    """Bytes in words.
+
+    Examples
+    --------
+    >>> shown(3 * 2**30), shown(5e6)
+    ('3.0 GiB', '5 MiB')
+    """
+    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"
+
+
+def check_beforehand(make: Callable[[int], Model], n_features: int, limit: int) -> None:
+    """Raise an error if a model of so many features would begin with more than the limit.
+
+    Parameters
+    ----------
+    make : function
+        From a number of features to a model.
+    n_features : int
+    limit : int
+        Bytes; 0 for none.
+
+    Raises
+    ------
+    ModelError
+    """
+    if not limit or n_features <= _LARGER:
+        return
+    of_feature = (held(make(_LARGER)) - held(make(_SMALL))) / (_LARGER - _SMALL)
+    if of_feature * n_features > limit:
+        bits = max(int(np.log2(limit / of_feature)), 1)
+        raise ModelError(
+            f"{n_features:,} features take {shown(of_feature * n_features)} of memory at least, more than the "
+            f"{shown(limit)} of --memory-limit; hash to {bits} bits at most (--hash-bits), name a --learner, or raise it"
+        )
+
+
+class MemoryLimit:
+    """Keeps what a model takes below a limit while it learns.
+
+    Parameters
+    ----------
+    limit : int
+        Bytes; 0 for none.
+    tell : function
+        Is called with what the user should know.
+    """
+
+    def __init__(self, limit: int, tell: Callable[[str], None]) -> None:
+        self.limit, self.tell, self._told = limit, tell, limit / TOLD
+
+    def make_room(self, model: Model, n_features: int) -> None:
+        """Look whether a model may have so many features, and drop members until it may.
+
+        Raises
+        ------
+        ModelError
+            If one member alone would take more.
+        """
+        if not self.limit:
+            return
+        needed = self._needed(model, n_features)
+        while needed > self.limit and len(model.members) > 1:
+            least = int(np.argmin(predictive_shares(model.mixture)))
+            name = model.members[least].name
+            model.prune(np.arange(len(model.members)) == least)
+            self.tell(
+                f"{n_features:,} features would take {shown(needed)}, more than the {shown(self.limit)} of "
+                f"--memory-limit: {name} is dropped, which had the least share"
+            )
+            needed = self._needed(model, n_features)
+        if needed > self.limit:
+            raise ModelError(
+                f"{n_features:,} features would take {shown(needed)} of memory, more than the {shown(self.limit)} of "
+                "--memory-limit; hash them to fewer (--hash-bits 20), leave out columns of ids (--ignore), or raise it"
+            )
+        if needed > self._told:
+            self._told = 2.0 * needed
+            self.tell(
+                f"the model has {n_features:,} features and takes {shown(needed)} of the {shown(self.limit)} of "
+                "--memory-limit; --hash-bits bounds their number"
+            )
+
+    def _needed(self, model: Model, n_features: int) -> float:
+        """Bytes with so many features; room for them doubles."""
+        rooms = [member.room for member in model.members if hasattr(member, "room")]
+        room = max(rooms, default=n_features)
+        return held(model) * (1.0 if n_features <= room else max(n_features, 2 * room) / room)

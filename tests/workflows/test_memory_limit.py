@@ -1,0 +1,76 @@
+"""A limit of what a model may take: told, members dropped, and an error at last; always before the memory is taken."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from tunefree import Plan, open_source
+from tunefree.core.errors import ModelError
+from tunefree.workflows.memory_limit import held, limit_of
+from tunefree.workflows.training import Watcher, train
+
+
+class Told(Watcher):
+    def __init__(self):
+        self.told = []
+
+    def tell(self, message):
+        self.told.append(message)
+
+
+@pytest.fixture
+def ids(tmp_path):
+    """Rows of which each has ids of its own."""
+    path = tmp_path / "ids.svm"
+    path.write_text("".join(f"{i % 2} 1:1 {4 * i + 5}:1 {4 * i + 6}:1 {4 * i + 7}:1\n" for i in range(20_000)))
+    return open_source(str(path))
+
+
+def blocks(monkeypatch):
+    from functools import partial
+
+    from tunefree.stream.lines import read_lines
+
+    monkeypatch.setattr("tunefree.stream.source.read_lines", partial(read_lines, block_size=50_000))
+
+
+def test_one_learner_is_refused_before_it_takes_more_and_told_before_that(ids, monkeypatch):
+    blocks(monkeypatch)
+    watcher, plan = Told(), Plan(learner="scinol2")
+    trained = train(ids, plan, watcher, memory_limit="40M")
+    assert watcher.told and all("features and takes" in message for message in watcher.told)
+    assert held(trained.model) < 40 * 2**20
+    watcher = Told()
+    with pytest.raises(ModelError, match=r"would take \d+ MiB of memory, more than the 3 MiB of --memory-limit"):
+        train(ids, plan, watcher, memory_limit="3M")
+
+
+@pytest.mark.slow
+def test_a_pool_drops_members_and_says_so(ids, monkeypatch):
+    blocks(monkeypatch)
+    watcher = Told()
+    trained = train(ids, Plan(), watcher, memory_limit="30M")
+    dropped = [message for message in watcher.told if "is dropped, which had the least share" in message]
+    assert dropped and len(trained.model.members) >= 1
+    assert held(trained.model) < 30 * 2**20
+
+
+def test_hashing_to_more_than_there_is_memory_for_is_refused_before_learning(ids):
+    watcher = Told()
+    with pytest.raises(ModelError, match="at least, more than the 100 MiB of --memory-limit; hash to") as caught:
+        train(ids, Plan(learner="scinol2", hash_bits=30), watcher, memory_limit="100M")
+    bits = int(re.search(r"hash to (\d+) bits", str(caught.value))[1])
+    assert 15 < bits < 30
+    assert held(train(ids, Plan(learner="scinol2", hash_bits=bits), watcher, memory_limit="100M").model) < 100 * 2**20
+
+
+def test_limits_as_they_are_written():
+    assert [limit_of(text) for text in ("1K", "2 MB".replace(" ", ""), "0.5GiB")] == [2**10, 2**21, 2**29]
+    assert limit_of(None) >= 0 and isinstance(limit_of(None), int)
+    for text in ("", "0", "x", "-1G", "1e9"):
+        with pytest.raises(ModelError, match="--memory-limit"):
+            limit_of(text)
+    assert np.isfinite(limit_of("3"))
