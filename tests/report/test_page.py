@@ -202,7 +202,7 @@ def test_what_looks_wrong_is_told():
         assert words in text
     assert re.search(r"“seldom” is missing in 8[89]\.\d %", text)
     assert "“tax” alone explains" in text and "Test data: 2 rows were skipped. The first: row 7" in text
-    assert [row[0] for own in section.blocks if isinstance(own, Table) for row in own.rows][0] == "wave"
+    assert next(row[0] for own in section.blocks if isinstance(own, Table) for row in own.rows) == "wave"
     sound = train(open_source({"age": table["age"], "job": table["job"], "rich": table["rich"]}), Plan(target="rich"))
     (note,) = suspicions.suspicions(sound, terms_of(sound), []).blocks
     assert note.text == suspicions.NOTHING
