@@ -1,7 +1,8 @@
 """Executes the code of a page, as a reader would type it, and puts what is printed below.
 
 Blocks of Python share one namespace, as in a notebook; the value of a last expression is shown. Lines of a console
-block that begin with ``$ tunefree`` are run as commands. All of a page runs in one folder. A block that is headed by ``<!-- not executed: why -->`` is left as it is.
+block that begin with ``$ tunefree`` are run as commands. All of a page runs in one folder. A block that is headed by
+``<!-- not executed: why -->`` is left as it is.
 """
 
 from __future__ import annotations
