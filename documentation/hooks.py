@@ -13,6 +13,7 @@ sys.path.insert(0, str(ROOT))
 from documentation import reference  # noqa: E402
 from documentation.execution import executed  # noqa: E402
 
+SHIM = "https://unpkg.com/iframe-worker/shim"  # of the theme; docs/assets has a copy
 EXECUTED = ("start.md", "tutorials/")
 GENERATED = {"reference/python.md": reference.python_page, "reference/commands.md": reference.commands_page}
 
@@ -43,3 +44,10 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
             files.append(File.generated(config, name, content=file.read_text()))
             text = text.replace(f"({file.name})", f"({Path(name).name})")
     return text
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Let the search, which reads its index in a frame where pages are opened from a disk, need no network."""
+    from mkdocs.utils import get_relative_url
+
+    return output.replace(SHIM, get_relative_url("assets/iframe-worker.js", page.url))
