@@ -6,7 +6,7 @@ USE_STAMP := $(VENV)/.use
 DEV_STAMP := $(VENV)/.dev
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-all test-bounds fuzz check bench lock clean
+.PHONY: docs demo test test-all test-bounds fuzz check bench lock clean
 
 demo: $(USE_STAMP)  ## train on real data, compare with tuned logistic regression, write a model and predictions
 	$(VENV)/bin/tunefree demo --output demo-output
@@ -14,7 +14,15 @@ demo: $(USE_STAMP)  ## train on real data, compare with tuned logistic regressio
 test: $(DEV_STAMP)  ## the tests and doctests, without the slow ones
 	$(RUN) -m pytest -q -n 2 --dist loadscope --no-loadscope-reorder -m "not slow"
 
-test-all: $(DEV_STAMP)  ## every test
+docs: $(DEV_STAMP)  ## the documentation site in site/: tutorials are executed, warnings are errors
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
+
+$(VENV)/.browser: | $(VENV)/bin/python  # what tests of pages need; without it they are skipped
+	-command -v chromedriver >/dev/null || (apt-get update && apt-get install -y --no-install-recommends chromium chromium-driver)
+	-npm install --silent --no-save --prefix $(VENV) axe-core@4.14.1
+	touch $@
+
+test-all: $(DEV_STAMP) $(VENV)/.browser  ## every test
 	$(RUN) -m pytest -q -n 2 --dist loadscope --no-loadscope-reorder --hypothesis-profile thorough
 
 test-bounds: $(DEV_STAMP)  ## every test, with compiled code that checks bounds
@@ -49,5 +57,5 @@ $(DEV_STAMP): pyproject.toml requirements.lock | $(VENV)/bin/python
 	touch $@ $(USE_STAMP)
 
 clean:
-	rm -rf $(VENV) demo-output build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) demo-output site build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

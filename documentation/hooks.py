@@ -1,0 +1,53 @@
+"""Hooks of MkDocs: pages of tutorials are executed, and reference pages are made, when the site is built."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from documentation import reference  # noqa: E402
+from documentation.execution import executed  # noqa: E402
+
+SHIM = "https://unpkg.com/iframe-worker/shim"  # of the theme; docs/assets has a copy
+EXECUTED = ("start.md", "tutorials/")
+GENERATED = {"reference/python.md": reference.python_page, "reference/commands.md": reference.commands_page}
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the generated pages, and those that stand beside docs/."""
+    from mkdocs.structure.files import File
+
+    for path, make in GENERATED.items():
+        files.append(File.generated(config, path, content=make()))
+    changes = (ROOT / "CHANGELOG.md").read_text().replace("](docs/", "](")
+    files.append(File.generated(config, "changes.md", content=changes))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Execute the pages of tutorials."""
+    path = page.file.src_uri
+    if not path.startswith(EXECUTED):
+        return markdown
+    from mkdocs.structure.files import File
+
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as drawn:
+        text = executed(markdown, Path(folder), Path(drawn))
+        made = [*Path(drawn).glob("*.svg"), *Path(folder).glob("*.html")]
+        for file in made:
+            name = f"{page.file.src_uri.removesuffix('.md')}-{file.name}"
+            files.append(File.generated(config, name, content=file.read_text()))
+            text = text.replace(f"({file.name})", f"({Path(name).name})")
+    return text
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Let the search, which reads its index in a frame where pages are opened from a disk, need no network."""
+    from mkdocs.utils import get_relative_url
+
+    return output.replace(SHIM, get_relative_url("assets/iframe-worker.js", page.url))

@@ -1,0 +1,118 @@
+"""Reference pages: every public object of the package, and every command, from their docstrings and options."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from typing import Any
+
+ROOMS = {  # modules whose public functions and classes are documented besides those of the package
+    "tunefree.theory": "Theorems and bounds",
+    "tunefree.workflows.training": "Training",
+    "tunefree.workflows.evaluation": "Evaluation",
+    "tunefree.workflows.explanation": "Explanation",
+    "tunefree.workflows.certification": "Certification",
+    "tunefree.workflows.comparison": "Comparison",
+    "tunefree.report.page": "Reports",
+}
+
+
+def python_page() -> str:
+    """The page of public objects, as Markdown."""
+    import tunefree
+
+    lines = ["# Python", "", "Everything public, from its docstring.", "", "## tunefree", ""]
+    for name in (name for name in tunefree.__all__ if not name.startswith("__")):
+        lines += _entry(name, getattr(tunefree, name), 3)
+    for module, title in ROOMS.items():
+        loaded = importlib.import_module(module)
+        lines += [f"## {title}", "", f"`{module}`", ""]
+        names = getattr(loaded, "__all__", None) or [name for name in vars(loaded) if not name.startswith("_")]
+        for name in names:
+            own = getattr(loaded, name)
+            is_here = getattr(own, "__module__", "").startswith(module)
+            if (inspect.isfunction(own) or inspect.isclass(own)) and is_here and own.__doc__:
+                lines += _entry(name, own, 3)
+    return "\n".join(lines) + "\n"
+
+
+def _entry(name: str, own: Any, level: int) -> list[str]:
+    try:
+        signature = f"{name}{inspect.signature(own)}"
+    except (TypeError, ValueError):
+        signature = name
+    about = _docstring(inspect.getdoc(own) or "")
+    lines = [f"{'#' * level} {name}", "", "```text", _wrapped(signature), "```", "", *about]
+    if inspect.isclass(own):
+        for method, function in sorted(vars(own).items()):
+            function = getattr(function, "__func__", function)
+            if inspect.isfunction(function) and not method.startswith("_") and function.__doc__:
+                called = f"{method}{inspect.signature(function)}".replace("self, ", "").replace("(self)", "()")
+                lines += [f"**`{called}`**", ""]
+                lines += _docstring(inspect.getdoc(function) or "")
+    return lines
+
+
+def _wrapped(signature: str) -> str:
+    return signature if len(signature) < 90 else signature.replace("(", "(\n    ", 1).replace(", ", ",\n    ")
+
+
+def _docstring(text: str) -> list[str]:
+    """A numpydoc docstring as Markdown: sections in bold, parameters as a list, examples as code."""
+    lines: list[str] = []
+    section, code = "", False
+    rows = text.splitlines()
+    for number, line in enumerate(rows):
+        following = rows[number + 1] if number + 1 < len(rows) else ""
+        if re.fullmatch(r"-{3,}", following.strip()) and line.strip():
+            lines += ["```", ""] if code else []
+            section, code = line.strip(), False
+            lines += ["", f"**{section}**", ""]
+        elif re.fullmatch(r"-{3,}", line.strip()):
+            continue
+        elif section == "Examples":
+            if not code and line.strip():
+                lines.append("```pycon")
+                code = True
+            lines += [line] if code else []
+        elif section and line and not line.startswith(" "):
+            lines.append(f"- `{line}`")
+        else:
+            lines.append(_plain(line))
+    return [*lines, *(["```"] if code else []), ""]
+
+
+def _plain(line: str) -> str:
+    """A line of prose: roles and double backticks are Markdown's, and angle brackets are text."""
+    line = re.sub(r":\w+:`~?([^`]*)`", r"`\1`", line).replace("``", "`")
+    return line if "`" in line else line.replace("<", "&lt;").replace("*", "\\*").replace("[", "\\[")
+
+
+def commands_page() -> str:
+    """The page of commands, as Markdown."""
+    import typer
+
+    from tunefree.cli import app
+
+    group = typer.main.get_command(app.app)
+    lines = ["# Commands", "", "What `tunefree COMMAND --help` tells.", ""]
+    for name, command in group.commands.items():  # type: ignore[attr-defined]
+        lines += [f"## tunefree {name}", "", *_indented(inspect.cleandoc(command.help or "")), ""]
+        lines += ["| option | what it does |", "|---|---|"]
+        for own in command.params:
+            options = ", ".join(f"`{text}`" for text in own.opts)
+            shown = options if own.opts[0].startswith("-") else f"`{own.name.upper()}`"
+            text = (getattr(own, "help", None) or "").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+            lines.append(f"| {shown} | {text} |")
+        lines.append("")
+    return "\n".join(lines) + "\n"
+
+
+def _indented(text: str) -> list[str]:
+    """Paragraphs, of which those that are commands are code."""
+    lines = []
+    for paragraph in re.split(r"\n\s*\n", text):
+        joined = " ".join(paragraph.split())
+        lines += ["", f"    {joined}" if joined.startswith(("tunefree ", "curl ")) else joined.replace("<", "&lt;")]
+    return lines

@@ -1,0 +1,113 @@
+"""The documentation: links lead somewhere, the everyday things are two clicks away, and every block of code runs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from documentation.execution import PageError, executed
+from pyarrow import compute, csv, parquet
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+GENERATED = ("reference/python.md", "reference/commands.md", "changes.md")
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+# What waits for requests or lines, or takes hours.
+NOT_RUN = ("tunefree serve", "tunefree predict people.model -", "tunefree reproduce")
+
+
+def pages():
+    return [path for path in DOCS.rglob("*.md") if "figures" not in path.parts]
+
+
+def anchors(path):
+    """The anchors of the headings of a page, as MkDocs makes them."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", text).strip().lower()) for text in headings}
+
+
+@pytest.mark.parametrize("path", [*pages(), ROOT / "README.md"], ids=lambda path: path.name)
+def test_links_lead_somewhere(path):
+    for link in LINK.findall(path.read_text()):
+        if link.startswith(("http:", "https:")) or link.endswith(".html"):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        if any(target == DOCS / own for own in GENERATED):
+            continue
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_twenty_things_are_two_clicks_from_the_front_page():
+    front = (DOCS / "index.md").read_text()
+    rows = [
+        (what, link) for what, links in re.findall(r"^\| (.+?) \| (.+)$", front, re.M) for link in LINK.findall(links)
+    ]
+    assert len({what for what, _ in rows}) >= 20
+    one_click = {link.partition("#")[0] for _, link in rows}
+    two_clicks = one_click | {
+        str((DOCS / own).parent.joinpath(link.partition("#")[0]).resolve().relative_to(DOCS))
+        for own in one_click - set(GENERATED)
+        for link in LINK.findall((DOCS / own).read_text())
+        if link.partition("#")[0].endswith(".md")
+    }
+    assert {"everyday.md", "start.md", "guide.md", "results.md", "reference/commands.md"} <= one_click
+    assert {"design.md", "reproduction.md"} <= two_clicks
+    assert "tunefree serve" in (DOCS / "guide.md").read_text()
+
+
+def test_every_page_is_in_the_navigation():
+    navigation = (ROOT / "mkdocs.yml").read_text()
+    for path in pages():
+        assert str(path.relative_to(DOCS)) in navigation
+
+
+def test_a_block_that_does_not_run_is_named(tmp_path):
+    text = "Text.\n\n```python\nx = 6\nx * 7\n```\n"
+    assert executed(text, tmp_path) == text + "\n```text\n42\n```\n"
+    with pytest.raises(PageError, match="block 2: ZeroDivisionError"):
+        executed(text + "\n```python\nx / 0\n```\n", tmp_path)
+    with pytest.raises(PageError, match="cannot be read"):
+        executed("```console\n$ tunefree inspect no.model\n```\n", tmp_path)
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning_and_needs_no_network(tmp_path):
+    pytest.importorskip("material")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", tmp_path / "site"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    built = sorted((tmp_path / "site").rglob("*.html"))
+    assert len(built) > 30
+    for path in built:
+        text = path.read_text()
+        assert not re.search(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=.?https?://", text), path
+        assert "unpkg.com" not in text
+        for name in re.findall(r'<img[^>]*src="([^":]+)"', text):
+            assert (path.parent / name).stat().st_size > 200
+    tutorial = (tmp_path / "site/tutorials/table.html").read_text()
+    assert "progressive log-loss" in tutorial and "figure-" in tutorial
+    assert "<svg" in (tmp_path / "site/tutorials/table-table.html").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [ROOT / "README.md", DOCS / "index.md", DOCS / "guide.md"], ids=lambda path: path.name)
+def test_every_block_of_the_guide_runs(path, tmp_path):
+    census = parquet.read_table(files("tunefree") / "data" / "adult.parquet")
+    is_train = compute.equal(census["split"], "train")
+    few = census.filter(is_train).drop_columns("split").slice(0, 600)
+    rest = census.filter(compute.invert(is_train)).drop_columns("split").slice(0, 200)
+    for name, table in (("people", few), ("test", rest), ("new", rest), ("more", rest), ("part-1", few)):
+        csv.write_csv(table, tmp_path / f"{name}.csv")
+    parquet.write_table(few, tmp_path / "part-1.parquet")
+    parts = {"train": few, "more": rest}
+    names = {f"X_{name}": table.drop_columns("income") for name, table in parts.items()}
+    names |= {f"y_{name}": table["income"].to_pylist() for name, table in parts.items()}
+    weights = "feature,weight\nage,0.01\n"
+    (tmp_path / "some_model.csv").write_text(weights)
+    executed(path.read_text(), tmp_path, names=names, skipped=NOT_RUN)
