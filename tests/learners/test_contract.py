@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 
 import numpy as np
@@ -16,6 +15,7 @@ from tests.extending import run_page
 from tests.strategies import KINDS, Stream, as_dense, as_sparse, streams
 from tunefree import learners, losses
 from tunefree.core import rows
+from tunefree.core.coordinates import row_of_outputs
 from tunefree.core.errors import ModelError
 from tunefree.learners import Averaged
 from tunefree.learners.contract import Scale, grow, predict, traits_of
@@ -324,8 +324,8 @@ def test_average_is_the_mean_of_the_iterates(name, rows_of_averages, stream):
     total, sizes = np.zeros((d, stream.n_outputs)), np.zeros((d, stream.n_outputs))
     for i in range(len(stream.X)):
         # The iterate of round i is the one that predicted: it knows row i but not its label.
-        copied = copy.deepcopy(state.learner)
-        predict(copied, rows.row(X, i), Scale(1.0, 1.0, 1.0), np.empty(stream.n_outputs))
+        copied = grow(state.learner, d + 1, stream.n_outputs)
+        predict(copied, rows.row(X, i), Scale(1.0, 1.0, 1.0), row_of_outputs(stream.n_outputs)[0])
         values, units = weights(copied, d, stream.n_outputs)
         iterate = np.divide(values, units[:, None], out=np.zeros_like(values), where=units[:, None] > 0)
         total, sizes = total + iterate, sizes + np.abs(iterate)

@@ -63,19 +63,28 @@ def update_adagrad(state, x, gradient, curvature):
     rate = state.eta * state.margin[()]
     for e in range(size(x)):
         j, x_j = entry(x, e)
-        for k in range(len(state.outputs)):
-            own = state.coordinates[j, k]
-            steep = min(max(gradient[k] * x_j, -LARGEST), LARGEST)
-            norm = hypotenuse(own.norms, steep)
-            own.norms = norm
-            own.weights = bounded(own.weights - (rate * (steep / norm) if norm > 0.0 else 0.0))
+        if squares_fit(state, j, x_j, gradient):
+            for k in range(len(state.outputs)):
+                own, steep = state.coordinates[j, k], gradient[k] * x_j
+                step(own, steep, math.sqrt(own.norms * own.norms + steep * steep), rate)
+        else:
+            for k in range(len(state.outputs)):
+                own, steep = state.coordinates[j, k], min(max(gradient[k] * x_j, -LARGEST), LARGEST)
+                step(own, steep, min(math.hypot(own.norms, steep), LARGEST), rate)
 
 
 @compiled.inline
-def hypotenuse(norm, steep):
-    """sqrt(norm^2 + steep^2), in other units where a square that matters would leave the range."""
-    longest = max(norm, abs(steep))
-    unit, inverse = (2.0**600, 2.0**-600) if longest > 1e140 else (1.0, 1.0)
-    unit, inverse = (2.0**-600, 2.0**600) if longest < 1e-140 else (unit, inverse)
-    one, other = norm * inverse, steep * inverse
-    return min(math.sqrt(one * one + other * other) * unit, LARGEST)
+def step(own, steep, norm, rate):
+    """w_i <- w_i - eta g_i / sqrt(sum g_i^2), with the norm that includes g_i; nothing where it is 0."""
+    own.norms = norm
+    own.weights = bounded(own.weights - (rate * (steep / norm) if norm > 0.0 else 0.0))
+
+
+@compiled.inline
+def squares_fit(state, j, x_j, gradient):
+    """Whether no square leaves the range of numbers that would matter: the slow function is for those only."""
+    fit = True
+    for k in range(len(state.outputs)):
+        longest = max(state.coordinates[j, k].norms, abs(gradient[k] * x_j))
+        fit &= longest < 1e140 and (longest > 1e-140 or longest == 0.0)
+    return fit

@@ -112,7 +112,9 @@ Point(rows=128, loss=1.28125, recent=0.24324324324324326)]
 
 
 def _bytes(state: Any) -> int:
-    return sum(_bytes(value) if isinstance(value, tuple) else getattr(value, "nbytes", 0) for value in state)
+    """Of the arrays of a state, and of those in it; records may overlap, fields do not."""
+    fields = [[v[name] for name in v.dtype.names] if getattr(v, "dtype", None) and v.dtype.names else v for v in state]
+    return sum(_bytes(value) if isinstance(value, tuple | list) else getattr(value, "nbytes", 0) for value in fields)
 
 
 class Sweep(NamedTuple):
