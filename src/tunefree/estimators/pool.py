@@ -121,6 +121,8 @@ class Pooled(OnlineEstimator):
         model = self._learned.model
         model.deployment = None  # rows held out are evidence of how members predict rows that they do not learn
         held, rest = _split(drawn, HELD_OUT)
+        some = drawn.row[:: 1 + (len(drawn.row) - 1) // batch_phase.SAMPLED]
+        batch_phase.prepare(model, validation.block(X[some], self._intercept()), len(drawn.row))
         self._pass(X, y, rest, first=True)
         model.freeze()
         self._display.begins("search of where to stop the batch phase")

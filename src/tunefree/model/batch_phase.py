@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.model import batch
+from tunefree.model.additive_bank import AdditiveBank
 from tunefree.model.batch_rows import BatchRows, inverses
 from tunefree.model.group import MemberGroup
 from tunefree.model.members import Setting
@@ -23,6 +24,7 @@ from tunefree.model.pool import special_about
 from tunefree.model.standing import LEARNER, StandingMember
 
 VIEWS = {"linear": "steady", "additive": "pairs"}  # of the groups that get a member
+SAMPLED = 2**14  # rows that fix knots
 MOST_WEIGHTS = 2**23  # of a member; L-BFGS keeps two dozen times as many numbers
 
 Labelled = tuple[Any, np.ndarray, np.ndarray]  # a block of rows, targets as the objective takes them, sample weights
@@ -45,6 +47,13 @@ def suits(model: Model) -> bool:
     return bool(np.isfinite(batch.smoothness(model.objective))) and model.n_features * model.n_outputs <= MOST_WEIGHTS
 
 
+def prepare(model: Model, X: Any, n_rows_to_come: int) -> None:
+    """Let a model that has seen nothing know a sample of the rows that it will learn."""
+    for bank in model.ensemble.banks:
+        if isinstance(bank, AdditiveBank) and bank.suits(X):
+            bank.fix_knots(X, n_rows_to_come)
+
+
 def found(model: Model, blocks: Iterable[Labelled], held_blocks: Iterable[Labelled]) -> Found:
     """Follow the path of each view on rows that the model has learned, and stop by rows that it has not."""
     learned, held = list(blocks), list(held_blocks)
@@ -55,6 +64,8 @@ def found(model: Model, blocks: Iterable[Labelled], held_blocks: Iterable[Labell
     for group, own, of_group in zip(model.ensemble.groups, shares, predictions, strict=True):
         of_groups.append(of_group)
         if _is_worth(group, model):
+            if isinstance(group, AdditiveBank):
+                group.refine()
             objective = group.members[0].objective
             rows, others = (_rows(model, group, some) for some in (learned, held))
             stopped = batch.stopped(rows, others, objective, _start(model, group, own))
