@@ -93,6 +93,11 @@ class AdditiveFeatures:
         """Columns whose curves are more than a ramp between two values."""
         return sum(len(own.values) > 2 for own in self.knots)
 
+    @property
+    def level(self) -> int:
+        """The highest level of a knot."""
+        return max((int(own.levels.max(initial=0)) for own in self.knots), default=0)
+
     def meet(self, table: Table, weight: np.ndarray) -> Table:
         """Learn which codes and words rows with weight above 0 have, and sample their numbers.
 

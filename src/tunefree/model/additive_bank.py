@@ -123,11 +123,16 @@ class AdditiveBank(LinearBank):
         self.n_columns = parts(X).numbers.shape[1]
         self._fix(as_table(X), np.arange(n_rows(X)), resolution_for(n_rows_to_come))
 
-    def refine(self) -> None:
-        """Cut each interval between knots once more where it has enough rows."""
-        self._features.refine()
-        self._reserve()
-        self._read = None
+    def refine(self, level: int | None = None) -> int:
+        """Cut each interval between knots once more where it has enough rows; returns the highest level of a knot.
+
+        With a ``level``, only if there is no knot of it yet.
+        """
+        if level is None or self._features.level < level:
+            self._features.refine()
+            self._reserve()
+            self._read = None
+        return self._features.level
 
     def _fix(self, table: Table, usable: np.ndarray, resolution: Resolution) -> None:
         self.features = AdditiveFeatures(table, usable, self.n_outputs, resolution)
