@@ -7,7 +7,7 @@ the number of features grows along the stream, and features once given never cha
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,18 @@ from tunefree.core.states import under
 from tunefree.losses.linked import linked
 
 FIRST_INTERVALS = 8  # between the knots of level 0
-PAIR_ENTRIES = 256.0  # non-zeros of a row that pairs may add
+PAIR_ENTRIES = 256  # non-zeros of a row that pairs may add
 MOST_CELLS = 2**22  # features of pairs, times outputs
+
+
+class Resolution(NamedTuple):
+    """How fine features are, and how many."""
+
+    intervals: int = FIRST_INTERVALS  # between the knots of level 0
+    pair_entries: int = PAIR_ENTRIES  # non-zeros of a row that pairs may add
+
+
+USUAL = Resolution()
 
 
 class AdditiveFeatures:
@@ -38,6 +48,7 @@ class AdditiveFeatures:
         Which of them fix the knots and the frequent codes; not empty.
     n_outputs : int
         Margins of the learners, for which there has to be memory.
+    resolution : Resolution, optional
 
     Attributes
     ----------
@@ -58,11 +69,11 @@ class AdditiveFeatures:
     (array([1., 1., 1., 1.]), 10)
     """
 
-    def __init__(self, table: Table, usable: np.ndarray, n_outputs: int) -> None:
-        self.n_features, self.knots = 1, []
+    def __init__(self, table: Table, usable: np.ndarray, n_outputs: int, resolution: Resolution = USUAL) -> None:
+        self.n_features, self.knots, self.pair_entries = 1, [], resolution.pair_entries
         numbers, codes = table.numbers[usable], table.codes[usable]
         for column in numbers.T:
-            self.knots.append(Knots.create(first_knots(column, FIRST_INTERVALS), self.n_features))
+            self.knots.append(Knots.create(first_knots(column, resolution.intervals), self.n_features))
             self.n_features += self.knots[-1].n_functions
         self.sources, frequent = sources_of([len(own.values) for own in self.knots], codes, table.code_columns)
         self.pairs, self.n_outputs = Pairs.create(), n_outputs
@@ -81,6 +92,11 @@ class AdditiveFeatures:
     def n_curves(self) -> int:
         """Columns whose curves are more than a ramp between two values."""
         return sum(len(own.values) > 2 for own in self.knots)
+
+    @property
+    def level(self) -> int:
+        """The highest level of a knot."""
+        return max((int(own.levels.max(initial=0)) for own in self.knots), default=0)
 
     def meet(self, table: Table, weight: np.ndarray) -> Table:
         """Learn which codes and words rows with weight above 0 have, and sample their numbers.
@@ -167,7 +183,7 @@ class AdditiveFeatures:
         """Sums by which pairs are chosen; None, and all pairs are learned, if they are few."""
         made, sources = Screening.create(len(self.sources.sizes), self.n_outputs), self.sources
         n_cells = sources.cells(made.first, made.second).sum() * self.n_outputs
-        if sources.entries(made.first, made.second).sum() > PAIR_ENTRIES or n_cells > MOST_CELLS:
+        if sources.entries(made.first, made.second).sum() > self.pair_entries or n_cells > MOST_CELLS:
             return made
         self._add_pairs(made.first, made.second)
         return None
@@ -203,7 +219,7 @@ class AdditiveFeatures:
         taken = self.sources.entries(self.pairs.first, self.pairs.second).sum()
         known = set(zip(self.pairs.first.tolist(), self.pairs.second.tolist(), strict=True))
         costs = self.sources.entries(screening.first, screening.second)
-        chosen = screens.best_pairs(screening, known, costs, part * PAIR_ENTRIES - taken)
+        chosen = screens.best_pairs(screening, known, costs, part * self.pair_entries - taken)
         first, second = screening.first[chosen], screening.second[chosen]
         fits = np.cumsum(self.sources.cells(first, second)) <= MOST_CELLS // self.n_outputs - self.n_features
         self._add_pairs(first[fits], second[fits])
@@ -223,13 +239,15 @@ class AdditiveFeatures:
             arrays |= {f"{name}.{field}": np.asarray(value) for field, value in state._asdict().items()}
         sampled, of_sample = self.sample.save_state()
         arrays |= {f"sample.{name}": array for name, array in sampled.items()}
-        return arrays, {"n_features": self.n_features, "n_outputs": self.n_outputs, "sample": of_sample}
+        header = {name: getattr(self, name) for name in ("n_features", "n_outputs", "pair_entries")}
+        return arrays, header | {"sample": of_sample}
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> AdditiveFeatures:
         """The features that were saved."""
         made = cls.__new__(cls)
         made.n_features, made.n_outputs = header["n_features"], header["n_outputs"]
+        made.pair_entries = header.get("pair_entries", PAIR_ENTRIES)  # older versions had one number
         saved = arrays["place_of"], arrays["cell_of"]  # without the zeros at their ends
         room = max(2, *map(len, saved))
         made.place_of, made.cell_of = (np.pad(array, (0, room - len(array))) for array in saved)

@@ -108,32 +108,51 @@ class Pooled(OnlineEstimator):
             return
         random = check_random_state(self.random_state)
         rounds = validation.spread(X, y, weight) if self.shuffle else validation.as_given(weight)
-        drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
-        if batch_phase.suits(self._learned.model) and not self.kernel:
-            self._with_batch_phase(X, y, drawn)
+        has_batch_phase = not self.kernel and batch_phase.suits(self._learned.model)
+        if has_batch_phase and len(rounds.row) >= MANY:
+            drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
+            self._by_one_pass(X, y, drawn)
         else:
-            self._by_passes(X, y, weight, rounds, drawn, random)
+            self._by_passes(X, y, weight, rounds, random, has_batch_phase)
 
-    def _with_batch_phase(self, X: Any, y: np.ndarray, drawn: validation.Rounds) -> None:
-        """One pass, and a batch phase that is stopped by a tenth of the rounds before these are learned."""
+    def _by_one_pass(self, X: Any, y: np.ndarray, drawn: validation.Rounds) -> None:
+        """Make one pass, and a batch phase that is stopped by a tenth of the rounds before these are learned."""
+        settings = batch_phase.settings_before(self._learned.model)
+        self._start(X, drawn, True, member_settings=settings)
         model = self._learned.model
-        self._begin_again(Model(**_settings_of(model), member_settings=batch_phase.settings_before(model)))
-        model = self._learned.model
-        model.deployment = None  # rows held out are evidence of how members predict rows that they do not learn
-        held, rest = _split(drawn, HELD_OUT)
+        held, rest = validation.split(drawn, HELD_OUT)
         self._pass(X, y, rest, first=True)
         model.freeze()
-        self._display.begins("search of where to stop the batch phase")
-        found = batch_phase.found(model, self._labelled(X, y, rest), self._labelled(X, y, held))
-        for name, stopped in found.of_views:
-            self._display.say(f"batch phase, {name}: {stopped.iterations} iterations, held-out loss {stopped.loss:.6g}")
+        found = self._batch_phase(X, y, rest, held, None)
         self._pass(X, y, held, first=True)
+        self._join(X, y, drawn, found, [1] * len(model.members))
+
+    def _start(self, X: Any, drawn: validation.Rounds, has_batch_phase: bool, **settings: Any) -> None:
+        """Begin with a model that has seen nothing, and that is judged by rows held out."""
+        self._begin_again(Model(**_settings_of(self._learned.model), **settings))
+        self._learned.model.deployment = None  # rows held out are evidence of how members predict new rows
+        if has_batch_phase:
+            some = drawn.row[:: 1 + (len(drawn.row) - 1) // batch_phase.SAMPLED]
+            batch_phase.prepare(self._learned.model, validation.block(X[some], self._intercept()), len(drawn.row))
+
+    def _batch_phase(
+        self, X: Any, y: np.ndarray, rest: validation.Rounds, held: validation.Rounds, predictions: Any
+    ) -> batch_phase.Found:
+        """Find where to stop the batch phase."""
+        self._display.begins("search of where to stop the batch phase")
+        blocks, held_blocks = self._labelled(X, y, rest), self._labelled(X, y, held)
+        found = batch_phase.found(self._learned.model, blocks, held_blocks, predictions)
+        for name, stopped in found.of_views.items():
+            self._display.say(f"batch phase, {name}: {stopped.iterations} iterations, held-out loss {stopped.loss:.6g}")
+        return found
+
+    def _join(
+        self, X: Any, y: np.ndarray, drawn: validation.Rounds, found: batch_phase.Found, passes: list[int]
+    ) -> None:
+        """Let the members of the batch phase, on all rounds, join those that made so many passes."""
         self._display.begins(f"batch phase on all {len(drawn.row):,} rounds")
-        batch_phase.join(model, found, self._labelled(X, y, drawn))
-        iterations = [stopped.iterations for _, stopped in found.of_views]
-        is_batch = [member.setting.learner == batch_phase.LEARNER for member in model.members]
-        self.passes_ = [iterations.pop(0) if own else 1 for own in is_batch]
-        self.n_iter_ = max(self.passes_)
+        batch_phase.join(self._learned.model, found, self._labelled(X, y, drawn))
+        self.passes_, self.n_iter_ = batch_phase.iterations(found, self._learned.model, passes), max(passes)
 
     def _labelled(self, X: Any, y: np.ndarray, rounds: validation.Rounds) -> Iterator[batch_phase.Labelled]:
         """Blocks of rounds, with targets as objectives take them."""
@@ -141,25 +160,19 @@ class Pooled(OnlineEstimator):
             yield block, self._learned.model.targets(self._targets(y, rounds.row[place])), rounds.weight[place]
 
     def _by_passes(
-        self,
-        X: Any,
-        y: np.ndarray,
-        weight: np.ndarray,
-        rounds: validation.Rounds,
-        drawn: validation.Rounds,
-        random: Any,
+        self, X: Any, y: np.ndarray, weight: np.ndarray, rounds: validation.Rounds, random: Any, has_batch_phase: bool
     ) -> None:
         """Find the number of passes of each member, and make as many over all rounds."""
+        drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
+        self._start(X, drawn, has_batch_phase)
         model = self._learned.model
-        model.deployment = None  # rows held out are evidence of how members predict rows that they do not learn
-        found = self._search(X, y, drawn, model, random)
+        found, phase = self._search(X, y, drawn, model, random, has_batch_phase)
         member_settings = [
             setting
             for setting, share in zip(model.member_settings, predictive_shares(found.mixture), strict=True)
             if _pays(setting, share)
         ]
-        self._begin_again(Model(**_settings_of(model), member_settings=member_settings, may_prune=not self.kernel))
-        self._learned.model.deployment = None
+        self._start(X, drawn, has_batch_phase, member_settings=member_settings, may_prune=not self.kernel)
         self._pass(X, y, drawn, first=True)
         kept = self._adopt(found, model)
         self._display.say(f"members make up to {max(kept)} passes over all {len(drawn.row):,} rounds")
@@ -174,11 +187,15 @@ class Pooled(OnlineEstimator):
             for member in bank.members:
                 member.calibration = scalings[repr(member.setting)]
         self.passes_, self.n_iter_ = kept, max(kept)
+        if phase is not None:
+            self._join(X, y, drawn, phase, kept)
 
-    def _search(self, X: Any, y: np.ndarray, drawn: validation.Rounds, model: Model, random: Any) -> Found:
+    def _search(
+        self, X: Any, y: np.ndarray, drawn: validation.Rounds, model: Model, random: Any, has_batch_phase: bool
+    ) -> tuple[Found, batch_phase.Found | None]:
         """Train a model on nine tenths of the rounds, looking at the others."""
         one_of = HELD_OUT_OF_FEW if self.kernel and len(drawn.row) < MANY else HELD_OUT
-        held, rest = _split(drawn, one_of)
+        held, rest = validation.split(drawn, one_of)
 
         def learn_pass(number: int, members: list[int]) -> None:
             self._display.begins(f"search, pass {number} of at most {most}: {len(members)} members")
@@ -193,7 +210,8 @@ class Pooled(OnlineEstimator):
 
         most = int(np.clip(MOST_ROUNDS // len(rest.row), LEAST_PASSES, MOST_PASSES))
         rows = validation.block(X[held.row], self._intercept())
-        return find_passes(model, learn_pass, rows, self._targets(y, held.row), held.weight, most)
+        found = find_passes(model, learn_pass, rows, self._targets(y, held.row), held.weight, most)
+        return found, self._batch_phase(X, y, rest, held, found.predictions) if has_batch_phase else None
 
     def _replay(self, X: Any, y: np.ndarray, rounds: validation.Rounds, model: Model, members: list[int]) -> None:
         model.begin_pass(members)
@@ -217,13 +235,6 @@ class Pooled(OnlineEstimator):
         passes = getattr(self, "passes_", [1] * len(model.members))
         rows = zip(model.shares_by_member().items(), passes, strict=False)
         return [{"member": name, "share": share, "passes": number} for (name, share), number in rows]
-
-
-def _split(drawn: validation.Rounds, one_of: int) -> tuple[validation.Rounds, validation.Rounds]:
-    """One round of so many, and the others."""
-    is_held_out = np.arange(len(drawn.row)) % one_of == one_of - 1
-    held, rest = (validation.Rounds(*(part[mask] for part in drawn)) for mask in (is_held_out, ~is_held_out))
-    return held, rest
 
 
 def _pays(setting: Setting, share: float) -> bool:

@@ -176,6 +176,13 @@ def shuffled(rounds: Rounds, weight: np.ndarray, random: np.random.RandomState) 
     return Rounds(row, rounds.weight[order], counts)
 
 
+def split(rounds: Rounds, one_of: int) -> tuple[Rounds, Rounds]:
+    """One round of so many, and the others."""
+    is_held_out = np.arange(len(rounds.row)) % one_of == one_of - 1
+    held, rest = (Rounds(*(part[mask] for part in rounds)) for mask in (is_held_out, ~is_held_out))
+    return held, rest
+
+
 def digests(X: Any, y: np.ndarray) -> np.ndarray:
     """A 64-bit digest of each row and its target, the same for dense and sparse rows."""
     return _digests(X) + _mixed(y.astype(np.float64), np.full(1, MOST_FEATURES))

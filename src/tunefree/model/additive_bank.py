@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.additive.features import AdditiveFeatures
+from tunefree.additive.features import FIRST_INTERVALS, PAIR_ENTRIES, USUAL, AdditiveFeatures, Resolution
 from tunefree.additive.screening import Screening
-from tunefree.core.rows import Sparse, as_table, n_rows, parts
+from tunefree.core.rows import Sparse, Table, as_table, n_rows, parts
 from tunefree.core.states import under
 from tunefree.model.group import LabelledRows, WeightedRows
 from tunefree.model.linear_bank import CHUNK, LinearBank
@@ -25,12 +25,26 @@ FIRST_ROWS = 256  # rows that fix the first knots
 FEWEST_ROWS = 128  # at the end of a shorter stream; with fewer the members sleep, if there are others
 REFINED = tuple(2**k for k in (11, 14, 18))  # rows after which each interval may be cut once more
 PAIRED = tuple(2**k for k in (10, 11, 12, 13, 14))  # rows after which pairs that pay join, if not all of them do
+FINER = (2**14, 2**17)  # rows from which on each of the first intervals may be cut once more
+MOST_PAIR_ENTRIES = 2**26  # non-zeros of pairs in all rows, where that leaves more than the usual number to a row
 MOST_COLUMNS = 128  # dense columns; of more, such as pixels, there are no curves
 MOST_ENTRIES = 64.0  # codes and words of a row; beside more of them, as texts have, curves would matter little
 UNSUITED = (
     f"curves and pairs are for at most {MOST_COLUMNS} columns of numbers, and not for sparse rows; choose another "
     "view, such as steady"
 )
+
+
+def resolution_for(n_rows_to_come: int) -> Resolution:
+    """How fine the features of so many rows may be, all of which are there before any is learned.
+
+    Examples
+    --------
+    >>> resolution_for(5_000), resolution_for(500_000)
+    (Resolution(intervals=8, pair_entries=512), Resolution(intervals=32, pair_entries=256))
+    """
+    intervals = FIRST_INTERVALS * 2 ** sum(n_rows_to_come >= many for many in FINER)
+    return Resolution(intervals, int(np.clip(MOST_PAIR_ENTRIES // n_rows_to_come, PAIR_ENTRIES, 2 * PAIR_ENTRIES)))
 
 
 class AdditiveBank(LinearBank):
@@ -99,9 +113,30 @@ class AdditiveBank(LinearBank):
         return stop
 
     def _freeze(self, first: LabelledRows, usable: np.ndarray, labels: np.ndarray) -> None:
-        table = as_table(first.X)
-        self.features = AdditiveFeatures(table, usable, self.n_outputs)
-        entries = (np.count_nonzero(table.codes) + len(table.features)) / len(first.y)
+        self._fix(as_table(first.X), usable, USUAL)
+
+    def fix_knots(self, X: Any, n_rows_to_come: int) -> None:
+        """Fix the first knots by a sample of all rows that will be learned, as finely as so many rows allow.
+
+        Must be called before any row is learned; then no row waits.
+        """
+        self.n_columns = parts(X).numbers.shape[1]
+        self._fix(as_table(X), np.arange(n_rows(X)), resolution_for(n_rows_to_come))
+
+    def refine(self, level: int | None = None) -> int:
+        """Cut each interval between knots once more where it has enough rows; returns the highest level of a knot.
+
+        With a ``level``, only if there is no knot of it yet.
+        """
+        if level is None or self._features.level < level:
+            self._features.refine()
+            self._reserve()
+            self._read = None
+        return self._features.level
+
+    def _fix(self, table: Table, usable: np.ndarray, resolution: Resolution) -> None:
+        self.features = AdditiveFeatures(table, usable, self.n_outputs, resolution)
+        entries = (np.count_nonzero(table.codes) + len(table.features)) / len(table.numbers)
         has_sources = self.features.n_curves + len(self.features.sources.code_columns) > 0
         self.pays = bool(entries <= MOST_ENTRIES and has_sources)
         if self.named_pairs is None:

@@ -25,6 +25,7 @@ from tunefree.model.patience import ITERATION, RIDGE
 
 RIDGES = tuple(10.0 ** (-k / 2) for k in range(-5, 7))  # in rows of the steepest curvature that the loss has
 MOST_ITERATIONS = 60  # on one ridge
+LARGEST_UNIT = 1e60  # of margins; its inverse is the smallest
 FIRST_STEP = 0.5  # in steps that the steepest curvature allows
 
 
@@ -87,8 +88,8 @@ class Problem(NamedTuple):
 
 
 def suits(objective: Any) -> bool:
-    """Whether the loss is smooth, and something is known of the size of targets."""
-    return bool(np.isfinite(smoothness(objective)) and unit_of_margins(objective) > 0.0)
+    """Whether the loss is smooth, and of a size of which sums of squares neither overflow nor vanish."""
+    return bool(np.isfinite(smoothness(objective)) and 1 / LARGEST_UNIT < unit_of_margins(objective) < LARGEST_UNIT)
 
 
 def stopped(rows: BatchRows, held: BatchRows, objective: Any, start: np.ndarray) -> Stopped:
@@ -107,15 +108,13 @@ def stopped(rows: BatchRows, held: BatchRows, objective: Any, start: np.ndarray)
     loss = held.loss(objective, weights, problem.inverse)
     best, losses, stages = Stopped([], weights, inverses(problem.inverse), loss), [], []
     for ridge in RIDGES:
-        found, at, here = loss, 0, weights
-        lowest = np.inf
+        at, here, lowest = 0, weights, np.inf
         for number, point in enumerate(islice(problem.iterates(weights, ridge), MOST_ITERATIONS), start=1):
             of_held = held.loss(objective, point, problem.inverse)
             if ITERATION.improves(of_held, lowest):
                 lowest, at, here = of_held, number, point
             if number - at >= ITERATION.passes:
                 break
-        del found
         losses.append(lowest)
         stages.append(Stage(ridge, at))
         weights = here

@@ -14,15 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.model import batch
+from tunefree.model.additive_bank import AdditiveBank
 from tunefree.model.batch_rows import BatchRows, inverses
 from tunefree.model.group import MemberGroup
 from tunefree.model.members import Setting
-from tunefree.model.mixture import Mixture, mix, predictive_shares
+from tunefree.model.mixture import Mixture, mix, predictive_shares, without
 from tunefree.model.model import Model
 from tunefree.model.pool import special_about
 from tunefree.model.standing import LEARNER, StandingMember
 
 VIEWS = {"linear": "steady", "additive": "pairs"}  # of the groups that get a member
+SAMPLED = 2**14  # rows that fix knots
 MOST_WEIGHTS = 2**23  # of a member; L-BFGS keeps two dozen times as many numbers
 
 Labelled = tuple[Any, np.ndarray, np.ndarray]  # a block of rows, targets as the objective takes them, sample weights
@@ -31,8 +33,10 @@ Labelled = tuple[Any, np.ndarray, np.ndarray]  # a block of rows, targets as the
 class Found(NamedTuple):
     """What rows held out tell."""
 
-    of_views: list[tuple[str, batch.Stopped]]  # names of groups, and where their path was stopped
-    mixture: Mixture  # of all members, those of the batch phase last in each group
+    of_views: dict[str, batch.Stopped]  # by the names of groups, where their path was stopped
+    settings: list[Setting]  # of all members, those of the batch phase last in each group
+    mixture: Mixture  # of these members
+    level: int  # highest of the knots of curves
 
 
 def settings_before(model: Model) -> list[Setting]:
@@ -45,40 +49,87 @@ def suits(model: Model) -> bool:
     return bool(np.isfinite(batch.smoothness(model.objective))) and model.n_features * model.n_outputs <= MOST_WEIGHTS
 
 
-def found(model: Model, blocks: Iterable[Labelled], held_blocks: Iterable[Labelled]) -> Found:
-    """Follow the path of each view on rows that the model has learned, and stop by rows that it has not."""
+def prepare(model: Model, X: Any, n_rows_to_come: int) -> None:
+    """Let a model that has seen nothing know a sample of the rows that it will learn."""
+    for bank in model.ensemble.banks:
+        if isinstance(bank, AdditiveBank) and bank.suits(X):
+            bank.fix_knots(X, n_rows_to_come)
+
+
+def found(
+    model: Model, blocks: Iterable[Labelled], held_blocks: Iterable[Labelled], predictions: np.ndarray | None = None
+) -> Found:
+    """Follow the path of each view on rows that the model has learned, and stop by rows that it has not.
+
+    Parameters
+    ----------
+    model : Model
+    blocks, held_blocks : iterable of (block of rows, targets, sample weights)
+        Rows that were learned, and rows held out.
+    predictions : (N, n, K) array, optional
+        Those of the members of the rows held out; by default as the members are now.
+    """
     learned, held = list(blocks), list(held_blocks)
     y, weight = (np.concatenate([block[field] for block in held]) for field in (1, 2))
-    predictions = model.ensemble.split(np.concatenate([model.member_predictions(X) for X, _, _ in held], axis=1))
-    shares = model.ensemble.split(predictive_shares(_mixed(model, y, weight, np.concatenate(predictions))))
-    of_views, of_groups = [], []
-    for group, own, of_group in zip(model.ensemble.groups, shares, predictions, strict=True):
-        of_groups.append(of_group)
+    if predictions is None:
+        predictions = np.concatenate([model.member_predictions(X) for X, _, _ in held], axis=1)
+    shares = model.ensemble.split(predictive_shares(_mixed(model, y, weight, predictions.copy())))
+    of_views, of_members, settings, level = {}, [], [], 0
+    for group, own, of_group in zip(model.ensemble.groups, shares, model.ensemble.split(predictions), strict=True):
+        of_members.append(of_group)
+        settings += [member.setting for member in group.members]
         if _is_worth(group, model):
+            if isinstance(group, AdditiveBank):
+                level = group.refine()
             objective = group.members[0].objective
             rows, others = (_rows(model, group, some) for some in (learned, held))
             stopped = batch.stopped(rows, others, objective, _start(model, group, own))
-            of_views.append((group.name, stopped))
-            of_groups.append(others.predictions(objective, stopped.weights, inverses(stopped.units))[None])
-    return Found(of_views, _mixed(model, y, weight, np.concatenate(of_groups)))
+            of_views[group.name] = stopped
+            of_members.append(others.predictions(objective, stopped.weights, inverses(stopped.units))[None])
+            settings.append(_setting(group))
+    return Found(of_views, settings, _mixed(model, y, weight, np.concatenate(of_members)), level)
 
 
 def join(model: Model, found: Found, blocks: Iterable[Labelled]) -> None:
-    """Follow the paths on all rows, and let the weights found join the model as members."""
-    learned, shares = list(blocks), predictive_shares(found.mixture)
-    stopped, start = dict(found.of_views), 0
+    """Follow the paths on all rows, and let the weights found join the model as members.
+
+    Parameters
+    ----------
+    model : Model
+        The model of which these things were found, or one of the same members.
+    found : Found
+    blocks : iterable of (block of rows, targets, sample weights)
+        All rows.
+    """
+    learned = list(blocks)
+    shares = dict(zip(map(repr, found.settings), predictive_shares(found.mixture).tolist(), strict=True))
     for group in model.ensemble.groups:
-        own, start = shares[start : start + len(group.members)], start + len(group.members)
-        if group.name in stopped:
-            start += 1
+        if group.name in found.of_views and group.members:
+            if isinstance(group, AdditiveBank):
+                group.refine(found.level)
+            own = np.array([shares.get(repr(member.setting), 0.0) for member in group.members])
+            stages = found.of_views[group.name].stages
             objective, rows = group.members[0].objective, _rows(model, group, learned)
-            stages = stopped[group.name].stages
-            weights, units = batch.followed(rows, objective, _start(model, group, own), stages)
-            setting = Setting(LEARNER, {}, VIEWS[group.name])
-            member = StandingMember(setting, rows.n_features, model.n_outputs, objective)
-            member.take(weights, units)
+            read = batch.followed(rows, objective, _start(model, group, own), stages)
+            member = StandingMember(_setting(group), rows.n_features, model.n_outputs, objective)
+            member.take(*read)
             group.add(member)
-    model.mixture = found.mixture
+    stays = np.array([setting in model.member_settings for setting in found.settings])
+    model.mixture = found.mixture if stays.all() else without(found.mixture, stays)
+
+
+def iterations(found: Found, model: Model, passes: list[int]) -> list[int]:
+    """For each member its passes over the rows: those of the others as given, of the batch phase its iterations."""
+    others, counts = iter(passes), []
+    for group in model.ensemble.groups:
+        for member in group.members:
+            is_batch = member.setting.learner == LEARNER
+            counts.append(found.of_views[group.name].iterations if is_batch else next(others))
+    return counts
+
+
+def _setting(group: MemberGroup) -> Setting:
+    return Setting(LEARNER, {}, VIEWS[group.name])
 
 
 def _is_worth(group: MemberGroup, model: Model) -> bool:

@@ -20,6 +20,7 @@ from tunefree.losses.linked import slopes_in_margins
 from tunefree.losses.objectives import measured, predictions_of
 
 PIECE = 4096  # rows of a block, however rows come
+LARGEST = 1e38  # of an entry
 MOST_SUMS = 16  # into which blocks are dealt
 MOST_NUMBERS = 2**26  # in all sums together
 
@@ -152,7 +153,7 @@ def matrix(X: Any, n_features: int) -> Any:
 def _of_dense(X: Dense, n_features: int) -> Any:
     made = np.zeros((n_rows(X), n_features), np.float32)
     made[:, 0] = X.constant
-    made[:, 1 : 1 + X.values.shape[1]] = X.values
+    made[:, 1 : 1 + X.values.shape[1]] = np.clip(X.values, -LARGEST, LARGEST)
     return made
 
 
@@ -163,7 +164,8 @@ def _of_sparse(X: Sparse, n_features: int) -> Any:
     features, values = np.zeros(starts[-1], np.int32), np.empty(starts[-1], np.float32)
     is_constant = np.zeros(starts[-1], bool)
     is_constant[starts[:-1]] = True
-    values[is_constant], values[~is_constant], features[~is_constant] = X.constant, X.values, X.features
+    values[is_constant], features[~is_constant] = X.constant, X.features
+    values[~is_constant] = np.clip(X.values, -LARGEST, LARGEST)
     known = features < n_features
     values[~known], features[~known] = 0.0, 0
     return sparse.csr_array((values, features, starts), (n, n_features))
@@ -180,7 +182,8 @@ def _of_table(X: Table, n_features: int) -> Any:
         width = values.shape[1]
         places = np.broadcast_to(columns, (n, width)).reshape(-1)
         entries = sparse.csr_array(
-            (values.astype(np.float32).reshape(-1), places, np.arange(n + 1) * width), (n, n_features)
+            (np.clip(values, -LARGEST, LARGEST).astype(np.float32).reshape(-1), places, np.arange(n + 1) * width),
+            (n, n_features),
         )
         parts.append(entries)
     made = parts[0] + parts[1] + parts[2]

@@ -30,6 +30,7 @@ class Found(NamedTuple):
     mixture: Mixture  # of the members, each after its passes
     scalings: list[Any]  # calibrations of kernel learners, each after its passes; None of others
     loss: float  # mean held-out loss of the mixture
+    predictions: np.ndarray  # (N, n, K) of the held-out rows, of each member after its passes
 
 
 def find_passes(
@@ -72,7 +73,7 @@ def find_passes(
     mixture = Mixture.for_task(model.task, len(kept))
     mixed = np.empty_like(kept[0])
     mix(mixture, model.objective, targets, weight, kept, mixed)
-    return Found(found, mixture, scalings, _losses(model, targets, weight, mixed[None])[0])
+    return Found(found, mixture, scalings, _losses(model, targets, weight, mixed[None])[0], kept)
 
 
 def _hopeful(best: list[float], busy: list[int], of_kernels: list[bool], number: int) -> list[int]:

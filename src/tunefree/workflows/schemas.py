@@ -119,6 +119,7 @@ BANK = {
         {
             "n_features": Number(1, MOST_FEATURES, whole=True),
             "n_outputs": Number(1, MANY_CLASSES, whole=True),
+            "pair_entries": Optional(Number(1, 2**31, whole=True)),
             "sample": {"stride": Number(1, 2**62, whole=True), "seen": COUNT},
         }
     ),
