@@ -2,10 +2,10 @@
 
 A copy of a model after s rows predicts rows up to s + span. Its losses are summed for each of AGES parts of the span.
 They are compared with the loss on the way: that just before the copy was made, over the rows from s / sqrt(2) to s, and
-that on the very rows that the copy predicted. The geometric mean of both ratios, times the loss on the way over the
-latest rows, is the loss to expect once learning ends now. Without drift the first ratio is right as long as the loss
-falls like a power of the rows, and too low once it falls more slowly. The second is too high as long as it falls, since
-the model on the way has learned more than the copy.
+that on the very rows that the copy predicted. The geometric mean of both ratios over the copies, times the loss on the
+way over the latest rows, is the loss to expect once learning ends now. Without drift the first ratio is right as long
+as the loss falls like a power of the rows, and too low once it falls more slowly. The second is too high as long as it
+falls, since the model on the way has learned more than the copy.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tunefree.model.mixture import TOO_MUCH
 
 AGES = 8  # parts of the span
 WINDOW = 2  # cuts: half an octave
-RECENT = 8.0  # copies made after an eighth of the rows count
+RECENT = 32.0  # copies made after so manyth of the rows count
 FEWEST_ROWS = 512  # of a copy that counts
 DRIFTS = 1.1  # times the loss before from which on a stream is said to drift
 GRACE = 1.05  # times the loss of the youngest copies up to which a model may stand still
@@ -102,11 +102,16 @@ class Decay:
         if not usable:
             return None
         sums, recent = np.array([own.sums for own, _ in usable]), self._recent(rows)
-        with np.errstate(all="ignore"):
-            losses, at_levels = sums[:, :, 1].sum(axis=0), np.array([level for _, level in usable]) @ sums[:, :, 0]
-            kept_up, before_them = _ratio(losses.sum(), sums[:, :, 2].sum()), _ratio(losses.sum(), at_levels.sum())
-            ages = recent * losses / at_levels * math.sqrt(_ratio(kept_up, before_them))
+        weight, of_copies, on_the_way = sums.sum(axis=1).T
+        levels = np.array([level for _, level in usable])
+        kept_up, before_them = (
+            _mean_ratio(of_copies, on_the_way, weight),
+            _mean_ratio(of_copies, levels * weight, weight),
+        )
         loss = recent * math.sqrt(before_them * kept_up)
+        with np.errstate(all="ignore"):
+            losses, at_levels = sums[:, :, 1].sum(axis=0), levels @ sums[:, :, 0]
+            ages = loss * (losses / at_levels) / _ratio(losses.sum(), at_levels.sum())
         return Expectation(loss, min(rows, horizon or rows), recent, ages.tolist(), kept_up, len(usable))
 
     def _recent(self, rows: int) -> float:
@@ -135,7 +140,13 @@ class Decay:
 
 
 def _ratio(number: float, by: float) -> float:
-    return float(number / by) if by > 0.0 else 1.0
+    return float(number / by) if min(number, by) > 0.0 else 1.0
+
+
+def _mean_ratio(numbers: np.ndarray, by: np.ndarray, weight: np.ndarray) -> float:
+    """The geometric mean of ratios: one copy just before a change does not outweigh all others."""
+    logarithms = [math.log(_ratio(number, of)) for number, of in zip(numbers.tolist(), by.tolist(), strict=True)]
+    return math.exp(np.average(logarithms, weights=weight))
 
 
 def add_losses(of_copy: Copy, counts: np.ndarray, weight: np.ndarray, losses: np.ndarray, way: np.ndarray) -> None:

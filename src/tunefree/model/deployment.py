@@ -5,7 +5,7 @@ then stands still is used otherwise, and needs evidence of its own. So the membe
 geometrically, and a copy made after s rows predicts, without learning, rows up to 2s. These predictions tell the
 shares (:mod:`tunefree.model.soft_bayes`) of the model's own mixture, of the members, and of averages of their weights
 over the stream, with round t weighted like t^2; and how far margins have to be shrunk. Predictions on the way do not
-depend on any of this.
+depend on any of this. Of numbers the shares follow :mod:`tunefree.model.ml_prod`, and there is nothing to shrink.
 
 Memory is bounded by seven copies of the weights a member: one average, two copies with averages, and the one that
 predicts. Time is bounded too: weights are copied only if the entries learned since the last time exceed COST times

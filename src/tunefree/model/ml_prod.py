@@ -134,7 +134,7 @@ def update_weights(rule, gains):
 def _judge(rule, objective, y, weight, deployed, predictions, losses):
     n_candidates = len(rule.weights)
     own, shares, gains = np.empty(n_candidates), np.empty(n_candidates), np.empty(n_candidates)
-    mixed, slope = np.empty(1), np.empty(1)
+    mixed, slope, alone = np.empty(1), np.empty(1), np.empty(1)
     for i in range(len(y)):
         for s in range(len(predictions)):
             write_candidates(deployed, predictions, s, i, own)
@@ -147,7 +147,8 @@ def _judge(rule, objective, y, weight, deployed, predictions, losses):
             for c in range(n_candidates):
                 gain = weight[i] * slope[0] * (mixed[0] - own[c])
                 gains[c] = min(max(gain, -MOST), MOST)
-                rule.losses[c] = min(rule.losses[c] + weight[i] * loss_at(objective, y[i], own[c : c + 1]), TOO_MUCH)
+                alone[0] = own[c]
+                rule.losses[c] = min(rule.losses[c] + weight[i] * loss_at(objective, y[i], alone), TOO_MUCH)
             update_weights(rule, gains)
             step = HASTE / (rule.rounds[()] + HASTE - 1.0)
             shares_of(rule, shares)
