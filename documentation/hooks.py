@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -47,7 +48,10 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
-    """Let the search, which reads its index in a frame where pages are opened from a disk, need no network."""
+    """Let the search need no network where pages are opened from a disk, and have a name; let keys reach wide code."""
     from mkdocs.utils import get_relative_url
 
-    return output.replace(SHIM, get_relative_url("assets/iframe-worker.js", page.url))
+    output = output.replace(SHIM, get_relative_url("assets/iframe-worker.js", page.url))
+    search = 'data-md-component="search" role="dialog"'
+    output = output.replace(search, f'{search} aria-label="Search"')
+    return re.sub(r"(<pre[^>]*>(?:<span></span>)?)<code>", r'\1<code tabindex="0">', output)

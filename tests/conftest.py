@@ -14,7 +14,7 @@ settings.register_profile("thorough", max_examples=400)  # of `make test-all`; b
 
 # Groups whose tests compile the same code, the longest first; the others follow by learner, estimator or file.
 LONGEST = ("pool", "kernel")
-OF_THE_POOL = ("cli", "explanation", "model", "workflows")
+OF_THE_POOL = ("cli", "documentation", "explanation", "model", "report", "workflows")
 OF_KERNELS = (
     "test_feature_bank.py",
     "test_kernel_bank.py",

@@ -47,7 +47,8 @@ def report(trained: Trained, test: Any = None, bad: BadRows | None = None, diges
 
     Examples
     --------
-    >>> from tunefree import Plan, open_source, train
+    >>> from tunefree import Plan, open_source
+    >>> from tunefree.workflows.training import train
     >>> source = open_source({"age": [20.0, 60.0] * 200, "rich": ["no", "yes"] * 200})
     >>> made = report(train(source, Plan(target="rich")), source)
     >>> [section.title for section in made.sections][:3]

@@ -85,7 +85,7 @@ def _stream(trained: Trained) -> list[Any]:
         f" {whole.x[-1]:,}. " + " ".join(f"{own.name}: {own.y[-1]:.4g}." for own in named)
     )
     chart = charts.lines("Progressive loss along the stream", described, series, axes, ("rows", loss_title(trained)))
-    caption = "Each row is predicted before it is learned. Black: mean over all rows so far. Lately:"
+    caption = "Each row is predicted before it is learned. Thick line: mean over all rows so far. Lately:"
     caption += " mean over the latest rows, about 30 % of them."
     if members:
         caption += f" Others: means of the {len(members)} members; the best {len(named)} have names."
