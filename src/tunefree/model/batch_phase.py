@@ -45,8 +45,8 @@ def settings_before(model: Model) -> list[Setting]:
 
 
 def suits(model: Model) -> bool:
-    """Whether a model like this can have a batch phase: its loss is smooth, and its weights are not too many."""
-    return bool(np.isfinite(batch.smoothness(model.objective))) and model.n_features * model.n_outputs <= MOST_WEIGHTS
+    """Whether a model like this can have a batch phase: its loss is curved, and its weights are not too many."""
+    return batch.is_curved(model.objective) and model.n_features * model.n_outputs <= MOST_WEIGHTS
 
 
 def prepare(model: Model, X: Any, n_rows_to_come: int) -> None:

@@ -15,6 +15,7 @@ Whatever depends on how shares are kept is in this file; elsewhere shares are re
 from __future__ import annotations
 
 import math
+from copy import deepcopy
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -120,13 +121,13 @@ def joined(mixture: Mixture, is_new: np.ndarray) -> Mixture:
     is_new : (N,) array of bool
         Which of the members from now on are the others.
     """
-    old, new = ~is_new, is_new.any()
+    n_new = int(np.count_nonzero(is_new))
     shares, means, losses = (np.zeros(len(is_new)) for _ in range(3))
     for placed, own in ((shares, mixture.shares), (means, mixture.means)):
-        placed[old], placed[is_new] = own * (0.5 if new else 1.0), 0.5 / max(np.count_nonzero(is_new), 1)
-    losses[old], losses[is_new] = mixture.losses, mixture.losses.min()
-    copies = {name: own.copy() for name, own in mixture._asdict().items() if isinstance(own, np.ndarray)}
-    return mixture._replace(**{**copies, "shares": shares, "means": means, "losses": losses})
+        placed[~is_new], placed[is_new] = own * (0.5 if n_new else 1.0), 0.5 / max(n_new, 1)
+    losses[~is_new], losses[is_new] = mixture.losses, mixture.losses.min()
+    made = deepcopy(mixture)
+    return made._replace(shares=shares, means=means, losses=losses)
 
 
 def with_means_since(mixture: Mixture, before: Mixture) -> Mixture:
