@@ -15,8 +15,8 @@ Whatever depends on how shares are kept is in this file; elsewhere shares are re
 from __future__ import annotations
 
 import math
-from copy import deepcopy
 from collections.abc import Iterable
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
