@@ -257,7 +257,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     [1]_. Five of them learn additive models, piecewise linear in each column, three of these with interactions of pairs
     of columns; they are for dense rows of at most 128 columns, and join after 256 rows. On a stream (``partial_fit``,
     sample weights up to 1) the total log-loss of the mixture exceeds that of its best member by at most
-    ln 17 + ln(rounds + 1). ``fit`` selects the number of passes of each member by early stopping.
+    ln 17 + ln(rounds + 1). ``fit`` ends with exact gradients of all rows (L-BFGS), stopped early.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     t_ : int
         Number of rounds so far.
     n_iter_ : int
-        Largest number of passes of a member in the latest ``fit``.
+        Largest number of passes of a member that learns row by row in the latest ``fit``.
     n_features_in_ : int
         Number of features seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -389,7 +389,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     robustly standardised rows) are trained in parallel. Five of them learn additive models, piecewise linear in each
     column, three of these with interactions of pairs of columns; they are for dense rows of at most 128 columns, and
     join after 256 rows. Predictions are averaged with exponential weights and an adaptive rate, as in AdaHedge [1]_.
-    ``fit`` selects the number of passes of each member by early stopping.
+    ``fit`` ends with exact gradients of all rows (L-BFGS), stopped early.
 
     Parameters
     ----------
@@ -444,7 +444,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     t_ : int
         Number of rounds so far.
     n_iter_ : int
-        Largest number of passes of a member in the latest ``fit``.
+        Largest number of passes of a member that learns row by row in the latest ``fit``.
     n_features_in_ : int
         Number of features seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)

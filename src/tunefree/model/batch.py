@@ -87,9 +87,19 @@ class Problem(NamedTuple):
         return self.rows.gradient(self.objective, weights, self.inverse)[0] / self.rows.weight
 
 
+def is_curved(objective: Any) -> bool:
+    """Whether the loss is smooth, and of numbers curved everywhere.
+
+    Huber's loss is a straight line beyond its delta, which may be a small part of the spread of the targets. Then the
+    steepest curvature tells nothing of how far to go, and few rows have any.
+    """
+    is_straight = objective.task == "regression" and objective.loss.lipschitz < np.inf
+    return bool(np.isfinite(smoothness(objective))) and not is_straight
+
+
 def suits(objective: Any) -> bool:
-    """Whether the loss is smooth, and of a size of which sums of squares neither overflow nor vanish."""
-    return bool(np.isfinite(smoothness(objective)) and 1 / LARGEST_UNIT < unit_of_margins(objective) < LARGEST_UNIT)
+    """Whether the loss is curved, and of a size of which sums of squares neither overflow nor vanish."""
+    return is_curved(objective) and 1 / LARGEST_UNIT < unit_of_margins(objective) < LARGEST_UNIT
 
 
 def stopped(rows: BatchRows, held: BatchRows, objective: Any, start: np.ndarray) -> Stopped:

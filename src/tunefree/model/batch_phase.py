@@ -18,7 +18,7 @@ from tunefree.model.additive_bank import AdditiveBank
 from tunefree.model.batch_rows import BatchRows, inverses
 from tunefree.model.group import MemberGroup
 from tunefree.model.members import Setting
-from tunefree.model.mixture import Mixture, mix, predictive_shares, without
+from tunefree.model.mixture import Mixture, joined, mix, predictive_shares, with_means_since, without
 from tunefree.model.model import Model
 from tunefree.model.pool import special_about
 from tunefree.model.standing import LEARNER, StandingMember
@@ -45,8 +45,8 @@ def settings_before(model: Model) -> list[Setting]:
 
 
 def suits(model: Model) -> bool:
-    """Whether a model like this can have a batch phase: its loss is smooth, and its weights are not too many."""
-    return bool(np.isfinite(batch.smoothness(model.objective))) and model.n_features * model.n_outputs <= MOST_WEIGHTS
+    """Whether a model like this can have a batch phase: its loss is curved, and its weights are not too many."""
+    return batch.is_curved(model.objective) and model.n_features * model.n_outputs <= MOST_WEIGHTS
 
 
 def prepare(model: Model, X: Any, n_rows_to_come: int) -> None:
@@ -71,9 +71,10 @@ def found(
     """
     learned, held = list(blocks), list(held_blocks)
     y, weight = (np.concatenate([block[field] for block in held]) for field in (1, 2))
+    begun = model.mixture if predictions is None else None
     if predictions is None:
         predictions = np.concatenate([model.member_predictions(X) for X, _, _ in held], axis=1)
-    shares = model.ensemble.split(predictive_shares(_mixed(model, y, weight, predictions.copy())))
+    shares = model.ensemble.split(predictive_shares(_mixed(model, y, weight, predictions.copy(), begun, [])))
     of_views, of_members, settings, level = {}, [], [], 0
     for group, own, of_group in zip(model.ensemble.groups, shares, model.ensemble.split(predictions), strict=True):
         of_members.append(of_group)
@@ -87,7 +88,7 @@ def found(
             of_views[group.name] = stopped
             of_members.append(others.predictions(objective, stopped.weights, inverses(stopped.units))[None])
             settings.append(_setting(group))
-    return Found(of_views, settings, _mixed(model, y, weight, np.concatenate(of_members)), level)
+    return Found(of_views, settings, _mixed(model, y, weight, np.concatenate(of_members), begun, settings), level)
 
 
 def join(model: Model, found: Found, blocks: Iterable[Labelled]) -> None:
@@ -162,8 +163,16 @@ def _start(model: Model, group: MemberGroup, shares: np.ndarray) -> np.ndarray:
     return total
 
 
-def _mixed(model: Model, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray) -> Mixture:
-    """The mixture of members by their predictions (N, n, K) of rows that they have not learned."""
-    mixture = Mixture.for_task(model.task, len(predictions))
+def _mixed(
+    model: Model, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, begun: Mixture | None, settings: Any
+) -> Mixture:
+    """The mixture of members by their predictions (N, n, K) of rows that they have not learned.
+
+    It goes on from one that has ``begun`` without the members of the batch phase, where there is one: what is known of
+    the others from all rows before counts too.
+    """
+    is_new = np.array([setting.learner == LEARNER for setting in settings] or [False] * len(predictions))
+    before = Mixture.for_task(model.task, len(predictions)) if begun is None else joined(begun, is_new)
+    mixture = joined(before, np.zeros(len(predictions), bool))
     mix(mixture, model.objective, y, weight, predictions, np.empty_like(predictions[0]))
-    return mixture
+    return mixture if begun is None else with_means_since(mixture, before)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,6 +110,42 @@ def without(mixture: Mixture, stays: np.ndarray) -> Mixture:
     """
     shares, means = mixture.shares[stays], mixture.means[stays]
     return mixture._replace(shares=shares / shares.sum(), means=means / means.sum(), losses=mixture.losses[stays])
+
+
+def joined(mixture: Mixture, is_new: np.ndarray) -> Mixture:
+    """The mixture of its members and of others, which slept so far and together get half of all.
+
+    Parameters
+    ----------
+    mixture : Mixture
+    is_new : (N,) array of bool
+        Which of the members from now on are the others.
+    """
+    n_new = int(np.count_nonzero(is_new))
+    shares, means, losses = (np.zeros(len(is_new)) for _ in range(3))
+    for placed, own in ((shares, mixture.shares), (means, mixture.means)):
+        placed[~is_new], placed[is_new] = own * (0.5 if n_new else 1.0), 0.5 / max(n_new, 1)
+    losses[~is_new], losses[is_new] = mixture.losses, mixture.losses.min()
+    made = deepcopy(mixture)
+    return made._replace(shares=shares, means=means, losses=losses)
+
+
+def with_means_since(mixture: Mixture, before: Mixture) -> Mixture:
+    """The mixture with means of the shares over the rounds since it was ``before`` only.
+
+    Examples
+    --------
+    >>> before = Mixture.for_task("classification", 2)
+    >>> before.rounds[()] = 1.0
+    >>> after = joined(before, np.zeros(2, bool))
+    >>> after.rounds[()], after.means[:] = 2.0, 0.25 * before.means + 0.75 * np.array([0.9, 0.1])
+    >>> with_means_since(after, before).means.round(3)
+    array([0.9, 0.1])
+    """
+    rounds = np.arange(n_rounds(before) + 1, n_rounds(mixture) + 1)
+    kept = float(np.prod(1.0 - pace(rounds)))
+    means = np.maximum(mixture.means - kept * before.means, 0.0)
+    return mixture._replace(means=means / means.sum()) if means.sum() > 0.0 else mixture
 
 
 def predictive_shares(mixture: Mixture) -> np.ndarray:
