@@ -111,6 +111,9 @@ def train(
             show_default=False,
         ),
     ] = None,
+    for_prediction: Annotated[
+        bool, typer.Option("--for-prediction", help="Write weights to predict with only, in a fraction of the space.")
+    ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from OUTPUT.checkpoint if it is there.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line at each power of two rows.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
@@ -150,10 +153,21 @@ def train(
             "resume": resume,
             "verbose": verbose,
         }
-        row_by_row["memory-limit"] = memory_limit
+        row_by_row |= {"memory-limit": memory_limit, "for-prediction": for_prediction}
         _stop_early(files, plan, [name for name, value in row_by_row.items() if value], kernel, output, quiet)
     else:
-        _learn(files.source(), plan, output, earlier, checkpoint_every, resume, memory_limit, verbose, quiet)
+        _learn(
+            files.source(),
+            plan,
+            output,
+            earlier,
+            checkpoint_every,
+            resume,
+            memory_limit,
+            for_prediction,
+            verbose,
+            quiet,
+        )
 
 
 def checkpoint_of(output: Path) -> Path:
@@ -169,6 +183,7 @@ def _learn(
     checkpoint_every: int,
     resume: bool,
     memory_limit: str | None,
+    for_prediction: bool,
     verbose: bool,
     quiet: bool,
 ) -> None:
@@ -188,7 +203,7 @@ def _learn(
         learn, plan = partial(training.learn_more, model), model.plan.further(plan)
     try:
         trained = learn(source, plan, watcher, checkpoint, checkpoint_every, resume, memory_limit=memory_limit)
-        trained.save(output)
+        _save(trained, output, for_prediction, watcher)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_left(checkpoint, plan)) from None
     finally:
@@ -196,6 +211,19 @@ def _learn(
     checkpoint.unlink(missing_ok=True)
     if not quiet:
         show_trained(trained, output)
+
+
+def _save(trained: Any, output: Path, for_prediction: bool, watcher: Any) -> None:
+    """Write what predicts, or the whole model if that is asked for, or if it is more than weights."""
+    from tunefree.workflows.prediction_model import ForPrediction, MoreThanWeights
+
+    if for_prediction:
+        try:
+            ForPrediction.of(trained).save(output)
+            return
+        except MoreThanWeights as reason:
+            watcher.tell(f"{output} holds the whole model: {reason}")
+    trained.save(output)
 
 
 def _left(checkpoint: Path, plan: Plan) -> str:
