@@ -13,7 +13,7 @@ from tunefree.core.errors import ModelError
 from tunefree.stream.batch import BadRows
 from tunefree.workflows import model_files
 from tunefree.workflows.prediction import predict
-from tunefree.workflows.prediction_model import ForPrediction, MoreThanWeights
+from tunefree.workflows.prediction_model import ForPrediction, MoreThanWeightsError
 from tunefree.workflows.training import Trained, train
 
 RNG = np.random.default_rng(0)
@@ -90,5 +90,5 @@ def test_the_command_keeps_a_model_whole_that_is_more_than_weights(run, tmp_path
     status, _, err = run(*short, "--learner", "scinol2", "--loss", "hinge")
     assert status == 0 and "holds the whole model" in err
     assert Trained.load(model).progress.complete
-    with pytest.raises(MoreThanWeights):
+    with pytest.raises(MoreThanWeightsError):
         ForPrediction.of(Trained.load(model))

@@ -215,13 +215,13 @@ def _learn(
 
 def _save(trained: Any, output: Path, for_prediction: bool, watcher: Any) -> None:
     """Write what predicts, or the whole model if that is asked for, or if it is more than weights."""
-    from tunefree.workflows.prediction_model import ForPrediction, MoreThanWeights
+    from tunefree.workflows.prediction_model import ForPrediction, MoreThanWeightsError
 
     if for_prediction:
         try:
             ForPrediction.of(trained).save(output)
             return
-        except MoreThanWeights as reason:
+        except MoreThanWeightsError as reason:
             watcher.tell(f"{output} holds the whole model: {reason}")
     trained.save(output)
 

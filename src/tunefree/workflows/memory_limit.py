@@ -96,7 +96,8 @@ def check_beforehand(make: Callable[[int], Model], n_features: int, limit: int) 
         bits = max(int(np.log2(limit / of_feature)), 1)
         raise ModelError(
             f"{n_features:,} features take {shown(of_feature * n_features)} of memory at least, more than the "
-            f"{shown(limit)} of --memory-limit; hash to {bits} bits at most (--hash-bits), name a --learner, or raise it"
+            f"{shown(limit)} of --memory-limit; hash to {bits} bits at most (--hash-bits), name a --learner, or raise"
+            " the limit"
         )
 
 

@@ -34,7 +34,7 @@ LEAST_SHARE = 1e-4  # of what predicts; what has less is left out
 LARGEST = 3e38  # a weight in single precision, relative to the unit of its feature
 
 
-class MoreThanWeights(ModelError):
+class MoreThanWeightsError(ModelError):
     """What predicts is more than weights of the features."""
 
 
@@ -128,12 +128,14 @@ class ForPrediction:
 
         Raises
         ------
-        MoreThanWeights
+        MoreThanWeightsError
             If what predicts is more than weights of the features.
         """
         model = trained.model
         if any(bank.members for bank in model.ensemble.banks) or model.aggregation.calibration is not None:
-            raise MoreThanWeights("members on curves, pairs or kernels, and calibrated margins, are more than weights")
+            raise MoreThanWeightsError(
+                "members on curves, pairs or kernels, and calibrated margins, are more than weights"
+            )
         shares = predictive_shares(model.mixture)
         taken, temperature = None, 1.0
         if model.deployment is not None:
@@ -184,7 +186,7 @@ class ForPrediction:
             end if end is not None else sign * np.inf for end, sign in zip(saved["range"], (1, -1), strict=True)
         )
         chosen = saved["task"], saved["classes"], saved["loss"], stacks, named, saved["temperature"], bounds
-        return cls(PredictionModel(*chosen), encoder, header["source"], Plan.restore(header["plan"]))  # type: ignore[arg-type]
+        return cls(PredictionModel(*chosen), encoder, header["source"], Plan.restore(header["plan"]))
 
 
 def _objective(task: str, loss: str | None, n_outputs: int) -> Any:
