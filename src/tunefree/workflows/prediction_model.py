@@ -182,9 +182,8 @@ class ForPrediction:
             made["weights"] = np.ascontiguousarray(made["weights"], np.float64)
             stacks.append(Stack(told["view"], objectives=[blank._replace(**o) for o in told["objectives"]], **made))
         named = {name: views.restored(name, f"views.{name}", own) for name in saved["views"]}
-        bounds = tuple(
-            end if end is not None else sign * np.inf for end, sign in zip(saved["range"], (1, -1), strict=True)
-        )
+        lowest, highest = saved["range"]
+        bounds = np.inf if lowest is None else float(lowest), -np.inf if highest is None else float(highest)
         chosen = saved["task"], saved["classes"], saved["loss"], stacks, named, saved["temperature"], bounds
         return cls(PredictionModel(*chosen), encoder, header["source"], Plan.restore(header["plan"]))
 
