@@ -69,7 +69,7 @@ def target(suffix: str, folder: Path) -> Any:
         checkpoint.unlink(missing_ok=True)
         while True:
             process = run()
-            process.join(rng.uniform(0, 2 * most))
+            process.join(rng.uniform(0, (1.0 + kills / 4) * most))  # longer after many kills, so that it ends
             if process.exitcode is None:
                 os.kill(process.pid, signal.SIGKILL)
                 process.join()

@@ -58,6 +58,15 @@ def test_saved_pickled_and_untouched_models_go_on_alike(tmp_path, learner, avera
 
 
 @pytest.mark.parametrize("learner", ["scinol2", "newton"])
+def test_a_model_gets_room_for_the_features_of_its_rows(learner):
+    X, y = data()
+    roomy, narrow = Model("classification", learner, n_features=5), Model("classification", learner)
+    predictions = [model.learn(X, Labels.of(y), np.ones(300))[0] for model in (roomy, narrow)]
+    np.testing.assert_array_equal(*predictions)
+    assert narrow.n_features == 5
+
+
+@pytest.mark.parametrize("learner", ["scinol2", "newton"])
 def test_features_that_no_row_had_count_nothing(learner):
     X, y = data()
     entries, known = np.arange(0, 1201, 4), np.tile(np.arange(1, 5), 300)

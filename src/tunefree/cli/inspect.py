@@ -64,7 +64,7 @@ def inspect(
         for picture in filter(None, (plot, decay)):
             pictures.check(picture)
         check_outputs([plot, decay], [model, *(rows or [])])
-    trained = model_files.load(model, "linear" if plot or decay or rows or class_ is not None else None)
+    trained = model_files.load(model, "linear" if plot or decay or rows or class_ is not None else None, whole=True)
     if weights:
         show_weights(trained, weights)
         return

@@ -112,6 +112,9 @@ def train(
             show_default=False,
         ),
     ] = None,
+    for_prediction: Annotated[
+        bool, typer.Option("--for-prediction", help="Write weights to predict with only, in a fraction of the space.")
+    ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from OUTPUT.checkpoint if it is there.")] = False,
     report: Annotated[
         Path | None, typer.Option(help="Write a report of the model too, as `tunefree report`.", show_default=False)
@@ -154,11 +157,14 @@ def train(
             "resume": resume,
             "verbose": verbose,
             "memory-limit": memory_limit,
+            "for-prediction": for_prediction,
             "report": report,
         }
         _stop_early(files, plan, [name for name, value in row_by_row.items() if value], kernel, output, quiet)
     else:
-        trained = _learn(files.source(), plan, output, earlier, checkpoint_every, resume, memory_limit, verbose, quiet)
+        source = files.source()
+        of_file = output, earlier, checkpoint_every, resume, memory_limit, for_prediction
+        trained = _learn(source, plan, *of_file, verbose, quiet)
         if report:
             from tunefree.core import storage
             from tunefree.report import page
@@ -179,6 +185,7 @@ def _learn(
     checkpoint_every: int,
     resume: bool,
     memory_limit: str | None,
+    for_prediction: bool,
     verbose: bool,
     quiet: bool,
 ) -> Trained:
@@ -198,7 +205,7 @@ def _learn(
         learn, plan = partial(training.learn_more, model), model.plan.further(plan)
     try:
         trained = learn(source, plan, watcher, checkpoint, checkpoint_every, resume, memory_limit=memory_limit)
-        trained.save(output)
+        _save(trained, output, for_prediction, watcher)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_left(checkpoint, plan)) from None
     finally:
@@ -207,6 +214,19 @@ def _learn(
     if not quiet:
         show_trained(trained, output)
     return trained
+
+
+def _save(trained: Any, output: Path, for_prediction: bool, watcher: Any) -> None:
+    """Write what predicts, or the whole model if that is asked for, or if it is more than weights."""
+    from tunefree.workflows.prediction_model import ForPrediction, MoreThanWeightsError
+
+    if for_prediction:
+        try:
+            ForPrediction.of(trained).save(output)
+            return
+        except MoreThanWeightsError as reason:
+            watcher.tell(f"{output} holds the whole model: {reason}")
+    trained.save(output)
 
 
 def _left(checkpoint: Path, plan: Plan) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 
 from tunefree.core import threads
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import n_rows, part
+from tunefree.core.rows import n_rows, part, reach
 from tunefree.losses.objectives import measured
 from tunefree.model import pruning, saving, snapshots
 from tunefree.model.additive_bank import UNSUITED
@@ -192,7 +192,7 @@ class Model(ScoredModel):
         Parameters
         ----------
         X : block of rows
-            Its features are below ``n_features`` (see :meth:`reserve_features`).
+            The model gets room for its features, if :meth:`reserve_features` was not called before.
         y : Labels, or (n,) array of numbers in regression
         weight : (n,) array
             Sample weights; a row of weight 0 is predicted but not learned.
@@ -211,6 +211,8 @@ class Model(ScoredModel):
             of the size of targets.
         """
         evaluation_weight = weight if evaluation_weight is None else evaluation_weight
+        if reach(X) > self.n_features:  # compiled passes would write beyond the end of what members know
+            self.reserve_features(reach(X))
         self._deployed = None
         codes, new = (np.asarray(y, np.float64), []) if self.task == "regression" else self.codes(y)
         if n_rounds(self.mixture) == 0:

@@ -95,9 +95,9 @@ def check_beforehand(make: Callable[[int], Model], n_features: int, limit: int) 
     if of_feature * n_features > limit:
         bits = max(int(np.log2(limit / of_feature)), 1)
         raise ModelError(
-            f"{n_features:,} features take at least {shown(of_feature * n_features)} of memory, more than the "
-            f"{shown(limit)} of --memory-limit; hash to at most {bits} bits (--hash-bits), name a --learner, or raise "
-            "the limit"
+            f"{n_features:,} features take {shown(of_feature * n_features)} of memory at least, more than the "
+            f"{shown(limit)} of --memory-limit; hash to {bits} bits at most (--hash-bits), name a --learner, or raise"
+            " the limit"
         )
 
 

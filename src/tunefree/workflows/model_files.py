@@ -19,6 +19,7 @@ KINDS = Registry(
     {
         "linear": "tunefree.workflows.training:Trained",
         "path": "tunefree.workflows.stopped_model:StoppedModel",
+        "prediction": "tunefree.workflows.prediction_model:ForPrediction",
     },
 )
 
@@ -62,7 +63,7 @@ def save(path: str | os.PathLike[str], kind: str, parts: dict[str, Saved], heade
     storage.save_parts(path, parts, {"kind": kind, **header})
 
 
-def load(path: str | os.PathLike[str], kind: str | None = None) -> Any:
+def load(path: str | os.PathLike[str], kind: str | None = None, whole: bool = False) -> Any:
     """Read a model.
 
     Parameters
@@ -70,6 +71,8 @@ def load(path: str | os.PathLike[str], kind: str | None = None) -> Any:
     path : path
     kind : str, optional
         The only kind that is accepted; all kinds by default.
+    whole : bool, default False
+        Whether a model that only predicts is refused.
 
     Returns
     -------
@@ -87,6 +90,9 @@ def load(path: str | os.PathLike[str], kind: str | None = None) -> Any:
     found = header.get("kind")
     if not isinstance(found, str) or found not in KINDS:
         raise ModelError(f"{path}: a model of kind {found!r}, which this tunefree does not know; upgrade tunefree")
+    refused = getattr(KINDS[found], "refused", None)
+    if refused is not None and (whole or found != (kind or found)):
+        raise ModelError(f"{path}: {refused}")
     if found != (kind or found):
         raise ModelError(f"{path}: {KINDS[str(kind)].other_kind}")
     return _checked(path, found, arrays, header)

@@ -34,6 +34,10 @@ def check(made: Any) -> None:
         _check_linear(made)
     elif kind == "path":
         _check_path(made)
+    elif kind == "prediction":
+        n_columns = _dense_columns(made.encoder)
+        for view in made.model.views.values():
+            _fit(len(view.centres) == n_columns, "a view has other columns than the encoder")
 
 
 def _fit(holds: Any, problem: str) -> None:

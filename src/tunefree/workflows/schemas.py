@@ -355,6 +355,29 @@ PATH_ARRAYS = {
 }
 
 
+PREDICTION = {
+    "source": Text(),
+    "plan": PLAN,
+    "weights": {
+        "task": TASK,
+        "classes": CLASSES,
+        "loss": NAME,
+        "temperature": SIZE,
+        "range": Sequence(Number(may_be_none=True), 2),
+        "views": Sequence(Text(tuple(VIEWS))),
+        "stacks": Sequence(
+            {"view": Text(("raw", *VIEWS)), "objectives": Sequence(Mapping(Number()), MOST_MEMBERS)}, MOST_MEMBERS
+        ),
+    },
+    "encoder": Anything(),  # as its source has it
+}
+PREDICTION_ARRAYS = {
+    "weights.#.weights": Array("float32", ("n", None)),
+    "weights.#.units": Array("float64", ("n",), 0),
+    "weights.#.shares": Array("float64", (None,), 0, 1.001),
+}
+
+
 class Schema(NamedTuple):
     """What a kind of file holds."""
 
@@ -416,7 +439,26 @@ def _relate_path(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
                 raise ModelError(f"{name} is not that of the rows")
 
 
+def _relate_weights(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Each stack has the weights of its members, which have a share, in a view that is there."""
+    saved = header["weights"]
+    n_outputs = len(saved["classes"]) if saved["task"] == "classification" and len(saved["classes"]) > 2 else 1
+    total = 0.0
+    for s, stack in enumerate(saved["stacks"]):
+        own = [arrays.get(f"weights.{s}.{name}", np.zeros((0, 0))) for name in ("weights", "units", "shares")]
+        n_members, total = len(stack["objectives"]), total + own[2].sum()
+        if own[0].shape[1] != n_members * n_outputs or own[2].shape != (n_members,) or not n_members:
+            raise ModelError(f"weights.{s} has not the weights of its members")
+        if stack["view"] not in ("raw", *saved["views"]):
+            raise ModelError(f"weights.{s} is on a view that is not there")
+    if not total > 0.0 or len(saved["range"]) != 2:
+        raise ModelError("the weights have no shares in predictions")
+
+
 SCHEMAS = {
+    "prediction": Schema(
+        PREDICTION, lambda header, arrays: PREDICTION_ARRAYS | ENCODED, lambda header: {}, _relate_weights
+    ),
     "linear": Schema(LINEAR, _arrays_of_models, _lengths_of_models, _relate_members),
     "path": Schema(PATH, lambda header, arrays: PATH_ARRAYS | ENCODED, lambda header: {}, _relate_path),
 }

@@ -1,0 +1,205 @@
+"""Models that only predict: the weights that have a share in predictions, in single precision, and nothing else.
+
+What a model learns on with (statistics of its learners, certificates, frozen copies) is left out, so such a file cannot
+be gone on with, explained or certified. Members on curves, pairs and kernels, and margins that have to be calibrated,
+are more than weights: models that have them are kept whole.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from tunefree.core.errors import ModelError
+from tunefree.core.rows import n_rows, part
+from tunefree.core.states import flatten, under
+from tunefree.losses import loss_of, objectives
+from tunefree.losses.objectives import predictions_of
+from tunefree.model import calibration, passes, snapshots, views
+from tunefree.model.linear_group import LinearGroup
+from tunefree.model.mixture import Mixture, combine, predictive_shares
+from tunefree.model.options import ModelOptions
+from tunefree.model.targets import ScoredModel
+from tunefree.stream.source import encoder_of
+from tunefree.workflows import model_files
+from tunefree.workflows.plan import Plan
+
+PIECE = 2048  # rows that are predicted at a time
+LEAST_SHARE = 1e-4  # of what predicts; what has less is left out
+LARGEST = 3e38  # a weight in single precision, relative to the unit of its feature
+
+
+class MoreThanWeightsError(ModelError):
+    """What predicts is more than weights of the features."""
+
+
+class Stack(NamedTuple):
+    """Members, or averages of them, that see the rows in the same view."""
+
+    view: str
+    weights: np.ndarray  # (d, M * K) relative to the units
+    units: np.ndarray  # (d,) of the features; 0 for one that was never met
+    objectives: list[Any]  # (M,)
+    shares: np.ndarray  # (M,)
+
+
+@dataclass
+class PredictionModel(ScoredModel):
+    """What predicts, as :class:`tunefree.model.model.Model` does."""
+
+    task: str
+    classes: list[Any]
+    loss: str | None
+    stacks: list[Stack]
+    views: dict[str, Any]  # by name
+    temperature: float  # a factor of margins
+    range: tuple[float, float]  # of the targets learned, in regression, to which predictions are clipped
+
+    loss_is_log_loss = property(lambda self: self.task == "classification")
+
+    def __post_init__(self) -> None:
+        shares = np.concatenate([stack.shares for stack in self.stacks])
+        mixture = Mixture.for_task(self.task, len(shares))
+        lowest, highest = map(np.array, self.range)
+        self._mixture = mixture._replace(means=shares / shares.sum(), lowest=lowest, highest=highest)
+        self._rows = LinearGroup([], self.objective, 2, self.n_outputs, False)
+
+    @property
+    def objective(self) -> Any:
+        """From predictions to losses."""
+        if self.task == "regression":
+            return self.stacks[0].objectives[0]
+        return ModelOptions.create(self.task).objective_of_mixture(self.n_outputs)
+
+    def log_odds(self, margins: np.ndarray) -> np.ndarray:
+        """Logarithms (n, classes) of what is proportional to the probabilities."""
+        return calibration.log_odds(None, margins)
+
+    def predictor(self) -> Callable[[Any], np.ndarray]:
+        """A function from blocks of rows to predictions."""
+        return self.predict
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Margins (n, K), or in regression the predicted targets (n, 1), of a block of rows."""
+        edges = [*range(0, n_rows(X), PIECE), n_rows(X)]
+        pieces = [self._predict(part(X, first, last)) for first, last in pairwise(edges)]
+        return np.concatenate([np.empty((0, self.n_outputs)), *pieces])
+
+    def _predict(self, X: Any) -> np.ndarray:
+        shown, found = self._rows.shown(X, self.views, 2), []
+        for stack in self.stacks:
+            margins = np.empty((n_rows(X), stack.weights.shape[1]))
+            passes.score(stack.weights, stack.units, shown[stack.view], margins)
+            parts = np.split(margins, len(stack.objectives), axis=1)
+            found += [predictions_of(own, margin) for own, margin in zip(stack.objectives, parts, strict=True)]
+        mixed = np.empty((n_rows(X), self.n_outputs))
+        combine(self._mixture, self.objective, np.ascontiguousarray(found), mixed)
+        return self.temperature * mixed
+
+
+@dataclass
+class ForPrediction:
+    """A model that only predicts, with the encoder of its rows; a :class:`tunefree.workflows.prediction.Predictor`."""
+
+    model: PredictionModel
+    encoder: Any
+    kind: str
+    plan: Plan
+
+    file_kind: ClassVar[str] = "prediction"
+    other_kind: ClassVar[str] = "it is a whole model; give one that train --for-prediction wrote"
+    refused: ClassVar[str] = (
+        "it holds weights to predict with and nothing to learn on, explain or certify with (--for-prediction); give the"
+        " model of a training without this option"
+    )
+
+    @classmethod
+    def of(cls, trained: Any) -> ForPrediction:
+        """What predicts of a model that was trained.
+
+        Parameters
+        ----------
+        trained : tunefree.workflows.training.Trained
+
+        Raises
+        ------
+        MoreThanWeightsError
+            If what predicts is more than weights of the features.
+        """
+        model = trained.model
+        if any(bank.members for bank in model.ensemble.banks) or model.aggregation.calibration is not None:
+            raise MoreThanWeightsError(
+                "members on curves, pairs or kernels, and calibrated margins, are more than weights"
+            )
+        shares = predictive_shares(model.mixture)
+        taken, temperature = None, 1.0
+        if model.deployment is not None:
+            taken = model.deployment.snapshot(model.ensemble)
+        if taken is not None:
+            shares, temperature = model.deployment.shares(shares), model.deployment.temperature
+        else:
+            now = model.ensemble.reads(model.n_features)
+            taken, shares = snapshots.take(model.ensemble.groups, now, now), np.concatenate([shares, 0 * shares])
+        bounds = float(model.mixture.lowest[()]), float(model.mixture.highest[()])
+        stacks = [own for own in (_kept(stack, taken, shares) for stack in taken.stacks) if own is not None]
+        named = {name: taken.views[name] for name in {own.view for own in stacks} - {"raw"}}
+        made = PredictionModel(model.task, model.classes, model.options.loss, stacks, named, temperature, bounds)
+        return cls(made, trained.encoder, trained.kind, trained.plan)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file."""
+        arrays: dict[str, np.ndarray] = {}
+        header: dict[str, Any] = {
+            name: getattr(self.model, name) for name in ("task", "classes", "loss", "temperature")
+        }
+        header["range"] = [end if np.isfinite(end) else None for end in self.model.range]
+        header["views"], header["stacks"] = sorted(self.model.views), []
+        for s, stack in enumerate(self.model.stacks):
+            arrays |= {f"{s}.weights": stack.weights.astype(np.float32), f"{s}.units": stack.units}
+            arrays |= {f"{s}.shares": stack.shares}
+            scalars = [{k: v for k, v in own._asdict().items() if k != "loss"} for own in stack.objectives]
+            header["stacks"].append({"view": stack.view, "objectives": scalars})
+        for name, view in self.model.views.items():
+            arrays |= flatten(f"views.{name}", view, 0)[0]
+        parts = {"weights": (arrays, header), "encoder": self.encoder.state()}
+        model_files.save(path, self.file_kind, parts, {"source": self.kind, "plan": self.plan.saved()})
+
+    @classmethod
+    def restore(cls, arrays: dict[str, dict[str, np.ndarray]], header: dict[str, Any]) -> ForPrediction:
+        """The model that the parts of a file hold."""
+        saved, own = header["weights"], arrays["weights"]
+        encoder = encoder_of(header["source"]).restore(arrays.get("encoder", {}), header["encoder"])
+        n_classes = len(saved["classes"]) if saved["task"] == "classification" else 0
+        blank = _objective(saved["task"], saved["loss"], n_classes if n_classes > 2 else 1)
+        stacks = []
+        for s, told in enumerate(saved["stacks"]):
+            made = under(f"{s}.", own)
+            made["weights"] = np.ascontiguousarray(made["weights"], np.float64)
+            stacks.append(Stack(told["view"], objectives=[blank._replace(**o) for o in told["objectives"]], **made))
+        named = {name: views.restored(name, f"views.{name}", own) for name in saved["views"]}
+        lowest, highest = saved["range"]
+        bounds = np.inf if lowest is None else float(lowest), -np.inf if highest is None else float(highest)
+        chosen = saved["task"], saved["classes"], saved["loss"], stacks, named, saved["temperature"], bounds
+        return cls(PredictionModel(*chosen), encoder, header["source"], Plan.restore(header["plan"]))
+
+
+def _objective(task: str, loss: str | None, n_outputs: int) -> Any:
+    if task == "regression":
+        return objectives.regression(loss_of(task, loss))
+    return ModelOptions.create(task).objective_of_mixture(n_outputs)
+
+
+def _kept(stack: Any, taken: Any, shares: np.ndarray) -> Stack | None:
+    """The part of a stack of a snapshot that has a share in predictions."""
+    own = shares[stack.candidates]
+    stays = own >= LEAST_SHARE * shares.sum()
+    if not stays.any():
+        return None
+    weights = np.clip(stack.weights[:, np.repeat(stays, taken.n_outputs)], -LARGEST, LARGEST)
+    numbers = (stack.candidates[stays] % len(taken.objectives)).tolist()
+    return Stack(stack.view, weights, stack.units, [taken.objectives[m] for m in numbers], own[stays])
