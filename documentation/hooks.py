@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT))
 from documentation import reference  # noqa: E402
 from documentation.execution import executed  # noqa: E402
 
-SHIM = "https://unpkg.com/iframe-worker/shim"  # of the theme; docs/assets has a copy
+SHIM = re.compile(r"https://[^\"']*/iframe-worker/shim")  # of the theme; docs/assets has a copy
 EXECUTED = ("start.md", "tutorials/")
 GENERATED = {"reference/python.md": reference.python_page, "reference/commands.md": reference.commands_page}
 
@@ -51,7 +51,7 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
     """Let the search need no network where pages are opened from a disk, and have a name; let keys reach wide code."""
     from mkdocs.utils import get_relative_url
 
-    output = output.replace(SHIM, get_relative_url("assets/iframe-worker.js", page.url))
+    output = SHIM.sub(get_relative_url("assets/iframe-worker.js", page.url), output)
     search = 'data-md-component="search" role="dialog"'
     output = output.replace(search, f'{search} aria-label="Search"')
     return re.sub(r"(<pre[^>]*>(?:<span></span>)?)<code>", r'\1<code tabindex="0">', output)
