@@ -25,6 +25,8 @@ from tunefree.model.patience import ITERATION, RIDGE
 
 RIDGES = tuple(10.0 ** (-k / 2) for k in range(-5, 7))  # in rows of the steepest curvature that the loss has
 MOST_ITERATIONS = 60  # on one ridge
+MOST_WORK = 2.0**34  # entries, times outputs, that all iterations may go through
+FEWEST_ITERATIONS = 20  # however many entries there are
 LARGEST_UNIT = 1e60  # of margins; its inverse is the smallest
 FIRST_STEP = 0.5  # in steps that the steepest curvature allows
 
@@ -117,9 +119,12 @@ def stopped(rows: BatchRows, held: BatchRows, objective: Any, start: np.ndarray)
     weights = _better_start(problem, start)
     loss = held.loss(objective, weights, problem.inverse)
     best, losses, stages = Stopped([], weights, inverses(problem.inverse), loss), [], []
+    left = max(int(MOST_WORK / rows.work), FEWEST_ITERATIONS)
     for ridge in RIDGES:
+        most = min(MOST_ITERATIONS, left)
         at, here, lowest = 0, weights, np.inf
-        for number, point in enumerate(islice(problem.iterates(weights, ridge), MOST_ITERATIONS), start=1):
+        for number, point in enumerate(islice(problem.iterates(weights, ridge), most), start=1):
+            left -= 1
             of_held = held.loss(objective, point, problem.inverse)
             if ITERATION.improves(of_held, lowest):
                 lowest, at, here = of_held, number, point
@@ -130,7 +135,7 @@ def stopped(rows: BatchRows, held: BatchRows, objective: Any, start: np.ndarray)
         weights = here
         if lowest < best.loss:
             best = Stopped(list(stages), weights, inverses(problem.inverse), lowest)
-        if at == 0 or RIDGE.is_over(losses):
+        if at == 0 or left <= 0 or RIDGE.is_over(losses):
             break
     return best
 
