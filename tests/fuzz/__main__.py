@@ -110,7 +110,7 @@ def attack(name: str, seconds: float, inputs: int | None, first: int, told: Any)
     make, argument = TARGETS[name]
     with tempfile.TemporaryDirectory(dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as folder:
         of_seed, path = make(argument, Path(folder))
-        for seed in range(first - WARM, first):
+        for seed in range(first - (1 if name.startswith("kill") else WARM), first):
             _tried(of_seed, seed)
         start, seed, counts = time.monotonic(), first, {}
         while time.monotonic() - start < seconds and (inputs is None or seed - first < inputs):
