@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -23,6 +24,7 @@ from tunefree.stream.lines import check_text, read_lines, read_sample, whole_lin
 
 MOST_TRIED = 100  # of the first lines, for a schema
 MOST_SHOWN = 200  # letters of a value in a message
+_LONE_NULL = re.compile(rb"(?:\A|[}\n\r])\s*null")  # between objects: Arrow may end the process on it
 _HALF_A_PAIR = "half of a surrogate pair is no letter"
 
 _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
@@ -167,6 +169,8 @@ def _parse_block(lines: Lines, row: int, schema: Any, bad: BadRows, types: dict[
 
 
 def _parse(data: Any, schema: Any) -> Any:
+    if _LONE_NULL.search(data):
+        raise pa.ArrowInvalid("null is no object")
     table = arrow_json.read_json(
         pa.BufferReader(pa.py_buffer(data)),
         read_options=arrow_json.ReadOptions(block_size=len(data) + 1, use_threads=False),
