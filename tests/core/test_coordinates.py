@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from tunefree import losses
 from tunefree.core import rows
 from tunefree.core.coordinates import LANES, room, row_of_outputs
 from tunefree.learners import ALL, Averaged
-from tunefree.learners.contract import grow, records
+from tunefree.learners.contract import check_room, grow, records
 from tunefree.losses import objectives
 from tunefree.model import passes
 
@@ -52,3 +53,13 @@ def test_a_copy_which_has_another_layout_is_refused_not_misread():
     learn(state, 3)
     with pytest.raises(TypeError, match="use contract.grow"):
         learn(state._replace(coordinates=copy.deepcopy(state.coordinates)), 3)
+
+
+def test_arrays_of_outputs_without_room_are_refused():
+    class Own(NamedTuple):
+        sums: np.ndarray
+
+    check_room(Own(row_of_outputs(3)))
+    check_room(Own(np.zeros((1, 1))))
+    with pytest.raises(TypeError, match=r"Own.sums must be made by row_of_outputs"):
+        check_room(Own(np.zeros((1, 3))))

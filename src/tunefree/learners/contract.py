@@ -170,6 +170,23 @@ def records(
     return features.view(np.recarray), coordinates(of_coordinate, block, len(of_feature), n_outputs)
 
 
+def check_room(state: Any) -> None:
+    """Check that a learner's arrays of outputs have the room that compiled loops take, see the top of this file.
+
+    Raises
+    ------
+    TypeError
+        If there is one of shape (1, K) that was made otherwise than by ``row_of_outputs``.
+    """
+    for name, array in zip(state._fields, state, strict=True):
+        if hasattr(array, "_fields"):
+            check_room(array)
+        elif isinstance(array, np.ndarray) and array.ndim == 2 and len(array) == 1 and array.dtype.names is None:
+            whole = array if array.base is None else array.base
+            if np.size(whole) < room(array.shape[1]):
+                raise TypeError(f"{type(state).__name__}.{name} must be made by row_of_outputs")
+
+
 def _numbers(array: np.ndarray) -> np.ndarray:
     """Records as one more axis of numbers, which is much faster to copy."""
     names = array.dtype.names

@@ -11,7 +11,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows
 from tunefree.core.states import filled, flatten
 from tunefree.learners import ALL, Averaged
-from tunefree.learners.contract import grow, traits_of
+from tunefree.learners.contract import check_room, grow, traits_of
 from tunefree.losses.objectives import predictions_of, with_slopes_as_they_come
 from tunefree.model import passes
 
@@ -51,7 +51,9 @@ class Member:
             raise ModelError(f"{setting.learner} has no setting among {', '.join(setting.settings)}") from None
         if traits_of(ALL[setting.learner]).takes_slopes_as_they_come:
             objective = with_slopes_as_they_come(objective)
-        return cls(setting, average, Averaged.create(state) if average else state, objective)
+        made = Averaged.create(state) if average else state
+        check_room(made)
+        return cls(setting, average, made, objective)
 
     @property
     def name(self) -> str:
