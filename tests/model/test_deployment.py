@@ -12,7 +12,7 @@ from tests.model.interrupted import check_that_training_goes_on_to_the_same_byte
 from tests.model.test_additive_bank import learn, mixed_rows, model_of, saved, targets_of
 from tests.strategies import OBJECTIVES
 from tunefree.core.rows import n_rows, part
-from tunefree.model import schedule, snapshots, soft_bayes
+from tunefree.model import pruning, schedule, snapshots, soft_bayes
 from tunefree.model.decay import AGES, Decay, add_losses
 from tunefree.model.model import Model
 from tunefree.model.soft_bayes import TEMPERATURES, Deployed, excess, prior_of
@@ -257,3 +257,16 @@ def test_an_interrupted_training_goes_on_to_the_same_bytes(tmp_path):
     csv.write_csv(pa.table(columns | {"y": np.where(y == 1, "yes", "no")}), tmp_path / "rows.csv")
     assert n_rows(rows) == 2500
     check_that_training_goes_on_to_the_same_bytes(tmp_path / "rows.csv", Plan(target="y"), tmp_path)
+
+
+def test_a_member_that_stands_still_well_is_not_dropped():
+    rows, y = drifting(400)
+    model = model_of("classification", rows)
+    learn(model, rows, y)
+    shares, rounds = np.array([0.9, 0.1, 0.0]), pruning.FIRST_PRUNING
+    dropped = [
+        pruning.negligible_members(model.ensemble, shares, np.array(standing), rounds).tolist()
+        for standing in ([0.0, 0.0, 0.0], [0.0, 0.0, 0.5])
+    ]
+    assert dropped == [[False, False, True], [False, False, False]]
+    assert model.deployment.shares_of_members().shape == (3,)

@@ -103,6 +103,12 @@ class Deployment:
         found[: len(mixture)] += self.rule.means[0] * mixture
         return found
 
+    def shares_of_members(self) -> np.ndarray:
+        """Shares (N,) of members in predictions, those of their averages included, the model's own mixture left out."""
+        self.wait()
+        own, of_averages = np.split(self.rule.means[1:], 2)
+        return own + of_averages
+
     def cuts(self, weight: np.ndarray) -> set[int]:
         """How many of some rows to learn until each of the cuts that fall among them; rows of weight 0 do not count."""
         counts = self.rows + np.cumsum(weight > 0)

@@ -339,7 +339,8 @@ class Model(ScoredModel):
             shares = predictive_shares(self.mixture)
             failed = has_failed(self.mixture)
             self._tell_failures()
-            leaves = pruning.negligible_members(self.ensemble, shares, rounds) | failed
+            standing = np.zeros(len(shares)) if self.deployment is None else self.deployment.shares_of_members()
+            leaves = pruning.negligible_members(self.ensemble, shares, standing, rounds) | failed
             if not leaves.all():
                 self.prune(leaves)
 

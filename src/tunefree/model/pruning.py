@@ -2,7 +2,8 @@
 
 Shares are reviewed after each power of two of rows. Members of a group that does not pay are dropped. So is a member
 whose mean share is negligible, unless it is one of the two with the largest shares, or its kernel is the next narrower
-one to that of the leader of its group, which may be needed once there are more rows.
+one to that of the leader of its group, which may be needed once there are more rows, or it has a share in predictions of
+a model that stands still.
 """
 
 from __future__ import annotations
@@ -40,9 +41,21 @@ def reviews(rounds: int, evaluation_weight: np.ndarray) -> set[int]:
     return {int(np.searchsorted(counts, power)) + 1 for power in powers}
 
 
-def negligible_members(ensemble: Ensemble, shares: np.ndarray, rounds: int) -> np.ndarray:
-    """Which members (N,) to drop after so many rows; ``shares`` (N,) are means over the stream."""
-    stays = (shares >= NEGLIGIBLE) | (shares >= np.sort(shares)[-min(FEWEST_MEMBERS, len(shares))])
+def negligible_members(ensemble: Ensemble, shares: np.ndarray, standing: np.ndarray, rounds: int) -> np.ndarray:
+    """Which members (N,) to drop after so many rows.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    shares : (N,) array
+        Means over the stream.
+    standing : (N,) array
+        Those in predictions of a model that stands still; 0 where nothing is known.
+    rounds : int
+    """
+    stays = (np.maximum(shares, standing) >= NEGLIGIBLE) | (
+        shares >= np.sort(shares)[-min(FEWEST_MEMBERS, len(shares))]
+    )
     for group, of_group, own in zip(ensemble.groups, ensemble.split(stays), ensemble.split(shares), strict=True):
         if of_group.any():
             of_group |= next_narrower(group, own)
