@@ -63,7 +63,7 @@ def share_weighted(model, rows):
     shares, margins, temperature = predictive_shares(model.mixture), model.member_predictions(rows), 1.0
     deployment = model.deployment
     if deployment is not None and deployment.predicts:
-        margins = snapshots.predict(deployment.snapshot(model.ensemble), model.ensemble.groups, rows)
+        margins = snapshots.predict([deployment.snapshot(model.ensemble)], model.ensemble.groups, rows)[0]
         shares, temperature = deployment.shares(shares), deployment.temperature
     together = shares.reshape(-1, len(model.members)).sum(axis=0)
     heavy = np.tile(together >= LEAST_SHARE, len(margins) // len(model.members))

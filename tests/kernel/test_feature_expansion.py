@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from tunefree import KernelPiSTOLClassifier, KernelPiSTOLRegressor, TuneFreeClassifier
 from tunefree.cli.app import app
-from tunefree.core import rows, storage
+from tunefree.core import machine, rows, storage
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import part
 from tunefree.estimators import memory
@@ -238,7 +238,7 @@ def test_pools_are_bounded_too():
 
 def test_a_fit_that_cannot_be_held_in_memory_is_refused_with_the_remedies():
     X, y = noisy(300)
-    with patch.object(memory, "installed", lambda: 2**14):
+    with patch.object(machine, "memory", lambda: 2**14):
         for refused in (KernelPiSTOLClassifier(), TuneFreeClassifier(kernel=True), KernelPiSTOLRegressor()):
             with pytest.raises(ValueError, match="max_support.*fourier"):
                 refused.fit(X, y)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
+from tunefree.core import machine
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, parts
 
@@ -26,17 +26,9 @@ def needed(X: Any, n: int, functions: int, n_outputs: int, itemsize: int = 4) ->
     return int(GROWING * n * (point + 16 * functions * n_outputs))
 
 
-def installed() -> int:
-    """Bytes of memory of this machine; 0 where the system does not tell."""
-    names = getattr(os, "sysconf_names", {})
-    if "SC_PHYS_PAGES" not in names or "SC_PAGE_SIZE" not in names:
-        return 0
-    return max(os.sysconf("SC_PHYS_PAGES"), 0) * max(os.sysconf("SC_PAGE_SIZE"), 0)
-
-
 def check(banks: list[Any], X: Any, n: int) -> None:
     """Whether the machine could hold the support of kernel banks if ``n`` rows like those of a block all joined it."""
-    most, bytes_needed = installed(), 0
+    most, bytes_needed = machine.memory(), 0
     for bank in banks:
         bounded = n if bank.max_support is None else min(n, bank.max_support)
         bytes_needed += needed(X, bounded, len(bank.members), bank.n_outputs)

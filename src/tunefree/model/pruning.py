@@ -2,8 +2,8 @@
 
 Shares are reviewed after each power of two of rows. Members of a group that does not pay are dropped. So is a member
 whose mean share is negligible, unless it is one of the two with the largest shares, or its kernel is the next narrower
-one to that of the leader of its group, which may be needed once there are more rows, or it has a share in predictions of
-a model that stands still.
+one to that of the leader of its group, which may be needed once there are more rows, or it has a share in predictions
+of a model that stands still.
 """
 
 from __future__ import annotations
@@ -53,9 +53,8 @@ def negligible_members(ensemble: Ensemble, shares: np.ndarray, standing: np.ndar
         Those in predictions of a model that stands still; 0 where nothing is known.
     rounds : int
     """
-    stays = (np.maximum(shares, standing) >= NEGLIGIBLE) | (
-        shares >= np.sort(shares)[-min(FEWEST_MEMBERS, len(shares))]
-    )
+    least = np.sort(shares)[-min(FEWEST_MEMBERS, len(shares))]
+    stays = (np.maximum(shares, standing) >= NEGLIGIBLE) | (shares >= least)
     for group, of_group, own in zip(ensemble.groups, ensemble.split(stays), ensemble.split(shares), strict=True):
         if of_group.any():
             of_group |= next_narrower(group, own)

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.core import machine
 from tunefree.core.errors import ModelError
-from tunefree.estimators.memory import installed
 from tunefree.model.mixture import predictive_shares
 from tunefree.model.model import Model
 
@@ -38,7 +38,7 @@ def limit_of(text: str | None) -> int:
     (1610612736, 314572800)
     """
     if text is None:
-        return installed() // SHARE
+        return machine.memory() // SHARE
     found = re.fullmatch(r"(\d+\.?\d*)([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if found is None or float(found[1]) == 0.0:
         raise ModelError(f"--memory-limit {text}: write a size such as 500M or 4G")

@@ -69,7 +69,7 @@ def _check_deployment(model: Any) -> None:
     """What predicts once learning has ended has shares of all members and their averages, and weights of each."""
     found, n_members = model.deployment, len(model.members)
     _fit(len(found.averages or model.members) == n_members, "averages are not those of the members")
-    _fit(len(found.rule.shares) == 1 + 2 * n_members, "shares in predictions are not those of the members")
+    _fit(len(found.rule.means) == 1 + 2 * n_members, "shares in predictions are not those of the members")
     groups = {group.name for group in model.ensemble.groups}
     for own in found.copies:
         _fit(len(own.shares) == 2 * n_members, "a copy has not the members")
