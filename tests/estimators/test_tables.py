@@ -30,7 +30,7 @@ from tunefree import (
 )
 from tunefree.core.errors import DataError
 from tunefree.estimators import validation
-from tunefree.estimators.tables import feature_names
+from tunefree.estimators.tables import encoder_of, feature_names
 from tunefree.workflows.training import train
 
 STREAM = {"epochs": 1, "shuffle": False}
@@ -181,8 +181,8 @@ def test_columns_are_what_they_are_said_to_be():
     assert model.predict(table[["code", "age"]]).tolist() == model.predict(table).tolist()
     table, labels = people()
     for texts, words_of in ((None, {"about"}), ([], set()), (["job"], {"job"})):
-        names = feature_names(ScInOLClassifier(text_features=texts, epochs=1).fit(table, labels))
-        assert {name.split("#")[0] for name in names if "#" in name} == words_of
+        encoder = encoder_of(ScInOLClassifier(text_features=texts, epochs=1).fit(table, labels))
+        assert {column.name for column in encoder.columns if column.kind == "text"} == words_of
 
 
 def test_what_cannot_be_used_is_refused_with_the_remedy():

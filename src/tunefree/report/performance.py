@@ -76,6 +76,7 @@ def _stream(trained: Trained) -> list[Any]:
     members = member_curves(trained)
     named = members[: COLOURS - 2]
     series = [whole, lately, *(own._replace(colour=2 + k) for k, own in enumerate(named)), *members[len(named) :]]
+    series = [own for own in series if len(own.y)]  # few rows have no rows lately
     top = min(max(whole.y), EARLY * whole.y[-1]) if whole.y[-1] > 0.0 else max(whole.y)
     low, high = spanning(np.array([top, *(own.y[-1] for own in series if own.colour is not None), *whole.y[2:]]), 0.06)
     low = max(low, 0.0)

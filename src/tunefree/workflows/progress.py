@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from tunefree.model import schedule
 from tunefree.model.targets import RunningMetrics
 from tunefree.stream.batch import Position
+
+_FIRST_OCTAVE = (64, 70, 76, 83, 91, 99, 108, 117)  # rows, each about 2^(1/8) times those before
+POINTS = tuple(rows << octave for octave in range(50) for rows in _FIRST_OCTAVE)  # after which the losses are kept
 
 
 @dataclass
@@ -28,13 +31,14 @@ class Progress:
     times: list[int] = field(default_factory=list)  # at which the files had been written last, in ns, likewise
     progressive: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, then learned
     held_out: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, never learned
-    curve: list[RunningMetrics] = field(default_factory=list)  # of the first pass up to each cut, see model.schedule
+    curve: list[RunningMetrics] = field(default_factory=list)  # of the first pass up to each of POINTS
 
     def add(self, weight: np.ndarray, row_losses: np.ndarray, errors: np.ndarray) -> None:
         """Add rows of the present pass that were predicted, then learned."""
         metrics, start = self.progressive[-1], 0
         before = metrics.rows
-        for cut in schedule.cuts_between(before, before + len(weight)) if self.number == 0 else ():
+        passed = slice(*(bisect_right(POINTS, rows) for rows in (before, before + len(weight))))
+        for cut in POINTS[passed] if self.number == 0 else ():
             rows = slice(start, cut - before)
             metrics.add(weight[rows], row_losses[rows], errors[rows])
             self.curve.append(replace(metrics))
