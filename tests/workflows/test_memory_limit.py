@@ -9,6 +9,7 @@ import pytest
 
 from tunefree import Plan, open_source
 from tunefree.core.errors import ModelError
+from tunefree.model.model import Model
 from tunefree.workflows.memory_limit import held, limit_of
 from tunefree.workflows.training import Watcher, train
 
@@ -74,3 +75,16 @@ def test_limits_as_they_are_written():
         with pytest.raises(ModelError, match="--memory-limit"):
             limit_of(text)
     assert np.isfinite(limit_of("3"))
+
+
+def test_records_of_several_classes_are_counted_once():
+    few, many = (held(Model("classification", "scinol2", n_features=2**12, classes=[*range(n)])) for n in (4, 40))
+    assert 8.0 < many / few < 11.0
+
+
+def test_a_pool_that_would_begin_with_too_much_begins_with_fewer_members(ids):
+    watcher = Told()
+    trained = train(ids, Plan(), watcher, memory_limit="20M")
+    left_out = [message for message in watcher.told if message.endswith("is left out")]
+    assert left_out and 1 <= len(trained.model.members) < 12
+    assert held(trained.model) < 20 * 2**20

@@ -62,3 +62,19 @@ def filled(prefix: str, blank: Any, arrays: dict[str, np.ndarray], scalars: dict
 def under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The arrays whose names begin so, by the rest of their names."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def size_of(part: Any) -> int:
+    """Bytes of the arrays in nested tuples, lists and dicts; records may overlap, their fields do not.
+
+    Examples
+    --------
+    >>> size_of({"a": (np.zeros(3), [np.zeros(2, np.int32)]), "b": 5})
+    32
+    """
+    if isinstance(part, np.ndarray):
+        fields = [part[name] for name in part.dtype.names] if part.dtype.names else []
+        return sum(field.size * field.itemsize for field in fields) if fields else part.nbytes
+    if isinstance(part, dict):
+        return sum(map(size_of, part.values()))
+    return sum(map(size_of, part)) if isinstance(part, tuple | list) else 0

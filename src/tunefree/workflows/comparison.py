@@ -15,6 +15,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import part
+from tunefree.core.states import size_of
 from tunefree.learners import ALL
 from tunefree.learners.contract import traits_of
 from tunefree.losses import loss_of
@@ -108,13 +109,7 @@ Point(rows=128, loss=1.28125, recent=0.24324324324324326)]
     @property
     def bytes(self) -> int:
         """Memory of what has been learned."""
-        return sum(_bytes(member.state) for member in self.model.members)
-
-
-def _bytes(state: Any) -> int:
-    """Of the arrays of a state, and of those in it; records may overlap, fields do not."""
-    fields = [[v[name] for name in v.dtype.names] if getattr(v, "dtype", None) and v.dtype.names else v for v in state]
-    return sum(_bytes(value) if isinstance(value, tuple | list) else getattr(value, "nbytes", 0) for value in fields)
+        return sum(size_of(member.state) for member in self.model.members)
 
 
 class Sweep(NamedTuple):

@@ -16,6 +16,8 @@ import numpy as np
 
 from tunefree.core import machine
 from tunefree.core.errors import ModelError
+from tunefree.core.states import size_of
+from tunefree.model.members import Setting
 from tunefree.model.mixture import predictive_shares
 from tunefree.model.model import Model
 
@@ -51,16 +53,7 @@ def held(model: Model) -> int:
     parts.append(model.record.evidence)
     if model.deployment is not None:
         parts += [model.deployment.averages or (), *(own.snapshot for own in model.deployment.copies)]
-    return sum(map(_bytes, parts))
-
-
-def _bytes(part: Any) -> int:
-    """Bytes of the arrays in nested tuples, lists and dicts."""
-    if isinstance(part, np.ndarray):
-        return part.nbytes
-    if isinstance(part, dict):
-        return sum(map(_bytes, part.values()))
-    return sum(map(_bytes, part)) if isinstance(part, tuple | list) else 0
+    return sum(map(size_of, parts))
 
 
 def shown(size: float) -> str:
@@ -72,33 +65,6 @@ def shown(size: float) -> str:
     ('3.0 GiB', '5 MiB')
     """
     return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"
-
-
-def check_beforehand(make: Callable[[int], Model], n_features: int, limit: int) -> None:
-    """Raise an error if a model of so many features would begin with more than the limit.
-
-    Parameters
-    ----------
-    make : function
-        From a number of features to a model.
-    n_features : int
-    limit : int
-        Bytes; 0 for none.
-
-    Raises
-    ------
-    ModelError
-    """
-    if not limit or n_features <= _LARGER:
-        return
-    of_feature = (held(make(_LARGER)) - held(make(_SMALL))) / (_LARGER - _SMALL)
-    if of_feature * n_features > limit:
-        bits = max(int(np.log2(limit / of_feature)), 1)
-        raise ModelError(
-            f"{n_features:,} features take {shown(of_feature * n_features)} of memory at least, more than the "
-            f"{shown(limit)} of --memory-limit; hash to {bits} bits at most (--hash-bits), name a --learner, or raise"
-            " the limit"
-        )
 
 
 class MemoryLimit:
@@ -114,6 +80,43 @@ class MemoryLimit:
 
     def __init__(self, limit: int, tell: Callable[[str], None]) -> None:
         self.limit, self.tell, self._told = limit, tell, limit / TOLD
+
+    def members_that_fit(self, make: Callable[[int], Model], n_features: int) -> list[Setting] | None:
+        """The members with which a model may begin with so many features, None for all; the last are left out first.
+
+        Parameters
+        ----------
+        make : function
+            From a number of features to a model of all members.
+        n_features : int
+
+        Raises
+        ------
+        ModelError
+            If one member alone would take more than the limit.
+        """
+        if not self.limit or n_features <= _LARGER:
+            return None
+        small, larger = make(_SMALL), make(_LARGER)
+        step = n_features / (_LARGER - _SMALL)
+        sizes = [[size_of(getattr(member, "state", ())) for member in own.members] for own in (small, larger)]
+        of_members = {k: step * (more - less) for k, (less, more) in enumerate(zip(*sizes, strict=True))}
+        needed, left = step * (held(larger) - held(small)), [k for k, size in of_members.items() if size > 0.0]
+        while needed > self.limit and len(left) > 1:
+            last = left.pop()
+            self.tell(
+                f"{n_features:,} features would take {shown(needed)}, more than the {shown(self.limit)} of "
+                f"--memory-limit: {larger.members[last].name} is left out"
+            )
+            needed -= of_members.pop(last)
+        if needed > self.limit:
+            bits = max(int(np.log2(self.limit / needed * n_features)), 1)
+            raise ModelError(
+                f"{n_features:,} features take {shown(needed)} of memory at least, more than the {shown(self.limit)} "
+                f"of --memory-limit; hash to {bits} bits at most (--hash-bits), or raise the limit"
+            )
+        settings = larger.member_settings
+        return [settings[k] for k in of_members] if len(of_members) < len(settings) else None
 
     def make_room(self, model: Model, n_features: int) -> None:
         """Look whether a model may have so many features, and drop members until it may.

@@ -18,6 +18,7 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.core.registry import Registry
 from tunefree.model import patience
 from tunefree.model.kernel_bank import KernelConfig
+from tunefree.model.members import Setting
 from tunefree.model.model import Model
 from tunefree.model.pool import POOLS
 from tunefree.model.targets import RunningMetrics
@@ -28,7 +29,7 @@ from tunefree.stream.source import Source, encoder_of
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.workflows import model_files
 from tunefree.workflows.class_weights import check_task, class_factors, weights_by_label, with_weights
-from tunefree.workflows.memory_limit import MemoryLimit, check_beforehand, limit_of
+from tunefree.workflows.memory_limit import MemoryLimit, limit_of
 from tunefree.workflows.plan import Plan, pair_of
 from tunefree.workflows.progress import Progress
 from tunefree.workflows.reading import ahead, batches_from, begin, check_learned
@@ -325,7 +326,7 @@ def _train(
         trained = earlier
         bad.count, bad.unlabelled = unread + trained.progress.skipped, trained.progress.unlabelled
     else:
-        trained, batches = _begun(source, plan, bad, limit.limit)
+        trained, batches = _begun(source, plan, bad, limit)
     trained.progress.sizes = file_sizes(source)
     trained.progress.digests = file_digests(source, trained.progress.sizes)
     trained.progress.times = file_times(source)
@@ -392,18 +393,17 @@ def held_out_rows(share: Fraction, start: int, n: int) -> np.ndarray:
     return before // period < (before + share.numerator) // period
 
 
-def _begun(source: Source, plan: Plan, bad: BadRows, limit: int) -> tuple[Trained, Iterator[Batch]]:
+def _begun(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tuple[Trained, Iterator[Batch]]:
     """A model that has seen nothing, and the batches to learn."""
     task, classes, encoder, batches = begin(source, plan, bad)
     check_task(plan, task)
     chosen = task, plan.learner, plan.loss, plan.average, dict(plan.settings), plan.view, classes
     kernel, pairs = KernelConfig(max_support=plan.max_support, device=plan.device), sources_of_pairs(plan, encoder)
 
-    def make(n_features: int) -> Model:
-        return Model(*chosen, n_features, kernel, pairs=pairs, horizon=plan.horizon)
+    def make(n_features: int, settings: list[Setting] | None = None) -> Model:
+        return Model(*chosen, n_features, kernel, settings, pairs=pairs, horizon=plan.horizon)
 
-    check_beforehand(make, encoder.n_features, limit)
-    model = make(encoder.n_features)
+    model = make(encoder.n_features, limit.members_that_fit(make, encoder.n_features))
     return Trained(model, encoder, source.kind, plan, Progress(), TargetSample(task == "regression")), batches
 
 
