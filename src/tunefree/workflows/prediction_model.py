@@ -8,7 +8,7 @@ are more than weights: models that have them are kept whole.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
@@ -21,6 +21,7 @@ from tunefree.core.states import flatten, under
 from tunefree.losses import loss_of, objectives
 from tunefree.losses.objectives import predictions_of
 from tunefree.model import calibration, passes, snapshots, views
+from tunefree.model.group import Read
 from tunefree.model.linear_group import LinearGroup
 from tunefree.model.mixture import Mixture, combine, predictive_shares
 from tunefree.model.options import ModelOptions
@@ -42,7 +43,7 @@ class Stack(NamedTuple):
     """Members, or averages of them, that see the rows in the same view."""
 
     view: str
-    weights: np.ndarray  # (d, M * K) relative to the units
+    weights: np.ndarray  # (d, M * K) float32, relative to the units
     units: np.ndarray  # (d,) of the features; 0 for one that was never met
     objectives: list[Any]  # (M,)
     shares: np.ndarray  # (M,)
@@ -136,18 +137,14 @@ class ForPrediction:
             raise MoreThanWeightsError(
                 "members on curves, pairs or kernels, and calibrated margins, are more than weights"
             )
-        shares = predictive_shares(model.mixture)
-        taken, temperature = None, 1.0
-        if model.deployment is not None:
-            taken = model.deployment.snapshot(model.ensemble)
-        if taken is not None:
-            shares, temperature = model.deployment.shares(shares), model.deployment.temperature
-        else:
-            now = model.ensemble.reads(model.n_features)
-            taken, shares = snapshots.take(model.ensemble.groups, now, now), np.concatenate([shares, 0 * shares])
+        shares, reads, temperature = predictive_shares(model.mixture), model.ensemble.reads(model.n_features), 1.0
+        if model.deployment is not None and model.deployment.predicts:
+            shares, reads = model.deployment.shares(shares), [*reads, *model.deployment.averages]
+            temperature = model.deployment.temperature
         bounds = float(model.mixture.lowest[()]), float(model.mixture.highest[()])
-        stacks = [own for own in (_kept(stack, taken, shares) for stack in taken.stacks) if own is not None]
-        named = {name: taken.views[name] for name in {own.view for own in stacks} - {"raw"}}
+        stacks = list(_stacks(model, reads, shares))
+        moving = {name: view for group in model.ensemble.groups for name, view in group.moving_views.items()}
+        named = {name: moving[name] for name in {own.view for own in stacks} - {"raw"}}
         made = PredictionModel(model.task, model.classes, model.options.loss, stacks, named, temperature, bounds)
         return cls(made, trained.encoder, trained.kind, trained.plan)
 
@@ -160,7 +157,7 @@ class ForPrediction:
         header["range"] = [end if np.isfinite(end) else None for end in self.model.range]
         header["views"], header["stacks"] = sorted(self.model.views), []
         for s, stack in enumerate(self.model.stacks):
-            arrays |= {f"{s}.weights": stack.weights.astype(np.float32), f"{s}.units": stack.units}
+            arrays |= {f"{s}.weights": stack.weights, f"{s}.units": stack.units}
             arrays |= {f"{s}.shares": stack.shares}
             scalars = [{k: v for k, v in own._asdict().items() if k != "loss"} for own in stack.objectives]
             header["stacks"].append({"view": stack.view, "objectives": scalars})
@@ -179,7 +176,7 @@ class ForPrediction:
         stacks = []
         for s, told in enumerate(saved["stacks"]):
             made = under(f"{s}.", own)
-            made["weights"] = np.ascontiguousarray(made["weights"], np.float64)
+            made["weights"] = np.ascontiguousarray(made["weights"], np.float32)
             stacks.append(Stack(told["view"], objectives=[blank._replace(**o) for o in told["objectives"]], **made))
         named = {name: views.restored(name, f"views.{name}", own) for name in saved["views"]}
         lowest, highest = saved["range"]
@@ -194,12 +191,21 @@ def _objective(task: str, loss: str | None, n_outputs: int) -> Any:
     return ModelOptions.create(task).objective_of_mixture(n_outputs)
 
 
-def _kept(stack: Any, taken: Any, shares: np.ndarray) -> Stack | None:
-    """The part of a stack of a snapshot that has a share in predictions."""
-    own = shares[stack.candidates]
-    stays = own >= LEAST_SHARE * shares.sum()
-    if not stays.any():
-        return None
-    weights = np.clip(stack.weights[:, np.repeat(stays, taken.n_outputs)], -LARGEST, LARGEST)
-    numbers = (stack.candidates[stays] % len(taken.objectives)).tolist()
-    return Stack(stack.view, weights, stack.units, [taken.objectives[m] for m in numbers], own[stays])
+def _stacks(model: Any, reads: list[Read], shares: np.ndarray) -> Iterator[Stack]:
+    """For each view the members, and then their averages, that have a share in predictions; one after the other, since
+    all weights together may take much memory."""
+    keys = [member.setting.view for member in model.members] * (len(reads) // len(model.members))
+    stays = (shares >= LEAST_SHARE * shares.sum()).tolist()
+    for view in dict.fromkeys(keys):
+        chosen = [c for c, own in enumerate(keys) if own == view and stays[c]]
+        if not chosen:
+            continue
+        units = np.zeros(max(len(reads[c][1]) for c in chosen))
+        for c in chosen:
+            np.maximum(units[: len(reads[c][1])], reads[c][1], out=units[: len(reads[c][1])])
+        weights = np.empty((len(units), len(chosen) * model.n_outputs), np.float32)
+        for place, c in enumerate(chosen):
+            own = np.clip(snapshots.in_units(reads[c], units), -LARGEST, LARGEST)
+            weights[:, place * model.n_outputs : (place + 1) * model.n_outputs] = own
+        of_members = [model.members[c % len(model.members)].objective for c in chosen]
+        yield Stack(view, weights, units, of_members, shares[chosen])
