@@ -179,7 +179,8 @@ def test_saved_models_predict_alike_and_go_on_alike(task):
     model = model_of(task, rows)
     learn(model, part(rows, 0, 1200), y[:1200])
     arrays, header = model.save_state()
-    again = Model.restore({name: np.array(array) for name, array in arrays.items()}, header)
+    left_out = ".range" if task == "classification" else "nothing"  # as older versions wrote files, of classes only
+    again = Model.restore({name: np.array(own) for name, own in arrays.items() if not name.endswith(left_out)}, header)
     rest = part(rows, 1200, 2000)
     np.testing.assert_array_equal(model.predict(rest), again.predict(rest))
     learn(model, rest, y[1200:])

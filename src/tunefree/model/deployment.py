@@ -265,8 +265,9 @@ class Deployment:
             own = under(f"copies.{number}.", arrays)
             snapshot = snapshots.restored(own, saved["snapshot"], objectives)
             record = self.decay.copies[saved["record"]]
+            limits = own.get("range", np.array([np.inf, -np.inf]))  # files of older versions are of classes only
             self.copies.append(
-                FrozenCopy(snapshot, own["mixture"], own["shares"], saved["temperature"], own["range"], record)
+                FrozenCopy(snapshot, own["mixture"], own["shares"], saved["temperature"], limits, record)
             )
 
 
