@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.report.pictures import spread
-from tunefree.report.scales import LINEAR, Scale, told
+from tunefree.report.scales import LINEAR, Scale, spread, told
 
 WIDTH, HEIGHT = 400.0, 270.0
 TOP, BOTTOM, RIGHT = 16.0, 44.0, 14.0

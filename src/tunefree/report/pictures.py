@@ -15,6 +15,7 @@ from tunefree.core.storage import check_writable, whole_file
 from tunefree.estimators.curve_display import CurveDisplay
 from tunefree.explanation.picture import Picture
 from tunefree.model.decay import AGES, Expectation
+from tunefree.report.scales import spread
 from tunefree.workflows.comparison import Comparison, Contestant, in_figures
 from tunefree.workflows.plan import POOL
 
@@ -273,36 +274,3 @@ def _label(axes: Any, labels: list[tuple[Contestant, str, str]]) -> None:
         axes.plot([1.0], [end], "o", transform=axes.transAxes, color=color, markersize=3.5, clip_on=False)
         text = f"{contestant.name}  {in_figures(contestant.curve[-1].loss)}"
         axes.text(1.045, place, text, transform=axes.transAxes, color=color, weight=weight, va="center")
-
-
-def spread(places: list[float], gap: float, top: float) -> list[float]:
-    """Move places apart, as little as possible in the sense of least squares; their order stays.
-
-    Parameters
-    ----------
-    places : list of float
-    gap : float
-        Least distance of two places.
-    top : float
-        The places returned lie between 0 and this, if there is room.
-
-    Returns
-    -------
-    list of float
-
-    Examples
-    --------
-    >>> [round(place, 2) for place in spread([0.5, 0.52, 0.1], 0.1, 0.9)]
-    [0.46, 0.56, 0.1]
-    >>> [round(place, 2) for place in spread([0.95, 0.94], 0.1, 0.9)]
-    [0.9, 0.8]
-    """
-    order = np.argsort(places, kind="stable")
-    gaps = gap * np.arange(len(places))
-    # Without their gaps the places must not decrease: isotonic regression, by the min-max formula.
-    left = np.asarray(places)[order] - gaps
-    n = len(left)
-    level = [max(min(left[a : b + 1].mean() for b in range(k, n)) for a in range(k + 1)) for k in range(n)]
-    moved = np.empty(n)
-    moved[order] = np.clip(level, 0.0, max(top - gap * (n - 1), 0.0)) + gaps
-    return moved.tolist()

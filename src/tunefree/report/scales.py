@@ -108,3 +108,36 @@ def spanning(values: np.ndarray, margin: float = 0.05, zero: bool = False) -> tu
         return low - room, high + room
     room = margin * (high - low)
     return low - room, high + room
+
+
+def spread(places: list[float], gap: float, top: float) -> list[float]:
+    """Move places apart, as little as possible in the sense of least squares; their order stays.
+
+    Parameters
+    ----------
+    places : list of float
+    gap : float
+        Least distance of two places.
+    top : float
+        The places returned lie between 0 and this, if there is room.
+
+    Returns
+    -------
+    list of float
+
+    Examples
+    --------
+    >>> [round(place, 2) for place in spread([0.5, 0.52, 0.1], 0.1, 0.9)]
+    [0.46, 0.56, 0.1]
+    >>> [round(place, 2) for place in spread([0.95, 0.94], 0.1, 0.9)]
+    [0.9, 0.8]
+    """
+    order = np.argsort(places, kind="stable")
+    gaps = gap * np.arange(len(places))
+    # Without their gaps the places must not decrease: isotonic regression, by the min-max formula.
+    left = np.asarray(places)[order] - gaps
+    n = len(left)
+    level = [max(min(left[a : b + 1].mean() for b in range(k, n)) for a in range(k + 1)) for k in range(n)]
+    moved = np.empty(n)
+    moved[order] = np.clip(level, 0.0, max(top - gap * (n - 1), 0.0)) + gaps
+    return moved.tolist()
