@@ -111,11 +111,9 @@ def load(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str,
     """
     from safetensors import SafetensorError, safe_open
 
-    try:
-        with open(path, "rb") as file:
-            header, found = _header_and_digest(path, file)
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read ({error.strerror}); give the path of a trained model") from None
+    with _opened(path) as file:
+        header, beginning = _header_of(path, file)
+        found = _digest(header, beginning, file)
     if header["format"] > FORMAT:
         raise ModelError(
             f"{path}: written in format {header['format']}, this tunefree reads up to {FORMAT}; upgrade tunefree"
@@ -130,7 +128,7 @@ def load(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str,
 
 
 def digest_of(path: str | os.PathLike[str]) -> str:
-    """The checksum of a file that :func:`save` wrote, in hexadecimal digits.
+    """The checksum that :func:`save` wrote into a file, in hexadecimal digits; it is not compared with the file.
 
     Parameters
     ----------
@@ -141,11 +139,8 @@ def digest_of(path: str | os.PathLike[str]) -> str:
     ModelError
         If it is no such file.
     """
-    try:
-        with open(path, "rb") as file:
-            return str(_header_and_digest(path, file)[0].get("digest", ""))
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read ({error.strerror}); give the path of a trained model") from None
+    with _opened(path) as file:
+        return str(_header_of(path, file)[0].get("digest", ""))
 
 
 def is_model(path: str | os.PathLike[str]) -> bool:
@@ -159,8 +154,18 @@ def is_model(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def _header_and_digest(path: Any, file: BinaryIO) -> tuple[dict[str, Any], str]:
-    """The JSON header, read before the arrays so that a newer format can be told from damage, and the file's digest."""
+@contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A model file to be read."""
+    try:
+        with open(path, "rb") as file:
+            yield file
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read ({error.strerror}); give the path of a trained model") from None
+
+
+def _header_of(path: Any, file: BinaryIO) -> tuple[dict[str, Any], bytes]:
+    """The JSON header, read before the arrays so that a newer format can be told from damage, and the bytes so far."""
     size = os.fstat(file.fileno()).st_size
     length = file.read(8)
     try:
@@ -172,12 +177,17 @@ def _header_and_digest(path: Any, file: BinaryIO) -> tuple[dict[str, Any], str]:
             raise ValueError
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ModelError(f"{path}: not a tunefree model, or damaged; give the path of a trained model") from None
+    return header, length + beginning
+
+
+def _digest(header: dict[str, Any], beginning: bytes, file: BinaryIO) -> str:
+    """The digest of a file, of which all is still to be read but its beginning."""
     told = str(header.get("digest", ""))
     blank = beginning.replace(_BEFORE_DIGEST + told.encode(), _BEFORE_DIGEST + _BLANK.encode(), 1)
-    digest = hashlib.blake2b(length + blank, digest_size=len(_BLANK) // 2)
+    digest = hashlib.blake2b(blank, digest_size=len(_BLANK) // 2)
     while piece := file.read(_PIECE):
         digest.update(piece)
-    return header, digest.hexdigest()
+    return digest.hexdigest()
 
 
 def check_writable(path: Path) -> None:

@@ -3,11 +3,37 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 
 CUTS = (256, 304, 362, 431)  # rows, and twice, four times ... as many; each about 2^(1/4) the one before
-N_CUTS = len(CUTS) * 50  # more than there will be
+OCTAVES = 50  # more than there will be
 SCORED = 512  # rows of an octave that copies predict, and all rows of shorter ones
-ROWS = tuple(CUTS[k % len(CUTS)] << k // len(CUTS) for k in range(N_CUTS))
+
+
+def of_octaves(first: Sequence[int]) -> tuple[int, ...]:
+    """Numbers of rows at the same fractions of every octave, from those in the first.
+
+    Examples
+    --------
+    >>> of_octaves((64, 83))[:5]
+    (64, 83, 128, 166, 256)
+    """
+    return tuple(rows << octave for octave in range(OCTAVES) for rows in first)
+
+
+def between(numbers: tuple[int, ...], start: int, stop: int) -> tuple[int, ...]:
+    """Those of ascending numbers that are after ``start``, up to ``stop``.
+
+    Examples
+    --------
+    >>> between((64, 83, 128, 166), 64, 128)
+    (83, 128)
+    """
+    return numbers[bisect_left(numbers, start + 1) : bisect_left(numbers, stop + 1)]
+
+
+ROWS = of_octaves(CUTS)
+N_CUTS = len(ROWS)
 
 
 def place(rows: int) -> int:
@@ -34,7 +60,7 @@ def cuts_between(start: int, stop: int) -> tuple[int, ...]:
     >>> cuts_between(256, 400)
     (304, 362)
     """
-    return ROWS[place(start + 1) : place(stop + 1)]
+    return between(ROWS, start, stop)
 
 
 def stride(rows: int) -> int:

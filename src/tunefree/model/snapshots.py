@@ -89,11 +89,17 @@ def take(groups: Sequence[MemberGroup], now: Sequence[Read], averages: Sequence[
     return Snapshot(stacks, moving, [member.objective for _, member in members], now[0][0].shape[1])
 
 
-def _side_by_side(reads: list[Read]) -> Read:
+def common_units(reads: list[Read]) -> np.ndarray:
+    """Units (d,) of the features that serve all of some weights: for each feature the largest of theirs."""
     n_features = max(len(units) for _, units in reads)
     units = np.zeros(n_features)
     for _, own in reads:
         np.maximum(units[: len(own)], own, out=units[: len(own)])
+    return units
+
+
+def _side_by_side(reads: list[Read]) -> Read:
+    units = common_units(reads)
     return np.concatenate([in_units(read, units) for read in reads], axis=1), units
 
 

@@ -200,9 +200,7 @@ def _stacks(model: Any, reads: list[Read], shares: np.ndarray) -> Iterator[Stack
         chosen = [c for c, own in enumerate(keys) if own == view and stays[c]]
         if not chosen:
             continue
-        units = np.zeros(max(len(reads[c][1]) for c in chosen))
-        for c in chosen:
-            np.maximum(units[: len(reads[c][1])], reads[c][1], out=units[: len(reads[c][1])])
+        units = snapshots.common_units([reads[c] for c in chosen])
         weights = np.empty((len(units), len(chosen) * model.n_outputs), np.float32)
         for place, c in enumerate(chosen):
             own = np.clip(snapshots.in_units(reads[c], units), -LARGEST, LARGEST)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from tunefree.model import schedule
 from tunefree.model.targets import RunningMetrics
 from tunefree.stream.batch import Position
 
-_FIRST_OCTAVE = (64, 70, 76, 83, 91, 99, 108, 117)  # rows, each about 2^(1/8) times those before
-POINTS = tuple(rows << octave for octave in range(50) for rows in _FIRST_OCTAVE)  # after which the losses are kept
+# Rows after which the losses are kept, each number about 2^(1/8) times the one before.
+POINTS = schedule.of_octaves((64, 70, 76, 83, 91, 99, 108, 117))
 
 
 @dataclass
@@ -37,8 +37,7 @@ class Progress:
         """Add rows of the present pass that were predicted, then learned."""
         metrics, start = self.progressive[-1], 0
         before = metrics.rows
-        passed = slice(*(bisect_right(POINTS, rows) for rows in (before, before + len(weight))))
-        for cut in POINTS[passed] if self.number == 0 else ():
+        for cut in schedule.between(POINTS, before, before + len(weight)) if self.number == 0 else ():
             rows = slice(start, cut - before)
             metrics.add(weight[rows], row_losses[rows], errors[rows])
             self.curve.append(replace(metrics))
