@@ -69,7 +69,14 @@ def main() -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.text(5e-3, 0.53, "Vowpal Wabbit", color=BLUE)
     axes.text(0.5, 0.6, "scikit-learn SGD\non scaled features", color=ORANGE)
-    axes.text(RATES[-1], ours_alone - 0.015, f"tunefree, nothing to choose: {ours_alone:.3f}", color=BLACK, ha="right", va="center")
+    axes.text(
+        RATES[-1],
+        ours_alone - 0.015,
+        f"tunefree, nothing to choose: {ours_alone:.3f}",
+        color=BLACK,
+        ha="right",
+        va="center",
+    )
     FIGURES.mkdir(parents=True, exist_ok=True)
     for suffix in ("png", "svg"):
         figure.savefig(FIGURES / f"sweep.{suffix}", dpi=150, metadata={} if suffix == "png" else {"Date": None})

@@ -29,9 +29,16 @@ class Progress:
     sizes: list[int] = field(default_factory=list)  # bytes of the files as training began, until it is complete
     digests: list[str] = field(default_factory=list)  # of the files then, likewise
     times: list[int] = field(default_factory=list)  # at which the files had been written last, in ns, likewise
+    read: list[int] = field(default_factory=list)  # bytes of the files that had been read, likewise
+    read_digests: list[str] = field(default_factory=list)  # of these bytes, likewise
     progressive: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, then learned
     held_out: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, never learned
     curve: list[RunningMetrics] = field(default_factory=list)  # of the first pass up to each of POINTS
+
+    def end(self) -> None:
+        """Training is complete; the files may change."""
+        self.complete, self.sizes, self.digests, self.times = True, [], [], []
+        self.read, self.read_digests = [], []
 
     def add(self, weight: np.ndarray, row_losses: np.ndarray, errors: np.ndarray) -> None:
         """Add rows of the present pass that were predicted, then learned."""

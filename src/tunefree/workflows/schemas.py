@@ -192,6 +192,8 @@ LINEAR = {
         "sizes": Optional(Sequence(COUNT)),
         "digests": Optional(NAMES),
         "times": Optional(Sequence(COUNT)),
+        "read": Optional(Sequence(COUNT)),
+        "read_digests": Optional(NAMES),
         "progressive": Sequence(METRICS),
         "held_out": Sequence(METRICS),
         "curve": Optional(Sequence(METRICS)),

@@ -33,7 +33,15 @@ from tunefree.workflows.memory_limit import MemoryLimit, limit_of
 from tunefree.workflows.plan import Plan, pair_of
 from tunefree.workflows.progress import Progress
 from tunefree.workflows.reading import ahead, batches_from, begin, check_learned
-from tunefree.workflows.resuming import check_kind, check_resumable, file_digests, file_sizes, file_times
+from tunefree.workflows.resuming import (
+    Passed,
+    RunningDigests,
+    check_kind,
+    check_resumable,
+    file_digests,
+    file_sizes,
+    file_times,
+)
 from tunefree.workflows.targets import target_of
 
 # Reports stand above what they are of, and are imported when they are asked for.
@@ -155,6 +163,7 @@ class _Read(NamedTuple):
     skipped: int  # bad rows so far
     unlabelled: int  # rows skipped for want of a label so far
     encoder: Any  # state of the encoder after this batch, where a checkpoint is due; else None
+    passed: Passed | None  # what has been read of the files, likewise
 
 
 def train(
@@ -288,7 +297,7 @@ def continued(trained: Trained) -> Trained:
 
 def learn_batches(trained: Trained, batches: Iterable[Batch], watcher: Watcher | None = None) -> None:
     """Learn batches of a pass that goes on; the model was :func:`continued`."""
-    _one_pass(trained, _reads(trained, iter(batches), BadRows(), 0), watcher or Watcher(), None)
+    _one_pass(trained, _reads(trained, iter(batches), BadRows()), watcher or Watcher(), None)
 
 
 def ended(trained: Trained) -> Trained:
@@ -317,10 +326,10 @@ def _train(
     limit: MemoryLimit,
 ) -> Trained:
     """Learn the rows of a source, of which ``unread`` could not be read when they were shuffled."""
-    batches, bad = None, replace(plan.bad_rows(), count=unread)
+    batches, bad, running = None, replace(plan.bad_rows(), count=unread), RunningDigests(source)
     if resume and checkpoint and Path(checkpoint).exists():
         trained = Trained.load(checkpoint)
-        check_resumable(trained, source, plan, watcher, checkpoint)
+        check_resumable(trained, source, plan, watcher, checkpoint, running)
         bad.count, bad.unlabelled = trained.progress.skipped, trained.progress.unlabelled
     elif earlier is not None:
         trained = earlier
@@ -335,12 +344,12 @@ def _train(
     while not (progress.complete or is_over(plan, progress)):
         if batches is None:
             batches = batches_from(progress.position, source, trained.encoder, bad)
-        _one_pass(trained, _reads(trained, batches, bad, due), watcher, checkpoint, limit)
+        _one_pass(trained, _reads(trained, batches, bad, due, running), watcher, checkpoint, limit)
         progress.number, progress.position, progress.rows = progress.number + 1, Position(), 0
         batches, bad = None, replace(plan.bad_rows(), count=unread)
     check_learned(trained.model, progress.progressive[0].rows if progress.progressive else 0, source)
     trained.model.freeze()
-    progress.complete, progress.sizes, progress.digests, progress.times = True, [], [], []
+    progress.end()
     watcher.end(trained)
     return trained
 
@@ -427,13 +436,19 @@ def sources_of_pairs(plan: Plan, encoder: Any) -> list[tuple[int, int]] | None:
     return found
 
 
-def _reads(trained: Trained, batches: Iterator[Batch], bad: BadRows, due: int) -> Iterator[_Read]:
+def _reads(
+    trained: Trained, batches: Iterator[Batch], bad: BadRows, due: int = 0, running: RunningDigests | None = None
+) -> Iterator[_Read]:
     """Batches with what the encoder knows after each; its state too where ``due`` more rows have been read."""
     encoder, rows = trained.encoder, trained.progress.rows
     for batch in batches:
         before, rows = rows, rows + len(batch.weight)
-        state = encoder.state() if due and before // due < rows // due else None
-        yield _Read(batch, encoder.n_features, bad.count, bad.unlabelled, state)
+        state = passed = None
+        if due and running is not None:
+            running.extend(batch.position)
+            if before // due < rows // due:
+                state, passed = encoder.state(), running.passed()
+        yield _Read(batch, encoder.n_features, bad.count, bad.unlabelled, state, passed)
 
 
 def _one_pass(
@@ -467,5 +482,6 @@ def _one_pass(
         progress.rows, progress.position = progress.rows + n, batch.position
         progress.skipped, progress.unlabelled = read.skipped, read.unlabelled
         watcher.step(trained, Step(batch, y, predictions, row_losses, held_out))
-        if read.encoder is not None:
+        if read.passed is not None:
+            progress.read, progress.read_digests = read.passed
             trained.save(checkpoint, read.encoder)
