@@ -26,6 +26,7 @@ from tunefree.stream.batch import BadRows, Batch, Position
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import Source, encoder_of
+from tunefree.stream.tally import Tally
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.workflows import model_files
 from tunefree.workflows.class_weights import check_task, class_factors, weights_by_label, with_weights
@@ -160,8 +161,7 @@ class _Read(NamedTuple):
 
     batch: Batch
     n_features: int  # known to the encoder after this batch
-    skipped: int  # bad rows so far
-    unlabelled: int  # rows skipped for want of a label so far
+    skipped: Tally  # rows that could not be used so far
     encoder: Any  # state of the encoder after this batch, where a checkpoint is due; else None
     passed: Passed | None  # what has been read of the files, likewise
 
@@ -221,7 +221,7 @@ def train(
     plan, unread, limit = with_weights(plan, source), plan.bad_rows(), MemoryLimit(limit_of(memory_limit), watcher.tell)
     with _in_order(source, plan, unread) as rows:
         return _train(
-            rows, plan, watcher, checkpoint, checkpoint_every if checkpoint else 0, resume, unread.count, earlier, limit
+            rows, plan, watcher, checkpoint, checkpoint_every if checkpoint else 0, resume, unread, earlier, limit
         )
 
 
@@ -321,19 +321,21 @@ def _train(
     checkpoint: Any,
     due: int,
     resume: bool,
-    unread: int,
+    unread: BadRows,
     earlier: Trained | None,
     limit: MemoryLimit,
 ) -> Trained:
     """Learn the rows of a source, of which ``unread`` could not be read when they were shuffled."""
-    batches, bad, running = None, replace(plan.bad_rows(), count=unread), RunningDigests(source)
+    batches, running = None, RunningDigests(source)
+    bad = replace(unread, tally=unread.tally.copy(), origin=source.origin)
     if resume and checkpoint and Path(checkpoint).exists():
         trained = Trained.load(checkpoint)
         check_resumable(trained, source, plan, watcher, checkpoint, running)
-        bad.count, bad.unlabelled = trained.progress.skipped, trained.progress.unlabelled
+        bad.tally = trained.progress.tally
     elif earlier is not None:
         trained = earlier
-        bad.count, bad.unlabelled = unread + trained.progress.skipped, trained.progress.unlabelled
+        bad.tally = trained.progress.tally
+        bad.tally.add_all(unread.tally)
     else:
         trained, batches = _begun(source, plan, bad, limit)
     trained.progress.sizes = file_sizes(source)
@@ -346,7 +348,7 @@ def _train(
             batches = batches_from(progress.position, source, trained.encoder, bad)
         _one_pass(trained, _reads(trained, batches, bad, due, running), watcher, checkpoint, limit)
         progress.number, progress.position, progress.rows = progress.number + 1, Position(), 0
-        batches, bad = None, replace(plan.bad_rows(), count=unread)
+        batches, bad = None, replace(bad, tally=unread.tally.copy())
     check_learned(trained.model, progress.progressive[0].rows if progress.progressive else 0, source)
     trained.model.freeze()
     progress.end()
@@ -448,7 +450,7 @@ def _reads(
             running.extend(batch.position)
             if before // due < rows // due:
                 state, passed = encoder.state(), running.passed()
-        yield _Read(batch, encoder.n_features, bad.count, bad.unlabelled, state, passed)
+        yield _Read(batch, encoder.n_features, bad.tally.copy(), state, passed)
 
 
 def _one_pass(
@@ -480,7 +482,7 @@ def _one_pass(
         for add, rows in ((progress.add, ~held_out), (progress.held_out[-1].add, held_out)):
             add(batch.weight[rows], row_losses[rows], errors[rows])
         progress.rows, progress.position = progress.rows + n, batch.position
-        progress.skipped, progress.unlabelled = read.skipped, read.unlabelled
+        progress.tally = read.skipped
         watcher.step(trained, Step(batch, y, predictions, row_losses, held_out))
         if read.passed is not None:
             progress.read, progress.read_digests = read.passed
