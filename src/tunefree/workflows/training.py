@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
@@ -44,6 +43,7 @@ from tunefree.workflows.resuming import (
     file_times,
 )
 from tunefree.workflows.targets import target_of
+from tunefree.workflows.watching import Step, Watcher
 
 # Reports stand above what they are of, and are imported when they are asked for.
 REPORTS = Registry("kind of report", {"page": "tunefree.report.page:page_of"})
@@ -126,44 +126,14 @@ class Trained:
         )
 
 
-class Step(NamedTuple):
-    """A batch that was learned, for whoever watches."""
-
-    batch: Batch
-    y: Any  # Labels, or numbers
-    predictions: np.ndarray  # (n, K), made before each row was learned
-    row_losses: np.ndarray  # (n,)
-    held_out: np.ndarray  # (n,) bool
-
-
-class Watcher:
-    """Is told how training goes. This one does nothing; the command line draws a progress bar with one of its own."""
-
-    def begin(self, trained: Trained, source: Source) -> None:
-        """Training begins, or is resumed, with this model."""
-
-    def step(self, trained: Trained, step: Step) -> None:
-        """A batch was learned."""
-
-    def end(self, trained: Trained) -> None:
-        """Training has ended."""
-
-    def tell(self, message: str) -> None:
-        """Something that the user should know."""
-        warnings.warn(message, stacklevel=3)
-
-    def close(self) -> None:
-        """Nothing more is to be watched, whether training has ended or failed."""
-
-
 class _Read(NamedTuple):
     """A batch as the reading thread hands it over."""
 
     batch: Batch
     n_features: int  # known to the encoder after this batch
     skipped: Tally  # rows that could not be used so far
-    encoder: Any  # state of the encoder after this batch, where a checkpoint is due; else None
-    passed: Passed | None  # what has been read of the files, likewise
+    encoder: Any  # state of the encoder after this batch, where a checkpoint or a copy is due; else None
+    passed: Passed | None  # what has been read of the files, where a checkpoint is due; else None
 
 
 def train(
@@ -297,7 +267,8 @@ def continued(trained: Trained) -> Trained:
 
 def learn_batches(trained: Trained, batches: Iterable[Batch], watcher: Watcher | None = None) -> None:
     """Learn batches of a pass that goes on; the model was :func:`continued`."""
-    _one_pass(trained, _reads(trained, iter(batches), BadRows()), watcher or Watcher(), None)
+    watcher = watcher or Watcher()
+    _one_pass(trained, _reads(trained, iter(batches), BadRows(), watcher), watcher, None)
 
 
 def ended(trained: Trained) -> Trained:
@@ -346,7 +317,7 @@ def _train(
     while not (progress.complete or is_over(plan, progress)):
         if batches is None:
             batches = batches_from(progress.position, source, trained.encoder, bad)
-        _one_pass(trained, _reads(trained, batches, bad, due, running), watcher, checkpoint, limit)
+        _one_pass(trained, _reads(trained, batches, bad, watcher, due, running), watcher, checkpoint, limit)
         progress.number, progress.position, progress.rows = progress.number + 1, Position(), 0
         batches, bad = None, replace(bad, tally=unread.tally.copy())
     check_learned(trained.model, progress.progressive[0].rows if progress.progressive else 0, source)
@@ -439,17 +410,22 @@ def sources_of_pairs(plan: Plan, encoder: Any) -> list[tuple[int, int]] | None:
 
 
 def _reads(
-    trained: Trained, batches: Iterator[Batch], bad: BadRows, due: int = 0, running: RunningDigests | None = None
+    trained: Trained,
+    batches: Iterator[Batch],
+    bad: BadRows,
+    watcher: Watcher,
+    due: int = 0,
+    running: RunningDigests | None = None,
 ) -> Iterator[_Read]:
     """Batches with what the encoder knows after each; its state too where ``due`` more rows have been read."""
     encoder, rows = trained.encoder, trained.progress.rows
     for batch in batches:
         before, rows = rows, rows + len(batch.weight)
-        state = passed = None
+        passed = None
         if due and running is not None:
             running.extend(batch.position)
-            if before // due < rows // due:
-                state, passed = encoder.state(), running.passed()
+            passed = running.passed() if before // due < rows // due else None
+        state = encoder.state() if passed is not None or watcher.wants_copy() else None
         yield _Read(batch, encoder.n_features, bad.tally.copy(), state, passed)
 
 
@@ -487,3 +463,5 @@ def _one_pass(
         if read.passed is not None:
             progress.read, progress.read_digests = read.passed
             trained.save(checkpoint, read.encoder)
+        if read.encoder is not None and watcher.wants_copy():
+            watcher.copy(trained, read.encoder)
