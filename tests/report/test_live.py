@@ -92,6 +92,8 @@ def test_a_port_in_use_is_refused_before_anything_is_learned(run, tmp_path):  # 
         status, _, err = run(*arguments, "--live", port)
     assert status == 2 and f"--live {port}: the port cannot be taken (Address already in use); name another" in err
     assert not (tmp_path / "m").exists()
+    status, _, err = run(*arguments, "--live", 70000)
+    assert status == 2 and "--live 70000: the port cannot be taken (bind(): port must be 0-65535" in err
     status, _, err = run(*arguments, "--live", 0, "--method", "early-stopping")
     assert status == 2 and "--live" in err
     status, _, err = run(*arguments, "--live", 0)

@@ -123,8 +123,6 @@ def train(
         int | None,
         typer.Option(
             metavar="PORT",
-            min=0,
-            max=65535,
             help="Serve the report to this machine while the model learns; 0 for any port that is free.",
             show_default=False,
         ),
