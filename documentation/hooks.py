@@ -19,6 +19,12 @@ EXECUTED = ("start.md", "tutorials/")
 GENERATED = {"reference/python.md": reference.python_page, "reference/commands.md": reference.commands_page}
 
 
+def on_config(config: Any) -> Any:
+    """Leave out the page that servers show for others: opened from a disk it finds neither styles nor links."""
+    config.theme.static_templates.discard("404.html")
+    return config
+
+
 def on_files(files: Any, config: Any) -> Any:
     """Add the generated pages, and those that stand beside docs/."""
     from mkdocs.structure.files import File
@@ -57,4 +63,4 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
     output = re.sub(r'(<input [^>]*type="checkbox"[^>]*) autocomplete="off"', r"\1", output)
     search = 'data-md-component="search" role="dialog"'
     output = output.replace(search, f'{search} aria-label="Search"')
-    return re.sub(r"(<pre[^>]*>(?:<span></span>)?)<code>", r'\1<code tabindex="0">', output)
+    return re.sub(r"<pre(?![^>]*tabindex)([^>]*)>", r'<pre tabindex="0"\1>', output)

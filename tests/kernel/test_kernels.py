@@ -114,3 +114,10 @@ def test_the_median_rule_without_distances():
     rows = np.array([[0.0], [0.0], [0.0], [0.0], [2.0]])  # most distances are 0
     assert median_gamma(rows, np.array([0, 1, 0, 1, 0])) == 0.125
     assert median_gamma(np.array([[0.0], [4.0]]), np.zeros(2)) == 0.5 / 16.0  # one label
+
+
+@pytest.mark.parametrize("gamma", [1e300, 1.7976931348623157e308])
+def test_widths_beyond_single_precision_are_the_narrowest_it_has(gamma):
+    with np.errstate(over="raise"):
+        found = kernels.in_compiled_code(kernel_of("rbf", gamma=gamma), np.float32)
+    assert found.gamma == np.finfo(np.float32).max and type(found.gamma) is np.float32

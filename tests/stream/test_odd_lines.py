@@ -23,6 +23,15 @@ CASES = {
     ),
     "a weight with two points.vw": (b"1 7e30.8 |f a:1\n1 |f a\n", 1, "row 1: '7e30.8' before the first bar"),
     "deep.jsonl": (b'{"x":1,"y":1}\n{"x":' + b"[" * 9000 + b"]" * 9000 + b',"y":1}\n', 1, "row 2: the line is nested"),
+    **{
+        f"{n} deep at first.jsonl": (
+            b'{"x":' + b"[" * n + b"]" * n + b',"y":1}\n{"x":1,"y":1}\n',
+            1,
+            "row 1: the line is nested",
+        )
+        for n in (70, 900)  # between what is read and where Python's recursion ends was a traceback
+    },
+    "texts of brackets.jsonl": (b'{"x":"' + b"[" * 99 + b'","y":1}\n{"x":"a","y":2,"y":3}\n' * 2, 1, "twice"),
     "deep at first.jsonl": (b'{"x":' + b"[" * 9000 + b'}\n{"x":1,"y":1}\n', 1, "row 1: the line is "),
     "400 digits.jsonl": (b'{"x":1,"y":1}\n{"x":' + LONG + b',"y":1}\n', 1, "row 2, column 'x': the number is infinite"),
     "400 digits, bad row.jsonl": (b'{"x":1,"y":1}\n{"x":-' + LONG + b',"y":1}\n{\n', 1, "row 3: the line is not JSON"),

@@ -122,7 +122,10 @@ def similarity(kernel: Any, pair: float, own: float, other: float) -> float:
 @generic
 def in_compiled_code(kernel: Any, dtype: Any) -> Any:
     """The kernel as compiled code can hold it: its numbers have the type of the pairs'."""
-    return type(kernel)(*(dtype(value) if isinstance(value, float) else value for value in kernel))
+    most = float(np.finfo(dtype).max)  # a width of distances near 0 is beyond single precision
+    return type(kernel)(
+        *(dtype(np.clip(value, -most, most)) if isinstance(value, float) else value for value in kernel)
+    )
 
 
 @generic

@@ -127,6 +127,8 @@ def csv_header(file: str, options: Options) -> Header:
         fields = [field.strip() for field in next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))]
     except csv.Error as error:
         raise _unreadable(file, error) from None
+    if not fields:  # a carriage return alone ends a line for whoever reads names, and none for whoever reads rows
+        raise _unreadable(file, "its first line begins with a carriage return alone")
     names = [field or f"unnamed {place}" for place, field in enumerate(fields, 1)]
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
     if twice is not None:
@@ -256,7 +258,7 @@ def _wrong_count(row: Any) -> str:
     return f"the row has {fields}, the header {row.expected_columns}{quote}"
 
 
-def _unreadable(file: str, error: Exception) -> DataError:
+def _unreadable(file: str, error: Exception | str) -> DataError:
     return DataError(
         f"this cannot be read as CSV ({error})", display_name(file), remedy="check the file, or name its --format"
     )

@@ -21,10 +21,12 @@ from tunefree.stream.columns import family, with_row_numbers
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
 from tunefree.stream.lines import check_text, read_lines, read_sample, whole_lines
+from tunefree.stream.nesting import is_too_deep
 
 MOST_TRIED = 100  # of the first lines, for a schema
 MOST_SHOWN = 200  # letters of a value in a message
 _LONE_NULL = re.compile(rb"(?:\A|[}\n\r])\s*null")  # between objects: Arrow may end the process on it
+_TOO_DEEP = "the line is nested too deeply"
 _HALF_A_PAIR = "half of a surrogate pair is no letter"
 
 _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
@@ -171,6 +173,8 @@ def _parse_block(lines: Lines, row: int, schema: Any, bad: BadRows, types: dict[
 def _parse(data: Any, schema: Any) -> Any:
     if _LONE_NULL.search(data):
         raise pa.ArrowInvalid("null is no object")
+    if is_too_deep(data):
+        raise pa.ArrowInvalid(_TOO_DEEP)
     table = arrow_json.read_json(
         pa.BufferReader(pa.py_buffer(data)),
         read_options=arrow_json.ReadOptions(block_size=len(data) + 1, use_threads=False),
@@ -290,12 +294,12 @@ def _fitted(record: dict[str, Any], field: Any) -> Any:
 
 def _read(text: bytes) -> tuple[dict[str, Any], str]:
     """The object on a line, or the problem."""
+    if is_too_deep(text):
+        return {}, _TOO_DEEP
     try:
         record = json.loads(text, object_pairs_hook=_unique)
     except UnicodeDecodeError:
         return {}, "the line is not text in UTF-8"
-    except RecursionError:
-        return {}, "the line is nested too deeply"
     except ValueError as error:
         return {}, f"the line is not JSON ({error})"
     if not isinstance(record, dict):
@@ -310,7 +314,7 @@ def _shown(value: Any) -> str:
 
 def _schema_of_good_lines(window: bytes, file: str) -> Any:
     """The schema of those of the first lines that can be read; the bad ones are reported when they are read."""
-    lines = [line for line in window.split(b"\n") if _object(line)]
+    lines = [line for line in window.split(b"\n") if _read(line)[0]]
     for sample in (b"\n".join(lines), *lines[:MOST_TRIED]):  # where types differ, those of the first line hold
         try:
             if sample:
@@ -319,14 +323,6 @@ def _schema_of_good_lines(window: bytes, file: str) -> Any:
             pass
     remedy = "give it one JSON object a line, or name its --format"
     raise DataError("no line of this can be read as JSON", display_name(file), remedy=remedy)
-
-
-def _object(line: bytes) -> dict[str, Any] | None:
-    try:
-        record = json.loads(line, object_pairs_hook=_unique)
-    except (ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) else None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

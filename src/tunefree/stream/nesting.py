@@ -1,0 +1,43 @@
+"""How deep JSON is nested: parsers recurse, and a line of brackets alone would end the process."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+MOST_NESTED = 64  # objects and lists in each other
+_STEPS = np.zeros(256, np.int8)
+_STEPS[[ord("["), ord("{")]], _STEPS[[ord("]"), ord("}")]] = 1, -1
+_LINE_END = 10
+_TEXT = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
+
+
+def is_too_deep(data: Any) -> bool:
+    """Whether values of any line of a text are nested more than MOST_NESTED deep.
+
+    Parameters
+    ----------
+    data : bytes or array of uint8
+
+    Examples
+    --------
+    >>> is_too_deep(b'{"a": [[1], "[[[["]}'), is_too_deep(b"[" * 65), is_too_deep(b'{"a": "' + b"[" * 65 + b'"}')
+    (False, True, False)
+    """
+    found = np.frombuffer(data, np.uint8)
+    return (
+        _deepest(found) > MOST_NESTED and _deepest(np.frombuffer(_TEXT.sub(b"", bytes(data)), np.uint8)) > MOST_NESTED
+    )
+
+
+def _deepest(data: np.ndarray) -> int:
+    """How deep values are nested, if brackets in texts are none."""
+    steps, ends = _STEPS[data], data == _LINE_END
+    places = np.flatnonzero((steps != 0) | ends)
+    if len(places) <= MOST_NESTED:
+        return len(places)
+    depth, ends = np.cumsum(steps[places], dtype=np.int64), ends[places]
+    before = np.concatenate([[0], depth[ends]])  # each line
+    return int((depth - before[np.cumsum(ends)]).max())
