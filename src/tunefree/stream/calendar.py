@@ -105,7 +105,7 @@ class Timestamp:
             return moments
         try:
             return pc.local_timestamp(moments.cast(pa.timestamp("us", self.zone)))
-        except pa.ArrowInvalid as error:
+        except (pa.ArrowInvalid, UnicodeEncodeError) as error:
             raise DataError(f"its time zone is not known ({error})", column=self.name) from None
 
     def parts(self, moments: Instants, learning: bool) -> Parts:
