@@ -47,6 +47,11 @@ def resolution_for(n_rows_to_come: int) -> Resolution:
     return Resolution(intervals, int(np.clip(MOST_PAIR_ENTRIES // n_rows_to_come, PAIR_ENTRIES, 2 * PAIR_ENTRIES)))
 
 
+def suits(X: Any) -> bool:
+    """Whether a block of rows has columns, and not too many for functions of each."""
+    return not isinstance(X, Sparse) and parts(X).numbers.shape[1] <= MOST_COLUMNS
+
+
 class AdditiveBank(LinearBank):
     """Linear learners on curves and pairs of the columns of a table.
 
@@ -97,7 +102,7 @@ class AdditiveBank(LinearBank):
         return 2 if self.features is None else self.features.n_features
 
     def suits(self, X: Any) -> bool:
-        return not isinstance(X, Sparse) and parts(X).numbers.shape[1] <= MOST_COLUMNS
+        return suits(X)
 
     def freeze(self) -> None:
         if self.n_warmup >= self.fewest_rows:

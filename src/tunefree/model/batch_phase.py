@@ -39,9 +39,9 @@ class Found(NamedTuple):
     level: int  # highest of the knots of curves
 
 
-def settings_before(model: Model) -> list[Setting]:
+def settings_before(settings: list[Setting]) -> list[Setting]:
     """The members of a pool that a batch phase follows: those of the second order would do the same at more cost."""
-    return [own for own in model.member_settings if not special_about(own.learner).quadratic_cost]
+    return [own for own in settings if not special_about(own.learner).quadratic_cost]
 
 
 def suits(model: Model) -> bool:
