@@ -19,7 +19,7 @@ docs: $(DEV_STAMP)  ## the documentation site in site/: tutorials are executed, 
 
 $(VENV)/.browser: | $(VENV)/bin/python  # what tests of pages need; without it they are skipped
 	-command -v chromedriver >/dev/null || (apt-get update && apt-get install -y --no-install-recommends chromium chromium-driver)
-	-npm install --silent --no-save --prefix $(VENV) axe-core@4.14.1
+	-npm install --silent --no-save --prefix $(VENV) axe-core@4.14.1 html-validate@10.17.0
 	touch $@
 
 test-all: $(DEV_STAMP) $(VENV)/.browser  ## every test

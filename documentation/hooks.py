@@ -48,10 +48,13 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
-    """Let the search need no network where pages are opened from a disk, and have a name; let keys reach wide code."""
+    """Let the search need no network where pages are opened from a disk, and have a name; let keys reach wide code;
+    leave out attributes of the theme that HTML does not have."""
     from mkdocs.utils import get_relative_url
 
     output = SHIM.sub(get_relative_url("assets/iframe-worker.js", page.url), output)
+    output = output.replace(' tabindex=""', "")
+    output = re.sub(r'(<input [^>]*type="checkbox"[^>]*) autocomplete="off"', r"\1", output)
     search = 'data-md-component="search" role="dialog"'
     output = output.replace(search, f'{search} aria-label="Search"')
     return re.sub(r"(<pre[^>]*>(?:<span></span>)?)<code>", r'\1<code tabindex="0">', output)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from importlib.resources import files
 from pathlib import Path
 
@@ -74,25 +72,6 @@ def test_a_block_that_does_not_run_is_named(tmp_path):
         executed(text + "\n```python\nx / 0\n```\n", tmp_path)
     with pytest.raises(PageError, match="cannot be read"):
         executed("```console\n$ tunefree inspect no.model\n```\n", tmp_path)
-
-
-@pytest.mark.slow
-def test_the_site_is_built_without_a_warning_and_needs_no_network(tmp_path):
-    pytest.importorskip("material")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", tmp_path / "site"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    built = sorted((tmp_path / "site").rglob("*.html"))
-    assert len(built) > 30
-    for path in built:
-        text = path.read_text()
-        assert not re.search(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=.?https?://", text), path
-        assert "iframe-worker/shim" not in text
-        for name in re.findall(r'<img[^>]*src="([^":]+)"', text):
-            assert (path.parent / name).stat().st_size > 200
-    tutorial = (tmp_path / "site/tutorials/table.html").read_text()
-    assert "progressive log-loss" in tutorial and "figure-" in tutorial
-    assert "<svg" in (tmp_path / "site/tutorials/table-table.html").read_text()
 
 
 @pytest.mark.slow

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from pathlib import Path
+import re
 
+import pyarrow as pa
 import pytest
+from pyarrow import csv
 
+from tests.browsing import browser, invalid, printed, said, show, violations  # noqa: F401 - a fixture
+from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
 from tunefree.report import page
 from tunefree.stream.source import open_source
@@ -16,8 +18,6 @@ from tunefree.workflows.training import train
 
 pytestmark = pytest.mark.slow
 
-CHROMIUM, DRIVER = (shutil.which(name) for name in ("chromium", "chromedriver"))
-AXE = Path(os.environ.get("TUNEFREE_AXE", Path(__file__).parents[2] / ".venv/node_modules/axe-core/axe.min.js"))
 SCREENS = [(1280, False), (390, False), (390, True)]
 # Texts of charts that leave their drawing, or lie on each other, are those that people cannot read.
 CUT = """
@@ -39,43 +39,17 @@ return [...document.querySelectorAll('svg')].filter(svg =>
   svg.getBoundingClientRect().width < 100 || svg.querySelectorAll('path, rect, circle').length < 1
 ).map(svg => svg.querySelector('title').textContent);
 """
-
-
-@pytest.fixture(scope="module")
-def browser():
-    webdriver = pytest.importorskip("selenium.webdriver")
-    if not (CHROMIUM and DRIVER):
-        pytest.skip("no Chromium with its driver is installed")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
-
-
-def show(browser, url, width, dark):
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
-    browser.get(url)
-
-
-def violations(browser):
-    """What axe-core finds that is serious."""
-    if not AXE.exists():
-        pytest.skip(f"axe-core is not installed: {AXE}")
-    browser.execute_script(AXE.read_text())
-    found = browser.execute_async_script("axe.run().then(arguments[arguments.length - 1]);")["violations"]
-    return [
-        (own["id"], node["html"][:200], node["failureSummary"])
-        for own in found
-        if own["impact"] in ("serious", "critical")
-        for node in own["nodes"]
-    ]
+# On paper nothing can be scrolled or opened.
+BEYOND = """
+return [...document.querySelectorAll('main *, header *')].filter(own =>
+  own.getBoundingClientRect().right > document.documentElement.clientWidth + 1
+).map(own => own.tagName + ' ' + own.textContent.slice(0, 60));
+"""
+CLOSED = """
+return [...document.querySelectorAll('details table')].filter(own =>
+  !own.checkVisibility({contentVisibilityAuto: true}) || own.getBoundingClientRect().height < 20
+).map(own => own.textContent.slice(0, 60));
+"""
 
 
 @pytest.fixture(scope="module")
@@ -86,12 +60,43 @@ def pages(tmp_path_factory):
         rows = {name: values for name, values in table.items() if name != other}
         trained = train(open_source(rows), Plan(target=target))
         page.write(page.report(trained, open_source(rows)), folder / f"{target}.html")
+        page.write(page.report(trained), folder / f"{target}-alone.html")
     return folder
+
+
+def test_reports_are_valid_html(pages, run):  # noqa: F811
+    csv.write_csv(pa.table(people(600)).drop_columns("pay"), pages / "people.csv")
+    compared, learners = pages / "compared.html", ("--learner", "scinol2", "--learner", "adagrad")
+    status, _, errors = run("compare", pages / "people.csv", "-t", "rich", *learners, "--report", compared, "-q")
+    assert status == 0, errors
+    found = sorted(pages.glob("*.html"))
+    assert len(found) == 5 and invalid(found) == []
+    wrong = pages / "wrong.htm"
+    wrong.write_text(compared.read_text().replace("</main>", "</section></main>"))
+    assert invalid([wrong])
+
+
+@pytest.mark.parametrize("name", ["rich", "pay"])
+def test_a_report_is_printed_on_a4(browser, pages, tmp_path, name):  # noqa: F811
+    """A few pages of the right size, nothing beyond the margins, and the tables that are closed on a screen."""
+    printed(pages / f"{name}.html", tmp_path / "p.pdf")
+    data = (tmp_path / "p.pdf").read_bytes()
+    boxes = [tuple(map(float, own.split())) for own in re.findall(rb"/MediaBox ?\[([^\]]+)\]", data)]
+    assert 3 <= len(boxes) <= 7
+    assert all(abs(box[2] - 595.3) < 1 and abs(box[3] - 841.9) < 1 for box in boxes)
+    show(browser, (pages / f"{name}.html").as_uri(), 695)  # a page of A4 between its margins, in pixels
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert browser.execute_script(BEYOND) == []
+        assert browser.execute_script(CLOSED) == []
+        assert browser.execute_script("return getComputedStyle(document.querySelector('nav')).display") == "none"
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
 @pytest.mark.parametrize(("width", "dark"), SCREENS)
 @pytest.mark.parametrize("name", ["rich", "pay"])
-def test_a_report_can_be_read(browser, pages, name, width, dark):
+def test_a_report_can_be_read(browser, pages, name, width, dark):  # noqa: F811
     show(browser, (pages / f"{name}.html").as_uri(), width, dark)
     details = browser.find_elements("css selector", "summary")
     assert details
@@ -106,5 +111,5 @@ def test_a_report_can_be_read(browser, pages, name, width, dark):
     for link in browser.find_elements("css selector", "nav a"):
         browser.execute_script("arguments[0].click()", link)
         assert browser.execute_script("return location.hash") == "#" + link.get_attribute("href").partition("#")[2]
-    assert not [own for own in browser.get_log("browser") if own["level"] in ("SEVERE", "WARNING")]
+    assert not said(browser)
     assert violations(browser) == []

@@ -15,11 +15,13 @@ from pyarrow import csv
 import tunefree
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
+from tunefree.core.errors import DataError
 from tunefree.model.targets import RunningMetrics
 from tunefree.report import page, suspicions
 from tunefree.report.document import Figure, Note, Table
 from tunefree.report.told_metrics import in_unit
 from tunefree.stream.source import open_source
+from tunefree.stream.tally import Tally
 from tunefree.workflows.explanation import terms_of
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.progress import Progress
@@ -194,15 +196,17 @@ def test_what_looks_wrong_is_told():
     table |= {"name": [f"person {i}" for i in range(n)], "planet": [3.0] * n, "wave": np.arange(n) / 7.0 + 0.5}
     table |= {"tax": np.where(rich, 5.0, 1.0), "seldom": [1.0 if i % 9 == 0 else None for i in range(n)]}
     trained = train(open_source(table), Plan(target="rich", categorical=("name",)))
-    section = suspicions.suspicions(
-        trained, terms_of(trained), [suspicions.Skipped("Test data", 2, "row 7: no number")]
-    )
+    tally = Tally()
+    for row in (7, 9):
+        tally.add(DataError(f"'{row}?' is not a number", "new.csv", row, "age"))
+    section = suspicions.suspicions(trained, terms_of(trained), [suspicions.Skipped("Test data", tally)])
     text = " ".join(own.text for own in section.blocks if isinstance(own, Note))
     for words in ("“name” has 1,200 different values", "“planet” has the same value"):
         assert words in text
     assert re.search(r"“seldom” is missing in 8[89]\.\d %", text)
-    assert "“tax” alone explains" in text and "Test data: 2 rows were skipped. The first: row 7" in text
-    assert next(row[0] for own in section.blocks if isinstance(own, Table) for row in own.rows) == "wave"
+    assert "“tax” alone explains" in text and "Test data: 2 rows were skipped." in text
+    tables = [own.rows for own in section.blocks if isinstance(own, Table)]
+    assert tables[0] == [["… is not a number", "new.csv, row 7, column 'age'", "2"]] and tables[1][0][0] == "wave"
     sound = train(open_source({"age": table["age"], "job": table["job"], "rich": table["rich"]}), Plan(target="rich"))
     (note,) = suspicions.suspicions(sound, terms_of(sound), []).blocks
     assert note.text == suspicions.NOTHING

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pytest
 from pyarrow import csv
 
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
-from tests.workflows.test_training import people
+from tests.workflows.test_training import people, written
 from tunefree import Plan, open_source
 from tunefree.core.errors import DataError, ModelError
 from tunefree.stream import delimited
@@ -159,7 +160,39 @@ def test_a_large_file_that_was_written_since_is_told_of(days, tmp_path, small_bl
     os.utime(days[0], ns=(0, 10**18))
     watcher = Stop()
     train(source, plan, watcher, checkpoint, resume=True)
-    assert len(watcher.told) == 1 and "was written after training began; 8 blocks of it are as" in watcher.told[0]
+    assert len(watcher.told) == 1 and "was written after training began; what was read of it is as" in watcher.told[0]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet"])
+def test_any_byte_that_was_read_and_has_changed_is_noticed(tmp_path, small_blocks, monkeypatch, suffix):
+    """Sizes, times and the blocks that are compared of large files agreed, and another model came of it."""
+    monkeypatch.setattr(resuming, "SAMPLED", 128)
+    monkeypatch.setattr(resuming, "BLOCK", 16)
+    table = pa.table({"age": [float(i % 50) for i in range(3000)], "rich": ["no", "no", "yes"] * 1000})
+    path = written(table, tmp_path / f"days.{suffix.removesuffix('.gz')}")
+    if suffix == "csv.gz":
+        path = path.rename(tmp_path / "days.csv.gz")
+        path.write_bytes(gzip.compress(path.read_bytes()))
+    monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", 200)
+    source, plan, checkpoint = open_source(path), Plan(target="rich", learner="scinol2"), tmp_path / "c"
+    with pytest.raises(KeyboardInterrupt):
+        train(source, plan, Stop(700), checkpoint, 200)
+    before, times = path.read_bytes(), path.stat()
+    kept, sampled = Trained.load(checkpoint).progress, resuming.file_digests(source, [len(before)])
+    assert kept.read[0] == len(before) if suffix != "csv" else 0 < kept.read[0] < len(before)
+    for place in range(100, len(before)):
+        changed = bytearray(before)
+        changed[place] ^= 1
+        path.write_bytes(changed)
+        if resuming.file_digests(source, [len(before)]) == sampled:
+            break  # between the blocks
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert place < kept.read[0]
+    with pytest.raises(ModelError, match="the data have changed since it was made"):
+        train(source, plan, None, checkpoint, resume=True)
+    path.write_bytes(before)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert train(source, plan, None, checkpoint, 200, resume=True).progress.read == []
 
 
 def test_a_complete_model_is_no_checkpoint_and_a_checkpoint_no_model(days, tmp_path, small_blocks):

@@ -119,6 +119,14 @@ def train(
     report: Annotated[
         Path | None, typer.Option(help="Write a report of the model too, as `tunefree report`.", show_default=False)
     ] = None,
+    live: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PORT",
+            help="Serve the report to this machine while the model learns; 0 for any port that is free.",
+            show_default=False,
+        ),
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line at each power of two rows.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
@@ -159,12 +167,13 @@ def train(
             "memory-limit": memory_limit,
             "for-prediction": for_prediction,
             "report": report,
+            "live": live is not None,
         }
         _stop_early(files, plan, [name for name, value in row_by_row.items() if value], kernel, output, quiet)
     else:
         source = files.source()
         of_file = output, earlier, checkpoint_every, resume, memory_limit, for_prediction
-        trained = _learn(source, plan, *of_file, verbose, quiet)
+        trained = _learn(source, plan, *of_file, live, verbose, quiet)
         if report:
             from tunefree.core import storage
             from tunefree.report import page
@@ -186,6 +195,7 @@ def _learn(
     resume: bool,
     memory_limit: str | None,
     for_prediction: bool,
+    live: int | None,
     verbose: bool,
     quiet: bool,
 ) -> Trained:
@@ -199,6 +209,10 @@ def _learn(
         from tunefree.cli.display.training import TrainingDisplay, show_trained
 
         watcher = TrainingDisplay(verbose)
+    if live is not None:
+        from tunefree.cli.display.live import LiveDisplay
+
+        watcher = LiveDisplay(watcher, live)
     learn: Any = training.train
     if earlier is not None:
         model = training.Trained.load(earlier)

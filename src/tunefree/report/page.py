@@ -61,8 +61,7 @@ def report(trained: Trained, test: Any = None, bad: BadRows | None = None, diges
     if test is not None:
         tested = evaluate(trained, test if hasattr(test, "rewindable") else open_source(test), bad)
     found = terms_of(trained)
-    skipped = [Skipped("Training", trained.progress.skipped)]
-    skipped.append(Skipped("Test data", bad.count, str(bad.first[0]) if bad.count else ""))
+    skipped = [Skipped("Training data", trained.progress.tally), Skipped("Test data", bad.tally)]
     sections: list[Section | None] = [
         learned(trained),
         performance(trained, tested),

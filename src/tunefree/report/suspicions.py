@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +12,10 @@ from tunefree.explanation.fidelity import ranking
 from tunefree.explanation.told import percent
 from tunefree.report.document import Note, Section, Table
 from tunefree.report.learned import missing_shares, sample_of
-from tunefree.report.told import drift_warning, order_warning, sentence
+from tunefree.report.told import REASON_TITLES, drift_warning, order_warning, reasons_told, sentence
 from tunefree.report.told_columns import naming_columns
 from tunefree.stream.layout import Layout
+from tunefree.stream.tally import Tally
 from tunefree.workflows.training import Trained
 
 GIVES_AWAY = 0.9  # part of the variance of margins that one column explains
@@ -32,8 +34,7 @@ class Skipped(NamedTuple):
     """Rows that could not be used."""
 
     where: str
-    rows: int
-    first: str = ""  # what was wrong with the first
+    tally: Tally
 
 
 def suspicions(trained: Trained, found: Decomposition | None, skipped: list[Skipped]) -> Section:
@@ -47,17 +48,17 @@ def suspicions(trained: Trained, found: Decomposition | None, skipped: list[Skip
     skipped : list of Skipped
     """
     notes = [Note(sentence(text), "warning") for text in _warnings(trained, found)]
-    notes += [
-        Note(
-            f"{own.where}: {own.rows:,} rows were skipped." + (f" The first: {own.first}" if own.first else ""),
-            "warning",
-        )
-        for own in skipped
-        if own.rows
-    ]
+    skipped = [own for own in skipped if own.tally.count]
+    notes += [Note(f"{own.where}: {own.tally.count:,} rows were skipped.", "warning") for own in skipped]
+    reasons = [_reasons_table(own) for own in skipped if own.tally.by_reason]
     drifting = _drift_table(trained)
     nothing = [] if notes or drifting else [Note(NOTHING if _has_sample(trained) else NO_SAMPLE)]
-    return Section("suspicions", "What looks wrong with the data", [*notes, *drifting, *nothing])
+    return Section("suspicions", "What looks wrong with the data", [*notes, *reasons, *drifting, *nothing])
+
+
+def _reasons_table(skipped: Skipped) -> Table:
+    title = f"Why rows were skipped: {skipped.where.lower()}"
+    return Table(title, list(REASON_TITLES), reasons_told(skipped.tally.reasons()), numeric_from=2)
 
 
 NO_SAMPLE = (
@@ -170,7 +171,7 @@ def drifting(trained: Trained) -> list[tuple[str, float, float]]:
     n = len(values[0][1]) // TENTH if values else 0
     if n < FEWEST:
         return []
-    bound = float(np.sqrt(np.log(np.e * len(values) / LEVEL) / n))
+    bound = float(np.sqrt(np.log(math.e * len(values) / LEVEL) / n))
     found = []
     for part, own in values:
         first, last = own[:n], own[-n:]

@@ -7,6 +7,7 @@ from typing import Any
 from tunefree.model.decay import AGES, Expectation
 from tunefree.model.model import Model
 from tunefree.model.targets import MOST_SUMMED, RunningMetrics
+from tunefree.stream.tally import Reason
 from tunefree.workflows.certification import order_of
 from tunefree.workflows.prediction import Predictor
 from tunefree.workflows.training import Trained
@@ -66,6 +67,24 @@ def describe(trained: Trained) -> str:
     averaged = ", averaged" if model.options.average else ""
     how = f"loss {model.options.loss or default}, learner {model.learner}{averaged}"
     return f"{goal_of(trained, ' so far')}; {how}"
+
+
+REASON_TITLES = ("reason", "first met in", "rows")
+
+
+def reasons_told(reasons: list[Reason]) -> list[list[str]]:
+    """Why rows were skipped: for each reason where the first row is, and how many there are.
+
+    Parameters
+    ----------
+    reasons : list of Reason
+
+    Examples
+    --------
+    >>> reasons_told([Reason("… is not a number", "age", 1200, "a.csv", 7)])
+    [['… is not a number', "a.csv, row 7, column 'age'", '1,200']]
+    """
+    return [[own.problem, own.place, f"{own.rows:,}"] for own in reasons]
 
 
 def expectation_of(trained: Any) -> Expectation | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import DataError
+from tunefree.stream.tally import Tally
 
 
 class Position(NamedTuple):
@@ -49,6 +51,11 @@ class Batch(NamedTuple):
     columns: Any = None  # pyarrow.RecordBatch (n rows): columns of the table that are kept as they were read, or None
 
 
+def as_named(file: str, row: int) -> tuple[str, int]:
+    """The place of a row that was not moved."""
+    return file, row
+
+
 @dataclass
 class BadRows:
     """What happens to rows that cannot be used, and how many there were.
@@ -57,23 +64,35 @@ class BadRows:
     ----------
     skip : bool, default=False
         Count such rows and leave them out; otherwise the first one raises a DataError.
-    count : int, default=0
-        How many there were.
-    first : list of str
-        The messages of the first five.
     skip_unlabelled : bool, default=False
         Count rows without a label apart and leave them out; otherwise they are bad rows.
-    unlabelled : int, default=0
-        How many of these there were.
+    tally : Tally
+        Those that were left out.
+    origin : callable, optional
+        From a file and the number of a row in it to those that the user knows, where rows were moved.
     """
 
     has_options: ClassVar[bool] = True  # whether errors may name options of the command line
 
     skip: bool = False
-    count: int = 0
-    first: list[str] = field(default_factory=list)
     skip_unlabelled: bool = False
-    unlabelled: int = 0
+    tally: Tally = field(default_factory=Tally)
+    origin: Callable[[str, int], tuple[str, int]] = as_named
+
+    @property
+    def count(self) -> int:
+        """How many rows were left out."""
+        return self.tally.count
+
+    @property
+    def unlabelled(self) -> int:
+        """How many rows without a label were left out, where these are counted apart."""
+        return self.tally.unlabelled
+
+    @property
+    def first(self) -> list[str]:
+        """The messages of the first five."""
+        return self.tally.first
 
     def report(
         self, problem: str, file: str, row: int, column: str | None = None, remedy: str = "correct the row"
@@ -83,14 +102,14 @@ class BadRows:
         error = DataError(problem, file, row, column, remedy)
         if not self.skip:
             raise error
-        self.count += 1
-        if len(self.first) < 5:
-            self.first.append(str(error))
+        if self.tally.is_new(error):
+            error = DataError(problem, *self.origin(file, row), column, remedy)
+        self.tally.add(error)
 
     def report_unlabelled(self, problem: str, file: str, row: int, column: str | None = None) -> None:
         """A row has no label, where it must have one: count it, if such rows are skipped, else treat it as bad."""
         if self.skip_unlabelled:
-            self.unlabelled += 1
+            self.tally.unlabelled += 1
         else:
             remedy = "give it one" + (", pass --unlabelled skip" if self.has_options else "")
             self.report(problem, file, row, column, remedy)

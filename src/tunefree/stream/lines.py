@@ -281,7 +281,9 @@ _standard_input: dict[Any, ByteStream] = {}  # standard input and its text, once
 
 
 def _standard_stream() -> Any:
-    return getattr(sys.stdin, "buffer", None)
+    """Standard input without Python's buffer: a thread that waits for it must hold no lock as the program ends."""
+    buffer = getattr(sys.stdin, "buffer", None)
+    return getattr(buffer, "raw", buffer)
 
 
 @contextmanager

@@ -47,7 +47,9 @@ class LiveStream(ByteStream):
     def _receive(self) -> None:
         """Wait for bytes, and take what there is."""
         with self._errors():
-            block = self.stream.read1(BLOCK_SIZE)
+            block = getattr(self.stream, "read1", self.stream.read)(
+                BLOCK_SIZE
+            )  # what there is, of a file without a buffer too
         before, last = len(self._ahead), block.rfind(_LINE_END)
         self.ended = not block
         self._ahead = np.concatenate([self._ahead, np.frombuffer(block, np.uint8)])

@@ -13,6 +13,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,6 +84,7 @@ def shuffled(source: Source, seed: int, bad: BadRows | None = None) -> Iterator[
         found = Source(
             tuple(TextFile(str(file), longest_line=MOST_LINE_BYTES) for file in files),
             "arrow" if source.kind == formats.TABLE else source.format,
+            origin=partial(_origin, source),
         )
         try:
             yield found
@@ -179,9 +181,14 @@ def _traced(error: DataError, source: Source, found: Source) -> DataError:
         return error
     file, row = source.name, None
     if error.file in found.files and error.row is not None:
-        number, row = _read_origins(Path(error.file))[error.row - 1].tolist()
-        file = display_name(source.files[number]) if source.files else source.name
+        file, row = _origin(source, error.file, error.row)
     return DataError(error.problem, file, row, error.column, error.remedy)
+
+
+def _origin(source: Source, file: str, row: int) -> tuple[str, int]:
+    """The file and the row of a source that a row in a random order comes from."""
+    number, before = _read_origins(Path(file))[row - 1].tolist()
+    return display_name(source.files[number]) if source.files else source.name, before
 
 
 def _take_columns(chunk: Any, places: np.ndarray) -> Any:

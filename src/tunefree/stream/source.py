@@ -11,7 +11,7 @@ from typing import Any
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.stream import formats
-from tunefree.stream.batch import BadRows, Position
+from tunefree.stream.batch import BadRows, Position, as_named
 from tunefree.stream.files import COMPRESSIONS, LONGEST_LINE, TextFile, expand
 from tunefree.stream.lines import open_text, read_lines
 from tunefree.stream.live import LiveStream
@@ -47,6 +47,8 @@ class Source:
         A table in memory.
     delimiter : str, optional
         Between the fields of a CSV line; guessed if None.
+    origin : callable
+        From a file and the number of a row in it to those that the user knows, where rows were moved.
 
     Examples
     --------
@@ -59,6 +61,7 @@ class Source:
     format: str | None
     table: Any = None
     delimiter: str | None = None
+    origin: Callable[[str, int], tuple[str, int]] = as_named
 
     @property
     def kind(self) -> str:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from tunefree.model import schedule
 from tunefree.model.targets import RunningMetrics
 from tunefree.stream.batch import Position
+from tunefree.stream.tally import Reason, Tally
 
 # Rows after which the losses are kept, each number about 2^(1/8) times the one before.
 POINTS = schedule.of_octaves((64, 70, 76, 83, 91, 99, 108, 117))
@@ -26,12 +27,20 @@ class Progress:
     rows: int = 0  # usable rows of this pass so far
     skipped: int = 0  # rows that could not be used, in this pass
     unlabelled: int = 0  # rows that were skipped for want of a label, in this pass
+    reasons: list[Reason] = field(default_factory=list)  # why the skipped ones could not be used
     sizes: list[int] = field(default_factory=list)  # bytes of the files as training began, until it is complete
     digests: list[str] = field(default_factory=list)  # of the files then, likewise
     times: list[int] = field(default_factory=list)  # at which the files had been written last, in ns, likewise
+    read: list[int] = field(default_factory=list)  # bytes of the files that had been read, likewise
+    read_digests: list[str] = field(default_factory=list)  # of these bytes, likewise
     progressive: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, then learned
     held_out: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, never learned
     curve: list[RunningMetrics] = field(default_factory=list)  # of the first pass up to each of POINTS
+
+    def end(self) -> None:
+        """Training is complete; the files may change."""
+        self.complete, self.sizes, self.digests, self.times = True, [], [], []
+        self.read, self.read_digests = [], []
 
     def add(self, weight: np.ndarray, row_losses: np.ndarray, errors: np.ndarray) -> None:
         """Add rows of the present pass that were predicted, then learned."""
@@ -49,7 +58,17 @@ class Progress:
         """The progress that a model file holds as JSON."""
         names = ("progressive", "held_out", "curve")
         metrics = {name: [RunningMetrics(**own) for own in saved.get(name, [])] for name in names}
-        return cls(**{**saved, **metrics, "position": Position(*saved["position"])})
+        reasons = [Reason(**own) for own in saved.get("reasons", [])]
+        return cls(**{**saved, **metrics, "reasons": reasons, "position": Position(*saved["position"])})
+
+    @property
+    def tally(self) -> Tally:
+        """The rows that were skipped in this pass."""
+        return Tally.of(self.skipped, self.unlabelled, self.reasons)
+
+    @tally.setter
+    def tally(self, tally: Tally) -> None:
+        self.skipped, self.unlabelled, self.reasons = tally.count, tally.unlabelled, tally.reasons()
 
     def history(self) -> pa.Table:
         """Progressive losses of the first pass along the stream, eight points in each doubling of the rows.

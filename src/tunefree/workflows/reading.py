@@ -19,6 +19,7 @@ from tunefree.stream.arrays import of_booleans
 from tunefree.stream.batch import BadRows, Batch, Columns, Position
 from tunefree.stream.columns import row_numbers
 from tunefree.stream.source import Source
+from tunefree.stream.tally import Tally
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.targets import labels_of, task_of
 
@@ -129,18 +130,34 @@ def encoded(
         If there is no such column.
     """
 
-    def finish(chunk: Any, prepared: Future[Any]) -> Batch:
+    def finish(chunk: Any, prepared: Future[Any], unread: Tally) -> Batch:
+        bad.tally.add_all(unread)
         batch = encoder.finish(prepared.result(), learning, bad)
         return batch._replace(columns=_kept(chunk, batch.numbers, kept)) if kept else batch
 
     with ThreadPoolExecutor(os.cpu_count(), "tunefree-prepare") as pool:
-        waiting: deque[tuple[Any, Future[Any]]] = deque()
-        for chunk in chunks:
-            waiting.append((chunk, pool.submit(encoder.prepare, chunk, labelled)))
+        waiting: deque[tuple[Any, Future[Any], Tally]] = deque()
+        for chunk, unread in _with_unread(chunks, bad):
+            waiting.append((chunk, pool.submit(encoder.prepare, chunk, labelled), unread))
             if at_once or len(waiting) > (os.cpu_count() or 1):
                 yield finish(*waiting.popleft())
         while waiting:
             yield finish(*waiting.popleft())
+
+
+def _with_unread(chunks: Iterator[Any], bad: BadRows) -> Iterator[tuple[Any, Tally]]:
+    """Chunks with those of their rows that could not be read, which are counted as the chunk is finished: a checkpoint
+    must not know of rows that come after it."""
+    while True:
+        kept, bad.tally = bad.tally, Tally()
+        try:
+            chunk = next(chunks, None)
+        finally:
+            unread, bad.tally = bad.tally, kept
+        if chunk is None:
+            bad.tally.add_all(unread)
+            return
+        yield chunk, unread
 
 
 def _kept(chunk: Columns, numbers: np.ndarray, names: Sequence[str]) -> Any:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 from tunefree.core.errors import DataError, ModelError
+from tunefree.stream import formats
+from tunefree.stream.batch import Position
+from tunefree.stream.lines import open_text
 from tunefree.stream.source import Source
 from tunefree.workflows.plan import Plan
 
 SAMPLED, BLOCK = 2**22, 2**14  # bytes of a file in its digest, and of a block of them
+PIECE = 2**20  # bytes that are hashed at a time
 
 
 def check_kind(trained: Any, source: Source) -> None:
@@ -27,7 +31,7 @@ def check_kind(trained: Any, source: Source) -> None:
 
 def file_sizes(source: Source) -> list[int]:
     """Bytes of the files of a source, 0 of standard input; none of a table in memory."""
-    return [0 if file == "-" else os.stat(file).st_size for file in source.files]
+    return [_size(file) for file in source.files]
 
 
 def file_times(source: Source) -> list[int]:
@@ -53,7 +57,101 @@ def _digest(file: str, size: int) -> str:
     return found.hexdigest()
 
 
-def check_resumable(trained: Any, source: Source, plan: Plan, watcher: Any, checkpoint: Any) -> None:
+class Passed(NamedTuple):
+    """What has been read of the files of a source, as a checkpoint keeps it."""
+
+    sizes: list[int]  # bytes from the start of each file that has been begun
+    digests: list[str]  # of these bytes
+
+
+class RunningDigests:
+    """Digests of all bytes of the files of a source that have been read, so that no change of them goes unnoticed.
+
+    The files are read once more for it, a piece behind the reader, when they are still in the machine's memory. Where
+    a position does not tell how many bytes of a file come before it (compressed text, text that is not UTF-8, columnar
+    files) the whole file is taken as it is begun. Standard input is left out: it cannot be read again.
+
+    Parameters
+    ----------
+    source : Source
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from tunefree.stream.source import open_source
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "a.csv"
+    ...     _ = path.write_text("x,y\\n1,2\\n3,4\\n")
+    ...     running = RunningDigests(open_source(path))
+    ...     running.extend(Position(0, 8, 1))
+    ...     running.passed().sizes
+    [8]
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.files = source.files
+        self.is_text = source.format is not None and formats.named(source.format).text
+        self.sizes: list[int] = []
+        self._hashes: list[Any] = []
+        self._plain: dict[int, bool] = {}
+
+    def extend(self, position: Position) -> None:
+        """Take in what lies before a position, and was not taken in before.
+
+        Raises
+        ------
+        DataError
+            If a file can no longer be read.
+        """
+        for i in range(min(len(self.sizes), position.file), min(position.file + 1, len(self.files))):
+            try:
+                is_plain = self._is_plain(i)
+                self._take(i, position.offset if is_plain and i == position.file else _size(self.files[i]))
+            except OSError as error:
+                problem = f"it cannot be read a second time, for the checkpoint ({error.strerror})"
+                raise DataError(problem, self.files[i], remedy="leave it in place while it is learned from") from None
+
+    def passed(self) -> Passed:
+        """What has been taken in so far."""
+        return Passed(list(self.sizes), [own.hexdigest() for own in self._hashes])
+
+    def matches(self, before: Passed) -> bool:
+        """Take in what was read before, and tell whether the files still begin like this."""
+        for i, size in enumerate(before.sizes[: len(self.files)]):
+            self._take(i, size)
+        return self.passed() == before
+
+    def _is_plain(self, i: int) -> bool:
+        """Whether an offset counts bytes of the file."""
+        if i not in self._plain:
+            self._plain[i] = False
+            if self.is_text and self.files[i] != "-":
+                text = open_text(self.files[i])
+                text.close()
+                self._plain[i] = text.compressed is None and text.size is not None
+        return self._plain[i]
+
+    def _take(self, i: int, size: int) -> None:
+        """Hash a file up to a size."""
+        if i == len(self.sizes):
+            self.sizes.append(0)
+            self._hashes.append(hashlib.blake2b(digest_size=16))
+        if size <= self.sizes[i] or self.files[i] == "-":
+            return
+        with open(self.files[i], "rb", buffering=0) as opened:
+            opened.seek(self.sizes[i])
+            while self.sizes[i] < size and (piece := opened.read(min(PIECE, size - self.sizes[i]))):
+                self._hashes[i].update(piece)
+                self.sizes[i] += len(piece)
+
+
+def _size(file: str) -> int:
+    return 0 if file == "-" else os.stat(file).st_size
+
+
+def check_resumable(
+    trained: Any, source: Source, plan: Plan, watcher: Any, checkpoint: Any, running: RunningDigests
+) -> None:
     """Raise an error if training cannot go on from a checkpoint, and tell what has grown since it was made.
 
     Parameters
@@ -66,6 +164,8 @@ def check_resumable(trained: Any, source: Source, plan: Plan, watcher: Any, chec
         Is told of files that have grown where their new rows will be learned.
     checkpoint : path
         For messages.
+    running : RunningDigests
+        Of the source; takes in what was read before.
 
     Raises
     ------
@@ -84,6 +184,7 @@ def check_resumable(trained: Any, source: Source, plan: Plan, watcher: Any, chec
     changed = [i for i, size in enumerate(now) if i >= len(before) or size != before[i]]
     shrunk = len(now) < len(before) or any(now[i] < before[i] for i in changed if i < len(before))
     differ = progress.digests != file_digests(source, before)[: len(progress.digests)]
+    differ = differ or not running.matches(Passed(progress.read, progress.read_digests))
     if not changed and not differ:
         _tell_of_times(source, trained, watcher)
         return
@@ -99,14 +200,14 @@ def check_resumable(trained: Any, source: Source, plan: Plan, watcher: Any, chec
 
 
 def _tell_of_times(source: Source, trained: Any, watcher: Any) -> None:
-    """Tell of large files that were written since, of which only blocks were compared; files in a random order are
-    written anew each time."""
-    if trained.plan.shuffle is not None:
-        return
+    """Tell of large files that were written since, of which only blocks were compared behind what was read; files in a
+    random order are written anew each time."""
     progress = trained.progress
+    if trained.plan.shuffle is not None or not progress.read:
+        return
     for file, size, then, now in zip(source.files, progress.sizes, progress.times, file_times(source), strict=False):
         if then != now and size > SAMPLED:
             watcher.tell(
-                f"{file} was written after training began; {SAMPLED // BLOCK} blocks of it are as they were, and the"
-                " rest was not compared. If rows that were learned have changed, remove the checkpoint and begin anew"
+                f"{file} was written after training began; what was read of it is as it was, and of the rest"
+                f" {SAMPLED // BLOCK} blocks were compared"
             )

@@ -37,6 +37,7 @@ from tunefree.model.pool import VIEWS as VIEWS_OF_BANKS
 from tunefree.model.pool import waits
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model.views import ALL as VIEWS
+from tunefree.stream.tally import MOST_REASONS
 
 MOST_FEATURES = 2**31 - 1
 MOST_MEMBERS = 1000
@@ -179,6 +180,8 @@ MODEL = {
     ),
 }
 
+REASON = {"problem": Text(), "column": Text(), "rows": COUNT, "file": Text(), "row": COUNT}
+
 LINEAR = {
     "source": Text(),
     "plan": PLAN,
@@ -189,9 +192,12 @@ LINEAR = {
         "rows": COUNT,
         "skipped": Optional(COUNT),
         "unlabelled": Optional(COUNT),
+        "reasons": Optional(Sequence(REASON, MOST_REASONS + 1)),
         "sizes": Optional(Sequence(COUNT)),
         "digests": Optional(NAMES),
         "times": Optional(Sequence(COUNT)),
+        "read": Optional(Sequence(COUNT)),
+        "read_digests": Optional(NAMES),
         "progressive": Sequence(METRICS),
         "held_out": Sequence(METRICS),
         "curve": Optional(Sequence(METRICS)),

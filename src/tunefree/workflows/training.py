@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
@@ -26,6 +25,7 @@ from tunefree.stream.batch import BadRows, Batch, Position
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import Source, encoder_of
+from tunefree.stream.tally import Tally
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.workflows import model_files
 from tunefree.workflows.class_weights import check_task, class_factors, weights_by_label, with_weights
@@ -33,8 +33,17 @@ from tunefree.workflows.memory_limit import MemoryLimit, limit_of
 from tunefree.workflows.plan import Plan, pair_of
 from tunefree.workflows.progress import Progress
 from tunefree.workflows.reading import ahead, batches_from, begin, check_learned
-from tunefree.workflows.resuming import check_kind, check_resumable, file_digests, file_sizes, file_times
+from tunefree.workflows.resuming import (
+    Passed,
+    RunningDigests,
+    check_kind,
+    check_resumable,
+    file_digests,
+    file_sizes,
+    file_times,
+)
 from tunefree.workflows.targets import target_of
+from tunefree.workflows.watching import Step, Watcher
 
 # Reports stand above what they are of, and are imported when they are asked for.
 REPORTS = Registry("kind of report", {"page": "tunefree.report.page:page_of"})
@@ -117,44 +126,14 @@ class Trained:
         )
 
 
-class Step(NamedTuple):
-    """A batch that was learned, for whoever watches."""
-
-    batch: Batch
-    y: Any  # Labels, or numbers
-    predictions: np.ndarray  # (n, K), made before each row was learned
-    row_losses: np.ndarray  # (n,)
-    held_out: np.ndarray  # (n,) bool
-
-
-class Watcher:
-    """Is told how training goes. This one does nothing; the command line draws a progress bar with one of its own."""
-
-    def begin(self, trained: Trained, source: Source) -> None:
-        """Training begins, or is resumed, with this model."""
-
-    def step(self, trained: Trained, step: Step) -> None:
-        """A batch was learned."""
-
-    def end(self, trained: Trained) -> None:
-        """Training has ended."""
-
-    def tell(self, message: str) -> None:
-        """Something that the user should know."""
-        warnings.warn(message, stacklevel=3)
-
-    def close(self) -> None:
-        """Nothing more is to be watched, whether training has ended or failed."""
-
-
 class _Read(NamedTuple):
     """A batch as the reading thread hands it over."""
 
     batch: Batch
     n_features: int  # known to the encoder after this batch
-    skipped: int  # bad rows so far
-    unlabelled: int  # rows skipped for want of a label so far
-    encoder: Any  # state of the encoder after this batch, where a checkpoint is due; else None
+    skipped: Tally  # rows that could not be used so far
+    encoder: Any  # state of the encoder after this batch, where a checkpoint or a copy is due; else None
+    passed: Passed | None  # what has been read of the files, where a checkpoint is due; else None
 
 
 def train(
@@ -212,7 +191,7 @@ def train(
     plan, unread, limit = with_weights(plan, source), plan.bad_rows(), MemoryLimit(limit_of(memory_limit), watcher.tell)
     with _in_order(source, plan, unread) as rows:
         return _train(
-            rows, plan, watcher, checkpoint, checkpoint_every if checkpoint else 0, resume, unread.count, earlier, limit
+            rows, plan, watcher, checkpoint, checkpoint_every if checkpoint else 0, resume, unread, earlier, limit
         )
 
 
@@ -288,7 +267,8 @@ def continued(trained: Trained) -> Trained:
 
 def learn_batches(trained: Trained, batches: Iterable[Batch], watcher: Watcher | None = None) -> None:
     """Learn batches of a pass that goes on; the model was :func:`continued`."""
-    _one_pass(trained, _reads(trained, iter(batches), BadRows(), 0), watcher or Watcher(), None)
+    watcher = watcher or Watcher()
+    _one_pass(trained, _reads(trained, iter(batches), BadRows(), watcher), watcher, None)
 
 
 def ended(trained: Trained) -> Trained:
@@ -312,19 +292,21 @@ def _train(
     checkpoint: Any,
     due: int,
     resume: bool,
-    unread: int,
+    unread: BadRows,
     earlier: Trained | None,
     limit: MemoryLimit,
 ) -> Trained:
     """Learn the rows of a source, of which ``unread`` could not be read when they were shuffled."""
-    batches, bad = None, replace(plan.bad_rows(), count=unread)
+    batches, running = None, RunningDigests(source)
+    bad = replace(unread, tally=unread.tally.copy(), origin=source.origin)
     if resume and checkpoint and Path(checkpoint).exists():
         trained = Trained.load(checkpoint)
-        check_resumable(trained, source, plan, watcher, checkpoint)
-        bad.count, bad.unlabelled = trained.progress.skipped, trained.progress.unlabelled
+        check_resumable(trained, source, plan, watcher, checkpoint, running)
+        bad.tally = trained.progress.tally
     elif earlier is not None:
         trained = earlier
-        bad.count, bad.unlabelled = unread + trained.progress.skipped, trained.progress.unlabelled
+        bad.tally = trained.progress.tally
+        bad.tally.add_all(unread.tally)
     else:
         trained, batches = _begun(source, plan, bad, limit)
     trained.progress.sizes = file_sizes(source)
@@ -335,12 +317,12 @@ def _train(
     while not (progress.complete or is_over(plan, progress)):
         if batches is None:
             batches = batches_from(progress.position, source, trained.encoder, bad)
-        _one_pass(trained, _reads(trained, batches, bad, due), watcher, checkpoint, limit)
+        _one_pass(trained, _reads(trained, batches, bad, watcher, due, running), watcher, checkpoint, limit)
         progress.number, progress.position, progress.rows = progress.number + 1, Position(), 0
-        batches, bad = None, replace(plan.bad_rows(), count=unread)
+        batches, bad = None, replace(bad, tally=unread.tally.copy())
     check_learned(trained.model, progress.progressive[0].rows if progress.progressive else 0, source)
     trained.model.freeze()
-    progress.complete, progress.sizes, progress.digests, progress.times = True, [], [], []
+    progress.end()
     watcher.end(trained)
     return trained
 
@@ -427,13 +409,24 @@ def sources_of_pairs(plan: Plan, encoder: Any) -> list[tuple[int, int]] | None:
     return found
 
 
-def _reads(trained: Trained, batches: Iterator[Batch], bad: BadRows, due: int) -> Iterator[_Read]:
+def _reads(
+    trained: Trained,
+    batches: Iterator[Batch],
+    bad: BadRows,
+    watcher: Watcher,
+    due: int = 0,
+    running: RunningDigests | None = None,
+) -> Iterator[_Read]:
     """Batches with what the encoder knows after each; its state too where ``due`` more rows have been read."""
     encoder, rows = trained.encoder, trained.progress.rows
     for batch in batches:
         before, rows = rows, rows + len(batch.weight)
-        state = encoder.state() if due and before // due < rows // due else None
-        yield _Read(batch, encoder.n_features, bad.count, bad.unlabelled, state)
+        passed = None
+        if due and running is not None:
+            running.extend(batch.position)
+            passed = running.passed() if before // due < rows // due else None
+        state = encoder.state() if passed is not None or watcher.wants_copy() else None
+        yield _Read(batch, encoder.n_features, bad.tally.copy(), state, passed)
 
 
 def _one_pass(
@@ -465,7 +458,10 @@ def _one_pass(
         for add, rows in ((progress.add, ~held_out), (progress.held_out[-1].add, held_out)):
             add(batch.weight[rows], row_losses[rows], errors[rows])
         progress.rows, progress.position = progress.rows + n, batch.position
-        progress.skipped, progress.unlabelled = read.skipped, read.unlabelled
+        progress.tally = read.skipped
         watcher.step(trained, Step(batch, y, predictions, row_losses, held_out))
-        if read.encoder is not None:
+        if read.passed is not None:
+            progress.read, progress.read_digests = read.passed
             trained.save(checkpoint, read.encoder)
+        if read.encoder is not None and watcher.wants_copy():
+            watcher.copy(trained, read.encoder)

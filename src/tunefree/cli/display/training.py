@@ -18,7 +18,7 @@ from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses.objectives import chosen
 from tunefree.model.model import Model
 from tunefree.model.targets import RunningMetrics
-from tunefree.report.told import describe, listed, losses_of, rows_of_expectation
+from tunefree.report.told import describe, listed, losses_of, reasons_told, rows_of_expectation
 from tunefree.report.told_columns import lines_of_kinds, naming_columns
 from tunefree.stream.source import Source
 from tunefree.workflows.training import Step, Trained, Watcher
@@ -154,6 +154,8 @@ def show_trained(trained: Trained, output: Path) -> None:
     table.add_row("rows", f"{first.rows:,}")
     if progress.skipped:
         table.add_row("rows skipped", f"{progress.skipped:,}")
+        for reason, place, rows in reasons_told(progress.reasons):
+            table.add_row("", f"{rows}: {reason}; the first: {place}")
     if progress.unlabelled:
         table.add_row("rows without a label, skipped", f"{progress.unlabelled:,}")
     table.add_row("features", f"{model.n_features:,}")

@@ -1,0 +1,98 @@
+"""The report of a model while it learns: copies of the model are made when somebody looks, and written up beside it.
+
+A copy is made between two batches, as a checkpoint is, so the model ends with the same bytes. It is made when a page
+has been asked for, and not before ten times as long as the last copy took have passed. The page is made of the copy,
+in another thread. What goes wrong with it is said on the page.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from tunefree.report import page
+from tunefree.report.document import Document, Note, Section
+from tunefree.workflows.training import Trained
+from tunefree.workflows.watching import Watcher
+
+REFRESH = 5  # seconds after which a page is loaded again
+REST = 10.0  # times as long as the last copy took until the next one may be made
+FOOTER = "the model is still learning; this page is loaded again every few seconds, and ends with the training"
+
+
+class LiveReport(Watcher):
+    """A watcher from which the report can be had at any time, in any thread."""
+
+    def __init__(self) -> None:
+        self._wanted, self._lock = threading.Event(), threading.Lock()
+        self._next = 0.0  # the time from which on another copy may be made
+        self._copy: Trained | None = None
+        self._html = page.html(_plain("training has begun", "No rows have been learned yet."))
+
+    def wants_copy(self) -> bool:
+        """Whether a page was asked for since the last copy."""
+        return self._wanted.is_set() and time.monotonic() >= self._next
+
+    def copy(self, trained: Trained, encoder: Any) -> None:
+        """Keep the model as it is now."""
+        started = time.monotonic()
+        self._copy = copy_of(trained, encoder)
+        self._wanted.clear()
+        self._next = time.monotonic() + REST * (time.monotonic() - started)
+
+    def html(self) -> str:
+        """The page, of the last copy; another copy is asked for."""
+        with self._lock:
+            copy, self._copy = self._copy, None
+            self._wanted.set()
+            if copy is not None:
+                self._html = _page_of(copy)
+            return self._html
+
+
+def copy_of(trained: Trained, encoder: tuple[dict[str, np.ndarray], dict[str, Any]]) -> Trained:
+    """A model that stays as it is while the other goes on.
+
+    Parameters
+    ----------
+    trained : Trained
+    encoder : saved state of its encoder
+
+    Examples
+    --------
+    >>> from tunefree import Plan, open_source
+    >>> from tunefree.workflows.training import train
+    >>> trained = train(open_source({"age": [20.0, 60.0] * 200, "rich": ["no", "yes"] * 200}), Plan(target="rich"))
+    >>> copy_of(trained, trained.encoder.state()).progress == trained.progress
+    True
+    """
+    parts = {"model": trained.model.save_state(), "encoder": encoder}
+    if trained.order is not None:
+        parts["order"] = trained.order.save_state()
+    header: dict[str, Any] = {
+        "source": trained.kind,
+        "plan": trained.plan.saved(),
+        "progress": asdict(trained.progress),
+    }
+    header |= {name: own for name, (_, own) in parts.items()}
+    arrays = {name: {key: np.array(array) for key, array in own.items()} for name, (own, _) in parts.items()}
+    return Trained.restore(arrays, json.loads(json.dumps(header)))
+
+
+def _page_of(copy: Trained) -> str:
+    try:
+        found = page.report(copy)
+    except Exception as error:  # whatever it is, training goes on
+        rows = copy.progress.progressive[0].rows
+        found = _plain("training goes on", f"{rows:,} rows are learned. There is no report of them yet: {error}")
+    return page.html(found._replace(refresh=REFRESH, footer=FOOTER))
+
+
+def _plain(title: str, text: str) -> Document:
+    section = Section("state", "State", [Note(text)])
+    return Document(f"tunefree: {title}", f"Live report: {title}", [], [section], FOOTER, 1)

@@ -1,0 +1,119 @@
+"""Rows that could not be used: how many, why, and where each reason was met first; in bounded memory."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+
+from tunefree.core.errors import DataError
+
+MOST_MESSAGES = 5  # that are kept whole
+MOST_REASONS = 20  # that are told apart; rows of further ones are counted together
+MOST_LETTERS = 200  # of a reason, and of a name in it
+OTHER = "other reasons"
+# What differs from row to row in a message: texts in quotation marks, also where they are cut; lists, objects, numbers.
+_VALUES = re.compile(
+    r"""b?'(?:[^'\\]|\\.)*' | b?"(?:[^"\\]|\\.)*" | ['"\[{].*?\.\.\. | \[.*?\] | \{.*?\} | [-+]?\b\d[\w.+-]*""",
+    re.VERBOSE,
+)
+
+
+def reason_of(problem: str) -> str:
+    """What messages about different values have in common.
+
+    Examples
+    --------
+    >>> reason_of("'abc' is not a number"), reason_of("the row has 3 fields, the header 2")
+    ('… is not a number', 'the row has … fields, the header …')
+    """
+    return _VALUES.sub("…", problem)[:MOST_LETTERS]
+
+
+def _cut(column: str | None) -> str:
+    return (column or "")[:MOST_LETTERS]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why rows could not be used."""
+
+    problem: str  # without what differs from row to row
+    column: str  # empty where no column is to blame
+    rows: int  # how many
+    file: str  # where the first of them is
+    row: int  # its number in the file, counted from 1
+
+    @property
+    def place(self) -> str:
+        """Where the first row is."""
+        column = f", column {self.column!r}" if self.column else ""
+        return f"{self.file}, row {self.row}{column}"
+
+
+@dataclass
+class Tally:
+    """Rows that could not be used.
+
+    Parameters
+    ----------
+    count : int, default=0
+        How many there were.
+    unlabelled : int, default=0
+        How many lacked a label and were left out for it; these are counted here only.
+    first : list of str
+        The messages of the first five.
+    by_reason : dict
+        A :class:`Reason` by problem and column, in the order in which they were met.
+
+    Examples
+    --------
+    >>> tally = Tally()
+    >>> for row, value in enumerate(("abc", "?!", "?"), 7):
+    ...     tally.add(DataError(f"{value!r} is not a number", "a.csv", row, "age"))
+    >>> tally.reasons()
+    [Reason(problem='… is not a number', column='age', rows=3, file='a.csv', row=7)]
+    """
+
+    count: int = 0
+    unlabelled: int = 0
+    first: list[str] = field(default_factory=list)
+    by_reason: dict[tuple[str, str], Reason] = field(default_factory=dict)
+
+    def reasons(self) -> list[Reason]:
+        """The reasons, the first met first."""
+        return list(self.by_reason.values())
+
+    def is_new(self, error: DataError) -> bool:
+        """Whether a row with this problem is told of by its place."""
+        return len(self.first) < MOST_MESSAGES or (reason_of(error.problem), _cut(error.column)) not in self.by_reason
+
+    def add(self, error: DataError) -> None:
+        """Count a row."""
+        self.count += 1
+        if len(self.first) < MOST_MESSAGES:
+            self.first.append(str(error))
+        self._merge(Reason(reason_of(error.problem), _cut(error.column), 1, str(error.file), int(error.row or 0)))
+
+    def add_all(self, other: Tally) -> None:
+        """Count the rows of another tally, which come after these."""
+        self.count, self.unlabelled = self.count + other.count, self.unlabelled + other.unlabelled
+        self.first += other.first[: MOST_MESSAGES - len(self.first)]
+        for reason in other.reasons():
+            self._merge(reason)
+
+    @classmethod
+    def of(cls, count: int, unlabelled: int, reasons: list[Reason]) -> Tally:
+        """One that goes on from what was kept of another."""
+        return cls(count, unlabelled, [], {(own.problem, own.column): own for own in reasons})
+
+    def copy(self) -> Tally:
+        """A tally that goes on by itself."""
+        return Tally(self.count, self.unlabelled, list(self.first), dict(self.by_reason))
+
+    def _merge(self, found: Reason) -> None:
+        key = found.problem, found.column
+        if key not in self.by_reason and len(self.by_reason) >= MOST_REASONS:
+            key = OTHER, ""
+            found = replace(found, problem=OTHER, column="")
+        known = self.by_reason.get(key)
+        self.by_reason[key] = found if known is None else replace(known, rows=known.rows + found.rows)

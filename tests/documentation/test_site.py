@@ -1,0 +1,90 @@
+"""The site as it is built: no warning, no network, valid, and as a person sees it on wide and narrow screens."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.browsing import browser, invalid, said, show, violations  # noqa: F401 - a fixture
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[2]
+REPORT = re.compile(r"-\w+\.html$")  # written by the commands of a page; those have tests of their own
+BLANK = """
+return [...document.querySelectorAll('img')].filter(own => own.getAttribute('src') && own.naturalWidth < 2)
+  .map(own => own.getAttribute('src'));
+"""
+WIDE = """
+return document.documentElement.scrollWidth > document.documentElement.clientWidth + 1
+  ? [...document.querySelectorAll('main *')].filter(own => own.getBoundingClientRect().right > innerWidth + 1)
+      .map(own => own.tagName + ' ' + own.textContent.slice(0, 60)) : [];
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    pytest.importorskip("material")
+    folder = tmp_path_factory.mktemp("site") / "site"
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", folder]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_the_site_needs_no_network(site):
+    built = sorted(site.rglob("*.html"))
+    assert len(built) > 30
+    for path in built:
+        text = path.read_text()
+        assert not re.search(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=.?https?://", text), path
+        assert "iframe-worker/shim" not in text
+        for name in re.findall(r'<img[^>]*src="([^":]+)"', text):
+            assert (path.parent / name).stat().st_size > 200
+    tutorial = (site / "tutorials/table.html").read_text()
+    assert "progressive log-loss" in tutorial and "figure-" in tutorial
+    assert "<svg" in (site / "tutorials/table-table.html").read_text()
+
+
+def test_links_lead_somewhere(site):
+    for path in site.rglob("*.html"):
+        if path.name == "404.html":
+            continue
+        for link in re.findall(r'<a [^>]*href="([^"]+)"', path.read_text()):
+            if link.startswith(("http:", "https:", "mailto:")):
+                continue
+            name, _, anchor = link.partition("#")
+            target = (path.parent / name).resolve() if name else path
+            assert target.exists(), (path, link)
+            if anchor and target.suffix == ".html":
+                assert re.search(rf'(?:id|name)="{re.escape(anchor)}"', target.read_text()), (path, link)
+
+
+def test_pages_are_valid_html(site):
+    assert invalid(sorted(site.rglob("*.html"))) == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_every_page_can_be_read(browser, site, width):  # noqa: F811
+    wrong = {}
+    for path in sorted(site.rglob("*.html")):
+        show(browser, path.as_uri(), width)
+        found = [*violations(browser), *browser.execute_script(BLANK), *browser.execute_script(WIDE), *said(browser)]
+        if found:
+            wrong[str(path.relative_to(site))] = found
+    assert not wrong
+
+
+def test_the_search_and_the_colours_work(browser, site):  # noqa: F811
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    show(browser, (site / "index.html").as_uri(), 1280)
+    browser.find_element("css selector", "input.md-search__input").send_keys("certificate")
+    WebDriverWait(browser, 20).until(lambda own: own.find_elements("css selector", ".md-search-result__item"))
+    show(browser, (site / "index.html").as_uri(), 1280, dark=True)
+    assert browser.execute_script("return document.body.getAttribute('data-md-color-scheme')") == "slate"
+    assert violations(browser) == []
+    assert not said(browser)

@@ -1,0 +1,111 @@
+"""Rows that cannot be used are counted by reason, in bounded memory, whatever the order in which rows are read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tunefree.core.errors import DataError
+from tunefree.stream import delimited
+from tunefree.stream.lines import read_lines
+from tunefree.stream.source import open_source
+from tunefree.stream.tally import MOST_REASONS, OTHER, Tally, reason_of
+from tunefree.workflows.plan import Plan
+from tunefree.workflows.training import Trained, Watcher, train
+
+N = 1400
+PLAN = Plan(target="y", learner="scinol2", skip_bad_rows=True)
+
+
+@pytest.fixture
+def damaged(tmp_path):
+    """A table whose every seventh row has a field too many, and a few of whose weights are wrong."""
+    path = tmp_path / "d.csv"
+    rows = [f"{i % 50},1,{'yes' if i % 3 else 'no'}" for i in range(N)]
+    rows[5::100] = ["2,-1,no"] * len(rows[5::100])
+    rows[3::7] = ["1,1,no,more"] * len(rows[3::7])
+    path.write_text("a,w,y\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def counted(progress):
+    return progress.skipped, {own.problem: (own.rows, own.row) for own in progress.reasons}
+
+
+MANY = "the row has … fields, the header …"
+NEGATIVE = "the weight is …, not a finite number from …"
+
+
+def test_reasons_are_those_of_the_rows_whatever_their_order(damaged):
+    plan = replace(PLAN, weight="w")
+    wide = [i for i in range(N) if i % 7 == 3]
+    negative = [i for i in range(N) if i % 100 == 5 and i % 7 != 3]
+    expected = len(wide) + len(negative), {MANY: (len(wide), 4), NEGATIVE: (len(negative), 6)}
+    assert counted(train(open_source(damaged), plan).progress) == expected
+    mixed = train(open_source(damaged), replace(plan, shuffle=0)).progress
+    assert mixed.skipped == expected[0] and {own.file for own in mixed.reasons} == {str(damaged)}
+    assert all(own.row - 1 in (wide if own.problem == MANY else negative) for own in mixed.reasons)
+
+
+def test_a_checkpoint_knows_of_no_row_that_comes_after_it(damaged, tmp_path, monkeypatch):
+    """Rows that were read ahead were counted in the checkpoint, and again after it."""
+
+    class Stop(Watcher):
+        def step(self, trained, step):
+            if trained.progress.rows >= 500:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(delimited, "read_lines", lambda *a, **o: read_lines(*a[:2], 1000, **o))
+    source, checkpoint = open_source(damaged), tmp_path / "checkpoint"
+    whole = train(source, PLAN)
+    with pytest.raises(KeyboardInterrupt):
+        train(source, PLAN, Stop(), checkpoint, 100)
+    kept = Trained.load(checkpoint).progress
+    assert 0 < kept.skipped == kept.position.row - kept.rows
+    resumed = train(source, PLAN, None, checkpoint, 100, resume=True)
+    assert counted(resumed.progress) == counted(whole.progress)
+    for name, trained in (("whole", whole), ("resumed", resumed)):
+        trained.save(tmp_path / name)
+    assert (tmp_path / "whole").read_bytes() == (tmp_path / "resumed").read_bytes()
+
+
+def test_the_command_and_the_report_say_why(damaged, tmp_path, run):  # noqa: F811
+    options = ("-t", "y", "--weight", "w", "--learner", "scinol2", "--on-bad-row", "skip")
+    status, out, err = run("train", damaged, *options, "-o", tmp_path / "m", "--report", tmp_path / "r.html")
+    assert status == 0, err
+    page, printed = (tmp_path / "r.html").read_text(), "".join(out.split())
+    for own in Trained.load(tmp_path / "m").progress.reasons:
+        line = f"{own.rows}: {own.problem}; the first: {own.file}, row {own.row}"
+        assert "".join(line.split()) in printed
+        assert f"<td>{own.problem}</td>" in page or f"{own.problem}</th>" in page
+        assert f"{own.file}, row {own.row}" in page
+    status, _, err = run("evaluate", tmp_path / "m", damaged, "--on-bad-row", "skip")
+    assert status == 0 and f"  {N // 7}: {MANY}; the first: {damaged}, row 4" in err
+
+
+def test_memory_is_bounded():
+    tally, letters = Tally(), "abcdefghijklmnopqrstuvwxyz"
+    for row in range(5000):
+        tally.add(DataError(f"it {letters[row % 26]}{letters[row // 26 % 26]}" + "s" * 900, "f", row + 1, "c" * 999))
+    assert tally.count == 5000 == sum(own.rows for own in tally.reasons())
+    assert len(tally.reasons()) == MOST_REASONS + 1 and tally.reasons()[-1].problem == OTHER
+    assert all(len(own.problem) + len(own.column) <= 400 for own in tally.reasons())
+
+
+@pytest.mark.parametrize(
+    ("problem", "reason"),
+    [
+        ("'it\\'s' is not a number", "… is not a number"),
+        ('"a\'b" is neither true nor false', "… is neither true nor false"),
+        ("{'a': [1, 2]} is not of one type", "… is not of one type"),
+        ("'very long... is not text", "… is not text"),
+        (
+            "the line is not JSON (a value: line 1 column 5 (char 4))",
+            "the line is not JSON (a value: line … column … (char …))",
+        ),
+    ],
+)
+def test_what_messages_have_in_common(problem, reason):
+    assert reason_of(problem) == reason
