@@ -120,6 +120,7 @@ def test_numbers_of_an_extreme_size_have_no_batch_phase():
     assert batch.suits(NUMBERS)
     assert not batch.suits(NUMBERS._replace(unit=2.0**-900))
     assert not batch.suits(NUMBERS._replace(unit=0.0))
+    assert not batch.suits(NUMBERS._replace(spread=1e149))
 
 
 def test_others_that_join_a_mixture_get_half_of_it():
