@@ -19,6 +19,7 @@ from tunefree.stream.source import open_source
 from tunefree.workflows import model_files
 from tunefree.workflows.early_stopping import descend
 from tunefree.workflows.plan import Plan
+from tunefree.workflows.prediction_model import ForPrediction
 from tunefree.workflows.training import train
 
 N = 300
@@ -30,6 +31,7 @@ TABLE_PLANS = {
     "pairs": {"learner": "scinol2", "view": "pairs"},
     "waiting": {"learner": "adagrad", "view": "nystroem"},
     "pool": {},
+    "prediction": {"learner": "scinol2", "view": "steady"},
     "regression": {"task": "regression", "learner": "nag", "view": "steady"},
 }
 LINES = {
@@ -69,6 +71,8 @@ def saved(kind: str, folder: str) -> tuple[dict[str, np.ndarray], dict[str, Any]
             made = train(open_source(data), Plan(target="y", learner="kernel-pistol"))
     else:
         made = train(open_source(data), Plan(**{"target": "y", "task": "classification", **TABLE_PLANS[kind]}))
+    if kind == "prediction":
+        made = ForPrediction.of(made)
     made.save(file)
     arrays, header = storage.load(file)
     return arrays, header, data

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from tunefree.estimators import jobs, memory, tables, validation
 from tunefree.estimators.explanation import Explaining
 from tunefree.estimators.model_file import Saving
+from tunefree.estimators.notebook import LearnedInNotebooks
 from tunefree.estimators.waiting import LearnsLater
 from tunefree.estimators.weights import Weighted
 from tunefree.kernel.feature_expansion import SWITCHED
@@ -48,7 +49,7 @@ class _Learned:
             warnings.warn(f"{SWITCHED.format(self.model.switched)}; a larger max_support is more exact", stacklevel=2)
 
 
-class OnlineEstimator(LearnsLater, Explaining, Saving, Weighted, BaseEstimator):
+class OnlineEstimator(LearnsLater, Explaining, Saving, Weighted, LearnedInNotebooks, BaseEstimator):
     """What classifiers and regressors that learn row by row share.
 
     :class:`OnlineClassifierBase` and :class:`OnlineRegressorBase` say what targets and predictions are; their

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import sparse as sparse_rows
 from tunefree.estimators import tables, validation
+from tunefree.estimators.notebook import ShownInNotebooks
 from tunefree.losses.objectives import chosen
 from tunefree.stream.batch import Lines, Position, Refused
 from tunefree.stream.formats import TABLE
@@ -21,7 +22,7 @@ from tunefree.workflows import model_files, training
 from tunefree.workflows.plan import Plan
 
 
-class TrainedEstimator(BaseEstimator):
+class TrainedEstimator(ShownInNotebooks, BaseEstimator):
     """A trained model that predicts as an estimator of scikit-learn does.
 
     Its ``fit`` changes nothing, and ``clone`` returns the same model, so it can be the last step of a pipeline, and be
@@ -89,6 +90,31 @@ class TrainedEstimator(BaseEstimator):
         if not hasattr(self.trained, "report"):
             raise ModelError(f"there is no report: {training.Trained.other_kind}")
         return self.trained.report(test)
+
+    def history(self) -> Any:
+        """Progressive losses along the stream, as a table whose ``to_pandas()`` is a data frame.
+
+        Returns
+        -------
+        pyarrow.Table
+            ``rows``, and over the rows so far the means ``loss`` and ``error`` (absolute error in regression).
+
+        Raises
+        ------
+        ModelError
+            If the model was stopped early: it has no losses along the stream.
+        """
+        if not hasattr(self.trained, "report"):
+            raise ModelError(f"there is no history: {training.Trained.other_kind}")
+        return self.progress.history()
+
+    def _html_repr(self) -> str:
+        """The report, where there is one."""
+        found: str = self.report()._repr_html_() if hasattr(self.trained, "report") else super()._html_repr()
+        return found
+
+    def _learned_html(self) -> str:
+        return ""
 
     @property
     def model(self) -> Any:

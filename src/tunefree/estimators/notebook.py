@@ -1,0 +1,45 @@
+"""What notebooks show of an estimator: scikit-learn's diagram of its parameters, and what was learned."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from sklearn.utils import estimator_html_repr
+
+MOST_MEMBERS = 5  # that are named
+
+
+class ShownInNotebooks:
+    """A mixin, which stands before scikit-learn's classes; a class says what was learned in ``_learned_html``."""
+
+    def _learned_html(self) -> str:
+        """What was learned, as HTML; empty before that."""
+        raise NotImplementedError
+
+    def _html_repr(self) -> str:
+        return f"{estimator_html_repr(self)}{self._learned_html()}"
+
+    def _repr_html_inner(self) -> str:
+        return self._html_repr()
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        shown: dict[str, str] = super()._repr_mimebundle_(**options)  # type: ignore[misc]
+        return shown | ({"text/html": self._html_repr()} if "text/html" in shown else {})
+
+
+class LearnedInNotebooks(ShownInNotebooks):
+    """Of estimators with a model: its rows, its progressive loss, and the members with the largest shares."""
+
+    _learned: Any
+
+    def _learned_html(self) -> str:
+        if not hasattr(self, "_learned"):
+            return ""
+        model = self._learned.model
+        shares = sorted(model.shares_by_member().items(), key=lambda own: -own[1])
+        facts = [("rows learned", f"{model.metrics.rows:,}"), ("progressive loss", f"{model.metrics.mean_loss():.6g}")]
+        facts += [(name, f"{100 * share:.1f} % of predictions") for name, share in shares[:MOST_MEMBERS]]
+        facts += [(f"{len(shares) - MOST_MEMBERS} other members", "the rest")] if len(shares) > MOST_MEMBERS else []
+        rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in facts)
+        return f"<table><caption>What was learned</caption><tbody>{rows}</tbody></table>"
