@@ -141,7 +141,7 @@ class Decomposition:
     def _add(self, X: Any, found: np.ndarray) -> None:
         """Add the contributions to the margins of a few rows."""
         for group, members, shares in self._parts:
-            term_of = self.terms.of_feature if group.additive is None else self.terms.of_place
+            term_of = self.terms.of_place if group.additive is not None else group.by_slot(self.terms.of_feature)
             for m, share, seen in zip(members, shares, group.weighted_rows(X, members), strict=True):
                 unit, offset = unit_and_offset(group.members[m].objective)
                 add_terms(seen.weights, seen.units, share * unit, term_of, seen.X, found)

@@ -146,6 +146,10 @@ class MemberGroup:
         """Rows as a member on a view sees them, where members have weights."""
         raise NotImplementedError
 
+    def by_slot(self, of_features: np.ndarray) -> np.ndarray:
+        """What belongs to features as given (d, ...), in the order of the weights of members; by default it is so."""
+        return of_features
+
     def add(self, member: Any) -> None:
         """Let one more member join, on a view that the group has."""
         raise NotImplementedError

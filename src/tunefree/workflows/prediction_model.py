@@ -23,6 +23,7 @@ from tunefree.losses.objectives import predictions_of
 from tunefree.model import calibration, passes, snapshots, views
 from tunefree.model.group import Read
 from tunefree.model.linear_group import LinearGroup
+from tunefree.model.meetings import FirstMeetings
 from tunefree.model.mixture import Mixture, combine, predictive_shares
 from tunefree.model.options import ModelOptions
 from tunefree.model.targets import ScoredModel
@@ -60,6 +61,7 @@ class PredictionModel(ScoredModel):
     views: dict[str, Any]  # by name
     temperature: float  # a factor of margins
     range: tuple[float, float]  # of the targets learned, in regression, to which predictions are clipped
+    meetings: FirstMeetings | None = None  # by which features have slots, which are the rows of weights
 
     loss_is_log_loss = property(lambda self: self.task == "classification")
 
@@ -68,7 +70,7 @@ class PredictionModel(ScoredModel):
         mixture = Mixture.for_task(self.task, len(shares))
         lowest, highest = map(np.array, self.range)
         self._mixture = mixture._replace(means=shares / shares.sum(), lowest=lowest, highest=highest)
-        self._rows = LinearGroup([], self.objective, 2, self.n_outputs, False)
+        self._rows = LinearGroup([], self.objective, 2, self.n_outputs, False, self.meetings)
 
     @property
     def objective(self) -> Any:
@@ -145,7 +147,8 @@ class ForPrediction:
         stacks = list(_stacks(model, reads, shares))
         moving = {name: view for group in model.ensemble.groups for name, view in group.moving_views.items()}
         named = {name: moving[name] for name in {own.view for own in stacks} - {"raw"}}
-        made = PredictionModel(model.task, model.classes, model.options.loss, stacks, named, temperature, bounds)
+        of_mixture = stacks, named, temperature, bounds, model.ensemble.linear.meetings
+        made = PredictionModel(model.task, model.classes, model.options.loss, *of_mixture)
         return cls(made, trained.encoder, trained.kind, trained.plan)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -161,6 +164,8 @@ class ForPrediction:
             arrays |= {f"{s}.shares": stack.shares}
             scalars = [{k: v for k, v in own._asdict().items() if k != "loss"} for own in stack.objectives]
             header["stacks"].append({"view": stack.view, "objectives": scalars})
+        if self.model.meetings is not None and self.model.meetings.is_needed:
+            arrays["slot_of"], header["first"] = np.maximum(self.model.meetings.known.slot_of, 0), self.model.meetings.first
         for name, view in self.model.views.items():
             arrays |= flatten(f"views.{name}", view, 0)[0]
         parts = {"weights": (arrays, header), "encoder": self.encoder.state()}
@@ -181,7 +186,8 @@ class ForPrediction:
         named = {name: views.restored(name, f"views.{name}", own) for name in saved["views"]}
         lowest, highest = saved["range"]
         bounds = np.inf if lowest is None else float(lowest), -np.inf if highest is None else float(highest)
-        chosen = saved["task"], saved["classes"], saved["loss"], stacks, named, saved["temperature"], bounds
+        meetings = FirstMeetings.of_slots(saved["first"], np.array(own["slot_of"])) if "slot_of" in own else None
+        chosen = saved["task"], saved["classes"], saved["loss"], stacks, named, saved["temperature"], bounds, meetings
         return cls(PredictionModel(*chosen), encoder, header["source"], Plan.restore(header["plan"]))
 
 

@@ -32,7 +32,9 @@ from tunefree.kernel.nystroem import N_LANDMARKS
 from tunefree.kernel.projection import TILE
 from tunefree.learners.newton import DEPTH
 from tunefree.model.decay import AGES
+from tunefree.model.meetings import LOGGED
 from tunefree.model.members import Setting
+from tunefree.model.passes import OF_ROW
 from tunefree.model.pool import VIEWS as VIEWS_OF_BANKS
 from tunefree.model.pool import waits
 from tunefree.model.targets import MANY_CLASSES
@@ -133,6 +135,16 @@ MODEL = {
     "view": Text(),
     "settings": Mapping(FINITE),
     "may_prune": Optional(Flag()),
+    "replays": Optional(Flag()),
+    "meetings": Optional(
+        {
+            "first": Number(0, MOST_FEATURES, whole=True),
+            "counts": Sequence(COUNT, 3),
+            "n_partial": COUNT,
+            "views": Sequence(Text(("raw", *VIEWS))),
+        }
+    ),
+    "steepest": Optional(SIZE),
     "pairs": Optional(Sequence(Sequence(Number(-(2**31), 2**31, whole=True), 2), may_be_none=True)),
     "classes": CLASSES,
     "n_features": Number(2, MOST_FEATURES, whole=True),
@@ -271,13 +283,18 @@ _STATE = {
 }
 MODEL_ARRAYS = {
     **{f"model.*.{name}": own for name, own in _STATE.items()},
-    "model.#.learner.weights": Array("float64", ("D", "K")),
-    "model.#.learner.units": Array("float64", ("D",), 0),
-    "model.#.learner.features.*": Array(_ANY, ("D",), may_be_infinite=True),
-    "model.#.learner.coordinates.*": Array(_ANY, ("D", "K"), may_be_infinite=True),
+    "model.#.learner.weights": Array("float64", ("S", "K")),
+    "model.#.learner.units": Array("float64", ("S",), 0),
+    "model.#.learner.features.*": Array(_ANY, ("S",), may_be_infinite=True),
+    "model.#.learner.coordinates.*": Array(_ANY, ("S", "K"), may_be_infinite=True),
+    "model.#.log": Array("float64", ("L", "W")),
+    "model.log": Array("float64", (None, "K")),
+    "model.meetings.slot_of": Array("int32", ("m",), -1, "S"),
+    "model.meetings.serials": Array("int64", ("m",), 0),
+    "model.meetings.values.*": Array("float64", ("m",)),
     "model.*.learner.*": Array(_ANY, may_be_infinite=True),
-    "model.evidence.features.*": Array("float64", ("D",), 0),
-    "model.evidence.coordinates.*": Array("float64", ("D", "K")),
+    "model.evidence.features.*": Array("float64", ("S",), 0),
+    "model.evidence.coordinates.*": Array("float64", ("S", "K")),
     "model.evidence.inner": Array("float64", (), may_be_infinite=True),
     "model.of_curves.coordinates.*": Array("float64", (None, "K")),
     "model.of_curves.inner": Array("float64", (), may_be_infinite=True),
@@ -365,6 +382,7 @@ PREDICTION = {
         "temperature": SIZE,
         "range": Sequence(Number(may_be_none=True), 2),
         "views": Sequence(Text(tuple(VIEWS))),
+        "first": Optional(Number(0, MOST_FEATURES, whole=True)),
         "stacks": Sequence(
             {"view": Text(("raw", *VIEWS)), "objectives": Sequence(Mapping(Number()), MOST_MEMBERS)}, MOST_MEMBERS
         ),
@@ -375,6 +393,7 @@ PREDICTION_ARRAYS = {
     "weights.#.weights": Array("float32", ("n", None)),
     "weights.#.units": Array("float64", ("n",), 0),
     "weights.#.shares": Array("float64", (None,), 0, 1.001),
+    "weights.slot_of": Array("int32", (None,), 0),
 }
 
 
@@ -408,7 +427,10 @@ def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
 def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
     model = header["model"]
     n_classes = len(model["classes"]) if model["task"] == "classification" else 0
-    lengths = {"D": model["n_features"], "K": n_classes if n_classes > 2 else 1, "N": len(model["member_settings"])}
+    n_features, n_outputs = model["n_features"], n_classes if n_classes > 2 else 1
+    lengths = {"D": n_features, "K": n_outputs, "N": len(model["member_settings"]), "W": OF_ROW + n_outputs}
+    met = model.get("meetings", {"first": n_features, "counts": [0, 0, 0]})
+    lengths |= {"S": min(n_features, met["first"]) + met["counts"][0], "L": min(met["counts"][1], LOGGED)}
     banks = enumerate(model.get("banks", []))
     return lengths | {f"B{number}": bank["features"]["n_features"] for number, bank in banks if "features" in bank}
 
