@@ -145,6 +145,9 @@ class Decomposition:
             for m, share, seen in zip(members, shares, group.weighted_rows(X, members), strict=True):
                 unit, offset = unit_and_offset(group.members[m].objective)
                 add_terms(seen.weights, seen.units, share * unit, term_of, seen.X, found)
+                if seen.further is not None:
+                    terms = self.terms.of_feature[seen.further.features]
+                    add_terms(*seen.further.read, share * unit, terms, seen.further.X, found)
                 found[:, 0] += within(np.asarray(share * offset))
         found[:] = within(found)
         if self._effects:

@@ -40,7 +40,9 @@ from tunefree.learners.contract import (
 from tunefree.learners.units import combine, is_larger, largest_value, rescale, see
 
 
-@traits(rate="eta", invariant_to_scale_of="each feature", invariant_to_slopes=True, can_replay=True, scratch=("left_out",))
+@traits(
+    rate="eta", invariant_to_scale_of="each feature", invariant_to_slopes=True, can_replay=True, scratch=("left_out",)
+)
 class NAG(NamedTuple):
     """Normalized adaptive gradient descent: invariant to the scale of each feature, but its step size is a setting.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from tunefree.core import threads
 from tunefree.core.rows import n_entries, n_rows, rows_with_weight
 from tunefree.core.states import flatten, under
 from tunefree.model import views
-from tunefree.model.group import LabelledRows, MemberGroup, Read, WeightedRows
-from tunefree.model.meetings import FirstMeetings, Met, Past, with_room
+from tunefree.model.group import Further, LabelledRows, MemberGroup, Read, WeightedRows
+from tunefree.model.meetings import MOST, FirstMeetings, Met, Past, with_room
 from tunefree.model.members import Member, Setting
 from tunefree.model.mixture import failures
 from tunefree.model.standing import created
@@ -125,11 +126,12 @@ class LinearGroup(MemberGroup):
             failures(predictions[m])
 
     def predict(self, X: Any) -> np.ndarray:
-        seen = self._shown(X, {member.setting.view for member in self.members})
+        seen = self._transformed(X, {member.setting.view for member in self.members}, np.zeros(n_rows(X)))
+        alone, seen = self.alone_in(seen), self._with_slots(seen)
         predictions = np.empty((len(self.members), n_rows(X), self.n_outputs))
 
         def of_member(member: Member, weights: Any, written: np.ndarray) -> None:
-            written[:] = member.predict(seen[member.setting.view], weights)
+            written[:] = member.predict(seen[member.setting.view], weights, alone(member))
 
         threads.each(of_member, zip(self.members, self.weights(), predictions, strict=True), n_rows(X))
         return predictions
@@ -168,13 +170,44 @@ class LinearGroup(MemberGroup):
     def n_weights(self, n_features: int) -> int:
         return len(self.members) * n_features * self.n_outputs
 
+    def alone_in(
+        self, seen: dict[str, Any], n_slots: int = MOST, n_met: int = MOST
+    ) -> Callable[[Member], Further | None]:
+        """For each member the entries of rows that have no slot, though their features were met, and their weights.
+
+        ``seen`` are the rows in the views of the members; see :meth:`tunefree.model.meetings.FirstMeetings.alone_in`.
+        """
+        found = None if self.meetings is None else self.meetings.alone_in(seen["raw"], n_slots, n_met)
+        if self.meetings is None or found is None:
+            return lambda member: None
+        past, views = found.past, [view for view in seen if view in self.meetings.values]
+        rows = {view: (found.rows(seen[view]), self.meetings.replayed(past, view)) for view in views}
+
+        def of_member(member: Member) -> Further | None:
+            own = rows.get(member.setting.view)
+            read = None if own is None else member.past_weights(own[1], past)
+            return None if own is None or read is None else Further(own[0], read, np.append(0, past.features))
+
+        return of_member
+
     @property
     def moving_views(self) -> dict[str, Any]:
         return self.views
 
     def shown(self, X: Any, moving: dict[str, Any], n_features: int) -> dict[str, Any]:
+        return self._with_slots(self._moved(X, moving))
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        return (0, 0) if self.meetings is None else (self.n_features, int(self.meetings.known.counts[1]))
+
+    def further(self, X: Any, moving: dict[str, Any], counts: tuple[int, int]) -> Callable[[Member], Further | None]:
+        return self.alone_in(self._moved(X, moving), *counts)
+
+    def _moved(self, X: Any, moving: dict[str, Any]) -> dict[str, Any]:
+        """Rows in all views, with the statistics that these had."""
         nothing = np.zeros(n_rows(X))
-        return self._with_slots({"raw": X} | {name: transform(view, X, nothing) for name, view in moving.items()})
+        return {"raw": X} | {name: transform(view, X, nothing) for name, view in moving.items()}
 
     def by_slot(self, of_features: np.ndarray) -> np.ndarray:
         return of_features if self.meetings is None else self.meetings.by_slot(of_features)
@@ -192,8 +225,10 @@ class LinearGroup(MemberGroup):
         return True
 
     def weighted_rows(self, X: Any, members: list[int]) -> list[WeightedRows]:
-        seen = self._shown(X, {self.members[m].setting.view for m in members})
-        return [WeightedRows(seen[self.members[m].setting.view], *self.weights()[m]) for m in members]
+        seen = self._transformed(X, {self.members[m].setting.view for m in members}, np.zeros(n_rows(X)))
+        alone, seen = self.alone_in(seen), self._with_slots(seen)
+        weights = self.weights()
+        return [WeightedRows(seen[self.members[m].setting.view], *weights[m], alone(self.members[m])) for m in members]
 
     def in_view(self, X: Any, view: str) -> Any:
         return self._shown(X, {view})[view]

@@ -3,8 +3,9 @@
 Two thirds of the words and pairs of a text are met once. The weight of a new feature is 0, so its entry does not change
 the margins of its row, and what it would teach is not used before it is met again. So the entry is left out of the row,
 its value is kept, and members keep the slopes of the row in a log. At the second meeting the feature gets a slot, which
-is its number in all statistics, and the members replay the first (:func:`tunefree.learners.contract.replay`). Each row is
-then predicted as by members that learn all entries of all rows.
+is its number in all statistics, and the members replay the first (:func:`tunefree.learners.contract.replay`). So each
+row is predicted as by members that learn all entries of all rows. New rows are too: the weights of features that were
+met once are computed from the log for as long as they are needed.
 
 The log is bounded. A feature whose first meeting has left it gets a slot, and is not taught of that meeting. The first
 FIRST features have slots from the start, which are their own numbers.
@@ -21,6 +22,7 @@ from tunefree.core.rows import Dense, Table, as_table, n_rows, reach, read_only,
 
 FIRST = 1024  # features that have slots from the start: more than Newton's matrices have room for
 LOGGED = 2**16  # rows in a log: more than members learn at a time
+MOST = 2**62
 _ONCE = -1  # in ``slot_of``: the feature was met once
 
 
@@ -129,6 +131,24 @@ def _place(known, first, given, weight, codes, pointers, features, values, new_c
     return n
 
 
+class Alone(NamedTuple):
+    """Features of some rows that have no slot, though they were met, numbered from 1."""
+
+    past: Past  # their first meetings; the slots are their numbers
+    pointers: np.ndarray  # (n + 1,) int64: into the entries of the rows that have such features
+    numbers: np.ndarray  # (e,) int32: of the features
+    places: np.ndarray  # (e,) int64: of the entries among the words of the rows; -1 for those of codes
+
+    def rows(self, X: Any) -> Any:
+        """These entries of the rows, as a view shows them."""
+        return sparse(self.pointers, self.numbers, _values(X, self.places), intercept=False)
+
+
+def _values(X: Any, places: np.ndarray) -> np.ndarray:
+    """The values of entries, by their places among the words of rows; 1 for codes, which have the place -1."""
+    return np.where(places < 0, 1.0, np.append(X.values, 1.0)[places])
+
+
 def with_room(log: np.ndarray, n_rows: int) -> np.ndarray:
     """A log with room for so many rows, or a third more than it had, so that the cost of copies stays small."""
     if n_rows <= len(log):
@@ -174,10 +194,10 @@ class FirstMeetings:
         self.values: dict[str, np.ndarray] = {}
 
     @classmethod
-    def of_slots(cls, first: int, slot_of: np.ndarray) -> FirstMeetings:
-        """Slots of features, of which nothing will be learned: ``slot_of`` (d,) int32, 0 for those without."""
+    def restored(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> FirstMeetings:
+        """Made from what :meth:`save_state` wrote."""
         made = cls()
-        made.first, made.known = first, Known(slot_of, np.zeros(len(slot_of), np.int64), np.array([0, 1, 1]))
+        made.restore(arrays, header)
         return made
 
     def n_slots(self, n_features: int) -> int:
@@ -206,7 +226,7 @@ class FirstMeetings:
             self.first = max(FIRST, 1 + numbers)
 
     def meet(self, X: Any, weight: np.ndarray) -> Met | None:
-        """Meet the features of rows that will be learned in order; None if all have the slots of their own numbers."""
+        """Meet the features of rows to be learned in order; None if all have the slots of their own numbers."""
         self.begin(X)
         if reach(X) <= self.first:
             return None
@@ -226,7 +246,7 @@ class FirstMeetings:
         return met._replace(past_rows=self.replayed(past, "raw"))
 
     def settle(self) -> Past | None:
-        """Give a slot to each feature that was met once, and from now on to each that is met; what is to be replayed."""
+        """Give a slot to each feature that was met once, and from now on to each that is met; what is to replay."""
         self.known.counts[2] = 1
         if not self.n_met_once:
             return None
@@ -250,8 +270,7 @@ class FirstMeetings:
         store = self.values.get(view, np.zeros(0))
         if len(store) < len(self.known.slot_of):
             store = self.values[view] = np.concatenate([store, np.zeros(len(self.known.slot_of) - len(store))])
-        entries = met.entries
-        store[met.fresh] = np.where(entries < 0, 1.0, np.append(X.values, 1.0)[entries])
+        store[met.fresh] = _values(X, met.entries)
 
     def shown(self, met: Met, X: Any) -> Any:
         """Rows of a view as they were met, with slots."""
@@ -287,8 +306,34 @@ class FirstMeetings:
 
     def alone(self) -> Past:
         """Features without a slot whose first meeting is in the log."""
-        once = np.flatnonzero(self.known.slot_of == _ONCE)
-        return self._past(once[self.known.counts[1] - self.known.serials[once] <= LOGGED])
+        return self._past(np.flatnonzero(self._is_alone(np.arange(len(self.known.slot_of)), MOST, MOST)))
+
+    def alone_in(self, X: Any, n_slots: int = MOST, n_met: int = MOST) -> Alone | None:
+        """Those of them that are in some rows, None if none is: as it was when there were so many slots, and so many
+        rows had had a first meeting."""
+        if self.first == 0 or reach(X) <= self.first:
+            return None
+        rows = as_table(X)
+        words = np.flatnonzero(self._is_alone(rows.features, n_slots, n_met))
+        at_code, column = np.nonzero(self._is_alone(rows.codes, n_slots, n_met))
+        ids = np.concatenate([rows.features[words], rows.codes[at_code, column]])
+        if not len(ids):
+            return None
+        row_of = np.concatenate([np.searchsorted(rows.pointers, words, "right") - 1, at_code])
+        order = np.argsort(row_of, kind="stable")
+        features, numbers = np.unique(ids, return_inverse=True)
+        past = self._past(features)._replace(slots=np.arange(1, 1 + len(features), dtype=np.int32))
+        pointers = np.searchsorted(row_of[order], np.arange(n_rows(X) + 1))
+        places = np.concatenate([words, np.full(len(at_code), -1)])
+        return Alone(past, pointers, 1 + numbers[order], places[order])
+
+    def _is_alone(self, ids: np.ndarray, n_slots: int, n_met: int) -> np.ndarray:
+        """Which features had been met and had no slot, see :meth:`alone_in`; only those whose log is still there."""
+        inside = (ids >= self.first) & (ids < len(self.known.slot_of))
+        known = np.where(inside, ids, 0)
+        slots, serials = self.known.slot_of[known], self.known.serials[known]
+        is_logged = (serials < n_met) & (self.known.counts[1] - serials <= LOGGED)
+        return inside & is_logged & ((slots == _ONCE) | (slots >= n_slots))
 
     def n_slots_after(self, X: Any) -> int:
         """Slots that will have been given once rows are learned, at most."""
@@ -307,24 +352,29 @@ class FirstMeetings:
         kept = min(n_features, len(self.known.slot_of))
         arrays = {"slot_of": self.known.slot_of[:kept], "serials": self.known.serials[:kept]}
         arrays |= {f"values.{view}": own[:kept] for view, own in self.values.items()}
-        return arrays, {"first": self.first, "counts": self.known.counts.tolist(), "n_partial": self.n_partial, "views": sorted(self.values)}
+        return arrays, {
+            "first": self.first,
+            "counts": self.known.counts.tolist(),
+            "n_partial": self.n_partial,
+            "views": sorted(self.values),
+        }
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` wrote."""
         slot_of, serials = (np.array(arrays[name]) for name in ("slot_of", "serials"))
         self.first, self.known = header["first"], Known(slot_of, serials, np.array(header["counts"], np.int64))
         self.n_partial = header["n_partial"]
-        self.values = {view: np.array(arrays[f"values.{view}"]) for view in header["views"]}
+        self.values = {view: np.array(arrays[f"values.{view}"], np.float64) for view in header["views"]}
 
     def _past(self, features: np.ndarray) -> Past:
         return Past(features, self.known.slot_of[features], self.known.serials[features] % LOGGED)
 
     def _make_room(self, n_features: int) -> None:
         slot_of, serials, counts = self.known
-        more = np.zeros(max(n_features - len(slot_of), 0) and max(n_features, 3 * len(slot_of) // 2) - len(slot_of))
-        if len(more):
-            grown = (np.concatenate([own, more.astype(own.dtype)]) for own in (slot_of, serials))
-            self.known = Known(*grown, counts)
+        if n_features > len(slot_of):
+            more = max(n_features, 3 * len(slot_of) // 2) - len(slot_of)
+            grown = [np.concatenate([own, np.zeros(more, own.dtype)]) for own in (slot_of, serials)]
+            self.known = Known(grown[0], grown[1], counts)
 
     def _placed(self, X: Any, weight: np.ndarray, given: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
         """Rows with slots, the places of their words, and how many entries of each row are left out."""

@@ -11,10 +11,12 @@ from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows
 from tunefree.core.states import filled, flatten
 from tunefree.learners import ALL, Averaged
-from tunefree.learners.contract import check_room, grow, traits_of
+from tunefree.learners.contract import check_room, fresh, grow, traits_of
 from tunefree.losses.objectives import predictions_of, with_slopes_as_they_come
 from tunefree.model import meetings, passes
 from tunefree.model.meetings import Met, Past
+
+Read = tuple[np.ndarray, np.ndarray]  # weights (d, K) relative to the units (d,) of the features
 
 
 class Setting(NamedTuple):
@@ -87,9 +89,7 @@ class Member:
             self.log = meetings.with_outputs(self.log, n_outputs, first, passes.OF_ROW)
         self.objective = objective._replace(steepest=max(objective.steepest, self.objective.steepest))
 
-    def learn(
-        self, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, met: Met | None = None
-    ) -> None:
+    def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, met: Met | None = None) -> None:
         """Learn rows in order; writes the prediction (n, K) of each row before it was learned.
 
         ``met`` tells what was left out of them; :meth:`replay` comes before.
@@ -113,11 +113,25 @@ class Member:
         passes.read(self.state, weights, units)
         return weights, units
 
-    def predict(self, X: Any, read: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-        """Margins (n, K), or predicted targets (n, 1), of rows in the member's view; ``read``: see :meth:`weights`."""
-        weights, units = read
-        margins = np.empty((n_rows(X), weights.shape[1]))
-        passes.score(weights, units, X, margins)
+    def past_weights(self, X: Any, past: Past) -> tuple[np.ndarray, np.ndarray] | None:
+        """What :meth:`weights` would have of features that were met once, rows of one entry each, numbered by slots."""
+        if self.log is None:
+            return None
+        n_features, n_outputs = 1 + int(past.slots.max(initial=1)), self.log.shape[1] - passes.OF_ROW
+        state = fresh(self.state, n_features, n_outputs)
+        passes.replay_all(state, X, past.sources, self.log)
+        weights, units = np.empty((n_features, n_outputs)), np.empty(n_features)
+        passes.read(state, weights, units)
+        return weights, units
+
+    def predict(self, X: Any, read: Read, further: Any = None) -> np.ndarray:
+        """Margins (n, K), or predicted targets (n, 1), of rows in the member's view; ``read``: see :meth:`weights`.
+
+        ``further`` are other entries of these rows (:class:`tunefree.model.group.Further`).
+        """
+        margins = scored(X, read)
+        if further is not None:
+            margins += scored(further.X, further.read)
         return predictions_of(self.objective, margins)
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -131,6 +145,14 @@ class Member:
         self.state = filled("learner", self.state, arrays, header["scalars"])
         self.objective = self.objective._replace(**header["objective"])
         self.log = np.array(arrays["log"]) if "log" in arrays else None
+
+
+def scored(X: Any, read: Read) -> np.ndarray:
+    """Margins (n, K) of rows."""
+    weights, units = read
+    margins = np.empty((n_rows(X), weights.shape[1]))
+    passes.score(weights, units, X, margins)
+    return margins
 
 
 def name_of(setting: Setting) -> str:

@@ -24,7 +24,6 @@ from tunefree.learners.contract import (
 from tunefree.losses.linked import linked, unlinked, write_prediction
 from tunefree.losses.objectives import differentiate, scale
 
-
 OF_ROW = 4  # numbers in a log before the gradient of a row: those of its scale, and what features shared
 
 
