@@ -69,6 +69,7 @@ def found(
     predictions : (N, n, K) array, optional
         Those of the members of the rows held out; by default as the members are now.
     """
+    model.settle()
     learned, held = list(blocks), list(held_blocks)
     y, weight = (np.concatenate([block[field] for block in held]) for field in (1, 2))
     begun = model.mixture if predictions is None else None
@@ -102,6 +103,7 @@ def join(model: Model, found: Found, blocks: Iterable[Labelled]) -> None:
     blocks : iterable of (block of rows, targets, sample weights)
         All rows.
     """
+    model.settle()
     learned = list(blocks)
     shares = dict(zip(map(repr, found.settings), predictive_shares(found.mixture).tolist(), strict=True))
     for group in model.ensemble.groups:
@@ -141,8 +143,10 @@ def _is_worth(group: MemberGroup, model: Model) -> bool:
 
 
 def _width(model: Model, group: MemberGroup) -> int:
-    """Features of a group's view."""
-    return model.n_features if group.additive is None else group.additive.n_features
+    """Features of a group's view, as its members number them."""
+    if group.additive is not None:
+        return group.additive.n_features
+    return model.n_slots
 
 
 def _rows(model: Model, group: MemberGroup, blocks: list[Labelled]) -> BatchRows:

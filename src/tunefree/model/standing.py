@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.model.group import Read
+from tunefree.model.meetings import Met, Past
 from tunefree.model.members import Member, Setting
 
 LEARNER = "batch"  # the name of its learner in settings, which is not in learners.ALL
@@ -62,9 +63,16 @@ class StandingMember(Member):
         placed[1][:kept] = units[:kept]
         return placed
 
-    def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray) -> None:
+    def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, met: Met | None = None) -> None:
         """Predict rows (n, K), and learn nothing."""
         predictions[:] = self.predict(X, self._read)
+
+    def replay(self, X: Any, past: Past) -> None:
+        """Learn nothing."""
+
+    def past_weights(self, X: Any, past: Past) -> Read | None:
+        """Features that were met once have no weights here."""
+        return None
 
     def weights(self, n_features: int, n_outputs: int) -> Read:
         return self._placed(n_features, n_outputs)
