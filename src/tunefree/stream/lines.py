@@ -67,11 +67,13 @@ class ByteStream:
         self.stream, self.name, self.size, self.compressed = stream, name, size, compressed
         self.offset = 0  # bytes taken so far
         self.longest_line = LONGEST_LINE
+        self.end: int | None = None  # bytes of the stream that are read; None for all of it
         self._ahead = np.empty(0, np.uint8)  # bytes read but not taken
 
     def peek(self, size: int) -> np.ndarray:
         """The next ``size`` bytes, fewer only at the end of the stream; they stay to be taken."""
         filled = len(self._ahead)
+        size = size if self.end is None else min(size, max(self.end - self.offset, 0))
         if filled < size:
             block = np.empty(size, np.uint8)
             block[:filled] = self._ahead
@@ -259,7 +261,7 @@ def open_text(file: str) -> ByteStream:
     UTF-16 is told by its byte-order mark; :class:`tunefree.stream.files.TextFile` names other encodings.
     """
     text = standard_input(name=file) if file == "-" else _opened(file)
-    text.longest_line = getattr(file, "longest_line", LONGEST_LINE)
+    text.longest_line, text.end = getattr(file, "longest_line", LONGEST_LINE), getattr(file, "end", None)
     return text
 
 
