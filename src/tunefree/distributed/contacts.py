@@ -30,7 +30,8 @@ from tunefree.model.group import MemberGroup
 from tunefree.model.lbfgs import CURVED, ENOUGH, MEMORY
 from tunefree.model.model import Model
 
-RIDGES = (10.0, 1.0, 0.1)  # in rows of the steepest curvature that the loss has
+RIDGES = (3000.0, 1000.0, 300.0, 100.0, 10.0, 1.0)  # in rows of the steepest curvature that the loss has
+KEPT = {2: 3, 4: 2}  # of the ridges after so many contacts, those on which the jury is predicted best
 SOLVED = 0.05  # of the right side: what conjugate gradients may leave
 MOST_SOLVING = 24  # iterations of conjugate gradients
 MOST_WORK = 2.0**33  # entries, times outputs, that the solutions of a contact may go through
@@ -213,6 +214,7 @@ class Descent:
         self.pairs: list[tuple[np.ndarray, np.ndarray, float]] = []
         self.direction = np.zeros_like(start)
         self.length, self.fall = 0.0, 0.0
+        self.of_jury = np.inf  # the loss of the jury at the point
 
     def penalised(self, point: np.ndarray, loss: float, gradient: np.ndarray, ridge: float) -> Any:
         """Value and gradient with the ridge, which leaves the constant alone."""

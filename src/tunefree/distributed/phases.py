@@ -196,6 +196,8 @@ def _batch_phase(
         tell(f"contact {contact}: loss on rows set apart {losses}, {_bytes(answer)} a shard")
         if all(map(PATIENCE.is_over, history)):
             break
+        for view in views:
+            _drop(view.descents, contacts.KEPT.get(contact))
     for view, (_, weights) in zip(views, best, strict=True):
         inverse = view.descents[0].sample.inverse
         member = StandingMember(batch_phase.setting_of(view.group), len(inverse), model.n_outputs, view.objective)
@@ -244,9 +246,16 @@ def _told(view: _View, answer: contacts.Answer, number: int, rows: int, best: An
         point = descent.asked
         sums = float(answer.losses[number][place]), answer.gradients[number][place]
         if descent.told(*sums, answer.weight, rows):
-            loss = _loss(view.steering, view.objective, point, descent.sample.inverse)
-            best = min(best, (loss, point), key=lambda own: own[0])
+            descent.of_jury = _loss(view.steering, view.objective, point, descent.sample.inverse)
+            best = min(best, (descent.of_jury, point), key=lambda own: own[0])
     return best
+
+
+def _drop(descents: list[contacts.Descent], kept: int | None) -> None:
+    """Go on with the ridges on which the jury is predicted best only."""
+    if kept is not None:
+        worst = sorted(descents, key=lambda own: own.of_jury)[kept:]
+        descents[:] = [own for own in descents if own not in worst]
 
 
 def _slim(model: Model, groups: list[Any]) -> Model:
