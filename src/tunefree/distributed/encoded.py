@@ -135,7 +135,7 @@ def picked(numbers: np.ndarray, stride: int, draw: int = 0) -> np.ndarray:
     >>> picked(np.arange(20), 10).sum(), picked(np.arange(5), 1).all()
     (np.int64(2), np.True_)
     """
-    mixed = (numbers // stride).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(draw)
+    mixed = (numbers // stride).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1 + draw)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     return (mixed >> np.uint64(11)) % np.uint64(stride) == (numbers % stride).astype(np.uint64)
@@ -149,15 +149,14 @@ def _codes(y: Any, classes: Sequence[Any]) -> np.ndarray:
 
 
 def gathered(parts_of_shards: Sequence[Encoded]) -> Encoded:
-    """Rows of several shards, in their order."""
+    """Rows of several shards in a random order that is always the same: what learns from them must not learn how the
+    data were sorted."""
     filled = [own for own in parts_of_shards if own.X is not None and n_rows(own.X)]
     if not filled:
         return Encoded(None, np.zeros(0), np.zeros(0))
-    return Encoded(
-        together([own.X for own in filled]),
-        np.concatenate([own.y for own in filled]),
-        np.concatenate([own.weight for own in filled]),
-    )
+    y, weight = (np.concatenate([own[field] for own in filled]) for field in (1, 2))
+    order = np.random.default_rng(0).permutation(len(y))
+    return Encoded(rows_at(together([own.X for own in filled]), order), y[order], weight[order])
 
 
 def merged_view(views: Sequence[Any], rows: Sequence[int]) -> Any:

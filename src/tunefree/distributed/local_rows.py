@@ -11,6 +11,7 @@ from tunefree.core.errors import DataError
 from tunefree.core.rows import read_only, together
 from tunefree.distributed.shards import Shard
 from tunefree.model.targets import Labels
+from tunefree.stream.batch import BadRows
 from tunefree.stream.source import Source, encoder_of
 from tunefree.workflows.class_weights import class_factors, weights_by_label
 from tunefree.workflows.plan import Plan
@@ -54,11 +55,12 @@ class Survey(NamedTuple):
 
 
 def begun(shard: Shard, plan: Plan, frames: Sequence[Any] = ()) -> Beginning | None:
-    """Look at the first rows of a shard; None if it has none."""
-    for source, _, _ in shard.sources(frames):
-        reading = begin(source, plan, plan.bad_rows())
+    """Look at the first rows of a shard, and of its file, as a reader of all would; None if there are none."""
+    bad = BadRows(skip=True, skip_unlabelled=True)  # the shards that hold bad rows will tell of them
+    for source, _, _ in shard.whole().sources(frames):
+        reading = begin(source, plan, bad)
         blank = source.encoder(
-            next(source.chunks(bad=plan.bad_rows(), given=plan.column_types, exact=plan.target)),
+            next(source.chunks(bad=bad, given=plan.column_types, exact=plan.target)),
             plan.target,
             plan.weight,
             plan.ignore,

@@ -22,10 +22,10 @@ from tunefree.distributed.shards import Shard
 from tunefree.model import batch_phase
 from tunefree.model.batch_rows import BatchRows, inverses
 from tunefree.model.members import Setting
-from tunefree.model.mixture import Mixture, mix
+from tunefree.model.mixture import Mixture, joined, mix
 from tunefree.model.model import Model
 from tunefree.model.patience import Patience
-from tunefree.model.standing import StandingMember
+from tunefree.model.standing import LEARNER, StandingMember
 from tunefree.model.targets import RunningMetrics
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.progress import Progress
@@ -273,7 +273,8 @@ def _mix(model: Model, mixing: Encoded, tastes: Sequence[encoded.Taste]) -> None
     """Weigh all members by rows of the jury that steered nothing."""
     rows = labelled(model, mixing)
     predictions = model.member_predictions(rows.X)
-    mixture = Mixture.for_task(model.task, len(predictions))
+    is_exact = np.array([member.setting.learner == LEARNER for member in model.members])
+    mixture = joined(Mixture.for_task(model.task, int((~is_exact).sum())), is_exact)  # exact members have half at first
     if model.task == "regression":
         mixture.lowest[()] = min(taste.target.lowest for taste in tastes)
         mixture.highest[()] = max(taste.target.highest for taste in tastes)

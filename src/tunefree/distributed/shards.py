@@ -57,6 +57,12 @@ class Shard(NamedTuple):
         files = ", ".join(dict.fromkeys(str(piece.file) for piece in self.pieces)) or "the table"
         return f"shard {self.number} of {files}"
 
+    def whole(self) -> Shard:
+        """The shard with its texts up to their ends."""
+        texts = ((piece, piece.file) for piece in self.pieces)
+        pieces = (own._replace(file=file.up_to(None)) if isinstance(file, TextFile) else own for own, file in texts)
+        return self._replace(pieces=tuple(pieces))
+
     def sources(self, frames: Sequence[Any]) -> Iterator[tuple[Source, Position, int | None]]:
         """What is to be read: a source, where to begin, and how many rows; None for all that follow."""
         for piece in self.pieces:

@@ -172,6 +172,7 @@ def read_lines(
     for number in range(start.file, len(files)):
         begin = start if number == start.file else Position(number)
         text = open_text(files[number])
+        text.end = getattr(files[number], "end", None)
         try:
             yield from _chunks(text, begin, block_size, quoted, header)
         finally:
@@ -261,7 +262,7 @@ def open_text(file: str) -> ByteStream:
     UTF-16 is told by its byte-order mark; :class:`tunefree.stream.files.TextFile` names other encodings.
     """
     text = standard_input(name=file) if file == "-" else _opened(file)
-    text.longest_line, text.end = getattr(file, "longest_line", LONGEST_LINE), getattr(file, "end", None)
+    text.longest_line = getattr(file, "longest_line", LONGEST_LINE)
     return text
 
 
