@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -54,7 +56,9 @@ def test_parquet_is_cut_between_row_groups_and_united_as_one_reader_would(tmp_pa
 
 
 def test_text_is_cut_at_line_ends_wherever_ranges_end(tmp_path):
-    table = people(300).append_column("note", pa.array(['a "quoted"\nline, with a comma' if k % 3 else "" for k in range(300)]))
+    table = people(300).append_column(
+        "note", pa.array(['a "quoted"\nline, with a comma' if k % 3 else "" for k in range(300)])
+    )
     path = csv_of(tmp_path, table)
     plan = Plan(target="rich", categorical=("note",))
     for size in (1009, 4096, 10**6):
@@ -63,7 +67,11 @@ def test_text_is_cut_at_line_ends_wherever_ranges_end(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "line"),
-    [("a.svm", "{} {}:0.5 900:{}"), ("a.vw", "{} |f word{}:0.5 other:{}"), ("a.jsonl", '{{"y": "c{}", "w": "v{}", "x": {}}}')],
+    [
+        ("a.svm", "{} {}:0.5 900:{}"),
+        ("a.vw", "{} |f word{}:0.5 other:{}"),
+        ("a.jsonl", '{{"y": "c{}", "w": "v{}", "x": {}}}'),
+    ],
 )
 def test_lines_of_each_format_are_united(tmp_path, name, line):
     path = tmp_path / name
@@ -74,8 +82,8 @@ def test_lines_of_each_format_are_united(tmp_path, name, line):
 
 def test_a_column_that_comes_later_is_a_column_of_all_shards(tmp_path):
     path = tmp_path / "late.jsonl"
-    rows = ['{"y": "%s", "x": %d}' % ("ab"[k % 2], k) for k in range(100)]
-    rows += ['{"y": "%s", "x": %d, "more": "m%d"}' % ("ab"[k % 2], k, k % 3) for k in range(100)]
+    rows = [json.dumps({"y": "ab"[k % 2], "x": k}) for k in range(100)]
+    rows += [json.dumps({"y": "ab"[k % 2], "x": k, "more": f"m{k % 3}"}) for k in range(100)]
     path.write_text("\n".join(rows) + "\n")
     same_as_one_reader(path, Plan(target="y"), Cut(1, 600))
 
@@ -92,6 +100,6 @@ def test_a_shard_that_cannot_be_read_is_named_and_skipped_if_asked(tmp_path):
         kept = local_rows.read(own, beginning, True)
         problems += [kept.problem] if kept.problem else []
     assert len(problems) == 1 and "row 200" in problems[0] and str(path) in problems[0]
+    bad = next(own for own in cut_up if local_rows.read(own, beginning, True).problem)
     with pytest.raises(DataError, match="shard .* of .*row 200.*on-bad-shard skip"):
-        for own in cut_up:
-            local_rows.read(own, beginning, False)
+        local_rows.read(bad, beginning, False)

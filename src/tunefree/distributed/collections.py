@@ -31,7 +31,7 @@ def is_collection(data: Any) -> bool:
 
 def parts_of(engine: Any, data: Any, y: Any, plan: Plan, cut: Cut) -> tuple[Parts, Plan]:
     """The shards of a collection, and the plan with the name of its targets."""
-    if hasattr(data, "partitions") or isinstance(data, list | tuple):
+    if hasattr(data, "columns") or isinstance(data, list | tuple):
         if y is not None:
             raise DataError("targets are given apart from a table", remedy="name its column with target=")
         tables = _computed(engine, data if isinstance(data, list | tuple) else data.to_delayed())

@@ -1,4 +1,4 @@
-"""The model that all shards begin with: it has seen no row, but its views, knots, pairs and units are those of all rows.
+"""The model that all shards begin with: it has seen no row, but its views, knots, pairs and units are of all rows.
 
 Members of the second order are left out, as in the estimators' batch phase: exact gradients do the same at less cost.
 """

@@ -1,9 +1,9 @@
 """An engine that calls functions on the workers of a Dask cluster.
 
-Each call is a task with a key of its own: the run, the stage and the number of the shard. Nothing is pinned to a worker,
-and no worker waits for another. What a lost worker held is computed again from the same arguments, by whoever is free;
-a task that was computed twice counts once, since both have the same key. Values that many calls take are tasks too, so
-that they can be had again.
+Each call is a task with a key of its own: the run, the stage and the number of the shard. Nothing is pinned to a
+worker, and no worker waits for another. What a lost worker held is computed again from the same arguments, by whoever
+is free; a task that was computed twice counts once, since both have the same key. Values that many calls take are
+tasks too, so that they can be had again.
 """
 
 from __future__ import annotations
@@ -39,9 +39,7 @@ class OnDask:
     def each(self, stage: str, function: Callable[..., Any], items: Sequence[tuple[Any, ...]]) -> list[Any]:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph")
-            return [
-                self.client.submit(function, *item, key=self._key(stage), pure=False, retries=0) for item in items
-            ]
+            return [self.client.submit(function, *item, key=self._key(stage), pure=False, retries=0) for item in items]
 
     def _key(self, stage: str) -> str:
         """The key of the next call of a stage, which Dask's dashboard shows by its first words."""

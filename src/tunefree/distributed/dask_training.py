@@ -1,4 +1,4 @@
-"""`tunefree.distributed.train`: a model from more rows than one machine holds, learned by the workers of a Dask cluster."""
+"""`tunefree.distributed.train`: a model from more rows than one machine holds, learned by workers of Dask."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.distributed import collections, phases
 from tunefree.distributed.dask_engine import OnDask
 from tunefree.distributed.shards import FEWEST_ROWS, Cut, count_range, ranges_to_count, shards_of
+from tunefree.stream.files import TextFile
 from tunefree.stream.source import Source, open_source
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.training import Trained
@@ -53,8 +54,8 @@ def train(
     Returns
     -------
     Trained
-        A model as :func:`tunefree.workflows.training.train` makes it; its members stand still. It depends on the shards,
-        not on how many workers there are, nor on which of them were lost.
+        A model as :func:`tunefree.workflows.training.train` makes it; its members stand still. It depends on the
+        shards, not on how many workers there are, nor on which of them were lost.
 
     Raises
     ------
@@ -71,6 +72,8 @@ def train(
     if collections.is_collection(data):
         parts, plan = collections.parts_of(engine, data, y, plan, cut)
     else:
+        if "-" in (data if isinstance(data, list | tuple) else [data]):
+            raise DataError("standard input cannot be spread", remedy="save it to a file that all workers see")
         parts = parts_of_files(engine, data if isinstance(data, Source) else open_source(data), cut)
     return phases.learn(engine, parts, plan, tell or (lambda line: None), on_bad_shard == "skip")
 
@@ -90,6 +93,4 @@ def parts_of_files(engine: Any, source: Source, cut: Cut) -> phases.Parts:
 def _absolute(file: str) -> str:
     """The same file by its whole name: workers have folders of their own."""
     named = os.path.abspath(file)
-    return type(file)(named, file.encoding, file.longest_line, file.end) if hasattr(file, "longest_line") else named
-
-
+    return TextFile(named, file.encoding, file.longest_line) if isinstance(file, TextFile) else named

@@ -1,7 +1,7 @@
 """Rows of a shard as models take them, with the features and classes of all shards; and which of them are set apart.
 
-Every tenth row, fewer of many, is set apart: the jury, on which nothing is learned. A sample of the other rows shows the
-coordinator what curvature the loss has. Which rows these are depends on their number among all rows, and on nothing else.
+Every tenth row, fewer of many, is set apart: the jury, on which nothing is learned. A sample of the other rows shows
+the coordinator what curvature the loss has. Which rows these are depends on their number among all rows alone.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Target(NamedTuple):
 
     def plus(self, other: Target) -> Target:
         """The sums over the rows of both."""
-        sums = (own + more for own, more in zip(self[:3], other[:3], strict=True))
+        sums = self.weight + other.weight, self.total + other.total, self.size + other.size
         return Target(*sums, min(self.lowest, other.lowest), max(self.highest, other.highest))
 
 
@@ -105,7 +105,7 @@ def prepared(
     shard, frames
         What ``local`` was read from.
     """
-    ids = encoder_of(united.kind).restore(*united.encoder).ids_of(*local.encoder)
+    ids = encoder_of(united.kind).restore(*united.encoder).ids_absorbed(*local.encoder)
     if ids is None and local.X is not None:  # it knew other columns, so its numbers mean other things
         local = read(shard, united, False, frames)
     if local.X is None:
@@ -120,9 +120,9 @@ def prepared(
     transform(view, learned.X, learned.weight)
     y, weight = learned.y, learned.weight
     with np.errstate(over="ignore"):
-        sums = weight.sum(), (weight * y).sum(), (weight * np.abs(y)).sum()
+        sums = float(weight.sum()), float((weight * y).sum()), float((weight * np.abs(y)).sum())
     used = y[weight > 0.0]
-    target = Target(*map(float, sums), float(used.min(initial=np.inf)), float(used.max(initial=-np.inf)))
+    target = Target(*sums, float(used.min(initial=np.inf)), float(used.max(initial=-np.inf)))
     sample = learned.at(picked(number[~is_jury], strides.sample, 1))
     return Prepared(learned, Taste(sample, rows.at(is_jury), view, target, len(y)))
 
@@ -162,8 +162,8 @@ def gathered(parts_of_shards: Sequence[Encoded]) -> Encoded:
 def merged_view(views: Sequence[Any], rows: Sequence[int]) -> Any:
     """The steady view of all rows, from those of shards that learned so many.
 
-    Centres are means of centres. A shard in which a column is constant, such as one of a sorted file, knows no distance;
-    that of its centre from the common one takes its place where it is larger.
+    Centres are means of centres. A shard in which a column is constant, such as one of a sorted file, knows no
+    distance; that of its centre from the common one takes its place where it is larger.
     """
     share = np.array(rows, np.float64) / max(sum(rows), 1)
     merged = type(views[0]).create(len(views[0].centres))

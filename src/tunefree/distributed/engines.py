@@ -27,9 +27,7 @@ class Engine(Protocol):
         """The handle of a sum, added by a tree that depends on the number of handles alone."""
 
 
-def tree(
-    stage: str, each: Callable[..., list[Any]], plus: Callable[..., Any], handles: Sequence[Any]
-) -> Any:
+def tree(stage: str, each: Callable[..., list[Any]], plus: Callable[..., Any], handles: Sequence[Any]) -> Any:
     """Add up handles, so many at a time.
 
     Examples

@@ -59,13 +59,19 @@ def into(model: Model, proved: Proved) -> None:
 
 def _added(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Sums of evidence: gradients are in units of each feature, powers of two, of which the larger one is kept."""
-    inverses = [own["evidence.features.inverse"] for own in (one, other)]
+    both = one, other
+    inverses = [own["evidence.features.inverse"] for own in both]
     known = [own > 0.0 for own in inverses]
     inverse = np.where(known[0] & known[1], np.minimum(*inverses), np.maximum(*inverses))
-    made: dict[str, Any] = {"evidence.features.inverse": inverse}
-    shrunk = [np.where(is_known, inverse / np.where(is_known, own, 1.0), 0.0) for is_known, own in zip(known, inverses)]
-    largest = [own["evidence.features.largest"] * by for own, by in zip((one, other), shrunk, strict=True)]
-    made["evidence.features.largest"] = np.maximum(*largest)
-    gradients = [own["evidence.coordinates.gradients"] * by[:, None] for own, by in zip((one, other), shrunk)]
-    made["evidence.coordinates.gradients"] = gradients[0] + gradients[1]
+    shrunk = [
+        np.where(is_known, inverse / np.where(is_known, own, 1.0), 0.0)
+        for is_known, own in zip(known, inverses, strict=True)
+    ]
+    largest = [own["evidence.features.largest"] * by for own, by in zip(both, shrunk, strict=True)]
+    sums = [own["evidence.coordinates.gradients"] * by[:, None] for own, by in zip(both, shrunk, strict=True)]
+    made: dict[str, Any] = {
+        "evidence.features.inverse": inverse,
+        "evidence.features.largest": np.maximum(*largest),
+        "evidence.coordinates.gradients": sums[0] + sums[1],
+    }
     return made | {name: one[name] + other[name] for name in one if name not in made}

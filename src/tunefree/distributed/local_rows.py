@@ -111,7 +111,7 @@ def _read(shard: Shard, beginning: Beginning, frames: Sequence[Any]) -> LocalRow
     ]
     batches = [batch for batch in batches if len(batch.weight)]
     targets = [target_of(beginning.task, batch) for batch in batches]
-    y = _joined_labels(targets) if beginning.task == "classification" else np.concatenate([np.zeros(0), *targets])
+    y: Any = _joined_labels(targets) if beginning.task == "classification" else np.concatenate([np.zeros(0), *targets])
     weight = np.concatenate([np.zeros(0), *(batch.weight for batch in batches)])
     by_label = weights_by_label(beginning.plan.class_weight)
     weight = weight * class_factors(by_label, y) if by_label and len(weight) else weight

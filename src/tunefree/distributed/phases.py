@@ -1,7 +1,7 @@
 """Learning over shards, from the first rows to a model: what is done where, in which order.
 
 An engine (:mod:`tunefree.distributed.engines`) calls functions for each shard and adds up what they return by a fixed
-tree over the shards' numbers. Everything here depends on the shards alone, not on who computed what, when, or how often.
+tree over the shards' numbers. Everything here depends on the shards alone, not on who computed what, when or how often.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ import numpy as np
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.states import size_of
 from tunefree.distributed import contacts, encoded, evidence, pool_round
-from tunefree.distributed.common_model import ModelState, common_model, labelled, with_true_mass
+from tunefree.distributed.common_model import common_model, labelled, with_true_mass
 from tunefree.distributed.encoded import Encoded, Strides, gathered
 from tunefree.distributed.engines import Engine
 from tunefree.distributed.local_rows import Beginning, United, begun, read, survey, united
 from tunefree.distributed.shards import Shard
 from tunefree.model import batch_phase
 from tunefree.model.batch_rows import BatchRows, inverses
-from tunefree.model.members import Setting
 from tunefree.model.mixture import Mixture, joined, mix
 from tunefree.model.model import Model
 from tunefree.model.patience import Patience
@@ -76,8 +75,8 @@ def learn(engine: Engine, parts: Parts, plan: Plan, tell: Tell, skips: bool = Fa
     )
     evidence.into(model, proved)
     with_true_mass(model, merged.metrics["weight"])
-    metrics = RunningMetrics(**{**merged.metrics, "rows": int(merged.metrics["rows"])})
-    held_out = RunningMetrics()
+    sums = (merged.metrics[name] for name in ("weight", "loss", "errors"))
+    metrics, held_out = RunningMetrics(int(merged.metrics["rows"]), *sums), RunningMetrics()
     return _trained(model, found, beginning, metrics, held_out)
 
 
@@ -91,9 +90,7 @@ def check(plan: Plan) -> None:
         raise ModelError("--class-weight balanced is for one machine; give LABEL=W to learn over shards")
 
 
-def _read(
-    engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell
-) -> tuple[Beginning, list[Any], United]:
+def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> tuple[Beginning, list[Any], United]:
     """Let workers read their shards, and unite what they found."""
     beginning = None
     for shard, frames in zip(parts.shards, parts.frames, strict=True):
@@ -174,9 +171,7 @@ def _batch_phase(
     groups = pool_round.batch_groups(model)
     if not groups:
         return
-    views = [
-        _view(model, group, merged, number, sample, steering) for number, group in enumerate(groups)
-    ]
+    views = [_view(model, group, merged, number, sample, steering) for number, group in enumerate(groups)]
     slim = engine.hold("views", _slim(model, groups).save_state())
     best: list[Any] = [(np.inf, None)] * len(views)
     history: list[list[float]] = [[] for _ in views]

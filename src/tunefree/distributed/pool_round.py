@@ -44,14 +44,12 @@ class Merged(NamedTuple):
         """The sums over the shards of both."""
         if not self.rows or not other.rows:
             return self if self.rows else other
-        added = [
-            [a + b for a, b in zip(getattr(self, name), getattr(other, name), strict=True)]
-            for name in ("weighted", "squares")
-        ]
+        weighted = [a + b for a, b in zip(self.weighted, other.weighted, strict=True)]
+        squares = [a + b for a, b in zip(self.squares, other.squares, strict=True)]
         largest = [np.maximum(a, b) for a, b in zip(self.largest, other.largest, strict=True)]
         means = [a + b for a, b in zip(self.means, other.means, strict=True)]
         metrics = {name: value + other.metrics[name] for name, value in self.metrics.items()}
-        return Merged(*added, largest, means, metrics, self.rows + other.rows)
+        return Merged(weighted, squares, largest, means, metrics, self.rows + other.rows)
 
 
 def plus(*sums: Any) -> Any:
@@ -163,7 +161,7 @@ def merge_members(model: Model, merged: Merged) -> None:
             weights = np.divide(weighted, squares, out=np.zeros_like(weighted), where=squares > 0.0)
             setting = Setting(MERGED + member.setting.learner, member.setting.settings, member.setting.view)
             standing = StandingMember(setting, len(weights), model.n_outputs, member.objective)
-            standing.take(weights, (squares > 0.0).any(axis=1).astype(np.float64))
+            standing.take(weights, np.array((squares > 0.0).any(axis=1), np.float64))
             made.append(standing)
             number += 1
         group.members = []

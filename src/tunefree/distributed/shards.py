@@ -1,8 +1,8 @@
 """Shards: parts of the data that are read, learned and lost as a whole. They are cut by content, not by worker.
 
-A text is cut at the line ends that follow multiples of a number of bytes, a Parquet file between row groups; other files
-are parts as they are. Neighbouring parts are joined until a shard has rows enough to learn from. So shards depend on the
-data alone.
+A text is cut at the line ends that follow multiples of a number of bytes, a Parquet file between row groups; other
+files are parts as they are. Neighbouring parts are joined until a shard has rows enough to learn from. So shards depend
+on the data alone.
 """
 
 from __future__ import annotations
@@ -168,7 +168,8 @@ def _is_plain_text(source: Source, file: str) -> bool:
         return False
     with open(file, "rb") as opened:
         start = opened.read(2)
-    return os.path.splitext(file)[1].lower() not in COMPRESSIONS and start not in (b"\xff\xfe", b"\xfe\xff", b"\x1f\x8b")
+    known = b"\xff\xfe", b"\xfe\xff", b"\x1f\x8b"  # UTF-16, and gzip whatever the file is called
+    return os.path.splitext(file)[1].lower() not in COMPRESSIONS and start not in known
 
 
 def _of_text(source: Source, file: str, ranges: list[tuple[int, int, Counted]]) -> list[Piece]:

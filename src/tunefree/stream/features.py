@@ -179,7 +179,7 @@ class TableEncoder:
         self._target_family = self._target_family or header["target_family"]
         self._ids.absorb(arrays, np.array([places[own["name"]] for own in header["columns"]] or [0], np.int32))
 
-    def ids_of(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray | None:
+    def ids_absorbed(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray | None:
         """The features of an encoder that was absorbed, by their ids there; None if its columns were others."""
         same = self.state()[1]["columns"] == header["columns"]
         return self._ids.ids_of(arrays) if same else None

@@ -6,6 +6,7 @@ import glob
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from tunefree.core.errors import DataError
 
@@ -42,7 +43,7 @@ class TextFile(str):
         made.encoding, made.longest_line, made.end = encoding, longest_line, end
         return made
 
-    def __getnewargs__(self) -> tuple[str, str | None, int, int | None]:
+    def __getnewargs__(self) -> tuple[Any, ...]:
         return str(self), self.encoding, self.longest_line, self.end
 
     def up_to(self, end: int | None) -> TextFile:

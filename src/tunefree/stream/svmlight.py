@@ -119,7 +119,7 @@ class SvmlightEncoder:
         self.zero_based = self.zero_based or header["zero_based"]
         self.keys, _ = dictionary.lookup(self.keys, arrays["keys"])
 
-    def ids_of(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray:
+    def ids_absorbed(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray:
         """The features of an encoder that was absorbed, by their ids there."""
         return dictionary.ids_of(self.keys, arrays["keys"])
 

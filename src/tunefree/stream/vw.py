@@ -133,7 +133,7 @@ class VWEncoder:
         self._names.append(found.text)
         self._sizes.append(found.sizes)
 
-    def ids_of(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray:
+    def ids_absorbed(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray:
         """The features of an encoder that was absorbed, by their ids there."""
         return dictionary.ids_of(self.keys, arrays["keys"])
 
