@@ -15,6 +15,7 @@ import pyarrow as pa
 from scipy import sparse
 
 from tunefree.core.errors import DataError
+from tunefree.distributed.local_rows import SparseBlock
 from tunefree.distributed.phases import Parts
 from tunefree.distributed.shards import Cut, Shard, joined
 from tunefree.workflows.plan import Plan
@@ -86,6 +87,8 @@ def table_of(X: Any, y: Any) -> Any:
     """
     if X.shape[0] != len(y):
         raise DataError(f"a block has {X.shape[0]} rows and {len(y)} targets", remedy="rechunk both in the same way")
-    dense = X.toarray() if sparse.issparse(X) else np.asarray(X)
+    if sparse.issparse(X):
+        return SparseBlock(sparse.csr_array(X), np.asarray(y))
+    dense = np.asarray(X)
     columns = {f"x{place}": np.ascontiguousarray(dense[:, place]) for place in range(dense.shape[1])}
     return pa.table({**columns, TARGET: pa.array(np.asarray(y))})

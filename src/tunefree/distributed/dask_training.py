@@ -9,6 +9,7 @@ from typing import Any
 from tunefree.core.errors import DataError, ModelError
 from tunefree.distributed import collections, phases
 from tunefree.distributed.dask_engine import OnDask
+from tunefree.distributed.journal import Journal
 from tunefree.distributed.shards import FEWEST_ROWS, Cut, count_range, ranges_to_count, shards_of
 from tunefree.stream.files import TextFile
 from tunefree.stream.source import Source, open_source
@@ -25,6 +26,8 @@ def train(
     plan: Plan | None = None,
     shard_rows: int = FEWEST_ROWS,
     on_bad_shard: str = "error",
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
     tell: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Trained:
@@ -46,6 +49,10 @@ def train(
         Rows that a shard has at least, if there are as many; smaller neighbours are joined.
     on_bad_shard : {"error", "skip"}, default "error"
         What happens to a shard that cannot be read.
+    checkpoint : path, optional
+        File to which the sums of each round are saved.
+    resume : bool, default False
+        Go on after the last round in the checkpoint, if there is one. The model is then the same, to the byte.
     tell : function, optional
         Called with a line after each round.
     **options
@@ -75,7 +82,8 @@ def train(
         if "-" in (data if isinstance(data, list | tuple) else [data]):
             raise DataError("standard input cannot be spread", remedy="save it to a file that all workers see")
         parts = parts_of_files(engine, data if isinstance(data, Source) else open_source(data), cut)
-    return phases.learn(engine, parts, plan, tell or (lambda line: None), on_bad_shard == "skip")
+    journal = Journal(checkpoint, resume)
+    return phases.learn(engine, parts, plan, tell or (lambda line: None), on_bad_shard == "skip", journal)
 
 
 def parts_of_files(engine: Any, source: Source, cut: Cut) -> phases.Parts:

@@ -7,8 +7,7 @@ ends with.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,11 +21,10 @@ from tunefree.model.model import PIECE, Model
 from tunefree.theory.evidence import Evidence, record_evidence
 
 
-@dataclass
-class Proved:
-    """Sums over shards, as arrays by the names of their parts; empty if there are no rows."""
+class Proved(NamedTuple):
+    """Sums over shards."""
 
-    arrays: dict[str, np.ndarray]
+    arrays: dict[str, np.ndarray]  # by the names of their parts; empty if there are no rows
 
     def plus(self, other: Proved) -> Proved:
         """The sums over the rows of both."""

@@ -17,8 +17,10 @@ from tunefree.distributed import contacts, encoded, evidence, pool_round
 from tunefree.distributed.common_model import common_model, labelled, with_true_mass
 from tunefree.distributed.encoded import Encoded, Strides, gathered
 from tunefree.distributed.engines import Engine
+from tunefree.distributed.journal import Journal
 from tunefree.distributed.local_rows import Beginning, United, begun, read, survey, united
 from tunefree.distributed.shards import Shard
+from tunefree.losses.objectives import measured
 from tunefree.model import batch_phase
 from tunefree.model.batch_rows import BatchRows, inverses
 from tunefree.model.mixture import Mixture, joined, mix
@@ -45,7 +47,9 @@ class Parts(NamedTuple):
 Tell = Callable[[str], None]
 
 
-def learn(engine: Engine, parts: Parts, plan: Plan, tell: Tell, skips: bool = False) -> Trained:
+def learn(
+    engine: Engine, parts: Parts, plan: Plan, tell: Tell, skips: bool = False, journal: Journal | None = None
+) -> Trained:
     """Learn a model from shards.
 
     Parameters
@@ -57,27 +61,44 @@ def learn(engine: Engine, parts: Parts, plan: Plan, tell: Tell, skips: bool = Fa
         Called with a line after each round.
     skips : bool
         Whether shards that cannot be read are left out.
+    journal : Journal, optional
+        Keeps the sums of each round.
     """
     check(plan)
+    journal = journal or Journal()
     beginning, local, found = _read(engine, parts, plan, skips, tell)
-    prepared, tastes = _prepare(engine, parts, beginning, local, found, tell)
+    journal.begin(plan.saved(), parts.shards, found.offsets, found.classes, found.encoder.n_features)
+    rows, tastes = _prepare(engine, parts, beginning, local, found)
+    del local
     model = common_model(plan, beginning.task, found.classes, found.encoder, tastes)
-    merged = _pool_round(engine, prepared, model, tell)
-    jury = gathered([taste.jury for taste in tastes])
-    steering, mixing = _halves(jury)
+    rounds = Rounds(engine, journal, rows, tell)
+    merged = _pool_round(rounds, model)
+    steering, mixing = _halves(gathered([taste.jury for taste in tastes]))
     pool_round.merge_members(model, merged)
-    _batch_phase(engine, prepared, model, merged, gathered([taste.sample for taste in tastes]), steering, tell)
-    _mix(model, mixing, tastes)
-    proved = engine.value(
-        engine.total(
-            "evidence", pool_round.plus, engine.each("evidence", evidence.gathered, _with(prepared, engine, model))
-        )
-    )
-    evidence.into(model, proved)
+    _batch_phase(rounds, model, merged, gathered([taste.sample for taste in tastes]), steering)
+    held_out = _mix(model, mixing, tastes)
+    evidence.into(model, evidence.Proved(*rounds.summed("evidence", evidence.gathered, model)))
     with_true_mass(model, merged.metrics["weight"])
-    sums = (merged.metrics[name] for name in ("weight", "loss", "errors"))
-    metrics, held_out = RunningMetrics(int(merged.metrics["rows"]), *sums), RunningMetrics()
-    return _trained(model, found, beginning, metrics, held_out)
+    return _trained(model, found, beginning, merged, held_out)
+
+
+class Rounds(NamedTuple):
+    """What each round needs."""
+
+    engine: Engine
+    journal: Journal
+    rows: list[Any]  # handles of the rows of each shard
+    tell: Tell
+
+    def summed(self, stage: str, function: Callable[..., Any], model: Model, *more: Any) -> Any:
+        """The sum over the shards of what a function returns of their rows, a model, and more."""
+
+        def make() -> Any:
+            given = [self.engine.hold(f"{stage}-{place}", own) for place, own in enumerate((model.save_state(), *more))]
+            handles = self.engine.each(stage, function, [(own, *given) for own in self.rows])
+            return self.engine.value(self.engine.total(stage, pool_round.plus, handles))
+
+        return self.journal.summed(stage, make)
 
 
 def check(plan: Plan) -> None:
@@ -115,7 +136,7 @@ def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> 
 
 
 def _prepare(
-    engine: Engine, parts: Parts, beginning: Beginning, local: list[Any], found: United, tell: Tell
+    engine: Engine, parts: Parts, beginning: Beginning, local: list[Any], found: United
 ) -> tuple[list[Any], list[encoded.Taste]]:
     """Let workers number features as all shards do, and set rows apart."""
     given = engine.hold("beginning2", beginning._replace(encoder=found.encoder.state()))
@@ -129,17 +150,11 @@ def _prepare(
     return engine.each("rows", encoded.rows_of, [(own,) for own in prepared]), tastes
 
 
-def _with(prepared: list[Any], engine: Engine, model: Model) -> list[tuple[Any, ...]]:
-    state = engine.hold("model", model.save_state())
-    return [(own, state) for own in prepared]
-
-
-def _pool_round(engine: Engine, prepared: list[Any], model: Model, tell: Tell) -> pool_round.Merged:
+def _pool_round(rounds: Rounds, model: Model) -> pool_round.Merged:
     """Let fresh members learn all shards, and merge them."""
-    handles = engine.each("pool", pool_round.learned, _with(prepared, engine, model))
-    merged: pool_round.Merged = engine.value(engine.total("pool", pool_round.plus, handles))
+    merged = pool_round.Merged(*rounds.summed("pool", pool_round.learned, model))
     loss = merged.metrics["loss"] / max(merged.metrics["weight"], 1e-300)
-    tell(f"pool round: {merged.rows:,} rows, loss before each was learned {loss:.5g}, {_bytes(merged)} a shard")
+    rounds.tell(f"pool round: {merged.rows:,} rows, loss before each was learned {loss:.5g}, {_bytes(merged)} a shard")
     return merged
 
 
@@ -154,49 +169,36 @@ class _View(NamedTuple):
 
     group: Any
     objective: Any
+    inverse: np.ndarray  # (d,) 1 / unit of each column
     steering: list[BatchRows]
     descents: list[contacts.Descent]
 
 
-def _batch_phase(
-    engine: Engine,
-    prepared: list[Any],
-    model: Model,
-    merged: pool_round.Merged,
-    sample: Encoded,
-    steering: Encoded,
-    tell: Tell,
-) -> None:
+def _batch_phase(rounds: Rounds, model: Model, merged: pool_round.Merged, sample: Encoded, steering: Encoded) -> None:
     """Descend by exact gradients of all shards until the jury stops improving; the best points join as members."""
     groups = pool_round.batch_groups(model)
     if not groups:
         return
     views = [_view(model, group, merged, number, sample, steering) for number, group in enumerate(groups)]
-    slim = engine.hold("views", _slim(model, groups).save_state())
+    slim = _slim(model, groups)
     best: list[Any] = [(np.inf, None)] * len(views)
     history: list[list[float]] = [[] for _ in views]
     for contact in range(1 + MOST_CONTACTS):
-        asked = [
-            contacts.Asked(np.array([own.asked for own in view.descents]), view.descents[0].sample.inverse)
-            for view in views
-        ]
-        held = engine.hold(f"points{contact}", asked)
-        stage = f"contact{contact}"
-        handles = engine.each(stage, contacts.answered, [(own, slim, held) for own in prepared])
-        answer: contacts.Answer = engine.value(engine.total(stage, pool_round.plus, handles))
+        asked = [contacts.Asked(np.array([own.asked for own in view.descents]), view.inverse) for view in views]
+        answer = contacts.Answer(*rounds.summed(f"contact{contact}", contacts.answered, slim, asked))
         for number, view in enumerate(views):
             best[number] = _told(view, answer, number, merged.rows, best[number])
             history[number].append(best[number][0])
         losses = ", ".join(f"{view.group.name} {loss:.5g}" for view, (loss, _) in zip(views, best, strict=True))
-        tell(f"contact {contact}: loss on rows set apart {losses}, {_bytes(answer)} a shard")
+        rounds.tell(f"contact {contact}: loss on rows set apart {losses}, {_bytes(answer)} a shard")
         if all(map(PATIENCE.is_over, history)):
             break
         for view in views:
             _drop(view.descents, contacts.KEPT.get(contact))
     for view, (_, weights) in zip(views, best, strict=True):
-        inverse = view.descents[0].sample.inverse
-        member = StandingMember(batch_phase.setting_of(view.group), len(inverse), model.n_outputs, view.objective)
-        member.take(weights, inverses(inverse))
+        setting = batch_phase.setting_of(view.group)
+        member = StandingMember(setting, len(view.inverse), model.n_outputs, view.objective)
+        member.take(weights, inverses(view.inverse))
         view.group.add(member)
 
 
@@ -211,7 +213,7 @@ def _view(
     own = contacts.Sample(blocks, objective, inverse, means * inverse**2)
     start = _start(model, group, inverse, steering)
     descents = [contacts.Descent(own, ridge, start) for ridge in contacts.RIDGES]
-    return _View(group, objective, list(contacts.batch_blocks(model, group, steering)), descents)
+    return _View(group, objective, inverse, list(contacts.batch_blocks(model, group, steering)), descents)
 
 
 def _start(model: Model, group: Any, inverse: np.ndarray, steering: Encoded) -> np.ndarray:
@@ -264,8 +266,8 @@ def _slim(model: Model, groups: list[Any]) -> Model:
     return other
 
 
-def _mix(model: Model, mixing: Encoded, tastes: Sequence[encoded.Taste]) -> None:
-    """Weigh all members by rows of the jury that steered nothing."""
+def _mix(model: Model, mixing: Encoded, tastes: Sequence[encoded.Taste]) -> RunningMetrics:
+    """Weigh all members by rows of the jury that steered nothing; the losses of the mixture before it saw each."""
     rows = labelled(model, mixing)
     predictions = model.member_predictions(rows.X)
     is_exact = np.array([member.setting.learner == LEARNER for member in model.members])
@@ -273,13 +275,19 @@ def _mix(model: Model, mixing: Encoded, tastes: Sequence[encoded.Taste]) -> None
     if model.task == "regression":
         mixture.lowest[()] = min(taste.target.lowest for taste in tastes)
         mixture.highest[()] = max(taste.target.highest for taste in tastes)
-    mix(mixture, model.objective, rows.y, rows.weight, predictions, np.empty_like(predictions[0]))
+    mixed = np.empty_like(predictions[0])
+    mix(mixture, model.objective, rows.y, rows.weight, predictions, mixed)
     model.mixture = mixture
+    metrics = RunningMetrics()
+    metrics.add(rows.weight, measured(model.objective, rows.y, mixed), pool_round.errors(model, mixing.y, mixed))
+    return metrics
 
 
 def _trained(
-    model: Model, found: United, beginning: Beginning, progressive: RunningMetrics, held_out: RunningMetrics
+    model: Model, found: United, beginning: Beginning, merged: pool_round.Merged, held_out: RunningMetrics
 ) -> Trained:
+    sums = (merged.metrics[name] for name in ("weight", "loss", "errors"))
+    progressive = RunningMetrics(int(merged.metrics["rows"]), *sums)
     progress = Progress(complete=True, number=1, progressive=[progressive], held_out=[held_out])
     progress.skipped, progress.unlabelled = found.skipped, found.unlabelled
     return Trained(model, found.encoder, beginning.kind, beginning.plan, progress)

@@ -18,7 +18,7 @@ from tunefree.core import threads
 from tunefree.distributed.common_model import ModelState, labelled
 from tunefree.distributed.encoded import Encoded
 from tunefree.losses.linked import slopes_in_predictions
-from tunefree.losses.objectives import measured
+from tunefree.losses.objectives import chosen, measured
 from tunefree.model import batch_phase
 from tunefree.model.batch_rows import inverses, largest_of, matrix
 from tunefree.model.group import LabelledRows, MemberGroup
@@ -90,8 +90,8 @@ def learned(rows: Encoded, state: ModelState) -> Merged:
             sums.add(piece, predictions)
             codes = rows.y[start : start + PIECE]
             mixed = model.aggregation.update(model.objective, piece.y, piece.evaluation_weight, predictions)
-            errors = _errors(model, codes, mixed)
-            metrics.add(piece.weight, measured(model.objective, piece.y, mixed), errors)
+            losses = measured(model.objective, piece.y, mixed)
+            metrics.add(piece.weight, losses, errors(model, codes, mixed))
         reads = model.ensemble.reads(model.n_features)
     assert reads is not None
     weighted = []
@@ -142,10 +142,8 @@ class Squares:
         return found.multiply(found).tocsr() if sparse.issparse(found) else found * found
 
 
-def _errors(model: Model, targets: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+def errors(model: Model, targets: np.ndarray, predictions: np.ndarray) -> np.ndarray:
     """1 where a predicted class is wrong, else 0; in regression the absolute error."""
-    from tunefree.losses.objectives import chosen
-
     if model.task == "regression":
         return np.minimum(np.abs(targets - predictions[:, 0]), STEEPEST)
     return (targets != chosen(predictions)).astype(np.float64)
