@@ -7,6 +7,7 @@ of rows. Their weights begin at 0, so that they change no prediction.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from concurrent.futures import Future
 from itertools import pairwise, zip_longest
@@ -140,6 +141,28 @@ class AdditiveBank(LinearBank):
         """
         self.n_columns = parts(X).numbers.shape[1]
         self._fix(as_table(X), np.arange(n_rows(X)), resolution_for(n_rows_to_come))
+
+    def prepare(self, rows: LabelledRows, n_rows_to_come: int) -> None:
+        """Fix knots, codes and pairs by a sample of all rows that will be learned; no member has learned any after.
+
+        Parameters
+        ----------
+        rows : LabelledRows
+            The pairs that pay are those that one pass over these finds.
+        n_rows_to_come : int
+        """
+        blank = [copy.copy(member) for member in self.members]
+        for member in blank:
+            member.resize(member.room, self.n_outputs)
+        self.fix_knots(rows.X, n_rows_to_come)
+        if self.pays:
+            scratch = np.empty((len(self.members), len(rows.y), self.n_outputs))
+            self.learn(rows, scratch, [self._guide])
+            if self.screening is not None:  # fewer rows than those after which the last pairs join
+                self._features.choose_pairs(self.screening, 1.0)
+                self.screening = None
+        self.members, self.curves, self.rounds = blank, [], 0
+        self._reserve()
 
     def refine(self, level: int | None = None) -> int:
         """Cut each interval between knots once more where it has enough rows; returns the highest level of a knot.

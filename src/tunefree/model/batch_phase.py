@@ -80,7 +80,7 @@ def found(
     for group, own, of_group in zip(model.ensemble.groups, shares, model.ensemble.split(predictions), strict=True):
         of_members.append(of_group)
         settings += [member.setting for member in group.members]
-        if _is_worth(group, model):
+        if is_worth(group, model):
             if isinstance(group, AdditiveBank):
                 level = group.refine()
             objective = group.members[0].objective
@@ -88,7 +88,7 @@ def found(
             stopped = batch.stopped(rows, others, objective, _start(model, group, own))
             of_views[group.name] = stopped
             of_members.append(others.predictions(objective, stopped.weights, inverses(stopped.units))[None])
-            settings.append(_setting(group))
+            settings.append(setting_of(group))
     return Found(of_views, settings, _mixed(model, y, weight, np.concatenate(of_members), begun, settings), level)
 
 
@@ -114,7 +114,7 @@ def join(model: Model, found: Found, blocks: Iterable[Labelled]) -> None:
             stages = found.of_views[group.name].stages
             objective, rows = group.members[0].objective, _rows(model, group, learned)
             read = batch.followed(rows, objective, _start(model, group, own), stages)
-            member = StandingMember(_setting(group), rows.n_features, model.n_outputs, objective)
+            member = StandingMember(setting_of(group), rows.n_features, model.n_outputs, objective)
             member.take(*read)
             group.add(member)
     stays = np.array([setting in model.member_settings for setting in found.settings])
@@ -131,11 +131,12 @@ def iterations(found: Found, model: Model, passes: list[int]) -> list[int]:
     return counts
 
 
-def _setting(group: MemberGroup) -> Setting:
+def setting_of(group: MemberGroup) -> Setting:
+    """The setting of the member that a group gets."""
     return Setting(LEARNER, {}, VIEWS[group.name])
 
 
-def _is_worth(group: MemberGroup, model: Model) -> bool:
+def is_worth(group: MemberGroup, model: Model) -> bool:
     """Whether a group gets a member: there is one that sees what it would see, and weights are not too many."""
     if group.name not in VIEWS or not group.members or not group.has_weights:
         return False

@@ -15,6 +15,7 @@ from tunefree.model.meetings import Met, Past
 from tunefree.model.members import Member, Setting
 
 LEARNER = "batch"  # the name of its learner in settings, which is not in learners.ALL
+MERGED = "merged-"  # what the name of a learner begins with whose weights are means over learners of parts of the rows
 
 
 class StandingMember(Member):
@@ -89,6 +90,6 @@ class StandingMember(Member):
 
 def created(setting: Setting, average: bool, n_features: int, n_outputs: int, objective: Any) -> Member:
     """A member of either kind that has seen no row."""
-    if setting.learner == LEARNER:
+    if setting.learner == LEARNER or setting.learner.startswith(MERGED):
         return StandingMember(setting, n_features, n_outputs, objective)
     return Member.create(setting, average, n_features, n_outputs, objective)
