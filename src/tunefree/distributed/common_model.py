@@ -44,7 +44,7 @@ def common_model(plan: Plan, task: str, classes: Sequence[Any], encoder: Any, ta
         plan.loss,
         classes=classes,
         n_features=encoder.n_features,
-        member_settings=settings_before(blank),
+        member_settings=settings_before(blank.member_settings),
         may_prune=False,
         pairs=pairs,
     )
