@@ -43,7 +43,7 @@ bench: $(DEV_STAMP)  ## the figures of the README
 
 lock: $(DEV_STAMP)  ## pin the present versions of all dependencies
 	$(RUN) -m pip install --quiet uv
-	$(RUN) -m uv pip compile --universal --python-version 3.11 --extra dev --extra bench --extra torch --extra river --no-header --no-emit-index-url --no-emit-find-links --no-annotate --output-file requirements.lock pyproject.toml
+	$(RUN) -m uv pip compile --universal --python-version 3.11 --extra dev --extra bench --extra torch --extra river --extra dask --no-header --no-emit-index-url --no-emit-find-links --no-annotate --output-file requirements.lock pyproject.toml
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -21,7 +21,7 @@ FLOORS = [
     {"explanation"},
     {"estimators", "river"},
     {"workflows"},
-    {"report", "serving"},
+    {"report", "serving", "distributed"},
     {"reproduce"},
     {"cli"},
 ]

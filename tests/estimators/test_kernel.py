@@ -11,8 +11,10 @@ from scipy.sparse import csr_array
 from sklearn.datasets import make_circles
 from sklearn.svm import SVC
 
+import tunefree
 from tests.kernel.contracts import frozen_after
 from tunefree import OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor
+from tunefree.estimators import pooled
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +92,64 @@ def test_curves_are_fitted(circles):
     kernel = TuneFreeRegressor(kernel=True).fit(X[:400], y[:400]).score(X[400:], y[400:])
     assert kernel > 0.9
     assert np.isfinite(TuneFreeRegressor(kernel=True).fit(1e200 * X[:100], y[:100]).predict(1e200 * X)).all()
+
+
+def kernels_of(model):
+    return [member["member"] for member in model.members_ if member["member"].startswith("kernel-pistol")]
+
+
+@pytest.fixture(scope="module", params=[100, 10_000], ids=["one pass", "several passes"])
+def joined(circles, request):
+    """A pool of which the rows are enough for kernels to join."""
+    X, y = circles
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pooled, "FEWEST_FOR_KERNELS", 500)
+        patch.setattr(pooled, "MANY", request.param)
+        yield TuneFreeClassifier().fit(X[:500], y[:500])
+
+
+def test_kernels_join_where_they_pay(joined, circles):
+    X, y = circles
+    assert kernels_of(joined)
+    assert joined.score(X[500:], y[500:]) > SVC().fit(X[:500], y[:500]).score(X[500:], y[500:]) - 0.03
+    shares = {member["member"]: member["share"] for member in joined.members_}
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert any("batch" in name for name in shares)
+    assert len(joined.passes_) == len(shares) == len(joined.members_)
+
+
+def test_a_model_that_kernels_have_joined_is_one_like_others(joined, circles, tmp_path):
+    X, y = circles
+    joined.save(tmp_path / "a.model")
+    loaded = tunefree.load(tmp_path / "a.model")
+    assert loaded.predict_proba(X).tobytes() == joined.predict_proba(X).tobytes()
+    one, other = copy.deepcopy(joined), pickle.loads(pickle.dumps(joined))
+    assert one.partial_fit(X[500:], y[500:]).predict_proba(X).tobytes() != joined.predict_proba(X).tobytes()
+    assert one.predict_proba(X).tobytes() == other.partial_fit(X[500:], y[500:]).predict_proba(X).tobytes()
+    assert joined.coef_.shape == (1, 3) and joined.feature_importances_.shape == (3,)
+    assert joined._repr_html_()
+
+
+def test_kernels_do_not_join_without_need(circles, monkeypatch):
+    monkeypatch.setattr(pooled, "FEWEST_FOR_KERNELS", 200)
+    X, y = circles
+    assert not kernels_of(TuneFreeClassifier(kernel=False).fit(X[:200], y[:200]))
+    assert not kernels_of(TuneFreeClassifier().fit(X[:199], y[:199]))
+    assert not kernels_of(TuneFreeClassifier().fit(csr_array(X[:200]), y[:200]))
+    assert not kernels_of(TuneFreeClassifier(epochs=1).fit(X[:200], y[:200]))
+    assert not kernels_of(TuneFreeClassifier().partial_fit(X[:200], y[:200]))
+    monkeypatch.setattr(pooled, "MOST_FOR_KERNELS", 250)
+    assert not kernels_of(TuneFreeClassifier().fit(X[:251], y[:251]))
+    monkeypatch.setattr(pooled, "MOST_COEFFICIENTS", 200 * 18 - 1)
+    assert not kernels_of(TuneFreeClassifier().fit(X[:200], y[:200]))
+    with pytest.raises(ValueError, match="kernel"):
+        TuneFreeClassifier(kernel="often").fit(X[:200], y[:200])
+
+
+def test_kernels_join_a_regression(monkeypatch):
+    monkeypatch.setattr(pooled, "FEWEST_FOR_KERNELS", 300)
+    X = np.random.default_rng(0).normal(size=(600, 2))
+    y = np.sin(3.0 * X[:, 0] * X[:, 1] + X[:, 0])
+    joined, alone = (TuneFreeRegressor(kernel=kernel).fit(X[:300], y[:300]) for kernel in ("auto", False))
+    assert kernels_of(joined)
+    assert joined.score(X[300:], y[300:]) > alone.score(X[300:], y[300:])

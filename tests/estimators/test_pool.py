@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from tunefree import OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense
-from tunefree.estimators import pool, validation
+from tunefree.estimators import pooled, validation
 from tunefree.model import pruning
 from tunefree.model.pool import MEMBERS
 
@@ -74,7 +74,7 @@ def test_passes_and_members(cls):
     assert [member["passes"] for member in found.members_] == found.passes_
     assert sum(member["share"] for member in found.members_) == pytest.approx(1.0)
     passes = [number for name, number in zip(names, found.passes_, strict=True) if not name.startswith("batch")]
-    assert all(1 <= number <= pool.MOST_PASSES for number in passes)
+    assert all(1 <= number <= pooled.MOST_PASSES for number in passes)
     assert found.n_iter_ == max(passes)
     assert found.t_ == 300 * found.n_iter_
     assert found.coef_.shape[-1] == 5 and found.intercept_.shape == (1,)
@@ -95,9 +95,9 @@ def test_a_number_of_epochs_is_obeyed(cls, shuffle):
 @holdout_stride
 def test_too_few_rows_to_hold_any_out_are_learned_ten_times(cls):
     X, y = table(80)
-    weight = (np.arange(80) < pool.FEWEST - 1).astype(float)
-    assert cls().fit(X, y, weight).passes_ == [pool.FEW_PASSES] * len(MEMBERS)
-    weight[pool.FEWEST - 1] = 1.0
+    weight = (np.arange(80) < pooled.FEWEST - 1).astype(float)
+    assert cls().fit(X, y, weight).passes_ == [pooled.FEW_PASSES] * len(MEMBERS)
+    weight[pooled.FEWEST - 1] = 1.0
     assert len(set(cls().fit(X, y, weight).passes_)) > 1
 
 
@@ -105,8 +105,8 @@ def test_too_few_rows_to_hold_any_out_are_learned_ten_times(cls):
 def test_many_rows_make_few_passes(cls, monkeypatch):
     X, y = table(300)
     assert cls().fit(X, y).n_iter_ > 3
-    monkeypatch.setattr(pool, "MOST_ROUNDS", 300)
-    assert cls().fit(X, y).n_iter_ <= pool.LEAST_PASSES
+    monkeypatch.setattr(pooled, "MOST_ROUNDS", 300)
+    assert cls().fit(X, y).n_iter_ <= pooled.LEAST_PASSES
 
 
 def test_passes_pay_where_labels_follow_a_rule():

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
 from tunefree.core import threads
 from tunefree.core.rows import dense, sparse, table
-from tunefree.estimators import pool
+from tunefree.estimators import pooled
 from tunefree.losses import Logistic, Square
 from tunefree.losses.objectives import Binary, Multinomial, regression
 from tunefree.model import batch, batch_rows, lbfgs
@@ -120,6 +120,7 @@ def test_numbers_of_an_extreme_size_have_no_batch_phase():
     assert batch.suits(NUMBERS)
     assert not batch.suits(NUMBERS._replace(unit=2.0**-900))
     assert not batch.suits(NUMBERS._replace(unit=0.0))
+    assert not batch.suits(NUMBERS._replace(spread=1e149))
 
 
 def test_others_that_join_a_mixture_get_half_of_it():
@@ -134,7 +135,7 @@ def test_others_that_join_a_mixture_get_half_of_it():
 @pytest.mark.parametrize("many", [100, 10_000], ids=["one pass", "several passes"])
 @pytest.mark.parametrize("cls", [TuneFreeClassifier, TuneFreeRegressor])
 def test_members_of_the_batch_phase_stand_still_while_others_learn_on(cls, many, monkeypatch):
-    monkeypatch.setattr(pool, "MANY", many)
+    monkeypatch.setattr(pooled, "MANY", many)
     X, y = problem(400)
     found = cls(n_jobs=1).fit(X, y)
     standing = [own for own in found._learned.model.members if isinstance(own, StandingMember)]

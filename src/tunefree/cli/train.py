@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tunefree.cli.options import KERNEL_LEARNERS, LEARNERS, VIEWS, Files, Problem, check_outputs, refuse
+from tunefree.cli.spread import Cluster
+from tunefree.cli.spread import learn as learn_shards
 from tunefree.core.errors import ModelError
 
 if TYPE_CHECKING:
@@ -112,6 +114,25 @@ def train(
             show_default=False,
         ),
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            help="Learn shards of the files in so many processes of this machine (extra dask).", show_default=False
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Learn shards of the files on the Dask cluster there.", show_default=False
+        ),
+    ] = None,
+    shard_rows: Annotated[int, typer.Option(help="Rows that a shard has at least.")] = 16384,
+    on_bad_shard: Annotated[
+        str, typer.Option(help="What to do with a shard that cannot be read: error, or skip.")
+    ] = "error",
+    checkpoint: Annotated[
+        bool, typer.Option("--checkpoint", help="Of shards: keep each round in OUTPUT.checkpoint, for --resume.")
+    ] = False,
     for_prediction: Annotated[
         bool, typer.Option("--for-prediction", help="Write weights to predict with only, in a fraction of the space.")
     ] = False,
@@ -172,13 +193,50 @@ def train(
         _stop_early(files, plan, [name for name, value in row_by_row.items() if value], kernel, output, quiet)
     else:
         source = files.source()
-        of_file = output, earlier, checkpoint_every, resume, memory_limit, for_prediction
-        trained = _learn(source, plan, *of_file, live, verbose, quiet)
+        cluster = Cluster(workers, scheduler, shard_rows, on_bad_shard)
+        if cluster.is_asked_for:
+            refuse(
+                [
+                    name
+                    for name, value in (("from", earlier), ("checkpoint-every", checkpoint_every), ("live", live))
+                    if value
+                ],
+                "is for one machine; leave it out to learn shards",
+            )
+            trained = _spread(cluster, source, plan, output, checkpoint, resume, for_prediction, quiet)
+        else:
+            of_file = output, earlier, checkpoint_every, resume, memory_limit, for_prediction
+            trained = _learn(source, plan, *of_file, live, verbose, quiet)
         if report:
             from tunefree.core import storage
             from tunefree.report import page
 
             page.write(page.report(trained, digest=storage.digest_of(output)), report)
+
+
+def _spread(
+    cluster: Cluster,
+    source: Source,
+    plan: Plan,
+    output: Path,
+    keeps: bool,
+    resume: bool,
+    for_prediction: bool,
+    quiet: bool,
+) -> Trained:
+    """Learn shards on a cluster."""
+    from tunefree.workflows.training import Watcher
+
+    checkpoint = checkpoint_of(output) if keeps or resume else None
+    trained = learn_shards(cluster, source, plan, checkpoint, resume, quiet)
+    _save(trained, output, for_prediction, Watcher())
+    if checkpoint is not None:
+        checkpoint.unlink(missing_ok=True)
+    if not quiet:
+        from tunefree.cli.display.training import show_trained
+
+        show_trained(trained, output)
+    return trained
 
 
 def checkpoint_of(output: Path) -> Path:

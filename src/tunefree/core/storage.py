@@ -19,7 +19,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 
-FORMAT = 2  # raised when an older version could no longer read what this one writes
+FORMAT = 3  # raised when an older version could no longer read what this one writes
 _BLANK = "0" * 64
 _BEFORE_DIGEST = rb"\"digest\": \""  # as no name or label can stand in a header, where quotes are escaped twice
 _PIECE = 2**20  # bytes of a file that are read at a time

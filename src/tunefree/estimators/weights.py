@@ -78,6 +78,7 @@ class Weighted:
         ((weights, units),) = model.ensemble.linear.weights()
         with np.errstate(over="ignore"):
             relative = np.clip(per_unit(weights, units), -LARGEST, LARGEST)
+            relative = model.ensemble.linear.by_feature(relative, model.n_features)
             unit, _ = unit_and_offset(model.objective)
             relative[0] += getattr(model.objective, "centre", 0.0)
             relative = np.clip(relative * unit, -LARGEST, LARGEST)

@@ -141,10 +141,13 @@ class Decomposition:
     def _add(self, X: Any, found: np.ndarray) -> None:
         """Add the contributions to the margins of a few rows."""
         for group, members, shares in self._parts:
-            term_of = self.terms.of_feature if group.additive is None else self.terms.of_place
+            term_of = self.terms.of_place if group.additive is not None else group.by_slot(self.terms.of_feature)
             for m, share, seen in zip(members, shares, group.weighted_rows(X, members), strict=True):
                 unit, offset = unit_and_offset(group.members[m].objective)
                 add_terms(seen.weights, seen.units, share * unit, term_of, seen.X, found)
+                if seen.further is not None:
+                    terms = self.terms.of_feature[seen.further.features]
+                    add_terms(*seen.further.read, share * unit, terms, seen.further.X, found)
                 found[:, 0] += within(np.asarray(share * offset))
         found[:] = within(found)
         if self._effects:

@@ -96,8 +96,7 @@ def per_unit(weights: np.ndarray, units: np.ndarray) -> np.ndarray:
 def _of_linear(group: Any, m: int, layout: Layout) -> np.ndarray:
     """Weights (d, K) of the features as given of a linear member, the constant's among them."""
     n_features = len(layout.of_feature)
-    own = per_unit(*group.weights()[m])[:n_features]
-    own = np.concatenate([own, np.zeros((n_features - len(own), own.shape[1]))])
+    own = group.by_feature(per_unit(*group.weights()[m]), n_features)
     view = group.views.get(group.members[m].setting.view)
     if view is None:
         return own

@@ -14,7 +14,9 @@ A learner must have
   read and written as ``array[()]``;
 - bodies of :func:`predict`, :func:`update`, :func:`coordinate`, :func:`factor` and :func:`magnitude`.
 
-It may have :class:`Traits`: what is special about it, and differs from the defaults there.
+It may have :class:`Traits`: what is special about it, and differs from the defaults there. A learner whose traits say
+so learns a new feature later than the row that it is met in, by :func:`replay`. For that it may have bodies of
+:func:`shared` and :func:`leave_out` too.
 
 A learner sees a row before it predicts, then the gradient of the round's loss in its K margins. Its margins must be
 linear in the row, up to what it learns from the row itself before it predicts. Its weight for feature j and output k is
@@ -32,7 +34,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from tunefree.core.coordinates import coordinates, room
 from tunefree.core.coordinates import outputs as outputs
-from tunefree.core.generic import generic, generic_apart
+from tunefree.core.generic import generic, generic_apart, generic_with_default
 
 _LINE = 8  # numbers in a cache line
 
@@ -57,6 +59,7 @@ class Traits(NamedTuple):
     invariant_to_scale_of: str = "nothing"  # "each feature", or "all features alike", may be multiplied by a constant
     #   without changing a prediction
     invariant_to_slopes: bool = False  # multiplying all slopes and their bounds by a constant changes no prediction
+    can_replay: bool = False  # a feature that was left out of a row is learned by :func:`replay` as by the row
     scratch: tuple[str, ...] = ()  # fields that are written before they are read, and so need not be saved
     well_conditioned: bool = True  # rounding errors stay small with features scaled by 2^-20 to 2^20; if not, with
     #   features scaled by 2^-5 to 2^5
@@ -115,6 +118,35 @@ def update(state: Any, x: Any, gradient: np.ndarray, curvature: np.ndarray) -> N
     ``curvature`` (K,) holds the second derivatives, which first-order learners ignore.
     """
     raise TypeError(f"{type(state).__name__} is not a learner")
+
+
+@generic_with_default
+def leave_out(state: Any, scale: Scale, n_features: int) -> None:
+    """Be told that of the row to come ``n_features`` are left out, of each of which nothing is known so far.
+
+    Their weights are 0, so the margins are those of the whole row. What they tell of all features together has to be
+    taken into account here.
+    """
+
+
+@generic_with_default
+def shared(state: Any) -> float:
+    """What an update takes from all features of a row together, between :func:`predict` and :func:`update`; 0 where
+    each feature is updated by itself."""
+    return 0.0
+
+
+@generic_with_default
+def replay(
+    state: Any, x: Any, scale: Scale, past: float, margins: np.ndarray, gradient: np.ndarray, curvature: np.ndarray
+) -> None:
+    """Learn the one entry of ``x``, of a feature of which nothing is known, which was left out of an earlier row.
+
+    ``scale``, ``gradient`` and ``curvature`` are those of that row, and ``past`` was then :func:`shared`; ``margins``
+    may be written. What is known of all features together stays as it is, or each :func:`predict` writes it anew.
+    """
+    predict(state, x, scale, margins)
+    update(state, x, gradient, curvature)
 
 
 @generic
@@ -209,6 +241,12 @@ def _places(old: tuple[int, ...], new: tuple[int, ...], first: int) -> tuple[tup
         axis = 1 if len(old) == 2 else 0
         placed[axis] = slice(first, first + old[axis])
     return tuple(kept), tuple(placed)
+
+
+def fresh(state: Any, n_features: int, n_outputs: int) -> Any:
+    """A learner of the same settings that has seen nothing."""
+    fields = zip(state._fields, state, state.blank(n_features, n_outputs), strict=True)
+    return type(state)(**{name: new if hasattr(new, "__len__") else old for name, old, new in fields})
 
 
 def grow(state: Any, n_features: int, n_outputs: int, first: int = 0) -> Any:

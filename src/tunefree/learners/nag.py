@@ -24,11 +24,25 @@ import numpy as np
 from tunefree.core import compiled
 from tunefree.core.numbers import CEILING, LARGEST, bounded
 from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, traits, update
+from tunefree.learners.contract import (
+    coordinate,
+    factor,
+    leave_out,
+    magnitude,
+    outputs,
+    predict,
+    records,
+    replay,
+    shared,
+    traits,
+    update,
+)
 from tunefree.learners.units import combine, is_larger, largest_value, rescale, see
 
 
-@traits(rate="eta", invariant_to_scale_of="each feature", invariant_to_slopes=True)
+@traits(
+    rate="eta", invariant_to_scale_of="each feature", invariant_to_slopes=True, can_replay=True, scratch=("left_out",)
+)
 class NAG(NamedTuple):
     """Normalized adaptive gradient descent: invariant to the scale of each feature, but its step size is a setting.
 
@@ -45,13 +59,14 @@ class NAG(NamedTuple):
     rounds: np.ndarray  # () t: sum of the rounds' weights, in place
     norms: np.ndarray  # () N: sum of the squared norms of the normalized rows, each times its weight, in place
     margin: np.ndarray  # () scale.margin of the latest round, in place
+    left_out: np.ndarray  # () entries that are left out of the row to come, in place
     eta: float  # step size in units of scale.margin
 
     @classmethod
     def create(cls, n_features: int, n_outputs: int = 1, eta: float = 0.5) -> NAG:
         """A learner that has seen nothing."""
         statistics = records(("inverse", "largest"), ("squares", "bets"), n_features, n_outputs)
-        return cls(*statistics, outputs(n_outputs), np.zeros(()), np.zeros(()), np.ones(()), eta)
+        return cls(*statistics, outputs(n_outputs), *(np.zeros(()), np.zeros(()), np.ones(()), np.zeros(())), eta)
 
     def blank(self, n_features: int, n_outputs: int) -> NAG:
         return self.create(n_features, n_outputs)
@@ -77,13 +92,18 @@ def update_magnitudes(state, x):
 
 @compiled.inline
 def squared_norm(state, x):
-    """sum_i x_i^2 / s_i^2 of a row whose magnitudes are up to date."""
-    total = 0.0
+    """sum_i x_i^2 / s_i^2 of a row whose magnitudes are up to date, with the entries that are left out of it.
+
+    Terms that are 1, such as those of new features, are counted, so that it makes no difference which are left out.
+    """
+    total, ones = 0.0, state.left_out[()]
     for e in range(size(x)):
         j, x_j = entry(x, e)
         if x_j != 0.0:
-            total += (x_j * state.features[j].inverse / state.features[j].largest) ** 2
-    return total
+            term = (x_j * state.features[j].inverse / state.features[j].largest) ** 2
+            ones += 1.0 if term == 1.0 else 0.0
+            total += 0.0 if term == 1.0 else term
+    return total + ones
 
 
 @predict.register(NAG)
@@ -93,6 +113,7 @@ def predict_nag(state, x, scale, margins):
         weight = min(scale.weight, CEILING)
         state.rounds[()] += weight
         state.norms[()] += weight * squared_norm(state, x)
+        state.left_out[()] = 0.0
         state.margin[()] = scale.margin
     combine(state, x, margins)
 
@@ -100,17 +121,41 @@ def predict_nag(state, x, scale, margins):
 @update.register(NAG)
 def update_nag(state, x, gradient, curvature):
     if state.norms[()] > 0.0:
-        rate = state.eta * state.margin[()] * bounded(math.sqrt(state.rounds[()] / state.norms[()]))
-        for e in range(size(x)):
-            j, x_j = entry(x, e)
-            feature = state.features[j]
-            ratio = x_j * feature.inverse
-            for k in range(len(state.outputs)):
-                own, slope = state.coordinates[j, k], bounded(gradient[k] * ratio)
-                own.squares = min(own.squares + slope * slope, LARGEST)
-                spread = feature.largest * math.sqrt(own.squares)
-                if spread > 0.0:
-                    own.bets = bounded(own.bets - rate * (slope / spread))
+        descend(state, x, gradient, shared(state))
+
+
+@compiled.inline
+def descend(state, x, gradient, rate):
+    """G_i <- G_i + (g x_i)^2,  w_i <- w_i - rate g x_i / (s_i sqrt(G_i))."""
+    for e in range(size(x)):
+        j, x_j = entry(x, e)
+        feature = state.features[j]
+        ratio = x_j * feature.inverse
+        for k in range(len(state.outputs)):
+            own, slope = state.coordinates[j, k], bounded(gradient[k] * ratio)
+            own.squares = min(own.squares + slope * slope, LARGEST)
+            spread = feature.largest * math.sqrt(own.squares)
+            if spread > 0.0:
+                own.bets = bounded(own.bets - rate * (slope / spread))
+
+
+@shared.register(NAG)
+def shared_nag(state):
+    """eta sqrt(t / N)."""
+    if state.norms[()] > 0.0:
+        return state.eta * state.margin[()] * bounded(math.sqrt(state.rounds[()] / state.norms[()]))
+    return 0.0
+
+
+@leave_out.register(NAG)
+def leave_out_nag(state, scale, n_features):
+    state.left_out[()] = n_features if scale.weight > 0.0 else 0.0
+
+
+@replay.register(NAG)
+def replay_nag(state, x, scale, past, margins, gradient, curvature):
+    update_magnitudes(state, x)
+    descend(state, x, gradient, past)
 
 
 @coordinate.register(NAG)

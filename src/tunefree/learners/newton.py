@@ -30,7 +30,17 @@ import numpy as np
 from tunefree.core import compiled
 from tunefree.core.numbers import LARGEST, bounded
 from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, traits, update
+from tunefree.learners.contract import (
+    coordinate,
+    factor,
+    leave_out,
+    magnitude,
+    outputs,
+    predict,
+    records,
+    traits,
+    update,
+)
 
 MOST_NUMBERS = 2**18  # of all matrices together
 RESOLVED = 1e-12  # of the variance of x before any row: less cannot be told from rounding, 2.2e-16 an entry and row
@@ -39,7 +49,7 @@ STEEPEST = 1e200
 WIDE = 8.0  # what a feature may be in its unit
 
 
-@traits(can_be_averaged=False, second_order=True, quadratic_cost=True, scratch=("directions",))
+@traits(can_be_averaged=False, second_order=True, quadratic_cost=True, can_replay=True, scratch=("directions",))
 class Newton(NamedTuple):
     """Online Newton steps with one matrix an output."""
 
@@ -189,6 +199,11 @@ def predict_newton(state, x, scale, margins):
                 margins[k] += state.coordinates[j, k].weights * ratio
         for k in range(len(state.outputs)):
             margins[k] = bounded(margins[k])
+
+
+@leave_out.register(Newton)
+def leave_out_newton(state, scale, n_features):
+    state.given_up[()] = 1.0  # only features beyond the matrices are left out, see tunefree.model.meetings
 
 
 @update.register(Newton)

@@ -193,6 +193,14 @@ def _true_slopes(objective, y, weight, predictions, slopes):
     return total
 
 
+def slopes_in_predictions(
+    objective: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """The sum of the losses times sample weights, and its slopes (n, K) in the predictions (n, K)."""
+    slopes = np.empty_like(predictions)
+    return _true_slopes(linked(objective), y, weight, predictions, slopes), slopes
+
+
 def slopes_in_margins(
     objective: Any, y: np.ndarray, weight: np.ndarray, margins: np.ndarray
 ) -> tuple[float, np.ndarray]:
@@ -207,6 +215,5 @@ def slopes_in_margins(
     (3.0, array([[-12.]]))
     """
     predictions = np.ascontiguousarray(predictions_of(objective, margins))
-    slopes = np.empty_like(predictions)
-    total = _true_slopes(linked(objective), y, weight, predictions, slopes)
+    total, slopes = slopes_in_predictions(objective, y, weight, predictions)
     return total, slopes * unit_of_margins(objective)

@@ -7,13 +7,17 @@ of rows. Their weights begin at 0, so that they change no prediction.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
-from typing import Any
+from concurrent.futures import Future
+from itertools import pairwise, zip_longest
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.additive.features import FIRST_INTERVALS, PAIR_ENTRIES, USUAL, AdditiveFeatures, Resolution
 from tunefree.additive.screening import Screening
+from tunefree.core import threads
 from tunefree.core.rows import Sparse, Table, as_table, n_rows, parts
 from tunefree.core.states import under
 from tunefree.model.group import LabelledRows, WeightedRows
@@ -45,6 +49,21 @@ def resolution_for(n_rows_to_come: int) -> Resolution:
     """
     intervals = FIRST_INTERVALS * 2 ** sum(n_rows_to_come >= many for many in FINER)
     return Resolution(intervals, int(np.clip(MOST_PAIR_ENTRIES // n_rows_to_come, PAIR_ENTRIES, 2 * PAIR_ENTRIES)))
+
+
+def suits(X: Any) -> bool:
+    """Whether a block of rows has columns, and not too many for functions of each."""
+    return not isinstance(X, Sparse) and parts(X).numbers.shape[1] <= MOST_COLUMNS
+
+
+class SeenRows(NamedTuple):
+    """Rows as members see them."""
+
+    rows: LabelledRows
+    table: Table  # with the codes that are known when each row comes
+    by_view: dict[str, Any]  # blocks of features
+    first: Any  # curves on the first knots; None of rows that were learned before
+    n_features: int  # known after these rows
 
 
 class AdditiveBank(LinearBank):
@@ -97,7 +116,7 @@ class AdditiveBank(LinearBank):
         return 2 if self.features is None else self.features.n_features
 
     def suits(self, X: Any) -> bool:
-        return not isinstance(X, Sparse) and parts(X).numbers.shape[1] <= MOST_COLUMNS
+        return suits(X)
 
     def freeze(self) -> None:
         if self.n_warmup >= self.fewest_rows:
@@ -123,6 +142,28 @@ class AdditiveBank(LinearBank):
         self.n_columns = parts(X).numbers.shape[1]
         self._fix(as_table(X), np.arange(n_rows(X)), resolution_for(n_rows_to_come))
 
+    def prepare(self, rows: LabelledRows, n_rows_to_come: int) -> None:
+        """Fix knots, codes and pairs by a sample of all rows that will be learned; no member has learned any after.
+
+        Parameters
+        ----------
+        rows : LabelledRows
+            The pairs that pay are those that one pass over these finds.
+        n_rows_to_come : int
+        """
+        blank = [copy.copy(member) for member in self.members]
+        for member in blank:
+            member.resize(member.room, self.n_outputs)
+        self.fix_knots(rows.X, n_rows_to_come)
+        if self.pays:
+            scratch = np.empty((len(self.members), len(rows.y), self.n_outputs))
+            self.learn(rows, scratch, [self._guide])
+            if self.screening is not None:  # fewer rows than those after which the last pairs join
+                self._features.choose_pairs(self.screening, 1.0)
+                self.screening = None
+        self.members, self.curves, self.rounds = blank, [], 0
+        self._reserve()
+
     def refine(self, level: int | None = None) -> int:
         """Cut each interval between knots once more where it has enough rows; returns the highest level of a knot.
 
@@ -145,34 +186,52 @@ class AdditiveBank(LinearBank):
             self.features.add_named_pairs(self.named_pairs)
 
     def learn_frozen(self, rows: LabelledRows, predictions: np.ndarray, busy: list[int], again: bool) -> None:
-        start = 0
-        while start < len(rows.y):
-            stop = min(start + CHUNK, len(rows.y))
-            stop = stop if again else start + self._until_event(rows.weight[start:stop])
-            chunk, written = rows.part(start, stop), predictions[:, start:stop]
-            if again:
-                self._learn_seen(self._seen(chunk.X, busy), chunk, written, busy)
-            else:
-                self._learn_new(chunk, written, busy)
-            start = stop
+        events = set() if again else self._events(rows.weight)
+        bounds = sorted({0, *events, len(rows.y)})
+        starts = [start for first, last in pairwise(bounds) for start in range(first, last, CHUNK)]
+        places = [slice(*edges) for edges in pairwise([*starts, len(rows.y)])]
+        prepare = self._seen_again if again else self._met
+        coming: Future[SeenRows] | None = None
+        for place, following in zip_longest(places, places[1:]):
+            seen = prepare(rows.part(place.start, place.stop), busy) if coming is None else coming.result()
+            is_settled = self.screening is None and place.stop not in events  # no feature joins before the next rows
+            coming = (
+                threads.soon(prepare, rows.part(following.start, following.stop), busy)
+                if following and is_settled
+                else None
+            )
+            self._learn_rows(seen, predictions[:, place], busy, again)
 
-    def _until_event(self, weight: np.ndarray) -> int:
-        """How many of some rows to learn until knots or pairs join, or all of them."""
+    def _events(self, weight: np.ndarray) -> set[int]:
+        """How many of some rows to learn until each time at which knots or pairs join."""
         rounds = self.rounds + np.cumsum(weight > 0.0)
         due = [event for event in (*REFINED, *PAIRED) if self.rounds < event <= rounds[-1]]
-        return int(np.searchsorted(rounds, min(due))) + 1 if due else len(weight)
+        return {int(np.searchsorted(rounds, event)) + 1 for event in due}
 
-    def _learn_new(self, rows: LabelledRows, predictions: np.ndarray, busy: list[int]) -> None:
-        """Learn rows of the first pass, and what features depend on."""
-        features = self._features
-        table = features.meet(as_table(rows.X), rows.weight)
-        self._reserve()
-        self.curves.append(features.first_curves(table))
-        self._learn_seen(self._seen(table, busy), rows, predictions, busy)
+    def _met(self, rows: LabelledRows, busy: list[int]) -> SeenRows:
+        """Rows of the first pass, from which features learn which codes there are."""
+        table = self._features.meet(as_table(rows.X), rows.weight)
+        first = self._features.first_curves(table)
+        return SeenRows(rows, table, self._seen(table, busy), first, self._features.n_features)
+
+    def _seen_again(self, rows: LabelledRows, busy: list[int]) -> SeenRows:
+        """Rows that were learned before."""
+        table = as_table(rows.X)
+        return SeenRows(rows, table, self._seen(table, busy), None, self._features.n_features)
+
+    def _learn_rows(self, seen: SeenRows, predictions: np.ndarray, busy: list[int], again: bool) -> None:
+        """Learn rows, and from those of the first pass what features depend on."""
+        rows = seen.rows
+        for member in self.members:
+            member.reserve(seen.n_features, self.n_outputs)
+        self._learn_seen(seen.by_view, rows, predictions, busy)
+        if again:
+            return
+        self.curves.append(seen.first)
         if self.screening is not None:
             guide = self._guide
             objective = self.members[guide].objective
-            features.screen(self.screening, objective, table, rows.y, rows.weight, predictions[guide])
+            self._features.screen(self.screening, objective, seen.table, rows.y, rows.weight, predictions[guide])
         before = self.rounds
         self.rounds += int(np.count_nonzero(rows.weight))
         self._grow(before)

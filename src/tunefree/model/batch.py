@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.losses.objectives import smoothness, unit_of_margins
+from tunefree.losses.objectives import size_of_margins, smoothness, unit_of_margins
 from tunefree.model import lbfgs
 from tunefree.model.batch_rows import BatchRows, inverses
 from tunefree.model.patience import ITERATION, RIDGE
@@ -28,6 +28,7 @@ MOST_ITERATIONS = 60  # on one ridge
 MOST_WORK = 2.0**34  # entries, times outputs, that all iterations may go through
 FEWEST_ITERATIONS = 20  # however many entries there are
 LARGEST_UNIT = 1e60  # of margins; its inverse is the smallest
+LARGEST_MARGIN = 1e30  # whose weights single precision holds
 FIRST_STEP = 0.5  # in steps that the steepest curvature allows
 
 
@@ -100,8 +101,9 @@ def is_curved(objective: Any) -> bool:
 
 
 def suits(objective: Any) -> bool:
-    """Whether the loss is curved, and of a size of which sums of squares neither overflow nor vanish."""
-    return is_curved(objective) and 1 / LARGEST_UNIT < unit_of_margins(objective) < LARGEST_UNIT
+    """Whether the loss is curved, and of a size of which neither weights nor sums of squares overflow or vanish."""
+    has_size = 1 / LARGEST_UNIT < unit_of_margins(objective) < LARGEST_UNIT
+    return is_curved(objective) and has_size and size_of_margins(objective) < LARGEST_MARGIN
 
 
 def stopped(rows: BatchRows, held: BatchRows, objective: Any, start: np.ndarray) -> Stopped:

@@ -39,9 +39,9 @@ class Found(NamedTuple):
     level: int  # highest of the knots of curves
 
 
-def settings_before(model: Model) -> list[Setting]:
+def settings_before(settings: list[Setting]) -> list[Setting]:
     """The members of a pool that a batch phase follows: those of the second order would do the same at more cost."""
-    return [own for own in model.member_settings if not special_about(own.learner).quadratic_cost]
+    return [own for own in settings if not special_about(own.learner).quadratic_cost]
 
 
 def suits(model: Model) -> bool:
@@ -69,6 +69,7 @@ def found(
     predictions : (N, n, K) array, optional
         Those of the members of the rows held out; by default as the members are now.
     """
+    model.settle()
     learned, held = list(blocks), list(held_blocks)
     y, weight = (np.concatenate([block[field] for block in held]) for field in (1, 2))
     begun = model.mixture if predictions is None else None
@@ -79,7 +80,7 @@ def found(
     for group, own, of_group in zip(model.ensemble.groups, shares, model.ensemble.split(predictions), strict=True):
         of_members.append(of_group)
         settings += [member.setting for member in group.members]
-        if _is_worth(group, model):
+        if is_worth(group, model):
             if isinstance(group, AdditiveBank):
                 level = group.refine()
             objective = group.members[0].objective
@@ -87,7 +88,7 @@ def found(
             stopped = batch.stopped(rows, others, objective, _start(model, group, own))
             of_views[group.name] = stopped
             of_members.append(others.predictions(objective, stopped.weights, inverses(stopped.units))[None])
-            settings.append(_setting(group))
+            settings.append(setting_of(group))
     return Found(of_views, settings, _mixed(model, y, weight, np.concatenate(of_members), begun, settings), level)
 
 
@@ -102,6 +103,7 @@ def join(model: Model, found: Found, blocks: Iterable[Labelled]) -> None:
     blocks : iterable of (block of rows, targets, sample weights)
         All rows.
     """
+    model.settle()
     learned = list(blocks)
     shares = dict(zip(map(repr, found.settings), predictive_shares(found.mixture).tolist(), strict=True))
     for group in model.ensemble.groups:
@@ -112,7 +114,7 @@ def join(model: Model, found: Found, blocks: Iterable[Labelled]) -> None:
             stages = found.of_views[group.name].stages
             objective, rows = group.members[0].objective, _rows(model, group, learned)
             read = batch.followed(rows, objective, _start(model, group, own), stages)
-            member = StandingMember(_setting(group), rows.n_features, model.n_outputs, objective)
+            member = StandingMember(setting_of(group), rows.n_features, model.n_outputs, objective)
             member.take(*read)
             group.add(member)
     stays = np.array([setting in model.member_settings for setting in found.settings])
@@ -129,11 +131,12 @@ def iterations(found: Found, model: Model, passes: list[int]) -> list[int]:
     return counts
 
 
-def _setting(group: MemberGroup) -> Setting:
+def setting_of(group: MemberGroup) -> Setting:
+    """The setting of the member that a group gets."""
     return Setting(LEARNER, {}, VIEWS[group.name])
 
 
-def _is_worth(group: MemberGroup, model: Model) -> bool:
+def is_worth(group: MemberGroup, model: Model) -> bool:
     """Whether a group gets a member: there is one that sees what it would see, and weights are not too many."""
     if group.name not in VIEWS or not group.members or not group.has_weights:
         return False
@@ -141,8 +144,10 @@ def _is_worth(group: MemberGroup, model: Model) -> bool:
 
 
 def _width(model: Model, group: MemberGroup) -> int:
-    """Features of a group's view."""
-    return model.n_features if group.additive is None else group.additive.n_features
+    """Features of a group's view, as its members number them."""
+    if group.additive is not None:
+        return group.additive.n_features
+    return model.n_slots
 
 
 def _rows(model: Model, group: MemberGroup, blocks: list[Labelled]) -> BatchRows:

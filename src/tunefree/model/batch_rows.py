@@ -73,10 +73,10 @@ class BatchRows:
         """The largest absolute value (d,) of each column, and the mean of its squares."""
         largest, squares = np.zeros(self.n_features), np.zeros(self.n_features)
         for rows, _, _ in self.blocks:
-            np.maximum(largest, _largest(rows), out=largest)
+            np.maximum(largest, largest_of(rows), out=largest)
         inverse = inverses(largest)
         for rows, _, _ in self.blocks:
-            squares += _squares(rows, inverse)
+            squares += squares_of(rows, inverse)
         return largest, squares * largest**2 / max(self.n_rows, 1)
 
     def gradient(self, objective: Any, weights: np.ndarray, inverse: np.ndarray) -> tuple[float, np.ndarray]:
@@ -197,7 +197,8 @@ def _of_table(X: Table, n_features: int) -> Any:
     return made
 
 
-def _largest(rows: Any) -> np.ndarray:
+def largest_of(rows: Any) -> np.ndarray:
+    """The largest absolute value (d,) of each column."""
     if sparse.issparse(rows):
         found = np.zeros(rows.shape[1])
         np.maximum.at(found, rows.indices, np.abs(rows.data))
@@ -205,7 +206,7 @@ def _largest(rows: Any) -> np.ndarray:
     return np.abs(rows).max(axis=0, initial=0.0)
 
 
-def _squares(rows: Any, inverse: np.ndarray) -> np.ndarray:
+def squares_of(rows: Any, inverse: np.ndarray) -> np.ndarray:
     """Sums of squares of columns, in units of which the inverses are given."""
     if sparse.issparse(rows):
         return np.bincount(rows.indices, (rows.data * inverse[rows.indices]) ** 2, minlength=rows.shape[1])

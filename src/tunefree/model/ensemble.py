@@ -18,6 +18,7 @@ from tunefree.model.feature_bank import BANKS, VIEWS
 from tunefree.model.group import LabelledRows, MemberGroup, Read, WarmupPredictions
 from tunefree.model.kernel_bank import KernelBank
 from tunefree.model.linear_group import LinearGroup
+from tunefree.model.meetings import FirstMeetings
 from tunefree.model.members import Setting
 from tunefree.model.options import ModelOptions
 from tunefree.model.pool import is_kernel, waits
@@ -39,7 +40,9 @@ class Ensemble:
     def __init__(self, options: ModelOptions, n_features: int, n_outputs: int, n_classes: int) -> None:
         self.options = options
         linear = [setting for setting in options.member_settings if not waits(setting)]
-        self.linear = LinearGroup(linear, options.objective(n_outputs), n_features, n_outputs, options.average)
+        meetings = FirstMeetings() if options.replays_first_meetings else None
+        objective = options.objective(n_outputs)
+        self.linear = LinearGroup(linear, objective, n_features, n_outputs, options.average, meetings)
         self.banks = banks_of(options, n_outputs, n_classes)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,12 +38,21 @@ class WarmupPredictions(NamedTuple):
     predictions: np.ndarray  # (M, n, K)
 
 
+class Further(NamedTuple):
+    """Entries of rows beside those of features that have weights of their own in a member, and their weights."""
+
+    X: Any  # block of rows
+    read: Read
+    features: np.ndarray  # (d,) of these weights, as the rows were given
+
+
 class WeightedRows(NamedTuple):
     """Rows as a member sees them whose margins are sums of weight * x / unit."""
 
     X: Any  # block of rows
     weights: np.ndarray  # (d, K)
     units: np.ndarray  # (d,) of the features; 0 for one that was never met
+    further: Further | None = None  # the rest of the sums
 
 
 class MemberGroup:
@@ -146,6 +156,10 @@ class MemberGroup:
         """Rows as a member on a view sees them, where members have weights."""
         raise NotImplementedError
 
+    def by_slot(self, of_features: np.ndarray) -> np.ndarray:
+        """What belongs to features as given (d, ...), in the order of the weights of members; by default it is so."""
+        return of_features
+
     def add(self, member: Any) -> None:
         """Let one more member join, on a view that the group has."""
         raise NotImplementedError
@@ -162,6 +176,17 @@ class MemberGroup:
     def with_weights(self, reads: list[Read]) -> MemberGroup:
         """The same members with other weights, for as long as the group does not learn; only where there are some."""
         raise NotImplementedError
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many features have weights by now, and in how many rows some were met first, if that makes a difference
+        (:mod:`tunefree.model.meetings`)."""
+        return 0, 0
+
+    def further(self, X: Any, moving: dict[str, Any], counts: tuple[int, int]) -> Callable[[Any], Further | None]:
+        """For each member what rows had beside features with weights, when the group had these counts; by default
+        nothing."""
+        return lambda member: None
 
     @property
     def moving_views(self) -> dict[str, Any]:

@@ -11,9 +11,12 @@ from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows
 from tunefree.core.states import filled, flatten
 from tunefree.learners import ALL, Averaged
-from tunefree.learners.contract import check_room, grow, traits_of
+from tunefree.learners.contract import check_room, fresh, grow, traits_of
 from tunefree.losses.objectives import predictions_of, with_slopes_as_they_come
-from tunefree.model import passes
+from tunefree.model import meetings, passes
+from tunefree.model.meetings import Met, Past
+
+Read = tuple[np.ndarray, np.ndarray]  # weights (d, K) relative to the units (d,) of the features
 
 
 class Setting(NamedTuple):
@@ -41,6 +44,7 @@ class Member:
     average: bool
     state: Any
     objective: Any
+    log: np.ndarray | None = None  # of rows, for first meetings that are replayed; there is none before the first
 
     @classmethod
     def create(cls, setting: Setting, average: bool, n_features: int, n_outputs: int, objective: Any) -> Member:
@@ -79,12 +83,29 @@ class Member:
 
         The steepest slope so far still bounds the slopes of the new objective.
         """
-        self.resize(self.room, n_outputs, first=1 if before == 1 else 0)
+        first = 1 if before == 1 else 0
+        self.resize(self.room, n_outputs, first)
+        if self.log is not None:
+            self.log = meetings.with_outputs(self.log, n_outputs, first, passes.OF_ROW)
         self.objective = objective._replace(steepest=max(objective.steepest, self.objective.steepest))
 
-    def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray) -> None:
-        """Learn rows in order; writes the prediction (n, K) of each row before it was learned."""
-        self.objective = passes.learn(self.state, self.objective, X, y, weight, predictions)
+    def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, met: Met | None = None) -> None:
+        """Learn rows in order; writes the prediction (n, K) of each row before it was learned.
+
+        ``met`` tells what was left out of them; :meth:`replay` comes before.
+        """
+        if met is None:
+            self.objective = passes.learn(self.state, self.objective, X, y, weight, predictions)
+            return
+        log = np.zeros((0, passes.OF_ROW + predictions.shape[1])) if self.log is None else self.log
+        self.log = meetings.with_room(log, 1 + int(met.places.max(initial=-1)))
+        of_rows = X, y, weight, predictions, met.left_out, met.places, self.log
+        self.objective = passes.learn(self.state, self.objective, *of_rows)
+
+    def replay(self, X: Any, past: Past) -> None:
+        """Learn first meetings, rows of one entry each, of features that have room now."""
+        if len(past.sources) and self.log is not None:
+            passes.replay_all(self.state, X, past.sources, self.log)
 
     def weights(self, n_features: int, n_outputs: int) -> tuple[np.ndarray, np.ndarray]:
         """Weights (d, K) relative to the units (d,) of the features: margin = sum of weight * x / unit."""
@@ -92,23 +113,46 @@ class Member:
         passes.read(self.state, weights, units)
         return weights, units
 
-    def predict(self, X: Any, read: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-        """Margins (n, K), or predicted targets (n, 1), of rows in the member's view; ``read``: see :meth:`weights`."""
-        weights, units = read
-        margins = np.empty((n_rows(X), weights.shape[1]))
-        passes.score(weights, units, X, margins)
+    def past_weights(self, X: Any, past: Past) -> tuple[np.ndarray, np.ndarray] | None:
+        """What :meth:`weights` would have of features that were met once, rows of one entry each, numbered by slots."""
+        if self.log is None:
+            return None
+        n_features, n_outputs = 1 + int(past.slots.max(initial=1)), self.log.shape[1] - passes.OF_ROW
+        state = fresh(self.state, n_features, n_outputs)
+        passes.replay_all(state, X, past.sources, self.log)
+        weights, units = np.empty((n_features, n_outputs)), np.empty(n_features)
+        passes.read(state, weights, units)
+        return weights, units
+
+    def predict(self, X: Any, read: Read, further: Any = None) -> np.ndarray:
+        """Margins (n, K), or predicted targets (n, 1), of rows in the member's view; ``read``: see :meth:`weights`.
+
+        ``further`` are other entries of these rows (:class:`tunefree.model.group.Further`).
+        """
+        margins = scored(X, read)
+        if further is not None:
+            margins += scored(further.X, further.read)
         return predictions_of(self.objective, margins)
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` fills a member of the same setting."""
         arrays, scalars = flatten("learner", self.state, n_features)
         objective = {name: value for name, value in self.objective._asdict().items() if name != "loss"}
-        return arrays, {"scalars": scalars, "objective": objective}
+        return arrays | ({} if self.log is None else {"log": self.log}), {"scalars": scalars, "objective": objective}
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` wrote."""
         self.state = filled("learner", self.state, arrays, header["scalars"])
         self.objective = self.objective._replace(**header["objective"])
+        self.log = np.array(arrays["log"]) if "log" in arrays else None
+
+
+def scored(X: Any, read: Read) -> np.ndarray:
+    """Margins (n, K) of rows."""
+    weights, units = read
+    margins = np.empty((n_rows(X), weights.shape[1]))
+    passes.score(weights, units, X, margins)
+    return margins
 
 
 def name_of(setting: Setting) -> str:

@@ -28,6 +28,7 @@ from tunefree.model.deployment import Deployment
 from tunefree.model.ensemble import Ensemble
 from tunefree.model.group import LabelledRows, MemberGroup
 from tunefree.model.kernel_bank import KernelBank, KernelConfig
+from tunefree.model.meetings import Met
 from tunefree.model.members import Setting
 from tunefree.model.mixture import (
     Mixture,
@@ -81,6 +82,9 @@ class Model(ScoredModel):
     horizon : int, optional
         Rows that will be predicted after the last one learned, for which evidence is gathered. By default as many as
         were learned.
+    replays : bool, default False
+        Whether features from number 1024 on get statistics when they are met a second time, and then learn the first
+        meeting too, where all linear members can (:mod:`tunefree.model.meetings`).
 
     Attributes
     ----------
@@ -123,15 +127,15 @@ class Model(ScoredModel):
         may_prune: bool = True,
         pairs: list[tuple[int, int]] | None = None,
         horizon: int | None = None,
+        replays: bool = False,
     ) -> None:
-        self.options = ModelOptions.create(
-            task, learner, loss, average, settings, view, kernel_config, may_prune, member_settings, pairs, horizon
-        )
+        chosen = task, learner, loss, average, settings, view, kernel_config, may_prune, member_settings, pairs, horizon
+        self.options = ModelOptions.create(*chosen, replays)
         self.task, self.classes = task, list(classes)
         self.n_features = max(n_features, 2)  # never less: the constant and one more
         self.ensemble = Ensemble(self.options, self.n_features, self.n_outputs, len(self.classes))
         self.aggregation = Aggregation.create(self.options, len(self.members), len(self.classes))
-        self.record = FirstPassRecord(self.options, self.n_features, self.n_outputs)
+        self.record = FirstPassRecord(self.options, self.n_slots, self.n_outputs)
         self.deployment = self._new_deployment()
         self.history: list[dict[str, Any]] = []
         self.metrics = RunningMetrics()
@@ -178,11 +182,21 @@ class Model(ScoredModel):
             return self.options.objective_of_mixture(self.n_outputs)
         return self.members[0].objective
 
+    @property
+    def n_slots(self) -> int:
+        """Features that have statistics, or may get them when they are first met."""
+        return self.ensemble.linear.n_slots(self.n_features)
+
+    def n_slots_after(self, X: Any) -> int:
+        """What :attr:`n_slots` will be at most once the rows of a block are learned."""
+        meetings = self.ensemble.linear.meetings
+        return max(self.n_features, reach(X)) if meetings is None else meetings.n_slots_after(X)
+
     def reserve_features(self, n_features: int) -> None:
         """Have room for at least so many features."""
         self.n_features = max(self.n_features, n_features)
         self.ensemble.reserve_features(self.n_features)
-        self.record.reserve_features(self.n_features, self.n_outputs, self.objective)
+        self.record.reserve_features(self.n_slots, self.n_outputs, self.objective)
 
     def learn(
         self, X: Any, y: Any, weight: np.ndarray, evaluation_weight: np.ndarray | None = None, again: bool = False
@@ -274,7 +288,8 @@ class Model(ScoredModel):
         evidence = None if deployment is None else deployment.foresee(self.ensemble, rows)
         predictions = self.ensemble.learn(rows, again)
         self._aggregate_warmup(later)
-        mixed = later(self._aggregate, self.objective, rows, again, predictions, self.ensemble.take_curves())
+        of_rows = self.ensemble.take_curves(), self.ensemble.linear.take_met()
+        mixed = later(self._aggregate, self.objective, rows, again, predictions, *of_rows)
         if deployment is not None and evidence is not None:
             deployment.follow(self.ensemble, self.objective, evidence, mixed, later)
             if deployment.is_due(self.ensemble):
@@ -283,7 +298,13 @@ class Model(ScoredModel):
         return mixed
 
     def _aggregate(
-        self, objective: Any, rows: LabelledRows, again: bool, predictions: np.ndarray, curves: list[Any]
+        self,
+        objective: Any,
+        rows: LabelledRows,
+        again: bool,
+        predictions: np.ndarray,
+        curves: list[Any],
+        met: Met | None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Aggregate the members' predictions, and record what certificates are made of; predictions and losses."""
         mean = None if again or self.task == "classification" else self.record.targets.add(rows.weight, rows.y)
@@ -295,7 +316,7 @@ class Model(ScoredModel):
             rows = rows._replace(evaluation_weight=np.where(np.isnan(mean), 0.0, rows.evaluation_weight))
         if not again:
             counted = np.nan_to_num(row_losses, posinf=np.inf)
-            self.record.add(objective, rows, mixed, counted)
+            self.record.add(objective, rows, mixed, counted, met)
             self.record.add_curves(objective, curves, rows, mixed, counted)
         return mixed, row_losses
 
@@ -315,11 +336,17 @@ class Model(ScoredModel):
         """Rows that were learned come again, for some of the members or all. From here on the mixture is judged by rows
         that are held out, and predicts."""
         self.deployment = self._deployed = None
+        self.settle()
         self.ensemble.begin_pass(members)
         self._aggregate_warmup(threads.now)
 
+    def settle(self) -> None:
+        """Replay all first meetings, and learn features when they are first met from now on: rows come again."""
+        self.record.replay(*self.ensemble.linear.settle(), self.objective)
+
     def replay(self, X: Any, y: Any, weight: np.ndarray, members: list[int]) -> None:
         """Let some members learn rows again; shares and views stay as they are."""
+        self.settle()
         self.ensemble.replay(X, self.targets(y), weight, members)
 
     def recalibrate(self, X: Any, y: Any, weight: np.ndarray, members: list[int] | None = None) -> None:
@@ -415,7 +442,7 @@ class Model(ScoredModel):
 
     def certificate(self) -> Certificate:
         """What is known of every linear model on the rows of the first pass."""
-        return self.record.certificate(self.n_features, self.objective)
+        return self.record.certificate(self.n_features, self.objective, self.ensemble.linear.meetings)
 
     def additive_certificate(self) -> Certificate | None:
         """What is known of every additive model of the first knots, on the rows after these; None without curves."""
@@ -427,7 +454,7 @@ class Model(ScoredModel):
             raise ModelError("learners with a kernel, and on curves or pairs, have no weights of features as given")
         linear, shares = self.predictive_groups()[0]
         found = weighted_sum(shares, [weights for weights, _ in linear.reads(self.n_features) or []])
-        return np.concatenate([found, np.zeros((self.n_features - len(found), self.n_outputs))])
+        return self.ensemble.linear.by_feature(found, self.n_features)
 
     @property
     def has_weights(self) -> bool:

@@ -9,7 +9,7 @@ from tunefree.losses import loss_of, objectives
 from tunefree.model import calibration
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
-from tunefree.model.pool import FOLLOW_THE_LEADER, POOLS, check_settings, settings_of_members
+from tunefree.model.pool import FOLLOW_THE_LEADER, POOLS, can_replay, check_settings, settings_of_members, waits
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class ModelOptions:
     member_settings: tuple[Setting, ...]  # of the members at the start
     pairs: tuple[tuple[int, int], ...] | None  # of columns, whose products additive members learn; None to find them
     horizon: int | None  # rows that will be predicted after the last one learned; None for as many as were learned
+    replays: bool = False  # whether first meetings are replayed at the second, where all linear members can
 
     @classmethod
     def create(
@@ -49,6 +50,7 @@ class ModelOptions:
         member_settings: list[Setting] | None = None,
         pairs: Any = None,
         horizon: int | None = None,
+        replays: bool = False,
     ) -> ModelOptions:
         """Options that can be combined, with the members that they stand for unless these are given.
 
@@ -62,7 +64,8 @@ class ModelOptions:
         members = tuple(member_settings or settings_of_members(learner, settings, view, kernel_config.name))
         may_prune = may_prune and learner != FOLLOW_THE_LEADER
         named = None if pairs is None else tuple((int(first), int(second)) for first, second in pairs)
-        return cls(task, learner, loss, average, settings, view, kernel_config, may_prune, members, named, horizon)
+        chosen = task, learner, loss, average, settings, view, kernel_config, may_prune, members, named, horizon
+        return cls(*chosen, replays)
 
     @property
     def follows_the_leader(self) -> bool:
@@ -79,6 +82,12 @@ class ModelOptions:
         """Whether evidence is gathered of how the members predict once learning has ended. A single learner is what
         its paper says, and copies of kernel members would cost as much as the members."""
         return self.learner == "pool"
+
+    @property
+    def replays_first_meetings(self) -> bool:
+        """Whether features get statistics at their second meeting (:mod:`tunefree.model.meetings`)."""
+        linear = [own for own in self.member_settings if not waits(own)]
+        return self.replays and not self.average and all(can_replay(own) for own in linear)
 
     @property
     def is_calibrated(self) -> bool:

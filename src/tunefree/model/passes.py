@@ -10,30 +10,84 @@ from tunefree.core import compiled
 from tunefree.core.coordinates import room
 from tunefree.core.numbers import bounded
 from tunefree.core.rows import entry, n_rows, row, size
-from tunefree.learners.contract import coordinate, factor, magnitude, predict, update
+from tunefree.learners.contract import (
+    Scale,
+    coordinate,
+    factor,
+    leave_out,
+    magnitude,
+    predict,
+    replay,
+    shared,
+    update,
+)
 from tunefree.losses.linked import linked, unlinked, write_prediction
 from tunefree.losses.objectives import differentiate, scale
 
+OF_ROW = 4  # numbers in a log before the gradient of a row: those of its scale, and what features shared
+
+
+@compiled.inline
+def write_log(logged, known, past, gradient):
+    """Write down what replaying an entry of a row takes."""
+    logged[0], logged[1], logged[2], logged[3] = known.slope, known.margin, known.weight, past
+    for k in range(len(gradient)):
+        logged[OF_ROW + k] = gradient[k]
+
 
 @compiled.entry
-def _learn(state, objective, X, y, weight, predictions):
+def _learn(state, objective, X, y, weight, predictions, left_out, places, log):
     n_outputs = predictions.shape[1]
     numbers = np.zeros((3, room(n_outputs)))
     margins, gradient, curvature = numbers[0, :n_outputs], numbers[1, :n_outputs], numbers[2, :n_outputs]
     for i in range(n_rows(X)):
-        x = row(X, i)
-        predict(state, x, scale(objective, weight[i]), margins)
+        x, known = row(X, i), scale(objective, weight[i])
+        if len(left_out) > 0 and left_out[i] > 0:
+            leave_out(state, known, left_out[i])
+        predict(state, x, known, margins)
         write_prediction(objective, margins, predictions[i])
         if weight[i] > 0.0:
             differentiate(objective, y[i], weight[i], margins, gradient, curvature)
+            if len(places) > 0 and places[i] >= 0:
+                write_log(log[places[i]], known, shared(state), gradient)
             update(state, x, gradient, curvature)
 
 
-def learn(state: Any, objective: Any, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray) -> Any:
-    """Learn rows in order; writes the prediction (n, K) of each before it was learned, returns the objective after."""
+_NONE, _NO_LOG = np.zeros(0, np.int64), np.zeros((0, OF_ROW))
+
+
+def learn(
+    state: Any,
+    objective: Any,
+    X: Any,
+    y: np.ndarray,
+    weight: np.ndarray,
+    predictions: np.ndarray,
+    left_out: np.ndarray = _NONE,
+    places: np.ndarray = _NONE,
+    log: np.ndarray = _NO_LOG,
+) -> Any:
+    """Learn rows in order; writes the prediction (n, K) of each before it was learned, returns the objective after.
+
+    Entries that are left out, and the places of rows in the log, are those of :class:`tunefree.model.meetings.Met`.
+    """
     called = linked(objective)
-    _learn(state, called, X, y, weight, predictions)
+    _learn(state, called, X, y, weight, predictions, left_out, places, log)
     return unlinked(objective, called)
+
+
+@compiled.entry
+def replay_all(state, X, sources, log):
+    """Replay first meetings, rows of one entry each, by the log of the rows that they were left out of."""
+    n_outputs = log.shape[1] - OF_ROW
+    numbers = np.zeros((3, room(n_outputs)))
+    margins, gradient, curvature = numbers[0, :n_outputs], numbers[1, :n_outputs], numbers[2, :n_outputs]
+    for i in range(n_rows(X)):
+        logged = log[sources[i]]
+        for k in range(n_outputs):
+            gradient[k] = logged[OF_ROW + k]
+        scale_then = Scale(logged[0], logged[1], logged[2])
+        replay(state, row(X, i), scale_then, logged[3], margins, gradient, curvature)
 
 
 @compiled.entry

@@ -64,6 +64,11 @@ def waits(setting: Setting) -> bool:
     return is_kernel(setting.learner) or setting.view in VIEWS
 
 
+def can_replay(setting: Setting) -> bool:
+    """Whether a linear member can learn features later than they are met; one that stands still learns nothing."""
+    return setting.learner not in ALL or traits_of(ALL[setting.learner]).can_replay
+
+
 def settings_of_members(learner: str, settings: dict[str, float], view: str, named: Any = "rbf") -> list[Setting]:
     """The members of a model whose learner has this name.
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
 from tunefree.core.rows import n_rows, reach
 from tunefree.core.states import filled, flatten
-from tunefree.losses.objectives import chosen
+from tunefree.losses.objectives import Multinomial, chosen
 from tunefree.model.group import LabelledRows
+from tunefree.model.meetings import LOGGED, FirstMeetings, Met, Past, with_outputs, with_room
 from tunefree.model.options import ModelOptions
 from tunefree.model.targets import RunningMean
-from tunefree.theory.evidence import Certificate, Evidence, certify, record_evidence, widened
+from tunefree.theory.evidence import Certificate, Evidence, certify, record_evidence, replay_evidence, widened
 from tunefree.theory.risk import Progressive
 
 MOST_NATS = 10.0  # log-losses are cut there where the risk of predictions is bounded
@@ -41,6 +42,7 @@ class FirstPassRecord:
     def __init__(self, options: ModelOptions, n_features: int, n_outputs: int) -> None:
         self.evidence = Evidence.create(n_features, n_outputs)
         self.of_curves: Evidence | None = None
+        self.log, self.steepest = np.zeros((0, n_outputs)), 0.0  # weighted slopes of rows with first meetings
         self.risks = {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
         self.targets = RunningMean()
         self._of_classes, self._of_log_losses = options.task == "classification", not options.is_calibrated
@@ -51,20 +53,46 @@ class FirstPassRecord:
 
     def add_outputs(self, n_outputs: int, objective: Any) -> None:
         """Have more outputs; ``objective`` is that of the predictions from now on."""
+        split = self.log.shape[1] == 1 < n_outputs
         self.evidence = widened(self.evidence, len(self.evidence.coordinates), n_outputs, objective)
+        self.log = with_outputs(self.log, n_outputs, 1 if split else 0)
+        if split and isinstance(objective, Multinomial):
+            self.log[:, 0] = 0.0 - self.log[:, 1]
         if self.of_curves is not None:
             self.of_curves = widened(self.of_curves, len(self.of_curves.coordinates), n_outputs, objective)
 
-    def add(self, objective: Any, rows: LabelledRows, predictions: np.ndarray, row_losses: np.ndarray) -> None:
-        """Add rows, with their predictions (n, K) and the losses of these."""
+    def add(
+        self,
+        objective: Any,
+        rows: LabelledRows,
+        predictions: np.ndarray,
+        row_losses: np.ndarray,
+        met: Met | None = None,
+    ) -> None:
+        """Add rows, with their predictions (n, K) and the losses of these; ``met`` where features have slots."""
         X, y, _, weight = rows
-        record_evidence(self.evidence, objective, X, y, weight, predictions, row_losses)
+        if met is None:
+            record_evidence(self.evidence, objective, X, y, weight, predictions, row_losses)
+        else:
+            self.log = with_room(self.log, 1 + int(met.places.max(initial=-1)))
+            self.evidence = _with_room(self.evidence, met.n_slots, predictions.shape[1], objective)
+            self.replay(met.past, met.past_rows, objective)
+            of_rows = y, weight, predictions, row_losses
+            record_evidence(self.evidence, objective, met.X, *of_rows, met.places, self.log)
+            steep = np.abs(self.log[met.places[met.places >= 0]]).sum(axis=1)
+            self.steepest = max(self.steepest, float(steep.max(initial=0.0)))
         if self._of_classes:
             codes = np.where(y > 0, 1, 0) if predictions.shape[1] == 1 else y
             kept = weight > 0
             self.risks["error"].add(weight[kept], (chosen(predictions) != codes)[kept])
             if self._of_log_losses:
                 self.risks["log_loss"].add(weight[kept], row_losses[kept])
+
+    def replay(self, past: Past | None, X: Any, objective: Any) -> None:
+        """Add first meetings that were left out, as rows of one entry each."""
+        if past is not None and len(past.sources):
+            self.evidence = _with_room(self.evidence, reach(X), self.log.shape[1], objective)
+            replay_evidence(self.evidence, X, past.sources, with_room(self.log, 1 + int(past.sources.max())))
 
     def add_curves(
         self, objective: Any, curves: list[Any], rows: LabelledRows, predictions: np.ndarray, row_losses: np.ndarray
@@ -89,25 +117,43 @@ class FirstPassRecord:
         """What is known of every additive model of the first knots."""
         return None if self.of_curves is None else certify(self.of_curves, objective)
 
-    def certificate(self, n_features: int, objective: Any) -> Certificate:
-        """What is known of every linear model on these rows."""
-        evidence = self.evidence
-        known = {name: getattr(evidence, name)[:n_features] for name in ("features", "coordinates")}
-        return certify(evidence._replace(**known), objective)
+    def certificate(self, n_features: int, objective: Any, meetings: FirstMeetings | None = None) -> Certificate:
+        """What is known of every linear model on these rows; ``meetings`` tells which features have slots.
+
+        Of features without a slot, and those that were not taught of their first meeting, the slopes of that row count.
+        """
+        evidence, n_slots = self.evidence, n_features if meetings is None else meetings.n_slots(n_features)
+        known = {name: getattr(evidence, name)[:n_slots] for name in ("features", "coordinates")}
+        found = certify(evidence._replace(**known), objective)
+        if meetings is None or not meetings.is_needed:
+            return found
+        pulls, largest = (meetings.by_feature(own, n_features) for own in (found.pulls, found.largest))
+        alone, values = meetings.alone(), meetings.values["raw"][:n_features]
+        pulls[alone.features] = np.sign(values[alone.features])[:, None] * with_room(self.log, LOGGED)[alone.sources]
+        largest[: len(values)] = np.maximum(largest[: len(values)], np.abs(values))
+        n_partial = meetings.n_met_once - len(alone.features) + meetings.n_partial
+        return replace(found, pulls=pulls, largest=largest, n_partial=n_partial, steepest=self.steepest)
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same record."""
         arrays = flatten("evidence", self.evidence, n_features)[0]
+        n_logged = int(np.flatnonzero(self.log.any(axis=1)).max(initial=-1)) + 1  # room depends on how batches were cut
+        if n_logged:
+            arrays["log"] = self.log[:n_logged]
         if self.of_curves is not None:
             features: Any = self.of_curves.features
             seen = np.flatnonzero(features.inverse)  # the room beyond depends on how batches were cut
             arrays |= flatten("of_curves", self.of_curves, max(2, 1 + int(seen.max(initial=0))))[0]
         header: dict[str, Any] = {"risks": {name: asdict(risk) for name, risk in self.risks.items()}}
+        if self.steepest > 0.0:
+            header["steepest"] = self.steepest
         return arrays, header if self._of_classes else header | {"targets": asdict(self.targets)}
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` wrote."""
-        self.evidence = filled("evidence", self.evidence, arrays, {})
+        n_slots = max(len(arrays["evidence.features.inverse"]), len(self.evidence.coordinates))
+        self.evidence = filled("evidence", Evidence.create(n_slots, self.log.shape[1]), arrays, {})
+        self.log, self.steepest = np.array(arrays.get("log", self.log)), header.get("steepest", 0.0)
         if "of_curves.rounds" in arrays:
             room, n_outputs = arrays["of_curves.coordinates.gradients"].shape
             self.of_curves = filled("of_curves", Evidence.create(room, n_outputs), arrays, {})

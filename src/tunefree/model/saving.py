@@ -22,6 +22,7 @@ _OPTIONS = (
     "may_prune",
     "pairs",
     "horizon",
+    "replays",
 )  # that JSON holds as they are
 _BOOKKEEPING = ("classes", "n_features", "history")  # attributes of the model likewise
 
@@ -32,8 +33,9 @@ def save_state(model: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     header: dict[str, Any] = {name: getattr(model.options, name) for name in _OPTIONS}
     header |= {name: getattr(model, name) for name in _BOOKKEEPING}
     header |= {"kernel_config": model.options.kernel_config._asdict(), "metrics": asdict(model.metrics)}
-    for part in (model.aggregation, model.record, model.ensemble):
-        own, own_header = part.save_state(model.n_features)
+    parts = (model.aggregation, model.n_features), (model.record, model.n_slots), (model.ensemble, model.n_features)
+    for part, n_features in parts:
+        own, own_header = part.save_state(n_features)
         arrays, header = arrays | own, header | own_header
     if model.deployment is not None:
         own, header["deployment"] = model.deployment.save_state()

@@ -34,7 +34,13 @@ class Found(NamedTuple):
 
 
 def find_passes(
-    model: Model, learn_pass: Callable[[int, list[int]], None], X: Any, y: Any, weight: np.ndarray, most: int
+    model: Model,
+    learn_pass: Callable[[int, list[int]], None],
+    X: Any,
+    y: Any,
+    weight: np.ndarray,
+    most: int,
+    kernels_only: bool = False,
 ) -> Found:
     """Let members learn, pass after pass, each until its predictions of the held-out rows no longer improve.
 
@@ -48,6 +54,8 @@ def find_passes(
         Held-out rows.
     most : int
         Passes at most.
+    kernels_only : bool, default False
+        Whether only members with kernels make more than one pass.
     """
     learn_pass(1, list(range(len(model.members))))
     model.recalibrate(X, y, weight)
@@ -58,8 +66,9 @@ def find_passes(
     kernel_patience = KERNEL_MEMBER if n_rounds(model.mixture) < MANY else KERNEL_MEMBER_OF_MANY_ROWS
     patience = [kernel_patience if kernel else MEMBER for kernel in of_kernels]
     scalings = [own.calibration if kernel else None for own, kernel in zip(model.members, of_kernels, strict=True)]
-    busy = _hopeful(best, list(range(len(best))), of_kernels, 1)
-    for number in range(2, most + 1):
+    may_repeat = [m for m, kernel in enumerate(of_kernels) if kernel or not kernels_only]
+    busy = _hopeful(best, may_repeat, of_kernels, 1)
+    for number in range(2, most + 1 if busy else 2):
         learn_pass(number, busy)
         model.recalibrate(X, y, weight, busy)
         predictions = model.member_predictions(X)

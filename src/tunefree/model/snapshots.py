@@ -7,7 +7,7 @@ side by side in one array: one pass over a row serves all of them, at a fraction
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,8 @@ from tunefree.core.rows import n_rows, part
 from tunefree.core.states import flatten, under
 from tunefree.losses.objectives import predictions_of
 from tunefree.model import passes, views
-from tunefree.model.group import MemberGroup, Read
+from tunefree.model.group import Further, MemberGroup, Read
+from tunefree.model.members import scored
 
 CHUNK = 512  # rows that are predicted at a time
 
@@ -39,6 +40,7 @@ class Snapshot(NamedTuple):
     views: dict[str, Any]  # by name, those that change while members learn
     objectives: list[Any]  # (N,) of the members
     n_outputs: int
+    counts: tuple[int, int] = (0, 0)  # of the linear members' group, which is the first
 
 
 def moved(average: Read | None, now: Read, step: float) -> Read:
@@ -86,7 +88,7 @@ def take(groups: Sequence[MemberGroup], now: Sequence[Read], averages: Sequence[
         candidates = np.array([c for c, own in enumerate(keys * 2) if own == key])
         stacks.append(Stack(*key, candidates, *_side_by_side([reads[c] for c in candidates])))
     moving = {name: copy.deepcopy(view) for group in groups for name, view in group.moving_views.items()}
-    return Snapshot(stacks, moving, [member.objective for _, member in members], now[0][0].shape[1])
+    return Snapshot(stacks, moving, [member.objective for _, member in members], now[0][0].shape[1], groups[0].counts)
 
 
 def common_units(reads: list[Read]) -> np.ndarray:
@@ -120,18 +122,34 @@ def predict(snapshots: Sequence[Snapshot], groups: Sequence[MemberGroup], X: Any
                 stacks = [stack for stack in snapshot.stacks if stack.group == group.name]
                 if stacks and (seen is None or group.moving_views):
                     seen = group.shown(rows, snapshot.views, max(sizes))
+                further = group.further(rows, snapshot.views, snapshot.counts)
                 for stack in stacks:
-                    _score(snapshot, stack, seen[stack.view], written)
+                    _score(snapshot, stack, seen[stack.view], written, group.members, further)
     return found
 
 
-def _score(snapshot: Snapshot, stack: Stack, seen: Any, predictions: np.ndarray) -> None:
-    """Write what the candidates of a stack predict of rows in its view (2N, n, K)."""
-    n_outputs = snapshot.n_outputs
+def _score(
+    snapshot: Snapshot,
+    stack: Stack,
+    seen: Any,
+    predictions: np.ndarray,
+    members: Any,
+    further: Callable[[Any], Further | None],
+) -> None:
+    """Write what the candidates of a stack predict of rows in its view (2N, n, K).
+
+    A feature that was met once has the member's weight in the average too.
+    """
+    n_outputs, found = snapshot.n_outputs, dict[int, Further | None]()
     margins = np.empty((n_rows(seen), stack.weights.shape[1]))
     passes.score(stack.weights, stack.units, seen, margins)
     for place, c in enumerate(stack.candidates.tolist()):
         own = margins[:, place * n_outputs : (place + 1) * n_outputs]
+        number = c % len(snapshot.objectives)
+        if stack.group == "linear" and number not in found:
+            found[number] = further(members[number])
+        if (rest := found.get(number)) is not None:
+            own = own + scored(rest.X, rest.read)
         predictions[c] = predictions_of(snapshot.objectives[c % len(snapshot.objectives)], own)
 
 
@@ -162,7 +180,7 @@ def save_state(snapshot: Snapshot, n_features: int) -> tuple[dict[str, np.ndarra
         for objective in snapshot.objectives
     ]
     header = {"stacks": [[stack.group, stack.view] for stack in snapshot.stacks], "views": sorted(snapshot.views)}
-    return arrays, header | {"objectives": objectives, "n_outputs": snapshot.n_outputs}
+    return arrays, header | {"objectives": objectives, "n_outputs": snapshot.n_outputs, "counts": [*snapshot.counts]}
 
 
 def restored(arrays: dict[str, np.ndarray], header: dict[str, Any], objectives: list[Any]) -> Snapshot:
@@ -170,4 +188,5 @@ def restored(arrays: dict[str, np.ndarray], header: dict[str, Any], objectives: 
     stacks = [Stack(key[0], key[1], **under(f"{s}.", arrays)) for s, key in enumerate(header["stacks"])]
     moving = {name: views.restored(name, f"views.{name}", arrays) for name in header["views"]}
     own = [own._replace(**saved) for own, saved in zip(objectives, header["objectives"], strict=True)]
-    return Snapshot(stacks, moving, own, header["n_outputs"])
+    first, second = header.get("counts", (0, 0))
+    return Snapshot(stacks, moving, own, header["n_outputs"], (first, second))

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from tunefree.model.group import Read
+from tunefree.model.meetings import Met, Past
 from tunefree.model.members import Member, Setting
 
 LEARNER = "batch"  # the name of its learner in settings, which is not in learners.ALL
+MERGED = "merged-"  # what the name of a learner begins with whose weights are means over learners of parts of the rows
 
 
 class StandingMember(Member):
@@ -62,9 +64,16 @@ class StandingMember(Member):
         placed[1][:kept] = units[:kept]
         return placed
 
-    def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray) -> None:
+    def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, met: Met | None = None) -> None:
         """Predict rows (n, K), and learn nothing."""
         predictions[:] = self.predict(X, self._read)
+
+    def replay(self, X: Any, past: Past) -> None:
+        """Learn nothing."""
+
+    def past_weights(self, X: Any, past: Past) -> Read | None:
+        """Features that were met once have no weights here."""
+        return None
 
     def weights(self, n_features: int, n_outputs: int) -> Read:
         return self._placed(n_features, n_outputs)
@@ -81,6 +90,6 @@ class StandingMember(Member):
 
 def created(setting: Setting, average: bool, n_features: int, n_outputs: int, objective: Any) -> Member:
     """A member of either kind that has seen no row."""
-    if setting.learner == LEARNER:
+    if setting.learner == LEARNER or setting.learner.startswith(MERGED):
         return StandingMember(setting, n_features, n_outputs, objective)
     return Member.create(setting, average, n_features, n_outputs, objective)

@@ -86,6 +86,27 @@ class FeatureIds:
         columns = np.array([column for column, _ in unknown.sources], np.int32)
         self.names.add(in_order(of_sources, np.argsort(by_source)), columns[sources])
 
+    def absorb(self, arrays: dict[str, np.ndarray], columns: np.ndarray) -> None:
+        """Know the features of another dictionary too, after one's own and in its order.
+
+        Parameters
+        ----------
+        arrays : dict
+            What :meth:`save` gave there.
+        columns : (c,) array
+            The numbers here of the columns there.
+        """
+        if self.keys.bits:
+            return
+        new = np.flatnonzero(self._lookup(arrays["keys"]) == 0)
+        self.keys, _ = dictionary.lookup(self.keys, arrays["keys"][new])
+        names = FeatureNames.restore(arrays)
+        self.names.add(names.of(new), columns[names.columns()[new]])
+
+    def ids_of(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
+        """The features here of those of another dictionary that begins at the same feature, by their ids there."""
+        return dictionary.ids_of(self.keys, arrays["keys"])
+
     def save(self) -> dict[str, np.ndarray]:
         return {"keys": dictionary.save(self.keys), **self.names.save()}
 

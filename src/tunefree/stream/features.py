@@ -156,6 +156,34 @@ class TableEncoder:
         further = Further(ignored, texts is None, given.decimal, given.thousands) if grows else None
         return cls(columns, target, kind, weight, hash_bits, given.na_values, notation, further)
 
+    def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        """Know the columns and features that an encoder like this has learned from rows that follow.
+
+        Parameters
+        ----------
+        arrays, header
+            Its state. It began with the columns of this one, and with no feature.
+        """
+        places = {column.name: place for place, column in enumerate(self.columns)}
+        rows = 0 if self.further is None else self.further.rows
+        for described in header["columns"]:
+            name = described["name"]
+            if name not in places:
+                places[name] = len(self.columns)
+                self.columns.append(_restored(**{**described, "since": rows + described["since"]}))
+            elif getattr(self.columns[places[name]], "origin", 0) is None:
+                self.columns[places[name]].origin = described["origin"]
+        if self.further is not None:
+            self.further.left_out |= header["further"]["left_out"]
+            self.further.rows += header["further"]["rows"]
+        self._target_family = self._target_family or header["target_family"]
+        self._ids.absorb(arrays, np.array([places[own["name"]] for own in header["columns"]] or [0], np.int32))
+
+    def ids_absorbed(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray | None:
+        """The features of an encoder that was absorbed, by their ids there; None if its columns were others."""
+        same = self.state()[1]["columns"] == header["columns"]
+        return self._ids.ids_of(arrays) if same else None
+
     def restore_ids(self, arrays: dict[str, np.ndarray]) -> None:
         """Know the features of an encoder of the same columns, whose :meth:`state` has these arrays."""
         self._ids.load(arrays)

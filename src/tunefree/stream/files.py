@@ -6,6 +6,7 @@ import glob
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from tunefree.core.errors import DataError
 
@@ -32,12 +33,22 @@ class TextFile(str):
 
     encoding: str | None  # None for UTF-8, or UTF-16 where its first bytes say so
     longest_line: int  # bytes
+    end: int | None  # bytes of the text after which it is read no further, at a line end; None for all of it
 
-    def __new__(cls, name: str, encoding: str | None = None, longest_line: int = LONGEST_LINE) -> TextFile:
-        """The name with the encoding and the length."""
+    def __new__(
+        cls, name: str, encoding: str | None = None, longest_line: int = LONGEST_LINE, end: int | None = None
+    ) -> TextFile:
+        """The name with the encoding, the length and the end."""
         made = super().__new__(cls, name)
-        made.encoding, made.longest_line = encoding, longest_line
+        made.encoding, made.longest_line, made.end = encoding, longest_line, end
         return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return str(self), self.encoding, self.longest_line, self.end
+
+    def up_to(self, end: int | None) -> TextFile:
+        """The same file, read up to a byte of the text."""
+        return TextFile(self, self.encoding, self.longest_line, end)
 
 
 def expand(paths: Sequence[str]) -> list[str]:

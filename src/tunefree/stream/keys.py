@@ -90,6 +90,20 @@ def lookup(keys: Keys, array: np.ndarray, add: bool = True) -> tuple[Keys, np.nd
         keys = _enlarged(keys)
 
 
+def ids_of(keys: Keys, known: np.ndarray) -> np.ndarray:
+    """The ids here of keys that another dictionary, which begins at the same id, :func:`save` has; by their ids there.
+
+    Examples
+    --------
+    >>> keys, _ = lookup(create(), np.array([70, 50], np.uint64))
+    >>> ids_of(keys, np.array([50, 70], np.uint64))
+    array([0, 2, 1], dtype=int32)
+    """
+    if keys.bits:
+        return np.arange(n_features(keys), dtype=np.int32)
+    return np.concatenate([np.arange(keys.first, dtype=np.int32), lookup(keys, known, add=False)[1]])
+
+
 def save(keys: Keys) -> np.ndarray:
     """The keys in the order of their ids."""
     return keys.known[: keys.count].copy()

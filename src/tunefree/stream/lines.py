@@ -67,11 +67,13 @@ class ByteStream:
         self.stream, self.name, self.size, self.compressed = stream, name, size, compressed
         self.offset = 0  # bytes taken so far
         self.longest_line = LONGEST_LINE
+        self.end: int | None = None  # bytes of the stream that are read; None for all of it
         self._ahead = np.empty(0, np.uint8)  # bytes read but not taken
 
     def peek(self, size: int) -> np.ndarray:
         """The next ``size`` bytes, fewer only at the end of the stream; they stay to be taken."""
         filled = len(self._ahead)
+        size = size if self.end is None else min(size, max(self.end - self.offset, 0))
         if filled < size:
             block = np.empty(size, np.uint8)
             block[:filled] = self._ahead
@@ -170,6 +172,7 @@ def read_lines(
     for number in range(start.file, len(files)):
         begin = start if number == start.file else Position(number)
         text = open_text(files[number])
+        text.end = getattr(files[number], "end", None)
         try:
             yield from _chunks(text, begin, block_size, quoted, header)
         finally:

@@ -117,6 +117,10 @@ class FeatureNames:
         self._text += names.text.tobytes()
         self._columns.frombytes(columns.astype(np.intc).tobytes())
 
+    def of(self, places: np.ndarray) -> Names:
+        """The names at some places."""
+        return in_order([self._names()], places)
+
     def to_list(self) -> list[str]:
         return self._names().to_list()
 

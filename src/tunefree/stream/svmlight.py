@@ -114,6 +114,15 @@ class SvmlightEncoder:
         self._scratch.release(scratch)
         return Batch(rows, target, np.ones(len(numbers)), numbers, None, lines.file, lines.position)
 
+    def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        """Know the features that an encoder like this has learned from rows that follow; these are its state."""
+        self.zero_based = self.zero_based or header["zero_based"]
+        self.keys, _ = dictionary.lookup(self.keys, arrays["keys"])
+
+    def ids_absorbed(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray:
+        """The features of an encoder that was absorbed, by their ids there."""
+        return dictionary.ids_of(self.keys, arrays["keys"])
+
     @property
     def n_features(self) -> int:
         """The largest feature id there may be so far, plus 1."""

@@ -20,6 +20,7 @@ from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
 from tunefree.stream.arrays import of_numbers
 from tunefree.stream.batch import BadRows, Batch, Lines
+from tunefree.stream.names import Names, in_order
 from tunefree.stream.tokens import BLANK, LINE_END, LONG, NOT_A_NUMBER, NOT_FINITE, OK, TOO_LARGE
 
 _COLON, _BAR, _APOSTROPHE, _CARET = 58, 124, 39, 94
@@ -121,6 +122,20 @@ class VWEncoder:
         _copy_names(data, ids, places, first, sizes, names)
         self._names.append(names)
         self._sizes.append(sizes)
+
+    def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        """Know the features that an encoder like this has learned from rows that follow; these are its state."""
+        if self.keys.bits:
+            return
+        new = np.flatnonzero(dictionary.lookup(self.keys, arrays["keys"], add=False)[1] == 0)
+        self.keys, _ = dictionary.lookup(self.keys, arrays["keys"][new])
+        found = in_order([Names(arrays["names"], np.cumsum(arrays["name_sizes"]))], new)
+        self._names.append(found.text)
+        self._sizes.append(found.sizes)
+
+    def ids_absorbed(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray:
+        """The features of an encoder that was absorbed, by their ids there."""
+        return dictionary.ids_of(self.keys, arrays["keys"])
 
     @property
     def n_features(self) -> int:

@@ -42,6 +42,7 @@ from tunefree.losses.linked import linked
 from tunefree.losses.objectives import Multinomial, Regression, smoothness, true_slope
 
 _ROUNDING = 2.0**-52
+_NOWHERE, _NO_LOG = np.zeros(0, np.int64), np.zeros((0, 0))
 _OPERATIONS = 16.0  # an upper bound on the roundings in the loss, the slopes and the products of one row
 
 
@@ -107,13 +108,30 @@ def gather(evidence, x, weight, slopes, bend, prediction, loss):
 
 
 @compiled.entry
-def _record(evidence, objective, bend, X, y, weight, predictions, losses):
+def _record(evidence, objective, bend, X, y, weight, predictions, losses, places, log):
     n_outputs = predictions.shape[1]
     slopes = np.zeros(room(n_outputs))[:n_outputs]
     for i in range(n_rows(X)):
         if weight[i] > 0.0:
             true_slope(objective, y[i], predictions[i], slopes)
             gather(evidence, row(X, i), weight[i], slopes, bend, predictions[i], losses[i])
+        if len(places) > 0 and places[i] >= 0:
+            for k in range(n_outputs):
+                log[places[i], k] = slopes[k] if weight[i] > 0.0 else 0.0
+
+
+@compiled.entry
+def replay_evidence(evidence, X, sources, log):
+    """Add entries that were left out of earlier rows, given as rows of one entry each, by the slopes of those rows."""
+    for i in range(n_rows(X)):
+        x, slopes = row(X, i), log[sources[i]]
+        for e in range(size(x)):
+            j, x_j = entry(x, e)
+            if is_larger(evidence, j, abs(x_j)):
+                see(evidence, j, abs(x_j))
+            ratio = x_j * evidence.features[j].inverse
+            for k in range(log.shape[1]):
+                evidence.coordinates[j, k].gradients += slopes[k] * ratio
 
 
 def record_evidence(
@@ -124,11 +142,18 @@ def record_evidence(
     weight: np.ndarray,
     predictions: np.ndarray,
     losses: np.ndarray,
+    places: np.ndarray = _NOWHERE,
+    log: np.ndarray = _NO_LOG,
 ) -> None:
-    """Add rows, their predictions (n, K) and the losses (n,) of these."""
+    """Add rows, their predictions (n, K) and the losses (n,) of these.
+
+    Where entries are left out until :func:`replay_evidence` adds them, the weighted slopes (K,) of row i are written to
+    row ``places[i]`` of ``log``, unless that is -1.
+    """
     steepness = smoothness(objective)
     bend = 0.5 / steepness if steepness > 0.0 else math.inf
-    _record(evidence, linked(objective), bend, X, y, weight, np.ascontiguousarray(predictions), losses)
+    of_rows = y, weight, np.ascontiguousarray(predictions), losses
+    _record(evidence, linked(objective), bend, X, *of_rows, places, log)
 
 
 @rescale.register(Evidence)
@@ -207,6 +232,10 @@ class Certificate:
         Q, 0 for losses that are not smooth.
     centre, unit : float
         Where the weight of the constant feature is measured from, and the unit of a radius, see above.
+    n_partial : int
+        Features of which one row is not in ``pulls``.
+    steepest : float
+        That row changes the pull of each of them by at most so much.
 
     Examples
     --------
@@ -231,6 +260,8 @@ class Certificate:
     bends: float = 0.0
     centre: float = 0.0
     unit: float = 1.0
+    n_partial: int = 0
+    steepest: float = 0.0
 
     def regret(self, weights: ArrayLike, units: ArrayLike | float = 1.0) -> float:
         """Upper bound on the total loss of the predictions minus that of a given model.
@@ -250,8 +281,12 @@ class Certificate:
         with np.errstate(all="ignore"):
             reach = u * (self.largest / np.asarray(units, np.float64))[:, None]
             reach[0] -= self.centre * (self.largest[0] > 0.0)
+            reach_of_all = np.where(self.largest[:, None] > 0.0, reach, 0.0)
             reach[self.pulls == 0.0] = 0.0
             linear = self.loss - self.inner + float((reach * self.pulls).sum())
+            if self.n_partial:
+                longest = np.sort(np.abs(reach_of_all).max(axis=1))[::-1]
+                linear -= self.steepest * float(longest[: self.n_partial].sum())
         return self.loss - self._least(linear) if math.isfinite(self.inner) else math.inf
 
     def lower_bound(self, radius: float, nonzeros: int | None = None) -> float:
@@ -322,7 +357,8 @@ class Certificate:
     def _pull(self, nonzeros: int | None) -> float:
         """Largest decrease of the linearised loss for each unit of the radius: the sum of the largest |G_jk| / M_j."""
         pulls = np.sort(np.abs(self.pulls), axis=None)[::-1]
-        return float(pulls[:nonzeros].sum())
+        n_partial = self.n_partial if nonzeros is None else min(self.n_partial, nonzeros)
+        return float(pulls[:nonzeros].sum()) + n_partial * self.steepest
 
 
 def certify(evidence: Evidence, objective: Any) -> Certificate:

@@ -50,7 +50,8 @@ def limit_of(text: str | None) -> int:
 def held(model: Model) -> int:
     """Bytes that what members, certificates and frozen copies of a model consist of take."""
     parts: list[Any] = [getattr(member, "state", ()) for member in model.members]
-    parts.append(model.record.evidence)
+    parts += [model.record.evidence, model.record.log, model.ensemble.linear.meetings_held]
+    parts += [log for member in model.members if (log := getattr(member, "log", None)) is not None]
     if model.deployment is not None:
         parts += [model.deployment.averages or (), *(own.snapshot for own in model.deployment.copies)]
     return sum(map(size_of, parts))
@@ -119,7 +120,7 @@ class MemoryLimit:
         return [settings[k] for k in of_members] if len(of_members) < len(settings) else None
 
     def make_room(self, model: Model, n_features: int) -> None:
-        """Look whether a model may have so many features, and drop members until it may.
+        """Look whether a model may have statistics of so many features, and drop members until it may.
 
         Raises
         ------

@@ -23,8 +23,11 @@ from tunefree.losses.objectives import predictions_of
 from tunefree.model import calibration, passes, snapshots, views
 from tunefree.model.group import Read
 from tunefree.model.linear_group import LinearGroup
+from tunefree.model.meetings import MOST, FirstMeetings, with_room
+from tunefree.model.members import Member, Setting, scored
 from tunefree.model.mixture import Mixture, combine, predictive_shares
 from tunefree.model.options import ModelOptions
+from tunefree.model.standing import created
 from tunefree.model.targets import ScoredModel
 from tunefree.stream.source import encoder_of
 from tunefree.workflows import model_files
@@ -47,6 +50,7 @@ class Stack(NamedTuple):
     units: np.ndarray  # (d,) of the features; 0 for one that was never met
     objectives: list[Any]  # (M,)
     shares: np.ndarray  # (M,)
+    members: list[Member]  # (M,), whose logs tell of features that were met once; empty where there are none
 
 
 @dataclass
@@ -60,6 +64,7 @@ class PredictionModel(ScoredModel):
     views: dict[str, Any]  # by name
     temperature: float  # a factor of margins
     range: tuple[float, float]  # of the targets learned, in regression, to which predictions are clipped
+    meetings: FirstMeetings | None = None  # by which features have slots, which are the rows of weights
 
     loss_is_log_loss = property(lambda self: self.task == "classification")
 
@@ -68,7 +73,7 @@ class PredictionModel(ScoredModel):
         mixture = Mixture.for_task(self.task, len(shares))
         lowest, highest = map(np.array, self.range)
         self._mixture = mixture._replace(means=shares / shares.sum(), lowest=lowest, highest=highest)
-        self._rows = LinearGroup([], self.objective, 2, self.n_outputs, False)
+        self._rows = LinearGroup([], self.objective, 2, self.n_outputs, False, self.meetings)
 
     @property
     def objective(self) -> Any:
@@ -93,11 +98,14 @@ class PredictionModel(ScoredModel):
 
     def _predict(self, X: Any) -> np.ndarray:
         shown, found = self._rows.shown(X, self.views, 2), []
+        further = self._rows.further(X, self.views, (MOST, MOST))
         for stack in self.stacks:
             margins = np.empty((n_rows(X), stack.weights.shape[1]))
             passes.score(stack.weights, stack.units, shown[stack.view], margins)
             parts = np.split(margins, len(stack.objectives), axis=1)
-            found += [predictions_of(own, margin) for own, margin in zip(stack.objectives, parts, strict=True)]
+            rests = [further(member) for member in stack.members] or [None] * len(parts)
+            for objective, own, rest in zip(stack.objectives, parts, rests, strict=True):
+                found.append(predictions_of(objective, own if rest is None else own + scored(rest.X, rest.read)))
         mixed = np.empty((n_rows(X), self.n_outputs))
         combine(self._mixture, self.objective, np.ascontiguousarray(found), mixed)
         return self.temperature * mixed
@@ -145,7 +153,10 @@ class ForPrediction:
         stacks = list(_stacks(model, reads, shares))
         moving = {name: view for group in model.ensemble.groups for name, view in group.moving_views.items()}
         named = {name: moving[name] for name in {own.view for own in stacks} - {"raw"}}
-        made = PredictionModel(model.task, model.classes, model.options.loss, stacks, named, temperature, bounds)
+        meetings = model.ensemble.linear.meetings
+        meetings = meetings if meetings is not None and meetings.is_needed else None
+        of_mixture = stacks, named, temperature, bounds, meetings
+        made = PredictionModel(model.task, model.classes, model.options.loss, *of_mixture)
         return cls(made, trained.encoder, trained.kind, trained.plan)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -161,6 +172,15 @@ class ForPrediction:
             arrays |= {f"{s}.shares": stack.shares}
             scalars = [{k: v for k, v in own._asdict().items() if k != "loss"} for own in stack.objectives]
             header["stacks"].append({"view": stack.view, "objectives": scalars})
+            for m, member in enumerate(stack.members):
+                header["stacks"][-1].setdefault("members", []).append(member.setting._asdict())
+                if member.log is not None and self.model.meetings is not None:
+                    n_logged = self.model.meetings.n_logged
+                    arrays[f"{s}.log.{m}"] = with_room(member.log, n_logged)[:n_logged].astype(np.float32)
+        if self.model.meetings is not None:
+            of_meetings, header["meetings"] = self.model.meetings.save_state(self.encoder.n_features)
+            for name, array in of_meetings.items():
+                arrays[f"meetings.{name}"] = array.astype(np.float32) if array.dtype == np.float64 else array
         for name, view in self.model.views.items():
             arrays |= flatten(f"views.{name}", view, 0)[0]
         parts = {"weights": (arrays, header), "encoder": self.encoder.state()}
@@ -175,13 +195,13 @@ class ForPrediction:
         blank = _objective(saved["task"], saved["loss"], n_classes if n_classes > 2 else 1)
         stacks = []
         for s, told in enumerate(saved["stacks"]):
-            made = under(f"{s}.", own)
-            made["weights"] = np.ascontiguousarray(made["weights"], np.float32)
-            stacks.append(Stack(told["view"], objectives=[blank._replace(**o) for o in told["objectives"]], **made))
+            stacks.append(_restored(told, under(f"{s}.", own), blank, n_classes if n_classes > 2 else 1))
         named = {name: views.restored(name, f"views.{name}", own) for name in saved["views"]}
         lowest, highest = saved["range"]
         bounds = np.inf if lowest is None else float(lowest), -np.inf if highest is None else float(highest)
-        chosen = saved["task"], saved["classes"], saved["loss"], stacks, named, saved["temperature"], bounds
+        of_meetings = under("meetings.", own)
+        meetings = FirstMeetings.restored(of_meetings, saved["meetings"]) if "meetings" in saved else None
+        chosen = saved["task"], saved["classes"], saved["loss"], stacks, named, saved["temperature"], bounds, meetings
         return cls(PredictionModel(*chosen), encoder, header["source"], Plan.restore(header["plan"]))
 
 
@@ -191,10 +211,21 @@ def _objective(task: str, loss: str | None, n_outputs: int) -> Any:
     return ModelOptions.create(task).objective_of_mixture(n_outputs)
 
 
+def _restored(told: dict[str, Any], arrays: dict[str, np.ndarray], blank: Any, n_outputs: int) -> Stack:
+    """A stack that was saved."""
+    members = [created(Setting(**own), False, 2, n_outputs, blank) for own in told.get("members", [])]
+    for m, member in enumerate(members):
+        member.log = np.array(arrays[f"log.{m}"], np.float64) if f"log.{m}" in arrays else None
+    weights = np.ascontiguousarray(arrays["weights"], np.float32)
+    own = [blank._replace(**objective) for objective in told["objectives"]]
+    return Stack(told["view"], weights, arrays["units"], own, arrays["shares"], members)
+
+
 def _stacks(model: Any, reads: list[Read], shares: np.ndarray) -> Iterator[Stack]:
     """For each view the members, and then their averages, that have a share in predictions; one after the other, since
     all weights together may take much memory."""
     keys = [member.setting.view for member in model.members] * (len(reads) // len(model.members))
+    has_logs = any(member.log is not None for member in model.members)
     stays = (shares >= LEAST_SHARE * shares.sum()).tolist()
     for view in dict.fromkeys(keys):
         chosen = [c for c, own in enumerate(keys) if own == view and stays[c]]
@@ -205,5 +236,6 @@ def _stacks(model: Any, reads: list[Read], shares: np.ndarray) -> Iterator[Stack
         for place, c in enumerate(chosen):
             own = np.clip(snapshots.in_units(reads[c], units), -LARGEST, LARGEST)
             weights[:, place * model.n_outputs : (place + 1) * model.n_outputs] = own
+        members = [model.members[c % len(model.members)] for c in chosen] if has_logs else []
         of_members = [model.members[c % len(model.members)].objective for c in chosen]
-        yield Stack(view, weights, units, of_members, shares[chosen])
+        yield Stack(view, weights, units, of_members, shares[chosen], members)

@@ -19,7 +19,6 @@ from tunefree.core.schema import (
     Anything,
     Array,
     Flag,
-    Label,
     Mapping,
     Number,
     Optional,
@@ -32,78 +31,34 @@ from tunefree.kernel.nystroem import N_LANDMARKS
 from tunefree.kernel.projection import TILE
 from tunefree.learners.newton import DEPTH
 from tunefree.model.decay import AGES
+from tunefree.model.meetings import LOGGED
 from tunefree.model.members import Setting
-from tunefree.model.pool import VIEWS as VIEWS_OF_BANKS
+from tunefree.model.passes import OF_ROW
 from tunefree.model.pool import waits
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model.views import ALL as VIEWS
 from tunefree.stream.tally import MOST_REASONS
-
-MOST_FEATURES = 2**31 - 1
-MOST_MEMBERS = 1000
-COUNT, SIZE, FINITE = Number(0, 2**62, whole=True), Number(0), Number()
-NAME, NAMES = Text(may_be_none=True), Sequence(Text())
-TASK = Text(("classification", "regression"))
-SEEN = ("raw", *VIEWS, *VIEWS_OF_BANKS)
-CLASSES = Sequence(Label(), MANY_CLASSES)
-METRICS = {"rows": COUNT, "weight": SIZE, "loss": SIZE, "errors": SIZE}
-MEMBER = {"objective": Mapping(Number()), "scalars": Mapping(Number())}
-STEPS = {"eta": SIZE, "theta": SIZE, "order": Text(("batch", "cyclic", "shuffled")), "seed": COUNT}
-
-NONE = Text((), may_be_none=True)
-
-COLUMNS: dict[str, dict[str, Any]] = {  # what makes a column of each kind again, beside its name
-    "number": {"decimal": Optional(Text((".", ","))), "thousands": Optional(Text())},
-    "category": {"numbers": Optional(Flag())},
-    "boolean": {"numbers": Optional(Flag())},
-    "moment": {
-        "zone": Optional(NAME),
-        "hours": Optional(Flag()),
-        "origin": Optional(Number(-(2**62), 2**62, whole=True, may_be_none=True)),
-        "format": Optional(Text()),
-    },
-    "time": {},
-    "text": {"bits": Optional(Number(1, 30, whole=True))},  # of older versions, which is refused
-    "bag": {},
-    "vector": {"width": Number(0, MOST_FEATURES, whole=True)},
-}
-LATE = {"since": Optional(COUNT)}  # of a column of any kind that came later
-
-ENCODERS: dict[str, Any] = {  # formats of others check what they read
-    "table": {
-        "columns": Sequence({"name": Text(), "kind": Text(tuple(COLUMNS))}),
-        "target": NAME,
-        "target_family": Text(("number", "integer", "string", "boolean"), may_be_none=True),
-        "weight": NAME,
-        "hash_bits": Number(0, 30, whole=True),
-        "na_values": Optional(NAMES),
-        "target_notation": Optional(NAMES),
-        "further": Optional(
-            {
-                "ignored": NAMES,
-                "guesses_texts": Flag(),
-                "decimal": Text((".", ","), may_be_none=True),
-                "thousands": NAME,
-                "left_out": Mapping(Text()),
-                "rows": COUNT,
-            }
-        ),
-    },
-    "svmlight": {"hash_bits": Number(0, 30, whole=True), "zero_based": Optional(Flag())},
-    "vw": {"hash_bits": Number(0, 30, whole=True)},
-}
-
-PLAN = {
-    "target": NAME,
-    "task": NAME,
-    "passes": Optional(Number(1, 2**31, whole=True)),
-    "hash_bits": Optional(Number(0, 30, whole=True)),
-    "holdout": Optional(Number(0.0, 0.5)),
-    "settings": Optional(Mapping(FINITE)),
-    "shuffle": Optional(Number(0, whole=True, may_be_none=True)),
-    **{name: Optional(NAMES) for name in ("ignore", "na_values", "numeric", "categorical", "date", "class_weight")},
-    **{name: Optional(Sequence(Text(), may_be_none=True)) for name in ("text", "pairs")},
-}
+from tunefree.workflows.schema_parts import (
+    CLASSES,
+    COLUMNS,
+    COUNT,
+    ENCODERS,
+    FINITE,
+    LATE,
+    MEETINGS,
+    MEMBER,
+    METRICS,
+    MOST_FEATURES,
+    MOST_MEMBERS,
+    NAME,
+    NAMES,
+    NONE,
+    PLAN,
+    SETTING,
+    SIZE,
+    STEPS,
+    TASK,
+)
 
 BANK = {
     "gamma": SIZE,
@@ -134,6 +89,9 @@ MODEL = {
     "view": Text(),
     "settings": Mapping(FINITE),
     "may_prune": Optional(Flag()),
+    "replays": Optional(Flag()),
+    "meetings": Optional(MEETINGS),
+    "steepest": Optional(SIZE),
     "pairs": Optional(Sequence(Sequence(Number(-(2**31), 2**31, whole=True), 2), may_be_none=True)),
     "classes": CLASSES,
     "n_features": Number(2, MOST_FEATURES, whole=True),
@@ -150,7 +108,7 @@ MODEL = {
         "max_support": Optional(Number(1, 2**31, whole=True, may_be_none=True)),
     },
     "metrics": METRICS,
-    "member_settings": Sequence({"learner": Text(), "settings": Mapping(FINITE), "view": Text(SEEN)}, MOST_MEMBERS),
+    "member_settings": Sequence(SETTING, MOST_MEMBERS),
     "scalars": Mapping(Number()),
     "members": Sequence(MEMBER, MOST_MEMBERS),
     "views": Sequence(Text(tuple(VIEWS))),
@@ -172,6 +130,7 @@ MODEL = {
                         "views": Sequence(Text(tuple(VIEWS))),
                         "objectives": Sequence(Mapping(Number()), MOST_MEMBERS),
                         "n_outputs": Number(1, MANY_CLASSES, whole=True),
+                        "counts": Optional(Sequence(COUNT, 2)),
                     },
                 },
                 8,
@@ -277,13 +236,18 @@ _STATE = {
 }
 MODEL_ARRAYS = {
     **{f"model.*.{name}": own for name, own in _STATE.items()},
-    "model.#.learner.weights": Array("float64", ("D", "K")),
-    "model.#.learner.units": Array("float64", ("D",), 0),
-    "model.#.learner.features.*": Array(_ANY, ("D",), may_be_infinite=True),
-    "model.#.learner.coordinates.*": Array(_ANY, ("D", "K"), may_be_infinite=True),
+    "model.#.learner.weights": Array("float64", ("S", "K")),
+    "model.#.learner.units": Array("float64", ("S",), 0),
+    "model.#.learner.features.*": Array(_ANY, ("S",), may_be_infinite=True),
+    "model.#.learner.coordinates.*": Array(_ANY, ("S", "K"), may_be_infinite=True),
+    "model.#.log": Array("float64", ("L", "W")),
+    "model.log": Array("float64", (None, "K")),
+    "model.meetings.slot_of": Array("int32", ("m",), -1, "S"),
+    "model.meetings.serials": Array("int64", ("m",), 0),
+    "model.meetings.values.*": Array("float64", ("m",)),
     "model.*.learner.*": Array(_ANY, may_be_infinite=True),
-    "model.evidence.features.*": Array("float64", ("D",), 0),
-    "model.evidence.coordinates.*": Array("float64", ("D", "K")),
+    "model.evidence.features.*": Array("float64", ("S",), 0),
+    "model.evidence.coordinates.*": Array("float64", ("S", "K")),
     "model.evidence.inner": Array("float64", (), may_be_infinite=True),
     "model.of_curves.coordinates.*": Array("float64", (None, "K")),
     "model.of_curves.inner": Array("float64", (), may_be_infinite=True),
@@ -371,8 +335,14 @@ PREDICTION = {
         "temperature": SIZE,
         "range": Sequence(Number(may_be_none=True), 2),
         "views": Sequence(Text(tuple(VIEWS))),
+        "meetings": Optional(MEETINGS),
         "stacks": Sequence(
-            {"view": Text(("raw", *VIEWS)), "objectives": Sequence(Mapping(Number()), MOST_MEMBERS)}, MOST_MEMBERS
+            {
+                "view": Text(("raw", *VIEWS)),
+                "objectives": Sequence(Mapping(Number()), MOST_MEMBERS),
+                "members": Optional(Sequence(SETTING, MOST_MEMBERS)),
+            },
+            MOST_MEMBERS,
         ),
     },
     "encoder": Anything(),  # as its source has it
@@ -381,6 +351,10 @@ PREDICTION_ARRAYS = {
     "weights.#.weights": Array("float32", ("n", None)),
     "weights.#.units": Array("float64", ("n",), 0),
     "weights.#.shares": Array("float64", (None,), 0, 1.001),
+    "weights.#.log.#": Array("float32", ("L", "W")),
+    "weights.meetings.slot_of": Array("int32", ("m",), -1),
+    "weights.meetings.serials": Array("int64", ("m",), 0),
+    "weights.meetings.values.*": Array("float32", ("m",)),
 }
 
 
@@ -413,10 +387,22 @@ def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
 
 def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
     model = header["model"]
-    n_classes = len(model["classes"]) if model["task"] == "classification" else 0
-    lengths = {"D": model["n_features"], "K": n_classes if n_classes > 2 else 1, "N": len(model["member_settings"])}
+    lengths = {"D": model["n_features"], "N": len(model["member_settings"])} | _lengths(model)
+    lengths["S"] = lengths.get("S", 0) + min(model["n_features"], model.get("meetings", {}).get("first", MOST_FEATURES))
     banks = enumerate(model.get("banks", []))
     return lengths | {f"B{number}": bank["features"]["n_features"] for number, bank in banks if "features" in bank}
+
+
+def _lengths_of_weights(header: dict[str, Any]) -> dict[str, int]:
+    return _lengths(header["weights"])
+
+
+def _lengths(saved: dict[str, Any]) -> dict[str, int]:
+    """Outputs, what a row takes in a log, rows in logs, and slots beyond the first."""
+    n_classes = len(saved["classes"]) if saved["task"] == "classification" else 0
+    n_outputs = n_classes if n_classes > 2 else 1
+    slots, rows, _ = saved.get("meetings", {}).get("counts", (0, 0, 0))
+    return {"K": n_outputs, "W": OF_ROW + n_outputs, "L": min(rows, LOGGED), "S": slots}
 
 
 def _relate_members(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -463,7 +449,7 @@ def _relate_weights(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> No
 
 SCHEMAS = {
     "prediction": Schema(
-        PREDICTION, lambda header, arrays: PREDICTION_ARRAYS | ENCODED, lambda header: {}, _relate_weights
+        PREDICTION, lambda header, arrays: PREDICTION_ARRAYS | ENCODED, _lengths_of_weights, _relate_weights
     ),
     "linear": Schema(LINEAR, _arrays_of_models, _lengths_of_models, _relate_members),
     "path": Schema(PATH, lambda header, arrays: PATH_ARRAYS | ENCODED, lambda header: {}, _relate_path),

@@ -383,7 +383,7 @@ def _begun(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
     kernel, pairs = KernelConfig(max_support=plan.max_support, device=plan.device), sources_of_pairs(plan, encoder)
 
     def make(n_features: int, settings: list[Setting] | None = None) -> Model:
-        return Model(*chosen, n_features, kernel, settings, pairs=pairs, horizon=plan.horizon)
+        return Model(*chosen, n_features, kernel, settings, pairs=pairs, horizon=plan.horizon, replays=True)
 
     model = make(encoder.n_features, limit.members_that_fit(make, encoder.n_features))
     return Trained(model, encoder, source.kind, plan, Progress(), TargetSample(task == "regression")), batches
@@ -445,7 +445,7 @@ def _one_pass(
         if by_label:
             batch = batch._replace(weight=batch.weight * class_factors(by_label, y))
         if limit is not None:
-            limit.make_room(model, read.n_features)
+            limit.make_room(model, model.n_slots_after(batch.rows))
         model.reserve_features(read.n_features)
         held_out = held_out_rows(trained.plan.holdout_share, progress.rows, n)
         weight = np.where(held_out, 0.0, batch.weight)

@@ -1,0 +1,279 @@
+"""Contacts: exact losses and gradients of all shards at a few points, and the points to ask of next.
+
+Each view that is worth it has a problem, the mean loss plus a ridge, for several ridges at once. Between contacts the
+coordinator takes a step of L-BFGS (Nocedal 1980, see :mod:`tunefree.model.lbfgs`) for each ridge. Its inverse Hessian
+begins with the curvature that a sample of the rows shows, by conjugate gradients (Byrd, Chin, Neveitt, Nocedal: On the
+use of stochastic Hessian information in optimization methods for machine learning, SIAM J. Optim. 2011). The sample's
+Hessian is shrunk towards the diagonal in proportion to how many features there are for each of its rows (Ledoit, Wolf:
+A well-conditioned estimator for large-dimensional covariance matrices, 2004). The length of a step is the best one on
+the sample, whose loss is corrected by the difference of both gradients (Shamir, Srebro, Zhang: Communication-efficient
+distributed optimization using an approximate Newton-type method, ICML 2014). A step stands if the exact loss falls
+enough (Armijo 1966); else the next contact asks of a shorter one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core import threads
+from tunefree.distributed.common_model import ModelState, labelled
+from tunefree.distributed.encoded import Encoded
+from tunefree.distributed.pool_round import width
+from tunefree.losses.linked import slopes_in_margins
+from tunefree.losses.objectives import smoothness, unit_of_margins
+from tunefree.model import batch_phase
+from tunefree.model.batch_rows import BatchRows
+from tunefree.model.group import MemberGroup
+from tunefree.model.lbfgs import CURVED, ENOUGH, MEMORY
+from tunefree.model.model import Model
+
+RIDGES = (3000.0, 1000.0, 300.0, 100.0, 10.0, 1.0)  # in rows of the steepest curvature that the loss has
+KEPT = {2: 3, 4: 2}  # of the ridges after so many contacts, those on which the jury is predicted best
+SOLVED = 0.05  # of the right side: what conjugate gradients may leave
+MOST_SOLVING = 24  # iterations of conjugate gradients
+MOST_WORK = 2.0**33  # entries, times outputs, that the solutions of a contact may go through
+LENGTHS = (2.0, 1.0, 0.5, 0.25, 0.1, 0.03)  # of steps that are tried on the sample
+SHORTER = 0.25  # of a step that did not stand
+DIFFERENCE = 1e-4  # of margins, between which slopes are compared to find curvatures
+BLOCK = 2**14  # rows whose matrix is in memory at a time
+
+
+class Asked(NamedTuple):
+    """The points of one view at which a contact asks."""
+
+    points: np.ndarray  # (L, d, K) weights of the columns times the inverse units
+    inverse: np.ndarray  # (d,) 1 / unit of each column
+
+
+class Answer(NamedTuple):
+    """Sums over the rows of shards, at the points of each view."""
+
+    losses: list[np.ndarray]  # (L,) of each view
+    gradients: list[np.ndarray]  # (L, d, K) of each view
+    weight: float  # sum of the sample weights
+
+    def plus(self, other: Answer) -> Answer:
+        """The sums over the shards of both."""
+        losses = [a + b for a, b in zip(self.losses, other.losses, strict=True)]
+        gradients = [a + b for a, b in zip(self.gradients, other.gradients, strict=True)]
+        return Answer(losses, gradients, self.weight + other.weight)
+
+
+def answered(rows: Encoded, state: ModelState, asked: list[Asked]) -> Answer:
+    """Losses and gradients of a shard.
+
+    Parameters
+    ----------
+    rows : Encoded
+    state : ModelState
+        A model with one member in each group.
+    asked : list of Asked
+        Of each group with weights.
+    """
+    losses = [np.zeros(len(own.points)) for own in asked]
+    gradients = [np.zeros(own.points.shape) for own in asked]
+    if rows.X is None or not len(rows.y):
+        return Answer(losses, gradients, 0.0)
+    model = Model.restore(*state)
+    with threads.at_most(1):
+        for number, group in enumerate(group for group in model.ensemble.groups if group.members):
+            for block in batch_blocks(model, group, rows):
+                for place, point in enumerate(asked[number].points):
+                    loss, gradient = block.gradient(group.members[0].objective, point, asked[number].inverse)
+                    losses[number][place] += loss
+                    gradients[number][place] += gradient
+    return Answer(losses, gradients, float(rows.weight.sum()))
+
+
+def batch_blocks(model: Model, group: MemberGroup, rows: Encoded) -> Iterator[BatchRows]:
+    """The rows as the view of a group's batch member shows them, some at a time."""
+    every = labelled(model, rows)
+    for start in range(0, len(every.y), BLOCK):
+        X, y, weight, _ = every.part(start, start + BLOCK)
+        seen = group.in_view(X, batch_phase.VIEWS[group.name])
+        yield BatchRows([(seen, y, weight)], width(model, group, ""), model.n_outputs)
+
+
+class Sample:
+    """The rows at the coordinator, in one view: what steps are made of between contacts.
+
+    Parameters
+    ----------
+    blocks : list of BatchRows
+    objective : objective
+    inverse : (d,) array
+        1 / unit of each column.
+    squares : (d,) array
+        Means of squares of the columns over all rows, in their units.
+    """
+
+    def __init__(self, blocks: list[BatchRows], objective: Any, inverse: np.ndarray, squares: np.ndarray) -> None:
+        self.blocks, self.objective, self.inverse = blocks, objective, inverse
+        self.steepest = smoothness(objective) * unit_of_margins(objective) ** 2
+        self.weight = sum(block.weight for block in blocks)
+        n_rows = sum(block.n_rows for block in blocks)
+        self.squares = squares
+        self.n_outputs = blocks[0].n_outputs
+        n_features = int(np.count_nonzero(squares))
+        self.shrinkage = n_features / (n_features + n_rows)
+        work = sum(block.work for block in blocks)
+        self.iterations = int(np.clip(MOST_WORK / (len(RIDGES) * 2.0 * work), 4, MOST_SOLVING))
+
+    def margins(self, weights: np.ndarray) -> list[np.ndarray]:
+        """Of all rows, block by block."""
+        by_column = (weights * self.inverse[:, None]).astype(np.float32)
+        return [(b.rows @ by_column).astype(np.float64) for block in self.blocks for b in block.blocks]
+
+    def slopes(self, margins: list[np.ndarray]) -> tuple[float, list[np.ndarray]]:
+        """The mean loss, over its steepest curvature, and slopes (n, K) of the rows, times their weights."""
+        total, found = 0.0, []
+        for own, at in zip((b for block in self.blocks for b in block.blocks), margins, strict=True):
+            loss, slopes = slopes_in_margins(self.objective, own.y, own.weight, at)
+            total += loss
+            found.append(slopes)
+        return total / self.weight / self.steepest, found
+
+    def back(self, slopes: list[np.ndarray]) -> np.ndarray:
+        """The mean gradient (d, K), over the steepest curvature, that slopes of the rows stand for."""
+        total = np.zeros((len(self.inverse), self.n_outputs))
+        for own, at in zip((b for block in self.blocks for b in block.blocks), slopes, strict=True):
+            total += own.rows.T @ at.astype(np.float32)
+        return total * (self.inverse[:, None] / (self.weight * self.steepest))
+
+
+class Curvature:
+    """The Hessian of a sample at a point, shrunk towards its diagonal, plus a ridge."""
+
+    def __init__(self, sample: Sample, point: np.ndarray, ridge: float) -> None:
+        self.sample, self.ridge = sample, ridge
+        self.at = sample.margins(point)
+        _, self.slopes = sample.slopes(self.at)
+        self.diagonal = self._diagonal()
+
+    def _diagonal(self) -> np.ndarray:
+        """Of the Hessian of all rows, if each had the mean curvature: (d, K)."""
+        step = DIFFERENCE
+        curved = np.zeros(self.sample.n_outputs)
+        for k in range(self.sample.n_outputs):
+            moved = [at.copy() for at in self.at]
+            for own in moved:
+                own[:, k] += step
+            _, slopes = self.sample.slopes(moved)
+            both = zip(slopes, self.slopes, strict=True)
+            curved[k] = sum(float((new[:, k] - old[:, k]).sum()) for new, old in both) / step
+        mean = np.maximum(curved / (self.sample.weight * self.sample.steepest), 1e-6)
+        return self.sample.squares[:, None] * mean
+
+    def times(self, direction: np.ndarray) -> np.ndarray:
+        """The product with a direction (d, K)."""
+        along = self.sample.margins(direction)
+        longest = max((float(np.abs(own).max(initial=0.0)) for own in along), default=0.0)
+        penalty = self.ridge * direction
+        penalty[0] = 0.0
+        if longest == 0.0:
+            return self.diagonal * direction * self.sample.shrinkage + penalty
+        step = DIFFERENCE / longest
+        _, slopes = self.sample.slopes([at + step * own for at, own in zip(self.at, along, strict=True)])
+        product = self.sample.back([(new - old) / step for new, old in zip(slopes, self.slopes, strict=True)])
+        share = self.sample.shrinkage
+        return (1.0 - share) * product + share * self.diagonal * direction + penalty
+
+    def solved(self, right: np.ndarray) -> np.ndarray:
+        """What the Hessian maps to ``right``, about: some iterations of conjugate gradients."""
+        near = 1.0 / np.maximum(self.diagonal + self.ridge, 1e-12)
+        found, left = np.zeros_like(right), right.copy()
+        preconditioned = near * left
+        along, size = preconditioned.copy(), float((left * preconditioned).sum())
+        enough = SOLVED**2 * size
+        for _ in range(self.sample.iterations):
+            if not size > enough:
+                break
+            product = self.times(along)
+            bend = float((along * product).sum())
+            if not bend > 0.0:
+                break
+            found += size / bend * along
+            left -= size / bend * product
+            preconditioned = near * left
+            before, size = size, float((left * preconditioned).sum())
+            along = preconditioned + size / before * along
+        return found if found.any() else near * right
+
+
+class Descent:
+    """The iterates on one ridge of one view."""
+
+    def __init__(self, sample: Sample, ridge: float, start: np.ndarray) -> None:
+        self.sample, self.asked = sample, start
+        self.ridge = ridge
+        self.point = start
+        self.value, self.gradient = np.inf, np.zeros_like(start)
+        self.pairs: list[tuple[np.ndarray, np.ndarray, float]] = []
+        self.direction = np.zeros_like(start)
+        self.length, self.fall = 0.0, 0.0
+        self.of_jury = np.inf  # the loss of the jury at the point
+
+    def penalised(self, point: np.ndarray, loss: float, gradient: np.ndarray, ridge: float) -> Any:
+        """Value and gradient with the ridge, which leaves the constant alone."""
+        kept = point.copy()
+        kept[0] = 0.0
+        return loss + 0.5 * ridge * float((kept**2).sum()), gradient + ridge * kept
+
+    def told(self, loss: float, gradient: np.ndarray, weight: float, rows: int) -> bool:
+        """Learn the exact sums at the point that was asked of; whether it is taken."""
+        ridge = self.ridge / rows
+        steepest = self.sample.steepest
+        value, slope = self.penalised(self.asked, loss / weight / steepest, gradient / weight / steepest, ridge)
+        if not value <= self.value + ENOUGH * self.length * self.fall:
+            self.length *= SHORTER
+            self.asked = self.point + self.length * self.direction
+            return False
+        if np.isfinite(self.value):
+            step, change = (self.asked - self.point), slope - self.gradient
+            product = float((step * change).sum())
+            if product > CURVED * float(np.linalg.norm(step)) * float(np.linalg.norm(change)):
+                self.pairs = [*self.pairs[1 - MEMORY :], (step, change, product)]
+        self.point, self.value, self.gradient = self.asked, value, slope
+        self._step(ridge)
+        return True
+
+    def _step(self, ridge: float) -> None:
+        """The next point to ask of."""
+        with threads.one_for_products():
+            curvature = Curvature(self.sample, self.point, ridge)
+            self.direction = self._towards(curvature)
+            self.fall = float((self.gradient * self.direction).sum())
+            if not self.fall < 0.0:
+                self.pairs, self.direction = [], -self.gradient / (curvature.diagonal + ridge)
+                self.fall = float((self.gradient * self.direction).sum())
+            self.length = self._best_length(curvature, ridge)
+        self.asked = self.point + self.length * self.direction
+
+    def _towards(self, curvature: Curvature) -> np.ndarray:
+        """Minus the gradient times the inverse Hessian that the sample and the pairs tell of."""
+        left, parts = -self.gradient, []
+        for step, change, product in reversed(self.pairs):
+            parts.append(float((step * left).sum()) / product)
+            left = left - parts[-1] * change
+        found = curvature.solved(left)
+        for (step, change, product), own in zip(self.pairs, reversed(parts), strict=True):
+            found = found + (own - float((change * found).sum()) / product) * step
+        return found
+
+    def _best_length(self, curvature: Curvature, ridge: float) -> float:
+        """The length of the step with the least loss of the sample, corrected by the exact gradient."""
+        along = self.sample.margins(self.direction)
+        own = self.sample.back(curvature.slopes)
+        kept = self.point.copy()
+        kept[0] = 0.0
+        lacks = float(((self.gradient - ridge * kept - own) * self.direction).sum())
+        best, least = LENGTHS[-1], np.inf
+        for length in LENGTHS:
+            loss, _ = self.sample.slopes([at + length * more for at, more in zip(curvature.at, along, strict=True)])
+            value, _ = self.penalised(self.point + length * self.direction, loss + length * lacks, own, ridge)
+            if value < least:
+                best, least = length, value
+        return best

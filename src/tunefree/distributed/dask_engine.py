@@ -1,0 +1,74 @@
+"""An engine that calls functions on the workers of a Dask cluster.
+
+Each call is a task with a key of its own: the run, the stage and the number of the shard. Nothing is pinned to a
+worker, and no worker waits for another. What a lost worker held is computed again from the same arguments, by whoever
+is free; a task that was computed twice counts once, since both have the same key. Values that many calls take are
+tasks too, so that they can be had again.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import uuid4
+
+from tunefree.core.errors import ModelError
+from tunefree.distributed.engines import tree
+
+MOST_RETRIES = 20  # of tasks on which workers died
+
+
+def kept(value: Any) -> Any:
+    """The value."""
+    return value
+
+
+class OnDask:
+    """Calls functions on a cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    """
+
+    def __init__(self, client: Any) -> None:
+        self.client, self.run = client, uuid4().hex[:8]
+        self.numbers: dict[str, int] = {}
+
+    def each(self, stage: str, function: Callable[..., Any], items: Sequence[tuple[Any, ...]]) -> list[Any]:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph")
+            return [self.client.submit(function, *item, key=self._key(stage), pure=False, retries=0) for item in items]
+
+    def _key(self, stage: str) -> str:
+        """The key of the next call of a stage, which Dask's dashboard shows by its first words."""
+        number = self.numbers.get(stage, 0)
+        self.numbers[stage] = number + 1
+        return f"tunefree-{stage}-{self.run}-{number}"
+
+    def hold(self, stage: str, value: Any) -> Any:
+        return self.each(f"hold-{stage}", kept, [(value,)])[0]
+
+    def value(self, handle: Any) -> Any:
+        return self.values([handle])[0]
+
+    def values(self, handles: Sequence[Any]) -> list[Any]:
+        from distributed import KilledWorker
+
+        for _ in range(MOST_RETRIES):
+            try:
+                return list(self.client.gather(list(handles)))
+            except KilledWorker:
+                self._again(handles)
+        raise ModelError(
+            "workers die again and again on the same shard, perhaps for want of memory; give them more, or cut smaller"
+            " shards (--shard-rows)"
+        )
+
+    def _again(self, handles: Sequence[Any]) -> None:
+        """Let tasks on which workers died, and those that need them, be tried again."""
+        self.client.retry([own for own in handles if own.status == "error"])
+
+    def total(self, stage: str, plus: Callable[..., Any], handles: Sequence[Any]) -> Any:
+        return tree(stage, self.each, plus, handles)

@@ -1,0 +1,104 @@
+"""`tunefree.distributed.train`: a model from more rows than one machine holds, learned by workers of Dask."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from tunefree.core.errors import DataError, ModelError
+from tunefree.distributed import collections, phases
+from tunefree.distributed.dask_engine import OnDask
+from tunefree.distributed.journal import Journal
+from tunefree.distributed.shards import FEWEST_ROWS, Cut, count_range, ranges_to_count, shards_of
+from tunefree.stream.files import TextFile
+from tunefree.stream.source import Source, open_source
+from tunefree.workflows.plan import Plan
+from tunefree.workflows.training import Trained
+
+
+def train(
+    client: Any,
+    data: Any,
+    target: str | None = None,
+    y: Any = None,
+    *,
+    plan: Plan | None = None,
+    shard_rows: int = FEWEST_ROWS,
+    on_bad_shard: str = "error",
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    tell: Callable[[str], None] | None = None,
+    **options: Any,
+) -> Trained:
+    """Learn a model from shards on a Dask cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    data : path, sequence of paths, Source, Dask DataFrame, Dask array, or list of delayed tables
+        Files must be where all workers find them under the same names. Texts are cut at line ends and Parquet files
+        between row groups; collections between partitions.
+    target : str, optional
+        The column to predict; None for lines with labels and for arrays.
+    y : Dask array or Series, optional
+        The targets of a Dask array, cut as its rows are.
+    plan : Plan, optional
+        What is to be learned, in the place of ``target`` and ``options``.
+    shard_rows : int, default 16384
+        Rows that a shard has at least, if there are as many; smaller neighbours are joined.
+    on_bad_shard : {"error", "skip"}, default "error"
+        What happens to a shard that cannot be read.
+    checkpoint : path, optional
+        File to which the sums of each round are saved.
+    resume : bool, default False
+        Go on after the last round in the checkpoint, if there is one. The model is then the same, to the byte.
+    tell : function, optional
+        Called with a line after each round.
+    **options
+        Other fields of :class:`tunefree.workflows.plan.Plan`.
+
+    Returns
+    -------
+    Trained
+        A model as :func:`tunefree.workflows.training.train` makes it; its members stand still. It depends on the
+        shards, not on how many workers there are, nor on which of them were lost.
+
+    Raises
+    ------
+    DataError, ModelError
+        If rows cannot be used, a shard cannot be read, or workers die again and again.
+    """
+    if on_bad_shard not in ("error", "skip"):
+        raise ModelError(f"--on-bad-shard is error or skip, not {on_bad_shard!r}")
+    if shard_rows < 1:
+        raise ModelError(f"--shard-rows must be at least 1, not {shard_rows}")
+    engine, cut = OnDask(client), Cut(shard_rows)
+    if plan is None:
+        plan = Plan(target=target, **options)
+    if collections.is_collection(data):
+        parts, plan = collections.parts_of(engine, data, y, plan, cut)
+    else:
+        if "-" in (data if isinstance(data, list | tuple) else [data]):
+            raise DataError("standard input cannot be spread", remedy="save it to a file that all workers see")
+        parts = parts_of_files(engine, data if isinstance(data, Source) else open_source(data), cut)
+    journal = Journal(checkpoint, resume)
+    return phases.learn(engine, parts, plan, tell or (lambda line: None), on_bad_shard == "skip", journal)
+
+
+def parts_of_files(engine: Any, source: Source, cut: Cut) -> phases.Parts:
+    """The shards of files, whose lines workers count."""
+    if not source.files:
+        raise DataError("a table in memory is not spread", source.name, remedy="train on one machine")
+    if not source.rewindable:
+        raise DataError("standard input cannot be spread", remedy="save it to a file that all workers see")
+    absolute = Source(tuple(_absolute(file) for file in source.files), source.format, None, source.delimiter)
+    counted = engine.values(engine.each("count", count_range, ranges_to_count(absolute, cut)))
+    shards = shards_of(absolute, counted, cut)
+    return phases.Parts(shards, [[] for _ in shards])
+
+
+def _absolute(file: str) -> str:
+    """The same file by its whole name: workers have folders of their own."""
+    named = os.path.abspath(file)
+    return TextFile(named, file.encoding, file.longest_line) if isinstance(file, TextFile) else named

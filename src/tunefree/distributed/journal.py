@@ -1,0 +1,102 @@
+"""The journal of a training over shards: the sums of each round, from which it can be gone on with.
+
+What the coordinator does between rounds depends on these sums alone. So whoever resumes reads the rows anew, takes the
+sums of the rounds that were made from the journal, and ends with the same bytes as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tunefree.core import storage
+from tunefree.core.errors import ModelError
+
+KIND = "journal"
+
+
+class Journal:
+    """Sums of rounds, in a file that is written whole after each.
+
+    Parameters
+    ----------
+    path : path, optional
+        Nothing is kept if None.
+    resumes : bool
+        Whether rounds that the file has are not made again.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None, resumes: bool = False) -> None:
+        self.path = None if path is None else Path(path)
+        self.identity = ""
+        self.arrays: dict[str, np.ndarray] = {}
+        self.rounds: dict[str, Any] = {}
+        self.resumes = resumes and self.path is not None and self.path.exists()
+
+    def begin(self, *described: Any) -> None:
+        """Training begins, of data and a plan that are so described.
+
+        Raises
+        ------
+        ModelError
+            If the file is of another training, or cannot be read.
+        """
+        text = json.dumps(described, sort_keys=True, default=str)
+        self.identity = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        if not self.resumes or self.path is None:
+            return
+        self.arrays, header = storage.load(self.path)
+        if header.get("kind") != KIND or header.get("identity") != self.identity:
+            problem = "it is no checkpoint of this training over shards: the data or the options have changed"
+            raise ModelError(f"{self.path}: {problem}; remove it to begin anew")
+        self.rounds = header["rounds"]
+
+    def summed(self, stage: str, make: Callable[[], Any]) -> Any:
+        """The sums of a round: from the file, or made and written to it."""
+        if stage in self.rounds:
+            return unpacked(stage, self.rounds[stage], self.arrays)
+        made = make()
+        if self.path is not None:
+            arrays, self.rounds[stage] = packed(stage, made)
+            self.arrays |= arrays
+            storage.save(self.path, self.arrays, {"kind": KIND, "identity": self.identity, "rounds": self.rounds})
+        return made
+
+
+def packed(name: str, value: Any) -> tuple[dict[str, np.ndarray], Any]:
+    """Nested tuples, lists and dicts as arrays by name, and the rest for JSON.
+
+    Examples
+    --------
+    >>> arrays, rest = packed("a", {"x": [np.arange(2.0), 3]})
+    >>> unpacked("a", rest, arrays)
+    {'x': [array([0., 1.]), 3]}
+    """
+    if isinstance(value, np.ndarray):
+        return {name: value}, None
+    if isinstance(value, dict):
+        of_parts = {key: packed(f"{name}.{key}", own) for key, own in value.items()}
+    elif isinstance(value, list | tuple):
+        of_parts = {str(key): packed(f"{name}.{key}", own) for key, own in enumerate(value)}
+    else:
+        return {}, value
+    arrays = {key: own for more, _ in of_parts.values() for key, own in more.items()}
+    rest = {key: own for key, (_, own) in of_parts.items()}
+    return arrays, rest if isinstance(value, dict) else list(rest.values())
+
+
+def unpacked(name: str, rest: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """What was :func:`packed`, with lists for tuples."""
+    if name in arrays:
+        return arrays[name]
+    if isinstance(rest, dict):
+        return {key: unpacked(f"{name}.{key}", own, arrays) for key, own in rest.items()}
+    if isinstance(rest, list):
+        return [unpacked(f"{name}.{key}", own, arrays) for key, own in enumerate(rest)]
+    return rest

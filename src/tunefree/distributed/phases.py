@@ -1,0 +1,298 @@
+"""Learning over shards, from the first rows to a model: what is done where, in which order.
+
+An engine (:mod:`tunefree.distributed.engines`) calls functions for each shard and adds up what they return by a fixed
+tree over the shards' numbers. Everything here depends on the shards alone, not on who computed what, when or how often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core.errors import DataError, ModelError
+from tunefree.core.states import size_of
+from tunefree.distributed import contacts, encoded, evidence, pool_round
+from tunefree.distributed.common_model import common_model, labelled, with_true_mass
+from tunefree.distributed.encoded import Encoded, Strides, gathered
+from tunefree.distributed.engines import Engine
+from tunefree.distributed.journal import Journal
+from tunefree.distributed.local_rows import Beginning, United, begun, read, survey, united
+from tunefree.distributed.shards import Shard
+from tunefree.losses.objectives import measured
+from tunefree.model import batch_phase
+from tunefree.model.batch_rows import BatchRows, inverses
+from tunefree.model.mixture import Mixture, joined, mix
+from tunefree.model.model import Model
+from tunefree.model.patience import Patience
+from tunefree.model.standing import LEARNER, StandingMember
+from tunefree.model.targets import RunningMetrics
+from tunefree.workflows.plan import Plan
+from tunefree.workflows.progress import Progress
+from tunefree.workflows.training import Trained
+
+FEWEST_ROWS = 40  # of all shards
+MOST_CONTACTS = 8
+PATIENCE = Patience(2, 1e-3)
+
+
+class Parts(NamedTuple):
+    """The data, cut into shards."""
+
+    shards: list[Shard]
+    frames: list[list[Any]]  # handles of the tables of each shard; none of shards of files
+
+
+Tell = Callable[[str], None]
+
+
+def learn(
+    engine: Engine, parts: Parts, plan: Plan, tell: Tell, skips: bool = False, journal: Journal | None = None
+) -> Trained:
+    """Learn a model from shards.
+
+    Parameters
+    ----------
+    engine : Engine
+    parts : Parts
+    plan : Plan
+    tell : function
+        Called with a line after each round.
+    skips : bool
+        Whether shards that cannot be read are left out.
+    journal : Journal, optional
+        Keeps the sums of each round.
+    """
+    check(plan)
+    journal = journal or Journal()
+    beginning, local, found = _read(engine, parts, plan, skips, tell)
+    journal.begin(plan.saved(), parts.shards, found.offsets, found.classes, found.encoder.n_features)
+    rows, tastes = _prepare(engine, parts, beginning, local, found)
+    del local
+    model = common_model(plan, beginning.task, found.classes, found.encoder, tastes)
+    rounds = Rounds(engine, journal, rows, tell)
+    merged = _pool_round(rounds, model)
+    steering, mixing = _halves(gathered([taste.jury for taste in tastes]))
+    pool_round.merge_members(model, merged)
+    _batch_phase(rounds, model, merged, gathered([taste.sample for taste in tastes]), steering)
+    held_out = _mix(model, mixing, tastes)
+    evidence.into(model, evidence.Proved(*rounds.summed("evidence", evidence.gathered, model)))
+    with_true_mass(model, merged.metrics["weight"])
+    return _trained(model, found, beginning, merged, held_out)
+
+
+class Rounds(NamedTuple):
+    """What each round needs."""
+
+    engine: Engine
+    journal: Journal
+    rows: list[Any]  # handles of the rows of each shard
+    tell: Tell
+
+    def summed(self, stage: str, function: Callable[..., Any], model: Model, *more: Any) -> Any:
+        """The sum over the shards of what a function returns of their rows, a model, and more."""
+
+        def make() -> Any:
+            given = [self.engine.hold(f"{stage}-{place}", own) for place, own in enumerate((model.save_state(), *more))]
+            handles = self.engine.each(stage, function, [(own, *given) for own in self.rows])
+            return self.engine.value(self.engine.total(stage, pool_round.plus, handles))
+
+        return self.journal.summed(stage, make)
+
+
+def check(plan: Plan) -> None:
+    """Raise a ModelError if a plan asks for what is not learned over shards."""
+    plan.refuse(
+        ["learner", "average", "settings", "view", "passes", "max_support", "device", "shuffle", "holdout", "horizon"],
+        "is for one machine; leave it out to learn over shards",
+    )
+    if "balanced" in plan.class_weight:
+        raise ModelError("--class-weight balanced is for one machine; give LABEL=W to learn over shards")
+
+
+def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> tuple[Beginning, list[Any], United]:
+    """Let workers read their shards, and unite what they found."""
+    beginning = None
+    for shard, frames in zip(parts.shards, parts.frames, strict=True):
+        beginning = engine.value(engine.each("begin", begun, [(shard, plan, frames)])[0])
+        if beginning is not None:
+            break
+    if beginning is None:
+        raise DataError("there are no rows", remedy="check that it is the data you mean")
+    given = engine.hold("beginning", beginning)
+    items = [(shard, given, skips, frames) for shard, frames in zip(parts.shards, parts.frames, strict=True)]
+    local = engine.each("read", read, items)
+    surveys = engine.values(engine.each("survey", survey, [(own,) for own in local]))
+    found = united(beginning, surveys)
+    for problem in found.problems:
+        tell(f"skipped: {problem}")
+    if found.offsets[-1] < FEWEST_ROWS:
+        raise DataError(f"there are {found.offsets[-1]} rows", remedy="train on one machine")
+    if beginning.task == "classification" and len(found.classes) < 2:
+        raise DataError(f"the target has one class only, {found.classes[0]!r}", remedy="give data with two classes")
+    tell(f"read {found.offsets[-1]:,} rows in {len(local)} shards: {found.encoder.n_features:,} features")
+    return beginning, local, found
+
+
+def _prepare(
+    engine: Engine, parts: Parts, beginning: Beginning, local: list[Any], found: United
+) -> tuple[list[Any], list[encoded.Taste]]:
+    """Let workers number features as all shards do, and set rows apart."""
+    given = engine.hold("beginning2", beginning._replace(encoder=found.encoder.state()))
+    strides = Strides.of(found.offsets[-1])
+    items = [
+        (own, given, found.classes, offset, strides, shard, frames)
+        for own, offset, shard, frames in zip(local, found.offsets, parts.shards, parts.frames, strict=False)
+    ]
+    prepared = engine.each("prepare", encoded.prepared, items)
+    tastes = engine.values(engine.each("taste", encoded.taste_of, [(own,) for own in prepared]))
+    return engine.each("rows", encoded.rows_of, [(own,) for own in prepared]), tastes
+
+
+def _pool_round(rounds: Rounds, model: Model) -> pool_round.Merged:
+    """Let fresh members learn all shards, and merge them."""
+    merged = pool_round.Merged(*rounds.summed("pool", pool_round.learned, model))
+    loss = merged.metrics["loss"] / max(merged.metrics["weight"], 1e-300)
+    rounds.tell(f"pool round: {merged.rows:,} rows, loss before each was learned {loss:.5g}, {_bytes(merged)} a shard")
+    return merged
+
+
+def _halves(jury: Encoded) -> tuple[Encoded, Encoded]:
+    """Rows that steer, and rows that only weigh members."""
+    steers = np.arange(len(jury.y)) % 2 == 0
+    return jury.at(steers), jury.at(~steers)
+
+
+class _View(NamedTuple):
+    """One view of the batch phase."""
+
+    group: Any
+    objective: Any
+    inverse: np.ndarray  # (d,) 1 / unit of each column
+    steering: list[BatchRows]
+    descents: list[contacts.Descent]
+
+
+def _batch_phase(rounds: Rounds, model: Model, merged: pool_round.Merged, sample: Encoded, steering: Encoded) -> None:
+    """Descend by exact gradients of all shards until the jury stops improving; the best points join as members."""
+    groups = pool_round.batch_groups(model)
+    if not groups:
+        return
+    views = [_view(model, group, merged, number, sample, steering) for number, group in enumerate(groups)]
+    slim = _slim(model, groups)
+    best: list[Any] = [(np.inf, None)] * len(views)
+    history: list[list[float]] = [[] for _ in views]
+    for contact in range(1 + MOST_CONTACTS):
+        asked = [contacts.Asked(np.array([own.asked for own in view.descents]), view.inverse) for view in views]
+        answer = contacts.Answer(*rounds.summed(f"contact{contact}", contacts.answered, slim, asked))
+        for number, view in enumerate(views):
+            best[number] = _told(view, answer, number, merged.rows, best[number])
+            history[number].append(best[number][0])
+        losses = ", ".join(f"{view.group.name} {loss:.5g}" for view, (loss, _) in zip(views, best, strict=True))
+        rounds.tell(f"contact {contact}: loss on rows set apart {losses}, {_bytes(answer)} a shard")
+        if all(map(PATIENCE.is_over, history)):
+            break
+        for view in views:
+            _drop(view.descents, contacts.KEPT.get(contact))
+    for view, (_, weights) in zip(views, best, strict=True):
+        setting = batch_phase.setting_of(view.group)
+        member = StandingMember(setting, len(view.inverse), model.n_outputs, view.objective)
+        member.take(weights, inverses(view.inverse))
+        view.group.add(member)
+
+
+def _view(
+    model: Model, group: Any, merged: pool_round.Merged, number: int, sample: Encoded, steering: Encoded
+) -> _View:
+    objective = group.members[0].objective
+    largest, means = merged.largest[number], merged.means[number] / merged.rows
+    inverse = inverses(np.sqrt(largest) * means**0.25)
+    inverse[0] = 1.0
+    blocks = list(contacts.batch_blocks(model, group, sample))
+    own = contacts.Sample(blocks, objective, inverse, means * inverse**2)
+    start = _start(model, group, inverse, steering)
+    descents = [contacts.Descent(own, ridge, start) for ridge in contacts.RIDGES]
+    return _View(group, objective, inverse, list(contacts.batch_blocks(model, group, steering)), descents)
+
+
+def _start(model: Model, group: Any, inverse: np.ndarray, steering: Encoded) -> np.ndarray:
+    """The weights of the merged member on the view that predicts the jury best, or 0 if that is better."""
+    start = np.zeros((len(inverse), model.n_outputs))
+    blocks, objective = list(contacts.batch_blocks(model, group, steering)), group.members[0].objective
+    least = _loss(blocks, objective, start, inverse)
+    for member in group.members:
+        if member.setting.view == batch_phase.VIEWS[group.name]:
+            weights, units = member.weights(len(inverse), model.n_outputs)
+            own = weights * (inverses(units) * inverses(inverse))[:, None]
+            loss = _loss(blocks, objective, own, inverse)
+            if loss < least:
+                start, least = own, loss
+    return start
+
+
+def _loss(blocks: list[BatchRows], objective: Any, weights: np.ndarray, inverse: np.ndarray) -> float:
+    """The mean loss of rows."""
+    total = sum(block.loss(objective, weights, inverse) * block.weight for block in blocks if block.weight > 0.0)
+    return total / max(sum(block.weight for block in blocks), 1e-300)
+
+
+def _told(view: _View, answer: contacts.Answer, number: int, rows: int, best: Any) -> Any:
+    """Hand the sums of a contact to the descents of a view; the best point so far, by the jury."""
+    for place, descent in enumerate(view.descents):
+        point = descent.asked
+        sums = float(answer.losses[number][place]), answer.gradients[number][place]
+        if descent.told(*sums, answer.weight, rows):
+            descent.of_jury = _loss(view.steering, view.objective, point, descent.sample.inverse)
+            best = min(best, (descent.of_jury, point), key=lambda own: own[0])
+    return best
+
+
+def _drop(descents: list[contacts.Descent], kept: int | None) -> None:
+    """Go on with the ridges on which the jury is predicted best only."""
+    if kept is not None:
+        worst = sorted(descents, key=lambda own: own.of_jury)[kept:]
+        descents[:] = [own for own in descents if own not in worst]
+
+
+def _slim(model: Model, groups: list[Any]) -> Model:
+    """A model with the views of another, and one member in each of some groups."""
+    other = Model.restore(*model.save_state())
+    names = [group.name for group in groups]
+    stays: list[bool] = []
+    for group in other.ensemble.groups:
+        stays += [group.name in names and place == 0 for place, _ in enumerate(group.members)]
+    other.prune(~np.array(stays))
+    return other
+
+
+def _mix(model: Model, mixing: Encoded, tastes: Sequence[encoded.Taste]) -> RunningMetrics:
+    """Weigh all members by rows of the jury that steered nothing; the losses of the mixture before it saw each."""
+    rows = labelled(model, mixing)
+    predictions = model.member_predictions(rows.X)
+    is_exact = np.array([member.setting.learner == LEARNER for member in model.members])
+    mixture = joined(Mixture.for_task(model.task, int((~is_exact).sum())), is_exact)  # exact members have half at first
+    if model.task == "regression":
+        mixture.lowest[()] = min(taste.target.lowest for taste in tastes)
+        mixture.highest[()] = max(taste.target.highest for taste in tastes)
+    mixed = np.empty_like(predictions[0])
+    mix(mixture, model.objective, rows.y, rows.weight, predictions, mixed)
+    model.mixture = mixture
+    metrics = RunningMetrics()
+    metrics.add(rows.weight, measured(model.objective, rows.y, mixed), pool_round.errors(model, mixing.y, mixed))
+    return metrics
+
+
+def _trained(
+    model: Model, found: United, beginning: Beginning, merged: pool_round.Merged, held_out: RunningMetrics
+) -> Trained:
+    sums = (merged.metrics[name] for name in ("weight", "loss", "errors"))
+    progressive = RunningMetrics(int(merged.metrics["rows"]), *sums)
+    progress = Progress(complete=True, number=1, progressive=[progressive], held_out=[held_out])
+    progress.skipped, progress.unlabelled = found.skipped, found.unlabelled
+    return Trained(model, found.encoder, beginning.kind, beginning.plan, progress)
+
+
+def _bytes(part: Any) -> str:
+    """The size of arrays, in words."""
+    return f"{size_of(tuple(part)) / 1e6:.3g} MB"

@@ -1,0 +1,203 @@
+"""Shards: parts of the data that are read, learned and lost as a whole. They are cut by content, not by worker.
+
+A text is cut at the line ends that follow multiples of a number of bytes, a Parquet file between row groups; other
+files are parts as they are. Neighbouring parts are joined until a shard has rows enough to learn from. So shards depend
+on the data alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from pyarrow import parquet
+
+from tunefree.core.errors import DataError
+from tunefree.stream import formats
+from tunefree.stream.batch import Position
+from tunefree.stream.files import COMPRESSIONS, TextFile
+from tunefree.stream.source import Source
+
+FEWEST_ROWS = 16_384  # of a shard, if there are as many
+RANGE = 1 << 25  # bytes of a part of a text
+_WINDOW = 1 << 22  # bytes of a text that are looked at together
+_ROW_BYTES = 128  # of a row of a file that only reading would count
+
+
+class Cut(NamedTuple):
+    """How large shards are."""
+
+    fewest_rows: int = FEWEST_ROWS
+    range_bytes: int = RANGE
+
+
+class Piece(NamedTuple):
+    """Rows of one file that follow each other."""
+
+    file: str
+    start: Position  # of the first row, with 0 for the file
+    rows: int | None  # how many there are; None for all that follow, up to the end that the file has
+    counted: int  # rows, or a guess where only reading would count them
+
+
+class Shard(NamedTuple):
+    """Rows that are learned together: pieces of files, or else tables in memory that are handed over with it."""
+
+    number: int
+    pieces: tuple[Piece, ...] = ()
+    format: str | None = None  # of the files
+    delimiter: str | None = None  # of CSV
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        files = ", ".join(dict.fromkeys(str(piece.file) for piece in self.pieces)) or "the table"
+        return f"shard {self.number} of {files}"
+
+    def whole(self) -> Shard:
+        """The shard with its texts up to their ends."""
+        texts = ((piece, piece.file) for piece in self.pieces)
+        pieces = (own._replace(file=file.up_to(None)) if isinstance(file, TextFile) else own for own, file in texts)
+        return self._replace(pieces=tuple(pieces))
+
+    def sources(self, frames: Sequence[Any]) -> Iterator[tuple[Source, Position, int | None]]:
+        """What is to be read: a source, where to begin, and how many rows; None for all that follow."""
+        for piece in self.pieces:
+            yield Source((piece.file,), self.format, None, self.delimiter), piece.start, piece.rows
+        for frame in frames:
+            if not hasattr(frame, "__len__") or len(frame):
+                yield Source((), None, frame), Position(), None
+
+
+class Counted(NamedTuple):
+    """What a range of bytes of a text holds, if it begins outside quotes, and if it begins inside."""
+
+    quotes: int
+    lines: tuple[int, int]  # line ends outside quotes
+    first: tuple[int, int]  # bytes up to and with the first of them; 0 if there is none
+
+
+def count_range(file: str, start: int, stop: int, quoted: bool) -> Counted:
+    """Count the lines and quotes of a range of bytes of a text, which may begin anywhere.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
+    >>> _ = path.write_text('a,"x' + chr(10) + 'y"' + chr(10))
+    >>> count_range(str(path), 0, 8, quoted=True)
+    Counted(quotes=2, lines=(1, 1), first=(8, 5))
+    """
+    quotes, lines, first = 0, [0, 0], [0, 0]
+    try:
+        with open(file, "rb") as text:
+            text.seek(start)
+            for begin in range(start, stop, _WINDOW):
+                window = np.frombuffer(text.read(min(_WINDOW, stop - begin)), np.uint8)
+                ends = np.flatnonzero(window == 10)
+                marks = np.flatnonzero(window == 34) if quoted else ends[:0]
+                inside = (quotes + np.searchsorted(marks, ends)) % 2
+                for parity in range(2):
+                    own = ends[inside == parity]
+                    lines[parity] += len(own)
+                    if len(own) and not first[parity]:
+                        first[parity] = begin - start + int(own[0]) + 1
+                quotes += len(marks)
+    except OSError as error:
+        raise DataError(f"it cannot be read ({error})", str(file), remedy="check the file") from None
+    return Counted(quotes, (lines[0], lines[1]), (first[0], first[1]))
+
+
+def ranges_to_count(source: Source, cut: Cut) -> list[tuple[str, int, int, bool]]:
+    """The ranges of bytes of a source's texts, as :func:`count_range` takes them."""
+    found: list[tuple[str, int, int, bool]] = []
+    for file in source.files:
+        if _is_plain_text(source, file):
+            edges = [*range(0, os.stat(file).st_size, cut.range_bytes), os.stat(file).st_size]
+            found += [(file, start, stop, _is_quoted(source)) for start, stop in pairwise(edges)]
+    return found
+
+
+def shards_of(source: Source, counted: Sequence[Counted], cut: Cut) -> list[Shard]:
+    """The shards of files, of whose ranges the lines were counted."""
+    ranges: dict[str, list[tuple[int, int, Counted]]] = {}
+    for (file, start, stop, _), own in zip(ranges_to_count(source, cut), counted, strict=True):
+        ranges.setdefault(file, []).append((start, stop, own))
+    pieces: list[Piece] = []
+    for file in source.files:
+        pieces += _of_text(source, file, ranges[file]) if file in ranges else _of_whole(source, file)
+    groups = joined([piece.counted for piece in pieces], cut.fewest_rows)
+    return [
+        Shard(number, tuple(pieces[place] for place in group), source.format, source.delimiter)
+        for number, group in enumerate(groups)
+    ]
+
+
+def joined(rows: Sequence[int], fewest: int) -> list[list[int]]:
+    """Which neighbouring parts, of so many rows, are joined so that each shard has enough; the rest joins the last one.
+
+    Examples
+    --------
+    >>> joined([5, 0, 9, 20, 3], fewest=10)
+    [[0, 1, 2], [3, 4]]
+    """
+    groups: list[list[int]] = [[]]
+    filled = 0
+    for place, own in enumerate(rows):
+        if filled >= fewest:
+            groups.append([])
+            filled = 0
+        groups[-1].append(place)
+        filled += own
+    if filled < fewest and len(groups) > 1:
+        last = groups.pop()
+        groups[-1] += last
+    return [group for group in groups if group]
+
+
+def _is_quoted(source: Source) -> bool:
+    return source.format == "csv"
+
+
+def _is_plain_text(source: Source, file: str) -> bool:
+    """Whether reading can begin anywhere in a file."""
+    if not formats.named(str(source.format)).text or getattr(file, "encoding", None):
+        return False
+    with open(file, "rb") as opened:
+        start = opened.read(2)
+    known = b"\xff\xfe", b"\xfe\xff", b"\x1f\x8b"  # UTF-16, and gzip whatever the file is called
+    return os.path.splitext(file)[1].lower() not in COMPRESSIONS and start not in known
+
+
+def _of_text(source: Source, file: str, ranges: list[tuple[int, int, Counted]]) -> list[Piece]:
+    """Pieces that begin after the first line end of a range; a range without one belongs to the piece before."""
+    parities = [0, *(total % 2 for total in accumulate(own.quotes for _, _, own in ranges))]
+    before = [0, *accumulate(own.lines[parity] for parity, (_, _, own) in zip(parities, ranges, strict=False))]
+    header = 1 if formats.named(str(source.format)).kind == formats.TABLE and _is_quoted(source) else 0
+    starts = [(0, 0)]
+    for (start, _, own), parity, lines in zip(ranges[1:], parities[1:], before[1:], strict=False):
+        if own.first[parity]:
+            starts.append((start + own.first[parity], max(lines + 1 - header, 0)))
+    size, total = ranges[-1][1], before[-1] + 1 - header
+    starts = [own for own in starts if own[0] < size]
+    named = file if isinstance(file, TextFile) else TextFile(file)
+    return [
+        Piece(named.up_to(stop if stop < size else None), Position(0, offset, row), None, max(until - row, 1))
+        for (offset, row), (stop, until) in pairwise([*starts, (size, total)])
+    ]
+
+
+def _of_whole(source: Source, file: str) -> list[Piece]:
+    """The row groups of a Parquet file; any other file as it is."""
+    if source.format != "parquet":
+        return [Piece(file, Position(), None, os.stat(file).st_size // _ROW_BYTES)]
+    try:
+        metadata = parquet.read_metadata(file)
+        groups = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+    except Exception as error:  # whatever Arrow raises of a damaged file
+        raise DataError(f"this is not a whole Parquet file ({error})", str(file), remedy="get it again") from None
+    starts = [0, *accumulate(groups)]
+    return [Piece(file, Position(0, start, start), n, n) for start, n in zip(starts, groups, strict=False) if n]

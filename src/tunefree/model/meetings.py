@@ -1,0 +1,390 @@
+"""First meetings: a feature gets its statistics when it is met a second time, and is then taught what the first told.
+
+Two thirds of the words and pairs of a text are met once. The weight of a new feature is 0, so its entry does not change
+the margins of its row, and what it would teach is not used before it is met again. So the entry is left out of the row,
+its value is kept, and members keep the slopes of the row in a log. At the second meeting the feature gets a slot, which
+is its number in all statistics, and the members replay the first (:func:`tunefree.learners.contract.replay`). So each
+row is predicted as by members that learn all entries of all rows. New rows are too: the weights of features that were
+met once are computed from the log for as long as they are needed.
+
+The log is bounded. A feature whose first meeting has left it gets a slot, and is not taught of that meeting. The first
+FIRST features have slots from the start, which are their own numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core import compiled
+from tunefree.core.rows import Dense, Table, as_table, n_rows, reach, read_only, sparse
+
+FIRST = 1024  # features that have slots from the start: more than Newton's matrices have room for
+LOGGED = 2**16  # rows in a log: more than members learn at a time
+MOST = 2**62
+_ONCE = -1  # in ``slot_of``: the feature was met once
+
+
+class Known(NamedTuple):
+    """What is known of features from number ``first`` on."""
+
+    slot_of: np.ndarray  # (d,) int32: 0 for one that was never met, -1 for one that was met once, in place
+    serials: np.ndarray  # (d,) int64: serial number of the row of the first meeting, in place
+    counts: np.ndarray  # (3,) int64, in place: slots given; rows with a first meeting; 1 if these get slots at once
+
+
+class Past(NamedTuple):
+    """First meetings that are replayed."""
+
+    features: np.ndarray  # (r,) int64
+    slots: np.ndarray  # (r,) int32: of the features
+    sources: np.ndarray  # (r,) int64: where in the log the rows are in which the features were met
+
+
+class Met(NamedTuple):
+    """Rows with slots instead of features, and what is to be done about first meetings."""
+
+    X: Any  # block of rows, their values as given
+    kept: np.ndarray  # (e,) places of their words among those of the rows as given
+    left_out: np.ndarray  # (n,) int64: entries of each row that are left out
+    places: np.ndarray  # (n,) int64: where in the log each row is kept; -1 for nowhere
+    fresh: np.ndarray  # (f,) int64: features met for the first time
+    entries: np.ndarray  # (f,) int64: their places among the words of the rows as given; -1 for those of codes
+    past: Past  # what is replayed before the rows are learned
+    past_rows: Any  # that, as rows of one entry each, their values as given
+    n_slots: int  # there is to be room for
+    n_partial: int  # features with a slot that were not taught of their first meeting, by now
+
+
+@compiled.inline
+def _visit(known, first, row, is_learned, begun, j):
+    """Meet a feature in a row of this serial number; 1 for a first meeting, 2 if one is to be replayed, else 0."""
+    if known.slot_of[j] == 0 and is_learned:
+        known.serials[j] = row
+        if known.counts[2] == 0:
+            known.slot_of[j] = _ONCE
+            return 1
+    elif known.slot_of[j] != _ONCE:
+        return 0
+    known.slot_of[j] = first + known.counts[0]
+    known.counts[0] += 1
+    return 2 if known.serials[j] < begun else 0
+
+
+@compiled.entry
+def _meet(known, first, weight, codes, pointers, features, values, given, fresh, entries, second, rows):
+    n_fresh, n_second, begun = 0, 0, known.counts[1]
+    for i in range(len(weight)):
+        row, before, is_learned = known.counts[1], n_fresh, weight[i] > 0.0
+        given[i] = row
+        for c in range(codes.shape[1]):
+            if codes[i, c] >= first:
+                found = _visit(known, first, row, is_learned, begun, codes[i, c])
+                if found == 1:
+                    fresh[n_fresh], entries[n_fresh] = codes[i, c], -1
+                    n_fresh += 1
+                elif found == 2:
+                    second[n_second], rows[n_second] = codes[i, c], row
+                    n_second += 1
+        for e in range(pointers[i], pointers[i + 1]):
+            if features[e] >= first and values[e] != 0.0:
+                found = _visit(known, first, row, is_learned, begun, features[e])
+                if found == 1:
+                    fresh[n_fresh], entries[n_fresh] = features[e], e
+                    n_fresh += 1
+                elif found == 2:
+                    second[n_second], rows[n_second] = features[e], row
+                    n_second += 1
+        if n_fresh > before:
+            known.counts[1] += 1
+    return n_fresh, n_second
+
+
+@compiled.inline
+def _slot(known, first, before, is_learned, j):
+    """The slot of a feature in a row; 0 if it has none there. One that is not learned does not see later meetings."""
+    if j < first:
+        return j
+    if j >= len(known.slot_of) or known.slot_of[j] <= 0:
+        return 0
+    return known.slot_of[j] if is_learned or known.serials[j] < before else 0
+
+
+@compiled.entry
+def _place(known, first, given, weight, codes, pointers, features, values, new_codes, new_pointers, slots, kept, left):
+    n = 0
+    for i in range(len(weight)):
+        new_pointers[i], left[i] = n, 0
+        for c in range(codes.shape[1]):
+            new_codes[i, c] = _slot(known, first, given[i], weight[i] > 0.0, codes[i, c])
+            left[i] += 1 if new_codes[i, c] == 0 and codes[i, c] > 0 else 0
+        for e in range(pointers[i], pointers[i + 1]):
+            if features[e] < first or values[e] != 0.0:
+                slot = _slot(known, first, given[i], weight[i] > 0.0, features[e])
+                if slot > 0:
+                    slots[n], kept[n] = slot, e
+                    n += 1
+                else:
+                    left[i] += 1
+    new_pointers[len(weight)] = n
+    return n
+
+
+class Alone(NamedTuple):
+    """Features of some rows that have no slot, though they were met, numbered from 1."""
+
+    past: Past  # their first meetings; the slots are their numbers
+    pointers: np.ndarray  # (n + 1,) int64: into the entries of the rows that have such features
+    numbers: np.ndarray  # (e,) int32: of the features
+    places: np.ndarray  # (e,) int64: of the entries among the words of the rows; -1 for those of codes
+
+    def rows(self, X: Any) -> Any:
+        """These entries of the rows, as a view shows them."""
+        return sparse(self.pointers, self.numbers, _values(X, self.places), intercept=False)
+
+
+def _values(X: Any, places: np.ndarray) -> np.ndarray:
+    """The values of entries, by their places among the words of rows; 1 for codes, which have the place -1."""
+    return np.where(places < 0, 1.0, np.append(X.values, 1.0)[places])
+
+
+def with_room(log: np.ndarray, n_rows: int) -> np.ndarray:
+    """A log with room for so many rows, or a third more than it had, so that the cost of copies stays small."""
+    if n_rows <= len(log):
+        return log
+    grown = np.zeros((max(n_rows, len(log) + len(log) // 3), log.shape[1]))
+    grown[: len(log)] = log
+    return grown
+
+
+def with_outputs(log: np.ndarray, n_outputs: int, first: int, fixed: int = 0) -> np.ndarray:
+    """A log of more outputs behind its ``fixed`` first numbers; the first output becomes output ``first``."""
+    wider = np.zeros((len(log), fixed + n_outputs))
+    wider[:, :fixed] = log[:, :fixed]
+    wider[:, fixed + first : first + log.shape[1]] = log[:, fixed:]
+    return wider
+
+
+class FirstMeetings:
+    """Which features have been met once, and the slots of those that were met twice.
+
+    Attributes
+    ----------
+    first : int
+        Features below have the slots of their own numbers; 0 before any row.
+    known : Known
+    values : dict of str to (d,) array
+        By view, the values of features at their first meeting.
+    n_partial : int
+        Features with a slot whose first meeting had left the log.
+
+    Examples
+    --------
+    >>> from tunefree.core.rows import sparse
+    >>> meetings = FirstMeetings()
+    >>> met = meetings.meet(sparse([0, 2, 4], [7, 3000, 3000, 4000], [1.0, 2.0, 5.0, 6.0]), np.ones(2))
+    >>> met.X.features, met.X.values, met.left_out
+    (array([   7, 1024, 1024], dtype=int32), array([1., 2., 5.]), array([0, 1]))
+    """
+
+    def __init__(self) -> None:
+        self.first, self.n_partial = 0, 0
+        self.known = Known(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(3, np.int64))
+        self.values: dict[str, np.ndarray] = {}
+
+    @classmethod
+    def restored(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> FirstMeetings:
+        """Made from what :meth:`save_state` wrote."""
+        made = cls()
+        made.restore(arrays, header)
+        return made
+
+    def n_slots(self, n_features: int) -> int:
+        """Slots that the first so many features can have by now."""
+        return min(n_features, self.first or FIRST) + int(self.known.counts[0])
+
+    @property
+    def n_logged(self) -> int:
+        """Rows of a log that are in use."""
+        return min(int(self.known.counts[1]), LOGGED)
+
+    @property
+    def n_met_once(self) -> int:
+        """Features that have no slot though they were met."""
+        return int(np.count_nonzero(self.known.slot_of == _ONCE))
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether some features have not the slots of their own numbers."""
+        return len(self.known.slot_of) > 0 or bool(self.known.counts[2])
+
+    def begin(self, X: Any) -> None:
+        """Know which features have slots from the start, by the first rows."""
+        if self.first == 0:
+            numbers = X.values.shape[1] if isinstance(X, Dense) else as_table(X).numbers.shape[1]
+            self.first = max(FIRST, 1 + numbers)
+
+    def meet(self, X: Any, weight: np.ndarray) -> Met | None:
+        """Meet the features of rows to be learned in order; None if all have the slots of their own numbers."""
+        self.begin(X)
+        if reach(X) <= self.first:
+            return None
+        self._make_room(reach(X))
+        rows, given = as_table(X), np.empty(len(weight), np.int64)
+        found = np.empty((4, rows.codes.size + len(rows.values)), np.int64)
+        of_rows = weight, rows.codes, rows.pointers, rows.features, rows.values
+        n_fresh, n_second = _meet(self.known, self.first, *of_rows, given, *found)
+        (fresh, entries), (second, when) = found[:2, :n_fresh], found[2:, :n_second]
+        lasts = when - self.known.serials[second] <= LOGGED
+        second, self.n_partial = second[lasts], self.n_partial + int(np.count_nonzero(~lasts))
+        has_first = np.diff(given, append=self.known.counts[1]) > 0
+        places = np.where(has_first, given % LOGGED, -1)
+        past, n_slots = self._past(second), self.n_slots(self.first)
+        met = Met(*self._placed(X, weight, given), places, fresh, entries, past, None, n_slots, self.n_partial)
+        self.note(met, "raw", X)
+        return met._replace(past_rows=self.replayed(past, "raw"))
+
+    def settle(self) -> Past | None:
+        """Give a slot to each feature that was met once, and from now on to each that is met; what is to replay."""
+        self.known.counts[2] = 1
+        if not self.n_met_once:
+            return None
+        once = np.flatnonzero(self.known.slot_of == _ONCE)
+        begun = int(self.known.counts[0])
+        self.known.slot_of[once] = (self.first or FIRST) + begun + np.arange(len(once))
+        self.known.counts[0] += len(once)
+        lasts = self.known.counts[1] - self.known.serials[once] <= LOGGED
+        self.n_partial += int(np.count_nonzero(~lasts))
+        return self._past(once[lasts])
+
+    def in_slots(self, X: Any) -> Any:
+        """Rows that are only predicted, with slots instead of features."""
+        if self.first == 0 or reach(X) <= self.first:
+            return X
+        nothing = np.zeros(n_rows(X))
+        return self._placed(X, nothing, np.full(n_rows(X), self.known.counts[1]))[0]
+
+    def note(self, met: Met, view: str, X: Any) -> None:
+        """Keep the values of first meetings in rows as a view shows them."""
+        store = self.values.get(view, np.zeros(0))
+        if len(store) < len(self.known.slot_of):
+            store = self.values[view] = np.concatenate([store, np.zeros(len(self.known.slot_of) - len(store))])
+        store[met.fresh] = _values(X, met.entries)
+
+    def shown(self, met: Met, X: Any) -> Any:
+        """Rows of a view as they were met, with slots."""
+        own = met.X._replace(values=read_only(X.values[met.kept], np.float64))
+        return own._replace(numbers=X.numbers) if isinstance(X, Table) else own
+
+    def replayed(self, past: Past, view: str) -> Any:
+        """Rows of one entry each: first meetings as a view showed them."""
+        n = len(past.features)
+        return sparse(np.arange(n + 1), past.slots, self.values[view][past.features], intercept=False)
+
+    def by_slot(self, of_features: np.ndarray) -> np.ndarray:
+        """What belongs to features (d, ...), by slot."""
+        extra = int(self.known.counts[0])
+        if not extra:
+            return of_features
+        having = np.flatnonzero(self.known.slot_of > 0)
+        having = having[having < len(of_features)]
+        found = np.zeros((self.first + extra, *of_features.shape[1:]), of_features.dtype)
+        found[: self.first] = of_features[: self.first]
+        found[self.known.slot_of[having]] = of_features[having]
+        return found
+
+    def by_feature(self, of_slots: np.ndarray, n_features: int) -> np.ndarray:
+        """What belongs to slots, by feature (d, ...); 0 for features without one."""
+        found = np.zeros((n_features, *of_slots.shape[1:]), of_slots.dtype)
+        kept = min(n_features, len(of_slots), self.first or n_features)
+        found[:kept] = of_slots[:kept]
+        having = np.flatnonzero((self.known.slot_of > 0) & (self.known.slot_of < len(of_slots)))
+        having = having[having < n_features]
+        found[having] = of_slots[self.known.slot_of[having]]
+        return found
+
+    def alone(self) -> Past:
+        """Features without a slot whose first meeting is in the log."""
+        return self._past(np.flatnonzero(self._is_alone(np.arange(len(self.known.slot_of)), MOST, MOST)))
+
+    def alone_in(self, X: Any, n_slots: int = MOST, n_met: int = MOST) -> Alone | None:
+        """Those of them that are in some rows, None if none is: as it was when there were so many slots, and so many
+        rows had had a first meeting."""
+        if self.first == 0 or reach(X) <= self.first:
+            return None
+        rows = as_table(X)
+        words = np.flatnonzero(self._is_alone(rows.features, n_slots, n_met))
+        at_code, column = np.nonzero(self._is_alone(rows.codes, n_slots, n_met))
+        ids = np.concatenate([rows.features[words], rows.codes[at_code, column]])
+        if not len(ids):
+            return None
+        row_of = np.concatenate([np.searchsorted(rows.pointers, words, "right") - 1, at_code])
+        order = np.argsort(row_of, kind="stable")
+        features, numbers = np.unique(ids, return_inverse=True)
+        past = self._past(features)._replace(slots=np.arange(1, 1 + len(features), dtype=np.int32))
+        pointers = np.searchsorted(row_of[order], np.arange(n_rows(X) + 1))
+        places = np.concatenate([words, np.full(len(at_code), -1)])
+        return Alone(past, pointers, 1 + numbers[order], places[order])
+
+    def _is_alone(self, ids: np.ndarray, n_slots: int, n_met: int) -> np.ndarray:
+        """Which features had been met and had no slot, see :meth:`alone_in`; only those whose log is still there."""
+        inside = (ids >= self.first) & (ids < len(self.known.slot_of))
+        known = np.where(inside, ids, 0)
+        slots, serials = self.known.slot_of[known], self.known.serials[known]
+        is_logged = (serials < n_met) & (self.known.counts[1] - serials <= LOGGED)
+        return inside & is_logged & ((slots == _ONCE) | (slots >= n_slots))
+
+    def n_slots_after(self, X: Any) -> int:
+        """Slots that will have been given once rows are learned, at most."""
+        self.begin(X)
+        if reach(X) <= self.first:
+            return self.n_slots(reach(X))
+        rows, known = as_table(X), self.known
+        met = np.concatenate([rows.codes[rows.codes >= self.first], rows.features[rows.features >= self.first]])
+        counts = np.bincount(met, minlength=len(known.slot_of))
+        counts[: len(known.slot_of)] += known.slot_of == _ONCE
+        counts[: len(known.slot_of)][known.slot_of > 0] = 0
+        return self.n_slots(reach(X)) + int(np.count_nonzero(counts > 1 - known.counts[2]))
+
+    def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and a header from which :meth:`restore` makes the same."""
+        kept = min(n_features, len(self.known.slot_of))
+        arrays = {"slot_of": self.known.slot_of[:kept], "serials": self.known.serials[:kept]}
+        arrays |= {f"values.{view}": own[:kept] for view, own in self.values.items()}
+        return arrays, {
+            "first": self.first,
+            "counts": self.known.counts.tolist(),
+            "n_partial": self.n_partial,
+            "views": sorted(self.values),
+        }
+
+    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        """Take over what :meth:`save_state` wrote."""
+        slot_of, serials = (np.array(arrays[name]) for name in ("slot_of", "serials"))
+        self.first, self.known = header["first"], Known(slot_of, serials, np.array(header["counts"], np.int64))
+        self.n_partial = header["n_partial"]
+        self.values = {view: np.array(arrays[f"values.{view}"], np.float64) for view in header["views"]}
+
+    def _past(self, features: np.ndarray) -> Past:
+        return Past(features, self.known.slot_of[features], self.known.serials[features] % LOGGED)
+
+    def _make_room(self, n_features: int) -> None:
+        slot_of, serials, counts = self.known
+        if n_features > len(slot_of):
+            more = max(n_features, 3 * len(slot_of) // 2) - len(slot_of)
+            grown = [np.concatenate([own, np.zeros(more, own.dtype)]) for own in (slot_of, serials)]
+            self.known = Known(grown[0], grown[1], counts)
+
+    def _placed(self, X: Any, weight: np.ndarray, given: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Rows with slots, the places of their words, and how many entries of each row are left out."""
+        rows = as_table(X)
+        codes, pointers = np.empty(rows.codes.shape, np.int32), np.empty(len(weight) + 1, np.int64)
+        slots, kept = np.empty(len(rows.values), np.int32), np.empty(len(rows.values), np.int64)
+        left_out = np.empty(len(weight), np.int64)
+        of_rows = weight, rows.codes, rows.pointers, rows.features, rows.values
+        n = _place(self.known, self.first, given, *of_rows, codes, pointers, slots, kept, left_out)
+        fields = {"pointers": pointers, "features": slots[:n], "values": rows.values[kept[:n]]}
+        if isinstance(X, Table):
+            fields["codes"] = codes
+        return X._replace(**{name: read_only(own, own.dtype) for name, own in fields.items()}), kept[:n], left_out

@@ -1,0 +1,40 @@
+"""Small data for learning over shards."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv, parquet
+
+from tunefree.distributed.shards import Cut, count_range, ranges_to_count, shards_of
+from tunefree.stream.source import open_source
+
+
+def people(n=1200, seed=0):
+    """Rows of a number, a category with rare values, and a class that depends on both."""
+    random = np.random.default_rng(seed)
+    age = random.normal(40.0, 12.0, n)
+    job = random.choice(
+        ["clerk", "cook", "pilot", *(f"rare{k}" for k in range(20))], n, p=[0.4, 0.3, 0.2, *[0.005] * 20]
+    )
+    margin = 0.1 * (age - 40.0) + np.where(job == "pilot", 2.0, -0.5)
+    rich = np.where(random.random(n) < 1.0 / (1.0 + np.exp(-margin)), "yes", "no")
+    return pa.table({"age": age, "job": job, "rich": rich})
+
+
+def parquet_of(folder, table, n_shards, name="people.parquet"):
+    """A Parquet file with so many row groups."""
+    parquet.write_table(table, folder / name, row_group_size=-(-len(table) // n_shards))
+    return folder / name
+
+
+def csv_of(folder, table, name="people.csv"):
+    """A CSV file."""
+    csv.write_csv(table, folder / name)
+    return folder / name
+
+
+def shards(path, cut=Cut(1)):  # noqa: B008 - an immutable tuple
+    """The shards of a file."""
+    source = open_source(path)
+    return shards_of(source, [count_range(*own) for own in ranges_to_count(source, cut)], cut)

@@ -1,0 +1,141 @@
+"""On Dask: the same bytes whatever the workers, from files and from collections."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tests.distributed.data import parquet_of, people, shards
+from tunefree.core.errors import DataError, ModelError
+from tunefree.distributed import DaskTuneFreeClassifier, DaskTuneFreeRegressor, phases, train
+from tunefree.distributed.engines import Here
+from tunefree.workflows.plan import Plan
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def bytes_of(trained, folder, name="some.model"):
+    trained.save(folder / name)
+    return (folder / name).read_bytes()
+
+
+def test_files_are_learned_as_in_one_process(client, tmp_path):
+    path = parquet_of(tmp_path, people(1500), 5)
+    here = phases.learn(Here(), phases.Parts(shards(path), [[]] * 5), Plan(target="rich"), lambda line: None)
+    told = []
+    found = train(client, str(path), target="rich", shard_rows=1, tell=told.append)
+    assert bytes_of(found, tmp_path) == bytes_of(here, tmp_path)
+    assert told[0].startswith("read 1,500 rows in 5 shards")
+
+
+def test_a_data_frame_is_learned_as_its_partitions(client, tmp_path):
+    frames = pytest.importorskip("dask.dataframe")
+    frame = frames.from_pandas(people(1500).to_pandas(), npartitions=3)
+    found = train(client, frame, target="rich", shard_rows=1)
+    parts = frame.to_delayed()
+    again = train(client, [parts[0], parts[1], parts[2]], target="rich", shard_rows=1)
+    assert bytes_of(found, tmp_path) == bytes_of(again, tmp_path)
+    assert found.progress.progressive[0].rows == 1350
+
+
+def test_arrays_of_unknown_and_uneven_chunks_are_joined(client, tmp_path):
+    arrays = pytest.importorskip("dask.array")
+    random = np.random.default_rng(0)
+    X = random.normal(size=(900, 3))
+    y = (X[:, 0] + 0.3 * random.normal(size=900) > 0).astype(int)
+    blocks = arrays.from_array(X, chunks=((500, 1, 0, 99, 300), (2, 1)))
+    unknown = blocks[blocks[:, 0] < 9.0]  # of sizes that nobody knows
+    targets = arrays.from_array(y, chunks=((500, 1, 0, 99, 300),))
+    found = train(client, unknown, y=targets, shard_rows=400)
+    known = train(client, arrays.from_array(X, chunks=(500, 3)), y=arrays.from_array(y, chunks=500), shard_rows=400)
+    assert bytes_of(found, tmp_path) == bytes_of(known, tmp_path)
+    assert found.progress.progressive[0].rows == 810
+
+
+def test_what_cannot_be_spread_is_told(client, tmp_path):
+    with pytest.raises(DataError, match="no such file"):
+        train(client, str(tmp_path / "nothing.csv"), target="rich")
+    with pytest.raises(ModelError, match="--on-bad-shard is error or skip"):
+        train(client, "a.csv", target="rich", on_bad_shard="maybe")
+    with pytest.raises(DataError, match="standard input"):
+        train(client, "-", target="rich")
+
+
+def test_estimators_predict_collections_lazily(client):
+    frames, arrays = pytest.importorskip("dask.dataframe"), pytest.importorskip("dask.array")
+    table = people(1500).to_pandas()
+    frame = frames.from_pandas(table, npartitions=3)
+    found = DaskTuneFreeClassifier(client, shard_rows=1).fit(frame[["age", "job"]], frame["rich"])
+    predicted = found.predict(frame[["age", "job"]])
+    assert hasattr(predicted, "dask") and predicted.npartitions == 3
+    computed = predicted.compute()
+    assert (computed.index == table.index).all() and (computed == table["rich"]).mean() > 0.65
+    probabilities = found.predict_proba(frame[["age", "job"]]).compute()
+    assert list(probabilities.columns) == ["no", "yes"]
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    random = np.random.default_rng(0)
+    X = random.normal(size=(600, 2))
+    y = X @ [1.0, -2.0] + 0.1 * random.normal(size=600)
+    blocks, targets = arrays.from_array(X, chunks=(200, 2)), arrays.from_array(y, chunks=200)
+    own = DaskTuneFreeRegressor(client, shard_rows=1).fit(blocks, targets).predict(blocks)
+    assert own.chunks == ((200, 200, 200),) and np.corrcoef(own.compute(), y)[0, 1] > 0.98
+
+
+def test_blocks_of_sparse_matrices_are_learned(client):
+    arrays = pytest.importorskip("dask.array")
+    X = sparse.random(600, 50, density=0.1, format="csr", random_state=0)
+    y = np.where(np.asarray(X[:, :25].sum(axis=1)).ravel() > 1.2, "many", "few")
+    dense = arrays.from_array(X.toarray(), chunks=(200, 50))
+    blocks, targets = dense.map_blocks(sparse.csr_matrix), arrays.from_array(y, chunks=200)
+    found = DaskTuneFreeClassifier(client, shard_rows=1).fit(blocks, targets)
+    assert found.local_.kind == "svmlight" and (found.predict(blocks).compute() == y).mean() > 0.8
+
+
+def test_several_fits_at_once_do_not_meet(client, tmp_path):
+    path = parquet_of(tmp_path, people(600), 3)
+    alone = bytes_of(train(client, str(path), target="rich", shard_rows=1), tmp_path)
+    with ThreadPoolExecutor(2) as pool:
+        together = list(pool.map(lambda _: train(client, str(path), target="rich", shard_rows=1), range(2)))
+    for number, own in enumerate(together):
+        assert bytes_of(own, tmp_path, f"{number}.model") == alone
+
+
+class Killed(Exception):
+    """The process of the client ends here."""
+
+
+def test_a_client_that_was_killed_goes_on(client, tmp_path):
+    path, checkpoint = parquet_of(tmp_path, people(600), 3), tmp_path / "some.checkpoint"
+    whole = bytes_of(train(client, str(path), target="rich", shard_rows=1), tmp_path)
+
+    def kill(line):
+        if line.startswith("contact 1"):
+            raise Killed
+
+    with pytest.raises(Killed):
+        train(client, str(path), target="rich", shard_rows=1, checkpoint=checkpoint, tell=kill)
+    resumed = train(client, str(path), target="rich", shard_rows=1, checkpoint=checkpoint, resume=True)
+    assert bytes_of(resumed, tmp_path) == whole
+    with pytest.raises(ModelError, match="no checkpoint of this training"):
+        train(client, str(path), target="job", shard_rows=1, checkpoint=checkpoint, resume=True)
+
+
+def test_a_shard_of_one_class_and_an_empty_one_are_learned(client):
+    delayed = pytest.importorskip("dask").delayed
+    tables = [own.to_pandas() for own in (people(400), people(300, 1), people(300, 2))]
+    tables[1]["rich"] = "no"
+    empty = tables[0].iloc[:0]
+    found = train(client, [delayed(own) for own in (tables[0], empty, tables[1], tables[2])], "rich", shard_rows=1)
+    assert found.progress.progressive[0].rows == 900 and np.isfinite(found.progress.held_out[0].mean_loss())

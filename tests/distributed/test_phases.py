@@ -1,0 +1,84 @@
+"""Learning over shards: it is as good as one machine, and depends on the shards alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.distributed.data import parquet_of, people, shards
+from tunefree.core.errors import DataError, ModelError
+from tunefree.distributed import phases
+from tunefree.distributed.engines import Here
+from tunefree.stream.batch import BadRows
+from tunefree.stream.source import open_source
+from tunefree.workflows.plan import Plan
+from tunefree.workflows.prediction import predict
+from tunefree.workflows.targets import target_of
+from tunefree.workflows.training import Trained, train
+
+
+class Shuffled(Here):
+    """Calls functions in another order, and each of them twice."""
+
+    def each(self, stage, function, items):
+        order = np.random.default_rng(len(items)).permutation(len(items))
+        made = {int(place): (function(*items[place]), function(*items[place]))[1] for place in order}
+        return [made[place] for place in range(len(items))]
+
+
+def learned(path, plan, engine=None, told=None):
+    cut_up = shards(path)
+    told = [] if told is None else told
+    return phases.learn(engine or Here(), phases.Parts(cut_up, [[] for _ in cut_up]), plan, told.append)
+
+
+def loss_of(trained, path):
+    found = [
+        trained.model.losses(target_of(trained.model.task, own.batch), own.predictions)
+        for own in predict(trained, open_source(path), BadRows(), labelled=True)
+    ]
+    return np.concatenate(found).mean()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("people")
+    return parquet_of(folder, people(4000), 6), parquet_of(folder, people(2000, seed=1), 1, "test.parquet")
+
+
+@pytest.fixture(scope="module")
+def trained(data):
+    return learned(data[0], Plan(target="rich"))
+
+
+def test_it_is_as_good_as_one_machine_and_a_file_like_any_other(data, trained, tmp_path):
+    one = train(open_source(data[0]), Plan(target="rich"))
+    assert loss_of(trained, data[1]) < 1.04 * loss_of(one, data[1])
+    trained.save(tmp_path / "people.model")
+    loaded = Trained.load(tmp_path / "people.model")
+    assert loss_of(loaded, data[1]) == loss_of(trained, data[1])
+
+
+def test_order_and_repetition_change_no_byte(data, trained, tmp_path):
+    told = []
+    again = learned(data[0], Plan(target="rich"), Shuffled(), told)
+    for name, own in (("one", trained), ("two", again)):
+        own.save(tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert told[0].startswith("read 4,000 rows in 6 shards") and "contact 0" in told[2]
+
+
+def test_rows_sorted_by_class_are_learned_alike(data, trained, tmp_path):
+    sorted_rows = people(4000).sort_by("rich")
+    found = learned(parquet_of(tmp_path, sorted_rows, 6), Plan(target="rich"))
+    assert loss_of(found, data[1]) < 1.03 * loss_of(trained, data[1])
+
+
+def test_what_cannot_be_learned_is_told(data, tmp_path):
+    with pytest.raises(ModelError, match="--passes is for one machine"):
+        learned(data[0], Plan(target="rich", passes=3))
+    with pytest.raises(DataError, match="there are 20 rows"):
+        learned(parquet_of(tmp_path, people(20), 2), Plan(target="rich"))
+    one_class = people(100).set_column(2, "rich", [["yes"] * 100])
+    with pytest.raises(DataError, match="one class only"):
+        learned(parquet_of(tmp_path, one_class, 2), Plan(target="rich"))

@@ -1,0 +1,105 @@
+"""Shards are cut by content, and their dictionaries are united as one reader would have made them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.distributed.data import csv_of, parquet_of, people, shards
+from tunefree.core.errors import DataError
+from tunefree.core.rows import rows_at, together
+from tunefree.distributed import encoded, local_rows
+from tunefree.distributed.shards import Cut
+from tunefree.stream.batch import BadRows
+from tunefree.stream.source import open_source
+from tunefree.workflows.plan import Plan
+from tunefree.workflows.reading import begin
+
+NONE = 2**62  # rows of which one would be set apart: at a place far beyond
+
+
+def read_all(path, plan, cut):
+    """The encoder of all shards, and their rows as models take them, none set apart."""
+    cut_up = shards(path, cut)
+    beginning = local_rows.begun(cut_up[0], plan)
+    local = [local_rows.read(own, beginning, False) for own in cut_up]
+    found = local_rows.united(beginning, [local_rows.survey(own) for own in local])
+    whole = beginning._replace(encoder=found.encoder.state())
+    ready = [
+        encoded.prepared(own, whole, found.classes, offset, encoded.Strides(NONE, 1), shard)
+        for own, offset, shard in zip(local, found.offsets, cut_up, strict=False)
+    ]
+    return found, encoded.gathered([own.rows for own in ready]), cut_up
+
+
+def same_as_one_reader(path, plan, cut):
+    """Compare what shards give with what one reader gives; returns the shards."""
+    found, rows, cut_up = read_all(path, plan, cut)
+    reading = begin(open_source(path), plan, BadRows())
+    batches = list(reading.batches)
+    order = np.random.default_rng(0).permutation(sum(len(batch.weight) for batch in batches))
+    one = rows_at(together([batch.rows for batch in batches]), order)
+    assert reading.encoder.names() == found.encoder.names()
+    for name, own in one._asdict().items():
+        if name in ("numbers", "codes", "pointers", "features", "values"):
+            np.testing.assert_array_equal(own, getattr(rows.X, name))
+    return cut_up
+
+
+def test_parquet_is_cut_between_row_groups_and_united_as_one_reader_would(tmp_path):
+    path = parquet_of(tmp_path, people(), 7)
+    assert len(same_as_one_reader(path, Plan(target="rich"), Cut(1))) == 7
+    assert len(shards(path, Cut(400))) == 2
+
+
+def test_text_is_cut_at_line_ends_wherever_ranges_end(tmp_path):
+    table = people(300).append_column(
+        "note", pa.array(['a "quoted"\nline, with a comma' if k % 3 else "" for k in range(300)])
+    )
+    path = csv_of(tmp_path, table)
+    plan = Plan(target="rich", categorical=("note",))
+    for size in (1009, 4096, 10**6):
+        assert len(same_as_one_reader(path, plan, Cut(1, size))) > (size < 5000)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("a.svm", "{} {}:0.5 900:{}"),
+        ("a.vw", "{} |f word{}:0.5 other:{}"),
+        ("a.jsonl", '{{"y": "c{}", "w": "v{}", "x": {}}}'),
+    ],
+)
+def test_lines_of_each_format_are_united(tmp_path, name, line):
+    path = tmp_path / name
+    path.write_text("".join(line.format(1 if k % 3 else -1, 3 + (k * 7) % 50, k + 0.5) + "\n" for k in range(200)))
+    plan = Plan(target="y" if name == "a.jsonl" else None)
+    assert len(same_as_one_reader(path, plan, Cut(1, 700))) > 3
+
+
+def test_a_column_that_comes_later_is_a_column_of_all_shards(tmp_path):
+    path = tmp_path / "late.jsonl"
+    rows = [json.dumps({"y": "ab"[k % 2], "x": k}) for k in range(100)]
+    rows += [json.dumps({"y": "ab"[k % 2], "x": k, "more": f"m{k % 3}"}) for k in range(100)]
+    path.write_text("\n".join(rows) + "\n")
+    same_as_one_reader(path, Plan(target="y"), Cut(1, 600))
+
+
+def test_a_shard_that_cannot_be_read_is_named_and_skipped_if_asked(tmp_path):
+    path = csv_of(tmp_path, people(300))
+    text = path.read_text().splitlines()
+    text[200] = text[200].split(",")[0].replace(".", "x") + "," + ",".join(text[200].split(",")[1:])
+    path.write_text("\n".join(text) + "\n")
+    cut_up = shards(path, Cut(1, 2048))
+    beginning = local_rows.begun(cut_up[0], Plan(target="rich", numeric=("age",)))
+    problems = []
+    for own in cut_up:
+        kept = local_rows.read(own, beginning, True)
+        problems += [kept.problem] if kept.problem else []
+    assert len(problems) == 1 and "row 200" in problems[0] and str(path) in problems[0]
+    bad = next(own for own in cut_up if local_rows.read(own, beginning, True).problem)
+    with pytest.raises(DataError, match="shard .* of .*row 200.*on-bad-shard skip"):
+        local_rows.read(bad, beginning, False)

@@ -1,0 +1,217 @@
+"""First meetings: members that learn features at their second meeting predict as those that learn all at once."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.workflows.test_prediction_model import margins
+from tunefree import Plan, open_source
+from tunefree.core.rows import part, sparse, table
+from tunefree.explanation.decomposition import contributions
+from tunefree.model import meetings, record
+from tunefree.model.members import Setting
+from tunefree.model.model import Model
+from tunefree.model.targets import Labels
+from tunefree.workflows import model_files
+from tunefree.workflows.prediction_model import ForPrediction
+from tunefree.workflows.training import train
+
+FIRST = 6
+N = 160
+POOL = [Setting("nag", {"eta": 2.0}, "steady"), Setting("scinol2", {"epsilon": 0.1}, "raw")]
+LEARNERS = ["scinol2", "adagrad", "nag", "cocob", "cocob-original"]
+
+
+@pytest.fixture(autouse=True)
+def few_features_have_slots_from_the_start(monkeypatch):
+    monkeypatch.setattr(meetings, "FIRST", FIRST)
+
+
+def words(rng, zeros=0.1, n=N, d=400):
+    """Rows of words of which most are met once."""
+    rows = [np.unique((d * rng.random(9) ** 2).astype(int) + 1) for _ in range(n)]
+    pointers = np.cumsum([0, *map(len, rows)])
+    values = rng.exponential(size=pointers[-1]) * rng.choice(
+        [0.0, 1.0, -3.0], size=pointers[-1], p=[zeros, 0.9 - zeros, 0.1]
+    )
+    return sparse(pointers, np.concatenate(rows), values)
+
+
+def block(rng, kind):
+    if kind == "sparse":
+        return words(rng)
+    # ScInOL2's weight follows the spread of the targets where a feature is among the entries, whatever its value.
+    return table(rng.normal(size=(N, 2)), [1, 2], rng.integers(3, 60, size=(N, 1)), words(rng, zeros=0.0))
+
+
+def learned(X, y, weight, cuts=(), task="classification", learner="pool", replays=True):
+    model = Model(task, learner, member_settings=POOL if learner == "pool" else None, replays=replays)
+    edges, losses = [0, *sorted(cuts), N], []
+    for start, stop in zip(edges, edges[1:], strict=False):
+        own = y[start:stop] if task == "regression" else Labels.of([f"c{c}" for c in y[start:stop]])
+        losses.append(model.learn(part(X, start, stop), own, weight[start:stop])[1])
+    return model, np.concatenate(losses)
+
+
+def streams(seed, n_classes=3, kind="sparse"):
+    rng = np.random.default_rng(seed)
+    weight = rng.exponential(size=N) * (rng.random(N) > 0.1)  # some rows are predicted and not learned
+    return block(rng, kind), rng.integers(0, n_classes, N), weight
+
+
+def same(one, other):
+    (arrays, header), (others, other_header) = one.save_state(), other.save_state()
+    assert header == other_header and arrays.keys() == others.keys()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(array, others[name], name)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**31), st.sets(st.integers(1, N - 1), max_size=6), st.sampled_from([2, 3]))
+def test_it_makes_no_difference_to_predictions_nor_where_rows_are_cut(seed, cuts, n_classes):
+    X, y, weight = streams(seed, n_classes)
+    everything, of_all = learned(X, y, weight, replays=False)
+    once, losses = learned(X, y, weight)
+    often, of_parts = learned(X, y, weight, cuts)
+    np.testing.assert_array_equal(losses, of_parts)
+    same(once, often)
+    np.testing.assert_allclose(losses, of_all, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(once.predict(X), everything.predict(X), rtol=1e-9, atol=1e-12)
+    assert FIRST < once.n_slots < 0.8 * once.n_features
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_each_learner_that_can_replay_predicts_as_if_it_had_learned_all(learner):
+    X, y, weight = streams(3, 2)
+    everything, of_all = learned(X, y, weight, learner=learner, replays=False)
+    once, losses = learned(X, y, weight, [50, 51, 90], learner=learner)
+    np.testing.assert_allclose(losses, of_all, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(once.predict(X), everything.predict(X), rtol=1e-9, atol=1e-12)
+    assert once.n_slots < once.n_features
+
+
+def test_numbers_and_codes_and_words_of_a_table():
+    X, y, weight = streams(4, kind="table")
+    y = y + np.random.default_rng(0).normal(size=N)
+    everything, of_all = learned(X, y, weight, task="regression", replays=False)
+    once, losses = learned(X, y, weight, [20, 40], task="regression")
+    np.testing.assert_allclose(losses, of_all, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(once.predict(X), everything.predict(X), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("learner", ["scinol1", "pistol"])
+def test_a_learner_that_cannot_replay_learns_all(learner):
+    X, y, weight = streams(5, 2)
+    model, _ = learned(X, y, weight, learner=learner)
+    assert model.ensemble.linear.meetings is None and model.n_slots == model.n_features
+
+
+def test_the_certificate_is_that_of_all_features():
+    X, y, weight = streams(6)
+    everything, once = (learned(X, y, weight, [70], replays=replays)[0].certificate() for replays in (False, True))
+    np.testing.assert_allclose(once.pulls, everything.pulls, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(once.largest, everything.largest)
+    assert once.lower_bound(0.1) == pytest.approx(everything.lower_bound(0.1)) and once.n_partial == 0
+
+
+def test_first_meetings_that_left_the_log_are_not_taught_and_certificates_allow_for_them(monkeypatch):
+    for module in (meetings, record):
+        monkeypatch.setattr(module, "LOGGED", 12)
+    X, y, weight = streams(7)
+    cuts = [*range(8, N, 8)]  # members learn fewer rows at a time than a log holds
+    everything, of_all = learned(X, y, weight, cuts, replays=False)
+    once, losses = learned(X, y, weight, cuts)
+    assert abs(losses.mean() / of_all.mean() - 1.0) < 0.05 and not np.array_equal(losses, of_all)
+    found, known = once.certificate(), everything.certificate()
+    assert found.n_partial > 0 and found.steepest > 0.0
+    for radius in (0.01, 0.1):
+        for nonzeros in (None, 5):
+            assert found.lower_bound(radius, nonzeros) <= known.lower_bound(radius, nonzeros) + 0.05
+    same(once, learned(X, y, weight, cuts)[0])
+
+
+def test_newton_steps_give_up_at_the_first_feature_beyond_their_matrices(monkeypatch):
+    monkeypatch.setattr(meetings, "FIRST", 1024)
+    one, far = sparse([0, 2], [1, 2], [1.0, 2.0]), sparse([0, 2], [1, 5000], [1.0, 2.0])
+    for model in (Model("classification", "newton", view="steady", replays=replays) for replays in (False, True)):
+        for X in (one, far, one):
+            model.learn(X, Labels.of(["yes"]), np.ones(1))
+            model.learn(X, Labels.of(["no"]), np.ones(1))
+        assert (model.predict(one) == 0.0).all() and model.members[0].state.given_up[()] == 1.0
+
+
+def test_a_class_that_comes_later():
+    X, y, weight = streams(8, 3)
+    y[:60] %= 2
+    everything, of_all = learned(X, y, weight, replays=False)
+    once, losses = learned(X, y, weight, [30, 100])
+    np.testing.assert_allclose(losses, of_all, rtol=1e-12, atol=1e-12)
+    pulls = [own.certificate().pulls for own in (everything, once)]
+    np.testing.assert_allclose(*pulls, rtol=1e-9, atol=1e-12)
+
+
+def test_a_model_that_was_saved_goes_on_as_if_it_had_not_been():
+    X, y, weight = streams(9)
+    model, _ = learned(X, y, weight)
+    again = Model.restore(*copy.deepcopy(model.save_state()))
+    same(model, again)
+    for own in (model, again):
+        own.learn(X, Labels.of([f"c{c}" for c in y]), weight)
+    same(model, again)
+
+
+def test_in_a_second_pass_all_features_are_learned():
+    X, y, weight = streams(10)
+    models = [learned(X, y, weight, replays=replays)[0] for replays in (False, True)]
+    losses = []
+    for own in models:
+        own.begin_pass()
+        losses.append(own.learn(X, Labels.of([f"c{c}" for c in y]), weight, weight, again=True)[1])
+    np.testing.assert_allclose(*losses, rtol=1e-12, atol=1e-12)
+    for everything, once in zip(*(own.mean_weights() for own in models), strict=True):
+        np.testing.assert_allclose(once, everything, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(*(own.certificate().pulls for own in models), rtol=1e-9, atol=1e-12)
+
+
+def test_terms_add_up_to_the_margin_of_rows_with_features_that_were_met_once():
+    X, y, weight = streams(11, 2)
+    model, _ = learned(X, y, weight, learner="scinol2")
+    names, terms = contributions(model, None, X)
+    np.testing.assert_allclose(terms.sum(axis=1), model.predict(X), rtol=1e-9, atol=1e-9)
+    assert len(names) == model.n_features
+
+
+def texts(tmp_path, n=300):
+    rng = np.random.default_rng(12)
+    path = tmp_path / "words.svm"
+    rows = [(i % 3, np.unique((3000 * rng.random(8) ** 3).astype(int) + 2)) for i in range(n)]
+    path.write_text("".join(f"{y} {y + 1}:1 " + " ".join(f"{j + 3}:1" for j in row) + "\n" for y, row in rows))
+    return open_source(str(path))
+
+
+def test_files_predict_and_go_on_as_the_model_does(tmp_path):
+    source = texts(tmp_path)
+    trained = train(source, Plan(learner="scinol2", task="classification"))
+    assert trained.model.n_slots < trained.model.n_features
+    trained.save(tmp_path / "whole")
+    ForPrediction.of(trained).save(tmp_path / "short")
+    whole, short = (model_files.load(tmp_path / name) for name in ("whole", "short"))
+    np.testing.assert_array_equal(margins(whole, source), margins(trained, source))
+    of_both = (own.model.probabilities(margins(own, source)) for own in (short, trained))
+    np.testing.assert_allclose(*of_both, rtol=1e-5, atol=1e-6)
+    assert (tmp_path / "short").stat().st_size < (tmp_path / "whole").stat().st_size / 2
+
+
+def test_what_will_be_needed_is_known_before_rows_are_learned():
+    X, y, weight = streams(13)
+    model = Model("classification", "scinol2", replays=True)
+    for start in range(0, N, 40):
+        rows = part(X, start, start + 40)
+        most = model.n_slots_after(rows)
+        model.learn(rows, Labels.of([f"c{c}" for c in y[start : start + 40]]), weight[start : start + 40])
+        assert model.n_slots <= most <= model.n_slots + 40
