@@ -78,7 +78,7 @@ def test_a_newer_format_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(storage, "FORMAT", storage.FORMAT + 1)
     storage.save(tmp_path / "model", {}, {})
     monkeypatch.undo()
-    with pytest.raises(ModelError, match=r"format 3, this tunefree reads up to 2; upgrade"):
+    with pytest.raises(ModelError, match=r"format 4, this tunefree reads up to 3; upgrade"):
         storage.load(tmp_path / "model")
 
 

@@ -17,7 +17,7 @@ from tunefree.model import meetings, record
 from tunefree.model.members import Setting
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
-from tunefree.workflows import model_files
+from tunefree.workflows import model_files, prediction_model
 from tunefree.workflows.prediction_model import ForPrediction
 from tunefree.workflows.training import train
 
@@ -205,6 +205,11 @@ def test_files_predict_and_go_on_as_the_model_does(tmp_path):
     of_both = (own.model.probabilities(margins(own, source)) for own in (short, trained))
     np.testing.assert_allclose(*of_both, rtol=1e-5, atol=1e-6)
     assert (tmp_path / "short").stat().st_size < (tmp_path / "whole").stat().st_size / 2
+
+
+def test_slopes_below_single_precision_keep_their_sign_in_files_for_prediction():
+    found = prediction_model._in_single_precision(np.array([1e-300, -1e-60, 0.0, 1e300, 0.5]))
+    assert np.sign(found).tolist() == [1.0, -1.0, 0.0, 1.0, 1.0] and np.isfinite(found).all() and found[4] == 0.5
 
 
 def test_what_will_be_needed_is_known_before_rows_are_learned():

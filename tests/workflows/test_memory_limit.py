@@ -25,8 +25,18 @@ class Told(Watcher):
 @pytest.fixture
 def ids(tmp_path):
     """Rows of which each has ids of its own."""
-    path = tmp_path / "ids.svm"
-    path.write_text("".join(f"{i % 2} 1:1 {4 * i + 5}:1 {4 * i + 6}:1 {4 * i + 7}:1\n" for i in range(20_000)))
+    return rows_with_ids(tmp_path / "ids.svm", 3, 1)
+
+
+@pytest.fixture
+def ids_met_twice(tmp_path):
+    """Rows of which every other has ids of its own, which the next row has too."""
+    return rows_with_ids(tmp_path / "twice.svm", 6, 2)
+
+
+def rows_with_ids(path, n_ids, n_rows):
+    rows = ((i % 2, [n_ids * (i // n_rows) + k for k in range(5, 5 + n_ids)]) for i in range(20_000))
+    path.write_text("".join(f"{y} 1:1 " + " ".join(f"{j}:1" for j in own) + "\n" for y, own in rows))
     return open_source(str(path))
 
 
@@ -38,22 +48,27 @@ def blocks(monkeypatch):
     monkeypatch.setattr("tunefree.stream.source.read_lines", partial(read_lines, block_size=50_000))
 
 
-def test_one_learner_is_refused_before_it_takes_more_and_told_before_that(ids, monkeypatch):
+def test_one_learner_is_refused_before_it_takes_more_and_told_before_that(ids_met_twice, monkeypatch):
     blocks(monkeypatch)
     watcher, plan = Told(), Plan(learner="scinol2")
-    trained = train(ids, plan, watcher, memory_limit="40M")
+    trained = train(ids_met_twice, plan, watcher, memory_limit="40M")
     assert watcher.told and all("features and takes" in message for message in watcher.told)
     assert held(trained.model) < 40 * 2**20
     watcher = Told()
     with pytest.raises(ModelError, match=r"would take \d+ MiB of memory, more than the 3 MiB of --memory-limit"):
-        train(ids, plan, watcher, memory_limit="3M")
+        train(ids_met_twice, plan, watcher, memory_limit="3M")
+
+
+def test_ids_met_once_take_a_fraction(ids, ids_met_twice):
+    once, twice = (held(train(source, Plan(learner="scinol2")).model) for source in (ids, ids_met_twice))
+    assert once < 0.6 * twice
 
 
 @pytest.mark.slow
-def test_a_pool_drops_members_and_says_so(ids, monkeypatch):
+def test_a_pool_drops_members_and_says_so(ids_met_twice, monkeypatch):
     blocks(monkeypatch)
     watcher = Told()
-    trained = train(ids, Plan(), watcher, memory_limit="30M")
+    trained = train(ids_met_twice, Plan(), watcher, memory_limit="30M")
     dropped = [message for message in watcher.told if "is dropped, which had the least share" in message]
     assert dropped and len(trained.model.members) >= 1
     assert held(trained.model) < 30 * 2**20
@@ -84,7 +99,7 @@ def test_records_of_several_classes_are_counted_once():
 
 def test_a_pool_that_would_begin_with_too_much_begins_with_fewer_members(ids):
     watcher = Told()
-    trained = train(ids, Plan(), watcher, memory_limit="20M")
+    trained = train(ids, Plan(hash_bits=16), watcher, memory_limit="20M")
     left_out = [message for message in watcher.told if message.endswith("is left out")]
     assert left_out and 1 <= len(trained.model.members) < 12
     assert held(trained.model) < 20 * 2**20

@@ -35,6 +35,7 @@ from tunefree.workflows.plan import Plan
 
 PIECE = 2048  # rows that are predicted at a time
 LEAST_SHARE = 1e-4  # of what predicts; what has less is left out
+LEAST = 2e-38  # a number that single precision has in full
 LARGEST = 3e38  # a weight in single precision, relative to the unit of its feature
 
 
@@ -176,11 +177,11 @@ class ForPrediction:
                 header["stacks"][-1].setdefault("members", []).append(member.setting._asdict())
                 if member.log is not None and self.model.meetings is not None:
                     n_logged = self.model.meetings.n_logged
-                    arrays[f"{s}.log.{m}"] = with_room(member.log, n_logged)[:n_logged].astype(np.float32)
+                    arrays[f"{s}.log.{m}"] = _in_single_precision(with_room(member.log, n_logged)[:n_logged])
         if self.model.meetings is not None:
             of_meetings, header["meetings"] = self.model.meetings.save_state(self.encoder.n_features)
             for name, array in of_meetings.items():
-                arrays[f"meetings.{name}"] = array.astype(np.float32) if array.dtype == np.float64 else array
+                arrays[f"meetings.{name}"] = _in_single_precision(array) if array.dtype == np.float64 else array
         for name, view in self.model.views.items():
             arrays |= flatten(f"views.{name}", view, 0)[0]
         parts = {"weights": (arrays, header), "encoder": self.encoder.state()}
@@ -203,6 +204,13 @@ class ForPrediction:
         meetings = FirstMeetings.restored(of_meetings, saved["meetings"]) if "meetings" in saved else None
         chosen = saved["task"], saved["classes"], saved["loss"], stacks, named, saved["temperature"], bounds, meetings
         return cls(PredictionModel(*chosen), encoder, header["source"], Plan.restore(header["plan"]))
+
+
+def _in_single_precision(numbers: np.ndarray) -> np.ndarray:
+    """Numbers in single precision; none becomes 0, since steps of normalized learners do not depend on the size of a
+    slope."""
+    sizes = np.clip(np.abs(numbers), LEAST, LARGEST)
+    return np.where(numbers == 0.0, 0.0, np.copysign(sizes, numbers)).astype(np.float32)
 
 
 def _objective(task: str, loss: str | None, n_outputs: int) -> Any:

@@ -380,10 +380,11 @@ def _begun(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
     task, classes, encoder, batches = begin(source, plan, bad)
     check_task(plan, task)
     chosen = task, plan.learner, plan.loss, plan.average, dict(plan.settings), plan.view, classes
+    replays = not plan.hash_bits  # features that are hashed are as many as there is room for, and few are met once
     kernel, pairs = KernelConfig(max_support=plan.max_support, device=plan.device), sources_of_pairs(plan, encoder)
 
     def make(n_features: int, settings: list[Setting] | None = None) -> Model:
-        return Model(*chosen, n_features, kernel, settings, pairs=pairs, horizon=plan.horizon, replays=True)
+        return Model(*chosen, n_features, kernel, settings, pairs=pairs, horizon=plan.horizon, replays=replays)
 
     model = make(encoder.n_features, limit.members_that_fit(make, encoder.n_features))
     return Trained(model, encoder, source.kind, plan, Progress(), TargetSample(task == "regression")), batches
