@@ -9,7 +9,6 @@ import threading
 import time
 
 import distributed
-
 from tunefree.distributed import train
 
 

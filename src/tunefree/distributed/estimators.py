@@ -68,7 +68,7 @@ class _DaskEstimator(BaseEstimator):
             if width is None:
                 return X.map_partitions(_called_on_frame, self.local_, method, meta=(None, dtype))
             columns = list(self.local_.classes_)
-            meta = {column: "f8" for column in columns}
+            meta = dict.fromkeys(columns, "f8")
             return X.map_partitions(_called_on_frame, self.local_, method, columns, meta=meta)
         if X.numblocks[1] > 1:
             X = X.rechunk({1: -1})
