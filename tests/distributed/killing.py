@@ -44,7 +44,7 @@ class Killer:
 
 def learned_while_killed(path, target, n_workers, pauses, seed, kills=1, **options):
     """Models learned by workers that are killed, until so many were; and the killer, who knows in which phases."""
-    models, killer = [], None
+    models = []
     settings = {"threads_per_worker": 1, "dashboard_address": None, "processes": True}
     with (
         distributed.LocalCluster(n_workers, **settings) as cluster,

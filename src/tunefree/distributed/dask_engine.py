@@ -66,8 +66,8 @@ class OnDask:
             return list(self.client.gather(list(handles)))
         except KilledWorker:
             raise ModelError(
-                f"{MOST_DEATHS} workers died on the same shard, perhaps for want of memory; give them more memory, or cut"
-                " smaller shards (--shard-rows, smaller row groups or partitions)"
+                f"{MOST_DEATHS} workers died on the same shard, perhaps for want of memory; give them more memory, or"
+                " cut smaller shards (--shard-rows, smaller row groups or partitions)"
             ) from None
 
     def total(self, stage: str, plus: Callable[..., Any], handles: Sequence[Any]) -> Any:

@@ -2,7 +2,8 @@
 
 The inequality of :mod:`tunefree.theory.evidence` holds for any predictions of any rows, so the sums of all shards bound
 the loss of every linear model on all rows that were learned. Here the predictions are those of the linear member of
-exact gradients, which no linear model can be far below; where there is none, those of the model that training ends with.
+exact gradients, below which no linear model can be far; where there is none, those of the model that training ends
+with.
 """
 
 from __future__ import annotations
