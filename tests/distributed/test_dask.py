@@ -166,20 +166,7 @@ def test_the_command_line_learns_on_a_cluster_that_is_there(run_cli, tmp_path):
     path, model = parquet_of(tmp_path, people(600), 3), tmp_path / "some.model"
     settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
     with distributed.LocalCluster(protocol="tcp://", **settings) as cluster:
-        address = cluster.scheduler_address
-        command = [
-            "train",
-            path,
-            "-t",
-            "rich",
-            "-o",
-            model,
-            "--scheduler",
-            address,
-            "--shard-rows",
-            "1",
-            "--checkpoint",
-        ]
+        options = ["--scheduler", cluster.scheduler_address, "--shard-rows", "1", "--checkpoint"]
         status, out, err = run_cli("train", path, "-t", "rich", "-o", model, *options)
     assert status == 0 and "progressive log-loss" in out and "held-out log-loss" in out
     assert "read 600 rows in 3 shards" in err and "1 workers" in err
@@ -188,12 +175,12 @@ def test_the_command_line_learns_on_a_cluster_that_is_there(run_cli, tmp_path):
     assert Trained.load(model).model.save_state()[1] == here.model.save_state()[1]
     status, out, _ = run_cli("certify", model)
     assert status == 0 and "learned in shards, and predicted by weights at the end" in out and "mixing" not in out
-    for options, told in (
+    for wrong, problem in (
         (["--workers", "0"], "--workers must be at least 1"),
         (["--workers", "1", "--scheduler", "tcp://x:1"], "give one of them"),
         (["--workers", "1", "--passes", "2"], "--passes is for one machine"),
         (["--workers", "1", "--from", model], "--from is for one machine"),
         (["--workers", "1", "--on-bad-shard", "mend"], "--on-bad-shard is error or skip"),
     ):
-        status, _, err = run_cli("train", path, "-t", "rich", "-o", model, *options)
-        assert status == 2 and told in err, err
+        status, _, err = run_cli("train", path, "-t", "rich", "-o", model, *wrong)
+        assert status == 2 and problem in err, err

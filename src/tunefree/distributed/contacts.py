@@ -30,7 +30,7 @@ from tunefree.model.group import MemberGroup
 from tunefree.model.lbfgs import CURVED, ENOUGH, MEMORY
 from tunefree.model.model import Model
 
-RIDGES = (3000.0, 1000.0, 300.0, 100.0, 10.0, 1.0)  # in rows of the steepest curvature that the loss has
+RIDGES = (10000.0, 3000.0, 1000.0, 300.0, 30.0, 1.0)  # in rows of the steepest curvature that the loss has
 KEPT = {2: 3, 4: 2}  # of the ridges after so many contacts, those on which the jury is predicted best
 SOLVED = 0.05  # of the right side: what conjugate gradients may leave
 MOST_SOLVING = 24  # iterations of conjugate gradients
@@ -204,10 +204,10 @@ class Curvature:
 
 
 class Descent:
-    """The iterates on one ridge of one view."""
+    """The iterates on one ridge of one view; the ridge draws towards the start, which knows more than 0 does."""
 
     def __init__(self, sample: Sample, ridge: float, start: np.ndarray) -> None:
-        self.sample, self.asked = sample, start
+        self.sample, self.start, self.asked = sample, start, start
         self.ridge = ridge
         self.point = start
         self.value, self.gradient = np.inf, np.zeros_like(start)
@@ -216,10 +216,15 @@ class Descent:
         self.length, self.fall = 0.0, 0.0
         self.of_jury = np.inf  # the loss of the jury at the point
 
+    def _beyond(self, point: np.ndarray) -> np.ndarray:
+        """What the ridge is of: how far a point is from the start, but for the constant."""
+        away = point - self.start
+        away[0] = 0.0
+        return away
+
     def penalised(self, point: np.ndarray, loss: float, gradient: np.ndarray, ridge: float) -> Any:
         """Value and gradient with the ridge, which leaves the constant alone."""
-        kept = point.copy()
-        kept[0] = 0.0
+        kept = self._beyond(point)
         return loss + 0.5 * ridge * float((kept**2).sum()), gradient + ridge * kept
 
     def told(self, loss: float, gradient: np.ndarray, weight: float, rows: int) -> bool:
@@ -267,8 +272,7 @@ class Descent:
         """The length of the step with the least loss of the sample, corrected by the exact gradient."""
         along = self.sample.margins(self.direction)
         own = self.sample.back(curvature.slopes)
-        kept = self.point.copy()
-        kept[0] = 0.0
+        kept = self._beyond(self.point)
         lacks = float(((self.gradient - ridge * kept - own) * self.direction).sum())
         best, least = LENGTHS[-1], np.inf
         for length in LENGTHS:
