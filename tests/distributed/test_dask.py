@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -9,10 +10,12 @@ import pytest
 from scipy import sparse
 
 from tests.distributed.data import parquet_of, people, shards
+from tunefree.cli import app
 from tunefree.core.errors import DataError, ModelError
 from tunefree.distributed import DaskTuneFreeClassifier, DaskTuneFreeRegressor, phases, train
 from tunefree.distributed.engines import Here
 from tunefree.workflows.plan import Plan
+from tunefree.workflows.training import Trained
 
 distributed = pytest.importorskip("distributed")
 
@@ -24,6 +27,24 @@ def client():
         distributed.Client(cluster) as client,
     ):
         yield client
+
+
+@pytest.fixture
+def run_cli(monkeypatch, capfd):
+    """Run the command line in this process: status, output and errors."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["tunefree", *map(str, arguments)])
+        capfd.readouterr()
+        try:
+            app.main()
+            status = 0
+        except SystemExit as end:
+            status = end.code or 0
+        sys.stdout.flush()
+        return status, *capfd.readouterr()
+
+    return call
 
 
 def bytes_of(trained, folder, name="some.model"):
@@ -139,3 +160,27 @@ def test_a_shard_of_one_class_and_an_empty_one_are_learned(client):
     empty = tables[0].iloc[:0]
     found = train(client, [delayed(own) for own in (tables[0], empty, tables[1], tables[2])], "rich", shard_rows=1)
     assert found.progress.progressive[0].rows == 900 and np.isfinite(found.progress.held_out[0].mean_loss())
+
+
+def test_the_command_line_learns_on_a_cluster_that_is_there(run_cli, tmp_path):
+    path, model = parquet_of(tmp_path, people(600), 3), tmp_path / "some.model"
+    settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(protocol="tcp://", **settings) as cluster:
+        options = ["--scheduler", cluster.scheduler_address, "--shard-rows", "1", "--checkpoint"]
+        status, out, err = run_cli("train", path, "-t", "rich", "-o", model, *options)
+    assert status == 0 and "progressive log-loss" in out and "held-out log-loss" in out
+    assert "read 600 rows in 3 shards" in err and "1 workers" in err
+    assert not (tmp_path / "some.model.checkpoint").exists()
+    here = phases.learn(Here(), phases.Parts(shards(path), [[]] * 3), Plan(target="rich"), lambda line: None)
+    assert Trained.load(model).model.save_state()[1] == here.model.save_state()[1]
+    status, out, _ = run_cli("certify", model)
+    assert status == 0 and "learned in shards, and predicted by weights at the end" in out and "mixing" not in out
+    for wrong, problem in (
+        (["--workers", "0"], "--workers must be at least 1"),
+        (["--workers", "1", "--scheduler", "tcp://x:1"], "give one of them"),
+        (["--workers", "1", "--passes", "2"], "--passes is for one machine"),
+        (["--workers", "1", "--from", model], "--from is for one machine"),
+        (["--workers", "1", "--on-bad-shard", "mend"], "--on-bad-shard is error or skip"),
+    ):
+        status, _, err = run_cli("train", path, "-t", "rich", "-o", model, *wrong)
+        assert status == 2 and problem in err, err

@@ -7,8 +7,9 @@ import pytest
 
 from tests.distributed.data import parquet_of, people, shards
 from tunefree.core.errors import DataError, ModelError
-from tunefree.distributed import phases
+from tunefree.distributed import encoded, evidence, phases, pool_round
 from tunefree.distributed.engines import Here
+from tunefree.model.batch_rows import matrix
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows.plan import Plan
@@ -82,3 +83,33 @@ def test_what_cannot_be_learned_is_told(data, tmp_path):
     one_class = people(100).set_column(2, "rich", [["yes"] * 100])
     with pytest.raises(DataError, match="one class only"):
         learned(parquet_of(tmp_path, one_class, 2), Plan(target="rich"))
+
+
+def test_the_certificate_holds_on_all_shards_and_is_tight(data, trained):
+    """Sums of evidence add over shards: they bound every linear model on all rows that were learned."""
+    certificate = trained.model.certificate()
+    assert certificate.rounds == trained.progress.progressive[0].rows == 3600
+    rows = next(iter(predict(trained, open_source(data[0]), BadRows(), labelled=True))).batch
+    kept = ~encoded.picked(np.arange(len(rows.weight)), encoded.Strides.of(4000).jury)
+    random, largest = np.random.default_rng(0), certificate.largest
+    y = trained.model.targets(target_of("classification", rows))[kept]
+    X = matrix(rows.rows, trained.model.n_features).toarray()[kept].astype(np.float64)
+    losses = []
+    for size in (0.1, 1.0, 3.0):
+        for _ in range(20):
+            u = random.uniform(-size, size, X.shape[1]) / np.maximum(largest, 1e-12)
+            losses.append(np.logaddexp(0.0, -y * (X @ u)).mean())
+            assert losses[-1] >= certificate.lower_bound(size)
+    loss = certificate.loss / certificate.weight
+    assert 0.8 * loss < certificate.lower_bound(3.0) <= loss < min(losses)
+
+
+def test_evidence_of_shards_adds_up_to_that_of_all_rows(data, trained):
+    rows = next(iter(predict(trained, open_source(data[0]), BadRows(), labelled=True))).batch
+    y = trained.model.codes(target_of("classification", rows))[0].astype(np.float64)
+    whole, state = encoded.Encoded(rows.rows, y, rows.weight), trained.model.save_state()
+    every = np.arange(len(y))
+    parts = [evidence.gathered(whole.at(every % 3 == shard), state) for shard in range(3)]
+    together, at_once = pool_round.plus(*parts), evidence.gathered(whole, state)
+    for name, own in at_once.arrays.items():
+        np.testing.assert_allclose(together.arrays[name], own, rtol=1e-9, atol=1e-7)

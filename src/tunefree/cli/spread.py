@@ -38,9 +38,11 @@ def learn(cluster: Cluster, source: Source, plan: Plan, checkpoint: Path | None,
     ModelError
         If Dask is not installed, there is no such cluster, or both a number of workers and an address are given.
     """
+    from tunefree.distributed.dask_training import check, train
+
     console = plain_console(stderr=True)
+    check(plan, cluster.shard_rows, cluster.on_bad_shard)
     with _client(cluster) as client:
-        from tunefree.distributed import train
 
         def tell(line: str) -> None:
             if not quiet:

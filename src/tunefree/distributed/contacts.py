@@ -1,14 +1,14 @@
 """Contacts: exact losses and gradients of all shards at a few points, and the points to ask of next.
 
-Each view that is worth it has a problem, the mean loss plus a ridge, for several ridges at once. Between contacts the
-coordinator takes a step of L-BFGS (Nocedal 1980, see :mod:`tunefree.model.lbfgs`) for each ridge. Its inverse Hessian
-begins with the curvature that a sample of the rows shows, by conjugate gradients (Byrd, Chin, Neveitt, Nocedal: On the
-use of stochastic Hessian information in optimization methods for machine learning, SIAM J. Optim. 2011). The sample's
-Hessian is shrunk towards the diagonal in proportion to how many features there are for each of its rows (Ledoit, Wolf:
-A well-conditioned estimator for large-dimensional covariance matrices, 2004). The length of a step is the best one on
-the sample, whose loss is corrected by the difference of both gradients (Shamir, Srebro, Zhang: Communication-efficient
-distributed optimization using an approximate Newton-type method, ICML 2014). A step stands if the exact loss falls
-enough (Armijo 1966); else the next contact asks of a shorter one.
+Each view that is worth it has a problem, the mean loss plus a ridge around the merged weights, for several ridges at
+once. Between contacts the coordinator takes a step of L-BFGS (Nocedal 1980, see :mod:`tunefree.model.lbfgs`) for each
+ridge. Its inverse Hessian begins with the curvature that a sample of the rows shows, by some conjugate gradients (Byrd,
+Chin, Neveitt, Nocedal: On the use of stochastic Hessian information in optimization methods for machine learning, SIAM
+J. Optim. 2011). The sample's Hessian is shrunk towards the diagonal in proportion to how many features there are for
+each of its rows (Ledoit, Wolf: A well-conditioned estimator for large-dimensional covariance matrices, 2004). How many
+iterations of conjugate gradients are made, and how long the step is, is what the jury is predicted best with: to stop
+early regularises, as a ridge does. A step stands if the exact loss falls enough (Armijo 1966); else the next contact
+asks of a shorter one.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from tunefree.model.group import MemberGroup
 from tunefree.model.lbfgs import CURVED, ENOUGH, MEMORY
 from tunefree.model.model import Model
 
-RIDGES = (3000.0, 1000.0, 300.0, 100.0, 10.0, 1.0)  # in rows of the steepest curvature that the loss has
-KEPT = {2: 3, 4: 2}  # of the ridges after so many contacts, those on which the jury is predicted best
+RIDGES = (3000.0, 300.0, 30.0, 1.0)  # in rows of the steepest curvature that the loss has
+KEPT = {2: 2}  # of the ridges after so many contacts, those on which the jury is predicted best
 SOLVED = 0.05  # of the right side: what conjugate gradients may leave
 MOST_SOLVING = 24  # iterations of conjugate gradients
 MOST_WORK = 2.0**33  # entries, times outputs, that the solutions of a contact may go through
-LENGTHS = (2.0, 1.0, 0.5, 0.25, 0.1, 0.03)  # of steps that are tried on the sample
+LENGTHS = (2.0, 1.0, 0.5, 0.25, 0.1, 0.03)  # of steps that are tried on the jury
 SHORTER = 0.25  # of a step that did not stand
 DIFFERENCE = 1e-4  # of margins, between which slopes are compared to find curvatures
 BLOCK = 2**14  # rows whose matrix is in memory at a time
@@ -181,33 +181,36 @@ class Curvature:
         share = self.sample.shrinkage
         return (1.0 - share) * product + share * self.diagonal * direction + penalty
 
-    def solved(self, right: np.ndarray) -> np.ndarray:
-        """What the Hessian maps to ``right``, about: some iterations of conjugate gradients."""
+    def solutions(self, right: np.ndarray) -> Iterator[np.ndarray]:
+        """What the Hessian maps to ``right``, better and better: conjugate gradients after 1, 2, 4 ... iterations."""
         near = 1.0 / np.maximum(self.diagonal + self.ridge, 1e-12)
         found, left = np.zeros_like(right), right.copy()
         preconditioned = near * left
         along, size = preconditioned.copy(), float((left * preconditioned).sum())
         enough = SOLVED**2 * size
-        for _ in range(self.sample.iterations):
-            if not size > enough:
-                break
+        for number in range(1, 1 + self.sample.iterations):
             product = self.times(along)
             bend = float((along * product).sum())
             if not bend > 0.0:
                 break
-            found += size / bend * along
+            found = found + size / bend * along
             left -= size / bend * product
             preconditioned = near * left
             before, size = size, float((left * preconditioned).sum())
+            is_last = number == self.sample.iterations or not size > enough
+            if is_last or number & (number - 1) == 0:
+                yield found
+            if is_last:
+                return
             along = preconditioned + size / before * along
-        return found if found.any() else near * right
+        yield found if found.any() else near * right
 
 
 class Descent:
-    """The iterates on one ridge of one view."""
+    """The iterates on one ridge of one view; the ridge draws towards the start, which knows more than 0 does."""
 
-    def __init__(self, sample: Sample, ridge: float, start: np.ndarray) -> None:
-        self.sample, self.asked = sample, start
+    def __init__(self, sample: Sample, jury: Sample, ridge: float, start: np.ndarray) -> None:
+        self.sample, self.jury, self.start, self.asked = sample, jury, start, start
         self.ridge = ridge
         self.point = start
         self.value, self.gradient = np.inf, np.zeros_like(start)
@@ -216,10 +219,15 @@ class Descent:
         self.length, self.fall = 0.0, 0.0
         self.of_jury = np.inf  # the loss of the jury at the point
 
+    def _beyond(self, point: np.ndarray) -> np.ndarray:
+        """What the ridge is of: how far a point is from the start, but for the constant."""
+        away = point - self.start
+        away[0] = 0.0
+        return away
+
     def penalised(self, point: np.ndarray, loss: float, gradient: np.ndarray, ridge: float) -> Any:
         """Value and gradient with the ridge, which leaves the constant alone."""
-        kept = point.copy()
-        kept[0] = 0.0
+        kept = self._beyond(point)
         return loss + 0.5 * ridge * float((kept**2).sum()), gradient + ridge * kept
 
     def told(self, loss: float, gradient: np.ndarray, weight: float, rows: int) -> bool:
@@ -241,39 +249,30 @@ class Descent:
         return True
 
     def _step(self, ridge: float) -> None:
-        """The next point to ask of."""
+        """The next point to ask of: of directions and lengths, those with which the jury is predicted best."""
         with threads.one_for_products():
             curvature = Curvature(self.sample, self.point, ridge)
-            self.direction = self._towards(curvature)
-            self.fall = float((self.gradient * self.direction).sum())
-            if not self.fall < 0.0:
-                self.pairs, self.direction = [], -self.gradient / (curvature.diagonal + ridge)
-                self.fall = float((self.gradient * self.direction).sum())
-            self.length = self._best_length(curvature, ridge)
+            left, parts = -self.gradient, []
+            for step, change, product in reversed(self.pairs):
+                parts.append(float((step * left).sum()) / product)
+                left = left - parts[-1] * change
+            least = np.inf
+            at = self.jury.margins(self.point)
+            for solution in curvature.solutions(left):
+                direction = self._corrected(solution, parts)
+                fall = float((self.gradient * direction).sum())
+                if not fall < 0.0:
+                    continue
+                along = self.jury.margins(direction)
+                for length in LENGTHS:
+                    loss, _ = self.jury.slopes([own + length * more for own, more in zip(at, along, strict=True)])
+                    if loss < least:
+                        least, self.direction, self.fall, self.length = loss, direction, fall, length
         self.asked = self.point + self.length * self.direction
 
-    def _towards(self, curvature: Curvature) -> np.ndarray:
-        """Minus the gradient times the inverse Hessian that the sample and the pairs tell of."""
-        left, parts = -self.gradient, []
-        for step, change, product in reversed(self.pairs):
-            parts.append(float((step * left).sum()) / product)
-            left = left - parts[-1] * change
-        found = curvature.solved(left)
+    def _corrected(self, solution: np.ndarray, parts: list[float]) -> np.ndarray:
+        """A solution of the sample's equations, corrected by the pairs: the second loop of L-BFGS."""
+        found = solution
         for (step, change, product), own in zip(self.pairs, reversed(parts), strict=True):
             found = found + (own - float((change * found).sum()) / product) * step
         return found
-
-    def _best_length(self, curvature: Curvature, ridge: float) -> float:
-        """The length of the step with the least loss of the sample, corrected by the exact gradient."""
-        along = self.sample.margins(self.direction)
-        own = self.sample.back(curvature.slopes)
-        kept = self.point.copy()
-        kept[0] = 0.0
-        lacks = float(((self.gradient - ridge * kept - own) * self.direction).sum())
-        best, least = LENGTHS[-1], np.inf
-        for length in LENGTHS:
-            loss, _ = self.sample.slopes([at + length * more for at, more in zip(curvature.at, along, strict=True)])
-            value, _ = self.penalised(self.point + length * self.direction, loss + length * lacks, own, ridge)
-            if value < least:
-                best, least = length, value
-        return best

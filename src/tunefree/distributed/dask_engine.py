@@ -16,12 +16,17 @@ from uuid import uuid4
 from tunefree.core.errors import ModelError
 from tunefree.distributed.engines import tree
 
-MOST_RETRIES = 20  # of tasks on which workers died
+MOST_DEATHS = 20  # of workers on the same task, before it is given up
 
 
 def kept(value: Any) -> Any:
     """The value."""
     return value
+
+
+def allow_deaths(most: int, dask_scheduler: Any = None) -> None:
+    """Let the scheduler try a task again until so many workers have died on it."""
+    dask_scheduler.allowed_failures = max(dask_scheduler.allowed_failures, most)
 
 
 class OnDask:
@@ -35,6 +40,7 @@ class OnDask:
     def __init__(self, client: Any) -> None:
         self.client, self.run = client, uuid4().hex[:8]
         self.numbers: dict[str, int] = {}
+        client.run_on_scheduler(allow_deaths, most=MOST_DEATHS)
 
     def each(self, stage: str, function: Callable[..., Any], items: Sequence[tuple[Any, ...]]) -> list[Any]:
         with warnings.catch_warnings():
@@ -56,19 +62,13 @@ class OnDask:
     def values(self, handles: Sequence[Any]) -> list[Any]:
         from distributed import KilledWorker
 
-        for _ in range(MOST_RETRIES):
-            try:
-                return list(self.client.gather(list(handles)))
-            except KilledWorker:
-                self._again(handles)
-        raise ModelError(
-            "workers die again and again on the same shard, perhaps for want of memory; give them more, or cut smaller"
-            " shards (--shard-rows)"
-        )
-
-    def _again(self, handles: Sequence[Any]) -> None:
-        """Let tasks on which workers died, and those that need them, be tried again."""
-        self.client.retry([own for own in handles if own.status == "error"])
+        try:
+            return list(self.client.gather(list(handles)))
+        except KilledWorker:
+            raise ModelError(
+                f"{MOST_DEATHS} workers died on the same shard, perhaps for want of memory; give them more memory, or"
+                " cut smaller shards (--shard-rows, smaller row groups or partitions)"
+            ) from None
 
     def total(self, stage: str, plus: Callable[..., Any], handles: Sequence[Any]) -> Any:
         return tree(stage, self.each, plus, handles)

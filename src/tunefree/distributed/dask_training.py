@@ -69,13 +69,9 @@ def train(
     DataError, ModelError
         If rows cannot be used, a shard cannot be read, or workers die again and again.
     """
-    if on_bad_shard not in ("error", "skip"):
-        raise ModelError(f"--on-bad-shard is error or skip, not {on_bad_shard!r}")
-    if shard_rows < 1:
-        raise ModelError(f"--shard-rows must be at least 1, not {shard_rows}")
+    plan = Plan(target=target, **options) if plan is None else plan
+    check(plan, shard_rows, on_bad_shard)
     engine, cut = OnDask(client), Cut(shard_rows)
-    if plan is None:
-        plan = Plan(target=target, **options)
     if collections.is_collection(data):
         parts, plan = collections.parts_of(engine, data, y, plan, cut)
     else:
@@ -84,6 +80,15 @@ def train(
         parts = parts_of_files(engine, data if isinstance(data, Source) else open_source(data), cut)
     journal = Journal(checkpoint, resume)
     return phases.learn(engine, parts, plan, tell or (lambda line: None), on_bad_shard == "skip", journal)
+
+
+def check(plan: Plan, shard_rows: int, on_bad_shard: str) -> None:
+    """Raise a ModelError if this cannot be learned over shards: before a cluster is started."""
+    phases.check(plan)
+    if on_bad_shard not in ("error", "skip"):
+        raise ModelError(f"--on-bad-shard is error or skip, not {on_bad_shard!r}")
+    if shard_rows < 1:
+        raise ModelError(f"--shard-rows must be at least 1, not {shard_rows}")
 
 
 def parts_of_files(engine: Any, source: Source, cut: Cut) -> phases.Parts:

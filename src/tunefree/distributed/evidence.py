@@ -1,8 +1,9 @@
 """Evidence over shards: the sums of which certificates are made add up, whatever predicted each row.
 
 The inequality of :mod:`tunefree.theory.evidence` holds for any predictions of any rows, so the sums of all shards bound
-the loss of every linear model on all rows that were learned. Here the predictions are those of the model that training
-ends with.
+the loss of every linear model on all rows that were learned. Here the predictions are those of the linear member of
+exact gradients, below which no linear model can be far; where there is none, those of the model that training ends
+with.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core import threads
-from tunefree.core.rows import n_rows, part
+from tunefree.core.rows import n_rows
 from tunefree.core.states import filled, flatten
 from tunefree.distributed.common_model import ModelState, labelled
 from tunefree.distributed.encoded import Encoded
 from tunefree.losses.objectives import measured
 from tunefree.model.model import PIECE, Model
+from tunefree.model.standing import LEARNER
 from tunefree.theory.evidence import Evidence, record_evidence
 
 
@@ -43,10 +45,20 @@ def gathered(rows: Encoded, state: ModelState) -> Proved:
     with threads.at_most(1), threads.one_for_products():
         for start in range(0, n_rows(rows.X), PIECE):
             piece = every.part(start, start + PIECE)
-            predictions = np.ascontiguousarray(model.predict(part(rows.X, start, min(start + PIECE, len(rows.y)))))
+            predictions = np.ascontiguousarray(_predictions(model, piece.X))
             losses = measured(objective, piece.y, predictions)
             record_evidence(found, objective, piece.X, piece.y, piece.weight, predictions, losses)
     return Proved(flatten("evidence", found, model.n_features)[0])
+
+
+def _predictions(model: Model, X: Any) -> np.ndarray:
+    """What the linear member of exact gradients predicts, or the model."""
+    linear = model.ensemble.linear
+    exact = [member for member in linear.members if member.setting.learner == LEARNER]
+    if not exact:
+        return model.predict(X)
+    read = exact[0].weights(model.n_features, model.n_outputs)
+    return exact[0].predict(linear.in_view(X, exact[0].setting.view), read)
 
 
 def into(model: Model, proved: Proved) -> None:

@@ -212,8 +212,10 @@ def _view(
     blocks = list(contacts.batch_blocks(model, group, sample))
     own = contacts.Sample(blocks, objective, inverse, means * inverse**2)
     start = _start(model, group, inverse, steering)
-    descents = [contacts.Descent(own, ridge, start) for ridge in contacts.RIDGES]
-    return _View(group, objective, inverse, list(contacts.batch_blocks(model, group, steering)), descents)
+    jury = list(contacts.batch_blocks(model, group, steering))
+    of_jury = contacts.Sample(jury, objective, inverse, means * inverse**2)
+    descents = [contacts.Descent(own, of_jury, ridge, start) for ridge in contacts.RIDGES]
+    return _View(group, objective, inverse, jury, descents)
 
 
 def _start(model: Model, group: Any, inverse: np.ndarray, steering: Encoded) -> np.ndarray:

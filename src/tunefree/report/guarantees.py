@@ -40,7 +40,7 @@ def guarantees(trained: Trained) -> Section:
     unit = "" if trained.model.task == "classification" else " mean absolute deviations of the target"
     rows = [[f"{radius:g}{unit}", f"{bound:.6g}"] for radius, bound in found["lower_bounds"].items()]
     header = ["radius", "no linear model has a mean loss below"]
-    said = f"{found['rows']:,} rows, each predicted before it was learned: mean loss {found['loss']:.6g}."
+    said = f"{found['rows']:,} rows, {found['predictions']}: mean loss {found['loss']:.6g}."
     blocks: list[Any] = [Note(said), Table("Every linear model", header, rows, RADIUS), _curve(trained, found)]
     blocks += [Facts(facts)] if (facts := _facts(found, unit)) else []
     blocks += _additive(found, unit) + _kernels(found) + _own_weights(trained) + _risk(trained, found)

@@ -16,6 +16,7 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.model.mixture import excess
 from tunefree.model.model import Model
 from tunefree.model.pool import POOLS, settings_of_members
+from tunefree.model.standing import MERGED
 from tunefree.theory.bounds import paper_bound
 from tunefree.theory.exchangeability import LEVEL
 from tunefree.theory.kernel_certificates import certificate_of
@@ -24,7 +25,14 @@ from tunefree.workflows.training import Trained
 RADII = (0.3, 1.0, 3.0, 10.0, 30.0)
 NORMS = (1.0, 3.0, 10.0, 30.0)  # of functions in a kernel's space
 GAPS = (0.01, 0.1)  # of the progressive loss
+PROGRESSIVE = "each predicted before it was learned"
+OF_SHARDS = "learned in shards, and predicted by weights at the end"
 DELTA = 0.05  # probability that the bound on the risk fails
+
+
+def is_of_shards(trained: Trained) -> bool:
+    """Whether a model was learned over shards, whose certificate is of predictions made at the end."""
+    return any(setting.learner.startswith(MERGED) for setting in trained.model.member_settings)
 
 
 def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) -> dict[str, Any]:
@@ -40,7 +48,7 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
     Returns
     -------
     dict
-        - ``rows`` and ``loss``: number and mean loss of the progressive predictions.
+        - ``rows``, ``loss`` and ``predictions``: number and mean loss of the predictions, and how they were made.
         - ``lower_bounds``: for each radius, a lower bound on the mean loss of every linear model of that radius.
         - ``additive``: for models with curves the ``rows`` after those that fixed their first knots, the mean ``loss``
           of the predictions of these rows, and ``lower_bounds`` on that of every additive model on these knots of
@@ -73,6 +81,7 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
     found: dict[str, Any] = {
         "rows": certificate.rounds,
         "loss": mean,
+        "predictions": OF_SHARDS if is_of_shards(trained) else PROGRESSIVE,
         "lower_bounds": dict(certificate.table(RADII)),
         "largest_radii": {gap: certificate.largest_radius(gap * mean) for gap in GAPS},
     }
@@ -82,7 +91,7 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
         found["additive"] = {"rows": additive.rounds, "loss": additive.loss / additive.weight, "lower_bounds": bounds}
     if weights is not None:
         found["weights"] = of_weights(trained, read_weights(trained, weights))
-    if model.learner in POOLS:
+    if model.learner in POOLS and not is_of_shards(trained):
         members = _members_at_the_start(model)
         total = excess(model.mixture, members)
         found["pool"] = {"members": members, "excess_per_row": total / certificate.weight}

@@ -31,7 +31,7 @@ def show_certificate(trained: Trained, found: dict[str, Any], as_json: bool) -> 
     classes = trained.model.task == "classification"
     unit = "" if classes else " mean absolute deviations of the target"
     console = plain_console()
-    console.print(f"{found['rows']:,} rows, each predicted before it was learned: mean loss {found['loss']:.6g}")
+    console.print(f"{found['rows']:,} rows, {found['predictions']}: mean loss {found['loss']:.6g}")
     table = Table("radius", "no linear model has a mean loss below", box=None, header_style="bold", pad_edge=False)
     for radius, bound in found["lower_bounds"].items():
         table.add_row(f"{radius:g}{unit}", f"{bound:.6g}")

@@ -1,0 +1,196 @@
+"""Learning over shards: what is lost against one machine, how fast two workers are, and what a thousand would do.
+
+`losses` cuts data sets into shards and compares test losses with `train` and `fit` on one machine (root mean square in
+regression). Which process learns a shard changes no byte, so the shards are learned here, one after the other. `speed`
+compares the rows a second of workers on this machine with those of one process. `simulation` takes the bytes and times
+of a round that were measured, and adds them up for clusters that are not here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from common import keep, kept
+from datasets import Split, available, load
+from pyarrow import parquet
+
+import tunefree
+from tunefree.distributed import phases
+from tunefree.distributed.engines import Here
+from tunefree.distributed.shards import Cut, count_range, ranges_to_count, shards_of
+from tunefree.stream.batch import BadRows
+from tunefree.stream.source import open_source
+from tunefree.workflows import training
+from tunefree.workflows.plan import Plan
+from tunefree.workflows.prediction import predict
+from tunefree.workflows.targets import target_of
+
+SETS = ("adult", "covtype", "mnist", "letter_recognition", "diamonds", "flights_3m")
+BANDWIDTH = 1e9  # bytes a second between any two machines
+ROUND = 0.2  # seconds that a round takes beside its work: measured from 0.04 to 0.19
+ROWS = 10**10
+
+
+def of(trained: Any, test: pa.Table) -> float:
+    """The mean loss of test rows; in regression its root."""
+    model, found = trained.model, predict(trained, open_source(test), BadRows(), labelled=True)
+    losses = [model.losses(target_of(model.task, own.batch), own.predictions) for own in found]
+    mean = float(np.nanmean(np.concatenate(losses)))
+    return mean**0.5 if model.task == "regression" else mean
+
+
+def over_shards(train: pa.Table, target: str, n_shards: int, tell: Any) -> Any:
+    """The model of so many shards."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "train.parquet"
+        parquet.write_table(train, path, row_group_size=-(-len(train) // n_shards))
+        source, cut = open_source(path), Cut(1)
+        shards = shards_of(source, [count_range(*own) for own in ranges_to_count(source, cut)], cut)
+        return phases.learn(Here(), phases.Parts(shards, [[] for _ in shards]), Plan(target=target), tell)
+
+
+def ordered(split: Split, order: str) -> pa.Table:
+    """The training rows as they are, or sorted by class."""
+    if order == "given":
+        return split.train
+    return split.train.take(pa.array(np.argsort(split.targets(split.train), kind="stable")))
+
+
+def fitted(split: Split) -> float:
+    """The test loss of the estimator's ``fit``."""
+    from sklearn.metrics import log_loss, root_mean_squared_error
+
+    regresses, target = split.data.kind == "regression", split.data.target
+    made = tunefree.TuneFreeRegressor() if regresses else tunefree.TuneFreeClassifier()
+    made.fit(split.train.drop_columns([target]).to_pandas(), split.train[target].to_pandas())
+    X, y = split.test.drop_columns([target]).to_pandas(), split.test[target].to_pandas()
+    if regresses:
+        return float(root_mean_squared_error(y, made.predict(X)))
+    return float(log_loss(y, made.predict_proba(X), labels=made.classes_))
+
+
+def losses(names: list[str], shards: list[int], orders: list[str], most_rows: int) -> None:
+    """Compare test losses."""
+    for data in available(names):
+        split = load(data)
+        split = split._replace(train=split.train.slice(0, most_rows))
+        found = kept("scale_out").get(data.name, {})
+        if "train" not in found:
+            found["train"] = of(training.train(open_source(split.train), Plan(target=data.target)), split.test)
+            keep("scale_out", data.name, found)
+        if "fit" not in found:
+            found["fit"] = fitted(split)
+            keep("scale_out", data.name, found)
+        for order in orders:
+            for n_shards in shards:
+                told: list[str] = []
+                start = time.perf_counter()
+                loss = of(over_shards(ordered(split, order), data.target, n_shards, told.append), split.test)
+                contacts = sum(line.startswith("contact") for line in told)
+                found[f"{n_shards} {order}"] = loss
+                keep("scale_out", data.name, found)
+                seconds = time.perf_counter() - start
+                print(
+                    f"{data.name} {n_shards} shards, {order}: {loss:.5g} after {contacts} contacts, {seconds:.0f} s;"
+                    f" train {found['train']:.5g}, fit {found['fit']:.5g}",
+                    flush=True,
+                )
+
+
+def generated(n_rows: int, folder: Path) -> Path:
+    """A table of ten numbers, three categories and a class, in row groups of 2^18 rows."""
+    path, random = folder / "table.parquet", np.random.default_rng(0)
+    columns: dict[str, Any] = {f"x{k}": random.normal(size=n_rows) for k in range(10)}
+    margin = 0.5 * columns["x0"] - columns["x1"] + 0.3 * columns["x2"] ** 2
+    for k in range(3):
+        codes = random.integers(0, 20, n_rows)
+        columns[f"c{k}"] = pa.DictionaryArray.from_arrays(codes.astype(np.int32), [f"v{i}" for i in range(20)])
+        margin += 0.1 * (codes % 5 - 2)
+    is_high = random.random(n_rows) < 1.0 / (1.0 + np.exp(-margin))
+    columns["y"] = pa.DictionaryArray.from_arrays(is_high.astype(np.int32), ["low", "high"])
+    parquet.write_table(pa.table(columns), path, row_group_size=2**18)
+    return path
+
+
+def speed(n_rows: int, n_workers: int, repeats: int) -> None:
+    """Rows a second of one process and of workers, in turn; the seconds of each round."""
+    from distributed import Client, LocalCluster
+    from tunefree.distributed import train
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = generated(n_rows, Path(folder))
+        times: dict[str, list[float]] = {"one process": [], f"{n_workers} workers": []}
+        with (
+            LocalCluster(n_workers, threads_per_worker=1, dashboard_address=None) as cluster,
+            Client(cluster) as client,
+        ):
+            for number in range(1 + repeats):
+                start = time.perf_counter()
+                training.train(open_source(path), Plan(target="y"))
+                middle = time.perf_counter()
+                lines: list[tuple[float, str]] = []
+                train(client, path, "y", tell=lambda line, own=lines: own.append((time.perf_counter(), line)))
+                if number:  # the first compiles
+                    times["one process"].append(middle - start)
+                    times[f"{n_workers} workers"].append(time.perf_counter() - middle)
+            for before, (now, line) in zip([middle, *(own for own, _ in lines)], lines, strict=False):
+                print(f"{now - before:7.1f} s  {line}")
+        for name, own in times.items():
+            print(f"{name}: {n_rows / np.median(own):,.0f} rows/s (median of {repeats})")
+
+
+def simulation(row_seconds: float, contact_seconds: float, megabytes: float, contacts: int, shard_rows: int) -> None:
+    """Seconds of all rounds over 10^10 rows with more and more workers.
+
+    A worker learns its shards one after the other. Sums go up a tree of eight at a time, each level of which moves the
+    bytes of eight sums to one machine. Values that all need go down a tree likewise.
+    """
+    print(
+        f"{ROWS:,} rows, {row_seconds * 1e6:.2g} us a row in the pool round, {contact_seconds * 1e6:.2g} in a contact"
+    )
+    for workers in (1, 10, 100, 1000):
+        levels = max(1, int(np.ceil(np.log(max(ROWS / shard_rows, 2)) / np.log(8))))
+        sums = levels * (8 * megabytes * 1e6 / BANDWIDTH + ROUND)
+        pool = ROWS * row_seconds / workers + 2 * sums
+        every = contacts * (ROWS * contact_seconds / workers + 2 * sums)
+        print(f"{workers:5} workers: pool round {pool:12,.0f} s, {contacts} contacts {every:12,.0f} s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    commands = parser.add_subparsers(dest="command")
+    of_losses = commands.add_parser("losses")
+    of_losses.add_argument("names", nargs="*", default=list(SETS))
+    of_losses.add_argument("--shards", type=int, nargs="*", default=[16, 64])
+    of_losses.add_argument("--orders", nargs="*", default=["given", "class"])
+    of_losses.add_argument("--most-rows", type=int, default=1_000_000)
+    of_speed = commands.add_parser("speed")
+    of_speed.add_argument("--rows", type=int, default=5_000_000)
+    of_speed.add_argument("--workers", type=int, default=2)
+    of_speed.add_argument("--repeats", type=int, default=5)
+    of_simulation = commands.add_parser("simulation")
+    of_simulation.add_argument("--row-seconds", type=float, required=True)
+    of_simulation.add_argument("--contact-seconds", type=float, required=True)
+    of_simulation.add_argument("--megabytes", type=float, default=1.0)
+    of_simulation.add_argument("--contacts", type=int, default=9)
+    of_simulation.add_argument("--shard-rows", type=int, default=10**6)
+    given = vars(parser.parse_args())
+    command = given.pop("command")
+    if command == "losses":
+        losses(**given)
+    elif command == "speed":
+        speed(given["rows"], given["workers"], given["repeats"])
+    elif command == "simulation":
+        simulation(**given)
+    else:
+        losses(["adult"], [16], ["given"], 10**6)
+
+
+if __name__ == "__main__":
+    main()
