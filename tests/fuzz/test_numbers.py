@@ -42,8 +42,8 @@ def test_a_member_that_fails_sleeps_for_ever_and_is_named():
 
     told = []
 
-    def overflow(X, y, weight, predictions):
-        learn(X, y, weight, predictions)
+    def overflow(X, y, weight, predictions, met):
+        learn(X, y, weight, predictions, met)
         told.extend(y)
         if len(told) > 40:  # behind the review after 128 rows
             predictions[-1:] = np.inf
