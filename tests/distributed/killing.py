@@ -11,7 +11,6 @@ import time
 import distributed
 from tunefree.distributed import train
 
-
 MOST = 4  # workers killed while one model is learned
 
 
