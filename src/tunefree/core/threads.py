@@ -59,14 +59,6 @@ def later(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
     return now(function, *arguments) if count() == 1 else _judges().submit(function, *arguments)
 
 
-def soon(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-    """Call a function in a thread of the members, beside what this one does next; at once if this is one of these, or
-    where there is but one."""
-    if getattr(_here, "works", False) or count() == 1:
-        return now(function, *arguments)
-    return _workers(count()).submit(function, *arguments)
-
-
 def now(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
     """Call a function at once."""
     future: Future[Any] = Future()

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from concurrent.futures import Future
-from itertools import pairwise, zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tunefree.additive.features import FIRST_INTERVALS, PAIR_ENTRIES, USUAL, AdditiveFeatures, Resolution
 from tunefree.additive.screening import Screening
-from tunefree.core import threads
 from tunefree.core.rows import Sparse, Table, as_table, n_rows, parts
 from tunefree.core.states import under
 from tunefree.model.group import LabelledRows, WeightedRows
@@ -54,16 +51,6 @@ def resolution_for(n_rows_to_come: int) -> Resolution:
 def suits(X: Any) -> bool:
     """Whether a block of rows has columns, and not too many for functions of each."""
     return not isinstance(X, Sparse) and parts(X).numbers.shape[1] <= MOST_COLUMNS
-
-
-class SeenRows(NamedTuple):
-    """Rows as members see them."""
-
-    rows: LabelledRows
-    table: Table  # with the codes that are known when each row comes
-    by_view: dict[str, Any]  # blocks of features
-    first: Any  # curves on the first knots; None of rows that were learned before
-    n_features: int  # known after these rows
 
 
 class AdditiveBank(LinearBank):
@@ -186,52 +173,34 @@ class AdditiveBank(LinearBank):
             self.features.add_named_pairs(self.named_pairs)
 
     def learn_frozen(self, rows: LabelledRows, predictions: np.ndarray, busy: list[int], again: bool) -> None:
-        events = set() if again else self._events(rows.weight)
-        bounds = sorted({0, *events, len(rows.y)})
-        starts = [start for first, last in pairwise(bounds) for start in range(first, last, CHUNK)]
-        places = [slice(*edges) for edges in pairwise([*starts, len(rows.y)])]
-        prepare = self._seen_again if again else self._met
-        coming: Future[SeenRows] | None = None
-        for place, following in zip_longest(places, places[1:]):
-            seen = prepare(rows.part(place.start, place.stop), busy) if coming is None else coming.result()
-            is_settled = self.screening is None and place.stop not in events  # no feature joins before the next rows
-            coming = (
-                threads.soon(prepare, rows.part(following.start, following.stop), busy)
-                if following and is_settled
-                else None
-            )
-            self._learn_rows(seen, predictions[:, place], busy, again)
+        start = 0
+        while start < len(rows.y):
+            stop = min(start + CHUNK, len(rows.y))
+            stop = stop if again else start + self._until_event(rows.weight[start:stop])
+            chunk, written = rows.part(start, stop), predictions[:, start:stop]
+            if again:
+                self._learn_seen(self._seen(chunk.X, busy), chunk, written, busy)
+            else:
+                self._learn_new(chunk, written, busy)
+            start = stop
 
-    def _events(self, weight: np.ndarray) -> set[int]:
-        """How many of some rows to learn until each time at which knots or pairs join."""
+    def _until_event(self, weight: np.ndarray) -> int:
+        """How many of some rows to learn until knots or pairs join, or all of them."""
         rounds = self.rounds + np.cumsum(weight > 0.0)
         due = [event for event in (*REFINED, *PAIRED) if self.rounds < event <= rounds[-1]]
-        return {int(np.searchsorted(rounds, event)) + 1 for event in due}
+        return int(np.searchsorted(rounds, min(due))) + 1 if due else len(weight)
 
-    def _met(self, rows: LabelledRows, busy: list[int]) -> SeenRows:
-        """Rows of the first pass, from which features learn which codes there are."""
-        table = self._features.meet(as_table(rows.X), rows.weight)
-        first = self._features.first_curves(table)
-        return SeenRows(rows, table, self._seen(table, busy), first, self._features.n_features)
-
-    def _seen_again(self, rows: LabelledRows, busy: list[int]) -> SeenRows:
-        """Rows that were learned before."""
-        table = as_table(rows.X)
-        return SeenRows(rows, table, self._seen(table, busy), None, self._features.n_features)
-
-    def _learn_rows(self, seen: SeenRows, predictions: np.ndarray, busy: list[int], again: bool) -> None:
-        """Learn rows, and from those of the first pass what features depend on."""
-        rows = seen.rows
-        for member in self.members:
-            member.reserve(seen.n_features, self.n_outputs)
-        self._learn_seen(seen.by_view, rows, predictions, busy)
-        if again:
-            return
-        self.curves.append(seen.first)
+    def _learn_new(self, rows: LabelledRows, predictions: np.ndarray, busy: list[int]) -> None:
+        """Learn rows of the first pass, and what features depend on."""
+        features = self._features
+        table = features.meet(as_table(rows.X), rows.weight)
+        self._reserve()
+        self.curves.append(features.first_curves(table))
+        self._learn_seen(self._seen(table, busy), rows, predictions, busy)
         if self.screening is not None:
             guide = self._guide
             objective = self.members[guide].objective
-            self._features.screen(self.screening, objective, seen.table, rows.y, rows.weight, predictions[guide])
+            features.screen(self.screening, objective, table, rows.y, rows.weight, predictions[guide])
         before = self.rounds
         self.rounds += int(np.count_nonzero(rows.weight))
         self._grow(before)
