@@ -3,6 +3,7 @@
 import faulthandler
 import os
 import re
+import signal
 import tempfile
 from pathlib import Path, PurePath
 
@@ -91,3 +92,11 @@ def pytest_terminal_summary(terminalreporter, config):
             terminalreporter.write(path.read_text())
             path.unlink()
         folder.rmdir()
+
+
+@pytest.fixture
+def heard():
+    """Ctrl-C is heard, which is not so in processes that began in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

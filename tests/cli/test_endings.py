@@ -17,6 +17,7 @@ from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
 from tunefree.workflows import training
 
+pytestmark = pytest.mark.usefixtures("heard")
 QUICK = ("--learner", "scinol2")
 
 
@@ -24,14 +25,6 @@ QUICK = ("--learner", "scinol2")
 def data(tmp_path):
     csv.write_csv(pa.table(people()).drop_columns("pay"), tmp_path / "people.csv")
     return tmp_path / "people.csv"
-
-
-@pytest.fixture(autouse=True)
-def heard():
-    """Ctrl-C is heard, which is not so in processes that began in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def interrupt(monkeypatch, after):

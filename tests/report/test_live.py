@@ -100,6 +100,7 @@ def test_a_port_in_use_is_refused_before_anything_is_learned(run, tmp_path):  # 
     assert status == 0 and re.fullmatch(r"live report: http://127\.0\.0\.1:\d+/[\w-]{32}\n", err)
 
 
+@pytest.mark.usefixtures("heard")
 def test_it_is_served_while_a_command_learns_and_ends_with_it(tmp_path):
     command = [sys.executable, "-m", "tunefree.cli", "train", "-", "--format", "csv", "-t", "y", "--learner", "scinol2"]
     command += ["-q", "-o", str(tmp_path / "m"), "--live", "0"]
