@@ -90,3 +90,19 @@ def test_every_block_of_the_guide_runs(path, tmp_path):
     weights = "feature,weight\nage,0.01\n"
     (tmp_path / "some_model.csv").write_text(weights)
     executed(path.read_text(), tmp_path, names=names, skipped=NOT_RUN)
+
+
+@pytest.mark.slow
+def test_every_block_of_the_page_on_clusters_runs(tmp_path):
+    """With two workers instead of eight, and but for a scheduler on another machine."""
+    frame = pytest.importorskip("dask.dataframe")
+    census = parquet.read_table(files("tunefree") / "data" / "adult.parquet").drop_columns("split")
+    for number in range(2):
+        parquet.write_table(census.slice(1000 * number, 1000), tmp_path / f"part-{number}.parquet")
+    people = frame.from_pandas(census.slice(0, 2000).to_pandas(), npartitions=2)
+    X, y = people.drop(columns="income"), people["income"]
+    names = {"X": X, "y": y, "X_new": X, "rows": X.compute()[:5]}
+    page = (DOCS / "howto" / "cluster.md").read_text().replace("n_workers=8", "n_workers=2")
+    page = page.replace("--workers 8", "--workers 2")
+    executed(page, tmp_path, names=names, skipped=("pip ", "tunefree train 'data/"))
+    assert (tmp_path / "people.model").exists()
