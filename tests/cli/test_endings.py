@@ -27,13 +27,16 @@ def data(tmp_path):
     return tmp_path / "people.csv"
 
 
-def interrupt(monkeypatch, after):
-    """Let Ctrl-C come after some batches."""
+def interrupt(monkeypatch, after, written=None):
+    """Let Ctrl-C come after some batches were read, and once a file is written: learning may be behind."""
     begun = training._reads
 
     def reads(*arguments):
         for number, read in enumerate(begun(*arguments)):
             if number == after:
+                deadline = time.monotonic() + 60.0
+                while written is not None and not written.exists() and time.monotonic() < deadline:
+                    time.sleep(0.01)
                 os.kill(os.getpid(), signal.SIGINT)
                 time.sleep(0.2)
             yield read
@@ -60,7 +63,7 @@ def test_ctrl_c_with_a_checkpoint_and_resumed(run, data, tmp_path, monkeypatch):
     assert run(*command)[0] == 0
     whole = (tmp_path / "m").read_bytes()
     with monkeypatch.context() as patch:
-        interrupt(patch, 3)
+        interrupt(patch, 3, tmp_path / "m.checkpoint")
         status, out, err = run(*command)
     last = err.splitlines()[-1]
     assert (status, out) == (130, "")
