@@ -13,13 +13,13 @@ import numpy as np
 
 from tunefree.core.errors import DataError
 from tunefree.core.numbers import power_below
-from tunefree.core.rows import n_rows
 from tunefree.distributed.encoded import Encoded, Target, Taste, gathered, merged_view
 from tunefree.losses.contract import slope
 from tunefree.model.additive_bank import AdditiveBank
 from tunefree.model.batch_phase import settings_before
 from tunefree.model.group import LabelledRows
 from tunefree.model.model import Model
+from tunefree.model.pool import settings_of_members
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.training import sources_of_pairs
 
@@ -37,14 +37,13 @@ def common_model(plan: Plan, task: str, classes: Sequence[Any], encoder: Any, ta
     sample = gathered([taste.sample for taste in tastes])
     filled = [taste for taste in tastes if taste.view is not None]
     pairs = sources_of_pairs(plan, encoder)
-    blank = Model(task, "pool", plan.loss)
     model = Model(
         task,
         "pool",
         plan.loss,
         classes=classes,
         n_features=encoder.n_features,
-        member_settings=settings_before(blank.member_settings),
+        member_settings=settings_before(settings_of_members("pool", {}, "raw")),
         may_prune=False,
         pairs=pairs,
     )
@@ -68,11 +67,6 @@ def labelled(model: Model, rows: Encoded) -> LabelledRows:
     """Rows with targets as a model's objective takes them."""
     y = rows.y if model.task == "regression" else model.targets_of(rows.y.astype(np.int64))
     return LabelledRows(rows.X, np.ascontiguousarray(y, np.float64), rows.weight, rows.weight)
-
-
-def n_filled(rows: Encoded) -> int:
-    """How many rows there are."""
-    return 0 if rows.X is None else n_rows(rows.X)
 
 
 def _fix_target(model: Model, target: Target, sample: Encoded) -> None:

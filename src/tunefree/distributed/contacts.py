@@ -21,7 +21,6 @@ import numpy as np
 from tunefree.core import threads
 from tunefree.distributed.common_model import ModelState, labelled
 from tunefree.distributed.encoded import Encoded
-from tunefree.distributed.pool_round import width
 from tunefree.losses.linked import slopes_in_margins
 from tunefree.losses.objectives import smoothness, unit_of_margins
 from tunefree.model import batch_phase
@@ -94,7 +93,7 @@ def batch_blocks(model: Model, group: MemberGroup, rows: Encoded) -> Iterator[Ba
     for start in range(0, len(every.y), BLOCK):
         X, y, weight, _ = every.part(start, start + BLOCK)
         seen = group.in_view(X, batch_phase.VIEWS[group.name])
-        yield BatchRows([(seen, y, weight)], width(model, group, ""), model.n_outputs)
+        yield BatchRows([(seen, y, weight)], batch_phase.width_of(model, group), model.n_outputs)
 
 
 class Sample:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.rows import n_rows, parts, rows_at, together
+from tunefree.core.rows import n_rows, rows_at, together
 from tunefree.distributed.local_rows import Beginning, LocalRows, read, renumbered
 from tunefree.distributed.shards import Shard
 from tunefree.model.targets import Labels
@@ -178,11 +178,6 @@ def merged_view(views: Sequence[Any], rows: Sequence[int]) -> Any:
     merged.size[()] = (filled / max(filled.sum(), 1.0) * sizes).sum()
     merged.rounds[()], merged.filled[()] = sum(rows), filled.sum()
     return merged
-
-
-def n_columns(X: Any) -> int:
-    """Dense columns of a block of rows."""
-    return int(parts(X).numbers.shape[1])
 
 
 def taste_of(prepared: Prepared) -> Taste:

@@ -60,11 +60,6 @@ def plus(*sums: Any) -> Any:
     return total
 
 
-def width(model: Model, group: MemberGroup, view: str) -> int:
-    """Features of a view of a group."""
-    return model.n_features if group.additive is None else group.additive.n_features
-
-
 def batch_groups(model: Model) -> list[MemberGroup]:
     """The groups that get a member of exact gradients."""
     return [group for group in model.ensemble.groups if batch_phase.is_worth(group, model)]
@@ -109,18 +104,17 @@ class Squares:
         self.model = model
         groups = model.ensemble.groups
         self.squares = [
-            np.zeros((width(model, group, member.setting.view), model.n_outputs))
+            np.zeros((batch_phase.width_of(model, group), model.n_outputs))
             for group in groups
             for member in group.members
         ]
-        of_batch = batch_groups(model)
-        self.largest = [np.zeros(width(model, group, "")) for group in of_batch]
-        self.means = [np.zeros(width(model, group, "")) for group in of_batch]
+        self.of_batch = batch_groups(model)
+        self.largest = [np.zeros(batch_phase.width_of(model, group)) for group in self.of_batch]
+        self.means = [np.zeros(batch_phase.width_of(model, group)) for group in self.of_batch]
 
     def add(self, rows: LabelledRows, predictions: np.ndarray) -> None:
         """Add rows, of which the members predicted (N, n, K)."""
         number = 0
-        batch_groups_here = batch_groups(self.model)
         for group in self.model.ensemble.groups:
             shown = {view: self._shown(group, rows.X, view) for view in {m.setting.view for m in group.members}}
             for member in group.members:
@@ -130,15 +124,15 @@ class Squares:
                 steep = np.clip(np.nan_to_num(slopes, posinf=STEEPEST, neginf=-STEEPEST), -STEEPEST, STEEPEST)
                 self.squares[number] += shown[member.setting.view].T @ (steep * steep)
                 number += 1
-            if group in batch_groups_here:
-                place = batch_groups_here.index(group)
+            if group in self.of_batch:
+                place = self.of_batch.index(group)
                 squared = self._shown(group, rows.X, batch_phase.VIEWS[group.name])
                 np.maximum(self.largest[place], np.sqrt(largest_of(squared)), out=self.largest[place])
                 self.means[place] += squared.sum(axis=0)
 
     def _shown(self, group: MemberGroup, X: Any, view: str) -> Any:
         """The squares of the entries of rows in a view, in double precision."""
-        found = matrix(group.in_view(X, view), width(self.model, group, view)).astype(np.float64)
+        found = matrix(group.in_view(X, view), batch_phase.width_of(self.model, group)).astype(np.float64)
         return found.multiply(found).tocsr() if sparse.issparse(found) else found * found
 
 

@@ -55,7 +55,7 @@ class Pooled(OnlineEstimator):
     @property
     def _kernel_always(self) -> bool:
         """Whether kernels are in the pool whatever the rows."""
-        return self.kernel is not None and self.kernel != "auto" and bool(self.kernel)
+        return self.kernel != "auto" and bool(self.kernel)
 
     def _kernel_config(self) -> KernelConfig:
         return KernelConfig(device=self.device, max_support=self.max_support)
@@ -128,11 +128,13 @@ class Pooled(OnlineEstimator):
 
     def _settings(self, X: Any, n_rounds: int, has_batch_phase: bool) -> list[Setting]:
         """The members: those of the pool, and kernels where they join by themselves."""
-        model, with_kernels = self._learned.model, settings_of_members("kernel-pool", {}, "raw")
+        model = self._learned.model
         joins = self.kernel == "auto" and has_batch_phase and FEWEST_FOR_KERNELS <= n_rounds <= MOST_FOR_KERNELS
-        coefficients = n_rounds * model.n_outputs * sum(is_kernel(setting.learner) for setting in with_kernels)
-        is_table = additive_bank.suits(validation.block(X[:1], self._intercept()))
-        return with_kernels if joins and is_table and coefficients <= MOST_COEFFICIENTS else model.member_settings
+        if not joins or not additive_bank.suits(validation.block(X[:1], self._intercept())):
+            return model.member_settings
+        with_kernels = settings_of_members("kernel-pool", {}, "raw")
+        coefficients = n_rounds * model.n_outputs * sum(map(_has_kernel, with_kernels))
+        return with_kernels if coefficients <= MOST_COEFFICIENTS else model.member_settings
 
     def _by_one_pass(
         self, X: Any, y: np.ndarray, drawn: validation.Rounds, random: Any, settings: list[Setting]
@@ -141,7 +143,11 @@ class Pooled(OnlineEstimator):
         is learned."""
         self._start(X, drawn, True, batch_phase.settings_before(settings))
         held, rest = validation.split(drawn, HELD_OUT)
-        passes = self._search(X, y, rest, held, random, kernels_only=True).passes
+        if any(map(_has_kernel, settings)):
+            passes = self._search(X, y, rest, held, random, kernels_only=True).passes
+        else:
+            self._first_pass(X, y, rest)
+            passes = [1] * len(self._learned.model.members)
         found = self._batch_phase(X, y, rest, held)
         passes = self._drop_idle_kernels(found, passes)
         self._pass(X, y, held, first=True)
@@ -201,7 +207,7 @@ class Pooled(OnlineEstimator):
     ) -> None:
         """Find the number of passes of each member, and make as many over all rounds."""
         drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
-        has_kernels = any(is_kernel(setting.learner) for setting in settings)
+        has_kernels = any(map(_has_kernel, settings))
         self._start(X, drawn, has_batch_phase, settings)
         model = self._learned.model
         one_of = HELD_OUT_OF_FEW if has_kernels and len(drawn.row) < MANY else HELD_OUT
@@ -241,8 +247,7 @@ class Pooled(OnlineEstimator):
         def learn_pass(number: int, members: list[int]) -> None:
             self._display.begins(f"search, pass {number} of at most {most}: {len(members)} members")
             if number == 1:
-                self._pass(X, y, rest, first=True)
-                model.freeze()
+                self._first_pass(X, y, rest)
             else:
                 order = random.permutation(len(rest.row)) if self.shuffle else np.arange(len(rest.row))
                 self._replay(X, y, validation.Rounds(*(part[order] for part in rest)), model, members)
@@ -252,6 +257,11 @@ class Pooled(OnlineEstimator):
         most = int(np.clip(MOST_ROUNDS // len(rest.row), LEAST_PASSES, MOST_PASSES))
         rows = validation.block(X[held.row], self._intercept())
         return find_passes(model, learn_pass, rows, self._targets(y, held.row), held.weight, most, **search)
+
+    def _first_pass(self, X: Any, y: np.ndarray, rest: validation.Rounds) -> None:
+        """Learn all rounds but those held out; members learn what they kept back, too."""
+        self._pass(X, y, rest, first=True)
+        self._learned.model.freeze()
 
     def _replay(self, X: Any, y: np.ndarray, rounds: validation.Rounds, model: Model, members: list[int]) -> None:
         model.begin_pass(members)
@@ -279,7 +289,11 @@ class Pooled(OnlineEstimator):
 
 def _pays(setting: Setting, share: float) -> bool:
     """Whether a member is worth the time to learn all rows; linear ones take little."""
-    return share >= LEAST_SHARE or not is_kernel(setting.learner)
+    return share >= LEAST_SHARE or not _has_kernel(setting)
+
+
+def _has_kernel(setting: Setting) -> bool:
+    return is_kernel(setting.learner)
 
 
 def _settings_of(model: Model) -> dict[str, Any]:

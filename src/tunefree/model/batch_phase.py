@@ -140,10 +140,10 @@ def is_worth(group: MemberGroup, model: Model) -> bool:
     """Whether a group gets a member: there is one that sees what it would see, and weights are not too many."""
     if group.name not in VIEWS or not group.members or not group.has_weights:
         return False
-    return batch.suits(group.members[0].objective) and _width(model, group) * model.n_outputs <= MOST_WEIGHTS
+    return batch.suits(group.members[0].objective) and width_of(model, group) * model.n_outputs <= MOST_WEIGHTS
 
 
-def _width(model: Model, group: MemberGroup) -> int:
+def width_of(model: Model, group: MemberGroup) -> int:
     """Features of a group's view, as its members number them."""
     if group.additive is not None:
         return group.additive.n_features
@@ -153,12 +153,12 @@ def _width(model: Model, group: MemberGroup) -> int:
 def _rows(model: Model, group: MemberGroup, blocks: list[Labelled]) -> BatchRows:
     """Rows as the view of a group shows them."""
     seen = ((group.in_view(X, VIEWS[group.name]), y, weight) for X, y, weight in blocks)
-    return BatchRows(seen, _width(model, group), model.n_outputs)
+    return BatchRows(seen, width_of(model, group), model.n_outputs)
 
 
 def _start(model: Model, group: MemberGroup, shares: np.ndarray) -> np.ndarray:
     """The weights (d, K), per unit of the features, of the members on like views, averaged by their shares."""
-    width = _width(model, group)
+    width = width_of(model, group)
     total = np.zeros((width, model.n_outputs))
     like = [group.additive is not None or member.setting.view == VIEWS[group.name] for member in group.members]
     mass = float(shares[like].sum())
