@@ -11,7 +11,7 @@ from tunefree import Plan, open_source
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
 from tunefree.stream.batch import BadRows
-from tunefree.workflows import model_files
+from tunefree.workflows import model_files, prediction_model
 from tunefree.workflows.prediction import predict
 from tunefree.workflows.prediction_model import ForPrediction, MoreThanWeightsError
 from tunefree.workflows.training import Trained, train
@@ -47,6 +47,28 @@ def test_classes_are_predicted_as_by_the_whole_model(tmp_path, learner, n_classe
     for refused in (lambda: Trained.load(tmp_path / "short"), lambda: model_files.load(tmp_path / "short", whole=True)):
         with pytest.raises(ModelError, match="holds weights to predict with and nothing to learn on"):
             refused()
+
+
+def test_many_weights_take_a_byte_each(tmp_path, monkeypatch):
+    source = words(tmp_path, 3)
+    trained = train(source, Plan(learner="scinol2", task="classification"))
+    ForPrediction.of(trained).save(tmp_path / "short")
+    monkeypatch.setattr(prediction_model, "MANY", 100)
+    ForPrediction.of(trained).save(tmp_path / "shorter")
+    arrays = storage.load(tmp_path / "shorter")[0]
+    assert arrays["weights.0.weights"].dtype == np.int8
+    short, shorter = (model_files.load(tmp_path / name) for name in ("short", "shorter"))
+    exact, rounded = margins(short, source), margins(shorter, source)
+    largest = np.abs(trained.model.ensemble.reads(trained.model.n_features)[0][0]).max()
+    n_words = 9  # of a row, at most
+    assert 0.0 < np.abs(exact - rounded).max() < n_words * largest / (2 * prediction_model.LEVELS)
+
+
+def test_weights_stay_whole_where_eight_bits_would_leave_the_range_of_numbers():
+    for unit, weight in ((1e307, 1e-3), (1e-307, 3e38)):
+        weights = np.full((2, 1), weight, np.float32)
+        kept, units = prediction_model.in_eight_bits(weights, np.full(2, unit))
+        assert kept is not None and kept.dtype == np.float32 and units[0] == unit
 
 
 def test_numbers_are_predicted_as_by_the_whole_model(tmp_path):

@@ -79,6 +79,12 @@ class LinearGroup(MemberGroup):
         return past, self.meetings.replayed(past, "raw")
 
     @property
+    def n_met(self) -> int:
+        """Features that were met in rows that were learned, as far as members know of them."""
+        alone = 0 if self.meetings is None else self.meetings.n_met_once
+        return alone + max((int(np.count_nonzero(units)) for _, units in self.weights()), default=0)
+
+    @property
     def meetings_held(self) -> Any:
         """What is kept of first meetings, as nested arrays."""
         return () if self.meetings is None else (self.meetings.known, self.meetings.values)

@@ -4,6 +4,9 @@ Shares are reviewed after each power of two of rows. Members of a group that doe
 whose mean share is negligible, unless it is one of the two with the largest shares, or its kernel is the next narrower
 one to that of the leader of its group, which may be needed once there are more rows, or it has a share in predictions
 of a model that stands still.
+
+Of wide rows, such as texts, of several classes the members of a pool take much memory. Some of them are dropped early,
+whatever their shares.
 """
 
 from __future__ import annotations
@@ -12,11 +15,12 @@ import numpy as np
 
 from tunefree.model.ensemble import Ensemble
 from tunefree.model.group import MemberGroup
-from tunefree.model.pool import is_kernel
+from tunefree.model.pool import NOT_OF_WIDE_ROWS, POOLS, is_kernel
 
 FIRST_REVIEW = 64  # rows after which shares are first reviewed
 FIRST_PRUNING = 2**17  # rows after which members may be dropped
 FIRST_PRUNING_OF_KERNELS = 2**12  # their cost grows with the rows
+REVIEW_OF_WIDTH = 2**10  # rows after which more features than rows tell that rows are wide
 NEGLIGIBLE = 0.01  # mean share below which one is
 FEWEST_MEMBERS = 2  # never dropped: whatever comes, there is an alternative
 
@@ -62,6 +66,15 @@ def negligible_members(ensemble: Ensemble, shares: np.ndarray, standing: np.ndar
     pays = np.repeat([group.pays for group in ensemble.groups], [len(group.members) for group in ensemble.groups])
     idle = ~pays if pays.any() else np.zeros(len(pays), bool)
     return idle | ~stays & (rounds >= np.where(of_kernels, FIRST_PRUNING_OF_KERNELS, FIRST_PRUNING))
+
+
+def members_of_narrow_rows(ensemble: Ensemble, rounds: int) -> np.ndarray:
+    """Which members (N,) of a pool to drop after so many rows, since they are not worth their cost where rows are wide:
+    sparse, with more features than there are rows, and with several outputs."""
+    linear, is_due = ensemble.linear, REVIEW_OF_WIDTH <= rounds < 2 * REVIEW_OF_WIDTH
+    may_be = is_due and ensemble.options.learner in POOLS and linear.n_outputs > 1 and linear.is_sparse
+    is_wide = bool(may_be) and linear.n_met > rounds
+    return np.array([is_wide and member.setting in NOT_OF_WIDE_ROWS for member in ensemble.members])
 
 
 def next_narrower(group: MemberGroup, shares: np.ndarray) -> np.ndarray:

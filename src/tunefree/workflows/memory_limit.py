@@ -20,6 +20,7 @@ from tunefree.core.states import size_of
 from tunefree.model.members import Setting
 from tunefree.model.mixture import predictive_shares
 from tunefree.model.model import Model
+from tunefree.model.pool import NOT_OF_WIDE_ROWS
 
 SHARE = 4  # of the machine's memory, by default one part of so many
 TOLD = 8  # parts of the limit from one of which on growth is told
@@ -131,7 +132,9 @@ class MemoryLimit:
             return
         needed = self._needed(model, n_features)
         while needed > self.limit and len(model.members) > 1:
-            least = int(np.argmin(predictive_shares(model.mixture)))
+            shares = predictive_shares(model.mixture)
+            of_narrow_rows = [own in NOT_OF_WIDE_ROWS for own in model.member_settings]
+            least = min(range(len(shares)), key=lambda m: (shares[m], not of_narrow_rows[m]))
             name = model.members[least].name
             model.prune(np.arange(len(model.members)) == least)
             self.tell(

@@ -1,5 +1,8 @@
 """Models that only predict: the weights that have a share in predictions, in single precision, and nothing else.
 
+Where these are more than MANY they take a byte each: for each feature a member's weights are multiples of 1/127 of the
+largest. Each member then has a stack of its own, whose units hold that factor.
+
 What a model learns on with (statistics of its learners, certificates, frozen copies) is left out, so such a file cannot
 be gone on with, explained or certified. Members on curves, pairs and kernels, and margins that have to be calibrated,
 are more than weights: models that have them are kept whole.
@@ -37,6 +40,9 @@ PIECE = 2048  # rows that are predicted at a time
 LEAST_SHARE = 1e-4  # of what predicts; what has less is left out
 LEAST = 2e-38  # a number that single precision has in full
 LARGEST = 3e38  # a weight in single precision, relative to the unit of its feature
+MANY = 2**24  # weights; more are kept in 8 bits
+TINY = float(np.finfo(np.float64).tiny)  # below numbers lose digits
+LEVELS = 127  # of a weight in 8 bits, on each side of 0
 
 
 class MoreThanWeightsError(ModelError):
@@ -47,7 +53,7 @@ class Stack(NamedTuple):
     """Members, or averages of them, that see the rows in the same view."""
 
     view: str
-    weights: np.ndarray  # (d, M * K) float32, relative to the units
+    weights: np.ndarray  # (d, M * K) float32 or int8, relative to the units; features beyond have none
     units: np.ndarray  # (d,) of the features; 0 for one that was never met
     objectives: list[Any]  # (M,)
     shares: np.ndarray  # (M,)
@@ -224,26 +230,53 @@ def _restored(told: dict[str, Any], arrays: dict[str, np.ndarray], blank: Any, n
     members = [created(Setting(**own), False, 2, n_outputs, blank) for own in told.get("members", [])]
     for m, member in enumerate(members):
         member.log = np.array(arrays[f"log.{m}"], np.float64) if f"log.{m}" in arrays else None
-    weights = np.ascontiguousarray(arrays["weights"], np.float32)
+    weights = np.ascontiguousarray(arrays["weights"])
     own = [blank._replace(**objective) for objective in told["objectives"]]
     return Stack(told["view"], weights, arrays["units"], own, arrays["shares"], members)
 
 
 def _stacks(model: Any, reads: list[Read], shares: np.ndarray) -> Iterator[Stack]:
-    """For each view the members, and then their averages, that have a share in predictions; one after the other, since
-    all weights together may take much memory."""
-    keys = [member.setting.view for member in model.members] * (len(reads) // len(model.members))
-    has_logs = any(member.log is not None for member in model.members)
-    stays = (shares >= LEAST_SHARE * shares.sum()).tolist()
-    for view in dict.fromkeys(keys):
-        chosen = [c for c, own in enumerate(keys) if own == view and stays[c]]
-        if not chosen:
-            continue
-        units = snapshots.common_units([reads[c] for c in chosen])
-        weights = np.empty((len(units), len(chosen) * model.n_outputs), np.float32)
-        for place, c in enumerate(chosen):
-            own = np.clip(snapshots.in_units(reads[c], units), -LARGEST, LARGEST)
-            weights[:, place * model.n_outputs : (place + 1) * model.n_outputs] = own
-        members = [model.members[c % len(model.members)] for c in chosen] if has_logs else []
-        of_members = [model.members[c % len(model.members)].objective for c in chosen]
-        yield Stack(view, weights, units, of_members, shares[chosen], members)
+    """The members, and averages of them, that have a share in predictions: those on one view together, or one by one
+    where weights are kept in 8 bits; one after the other, since all weights together may take much memory."""
+    members = model.members
+    chosen = np.flatnonzero(shares >= LEAST_SHARE * shares.sum()).tolist()
+    has_logs = any(member.log is not None for member in members)
+    view_of = {c: members[c % len(members)].setting.view for c in chosen}
+    together = [[c for c in chosen if view_of[c] == view] for view in dict.fromkeys(view_of.values())]
+    shorten = sum(reads[c][0].size for c in chosen) > MANY
+    for own in ([c] for c in chosen) if shorten else together:
+        units = snapshots.common_units([reads[c] for c in own])
+        weights = np.empty((len(units), len(own) * model.n_outputs), np.float32)
+        for place, c in enumerate(own):
+            clipped = np.clip(snapshots.in_units(reads[c], units), -LARGEST, LARGEST)
+            weights[:, place * model.n_outputs : (place + 1) * model.n_outputs] = clipped
+        of_members = [members[c % len(members)] for c in own]
+        objectives_of = [member.objective for member in of_members]
+        if shorten:
+            weights, units = in_eight_bits(weights, units)
+        yield Stack(view_of[own[0]], weights, units, objectives_of, shares[own], of_members if has_logs else [])
+
+
+def in_eight_bits(weights: np.ndarray, units: np.ndarray) -> Read:
+    """Weights (d, K) in 8 bits, for each feature relative to the largest, and the units in which they are so.
+
+    Features behind the last one with a weight are left out. Where a unit would leave the range of numbers, weights stay
+    in single precision.
+
+    Examples
+    --------
+    >>> in_eight_bits(np.array([[2.0, -1.0], [0.0, 0.0], [0.5, 0.5], [0.0, 0.0]], np.float32), np.ones(4))
+    (array([[127, -64],
+           [  0,   0],
+           [127, 127]], dtype=int8), array([ 63.5,   0. , 254. ]))
+    """
+    largest = np.abs(weights).max(axis=1, initial=0.0).astype(np.float64)
+    n_features = 1 + int(np.flatnonzero(largest).max(initial=-1))
+    weights, units, largest = weights[:n_features], units[:n_features], largest[:n_features]
+    with np.errstate(over="ignore"):
+        factors = np.divide(LEVELS, largest, out=np.zeros(n_features), where=largest > 0.0)
+        of_levels = units * factors
+    if not np.isfinite(of_levels).all() or np.any((of_levels < TINY) & (units > 0.0) & (largest > 0.0)):
+        return weights, units
+    levels = np.rint(weights * factors[:, None])
+    return levels.astype(np.int8), of_levels

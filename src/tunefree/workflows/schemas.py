@@ -348,7 +348,7 @@ PREDICTION = {
     "encoder": Anything(),  # as its source has it
 }
 PREDICTION_ARRAYS = {
-    "weights.#.weights": Array("float32", ("n", None)),
+    "weights.#.weights": Array("float32|int8", ("n", None)),
     "weights.#.units": Array("float64", ("n",), 0),
     "weights.#.shares": Array("float64", (None,), 0, 1.001),
     "weights.#.log.#": Array("float32", ("L", "W")),

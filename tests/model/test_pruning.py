@@ -1,0 +1,55 @@
+"""Wide rows of several classes are learned by fewer members."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.model.test_meetings import N, words
+from tunefree.core.rows import part
+from tunefree.model import pruning
+from tunefree.model.members import Setting
+from tunefree.model.model import Model
+from tunefree.model.pool import MEMBERS, NOT_OF_WIDE_ROWS
+from tunefree.model.targets import Labels
+
+REVIEW = 64
+SETTINGS = [
+    Setting("nag", {"eta": 2.0}, "steady"),
+    Setting("nag", {"eta": 0.5}, "steady"),
+    Setting("scinol2", {"epsilon": 0.1}, "steady"),
+    Setting("scinol2", {"epsilon": 1.0}, "raw"),
+]
+
+
+@pytest.fixture(autouse=True)
+def early_review(monkeypatch):
+    monkeypatch.setattr(pruning, "REVIEW_OF_WIDTH", REVIEW)
+
+
+def learned(n_classes, n_words, cuts=(), replays=True):
+    """A model that has learned rows, and the margins before each of them."""
+    rng = np.random.default_rng(0)
+    X, y = words(rng, d=n_words), np.append(np.arange(n_classes), rng.integers(0, n_classes, N - n_classes))
+    model, found, edges = Model("classification", "pool", member_settings=SETTINGS, replays=replays), [], [0, *cuts, N]
+    for start, stop in zip(edges, edges[1:], strict=False):
+        found.append(model.learn(part(X, start, stop), Labels.of(y[start:stop]), np.ones(stop - start))[0])
+    return model, np.concatenate([margins[:, : model.n_outputs] for margins in found])
+
+
+def test_members_that_are_left_out_are_members():
+    assert set(map(str, NOT_OF_WIDE_ROWS)) < set(map(str, MEMBERS))
+
+
+@pytest.mark.parametrize("replays", [True, False])
+def test_wide_rows_of_several_classes_have_fewer_members_whatever_the_batches(replays):
+    model, margins = learned(3, 400, replays=replays)
+    assert model.member_settings == [SETTINGS[0], SETTINGS[2]]
+    assert [len(own["shares"]) for own in model.history] == [4, 2]
+    for cuts in ((REVIEW,), (10, 63, 65, 100)):
+        np.testing.assert_array_equal(learned(3, 400, cuts, replays)[1], margins)
+
+
+@pytest.mark.parametrize(("n_classes", "n_words"), [(2, 400), (3, 40)])
+def test_all_members_stay_with_two_classes_or_narrow_rows(n_classes, n_words):
+    assert learned(n_classes, n_words)[0].member_settings == SETTINGS
