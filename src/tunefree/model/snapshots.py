@@ -62,6 +62,8 @@ def in_units(read: Read, units: np.ndarray) -> np.ndarray:
     array([6., 0., 0.])
     """
     weights, own = read
+    if np.array_equal(own, units):  # as they mostly are: units double now and then
+        return weights
     ratios = np.divide(units[: len(own)], own, out=np.zeros(len(own)), where=own > 0.0)
     placed = np.zeros((len(units), weights.shape[1]))
     with np.errstate(over="ignore", invalid="ignore"):
