@@ -121,3 +121,13 @@ def test_a_command_of_another_package(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "hello world\n"
+
+
+def test_quiet_training_prints_nothing_of_its_memory(tmp_path, recwarn):
+    lines = (f"{i % 2} " + " ".join(f"{j}:1" for j in range(3 * (i // 2) + 1, 3 * (i // 2) + 4)) for i in range(3_000))
+    (tmp_path / "ids.svm").write_text("\n".join(lines))
+    options = ["--learner", "scinol2", "--memory-limit", "2M", "-o", str(tmp_path / "m")]
+    command = ["train", str(tmp_path / "ids.svm"), *options]
+    told, quiet = (CliRunner().invoke(cli.app, [*command, *silence]) for silence in ([], ["-q"]))
+    assert "of the 2 MiB of --memory-limit" in " ".join(told.output.split())
+    assert (quiet.exit_code, quiet.output, list(recwarn)) == (0, "", [])

@@ -13,7 +13,13 @@ from sklearn.svm import SVC
 
 import tunefree
 from tests.kernel.contracts import frozen_after
-from tunefree import OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor
+from tunefree import (
+    KernelPiSTOLClassifier,
+    KernelSGDClassifier,
+    OnlineClassifier,
+    TuneFreeClassifier,
+    TuneFreeRegressor,
+)
 from tunefree.estimators import pooled
 
 
@@ -153,3 +159,37 @@ def test_kernels_join_a_regression(monkeypatch):
     joined, alone = (TuneFreeRegressor(kernel=kernel).fit(X[:300], y[:300]) for kernel in ("auto", False))
     assert kernels_of(joined)
     assert joined.score(X[300:], y[300:]) > alone.score(X[300:], y[300:])
+
+
+ONE_PASS = {"epochs": 1, "shuffle": False}
+OF_KERNELS = {
+    "pistol": lambda: KernelPiSTOLClassifier(**ONE_PASS),
+    "pistol raw": lambda: KernelPiSTOLClassifier(view="raw", **ONE_PASS),
+    "sgd": lambda: KernelSGDClassifier(**ONE_PASS),
+    "online": lambda: OnlineClassifier("kernel-pistol", view="steady", **ONE_PASS),
+    "fourier": lambda: OnlineClassifier("scinol2", view="fourier+1", **ONE_PASS),
+}
+
+
+@pytest.mark.parametrize("make", OF_KERNELS.values(), ids=OF_KERNELS)
+def test_partial_fit_of_any_batches_is_fit_while_rows_wait_and_after(make):
+    """Views wait for 256 rows, and widths for 1024: rows that were learned while others waited counted twice."""
+    X, y = make_circles(1100, noise=0.15, factor=0.5, random_state=0)
+    X, whole = X * [1.0, 100.0], make().fit(X * [1.0, 100.0], y)
+    for cuts in [(512,), (600,), (1023,), (1024,), (255, 513, 700, 1030), tuple(range(37, 1100, 97))]:
+        parts = make()
+        for start, stop in zip((0, *cuts), (*cuts, 1100), strict=True):
+            parts.partial_fit(X[start:stop], y[start:stop], classes=[0, 1])
+        assert parts.decision_function(X).tobytes() == whole.decision_function(X).tobytes(), cuts
+
+
+@pytest.mark.slow
+def test_partial_fit_of_the_pool_with_kernels_does_not_depend_on_the_batches():
+    X, y = make_circles(1100, noise=0.15, factor=0.5, random_state=0)
+    shown = set()
+    for cuts in [(), (600,), (512, 1023), (255, 513, 700, 1030)]:
+        model = TuneFreeClassifier(kernel=True)
+        for start, stop in zip((0, *cuts), (*cuts, 1100), strict=True):
+            model.partial_fit(X[start:stop], y[start:stop], classes=[0, 1])
+        shown.add(model.predict_proba(X).tobytes())
+    assert len(shown) == 1

@@ -16,8 +16,9 @@ import sys
 import tempfile
 import time
 import traceback
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +29,18 @@ from tunefree.core.errors import ModelError
 FAILURES = Path(__file__).parent / "failures"
 SLOW = 10.0  # seconds of one input
 WARM = 20  # inputs before those that count, while which code is compiled
+FULL = 700  # MiB of a process that compiles for ever new combinations, after which another one goes on
+MANY = 10**9
 IN_MEMORY = Path("/dev/shm")
+
+
+class Result(NamedTuple):
+    """What a process has tried so far."""
+
+    seed: int  # the next one
+    found: Counter[str]
+    most: float  # MiB
+    seconds: float
 
 
 class Place:
@@ -46,14 +58,19 @@ class Place:
 def _reader(suffix: str, folder: Path) -> Any:
     whole, place = readers.corpus(suffix), Place(folder / f"t{suffix}")
     small = readers.small(suffix) or whole
+    known = []
+    for data in (small, whole):
+        place.write(data)
+        known.append(readers.encoder_of(place.path))
     if suffix in readers.TOKENS:  # of a few rows, which threads only slow down
         pa.set_cpu_count(1)
         pa.set_io_thread_count(1)
 
     def of_seed(seed: int) -> str:
-        changed = readers.changed(small if seed % 4 else whole, suffix, np.random.default_rng(seed))
-        place.write(changed)
-        return readers.outcome(place.path)
+        """Four of eight seeds read as training does, four as prediction does; one of four of the larger file."""
+        is_whole = seed % 4 == 0
+        place.write(readers.changed(whole if is_whole else small, suffix, np.random.default_rng(seed)))
+        return readers.outcome(place.path, known[is_whole] if seed % 8 > 3 else None)
 
     return of_seed, place.path
 
@@ -112,29 +129,41 @@ TARGETS = {
 }
 
 
-def attack(name: str, seconds: float, inputs: int | None, first: int, told: Any) -> None:
-    """Try seeds until the time is over; tells the last one begun, and counts."""
+def attack(name: str, until: float, seeds: range, rounds: int, told: Any) -> None:
+    """Try seeds until the time is over, or the process has grown full of compiled code; tells how far it came."""
     make, argument = TARGETS[name]
     with tempfile.TemporaryDirectory(dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as folder:
         of_seed, path = make(argument, Path(folder))
-        for seed in range(first - (1 if name.startswith("kill") else WARM), first):
+        for seed in range(seeds.start - (1 if name.startswith("kill") else WARM), seeds.start):
             _tried(of_seed, seed)
         gc.collect()
         gc.freeze()  # what has been imported and compiled is looked at no more
-        start, seed, counts = time.monotonic(), first, {}
-        while time.monotonic() - start < seconds and (inputs is None or seed - first < inputs):
-            told["seed"] = seed
-            begun = time.monotonic()
-            found = _tried(of_seed, seed)
-            if time.monotonic() - begun > SLOW and not name.startswith(("any-", "kill")):  # that compile or wait
-                found = "FAILED slow"
-            if found.startswith("FAILED"):
-                _keep(name, seed, path, found)
-            counts[found] = counts.get(found, 0) + 1
-            seed += 1
-            if (seed - first) % 1000 == 0:
-                told["result"] = _result(seed - first, counts, start)
-        told["result"] = _result(seed - first, counts, start)
+        for _ in range(rounds):
+            found: Counter[str] = Counter()
+            start, tried = time.monotonic(), seeds.start
+            for seed in seeds:
+                is_full = _most() > FULL and name.startswith("any-") and rounds == 1
+                if is_full or time.monotonic() > until:
+                    break
+                told["seed"] = seed
+                found[_timed(name, of_seed, seed, path)] += 1
+                tried = seed + 1
+                if tried % 1000 == 0:
+                    told["result"] = Result(tried, found, _most(), time.monotonic() - start)
+            told["result"] = Result(tried, found, _most(), time.monotonic() - start)
+            if rounds > 1:
+                print(f"{name}: {_now():.0f} MiB after {_shown(found, told['result'])}", flush=True)
+
+
+def _timed(name: str, of_seed: Any, seed: int, path: Path | None) -> str:
+    """What became of an input; failures are kept."""
+    begun = time.monotonic()
+    found = _tried(of_seed, seed)
+    if time.monotonic() - begun > SLOW and not name.startswith(("any-", "kill")):  # that compile or wait
+        found = "FAILED slow"
+    if found.startswith("FAILED"):
+        _keep(name, seed, path, found)
+    return found
 
 
 def _tried(of_seed: Any, seed: int) -> str:
@@ -145,10 +174,22 @@ def _tried(of_seed: Any, seed: int) -> str:
         return f"FAILED {type(error).__name__} ({where.filename.split('/')[-1]}:{where.lineno}) {str(error)[:200]}"
 
 
-def _result(n: int, counts: dict[str, int], start: float) -> str:
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    seconds = time.monotonic() - start
-    return f"{n} inputs, {counts}, {most:.0f} MiB, {seconds:.0f} s, {n / max(seconds, 1e-9):.0f} a second"
+def _most() -> float:
+    """MiB of memory that the process had at its peak."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _now() -> float:
+    """MiB of memory that the process has; its peak where that is not told."""
+    told = Path("/proc/self/status")
+    line = next((own for own in told.read_text().splitlines() if own.startswith("VmRSS")), "") if told.exists() else ""
+    return int(line.split()[1]) / 1024 if line else _most()
+
+
+def _shown(found: Counter[str], result: Result) -> str:
+    n = sum(found.values())
+    speed = f"{result.seconds:.0f} s, {n / max(result.seconds, 1e-9):.0f} a second"
+    return f"{n} inputs, {dict(found)}, at most {result.most:.0f} MiB, {speed}"
 
 
 def _keep(name: str, seed: int, path: Path | None, found: str) -> None:
@@ -164,20 +205,42 @@ def main() -> None:
     parser.add_argument("minutes", type=float, help="for all targets together")
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}; all by default")
     parser.add_argument("--inputs", type=int, help="no more of each target")
+    parser.add_argument(
+        "--rounds", type=int, default=1, help="the same inputs so often, with the memory after each time"
+    )
     parser.add_argument("--first", type=int, default=int(time.time()) * 1000, help="the first seed")
     given = parser.parse_args()
     print(f"seeds from {given.first}", flush=True)
     names, died, before = given.targets or list(TARGETS), False, set(FAILURES.glob("*"))
     for name in names:
-        with multiprocessing.Manager() as manager:
-            told, seconds = manager.dict(), 60 * given.minutes / len(names)
-            process = multiprocessing.Process(target=attack, args=(name, seconds, given.inputs, given.first, told))
+        died |= _run(name, 60 * given.minutes / len(names), given.inputs or MANY, given.first, given.rounds)
+    sys.exit(died or bool(set(FAILURES.glob("*")) - before))
+
+
+def _run(name: str, seconds: float, inputs: int, first: int, rounds: int) -> bool:
+    """Attack one target, by one process after the other where they grow full; whether one of them died."""
+    until, processes, seed, died = time.monotonic() + seconds, 0, first, False
+    found: Counter[str] = Counter()
+    total = Result(first, found, 0.0, 0.0)
+    with multiprocessing.Manager() as manager:
+        while seed < first + inputs and time.monotonic() < until:
+            told = manager.dict()
+            asked = name, until, range(seed, first + inputs), rounds, told
+            process = multiprocessing.Process(target=attack, args=asked)
             process.start()
             process.join()
-            died |= process.exitcode != 0
-            end = f"DIED at seed {told.get('seed')} with status {process.exitcode} after {told.get('result')}"
-            print(f"{name}: {end if process.exitcode else told.get('result')}", flush=True)
-    sys.exit(died or bool(set(FAILURES.glob("*")) - before))
+            processes += 1
+            if result := told.get("result"):
+                found += result.found
+                total = Result(result.seed, found, max(total.most, result.most), total.seconds + result.seconds)
+            if process.exitcode:
+                print(f"{name}: DIED at seed {told.get('seed')} with status {process.exitcode}", flush=True)
+                died = True
+            if died or total.seed == seed:
+                break
+            seed = total.seed
+    print(f"{name}: {_shown(found, total)}, {processes} processes", flush=True)
+    return died
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -96,18 +97,32 @@ def changed(whole: bytes, suffix: str, rng: np.random.Generator) -> bytes:
     return bytes(data)
 
 
-def outcome(path: Path) -> str:
-    """Read and encode a file as training does: ``"refused"`` or ``"read"``; everything else is raised."""
+def encoder_of(path: Path) -> Any:
+    """The encoder of a file that is read whole."""
+    source = open_source(str(path))
+    chunks = list(source.chunks())
+    encoder = source.encoder(chunks[0], "y" if source.kind == "table" else None, ignore=_ignored(chunks[0]))
+    for chunk in chunks:
+        encoder.encode(chunk, True, BadRows())
+    return encoder
+
+
+def outcome(path: Path, known: Any = None) -> str:
+    """Read and encode a file as training does, or with a known encoder as prediction does: ``"refused"`` or ``"read"``.
+
+    Everything else is raised.
+    """
     bad = BadRows(skip=True)
     try:
         source = open_source(str(path))
-        chunks = source.chunks(bad=bad)
+        is_table = source.kind == "table"
+        chunks = source.chunks(bad=bad, types=known.types() if known and is_table else None)
         first = next(chunks, None)
         if first is None:
             return "read"
-        encoder = source.encoder(first, "y" if source.kind == "table" else None, ignore=_ignored(first))
+        encoder = known or source.encoder(first, "y" if is_table else None, ignore=_ignored(first))
         for chunk in (first, *chunks):
-            encoder.encode(chunk, True, bad)
+            encoder.encode(chunk, known is None, bad)
     except TunefreeError as error:
         return "refused" if str(error) else "refused without a word"
     return "read"

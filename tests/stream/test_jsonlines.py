@@ -8,6 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from tunefree.core.errors import DataError
+from tunefree.stream.batch import BadRows
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.tables import read_tables
 
@@ -57,6 +58,12 @@ def test_nested_values_of_json_are_named_by_the_encoder(tmp_path):
     with pytest.raises(DataError, match="column 'deep.x'.*--ignore"):
         TableEncoder.infer(chunk)
     assert TableEncoder.infer(chunk, ignore=["deep"]).names() == ["(constant)", "a"]
+
+
+def test_what_is_no_object_where_objects_were_is_a_bad_row_and_null_is_none(tmp_path):
+    rows = ['{"n": {"a": {"b": 1}}}', '{"n": {"a": null}}', '{"n": {"a": 6}}', '{"n": {"a": {"b": 2}}}', "{"]
+    found = list(read_tables([text(tmp_path / "t.jsonl", "\n".join(rows))], bad=BadRows(skip=True)))
+    assert [row["n.a.b"] for row in records(found)] == [1.0, None, 2.0]
 
 
 def test_json_files_may_lack_names_but_not_all(tmp_path):

@@ -17,7 +17,7 @@ from tunefree.core.errors import DataError
 from tunefree.stream import lines
 from tunefree.stream.batch import Position
 from tunefree.stream.files import TextFile
-from tunefree.stream.lines import SAMPLE, read_header, read_lines, whole_lines
+from tunefree.stream.lines import SAMPLE, read_beginning, read_lines, whole_lines
 from tunefree.stream.source import open_source
 
 TEXTS = st.text(st.sampled_from('a,"\r\n é'), max_size=60).map(str.encode)
@@ -77,7 +77,7 @@ def test_quoted_line_ends_do_not_cut(tmp_path_factory, text, block_size):
 
 def test_header_may_hold_quoted_line_ends_and_a_byte_order_mark(tmp_path):
     file = write(tmp_path, "a.csv", b'\xef\xbb\xbf"x\ny",z\r\n1,2\n')
-    assert read_header(file, quoted=True) == b'"x\ny",z'
+    assert read_beginning(file, quoted=True).header == b'"x\ny",z'
     assert together(read_lines([file], quoted=True, header=True)) == b"1,2\n"
     assert together(read_lines([file])) == b'"x\ny",z\r\n1,2\n'
 
@@ -85,7 +85,7 @@ def test_header_may_hold_quoted_line_ends_and_a_byte_order_mark(tmp_path):
 def test_header_longer_than_the_first_look(tmp_path):
     header = b"x," * 20000
     file = write(tmp_path, "a.csv", header + b"\n1\n")
-    assert read_header(file) == header
+    assert read_beginning(file).header == header
     assert [(chunk.data.tobytes(), chunk.row) for chunk in read_lines([file], header=True)] == [(b"1\n", 1)]
 
 
@@ -132,7 +132,7 @@ def test_damaged_bytes(tmp_path):
 
 def test_standard_input_is_looked_at_and_then_read(monkeypatch):
     standard_input(monkeypatch, b"x,y\n1,2\n3,4\n")
-    assert read_header("-") == b"x,y"
+    assert read_beginning("-").header == b"x,y"
     assert [(c.data.tobytes(), c.row, c.file) for c in read_lines(["-"], block_size=4, header=True)] == [
         (b"1,2\n", 1, "standard input"),
         (b"3,4\n", 2, "standard input"),

@@ -40,12 +40,12 @@ def rows_with_ids(path, n_ids, n_rows):
     return open_source(str(path))
 
 
-def blocks(monkeypatch):
+def blocks(monkeypatch, size=50_000):
     from functools import partial
 
     from tunefree.stream.lines import read_lines
 
-    monkeypatch.setattr("tunefree.stream.source.read_lines", partial(read_lines, block_size=50_000))
+    monkeypatch.setattr("tunefree.stream.source.read_lines", partial(read_lines, block_size=size))
 
 
 def test_one_learner_is_refused_before_it_takes_more_and_told_before_that(ids_met_twice, monkeypatch):
@@ -62,6 +62,14 @@ def test_one_learner_is_refused_before_it_takes_more_and_told_before_that(ids_me
 def test_ids_met_once_take_a_fraction(ids, ids_met_twice):
     once, twice = (held(train(source, Plan(learner="scinol2")).model) for source in (ids, ids_met_twice))
     assert once < 0.6 * twice
+
+
+def test_what_is_kept_of_rows_is_not_expected_to_grow_with_the_features(ids, tmp_path, monkeypatch):
+    blocks(monkeypatch, 200_000)
+    rows = (tmp_path / "ids.svm").read_text()
+    (tmp_path / "again.svm").write_text(rows + rows)  # room for all ids is made at their second meeting
+    trained = train(open_source(str(tmp_path / "again.svm")), Plan(learner="scinol2"), Told(), memory_limit="20M")
+    assert held(trained.model) < 20 * 2**20
 
 
 @pytest.mark.slow

@@ -333,5 +333,22 @@ def test_negative_checkpoints_and_endless_labels_are_refused():
     table = {"x": [0.0, 1.0], "y": ["a", "b" * 100_000]}
     with pytest.raises(ModelError, match="--checkpoint-every must be at least 0, not -5"):
         train(open_source(table), Plan(target="y", learner="scinol2"), checkpoint_every=-5)
-    with pytest.raises(DataError, match="a label has 100,000 letters, more than 65,536"):
+    with pytest.raises(DataError, match="row 2: the label has 100,000 letters, more than 65,536"):
         train(open_source(table), Plan(target="y", learner="scinol2"))
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "problem"),
+    [
+        ("t.csv", "x,y\n1,no\n2,{}\n", "row 2: the label has 100,000 letters, more than 65,536"),
+        ("t.jsonl", '{{"x": 1, "y": "no"}}\n{{"x": 2, "y": "{}"}}\n', "row 2: the label has 100,000 letters"),
+        ("t.svm", "0 1:1\n{} 1:2\n", r"row 2: a number of '1{37}\.\.\.' is too large"),
+        ("t.vw", "1 |f a\n{} |f b\n", r"row 2: a number of '1{37}\.\.\.' is too large"),
+    ],
+)
+def test_endless_labels_of_files_are_refused_with_their_row(tmp_path, name, rows, problem):
+    (tmp_path / name).write_text(rows.format("1" * 100_000))
+    plan = Plan(target=None if "{{" not in rows and "," not in rows else "y", learner="scinol2", task="classification")
+    with pytest.raises(DataError, match=problem) as caught:
+        train(open_source(str(tmp_path / name)), plan)
+    assert len(str(caught.value)) < 400 + len(str(tmp_path))

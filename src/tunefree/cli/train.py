@@ -260,9 +260,10 @@ def _learn(
     """Learn row by row."""
     from tunefree.workflows import training
     from tunefree.workflows.class_weights import with_weights
+    from tunefree.workflows.watching import SilentWatcher
 
     checkpoint, plan = checkpoint_of(output), with_weights(plan, source)
-    watcher = training.Watcher()
+    watcher: training.Watcher = SilentWatcher()
     if not quiet:
         from tunefree.cli.display.training import TrainingDisplay, show_trained
 

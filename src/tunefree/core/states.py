@@ -64,17 +64,19 @@ def under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
-def size_of(part: Any) -> int:
+def size_of(part: Any, length: int = 0) -> int:
     """Bytes of the arrays in nested tuples, lists and dicts; records may overlap, their fields do not.
+
+    Only arrays count that have ``length`` numbers or more along one of their axes.
 
     Examples
     --------
-    >>> size_of({"a": (np.zeros(3), [np.zeros(2, np.int32)]), "b": 5})
-    32
+    >>> size_of({"a": (np.zeros(3), [np.zeros(2, np.int32)]), "b": 5}), size_of([np.zeros((9, 2)), np.zeros(5)], 8)
+    (32, 144)
     """
     if isinstance(part, np.ndarray):
-        fields = [part[name] for name in part.dtype.names] if part.dtype.names else []
-        return sum(field.size * field.itemsize for field in fields) if fields else part.nbytes
+        fields = [part[name] for name in part.dtype.names] if part.dtype.names else [part]
+        return sum(field.size * field.itemsize for field in fields if max(field.shape, default=0) >= length)
     if isinstance(part, dict):
-        return sum(map(size_of, part.values()))
-    return sum(map(size_of, part)) if isinstance(part, tuple | list) else 0
+        return sum(size_of(own, length) for own in part.values())
+    return sum(size_of(own, length) for own in part) if isinstance(part, tuple | list) else 0

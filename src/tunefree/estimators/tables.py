@@ -23,7 +23,7 @@ from tunefree.core.errors import DataError
 from tunefree.core.rows import Table, part, rows_at, table, together
 from tunefree.stream.arrays import of_strings
 from tunefree.stream.batch import Columns, Refused
-from tunefree.stream.columns import family, string_keys
+from tunefree.stream.columns import blank_to_null, decoded, family, string_keys
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.frames import read_frame
 from tunefree.stream.notation import ColumnTypes
@@ -238,7 +238,7 @@ def _new_encoder(estimator: Any, first: Columns) -> TableEncoder:
 
 
 def _is_text(array: Any) -> bool:
-    return family(array.type) == "string" and looks_like_text(array)
+    return family(array.type) == "string" and looks_like_text(blank_to_null(decoded(array)))
 
 
 def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool) -> Table:

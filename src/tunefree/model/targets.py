@@ -30,17 +30,28 @@ class Labels(NamedTuple):
         return cls(values.tolist(), codes.reshape(-1).astype(np.int64))
 
 
-def check_lengths(labels: list[Any]) -> None:
+def check_lengths(labels: Labels, file: str | None = None, numbers: np.ndarray | None = None) -> None:
     """Raise an error if a label is too long to be one.
+
+    Parameters
+    ----------
+    labels : Labels
+    file : str, optional
+        Where the rows are from, for messages.
+    numbers : (n,) array of int64, optional
+        The numbers of the rows in it.
 
     Raises
     ------
     DataError
     """
-    longest = max((len(label) for label in labels if isinstance(label, str)), default=0)
+    lengths = [len(label) if isinstance(label, str) else 0 for label in labels.values]
+    longest = max(lengths, default=0)
     if longest > LONGEST_LABEL:
-        problem = f"a label has {longest:,} letters, more than {LONGEST_LABEL:,}"
-        raise DataError(problem, remedy="name the column of the target, or check its quotes")
+        first = int(np.argmax(labels.codes == lengths.index(longest)))
+        problem = f"the label has {longest:,} letters, more than {LONGEST_LABEL:,}"
+        remedy = "name the column of the target, or check its quotes"
+        raise DataError(problem, file, None if numbers is None else int(numbers[first]), remedy=remedy)
 
 
 @dataclass
@@ -130,7 +141,7 @@ class ScoredModel:
 
     def codes(self, y: Labels) -> tuple[np.ndarray, list[tuple[int, Any]]]:
         """The class of each row, and (first row, label) of each class that is new, in order."""
-        check_lengths(y.values)
+        check_lengths(y)
         known = {label: k for k, label in enumerate(self.classes)}
         new = sorted((int(np.argmax(y.codes == i)), i) for i, label in enumerate(y.values) if label not in known)
         known |= {y.values[i]: len(self.classes) + k for k, (_, i) in enumerate(new)}

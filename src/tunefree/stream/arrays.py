@@ -116,6 +116,17 @@ def bytes_of(strings: Any) -> tuple[np.ndarray, np.ndarray]:
     return places, np.frombuffer(data, np.uint8)
 
 
+def text_at(strings: Any, place: int) -> str:
+    """One string of an Arrow array, without what is not UTF-8 in it.
+
+    Examples
+    --------
+    >>> text_at(pa.array(["new", "york"]), 1)
+    'york'
+    """
+    return bytes(strings[place].as_buffer()).decode(errors="replace")
+
+
 def is_missing(array: Any) -> np.ndarray:
     """Where an Arrow array is null."""
     if not array.null_count:

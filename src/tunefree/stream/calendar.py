@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import is_missing, to_numpy
+from tunefree.stream.arrays import is_missing, text_at, to_numpy
 from tunefree.stream.columns import (
     Array,
     Codes,
@@ -189,15 +190,25 @@ def calendar_codes(column: str, part: str, values: np.ndarray, here: np.ndarray)
 
 
 def looks_like_dates(strings: Array) -> bool:
-    """Whether all strings are dates or timestamps as ISO 8601 writes them, all with or all without a time zone."""
-    given = blank_to_null(decoded(strings)).drop_null()
-    return len(given) > 0 and zone_of(given) is not _MIXED and not cast(*_to_timestamps(given, zone_of(given)))[1]
+    """Whether all strings are dates or timestamps as ISO 8601 writes them, all with or all without a time zone.
+
+    No white space is around them.
+    """
+    given = strings.drop_null()
+    if not len(given) or not re.match(_DATE, text_at(given, 0)):  # Arrow would compile each pattern anew
+        return False
+    return zone_of(given) is not _MIXED and not cast(*_to_timestamps(given, zone_of(given)))[1]
 
 
 def looks_like_times(strings: Array) -> bool:
-    """Whether all strings are times of day, HH:MM or HH:MM:SS with decimals or without."""
-    given = blank_to_null(decoded(strings)).drop_null()
-    return len(given) > 0 and pc.all(pc.match_substring_regex(given, _TIME)).as_py()
+    """Whether all strings are times of day, HH:MM or HH:MM:SS with decimals or without.
+
+    No white space is around them.
+    """
+    given = strings.drop_null()
+    if not len(given) or not re.match(_TIME, text_at(given, 0)):
+        return False
+    return pc.all(pc.match_substring_regex(given, _TIME)).as_py()
 
 
 _MIXED = "mixed"

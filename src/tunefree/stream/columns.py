@@ -238,7 +238,8 @@ def blank_to_null(array: Array) -> Array:
     if family(array.type) != "string":
         return array
     trimmed = pc.utf8_trim_whitespace(array.cast(pa.string()))
-    return pc.if_else(of_booleans(missing_strings(trimmed)), pa.nulls(len(trimmed), pa.string()), trimmed)
+    gone = missing_strings(trimmed)
+    return pc.if_else(of_booleans(gone), pa.nulls(len(trimmed), pa.string()), trimmed) if gone.any() else trimmed
 
 
 def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None) -> np.ndarray:

@@ -20,12 +20,11 @@ from tunefree.stream.columns import MISSING, Fault, Faults, cast, with_row_numbe
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
 from tunefree.stream.lines import (
+    Beginning,
     check_text,
     not_utf8,
-    read_header,
+    read_beginning,
     read_lines,
-    read_sample,
-    read_separator,
     whole_lines,
 )
 from tunefree.stream.notation import ColumnTypes, is_continental
@@ -35,6 +34,7 @@ NULLS = tuple(
     for word in (*MISSING, "NA", "N/A", "n/a", "#N/A", "NAN", "null", "NULL", "Null", "None", "-nan", "-NaN", "<NA>")
     for space in ("", " ")
 )
+_NULLS = of_strings(NULLS)
 _ILLEGIBLE = "\U0010ffff"  # no letter has this number
 _ILLEGIBLE_ERRORS = "tunefree.illegible"
 codecs.register_error(_ILLEGIBLE_ERRORS, lambda error: (_ILLEGIBLE, error.end))  # type: ignore[attr-defined]
@@ -61,10 +61,10 @@ def is_delimited(line: str) -> bool:
 
 def csv_schema(file: str, options: Options) -> Any:
     """Names and types of the columns: numbers, booleans and strings; a column of nulls only is taken for strings."""
-    header = csv_header(file, options)
-    window = read_sample(file)
-    start = window.find(b"\n", len(read_header(file, quoted=True))) + 1  # the header may hold line ends
-    body = whole_lines(window[start:] if start else b"", quoted=True)
+    beginning = read_beginning(file, quoted=True)
+    header = _header_of(beginning, file, options)
+    start = beginning.sample.find(b"\n", len(beginning.header)) + 1  # the header may hold line ends
+    body = whole_lines(beginning.sample[start:] if start else b"", quoted=True)
     found = {}
     if body:
         try:
@@ -110,16 +110,19 @@ def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: B
 
 def csv_header(file: str, options: Options) -> Header:
     """The first line of a file."""
-    check_text(file)
-    line = read_header(file, quoted=True)
+    return _header_of(read_beginning(file, quoted=True), file, options)
+
+
+def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
+    check_text(file, beginning.sample)
     try:
-        text = line.decode()
+        text = beginning.header.decode()
     except UnicodeDecodeError:
         raise not_utf8(file) from None
     if not text.strip():
         remedy = "give it a line of column names and rows below it"
         raise DataError("the file is empty", display_name(file), remedy=remedy)
-    delimiter = options.delimiter or read_separator(file) or _guess_delimiter(text, file)
+    delimiter = options.delimiter or beginning.separator or _guess_delimiter(text, file)
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\r\n\0"':
         remedy = "give one such as , or ; (--delimiter)"
         raise DataError(f"the delimiter {delimiter!r} is not one ASCII character", display_name(file), remedy=remedy)
@@ -176,7 +179,7 @@ def _parse(
         unfit.append(row)
         return "skip"
 
-    table = arrow_csv.read_csv(
+    table = arrow_csv.open_csv(  # read_csv would make a thread for each block
         pa.BufferReader(pa.py_buffer(data)),
         read_options=arrow_csv.ReadOptions(column_names=header.names, block_size=len(data) + 1, use_threads=False),
         parse_options=arrow_csv.ParseOptions(
@@ -189,7 +192,7 @@ def _parse(
             true_values=_TRUE,
             false_values=_FALSE,
         ),
-    )
+    ).read_all()
     return to_batch(table)
 
 
@@ -238,7 +241,7 @@ def _converted(raw: Any, name: str, to: Any, faults: Faults) -> Any:
     text, failed = cast(raw, pa.string(), safe=True)
     failed += np.flatnonzero(to_booleans(pc.match_substring(text, _ILLEGIBLE))).tolist()
     faults.add(failed, name, lambda row: f"{_shown(raw[row].as_py())} is not {_EXAMPLES[pa.string()]}")
-    text = pc.if_else(pc.is_in(text, value_set=of_strings(NULLS)), pa.nulls(len(text), pa.string()), text)
+    text = pc.if_else(pc.is_in(text, value_set=_NULLS), pa.nulls(len(text), pa.string()), text)
     if to == pa.string():
         return text
     values, failed = cast(pc.utf8_trim_whitespace(text), to)

@@ -24,6 +24,9 @@ class Triplets(NamedTuple):
     values: np.ndarray  # (entries,) float64
 
 
+_NO_WORDS = Triplets(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0))
+
+
 class _Unknown(NamedTuple):
     """Keys that have no id, and where each appears first."""
 
@@ -57,6 +60,8 @@ class FeatureIds:
         self, n_rows: int, codes: Sequence[Located], words: Sequence[LocatedWords], learning: bool
     ) -> tuple[np.ndarray, Triplets]:
         """The ids of the codes, (n, q) int32, and the words with theirs; unknown ones are added if learning, else 0."""
+        if not codes and not words:
+            return np.zeros((n_rows, 0), np.int32), _NO_WORDS
         rows, places, order = _by_row(words, n_rows, len(codes))
         if learning and not self.keys.bits:
             self._add(_unknown(self.keys, codes, words, rows, places))
@@ -76,6 +81,8 @@ class FeatureIds:
         return ids
 
     def _add(self, unknown: _Unknown) -> None:
+        if not len(unknown.rows):
+            return
         order = np.lexsort((unknown.places, unknown.rows))
         before = self.keys.first + self.keys.count
         self.keys, ids = dictionary.lookup(self.keys, unknown.keys[order])

@@ -102,19 +102,19 @@ class Inference:
 
     def _guessed(self, name: str) -> Any:
         """What strings look like, beside categories."""
-        array, strings = self.arrays[name], self.strings[name]
-        if self.texts is None and looks_like_text(array):
+        strings = self.strings[name]
+        if self.texts is None and looks_like_text(strings):
             return Text(name)
-        if looks_like_dates(array):
+        if looks_like_dates(strings):
             return _timestamp_of_strings(name, strings)
-        if looks_like_times(array):
+        if looks_like_times(strings):
             return TimeOfDay(name)
         notation, format = self.notation(name), date_format_of(strings, self.continental)
         if format is not None:
             return Timestamp(name, None, "%H" in format, format=format)
         if notation is not None:
             return Number(name, *notation)
-        if self.texts is None and looks_like_short_text(array):
+        if self.texts is None and looks_like_short_text(strings):
             return Text(name)
         return None
 

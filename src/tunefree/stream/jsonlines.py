@@ -50,8 +50,9 @@ def json_schema(file: str, options: Options) -> Any:
     A column of nulls only is taken for strings. The type of what is absent from the first lines is that of its first
     value.
     """
-    check_text(file)
-    window = read_sample(file).lstrip()
+    window = read_sample(file)
+    check_text(file, window)
+    window = window.lstrip()
     if not window:
         raise DataError("the file is empty", display_name(file), remedy="give it one JSON object a line")
     if window.startswith(b"["):
@@ -81,7 +82,6 @@ def json_columns(file: str, schema: Any, options: Options) -> dict[str, Any]:
 
 def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Columns]:
     """The chunks of one file from a position on."""
-    check_text(file)
     row = start.row + 1
     for lines in read_lines([file], start, options.block_size):
         batch, count = _parse_block(lines, row, schema, bad, options.types)
@@ -204,7 +204,7 @@ def _grown(schema: Any, found: Any, types: dict[str, Any], path: str = "") -> An
         name, known = path + field.name, own.get(field.name)
         if known is None and not _is_empty(field.type):
             own[field.name] = _widened(_without_nulls(field.type), name, types)
-        elif known is not None and pa.types.is_struct(known):
+        elif known is not None and pa.types.is_struct(known) and pa.types.is_struct(field.type):
             own[field.name] = pa.struct([*_grown(known, field.type, types, f"{name}.")])
     return pa.schema(list(own.items()))
 
@@ -297,7 +297,7 @@ def _read(text: bytes) -> tuple[dict[str, Any], str]:
     if is_too_deep(text):
         return {}, _TOO_DEEP
     try:
-        record = json.loads(text, object_pairs_hook=_unique)
+        record = _DECODER.decode(text.decode(json.detect_encoding(text), "surrogatepass"))
     except UnicodeDecodeError:
         return {}, "the line is not text in UTF-8"
     except ValueError as error:
@@ -332,4 +332,5 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique)
 JSON_LINES = TableReader(json_schema, json_columns, json_chunks)

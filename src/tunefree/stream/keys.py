@@ -8,6 +8,7 @@ reads one cache line. That any two of n names share a key has a probability of a
 from __future__ import annotations
 
 import secrets
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -123,6 +124,7 @@ def restore(known: np.ndarray, first: int = 1, bits: int = 0) -> Keys:
     return keys._replace(bits=bits)
 
 
+@lru_cache(1 << 12)
 def hash_name(name: str, seed: int = 0) -> int:
     """The key of one name; it can be the seed of the names below it (a column's or a namespace's).
 

@@ -69,18 +69,21 @@ class ByteStream:
         self.longest_line = LONGEST_LINE
         self.end: int | None = None  # bytes of the stream that are read; None for all of it
         self._ahead = np.empty(0, np.uint8)  # bytes read but not taken
+        self._ended = False  # whether there is nothing left to read
 
     def peek(self, size: int) -> np.ndarray:
         """The next ``size`` bytes, fewer only at the end of the stream; they stay to be taken."""
         filled = len(self._ahead)
         size = size if self.end is None else min(size, max(self.end - self.offset, 0))
-        if filled < size:
+        if filled < size and not self._ended:
             block = np.empty(size, np.uint8)
             block[:filled] = self._ahead
             view = block.data
             with self._errors():
-                while filled < size and (count := self.stream.readinto(view[filled:])):
-                    filled += count
+                while filled < size and not self._ended:
+                    count = self.stream.readinto(view[filled:])
+                    self._ended = not count
+                    filled += count or 0
             self._ahead = block[:filled]
         return self._ahead[:size]
 
@@ -105,7 +108,7 @@ class ByteStream:
         if offset < self.offset:
             raise DataError("the stream has been read already", self.name, remedy="save it to a file to read it again")
         if self.size is not None:
-            self.offset, self._ahead = min(offset, self.size), self._ahead[:0]
+            self.offset, self._ahead, self._ended = min(offset, self.size), self._ahead[:0], False
             self.stream.seek(self.offset)
         while self.offset < offset and len(self.peek(min(BLOCK_SIZE, offset - self.offset))):
             self.take(offset - self.offset)
@@ -151,7 +154,7 @@ def read_lines(
     quoted : bool, default=False
         Line ends between double quotes do not end a line (CSV).
     header : bool, default=False
-        The first line of each file is not a row and is left out; :func:`read_header` returns it.
+        The first line of each file is not a row and is left out; :func:`read_beginning` returns it.
 
     Yields
     ------
@@ -179,25 +182,33 @@ def read_lines(
             text.close()
 
 
-def read_header(file: str, quoted: bool = False) -> bytes:
-    """The first line of a text without its line end; standard input can still be read from its start afterwards."""
-    text = open_text(file)
-    try:
-        window = text.peek(_header_size(text, quoted)) if text.offset == 0 else np.empty(0, np.uint8)
-        return _without_start(window.tobytes()).rstrip(b"\r\n")
-    finally:
-        text.close()
+class Beginning(NamedTuple):
+    """How a text begins."""
+
+    header: bytes  # the first line without its line end, after one that names the delimiter
+    separator: str | None  # the delimiter that a first line such as ``sep=;`` names
+    sample: bytes  # the first two mebibytes, from the header on
 
 
-def read_separator(file: str) -> str | None:
-    """The delimiter that a first line such as ``sep=;`` names, or None; :func:`read_header` passes such a line over."""
+def read_beginning(file: str, quoted: bool = False) -> Beginning:
+    """How a text begins; standard input can still be read from its start afterwards.
+
+    Parameters
+    ----------
+    file : str
+    quoted : bool, default=False
+        Line ends between double quotes do not end the header.
+    """
     text = open_text(file)
     try:
-        window = text.peek(_LONGEST_START).tobytes() if text.offset == 0 else b""
+        if text.offset:
+            return Beginning(b"", None, b"")
+        window = text.peek(SAMPLE).tobytes()
+        header = _without_start(text.peek(_header_size(text, quoted)).tobytes()).rstrip(b"\r\n")
     finally:
         text.close()
     found = _SEPARATOR.match(window.removeprefix(_BYTE_ORDER_MARK))
-    return found[1].decode("latin-1") if found else None
+    return Beginning(header, found[1].decode("latin-1") if found else None, _without_start(window))
 
 
 def _without_start(window: bytes) -> bytes:
@@ -231,9 +242,9 @@ def whole_lines(window: bytes, quoted: bool) -> bytes:
     return window[: _find_ends(np.frombuffer(window, np.uint8), quoted).last or len(window)]
 
 
-def check_text(file: str) -> None:
-    """Raise a DataError if a file is not text in UTF-8."""
-    start = read_sample(file)[:4096]
+def check_text(file: str, sample: bytes) -> None:
+    """Raise a DataError if a file is not text in UTF-8, as the first bytes of it show."""
+    start = sample[:4096]
     if start.startswith((b"PAR1", b"ARROW1")):
         remedy = "give it its own extension, or pass --format"
         raise DataError("this is a Parquet or Arrow file, not text", display_name(file), remedy=remedy)

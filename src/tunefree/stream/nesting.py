@@ -11,6 +11,7 @@ MOST_NESTED = 64  # objects and lists in each other
 _STEPS = np.zeros(256, np.int8)
 _STEPS[[ord("["), ord("{")]], _STEPS[[ord("]"), ord("}")]] = 1, -1
 _LINE_END = 10
+_SHORT = 1 << 12  # bytes, of which brackets are counted first
 _TEXT = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
 
 
@@ -27,6 +28,8 @@ def is_too_deep(data: Any) -> bool:
     (False, True, False)
     """
     found = np.frombuffer(data, np.uint8)
+    if len(found) < _SHORT and sum(map(bytes(data).count, (b"[", b"{"))) <= MOST_NESTED:
+        return False
     return (
         _deepest(found) > MOST_NESTED and _deepest(np.frombuffer(_TEXT.sub(b"", bytes(data)), np.uint8)) > MOST_NESTED
     )

@@ -15,14 +15,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tunefree.stream.arrays import is_missing, of_booleans, of_strings, to_booleans
+from tunefree.stream.arrays import is_missing, of_booleans, of_strings, text_at, to_booleans
 
 # Beside what is missing everywhere, in columns of numbers and dates.
 SIGNS_OF_MISSING = (
     *("-", "--", "---", "\u2013", "\u2014", ".", "..", "*"),
     *("NA", "N/A", "n/a", "n.a.", "N.A.", "#N/A", "null", "NULL", "Null", "None", "none", "<NA>"),
 )
+_SIGNS = of_strings(SIGNS_OF_MISSING)
 _FIRST = 64  # strings of a column that are looked at before all others
+_FEW = 8  # of these, by Python
+_DIGIT = re.compile(r"\d")
 _SPACES = " \u00a0\u202f"
 _APOSTROPHES = "'\u2019"
 _CURRENCY = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF|JPY)"
@@ -57,7 +60,7 @@ class Notation(NamedTuple):
 
     def fits_all(self, strings: Any) -> bool:
         """Whether all of them are; few are looked at where the first are not."""
-        return bool(self.fits(strings[:_FIRST]).all() and self.fits(strings).all())
+        return bool(self.fits(strings[:_FIRST]).all() and (len(strings) <= _FIRST or self.fits(strings).all()))
 
     def numbers(self, strings: Any) -> Any:
         """The numbers; what is none must be null, or a sign of a missing value, and becomes null."""
@@ -89,12 +92,13 @@ def _pattern(decimal: str, thousands: str) -> str:
 
 def stands_for_missing(strings: Any) -> np.ndarray:
     """Which strings are null, or signs of a missing number or date."""
-    return to_booleans(pc.is_in(strings, value_set=of_strings(SIGNS_OF_MISSING))) | is_missing(strings)
+    return to_booleans(pc.is_in(strings, value_set=_SIGNS)) | is_missing(strings)
 
 
 def _without_signs(strings: Any) -> Any:
     """Strings; null where a sign says that the value is missing."""
-    return pc.if_else(of_booleans(stands_for_missing(strings)), pa.nulls(len(strings), pa.string()), strings)
+    gone = stands_for_missing(strings)
+    return pc.if_else(of_booleans(gone), pa.nulls(len(strings), pa.string()), strings) if gone.any() else strings
 
 
 def notation_of(strings: Any, continental: bool = False, given: Notation | None = None) -> Notation | None:
@@ -120,6 +124,9 @@ def notation_of(strings: Any, continental: bool = False, given: Notation | None 
     Notation(decimal='.', thousands=' ')
     None
     """
+    possible = _possible(strings) if given is None else [given]
+    if not possible:
+        return None
     present = _without_signs(strings).drop_null()
     if not len(present):
         return None
@@ -127,20 +134,25 @@ def notation_of(strings: Any, continental: bool = False, given: Notation | None 
         pointed = pc.any(pc.match_substring(present, ".")).as_py()
         if given is None and not (continental and pointed):
             return None
-    if given is None and not _may_be_numbers(present):
-        return None
-    candidates = [given] if given else [*CONTINENTAL, *ENGLISH] if continental else [*ENGLISH, *CONTINENTAL]
+    candidates = sorted(possible, key=lambda own: continental and own in ENGLISH)
     return next((own for own in candidates if own.fits_all(present)), None)
 
 
-def _may_be_numbers(strings: Any) -> bool:
-    """Whether the first string is a number in some notation; Arrow would compile each pattern anew."""
+def _possible(strings: Any) -> list[Notation]:
+    """Notations in which the first string that is there is a number; Arrow would compile each pattern anew."""
     one = _first(strings)
-    return any(re.match(_pattern(*notation), one) for notation in (*ENGLISH, *CONTINENTAL))
+    return [own for own in (*ENGLISH, *CONTINENTAL) if _DIGIT.search(one) and re.match(_pattern(*own), one)]
 
 
 def _first(strings: Any) -> str:
-    return bytes(strings[0].as_buffer()).decode(errors="replace")
+    """The first string that does not stand for a missing value; nothing where all do."""
+    for place in range(min(len(strings), _FEW)):
+        if strings[place].is_valid:
+            one = text_at(strings, place)
+            if one not in SIGNS_OF_MISSING:
+                return one
+    rest = _without_signs(strings[_FEW:]).drop_null()
+    return text_at(rest, 0) if len(rest) else ""
 
 
 def likeliest_notation(strings: Any, continental: bool = False) -> Notation:
@@ -162,10 +174,11 @@ def _all_plain(strings: Any) -> bool:
 def is_continental(columns: Iterable[Any]) -> bool:
     """Whether a column of strings has numbers with decimal commas, which cannot be anything else."""
     for strings in columns:
-        present = _without_signs(strings).drop_null()
-        if not len(present) or not _may_be_numbers(present) or any(own.fits_all(present) for own in ENGLISH):
-            continue
-        if any(own.fits_all(present) for own in CONTINENTAL):
+        possible = _possible(strings)
+        continental = [own for own in possible if own in CONTINENTAL]
+        present = _without_signs(strings).drop_null() if continental else strings
+        english = (own.fits_all(present) for own in possible if own in ENGLISH)
+        if continental and not any(english) and any(own.fits_all(present) for own in continental):
             return True
     return False
 
@@ -180,11 +193,11 @@ def date_format_of(strings: Any, days_first: bool = False) -> str | None:
     >>> date_format_of(pa.array(["12.3.2024", "1.10.2024"])), date_format_of(pa.array(["2/29/2024", "-"]))
     ('%d.%m.%Y', '%m/%d/%Y')
     """
-    present = _without_signs(strings).drop_null()
-    if not len(present):
+    one = _first(strings)  # excludes most formats
+    if not _DIGIT.search(one):
         return None
+    present = _without_signs(strings).drop_null()
     first, second = (_DAYS_FIRST, _MONTHS_FIRST) if days_first else (_MONTHS_FIRST, _DAYS_FIRST)
-    one = _first(present)  # excludes most formats
     formats = (day + clock for clock in _CLOCKS for day in (*first, *second, *_OTHERS))
     formats = (own for own in formats if re.match(_date_pattern(own), one))
     return next(

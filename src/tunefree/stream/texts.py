@@ -76,7 +76,7 @@ def looks_like_text(strings: Array) -> bool:
     >>> looks_like_text(pa.array(["Private", "Self-emp-not-inc"] * 20))
     False
     """
-    given = blank_to_null(decoded(strings[:_SAMPLE])).drop_null()
+    given = strings[:_SAMPLE].drop_null()
     if len(given) < _FEWEST:
         return False
     long = pc.mean(pc.utf8_length(given)).as_py() >= _LONG
@@ -95,7 +95,7 @@ def looks_like_short_text(strings: Array) -> bool:
     >>> looks_like_short_text(pa.array([f"row {i}" for i in range(30)]))
     False
     """
-    given = blank_to_null(decoded(strings[:_SAMPLE])).drop_null()
+    given = strings[:_SAMPLE].drop_null()
     if len(given) < _FEWEST or pc.count_distinct(given).as_py() < _REPEATED_HARDLY * len(given):
         return False
     return pc.mean(pc.match_substring_regex(given, r"[A-Za-z]{2,}.*\s.*\s").cast(pa.int8())).as_py() > 0.5

@@ -17,6 +17,7 @@ import numpy as np
 from tunefree.core import machine
 from tunefree.core.errors import ModelError
 from tunefree.core.states import size_of
+from tunefree.model.meetings import FIRST
 from tunefree.model.members import Setting
 from tunefree.model.mixture import predictive_shares
 from tunefree.model.model import Model
@@ -50,12 +51,22 @@ def limit_of(text: str | None) -> int:
 
 def held(model: Model) -> int:
     """Bytes that what members, certificates and frozen copies of a model consist of take."""
+    return _of_features(model) + _of_rows(model)
+
+
+def _of_features(model: Model, room: int = 0) -> int:
+    """Bytes of what is kept of features; only of what has room for so many, and will grow with their number."""
     parts: list[Any] = [getattr(member, "state", ()) for member in model.members]
-    parts += [model.record.evidence, model.record.log, model.ensemble.linear.meetings_held]
-    parts += [log for member in model.members if (log := getattr(member, "log", None)) is not None]
+    parts.append(model.record.evidence)
     if model.deployment is not None:
         parts += [model.deployment.averages or (), *(own.snapshot for own in model.deployment.copies)]
-    return sum(map(size_of, parts))
+    return sum(size_of(part, room) for part in parts)
+
+
+def _of_rows(model: Model) -> int:
+    """Bytes of what is kept of rows in which features were met for the first time."""
+    logs = [log for member in model.members if (log := getattr(member, "log", None)) is not None]
+    return sum(map(size_of, [model.record.log, model.ensemble.linear.meetings_held, *logs]))
 
 
 def shown(size: float) -> str:
@@ -158,4 +169,5 @@ class MemoryLimit:
         """Bytes with so many features; room for them doubles."""
         rooms = [member.room for member in model.members if hasattr(member, "room")]
         room = max(rooms, default=n_features)
-        return held(model) * (1.0 if n_features <= room else max(n_features, 2 * room) / room)
+        more = 0.0 if n_features <= room else max(n_features, 2 * room) / room - 1.0
+        return held(model) + more * _of_features(model, min(room, FIRST))  # Newton's matrices do not grow beyond

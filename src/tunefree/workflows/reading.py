@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import DataError
-from tunefree.model.targets import ScoredModel, check_lengths
+from tunefree.model.targets import ScoredModel
 from tunefree.stream.arrays import of_booleans
 from tunefree.stream.batch import BadRows, Batch, Columns, Position
 from tunefree.stream.columns import row_numbers
 from tunefree.stream.source import Source
 from tunefree.stream.tally import Tally
 from tunefree.workflows.plan import Plan
-from tunefree.workflows.targets import labels_of, task_of
+from tunefree.workflows.targets import target_of, task_of
 
 
 class Reading(NamedTuple):
@@ -71,8 +71,7 @@ def begin(source: Source, plan: Plan, bad: BadRows) -> Reading:
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
         batch = encoder.encode(chunk, True, bad, True)  # no row of those before could be used
     task = plan.task or task_of(batch.target)
-    classes = sorted(labels_of(batch.target).values) if task == "classification" else []
-    check_lengths(classes)  # before anything is printed
+    classes = sorted(target_of(task, batch).values) if task == "classification" else []
     rest = encoded(encoder, chunks, bad, learning=True, labelled=True)
     return Reading(task, classes, encoder, itertools.chain([batch], rest))
 

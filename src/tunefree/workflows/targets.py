@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import DataError
-from tunefree.model.targets import Labels
+from tunefree.model.targets import Labels, check_lengths
 from tunefree.stream.arrays import to_numpy
 from tunefree.stream.batch import Batch
 
@@ -93,10 +93,12 @@ def target_of(task: str, batch: Batch) -> Any:
     Raises
     ------
     DataError
-        If the target of a regression does not hold numbers.
+        If the target of a regression does not hold numbers, or a label is too long.
     """
     if task == "classification":
-        return labels_of(batch.target)
+        labels = labels_of(batch.target)
+        check_lengths(labels, batch.file, batch.numbers)
+        return labels
     try:
         return to_numpy(batch.target.cast("float64"), math.nan)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

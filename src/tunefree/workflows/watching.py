@@ -47,6 +47,13 @@ class Watcher:
         """Nothing more is to be watched, whether training has ended or failed."""
 
 
+class SilentWatcher(Watcher):
+    """Tells nothing; errors are raised all the same."""
+
+    def tell(self, message: str) -> None:
+        """Nobody is told."""
+
+
 class Watchers(Watcher):
     """Several watchers, each of which is told everything.
 
