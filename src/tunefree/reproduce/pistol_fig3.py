@@ -116,7 +116,8 @@ def _in_turn(found: list[Part], results: Results) -> list[Part]:
         method, size, run = (part.arguments[name] for name in ("method", "size", "run"))
         is_quick = size <= FEW
         machines = {"folds": 1 if is_quick else 4, "svm": 2 if is_quick else 5}
-        return {"pistol": 0, **machines, "ladder": 3 if is_quick or run == 0 else 6, "pool": 3 if is_quick else 7}[method]
+        ours = {"ladder": 3 if is_quick or run == 0 else 6, "pool": 3 if is_quick else 7}
+        return {"pistol": 0, **machines, **ours}[method]
 
     unfinished = [turn(part) for part in found if part.name not in results]
     last = min(unfinished, default=7)
