@@ -3,7 +3,10 @@ that come late."""
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -100,6 +103,33 @@ def test_after_a_late_class_no_function_is_claimed_to_be_worse():
     certificate = certificate_of(model.kernel_banks[0].members[0])
     assert certificate.lower_bound(1.0) == 0.0
     assert certificate.theorem(1.0) == np.inf
+
+
+def functions_of(X, y, gamma=0.5):
+    """Norms and mean smoothed hinge losses of functions between small and interpolating."""
+    values = gram(X, X, "rbf", gamma)
+    for ridge in (1e-2, 1.0, 1e2):
+        coefficients = np.linalg.solve(values + ridge * np.eye(len(y)), y)
+        for times in (0.5, 1.0, 2.0):
+            margins = times * y * (values @ coefficients)
+            yield times * np.sqrt(coefficients @ values @ coefficients), np.mean(np.maximum(1.0 - margins, 0.0) ** 2)
+
+
+@pytest.mark.parametrize("options", [{"epochs": 5}, {"epochs": 1, "max_support": 128}])
+def test_rows_after_several_passes_or_in_other_features_are_not_counted(options):
+    """The learner's sums are then of rows that came again, or of other functions, and prove nothing of these."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 2))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    model = KernelPiSTOLClassifier(gamma=0.5, view="raw", preset="theory", shuffle=False, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the functions go on in features
+        model.fit(X[:60], y[:60]).partial_fit(X[60:], y[60:])
+    (certificate,) = model.certificates_
+    assert 60 <= certificate.rounds < 700
+    counted = slice(0, certificate.rounds)
+    for norm, loss in functions_of(X[counted], y[counted]):
+        assert certificate.lower_bound(norm) <= loss + 1e-6
 
 
 def test_estimators_show_what_they_know_of_functions():

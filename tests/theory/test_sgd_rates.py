@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import special
 from scipy.optimize import minimize
 
 from tunefree.theory import (
@@ -88,15 +89,41 @@ def test_a_penalty_by_proposition_1_is_small_enough():
         distance = float(np.abs(best).min()) / 2.0
 
         def risk(f, p=chance):
-            return np.mean(p * np.logaddexp(0.0, -f) + (1 - p) * np.logaddexp(0.0, f))
+            return np.mean(p * np.logaddexp(0.0, -f) + (1 - p) * np.logaddexp(0.0, f), axis=-1)
 
         ways = rng.normal(size=(4000, 4))
         away = best + distance * ways / np.linalg.norm(ways, axis=1, keepdims=True)
-        room = 0.9 * min(risk(f) for f in away) - 0.9 * risk(best)  # 0.9 for the directions that were not tried
+        room = 0.9 * risk(away).min() - 0.9 * risk(best)  # 0.9 for the directions that were not tried
         penalty, found = sgd_penalty(float(np.abs(best).min()), float(np.linalg.norm(best)), float(room))
         assert found == pytest.approx(distance)
         least = minimize(lambda f, p=penalty: risk(f) + 0.5 * p * f @ f, np.zeros(4)).x
         assert np.linalg.norm(least - best) <= found
+
+
+def test_sgd_errs_no_more_often_than_the_theorems_allow():
+    """One point with 90 % positive labels and the largest lambda for which they hold: (4) and (5), where they say
+    something."""
+    chance, rounds, runs = 0.9, 100_000, 50
+    margin, rng = math.log(chance / (1 - chance)), np.random.default_rng(0)
+    least = margin / 2  # of the minimiser, which must not be further from the margin
+    lam = (chance - 1 / (1 + math.exp(-least))) / least
+    gap = math.log(2) - chance * math.log1p(math.exp(-least)) - (1 - chance) * math.log1p(math.exp(least))
+    gap -= 0.5 * lam * least**2
+    gamma = least_offset(lam, smoothness=0.25)
+    nu = variance_constant(lam, gamma, 0.25, chance * (1 - chance), gap)
+    last = sgd_threshold(lam, gamma, margin, nu=nu)
+    mean = sgd_threshold(lam, gamma, margin, averaged=True, initial_distance=least)
+    assert max(last, mean) < rounds / 2
+    assert sgd_rate(rounds, lam, gamma, margin, averaged=True) < 2 * chance - 1
+    y, g, weighted = np.where(rng.random((rounds, runs)) < chance, 1.0, -1.0), np.zeros(runs), np.zeros(runs)
+    for t in range(1, rounds + 1):
+        weighted += g * (gamma + t - 1)  # the average, up to a factor
+        if t & (t - 1) == 0 or t in (last, mean, rounds):
+            for f, first, is_averaged in ((g, last, False), (weighted, mean, True)):
+                excess = (2 * chance - 1) * np.mean(f <= 0.0)
+                assert t < first or excess <= sgd_rate(t, lam, gamma, margin, averaged=is_averaged)
+        eta = 2.0 / (lam * (gamma + t))
+        g = (1.0 - eta * lam) * g + eta * y[t - 1] * special.expit(-y[t - 1] * g)
 
 
 def test_a_threshold_is_not_given_without_what_it_depends_on():

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, settings, target
 from hypothesis import strategies as st
 
 from tunefree import losses
@@ -218,6 +218,30 @@ def test_the_lemmas_bound_the_optimisation_error(loss, theta, output):
             radius = max(float(np.linalg.norm(u)), norms)
             bound = optimisation_bound(T, loss, theta=theta, step=step, kappa=kappa, radius=radius, output=output)
             assert reached - empirical(X, y, loss, u) <= bound
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    y=st.lists(st.sampled_from([-1.0, 1.0]), min_size=2, max_size=8),
+    u=st.lists(st.floats(-8.0, 8.0), min_size=2, max_size=2),
+    kind=st.sampled_from([(HINGE, 0.3), (HINGE, 0.5), (LOGISTIC, 0.0), (SQUARE, 0.25)]),
+)
+def test_no_rows_are_found_on_which_the_lemmas_fail(seed, y, u, kind):
+    (loss, theta), X = kind, np.random.default_rng(seed).choice([-1.0, -0.25, 0.0, 1.0], size=(len(y), 2))
+    kappa = float(np.sqrt((X**2).sum(axis=1).max())) or 1.0
+    step = largest_step(loss, theta, kappa)
+    iterates = descend(X, np.array(y), loss, theta, step, 12)
+    errors = [empirical(X, y, loss, w) for w, _ in iterates]
+    other = empirical(X, y, loss, np.array(u))
+    for T in (3, 12):
+        norms = max(np.linalg.norm(w) for w, _ in iterates[:T])
+        radius = max(float(np.linalg.norm(u)), norms)
+        of_average = empirical(X, y, loss, iterates[T - 1][1])
+        for output, error in (("last", errors[T - 1]), ("average", of_average), ("best", min(errors[:T]))):
+            bound = optimisation_bound(T, loss, theta=theta, step=step, kappa=kappa, radius=radius, output=output)
+            target(float(error - other - bound), label=f"{output} after {T}: error minus bound")
+            assert error - other <= bound + 1e-12
 
 
 def test_iterates_stay_where_lemma_15_has_them():

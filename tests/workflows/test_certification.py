@@ -55,6 +55,39 @@ def test_the_true_weights_are_not_below_the_bounds(saved, tmp_path):
     assert found["loss"] - found["weights"]["regret_at_most"] > 0.5 * mean  # and it says something
 
 
+def test_no_theorem_is_told_of_several_passes(tmp_path):
+    """The learner's sums are of all passes, whose regret against small weights is far below that of the first."""
+    rng = np.random.default_rng(0)
+    columns = {f"x{j}": rng.normal(size=60) for j in range(40)} | {"label": rng.choice(["no", "yes"], 60)}
+    (tmp_path / "weights.csv").write_text("feature,weight\nx0,0\n")
+    for passes in (1, 8):
+        plan = Plan(target="label", learner="scinol2", passes=passes)
+        trained = train(open_source(columns), plan)
+        trained.save(tmp_path / "model")
+        weights = findings(Trained.load(tmp_path / "model"), tmp_path / "weights.csv")["weights"]
+        regret = trained.progress.progressive[0].mean_loss() - np.log(2.0)
+        assert regret <= weights["regret_at_most"]
+        assert regret <= weights.get("theorem", np.inf)
+        assert ("theorem" in weights) == (passes == 1)
+
+
+def test_the_theorem_knows_features_that_were_met_once(tmp_path):
+    """They have no statistics of their own; the comparator has learned them by heart."""
+    rng = np.random.default_rng(0)
+    words, label = rng.integers(0, 5000, 3000), rng.choice([-1, 1], 3000)
+    columns = {"word": [f"w{word}" for word in words], "label": np.where(label > 0, "yes", "no")}
+    trained = train(open_source(columns), Plan(target="label", learner="scinol2", categorical=("word",)))
+    assert trained.model.ensemble.linear.meetings.n_met_once > 0
+    found, counts = np.unique(words, return_counts=True)
+    by_heart = {word: 5.0 * label[words == word][0] for word in found[counts == 1][:500]}
+    lines = [f"word=w{word},{weight}\n" for word, weight in by_heart.items()]
+    (tmp_path / "weights.csv").write_text("feature,weight\n" + "".join(lines))
+    known = findings(trained, tmp_path / "weights.csv")
+    margins = np.array([by_heart.get(word, 0.0) for word in words.tolist()])
+    regret = known["loss"] - np.logaddexp(0.0, -label * margins).mean()
+    assert 0.1 < regret <= known["weights"]["regret_at_most"] <= known["weights"]["theorem"] + 1e-9 < 0.5
+
+
 def test_risk_and_pool_on_the_census_data():
     table = parquet.read_table(CENSUS).slice(0, 8000)
     trained = train(open_source(table), Plan(target="income"))

@@ -108,7 +108,10 @@ class KernelEstimator(OnlineEstimator):
 
     @property
     def certificates_(self) -> list[KernelCertificate]:
-        """For each bandwidth lower bounds on the loss of every function of its kernel's space, on the first pass."""
+        """For each bandwidth lower bounds on the loss of every function of its kernel's space, on the first pass.
+
+        Rows learned after a second pass, or once functions have gone on in Fourier features, are not counted.
+        """
         check_is_fitted(self)
         bank = self._learned.model.kernel_banks[0]
         found = [certificate_of(member, bank.gamma_of(member)) for member in bank.members]

@@ -19,9 +19,10 @@ def _scinol(variant: Any, epsilon: Any) -> tuple[str, dict[str, float]]:
 class ScInOLClassifier(OnlineClassifierBase):
     """A linear classifier with nothing to tune: the scale-invariant online learner ScInOL.
 
-    It is an online learner with a regret bound against every fixed linear model that does not depend on the scale of
-    the features [1]_. So it needs neither a learning rate nor feature scaling. The cost is a few multiplications for
-    each nonzero value.
+    For losses with a Lipschitz constant (``"logistic"``, ``"hinge"``, ``"smoothed-hinge"``) its predictions of the rows
+    in the first pass, each before it is learned, have a regret bound against every fixed linear model that does not
+    depend on the scale of the features [1]_: :func:`tunefree.theory.paper_bound`. So it needs neither a learning rate
+    nor feature scaling. The cost is a few multiplications for each nonzero value.
 
     Parameters
     ----------
@@ -135,9 +136,11 @@ class ScInOLClassifier(OnlineClassifierBase):
 class ScInOLRegressor(OnlineRegressorBase):
     """A linear regressor with nothing to tune: the scale-invariant online learner ScInOL.
 
-    It is an online learner with a regret bound against every fixed linear model that does not depend on the scale of
-    the features [1]_. So it needs neither a learning rate nor feature scaling. The cost is a few multiplications for
-    each nonzero value.
+    It is an online learner whose predictions do not depend on the scale of the features [1]_. So it needs neither a
+    learning rate nor feature scaling. The cost is a few multiplications for each nonzero value. The paper's theorems
+    assume that the spread of the targets is known. For losses with a Lipschitz constant (``"absolute"``, ``"huber:1"``,
+    ``"quantile:0.5"``) variant 2 has a regret bound without that, :func:`tunefree.theory.paper_bound` with ``drift``;
+    none is known for the others.
 
     Parameters
     ----------

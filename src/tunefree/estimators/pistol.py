@@ -33,9 +33,10 @@ class PiSTOLClassifier(OnlineClassifierBase):
     """A linear classifier with nothing to tune: PiSTOL.
 
     It is an online learner that adapts to the unknown norm of the best linear model [1]_, so neither a learning rate
-    nor a regularisation parameter needs tuning. With the preset ``"theory"`` its predictions of the rows, each before
-    it is learned, have a finite regret bound against every fixed linear model: :func:`tunefree.theory.paper_bound`, for
-    losses with a Lipschitz constant. ``"practice"`` often learns faster, and has no such bound.
+    nor a regularisation parameter needs tuning. With the preset ``"theory"`` its predictions of the rows in the first
+    pass, each before it is learned, have a finite regret bound against every fixed linear model:
+    :func:`tunefree.theory.paper_bound`, for losses with a Lipschitz constant. ``"practice"`` often learns faster, and
+    has no such bound.
 
     Parameters
     ----------

@@ -91,7 +91,10 @@ def astray_by(objective: Any) -> float:
 
 
 class Record(NamedTuple):
-    """What a learner's certificate is made of; all in place, over the rows counted."""
+    """What a learner's certificate is made of; all in place, over the rows counted.
+
+    No row is counted once ``norms`` are set: the learner's sums are then not those of the rows counted any more.
+    """
 
     loss: np.ndarray  # () sum of h l
     inner: np.ndarray  # () sum of h s f, s the slopes of the loss as it is
@@ -162,7 +165,7 @@ def _learn_rows(
                 average.clocks[k] = bounded(average.clocks[k] + factor(state, k) * part)
                 coefficients[k, t] = coefficient(state, k, gradient[k], sums[k], own)
                 lags[k, t] = coefficients[k, t] * average.clocks[k]
-            if evaluation_weight[i] > 0.0:
+            if evaluation_weight[i] > 0.0 and record.norms.min() < 0.0:
                 learned = evaluation_weight[i], predictions[i], gradient, weight[i], own
                 note(record, objective, constants, y[i], *learned)
 

@@ -140,6 +140,8 @@ class KernelBank(WarmupBank):
         if most is not None and self.switched is None and self.expansion.n > most:
             n_features = feature_expansion.affordable(most)
             self.expansion, self.switched = FeatureExpansion.of(self.expansion, n_features), self.rows
+            for member in self.members:
+                member.close_record()
         return self.expansion
 
     def _fold_factors(self, busy: list[int]) -> None:

@@ -70,10 +70,15 @@ class KernelMember:
         if self.calibration is not None:
             self.calibration = calibration.fitted(margins, codes, weight, self.calibration.n_classes)
 
-    def restart_average(self) -> None:
-        """Average from here on: functions of a later pass are better than those of the first."""
+    def close_record(self) -> None:
+        """The certificate is of the rows so far: from here on the learner's sums are of rows that come again as well,
+        or of other functions."""
         if hasattr(self.state, "norms") and (self.record.norms < 0.0).any():
             self.record.norms[:], self.record.paths[:] = self.state.norms, self.state.slopes
+
+    def restart_average(self) -> None:
+        """Average from here on: functions of a later pass are better than those of the first."""
+        self.close_record()
         self.average.shares[()] = self.average.rounds[()] = 0.0
 
     def add_class(self, objective: Any, placed: np.ndarray, n_classes: int) -> None:

@@ -78,6 +78,12 @@ class LinearGroup(MemberGroup):
         self._replay(past)
         return past, self.meetings.replayed(past, "raw")
 
+    def taught(self) -> LinearGroup | None:
+        """A copy whose members have learned all first meetings; None if some of these are not known any more."""
+        other = copy.deepcopy(self)
+        other.settle()
+        return None if other.meetings is not None and other.meetings.n_partial else other
+
     @property
     def n_met(self) -> int:
         """Features that were met in rows that were learned, as far as members know of them."""

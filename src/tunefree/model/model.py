@@ -314,7 +314,9 @@ class Model(ScoredModel):
         if mean is not None:  # rows before the first target count nowhere: the loss of 0 tells nothing of the model
             row_losses[np.isnan(mean)] = np.nan
             rows = rows._replace(evaluation_weight=np.where(np.isnan(mean), 0.0, rows.evaluation_weight))
-        if not again:
+        if again:
+            self.record.is_over = True
+        else:
             counted = np.nan_to_num(row_losses, posinf=np.inf)
             self.record.add(objective, rows, mixed, counted, met)
             self.record.add_curves(objective, curves, rows, mixed, counted)

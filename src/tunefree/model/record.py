@@ -37,6 +37,8 @@ class FirstPassRecord:
         ``"error"`` and ``"log_loss"``, for classes.
     targets : RunningMean
         Of the rows learned, in regression: the prediction as long as no member has one.
+    is_over : bool
+        Whether rows were learned again since: what learners know is then not of the rows recorded alone.
     """
 
     def __init__(self, options: ModelOptions, n_features: int, n_outputs: int) -> None:
@@ -45,6 +47,7 @@ class FirstPassRecord:
         self.log, self.steepest = np.zeros((0, n_outputs)), 0.0  # weighted slopes of rows with first meetings
         self.risks = {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
         self.targets = RunningMean()
+        self.is_over = False
         self._of_classes, self._of_log_losses = options.task == "classification", not options.is_calibrated
 
     def reserve_features(self, n_features: int, n_outputs: int, objective: Any) -> None:
@@ -125,7 +128,7 @@ class FirstPassRecord:
         evidence, n_slots = self.evidence, n_features if meetings is None else meetings.n_slots(n_features)
         known = {name: getattr(evidence, name)[:n_slots] for name in ("features", "coordinates")}
         found = certify(evidence._replace(**known), objective)
-        if meetings is None or not meetings.is_needed:
+        if meetings is None or "raw" not in meetings.values:  # all features have the slots of their own numbers
             return found
         pulls, largest = (meetings.by_feature(own, n_features) for own in (found.pulls, found.largest))
         alone, values = meetings.alone(), meetings.values["raw"][:n_features]
@@ -147,6 +150,8 @@ class FirstPassRecord:
         header: dict[str, Any] = {"risks": {name: asdict(risk) for name, risk in self.risks.items()}}
         if self.steepest > 0.0:
             header["steepest"] = self.steepest
+        if self.is_over:
+            header["over"] = True
         return arrays, header if self._of_classes else header | {"targets": asdict(self.targets)}
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
@@ -154,6 +159,7 @@ class FirstPassRecord:
         n_slots = max(len(arrays["evidence.features.inverse"]), len(self.evidence.coordinates))
         self.evidence = filled("evidence", Evidence.create(n_slots, self.log.shape[1]), arrays, {})
         self.log, self.steepest = np.array(arrays.get("log", self.log)), header.get("steepest", 0.0)
+        self.is_over = header.get("over", False)
         if "of_curves.rounds" in arrays:
             room, n_outputs = arrays["of_curves.coordinates.gradients"].shape
             self.of_curves = filled("of_curves", Evidence.create(room, n_outputs), arrays, {})

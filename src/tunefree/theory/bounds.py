@@ -215,7 +215,8 @@ def paper_bound(
 ) -> float:
     """Bound on a learner's regret against fixed weights, from the learner's own theorem and its state.
 
-    The learner's theorem bounds the regret of its margins. What the objective adds to that:
+    It is of all rounds that the state has learned: after several passes of all of them together, not of the first. The
+    learner's theorem bounds the regret of its margins. What the objective adds to that:
 
     Classes
         If a third class first appears during the stream, the one margin m = u_1 x - u_0 x of two classes becomes that

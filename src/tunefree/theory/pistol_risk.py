@@ -107,7 +107,8 @@ def excess_error_bound(excess_risk: float, loss: Any, alpha: float = 0.0, noise:
     excess_risk : float
         Expected risk minus the least of all functions.
     loss : loss
-        Twice differentiable at 0.
+        Twice differentiable at 0. The paper asks for a smallest zero at 1 too, which it does not need: with psi of
+        Bartlett, Jordan, McAuliffe 2006 at least theta^2 / 2, as for the logistic loss, 8 would do instead of 32 / C.
     alpha : float, default 0
         q / (q + 1), with Tsybakov's noise exponent q; 0 assumes nothing.
     noise : float, default 1

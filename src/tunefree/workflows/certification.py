@@ -157,17 +157,28 @@ def of_weights(trained: Trained, weights: np.ndarray) -> dict[str, Any]:
         "regret_at_most": regret / certificate.weight,
         "loss_at_least": (certificate.loss - regret) / certificate.weight,
     }
-    linear = model.ensemble.linear.members
-    if len(linear) == 1 and model.options.view == "raw":
-        room = np.zeros((linear[0].room, model.n_outputs))
-        room[: len(weights)] = weights
-        try:
-            bound = paper_bound(linear[0].state, linear[0].objective, room)
-        except TypeError:  # a learner without a theorem of its own
-            return known
-        if bound < math.inf:
-            known["theorem"] = bound / certificate.weight
-    return known
+    bound = _theorem(trained, weights)
+    return known | ({"theorem": bound / certificate.weight} if bound < math.inf else {})
+
+
+def _theorem(trained: Trained, weights: np.ndarray) -> float:
+    """The bound of the learner's own theorem on the regret of the first pass; infinite where there is none."""
+    model = trained.model
+    several = model.record.is_over or trained.progress.number > 1  # older files have the number of passes only
+    is_mixed = model.learner in POOLS or len(model.members) != 1 or not model.has_weights
+    if several or is_mixed or model.options.view != "raw":
+        return math.inf
+    linear = model.ensemble.linear.taught()
+    if linear is None:
+        return math.inf
+    (member,), by_slot = linear.members, linear.by_slot(weights)
+    room = np.zeros((member.room, model.n_outputs))
+    kept = min(len(room), len(by_slot))  # features beyond the room were never met
+    room[:kept] = by_slot[:kept]
+    try:
+        return paper_bound(member.state, member.objective, room)
+    except TypeError:  # a learner without a theorem of its own
+        return math.inf
 
 
 def read_weights(trained: Trained, path: str | os.PathLike[str]) -> np.ndarray:

@@ -92,6 +92,7 @@ MODEL = {
     "replays": Optional(Flag()),
     "meetings": Optional(MEETINGS),
     "steepest": Optional(SIZE),
+    "over": Optional(Flag()),
     "pairs": Optional(Sequence(Sequence(Number(-(2**31), 2**31, whole=True), 2), may_be_none=True)),
     "classes": CLASSES,
     "n_features": Number(2, MOST_FEATURES, whole=True),
