@@ -127,7 +127,7 @@ def speed(n_rows: int, n_workers: int, repeats: int) -> None:
         path = generated(n_rows, Path(folder))
         times: dict[str, list[float]] = {"one process": [], f"{n_workers} workers": []}
         with (
-            LocalCluster(n_workers, threads_per_worker=1, dashboard_address=None) as cluster,
+            LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
             Client(cluster) as client,
         ):
             for number in range(1 + repeats):
