@@ -228,7 +228,7 @@ def _last_step(model: Model, views: list[tuple[_View, last_step.Stopped]], steer
 def _sample(model: Model, view: _View, rows: Encoded) -> contacts.Sample:
     """Rows as a view shows them."""
     blocks = list(contacts.batch_blocks(model, view.group, rows))
-    return contacts.Sample(blocks, view.objective, view.inverse, view.sample.squares)
+    return contacts.Sample(blocks, view.objective, view.inverse, view.sample.squares, view.sample.n_in_all)
 
 
 def _view(
@@ -239,10 +239,10 @@ def _view(
     inverse = inverses(np.sqrt(largest) * means**0.25)
     inverse[0] = 1.0
     blocks = list(contacts.batch_blocks(model, group, sample))
-    own = contacts.Sample(blocks, objective, inverse, means * inverse**2)
+    own = contacts.Sample(blocks, objective, inverse, means * inverse**2, merged.rows)
     start = _start(model, group, inverse, steering)
     jury = list(contacts.batch_blocks(model, group, steering))
-    of_jury = contacts.Sample(jury, objective, inverse, means * inverse**2)
+    of_jury = contacts.Sample(jury, objective, inverse, means * inverse**2, merged.rows)
     descents = [contacts.Descent(own, of_jury, ridge, start) for ridge in contacts.RIDGES]
     return _View(group, objective, inverse, of_jury, descents)
 
