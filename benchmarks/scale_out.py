@@ -117,8 +117,8 @@ def losses(names: list[str], shards: list[int], orders: list[str], most_rows: in
                 seconds = time.perf_counter() - start
                 others = ", ".join(f"{name} {own:.5g} ({loss / own - 1:+.1%})" for name, own in compared.items())
                 print(
-                    f"{data.name}, {len(rows):,} rows, {n_shards} shards, {order}: {loss:.5g} after {contacts} contacts,"
-                    f" {seconds:.0f} s; {others}",
+                    f"{data.name}, {len(rows):,} rows, {n_shards} shards, {order}: {loss:.5g} after {contacts}"
+                    f" contacts, {seconds:.0f} s; {others}",
                     flush=True,
                 )
 
