@@ -18,12 +18,13 @@ import numpy as np
 import pyarrow as pa
 from common import keep, kept
 from datasets import Split, available, load
-from pyarrow import parquet
+from pyarrow import compute, parquet
 
 import tunefree
 from tunefree.distributed import phases
 from tunefree.distributed.engines import Here
 from tunefree.distributed.shards import Cut, count_range, ranges_to_count, shards_of
+from tunefree.estimators.pooled import MOST_FOR_KERNELS
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows import training
@@ -56,18 +57,25 @@ def over_shards(train: pa.Table, target: str, n_shards: int, tell: Any) -> Any:
 
 
 def ordered(split: Split, order: str) -> pa.Table:
-    """The training rows as they are, or sorted by class."""
+    """The training rows as they are; sorted by class; or with every second column missing in seven eighths of them."""
     if order == "given":
         return split.train
-    return split.train.take(pa.array(np.argsort(split.targets(split.train), kind="stable")))
+    if order == "class":
+        return split.train.take(pa.array(np.argsort(split.targets(split.train), kind="stable")))
+    made, known = split.train, np.arange(len(split.train)) < len(split.train) // 8
+    for place, name in enumerate(split.train.column_names):
+        if name != split.data.target and place % 2:
+            column = split.train[name]
+            made = made.set_column(place, name, compute.if_else(pa.array(known), column, pa.scalar(None, column.type)))
+    return made
 
 
-def fitted(split: Split) -> float:
+def fitted(split: Split, **settings: Any) -> float:
     """The test loss of the estimator's ``fit``."""
     from sklearn.metrics import log_loss, root_mean_squared_error
 
     regresses, target = split.data.kind == "regression", split.data.target
-    made = tunefree.TuneFreeRegressor() if regresses else tunefree.TuneFreeClassifier()
+    made = tunefree.TuneFreeRegressor(**settings) if regresses else tunefree.TuneFreeClassifier(**settings)
     made.fit(split.train.drop_columns([target]).to_pandas(), split.train[target].to_pandas())
     X, y = split.test.drop_columns([target]).to_pandas(), split.test[target].to_pandas()
     if regresses:
@@ -75,30 +83,42 @@ def fitted(split: Split) -> float:
     return float(log_loss(y, made.predict_proba(X), labels=made.classes_))
 
 
-def losses(names: list[str], shards: list[int], orders: list[str], most_rows: int) -> None:
+def on_one_machine(split: Split, fits: bool) -> dict[str, float]:
+    """Test losses of ``train`` and ``fit``, which are kept from an earlier call with the same rows."""
+    name = (
+        f"{split.data.name}, {len(split.train):,} rows, {sum(own.null_count for own in split.train.columns):,} missing"
+    )
+    found = kept("scale_out").get(name, {})
+    if "train" not in found:
+        trained = training.train(open_source(split.train), Plan(target=split.data.target))
+        found["train"] = of(trained, split.test)
+        keep("scale_out", name, found)
+    if fits and "fit" not in found and split.data.kind != "text":
+        found["fit"] = fitted(split)
+        if len(split.train) <= MOST_FOR_KERNELS:
+            found["fit without kernels"] = fitted(split, kernel=False)
+        keep("scale_out", name, found)
+    return found
+
+
+def losses(names: list[str], shards: list[int], orders: list[str], most_rows: int, fits: bool) -> None:
     """Compare test losses."""
     for data in available(names):
         split = load(data)
         split = split._replace(train=split.train.slice(0, most_rows))
-        found = kept("scale_out").get(data.name, {})
-        if "train" not in found:
-            found["train"] = of(training.train(open_source(split.train), Plan(target=data.target)), split.test)
-            keep("scale_out", data.name, found)
-        if "fit" not in found:
-            found["fit"] = fitted(split)
-            keep("scale_out", data.name, found)
         for order in orders:
+            rows = ordered(split, order)
+            compared = on_one_machine(split._replace(train=rows) if order == "missing" else split, fits)
             for n_shards in shards:
                 told: list[str] = []
                 start = time.perf_counter()
-                loss = of(over_shards(ordered(split, order), data.target, n_shards, told.append), split.test)
-                contacts = sum(line.startswith("contact") for line in told)
-                found[f"{n_shards} {order}"] = loss
-                keep("scale_out", data.name, found)
+                loss = of(over_shards(rows, data.target, n_shards, told.append), split.test)
+                contacts = sum(line.startswith("contact") for line in told) - 1  # the first asks of the start
                 seconds = time.perf_counter() - start
+                others = ", ".join(f"{name} {own:.5g} ({loss / own - 1:+.1%})" for name, own in compared.items())
                 print(
-                    f"{data.name} {n_shards} shards, {order}: {loss:.5g} after {contacts} contacts, {seconds:.0f} s;"
-                    f" train {found['train']:.5g}, fit {found['fit']:.5g}",
+                    f"{data.name}, {len(rows):,} rows, {n_shards} shards, {order}: {loss:.5g} after {contacts}"
+                    f" contacts, {seconds:.0f} s; {others}",
                     flush=True,
                 )
 
@@ -127,7 +147,7 @@ def speed(n_rows: int, n_workers: int, repeats: int) -> None:
         path = generated(n_rows, Path(folder))
         times: dict[str, list[float]] = {"one process": [], f"{n_workers} workers": []}
         with (
-            LocalCluster(n_workers, threads_per_worker=1, dashboard_address=None) as cluster,
+            LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
             Client(cluster) as client,
         ):
             for number in range(1 + repeats):
@@ -170,6 +190,7 @@ def main() -> None:
     of_losses.add_argument("--shards", type=int, nargs="*", default=[16, 64])
     of_losses.add_argument("--orders", nargs="*", default=["given", "class"])
     of_losses.add_argument("--most-rows", type=int, default=1_000_000)
+    of_losses.add_argument("--no-fit", dest="fits", action="store_false")
     of_speed = commands.add_parser("speed")
     of_speed.add_argument("--rows", type=int, default=5_000_000)
     of_speed.add_argument("--workers", type=int, default=2)
@@ -189,7 +210,7 @@ def main() -> None:
     elif command == "simulation":
         simulation(**given)
     else:
-        losses(["adult"], [16], ["given"], 10**6)
+        losses(["adult"], [16], ["given"], 10**6, True)
 
 
 if __name__ == "__main__":

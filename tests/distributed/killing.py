@@ -1,40 +1,72 @@
-"""Workers of a local cluster are killed at random times while a model is learned."""
+"""Workers of a local cluster are killed with SIGKILL while a model is learned."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
 import signal
 import threading
 import time
+from collections import Counter
+from contextlib import contextmanager
+
+import dask
+from distributed.utils import get_mp_context
 
 import distributed
 from tunefree.distributed import train
 
-MOST = 4  # workers killed while one model is learned
+MOST = 6  # workers killed while one model is learned
+STAGES = ("read", "prepare", "pool", "contact", "evidence")
+
+
+@contextmanager
+def processes(n_workers, **settings):
+    """A client of a cluster of real processes, forked from one that has learned before."""
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        get_mp_context()  # which says what is to be imported before workers are forked
+        before = ["distributed", "tests.distributed.learned_before"]
+        multiprocessing.get_context("forkserver").set_forkserver_preload(before)
+        given = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "processes": True}
+        with distributed.LocalCluster(**given, **settings) as cluster, distributed.Client(cluster) as client:
+            assert len(cluster.workers) == n_workers
+            yield client
 
 
 class Killer:
-    """Kills a random worker process of a cluster with SIGKILL, again and again, until it is told to stop."""
+    """Kills worker processes that compute a task, after random pauses.
+
+    Each time a stage is drawn, and the first worker that computes a task of it dies.
+    """
 
     def __init__(self, cluster, pauses, seed):
         self.cluster, self.pauses, self.random = cluster, pauses, random.Random(seed)
-        self.kills, self.over = 0, threading.Event()
-        self.phases = set()
-        self.phase, self.of_run = "begin", 0
+        self.over, self.of_run = threading.Event(), 0
+        self.stages = Counter()  # of the tasks that killed workers computed
         self.thread = threading.Thread(target=self._kill)
 
-    def told(self, line):
-        self.phase = line.split(":")[0].split(" in ")[0]
+    @property
+    def kills(self):
+        return self.stages.total()
 
     def _kill(self):
         while not self.over.wait(self.random.uniform(*self.pauses)):
-            pids = [nanny.pid for nanny in self.cluster.workers.values() if nanny.pid]
-            if pids and self.of_run < MOST:  # a machine that is slow to start workers would never end
+            stage = self.random.choice(STAGES)
+            while not self.over.wait(0.001) and not (self.of_run < MOST and self._killed(f"tunefree-{stage}")):
+                pass
+
+    def _killed(self, prefix):
+        """Whether a worker was computing a task of a stage, and is dead now."""
+        for worker in list(self.cluster.scheduler.workers.values()):
+            nanny = self.cluster.workers.get(worker.name)
+            stages = [task.key.split("-")[1] for task in list(worker.processing) if task.key.startswith(prefix)]
+            if stages and nanny is not None and nanny.pid:
+                os.kill(nanny.pid, signal.SIGKILL)
                 self.of_run += 1
-                os.kill(self.random.choice(pids), signal.SIGKILL)
-                self.kills += 1
-                self.phases.add(self.phase)
+                self.stages[stages[0].rstrip("0123456789")] += 1
+                return True
+        return False
 
     def __enter__(self):
         self.thread.start()
@@ -46,16 +78,11 @@ class Killer:
 
 
 def learned_while_killed(path, target, n_workers, pauses, seed, kills=1, **options):
-    """Models learned by workers that are killed, until so many were; and the killer, who knows in which phases."""
+    """Models learned by workers that are killed, until so many were; and the killer, who knows in which stages."""
     models = []
-    settings = {"threads_per_worker": 1, "dashboard_address": None, "processes": True}
-    with (
-        distributed.LocalCluster(n_workers, **settings) as cluster,
-        distributed.Client(cluster) as client,
-        Killer(cluster, pauses, seed) as killer,
-    ):
+    with processes(n_workers) as client, Killer(client.cluster, pauses, seed) as killer:
         start = time.monotonic()
         while killer.kills < kills and time.monotonic() - start < 1500.0:
             killer.of_run = 0
-            models.append(train(client, str(path), target=target, shard_rows=1, tell=killer.told, **options))
+            models.append(train(client, str(path), target=target, shard_rows=1, **options))
     return models, killer

@@ -23,7 +23,7 @@ distributed = pytest.importorskip("distributed")
 @pytest.fixture(scope="module")
 def client():
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
@@ -164,7 +164,7 @@ def test_a_shard_of_one_class_and_an_empty_one_are_learned(client):
 
 def test_the_command_line_learns_on_a_cluster_that_is_there(run_cli, tmp_path):
     path, model = parquet_of(tmp_path, people(600), 3), tmp_path / "some.model"
-    settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
     with distributed.LocalCluster(protocol="tcp://", **settings) as cluster:
         options = ["--scheduler", cluster.scheduler_address, "--shard-rows", "1", "--checkpoint"]
         status, out, err = run_cli("train", path, "-t", "rich", "-o", model, *options)

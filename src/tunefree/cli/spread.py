@@ -79,6 +79,6 @@ def _client(cluster: Cluster) -> Iterator[Any]:
         return
     if cluster.workers is None or cluster.workers < 1:
         raise ModelError(f"--workers must be at least 1, not {cluster.workers}")
-    settings = {"n_workers": cluster.workers, "threads_per_worker": 1, "dashboard_address": None}
+    settings = {"n_workers": cluster.workers, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(**settings) as local, Client(local) as client:
         yield client

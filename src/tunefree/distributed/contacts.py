@@ -5,7 +5,8 @@ once. Between contacts the coordinator takes a step of L-BFGS (Nocedal 1980, see
 ridge. Its inverse Hessian begins with the curvature that a sample of the rows shows, by some conjugate gradients (Byrd,
 Chin, Neveitt, Nocedal: On the use of stochastic Hessian information in optimization methods for machine learning, SIAM
 J. Optim. 2011). The sample's Hessian is shrunk towards the diagonal in proportion to how many features there are for
-each of its rows (Ledoit, Wolf: A well-conditioned estimator for large-dimensional covariance matrices, 2004). How many
+each of its rows (Ledoit, Wolf: A well-conditioned estimator for large-dimensional covariance matrices, 2004), and not
+at all where it holds all rows: n of N rows tell with 1 - n / N of the variance of n independent ones. How many
 iterations of conjugate gradients are made, and how long the step is, is what the jury is predicted best with: to stop
 early regularises, as a ridge does. A step stands if the exact loss falls enough (Armijo 1966); else the next contact
 asks of a shorter one.
@@ -107,17 +108,21 @@ class Sample:
         1 / unit of each column.
     squares : (d,) array
         Means of squares of the columns over all rows, in their units.
+    n_in_all : int
+        Rows of all shards.
     """
 
-    def __init__(self, blocks: list[BatchRows], objective: Any, inverse: np.ndarray, squares: np.ndarray) -> None:
+    def __init__(
+        self, blocks: list[BatchRows], objective: Any, inverse: np.ndarray, squares: np.ndarray, n_in_all: int
+    ) -> None:
         self.blocks, self.objective, self.inverse = blocks, objective, inverse
         self.steepest = smoothness(objective) * unit_of_margins(objective) ** 2
         self.weight = sum(block.weight for block in blocks)
         n_rows = sum(block.n_rows for block in blocks)
         self.squares = squares
         self.n_outputs = blocks[0].n_outputs
-        n_features = int(np.count_nonzero(squares))
-        self.shrinkage = n_features / (n_features + n_rows)
+        unknown = int(np.count_nonzero(squares)) * max(1.0 - n_rows / n_in_all, 0.0)
+        self.n_in_all, self.shrinkage = n_in_all, unknown / (unknown + n_rows)
         work = sum(block.work for block in blocks)
         self.iterations = int(np.clip(MOST_WORK / (len(RIDGES) * 2.0 * work), 4, MOST_SOLVING))
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.states import size_of
-from tunefree.distributed import contacts, encoded, evidence, pool_round
+from tunefree.distributed import contacts, encoded, evidence, last_step, pool_round
 from tunefree.distributed.common_model import common_model, labelled, with_true_mass
 from tunefree.distributed.encoded import Encoded, Strides, gathered
 from tunefree.distributed.engines import Engine
@@ -75,9 +75,10 @@ def learn(
     merged = _pool_round(rounds, model)
     steering, mixing = _halves(gathered([taste.jury for taste in tastes]))
     pool_round.merge_members(model, merged)
-    _batch_phase(rounds, model, merged, gathered([taste.sample for taste in tastes]), steering)
+    views = _batch_phase(rounds, model, merged, gathered([taste.sample for taste in tastes]), steering)
     held_out = _mix(model, mixing, tastes)
     evidence.into(model, evidence.Proved(*rounds.summed("evidence", evidence.gathered, model)))
+    _last_step(model, views, steering, mixing)
     with_true_mass(model, merged.metrics["weight"])
     return _trained(model, found, beginning, merged, held_out)
 
@@ -170,36 +171,64 @@ class _View(NamedTuple):
     group: Any
     objective: Any
     inverse: np.ndarray  # (d,) 1 / unit of each column
-    steering: list[BatchRows]
+    jury: contacts.Sample  # the half that steers
     descents: list[contacts.Descent]
 
+    @property
+    def sample(self) -> contacts.Sample:
+        """Rows that show the curvature."""
+        return self.descents[0].sample
 
-def _batch_phase(rounds: Rounds, model: Model, merged: pool_round.Merged, sample: Encoded, steering: Encoded) -> None:
+    def member(self, model: Model, point: np.ndarray) -> StandingMember:
+        """A member with the weights of a point."""
+        setting = batch_phase.setting_of(self.group)
+        made = StandingMember(setting, len(self.inverse), model.n_outputs, self.objective)
+        made.take(point, inverses(self.inverse))
+        return made
+
+
+def _batch_phase(
+    rounds: Rounds, model: Model, merged: pool_round.Merged, sample: Encoded, steering: Encoded
+) -> list[tuple[_View, last_step.Stopped]]:
     """Descend by exact gradients of all shards until the jury stops improving; the best points join as members."""
     groups = pool_round.batch_groups(model)
     if not groups:
-        return
+        return []
     views = [_view(model, group, merged, number, sample, steering) for number, group in enumerate(groups)]
     slim = _slim(model, groups)
-    best: list[Any] = [(np.inf, None)] * len(views)
+    best = [last_step.Stopped()] * len(views)
     history: list[list[float]] = [[] for _ in views]
     for contact in range(1 + MOST_CONTACTS):
         asked = [contacts.Asked(np.array([own.asked for own in view.descents]), view.inverse) for view in views]
         answer = contacts.Answer(*rounds.summed(f"contact{contact}", contacts.answered, slim, asked))
         for number, view in enumerate(views):
             best[number] = _told(view, answer, number, merged.rows, best[number])
-            history[number].append(best[number][0])
-        losses = ", ".join(f"{view.group.name} {loss:.5g}" for view, (loss, _) in zip(views, best, strict=True))
+            history[number].append(best[number].loss)
+        losses = ", ".join(f"{view.group.name} {own.loss:.5g}" for view, own in zip(views, best, strict=True))
         rounds.tell(f"contact {contact}: loss on rows set apart {losses}, {_bytes(answer)} a shard")
         if all(map(PATIENCE.is_over, history)):
             break
         for view in views:
             _drop(view.descents, contacts.KEPT.get(contact))
-    for view, (_, weights) in zip(views, best, strict=True):
-        setting = batch_phase.setting_of(view.group)
-        member = StandingMember(setting, len(view.inverse), model.n_outputs, view.objective)
-        member.take(weights, inverses(view.inverse))
-        view.group.add(member)
+    for view, own in zip(views, best, strict=True):
+        view.group.add(view.member(model, own.point))
+    return list(zip(views, best, strict=True))
+
+
+def _last_step(model: Model, views: list[tuple[_View, last_step.Stopped]], steering: Encoded, mixing: Encoded) -> None:
+    """Let the members of exact gradients learn the rows that were set apart, which have weighed them."""
+    jury = gathered([steering, mixing])
+    for view, stopped in views:
+        every, last = (_sample(model, view, rows) for rows in (jury, mixing))
+        point = last_step.moved(stopped, view.sample, every, view.jury, last)
+        view.group.members = view.group.members[:-1]
+        view.group.add(view.member(model, point))
+
+
+def _sample(model: Model, view: _View, rows: Encoded) -> contacts.Sample:
+    """Rows as a view shows them."""
+    blocks = list(contacts.batch_blocks(model, view.group, rows))
+    return contacts.Sample(blocks, view.objective, view.inverse, view.sample.squares, view.sample.n_in_all)
 
 
 def _view(
@@ -210,12 +239,12 @@ def _view(
     inverse = inverses(np.sqrt(largest) * means**0.25)
     inverse[0] = 1.0
     blocks = list(contacts.batch_blocks(model, group, sample))
-    own = contacts.Sample(blocks, objective, inverse, means * inverse**2)
+    own = contacts.Sample(blocks, objective, inverse, means * inverse**2, merged.rows)
     start = _start(model, group, inverse, steering)
     jury = list(contacts.batch_blocks(model, group, steering))
-    of_jury = contacts.Sample(jury, objective, inverse, means * inverse**2)
+    of_jury = contacts.Sample(jury, objective, inverse, means * inverse**2, merged.rows)
     descents = [contacts.Descent(own, of_jury, ridge, start) for ridge in contacts.RIDGES]
-    return _View(group, objective, inverse, jury, descents)
+    return _View(group, objective, inverse, of_jury, descents)
 
 
 def _start(model: Model, group: Any, inverse: np.ndarray, steering: Encoded) -> np.ndarray:
@@ -239,14 +268,16 @@ def _loss(blocks: list[BatchRows], objective: Any, weights: np.ndarray, inverse:
     return total / max(sum(block.weight for block in blocks), 1e-300)
 
 
-def _told(view: _View, answer: contacts.Answer, number: int, rows: int, best: Any) -> Any:
+def _told(view: _View, answer: contacts.Answer, number: int, rows: int, best: last_step.Stopped) -> last_step.Stopped:
     """Hand the sums of a contact to the descents of a view; the best point so far, by the jury."""
     for place, descent in enumerate(view.descents):
-        point = descent.asked
-        sums = float(answer.losses[number][place]), answer.gradients[number][place]
-        if descent.told(*sums, answer.weight, rows):
-            descent.of_jury = _loss(view.steering, view.objective, point, descent.sample.inverse)
-            best = min(best, (descent.of_jury, point), key=lambda own: own[0])
+        point, weight = descent.asked, answer.weight
+        loss, gradient = float(answer.losses[number][place]), answer.gradients[number][place]
+        if descent.told(loss, gradient, weight, rows):
+            descent.of_jury = _loss(view.jury.blocks, view.objective, point, view.inverse)
+            mean = gradient / weight / view.sample.steepest
+            made = last_step.Stopped(descent.of_jury, point, mean, weight, descent.ridge / rows)
+            best = min(best, made, key=lambda own: own.loss)
     return best
 
 

@@ -132,6 +132,8 @@ class AdditiveBank(LinearBank):
     def prepare(self, rows: LabelledRows, n_rows_to_come: int) -> None:
         """Fix knots, codes and pairs by a sample of all rows that will be learned; no member has learned any after.
 
+        Knots are as many as there would be after a pass over all these rows, and before a batch phase.
+
         Parameters
         ----------
         rows : LabelledRows
@@ -148,6 +150,9 @@ class AdditiveBank(LinearBank):
             if self.screening is not None:  # fewer rows than those after which the last pairs join
                 self._features.choose_pairs(self.screening, 1.0)
                 self.screening = None
+        for _ in [event for event in REFINED if self.rounds < event <= n_rows_to_come]:
+            self._features.refine()
+        self.refine()
         self.members, self.curves, self.rounds = blank, [], 0
         self._reserve()
 

@@ -1,0 +1,18 @@
+"""What processes of workers begin with: all code that learning over shards compiles has been called once.
+
+Workers are forked from a process that has imported this, so one that takes the place of a killed worker learns at once.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from tests.distributed.data import parquet_of, people, shards
+from tunefree.distributed import phases
+from tunefree.distributed.engines import Here
+from tunefree.workflows.plan import Plan
+
+with tempfile.TemporaryDirectory() as folder:
+    cut_up = shards(parquet_of(Path(folder), people(600), 3))
+    phases.learn(Here(), phases.Parts(cut_up, [[] for _ in cut_up]), Plan(target="rich"), lambda line: None)
