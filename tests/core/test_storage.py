@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 from safetensors.numpy import load_file
 
+from tests.fuzz import raw
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
 
@@ -78,7 +79,7 @@ def test_a_newer_format_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(storage, "FORMAT", storage.FORMAT + 1)
     storage.save(tmp_path / "model", {}, {})
     monkeypatch.undo()
-    with pytest.raises(ModelError, match=r"format 4, this tunefree reads up to 3; upgrade"):
+    with pytest.raises(ModelError, match=r"format 5, this tunefree reads up to 4; upgrade"):
         storage.load(tmp_path / "model")
 
 
@@ -159,3 +160,12 @@ def test_pipes_and_devices_are_written_through(tmp_path):
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
     with pytest.raises(ModelError, match="/dev/full: cannot be written"):
         storage.save("/dev/full", {}, {})
+
+
+@pytest.mark.parametrize("format", [storage.BLAKE, storage.FORMAT])
+def test_files_of_both_checksums_are_read_and_checked(format, tmp_path):
+    raw.save(tmp_path / "model", {"weights": np.arange(3.0)}, {"format": format})
+    assert storage.load(tmp_path / "model")[0]["weights"].tolist() == [0.0, 1.0, 2.0]
+    (tmp_path / "model").write_bytes((tmp_path / "model").read_bytes()[:-1] + b"\1")
+    with pytest.raises(ModelError, match="damaged"):
+        storage.load(tmp_path / "model")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,9 @@ def save(path: Path, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> N
     text = json.dumps({"format": storage.FORMAT, **header, "digest": storage._BLANK})
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     blank = to_bytes(contiguous, {"tunefree": text})
-    digest = hashlib.blake2b(blank, digest_size=len(storage._BLANK) // 2).hexdigest().encode()
+    made = storage.new_digest(header.get("format", storage.FORMAT))
+    made.update(blank)
+    digest = made.hexdigest().encode()
     path.write_bytes(
         blank.replace(storage._BEFORE_DIGEST + storage._BLANK.encode(), storage._BEFORE_DIGEST + digest, 1)
     )

@@ -60,7 +60,7 @@ def add_ids(arrays, header):
 
 
 def cut_weights(arrays, header):
-    name = "model.0.learner.coordinates.bets"
+    name = "model.0.learner.coordinates.wealth"
     arrays[name] = arrays[name][:2]
 
 
@@ -78,7 +78,7 @@ def count_members(arrays, header):
         (set_kind, r"a model of kind \['linear'\], which this tunefree does not know"),
         (spoil_shares, "model.mixture.means has a number that is not finite"),
         (add_ids, "the encoder has features that the model does not have"),
-        (cut_weights, "model.0.learner.coordinates.bets has the shape 2 x 3, where other parts ask for"),
+        (cut_weights, "model.0.learner.coordinates.wealth has the shape 2 x 3, where other parts ask for"),
         (count_members, "model.member_settings and model.members differ in number"),
     ],
 )

@@ -16,7 +16,7 @@ def flatten(prefix: str, state: Any, n_features: int) -> tuple[dict[str, np.ndar
     """
     arrays: dict[str, np.ndarray] = {}
     scalars: dict[str, float] = {}
-    left_out = ("outputs", *getattr(getattr(state, "traits", None), "scratch", ()))
+    left_out = ("outputs", *_scratch(state))
     for name, value in state._asdict().items():
         key = f"{prefix}.{name}"
         if hasattr(value, "_asdict"):
@@ -25,7 +25,7 @@ def flatten(prefix: str, state: Any, n_features: int) -> tuple[dict[str, np.ndar
         elif name in left_out:
             continue
         elif isinstance(value, np.ndarray):
-            for field in value.dtype.names or ():
+            for field in [own for own in value.dtype.names or () if own not in left_out]:
                 arrays[f"{key}.{field}"] = np.asarray(value[field][:n_features])
             if value.dtype.names is None:  # what has features behind outputs is cut too: (K, d, d), (K, m, 1, d)
                 cut = (slice(None), slice(n_features), slice(n_features)) if value.ndim == 3 else ...
@@ -40,7 +40,7 @@ def filled(prefix: str, blank: Any, arrays: dict[str, np.ndarray], scalars: dict
 
     What a file of an earlier version lacks stays as it is in a state that has seen nothing.
     """
-    fields = {}
+    fields, may_lack = {}, (*OPTIONAL, *_scratch(blank))
     for name, value in blank._asdict().items():
         key = f"{prefix}.{name}"
         fields[name] = value
@@ -51,12 +51,16 @@ def filled(prefix: str, blank: Any, arrays: dict[str, np.ndarray], scalars: dict
             value[kept] = arrays[key][kept]
         elif isinstance(value, np.ndarray) and value.dtype.names:
             for field in value.dtype.names:
-                if field in OPTIONAL and f"{key}.{field}" not in arrays:
+                if field in may_lack and f"{key}.{field}" not in arrays:
                     continue
                 value[field][: len(arrays[f"{key}.{field}"])] = arrays[f"{key}.{field}"]
         elif key in scalars:
             fields[name] = scalars[key]
     return type(blank)(**fields)
+
+
+def _scratch(state: Any) -> tuple[str, ...]:
+    return getattr(getattr(state, "traits", None), "scratch", ())
 
 
 def under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

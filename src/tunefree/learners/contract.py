@@ -60,7 +60,8 @@ class Traits(NamedTuple):
     #   without changing a prediction
     invariant_to_slopes: bool = False  # multiplying all slopes and their bounds by a constant changes no prediction
     can_replay: bool = False  # a feature that was left out of a row is learned by :func:`replay` as by the row
-    scratch: tuple[str, ...] = ()  # fields that are written before they are read, and so need not be saved
+    scratch: tuple[str, ...] = ()  # fields, of the state or its records, that are written before they are read, and so
+    #   need not be saved
     well_conditioned: bool = True  # rounding errors stay small with features scaled by 2^-20 to 2^20; if not, with
     #   features scaled by 2^-5 to 2^5
 

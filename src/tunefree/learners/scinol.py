@@ -51,7 +51,7 @@ class ScInOL1(NamedTuple):
         return self.create(n_features, n_outputs)
 
 
-@traits(invariant_to_scale_of="each feature", can_replay=True)
+@traits(invariant_to_scale_of="each feature", can_replay=True, scratch=("bets",))
 class ScInOL2(NamedTuple):
     """Scale-invariant online learner 2 (Algorithm 2)."""
 
