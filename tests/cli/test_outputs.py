@@ -10,6 +10,7 @@ import pytest
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree.core.errors import DataError
 from tunefree.stream.files import check_not_read
+from tunefree.workflows.training import Trained
 
 NOT_READ = b"a table that would end in an error if it were read\0"
 
@@ -107,3 +108,17 @@ def test_a_plot_that_cannot_be_written_is_told_before_anything_is_read(run, file
 def test_two_outputs_have_two_names(run, files):  # noqa: F811
     status, _, err = run("path", "data.csv", "-t", "y", "-o", "new.svg", "--plot", "./new.svg")
     assert status == 2 and "two outputs" in err
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="open files have no names here")
+def test_a_model_is_written_through_a_pipe_where_there_is_no_place_for_a_checkpoint(run, tmp_path):  # noqa: F811
+    rows = (f"{i % 2} 1:{i % 7} 2:1" for i in range(200))
+    (tmp_path / "rows.svm").write_text("\n".join(rows))
+    begins, ends = os.pipe()
+    command = ("train", tmp_path / "rows.svm", "--learner", "scinol2", "-o", f"/dev/fd/{ends}", "-q")
+    assert f"/dev/fd/{ends}.checkpoint: cannot be written" in run(*command, "--checkpoint-every", 100)[2]
+    assert run(*command) == (0, "", "")
+    os.close(ends)
+    with open(begins, "rb") as pipe:
+        (tmp_path / "m").write_bytes(pipe.read())
+    assert Trained.load(tmp_path / "m").progress.progressive[0].rows == 200

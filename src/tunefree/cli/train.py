@@ -178,7 +178,9 @@ def train(
         horizon=horizon,
         shuffle=seed if shuffle else None,
     )
-    check_outputs([output, checkpoint_of(output), report], files.data)
+    kept = checkpoint_of(output)  # beside a pipe or a device there may be no place for one
+    is_kept = bool(checkpoint or checkpoint_every or resume or kept.exists())
+    check_outputs([output, kept if is_kept else None, report], files.data)
     if method == EARLY_STOPPING:
         row_by_row: dict[str, Any] = {
             "from": earlier,
