@@ -52,7 +52,8 @@ def test_estimates_agree_with_sampled_labels():
     probabilities, predictions = 1 / (1 + np.exp(-2 * x)), x - 0.5
     labels = np.where(rng.random(len(x)) < probabilities, 1.0, -1.0)
     gap = np.mean(np.logaddexp(0, -labels * predictions) - np.logaddexp(0, -labels * 2 * x))
-    found = excess_risk(losses.Logistic(), predictions, probabilities)
+    few = slice(0, 20_000)  # without label noise fewer rows do
+    found = excess_risk(losses.Logistic(), predictions[few], probabilities[few])
     assert gap == pytest.approx(found.mean, abs=5e-3)
     errors = np.mean((np.where(predictions > 0, 1, -1) != labels).astype(float) - (np.where(x > 0, 1, -1) != labels))
     assert errors == pytest.approx(excess_error(predictions, probabilities).mean, abs=5e-3)

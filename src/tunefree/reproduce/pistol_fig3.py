@@ -116,12 +116,12 @@ def _in_turn(found: list[Part], results: Results) -> list[Part]:
         method, size, run = (part.arguments[name] for name in ("method", "size", "run"))
         is_quick = size <= FEW
         machines = {"folds": 1 if is_quick else 4, "svm": 2 if is_quick else 5}
-        ours = {"ladder": 3 if is_quick or run == 0 else 6, "pool": 3 if is_quick else 7}
+        ours = {"ladder": 3 if is_quick else 6 + (run > 0), "pool": 3 if is_quick else 8}
         return {"pistol": 0, **machines, **ours}[method]
 
     unfinished = [turn(part) for part in found if part.name not in results]
-    last = min(unfinished, default=7)
-    return sorted((part for part in found if turn(part) <= last), key=turn)
+    last = min(unfinished, default=8)
+    return sorted((part for part in found if turn(part) <= last), key=lambda part: (turn(part), part.arguments["size"]))
 
 
 def _permutations(settings: Settings, size: int) -> int:
