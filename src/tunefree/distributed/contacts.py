@@ -23,7 +23,7 @@ from tunefree.core import threads
 from tunefree.distributed.common_model import ModelState, labelled
 from tunefree.distributed.encoded import Encoded
 from tunefree.losses.linked import slopes_in_margins
-from tunefree.losses.objectives import smoothness, unit_of_margins
+from tunefree.losses.objectives import measured, predictions_of, smoothness, unit_of_margins
 from tunefree.model import batch_phase
 from tunefree.model.batch_rows import BatchRows
 from tunefree.model.group import MemberGroup
@@ -81,11 +81,25 @@ def answered(rows: Encoded, state: ModelState, asked: list[Asked]) -> Answer:
     with threads.at_most(1):
         for number, group in enumerate(group for group in model.ensemble.groups if group.members):
             for block in batch_blocks(model, group, rows):
-                for place, point in enumerate(asked[number].points):
-                    loss, gradient = block.gradient(group.members[0].objective, point, asked[number].inverse)
-                    losses[number][place] += loss
-                    gradients[number][place] += gradient
+                found = _gradients(block, group.members[0].objective, asked[number])
+                losses[number] += found[0]
+                gradients[number] += found[1]
     return Answer(losses, gradients, float(rows.weight.sum()))
+
+
+def _gradients(rows: BatchRows, objective: Any, asked: Asked) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of losses (L,) and gradients (L, d, K) at all points, in one pass over the rows."""
+    n_points, width, n_outputs = asked.points.shape
+    by_column = np.concatenate(list(asked.points * asked.inverse[:, None]), axis=1).astype(np.float32)
+    losses, sums = np.zeros(n_points), np.zeros((width, n_points * n_outputs))
+    with threads.one_for_products():
+        for block in rows.blocks:
+            margins = np.split((block.rows @ by_column).astype(np.float64), n_points, axis=1)
+            found = [slopes_in_margins(objective, block.y, block.weight, np.ascontiguousarray(own)) for own in margins]
+            losses += [loss for loss, _ in found]
+            sums += block.rows.T @ np.concatenate([slopes for _, slopes in found], axis=1).astype(np.float32)
+    gradients = sums.reshape(width, n_points, n_outputs).transpose(1, 0, 2) * asked.inverse[:, None]
+    return losses, gradients
 
 
 def batch_blocks(model: Model, group: MemberGroup, rows: Encoded) -> Iterator[BatchRows]:
@@ -130,6 +144,11 @@ class Sample:
         """Of all rows, block by block."""
         by_column = (weights * self.inverse[:, None]).astype(np.float32)
         return [(b.rows @ by_column).astype(np.float64) for block in self.blocks for b in block.blocks]
+
+    def losses(self, margins: list[np.ndarray]) -> np.ndarray:
+        """The loss (n) of each row, times its weight."""
+        y, weight = (np.concatenate([b[field] for own in self.blocks for b in own.blocks]) for field in (1, 2))
+        return weight * measured(self.objective, y, predictions_of(self.objective, np.concatenate(margins)))
 
     def slopes(self, margins: list[np.ndarray]) -> tuple[float, list[np.ndarray]]:
         """The mean loss, over its steepest curvature, and slopes (n, K) of the rows, times their weights."""

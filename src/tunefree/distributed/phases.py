@@ -220,7 +220,7 @@ def _last_step(model: Model, views: list[tuple[_View, last_step.Stopped]], steer
     jury = gathered([steering, mixing])
     for view, stopped in views:
         every, last = (_sample(model, view, rows) for rows in (jury, mixing))
-        point = last_step.moved(stopped, view.sample, every, view.jury, last)
+        point = last_step.moved(stopped, view.sample, every, (view.jury, last))
         view.group.members = view.group.members[:-1]
         view.group.add(view.member(model, point))
 

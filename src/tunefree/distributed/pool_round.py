@@ -114,26 +114,35 @@ class Squares:
 
     def add(self, rows: LabelledRows, predictions: np.ndarray) -> None:
         """Add rows, of which the members predicted (N, n, K)."""
-        number = 0
+        before = 0
         for group in self.model.ensemble.groups:
-            shown = {view: self._shown(group, rows.X, view) for view in {m.setting.view for m in group.members}}
-            for member in group.members:
-                _, slopes = slopes_in_predictions(
-                    member.objective, rows.y, rows.weight, np.ascontiguousarray(predictions[number])
-                )
-                steep = np.clip(np.nan_to_num(slopes, posinf=STEEPEST, neginf=-STEEPEST), -STEEPEST, STEEPEST)
-                self.squares[number] += shown[member.setting.view].T @ (steep * steep)
-                number += 1
+            views = [member.setting.view for member in group.members]
+            shown = {view: self._squared(group, rows.X, view) for view in dict.fromkeys(views)}
+            steep = [self._steep(own, rows, predictions[before + n]) for n, own in enumerate(group.members)]
+            for view, squared in shown.items():
+                alike = [number for number, own in enumerate(views) if own == view]
+                sums = squared.T @ np.concatenate([steep[number] for number in alike], axis=1)
+                for number, own in zip(alike, np.split(sums, len(alike), axis=1), strict=True):
+                    self.squares[before + number] += own
             if group in self.of_batch:
-                place = self.of_batch.index(group)
-                squared = self._shown(group, rows.X, batch_phase.VIEWS[group.name])
+                place, view = self.of_batch.index(group), batch_phase.VIEWS[group.name]
+                squared = shown[view] if view in shown else self._squared(group, rows.X, view)
                 np.maximum(self.largest[place], np.sqrt(largest_of(squared)), out=self.largest[place])
                 self.means[place] += squared.sum(axis=0)
+            before += len(views)
 
-    def _shown(self, group: MemberGroup, X: Any, view: str) -> Any:
+    def _steep(self, member: Any, rows: LabelledRows, predictions: np.ndarray) -> np.ndarray:
+        """Squares of the slopes (n, K) of the losses in the predictions of a member."""
+        _, slopes = slopes_in_predictions(member.objective, rows.y, rows.weight, np.ascontiguousarray(predictions))
+        steep = np.clip(np.nan_to_num(slopes, posinf=STEEPEST, neginf=-STEEPEST), -STEEPEST, STEEPEST)
+        return np.asarray(steep * steep)
+
+    def _squared(self, group: MemberGroup, X: Any, view: str) -> Any:
         """The squares of the entries of rows in a view, in double precision."""
         found = matrix(group.in_view(X, view), batch_phase.width_of(self.model, group)).astype(np.float64)
-        return found.multiply(found).tocsr() if sparse.issparse(found) else found * found
+        values = found.data if sparse.issparse(found) else found
+        values *= values
+        return found
 
 
 def errors(model: Model, targets: np.ndarray, predictions: np.ndarray) -> np.ndarray:

@@ -122,17 +122,27 @@ class BatchRows:
 def _in_pieces(blocks: Iterable[Block]) -> Iterator[Block]:
     """The same rows in blocks of PIECE, the last one excepted."""
     waiting: list[Block] = []
+    filled = 0
     for block in blocks:
-        waiting.append(block)
-        while sum(len(own.y) for own in waiting) >= PIECE:
-            joined = _joined(waiting)
-            yield Block(*(field[:PIECE] for field in joined))
-            waiting = [Block(*(field[PIECE:] for field in joined))] if len(joined.y) > PIECE else []
+        start = 0
+        while start < len(block.y):
+            own = block if start == 0 and filled + len(block.y) <= PIECE else _cut(block, start, start + PIECE - filled)
+            waiting.append(own)
+            start, filled = start + len(own.y), filled + len(own.y)
+            if filled == PIECE:
+                yield _joined(waiting)
+                waiting, filled = [], 0
     if waiting:
         yield _joined(waiting)
 
 
+def _cut(block: Block, start: int, stop: int) -> Block:
+    return Block(*(field[start:stop] for field in block))
+
+
 def _joined(blocks: list[Block]) -> Block:
+    if len(blocks) == 1:
+        return blocks[0]
     rows = [block.rows for block in blocks]
     together = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
     return Block(together, *(np.concatenate([block[field] for block in blocks]) for field in (1, 2)))
