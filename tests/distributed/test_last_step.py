@@ -7,8 +7,8 @@ from itertools import islice
 import numpy as np
 
 from tunefree.core.rows import dense
-from tunefree.distributed.contacts import Sample
-from tunefree.distributed.last_step import Stopped, moved
+from tunefree.distributed.contacts import Curvature, Sample
+from tunefree.distributed.last_step import Stopped, influences, moved
 from tunefree.losses import Logistic, objectives
 from tunefree.model import lbfgs
 from tunefree.model.batch_rows import BatchRows
@@ -46,14 +46,17 @@ def loss_at(some, point):
     return some.losses(some.margins(point)).mean()
 
 
-def test_many_rows_apart_move_the_point_to_where_all_rows_would_have_it():
-    few, jury = rows(150, 0), rows(1350, 1)
-    learned, apart = sample(*few, 150), sample(*jury)
+def test_rows_apart_move_the_point_towards_where_all_rows_would_have_it():
+    few, jury = rows(N, 0), rows(N, 1)
+    learned, apart = sample(*few), sample(*jury)
     halves = sample(jury[0][::2], jury[1][::2]), sample(jury[0][1::2], jury[1][1::2])
     start = stopped(learned)
-    found = moved(start, learned, apart, halves)
     best = stopped(sample(*(np.concatenate(own) for own in zip(few, jury, strict=True)))).point
-    assert np.linalg.norm(found - best) < 0.5 * np.linalg.norm(start.point - best)
+    *_, whole = influences(Curvature(learned, start.point, 0.0), start, apart)
+    away = np.linalg.norm(start.point - best)
+    assert np.linalg.norm(start.point + whole - best) < 0.1 * away
+    found = moved(start, learned, apart, halves)  # as far as the halves are sure
+    assert 0.0 < np.linalg.norm(found - best) < away
     new = sample(*rows(5000, 2))
     assert loss_at(new, found) < loss_at(new, start.point)
 
