@@ -70,6 +70,11 @@ def ordered(split: Split, order: str) -> Split:
     return split._replace(train=without(split.train, columns), test=without(split.test, columns))
 
 
+def spaced(n_rows: int, most: int) -> np.ndarray:
+    """The numbers of at most so many rows, equally spaced, so that data in temporal order are of all times."""
+    return np.arange(0, n_rows, max(-(-n_rows // most), 1))
+
+
 def without(table: pa.Table, columns: list[str]) -> pa.Table:
     """A table whose first eighth alone has some columns."""
     known = pa.array(np.arange(len(table)) < len(table) // 8)
@@ -114,7 +119,7 @@ def losses(names: list[str], shards: list[int], orders: list[str], most_rows: in
     """Compare test losses."""
     for data in available(names):
         split = load(data)
-        split = split._replace(train=split.train.slice(0, most_rows))
+        split = split._replace(train=split.train.take(pa.array(spaced(len(split.train), most_rows))))
         for order in orders:
             given = ordered(split, order)
             compared = on_one_machine(given if order == "missing" else split, fits)

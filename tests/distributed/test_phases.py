@@ -12,6 +12,7 @@ from tunefree.distributed.engines import Here
 from tunefree.model.batch_rows import matrix
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
+from tunefree.workflows.class_weights import balanced
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.prediction import predict
 from tunefree.workflows.targets import target_of
@@ -73,6 +74,13 @@ def test_rows_sorted_by_class_are_learned_alike(data, trained, tmp_path):
     sorted_rows = people(4000).sort_by("rich")
     found = learned(parquet_of(tmp_path, sorted_rows, 6), Plan(target="rich"))
     assert loss_of(found, data[1]) < 1.03 * loss_of(trained, data[1])
+
+
+def test_balanced_classes_weigh_as_when_their_weights_are_given(data, tmp_path):
+    weights = balanced(open_source(data[0]), Plan(target="rich"))
+    for name, given in (("balanced", ("balanced",)), ("given", weights)):
+        learned(data[0], Plan(target="rich", class_weight=given)).save(tmp_path / name)
+    assert (tmp_path / "balanced").read_bytes() == (tmp_path / "given").read_bytes()
 
 
 def test_what_cannot_be_learned_is_told(data, tmp_path):

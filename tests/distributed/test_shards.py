@@ -103,3 +103,19 @@ def test_a_shard_that_cannot_be_read_is_named_and_skipped_if_asked(tmp_path):
     bad = next(own for own in cut_up if local_rows.read(own, beginning, True).problem)
     with pytest.raises(DataError, match="shard .* of .*row 200.*on-bad-shard skip"):
         local_rows.read(bad, beginning, False)
+
+
+def test_rows_that_cannot_be_used_are_counted_as_by_one_reader(tmp_path):
+    path = csv_of(tmp_path, people(300))
+    lines = path.read_text().splitlines()
+    for number in (60, 200, 250):
+        lines[number] = f"about {number}," + lines[number].split(",", 1)[1]
+    lines[150] += ",more"
+    path.write_text("\n".join(lines) + "\n")
+    plan = Plan(target="rich", numeric=("age",), skip_bad_rows=True)
+    found, _, cut_up = read_all(path, plan, Cut(1, 2048))
+    bad = plan.bad_rows()
+    list(begin(open_source(path), plan, bad).batches)
+    assert len(cut_up) > 2 and found.skipped.count == 4
+    first = [sorted(own.reasons(), key=lambda reason: reason.row) for own in (found.skipped, bad.tally)]
+    assert first[0] == first[1] and sorted(found.skipped.first) == sorted(bad.tally.first)

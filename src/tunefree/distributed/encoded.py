@@ -17,6 +17,7 @@ from tunefree.distributed.shards import Shard
 from tunefree.model.targets import Labels
 from tunefree.model.views import create_view, transform
 from tunefree.stream.source import encoder_of
+from tunefree.workflows.class_weights import class_factors, weights_by_label
 
 MOST_JURY = MOST_SAMPLED = 16_384  # rows
 ONE_OF = 10  # rows at least for one of the jury
@@ -96,7 +97,7 @@ def prepared(
     ----------
     local : LocalRows
     united : Beginning
-        With the encoder of all shards.
+        With the encoder of all shards, and the weights of classes.
     classes : sequence of labels
         Of all shards.
     offset : int
@@ -112,7 +113,9 @@ def prepared(
         nothing = Encoded(None, np.zeros(0), np.zeros(0))
         return Prepared(nothing, Taste(nothing, nothing, None, Target(), 0))
     X = local.X if ids is None else renumbered(local.X, ids)
-    rows = Encoded(X, _codes(local.y, classes), local.weight)
+    by_label = weights_by_label(united.plan.class_weight)
+    weight = local.weight * class_factors(by_label, local.y) if by_label else local.weight
+    rows = Encoded(X, _codes(local.y, classes), weight)
     number = offset + np.arange(len(rows.y))
     is_jury = picked(number, strides.jury)
     learned = rows.at(~is_jury)

@@ -47,14 +47,14 @@ def moved(stopped: Stopped, sample: Sample, jury: Sample, halves: tuple[Sample, 
     with threads.one_for_products():
         curvature = Curvature(sample, stopped.point, stopped.ridge)
         least, chosen, part = 0.0, -1, 0.0
-        for number, steps in enumerate(zip(*(_steps(curvature, stopped, own) for own in halves), strict=False)):
+        for number, steps in enumerate(zip(*(influences(curvature, stopped, own) for own in halves), strict=False)):
             changes = [_changes(stopped.point, *own) for own in zip(halves[::-1], steps, strict=True)]
             for length, change in zip(LENGTHS, np.concatenate(changes, axis=1), strict=True):
                 likely = float(change.mean() + change.std() / np.sqrt(len(change)))
                 if likely < least:
                     least, chosen, part = likely, number, length
         found = np.asarray(stopped.point)
-        for number, step in enumerate(_steps(curvature, stopped, jury)):
+        for number, step in enumerate(influences(curvature, stopped, jury)):
             if number <= chosen:
                 found = stopped.point + part * step
         return found
@@ -68,7 +68,7 @@ def _changes(point: np.ndarray, rows: Sample, step: np.ndarray) -> np.ndarray:
     return np.array([rows.losses(margins) - before for margins in moved])
 
 
-def _steps(curvature: Curvature, stopped: Stopped, joining: Sample) -> Iterator[np.ndarray]:
+def influences(curvature: Curvature, stopped: Stopped, joining: Sample) -> Iterator[np.ndarray]:
     """How the point follows rows that join, after more and more iterations of conjugate gradients."""
     _, slopes = joining.slopes(joining.margins(stopped.point))
     share = joining.weight / (stopped.weight + joining.weight)

@@ -16,7 +16,7 @@ from tunefree.model.targets import Labels
 from tunefree.stream.batch import BadRows, Batch, Position
 from tunefree.stream.source import Source, encoder_of
 from tunefree.stream.svmlight import SvmlightEncoder
-from tunefree.workflows.class_weights import class_factors, weights_by_label
+from tunefree.stream.tally import Tally
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.reading import begin, types_of
 from tunefree.workflows.targets import labels_of, target_of, task_of
@@ -39,10 +39,9 @@ class LocalRows(NamedTuple):
 
     X: Any  # block of rows, or None if there are none
     y: Any  # Labels, or (n,) numbers in regression
-    weight: np.ndarray  # (n,) sample weights
+    weight: np.ndarray  # (n,) sample weights, without those of classes
     encoder: EncoderState
-    skipped: int  # rows that could not be used
-    unlabelled: int  # rows that were skipped for want of a label
+    skipped: Tally  # rows that could not be used
     problem: str | None = None  # why the shard could not be read, if it was skipped
 
 
@@ -51,9 +50,9 @@ class Survey(NamedTuple):
 
     n_rows: int
     labels: list[Any]  # in the order of their first rows; none in regression
+    totals: list[float]  # what the rows of each weigh
     encoder: EncoderState
-    skipped: int
-    unlabelled: int
+    skipped: Tally
     problem: str | None
 
 
@@ -130,7 +129,7 @@ def read(shard: Shard, beginning: Beginning, skips: bool, frames: Sequence[Any] 
             remedy = "mend it, or pass --on-bad-shard skip"
             raise DataError(f"it cannot be read ({error})", shard.name, remedy=remedy) from None
         nothing = Labels([], np.zeros(0, np.int64)) if beginning.task == "classification" else np.zeros(0)
-        return LocalRows(None, nothing, np.zeros(0), beginning.encoder, 0, 0, f"{shard.name}: {error}")
+        return LocalRows(None, nothing, np.zeros(0), beginning.encoder, Tally(), f"{shard.name}: {error}")
 
 
 def _read(shard: Shard, beginning: Beginning, frames: Sequence[Any]) -> LocalRows:
@@ -145,10 +144,8 @@ def _read(shard: Shard, beginning: Beginning, frames: Sequence[Any]) -> LocalRow
     targets = [target_of(beginning.task, batch) for batch in batches]
     y: Any = _joined_labels(targets) if beginning.task == "classification" else np.concatenate([np.zeros(0), *targets])
     weight = np.concatenate([np.zeros(0), *(batch.weight for batch in batches)])
-    by_label = weights_by_label(beginning.plan.class_weight)
-    weight = weight * class_factors(by_label, y) if by_label and len(weight) else weight
     X = together([batch.rows for batch in batches]) if batches else None
-    return LocalRows(X, y, weight, encoder.state(), bad.count, bad.unlabelled)
+    return LocalRows(X, y, weight, encoder.state(), bad.tally)
 
 
 def _first(chunks: Iterator[Any], source: Source, rows: int | None) -> Iterator[Any]:
@@ -182,7 +179,8 @@ def _joined_labels(parts: list[Labels]) -> Labels:
 def survey(rows: LocalRows) -> Survey:
     """What has to be united with other shards."""
     labels = rows.y.values if isinstance(rows.y, Labels) else []
-    return Survey(len(rows.weight), labels, rows.encoder, rows.skipped, rows.unlabelled, rows.problem)
+    totals = np.bincount(rows.y.codes, rows.weight, len(labels)).tolist() if labels else []
+    return Survey(len(rows.weight), labels, totals, rows.encoder, rows.skipped, rows.problem)
 
 
 class United(NamedTuple):
@@ -191,9 +189,9 @@ class United(NamedTuple):
     encoder: Any
     classes: list[Any]
     offsets: list[int]  # rows before each shard, and all rows at the end
-    skipped: int
-    unlabelled: int
+    skipped: Tally  # of all shards; the first row of a reason is that of the first shard
     problems: list[str]
+    totals: dict[str, float]  # what the rows of each class weigh
 
 
 def united(beginning: Beginning, surveys: Sequence[Survey]) -> United:
@@ -206,9 +204,14 @@ def united(beginning: Beginning, surveys: Sequence[Survey]) -> United:
         encoder.absorb(*own.encoder)
     labels = dict.fromkeys([*beginning.classes, *(label for own in surveys for label in own.labels)])
     offsets = np.cumsum([0, *(own.n_rows for own in surveys)]).tolist()
-    skipped, unlabelled = (sum(getattr(own, name) for own in surveys) for name in ("skipped", "unlabelled"))
+    skipped = Tally()
+    totals: dict[str, float] = {}
+    for own in surveys:
+        skipped.add_all(own.skipped)
+        for label, total in zip(own.labels, own.totals, strict=True):
+            totals[str(label)] = totals.get(str(label), 0.0) + total
     problems = [own.problem for own in surveys if own.problem is not None]
-    return United(encoder, list(labels), offsets, skipped, unlabelled, problems)
+    return United(encoder, list(labels), offsets, skipped, problems, totals)
 
 
 def renumbered(X: Any, ids: np.ndarray) -> Any:

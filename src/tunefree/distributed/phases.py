@@ -7,11 +7,12 @@ tree over the shards' numbers. Everything here depends on the shards alone, not 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.errors import DataError, ModelError
+from tunefree.core.errors import DataError
 from tunefree.core.states import size_of
 from tunefree.distributed import contacts, encoded, evidence, last_step, pool_round
 from tunefree.distributed.common_model import common_model, labelled, with_true_mass
@@ -28,6 +29,7 @@ from tunefree.model.model import Model
 from tunefree.model.patience import Patience
 from tunefree.model.standing import LEARNER, StandingMember
 from tunefree.model.targets import RunningMetrics
+from tunefree.workflows import class_weights
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.progress import Progress
 from tunefree.workflows.training import Trained
@@ -108,8 +110,7 @@ def check(plan: Plan) -> None:
         ["learner", "average", "settings", "view", "passes", "max_support", "device", "shuffle", "holdout", "horizon"],
         "is for one machine; leave it out to learn over shards",
     )
-    if "balanced" in plan.class_weight:
-        raise ModelError("--class-weight balanced is for one machine; give LABEL=W to learn over shards")
+    class_weights.is_balanced(plan)
 
 
 def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> tuple[Beginning, list[Any], United]:
@@ -132,6 +133,10 @@ def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> 
         raise DataError(f"there are {found.offsets[-1]} rows", remedy="train on one machine")
     if beginning.task == "classification" and len(found.classes) < 2:
         raise DataError(f"the target has one class only, {found.classes[0]!r}", remedy="give data with two classes")
+    class_weights.check_task(plan, beginning.task)
+    if class_weights.is_balanced(plan):
+        weights = class_weights.balancing(found.totals)
+        beginning = beginning._replace(plan=replace(beginning.plan, class_weight=weights))
     tell(f"read {found.offsets[-1]:,} rows in {len(local)} shards: {found.encoder.n_features:,} features")
     return beginning, local, found
 
@@ -322,7 +327,7 @@ def _trained(
     sums = (merged.metrics[name] for name in ("weight", "loss", "errors"))
     progressive = RunningMetrics(int(merged.metrics["rows"]), *sums)
     progress = Progress(complete=True, number=1, progressive=[progressive], held_out=[held_out])
-    progress.skipped, progress.unlabelled = found.skipped, found.unlabelled
+    progress.tally = found.skipped
     return Trained(model, found.encoder, beginning.kind, beginning.plan, progress)
 
 

@@ -62,12 +62,17 @@ def class_factors(weights: dict[str, float], y: Labels) -> np.ndarray:
 
 def with_weights(plan: Plan, source: Source) -> Plan:
     """The plan, checked, with the weights that "balanced" stands for on a source."""
+    return replace(plan, class_weight=balanced(source, plan)) if is_balanced(plan) else plan
+
+
+def is_balanced(plan: Plan) -> bool:
+    """Whether the weights of a plan are to be found by its rows; raises a ModelError if they are written wrongly."""
     if BALANCED not in plan.class_weight:
         weights_by_label(plan.class_weight)
-        return plan
+        return False
     if plan.class_weight != (BALANCED,):
         raise ModelError(f"--class-weight is either {BALANCED} or given label by label, not both")
-    return replace(plan, class_weight=balanced(source, plan))
+    return True
 
 
 def balanced(source: Source, plan: Plan) -> tuple[str, ...]:
@@ -96,5 +101,16 @@ def balanced(source: Source, plan: Plan) -> tuple[str, ...]:
         y = labels_of(batch.target)
         for value, weight in zip(y.values, np.bincount(y.codes, batch.weight, len(y.values)), strict=True):
             totals[str(value)] = totals.get(str(value), 0.0) + float(weight)
+    return balancing(totals)
+
+
+def balancing(totals: dict[str, float]) -> tuple[str, ...]:
+    """Weights of classes, as LABEL=WEIGHT, whose rows weigh so much in all.
+
+    Examples
+    --------
+    >>> balancing({"yes": 1.0, "no": 2.0})
+    ('no=0.75', 'yes=1.5')
+    """
     kept = {label: total for label, total in sorted(totals.items()) if total > 0.0}
     return tuple(f"{label}={sum(kept.values()) / len(kept) / total!r}" for label, total in kept.items())
