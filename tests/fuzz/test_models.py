@@ -49,6 +49,10 @@ def set_kind(arrays, header):
     header["kind"] = ["linear"]
 
 
+def set_plan(arrays, header):
+    header["plan"] = {**header["plan"], "learner": ["scinol2"]}
+
+
 def spoil_shares(arrays, header):
     arrays["model.mixture.means"] = np.full(1, np.nan)
 
@@ -76,6 +80,7 @@ def count_members(arrays, header):
         (set_features, "model.n_features is 1099511627776, not a whole number from 2 to"),
         (set_more_features, r"has the shape .*, where other parts ask for 1073741824"),
         (set_kind, r"a model of kind \['linear'\], which this tunefree does not know"),
+        (set_plan, "plan.learner is a list, not a string"),
         (spoil_shares, "model.mixture.means has a number that is not finite"),
         (add_ids, "the encoder has features that the model does not have"),
         (cut_weights, "model.0.learner.coordinates.wealth has the shape 2 x 3, where other parts ask for"),

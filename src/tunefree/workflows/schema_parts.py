@@ -73,6 +73,10 @@ ENCODERS: dict[str, Any] = {  # formats of others check what they read
 PLAN = {
     "target": NAME,
     "task": NAME,
+    **{name: Optional(Text()) for name in ("learner", "view")},
+    **{name: Optional(NAME) for name in ("loss", "device", "weight", "decimal", "thousands")},
+    **{name: Optional(Flag()) for name in ("average", "skip_bad_rows", "skip_unlabelled")},
+    **{name: Optional(Number(1, whole=True, may_be_none=True)) for name in ("max_support", "horizon")},
     "passes": Optional(Number(1, 2**31, whole=True)),
     "hash_bits": Optional(Number(0, 30, whole=True)),
     "holdout": Optional(Number(0.0, 0.5)),
