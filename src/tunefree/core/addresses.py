@@ -8,6 +8,7 @@ objective lie in an array. Numba caches this on disk like all other code: addres
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -129,6 +130,18 @@ def _store_compiled(typing: Any, numbers: Any, value: Any) -> Any:
     return types.void(POINTER, value), generate
 
 
+def _named(kind: Any) -> str:
+    """A type with the classes of its tuples, in words."""
+    cls = getattr(kind, "instance_class", None)
+    parts = ", ".join(map(_named, _parts(kind) or ()))
+    return f"{cls.__module__}.{cls.__qualname__}({parts})" if cls else f"({parts})" if parts else repr(kind)
+
+
+def _digest_of(kind: Any) -> str:
+    """What tells the functions for a type from those for others."""
+    return hashlib.blake2b(_named(kind).encode(), digest_size=8).hexdigest()
+
+
 def _passed(context: Any, builder: Any, value: Any, kind: Any, wanted: Any) -> Any:
     """A value as a function by address takes it."""
     if isinstance(kind, types.Array):
@@ -158,7 +171,11 @@ def addressed(body_of: Callable[[Any], Any], result: Any, *arguments: Any) -> tu
     @intrinsic
     def address_of(typing: Any, value: Any) -> Any:
         def generate(context: Any, builder: Any, _: Any, __: Any) -> Any:
-            made = context.compile_subroutine(builder, body_of(_restorer(value)), signature)
+            body = body_of(_restorer(value))
+            # By name alone a process takes one function for another that it loaded from disk before: Numba's numbers in
+            # names are counted anew in each process that compiles.
+            body.__qualname__ += f"_{_digest_of(value)}"
+            made = context.compile_subroutine(builder, body, signature)
             return builder.ptrtoint(context.declare_function(builder.module, made.fndesc), ir.IntType(64))
 
         return types.int64(value), generate
