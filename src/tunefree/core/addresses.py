@@ -137,9 +137,14 @@ def _named(kind: Any) -> str:
     return f"{cls.__module__}.{cls.__qualname__}({parts})" if cls else f"({parts})" if parts else repr(kind)
 
 
-def _digest_of(kind: Any) -> str:
-    """What tells the functions for a type from those for others."""
-    return hashlib.blake2b(_named(kind).encode(), digest_size=8).hexdigest()
+def _named_for(kind: Any, body: Any) -> Any:
+    """The body of a function for a type, with a name that no other has.
+
+    By name alone a process takes one function for another that it loaded from disk before: the numbers that Numba puts
+    into names are counted anew in each process that compiles.
+    """
+    body.__qualname__ += "_" + hashlib.blake2b(_named(kind).encode(), digest_size=8).hexdigest()
+    return body
 
 
 def _passed(context: Any, builder: Any, value: Any, kind: Any, wanted: Any) -> Any:
@@ -171,11 +176,7 @@ def addressed(body_of: Callable[[Any], Any], result: Any, *arguments: Any) -> tu
     @intrinsic
     def address_of(typing: Any, value: Any) -> Any:
         def generate(context: Any, builder: Any, _: Any, __: Any) -> Any:
-            body = body_of(_restorer(value))
-            # By name alone a process takes one function for another that it loaded from disk before: Numba's numbers in
-            # names are counted anew in each process that compiles.
-            body.__qualname__ += f"_{_digest_of(value)}"
-            made = context.compile_subroutine(builder, body, signature)
+            made = context.compile_subroutine(builder, _named_for(value, body_of(_restorer(value))), signature)
             return builder.ptrtoint(context.declare_function(builder.module, made.fndesc), ir.IntType(64))
 
         return types.int64(value), generate
