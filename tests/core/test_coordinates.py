@@ -55,6 +55,7 @@ def test_a_copy_which_has_another_layout_is_refused_not_misread():
         learn(state._replace(coordinates=copy.deepcopy(state.coordinates)), 3)
 
 
+@pytest.mark.skipif(LANES == 1, reason="no room is taken where bounds are checked")
 def test_arrays_of_outputs_without_room_are_refused():
     class Own(NamedTuple):
         sums: np.ndarray
