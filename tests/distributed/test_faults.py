@@ -28,6 +28,7 @@ def alone(path, n_shards):
     return phases.learn(Here(), phases.Parts(shards(path), [[]] * n_shards), Plan(target="rich"), lambda line: None)
 
 
+@pytest.mark.slow
 def test_workers_killed_change_no_byte(tmp_path):
     path = parquet_of(tmp_path, people(600), 3)
     models, killer = learned_while_killed(path, "rich", 2, (0.0, 0.1), seed=0)

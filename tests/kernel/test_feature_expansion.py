@@ -229,6 +229,7 @@ def test_estimators_warn_once_and_survive_pickling():
         KernelPiSTOLClassifier(kernel="poly", max_support=1024).fit(X, y)
 
 
+@pytest.mark.slow
 def test_pools_are_bounded_too():
     X, y = noisy(3000)
     with pytest.warns(UserWarning, match="go on in random Fourier features"):

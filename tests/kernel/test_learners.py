@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
@@ -43,8 +43,10 @@ by_learner = pytest.mark.parametrize("name", sorted(ALL))
 few = settings(max_examples=12, deadline=None)
 
 
-def assert_near(found, expected, tolerance):
-    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max(initial=1e-300))
+def assert_near(found, expected, tolerance, largest=1e-300):
+    """Rounding errors are relative to the ``largest`` number on the way, of which sums may leave next to nothing."""
+    atol = tolerance * np.abs(expected).max(initial=largest)
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=atol)
 
 
 def mild(name, values):
@@ -86,6 +88,8 @@ def merged(X, coefficients):
     distinct=st.sampled_from([0.3, 1.0]),
     average=st.booleans(),
 )
+@example(seed=2, n=2, kind="binary", kernel="laplacian", distinct=0.3, average=False)
+@example(seed=3701850, n=26, kind="against", kernel="linear", distinct=0.3, average=False)
 def test_agrees_with_the_paper(name, double, seed, n, kind, kernel, distinct, average):
     data = drawn(seed, n, kind=kind, distinct=distinct)
     assume(data.weight.any())
@@ -102,11 +106,11 @@ def test_agrees_with_the_paper(name, double, seed, n, kind, kernel, distinct, av
     tolerance = TOLERANCE[double]
     assert_near(predictions[0], expected, tolerance)
     function = mean if average else last
-    assert_near(by_row(bank, block)[0], merged(data.X, function), tolerance)
+    margins = np.abs(expected).max()  # whose rounding errors are those of slopes
+    assert_near(by_row(bank, block)[0], merged(data.X, function), tolerance, max(margins, np.abs(function).max()))
     others = drawn(seed + 1, 40).X
-    assert_near(
-        bank.predict(as_dense(others))[0], gram(others, data.X, kernel, gamma, degree, constant) @ function, tolerance
-    )
+    seen = gram(others, data.X, kernel, gamma, degree, constant)
+    assert_near(bank.predict(as_dense(others))[0], seen @ function, tolerance, (np.abs(seen) @ np.abs(function)).max())
 
 
 def test_more_points_than_a_tile_agree_with_the_paper():
