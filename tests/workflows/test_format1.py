@@ -22,6 +22,7 @@ from tunefree.workflows import model_files, prediction
 FOLDER = Path(__file__).parent / "format1"
 EXPECTED = json.loads((FOLDER / "predictions.json").read_text())
 ROWS = json.loads((FOLDER / "rows.json").read_text())
+SINGLE = ("kernel", "waiting")  # kernels in single precision, whose sums each processor takes in its own order
 TASKS = {"scinol2": "classes", "hinge": "classes", "cocob-regression": "numbers"}
 
 
@@ -38,9 +39,10 @@ def test_files_of_format_1_predict_as_they_did(name, tmp_path):
     trained = model_files.load(FOLDER / f"{name}.model")
     found = predicted(trained, name, tmp_path)
     assert set(found) == set(EXPECTED[name])
+    rtol = 1e-6 if name.startswith(SINGLE) else 1e-9
     for column, values in EXPECTED[name].items():
         if isinstance(values[0], float):
-            np.testing.assert_allclose(found[column], values, rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(found[column], values, rtol=rtol, atol=1e-12)
         else:
             assert found[column] == values
     trained.save(tmp_path / "anew")
