@@ -137,6 +137,22 @@ def test_widths_that_earn_no_share_are_let_go_and_the_others_stay(monkeypatch):
     assert made.errors(Labels.of(y), made.predict(dense(X))).mean() < 0.15
 
 
+def test_the_leader_of_a_group_of_kernels_has_more_rows_to_show_what_it_is_worth():
+    X, y = rings(300)
+    made, _ = learned(X, y)
+    own = [place for place, setting in enumerate(made.member_settings) if setting.learner == "kernel-pistol"]
+    leader = len(own) // 2  # the groups of kernels are the last, and each is led by one member
+    shares = np.full(len(made.members), 1e-9)
+    shares[[0, 1, own[leader]]] = 1.0, 1.0, 1e-6
+    dropped = {
+        rounds: pruning.negligible_members(made.ensemble, shares, np.zeros(len(shares)), rounds)[own]
+        for rounds in (pruning.FIRST_PRUNING_OF_KERNELS, pruning.FIRST_PRUNING_OF_LEADERS)
+    }
+    assert not dropped[pruning.FIRST_PRUNING_OF_KERNELS][leader]
+    assert dropped[pruning.FIRST_PRUNING_OF_KERNELS].sum() >= len(own) - 2 * len(made.kernel_banks)
+    assert dropped[pruning.FIRST_PRUNING_OF_LEADERS].all()
+
+
 def test_no_kernel_given_as_a_function_is_saved(tmp_path):
     X, y = rings(100)
     made, _ = learned(X, y, "kernel-pistol", kernel_config=KernelConfig(lambda A, B: A @ B.T))

@@ -3,7 +3,8 @@
 Shares are reviewed after each power of two of rows. Members of a group that does not pay are dropped. So is a member
 whose mean share is negligible, unless it is one of the two with the largest shares, or its kernel is the next narrower
 one to that of the leader of its group, which may be needed once there are more rows, or it has a share in predictions
-of a model that stands still.
+of a model that stands still. The leader of a group of kernels has more rows than others to show what it is worth: it
+learns slowly, and often passes curves only after ten thousand rows.
 
 Of wide rows, such as texts, of several classes the members of a pool take much memory. Some of them are dropped early,
 whatever their shares.
@@ -20,6 +21,7 @@ from tunefree.model.pool import NOT_OF_WIDE_ROWS, POOLS, is_kernel
 FIRST_REVIEW = 64  # rows after which shares are first reviewed
 FIRST_PRUNING = 2**17  # rows after which members may be dropped
 FIRST_PRUNING_OF_KERNELS = 2**12  # their cost grows with the rows
+FIRST_PRUNING_OF_LEADERS = 2**14  # of groups of kernels
 REVIEW_OF_WIDTH = 2**10  # rows after which more features than rows tell that rows are wide
 NEGLIGIBLE = 0.01  # mean share below which one is
 FEWEST_MEMBERS = 2  # never dropped: whatever comes, there is an alternative
@@ -60,6 +62,8 @@ def negligible_members(ensemble: Ensemble, shares: np.ndarray, standing: np.ndar
     least = np.sort(shares)[-min(FEWEST_MEMBERS, len(shares))]
     stays = (np.maximum(shares, standing) >= NEGLIGIBLE) | (shares >= least)
     for group, of_group, own in zip(ensemble.groups, ensemble.split(stays), ensemble.split(shares), strict=True):
+        if rounds < FIRST_PRUNING_OF_LEADERS and any(is_kernel(member.setting.learner) for member in group.members):
+            of_group[np.argmax(own)] = True
         if of_group.any():
             of_group |= next_narrower(group, own)
     of_kernels = [is_kernel(member.setting.learner) for member in ensemble.members]
