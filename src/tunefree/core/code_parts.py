@@ -3,7 +3,8 @@
 Numba optimises each function by itself, makes machine code of it and of a wrapper for calls from Python, and optimises
 it again wherever it is inlined. What only compiled code calls needs the last of these alone. So the module of a part
 stays as it was lowered; an entry point links all parts that it reaches and optimises the whole. That takes about 0.7 of
-the time, for the same results.
+the time. Parts whose arguments do not overlap are optimised before they are linked: once they are inlined, nothing says
+so any more, and their loops would not become vectors.
 """
 
 from __future__ import annotations
@@ -20,9 +21,16 @@ from numba.core import codegen, compiler
 class PartLibrary(codegen.JITCodeLibrary):
     """The module of a part: linked into entry points, and never given to the processor by itself."""
 
+    apart = False  # whether its arguments do not overlap
+
     def finalize(self) -> None:
-        """Keep the module as it is; others are optimised and made machine code here."""
+        """Keep the module as it is, where other libraries are optimised and made machine code."""
         self._raise_if_finalized()
+        if self.apart:
+            for library in dict.fromkeys(self._linking_libraries):
+                self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+            self._linking_libraries = []
+            self._optimize_final_module()
         self._finalized = True
 
     def _get_module_for_linking(self) -> Any:
@@ -74,6 +82,7 @@ class PartCompiler(compiler.Compiler):
         """Numba's own passes, for another kind of library."""
         state = self.state
         state.library = PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.apart = state.flags.noalias
         return super().define_pipelines()
 
 
