@@ -142,7 +142,7 @@ def attack(name: str, until: float, seeds: range, rounds: int, told: Any) -> Non
             found: Counter[str] = Counter()
             start, tried = time.monotonic(), seeds.start
             for seed in seeds:
-                is_full = _most() > FULL and name.startswith("any-") and rounds == 1
+                is_full = tried > seeds.start and _most() > FULL and name.startswith("any-") and rounds == 1
                 if is_full or time.monotonic() > until:
                     break
                 told["seed"] = seed

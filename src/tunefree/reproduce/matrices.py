@@ -27,7 +27,7 @@ class Case(NamedTuple):
     gamma: float  # 0 for the median rule's
     costs: tuple[float, ...]  # grid of C for the SVM
     rows: int  # training rows of the paper
-    svm_rows: int  # up to which the SVM is trained; cross-validation on more rows takes ten minutes or more
+    svm_rows: int  # up to which the SVM is trained; cross-validation on more rows takes far more than ten minutes
     stand_in: str = ""  # how the data differ from the paper's
     repeats: str = ""  # the case before on the same rows, whose methods without this width are not run again
 
