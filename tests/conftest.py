@@ -15,7 +15,7 @@ settings.register_profile("thorough", max_examples=400)  # of `make test-all`; b
 
 # Groups whose tests compile the same code, the longest first; the others follow by learner, estimator or file.
 LONGEST = ("pool", "kernel")
-OF_THE_POOL = ("cli", "documentation", "explanation", "model", "report", "workflows")
+OF_THE_POOL = ("cli", "distributed", "documentation", "explanation", "model", "report", "workflows")
 OF_KERNELS = (
     "test_feature_bank.py",
     "test_kernel_bank.py",
@@ -23,6 +23,8 @@ OF_KERNELS = (
     "test_kernel_model.py",
     "test_kernel.py",
 )
+
+collect_ignore = ["distributed/learned_before.py"]  # which compiles what it imports, for workers of its own
 
 
 def group_of(nodeid):

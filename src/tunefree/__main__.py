@@ -1,13 +1,16 @@
 """The program, ``tunefree`` or ``python -m tunefree``: it answers interruptions from before it imports anything."""
 
+import gc
 import signal
 import sys
 
 INTERRUPTED = 130  # the status of a program that was interrupted
+OBJECTS = (20_000, 20, 100)  # new ones before the collector looks: importing and compiling make millions, and little garbage
 
 
 def main() -> None:
     """Run the command line; an interruption while it is loaded ends in one line, as later ones do."""
+    gc.set_threshold(*OBJECTS)
     try:
         from tunefree.cli.app import main as run
 

@@ -14,6 +14,7 @@ from numba.cpython.unsafe.numbers import trailing_zeros as count_trailing_zeros
 from numba.extending import overload
 
 from tunefree.core.code_cache import CodeCache, is_of_the_package
+from tunefree.core.code_parts import OF_A_PART, Part
 
 # No fast-math: sums keep the order of the paper, so the same input gives the same bytes.
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
@@ -46,7 +47,7 @@ def _cached(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
 
 def inline(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a helper that is called only from compiled code; it becomes a part of the entry points that use it."""
-    return numba.njit(**_OPTIONS)(function)
+    return Part(function, _OPTIONS) if IS_ON else function
 
 
 def dispatch(
@@ -61,7 +62,7 @@ def dispatch(
     not overlap, so that loops over them are compiled to vectors.
     """
 
-    @overload(function, strict=False, jit_options=_OPTIONS | {"forceinline": True, "noalias": apart})
+    @overload(function, strict=False, jit_options=_OPTIONS | OF_A_PART | {"forceinline": True, "noalias": apart})
     def in_compiled_code(first: Any, *rest: Any) -> Callable[..., Any] | None:
         return bodies.get(getattr(first, "instance_class", None), default)  # type: ignore[arg-type]
 
