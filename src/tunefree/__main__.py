@@ -5,7 +5,7 @@ import signal
 import sys
 
 INTERRUPTED = 130  # the status of a program that was interrupted
-OBJECTS = (20_000, 20, 100)  # new ones before the collector looks: importing and compiling make millions, and little garbage
+OBJECTS = (20_000, 20, 100)  # new ones before the collector looks; importing and compiling make many, and few are waste
 
 
 def main() -> None:
