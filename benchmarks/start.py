@@ -40,6 +40,7 @@ def main() -> None:
         text = folder / "rows.vw"
         text.write_text("".join(f"{1 - 2 * (i % 2)} | a:{i % 7} b:{i % 3}\n" for i in range(1000)))
         environment = os.environ | {"PYTHONPATH": str(folder / "fresh"), "HOME": name, "XDG_CACHE_HOME": name}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installation keeps it
         for title, arguments in {
             "Parquet": ["train", str(folder / "rows.parquet"), "-t", "income", "-o", str(folder / "m")],
             "Vowpal Wabbit text": ["train", str(text), "-o", str(folder / "m")],
