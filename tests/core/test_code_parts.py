@@ -41,7 +41,7 @@ def test_an_entry_point_has_all_that_its_parts_call():
 def test_parts_have_no_machine_code_of_their_own():
     total(np.arange(5.0))
     for part in (doubled, raised, squared):
-        libraries = [found.library for found in part._compiled.overloads.values()]
+        libraries = [found._asdict()["library"] for found in part._compiled.overloads.values()]
         assert len(libraries) == 1 and isinstance(libraries[0], PartLibrary)
         assert libraries[0].get_pointer_to_function(next(libraries[0]._final_module.functions).name) == 0
 

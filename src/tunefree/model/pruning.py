@@ -61,12 +61,13 @@ def negligible_members(ensemble: Ensemble, shares: np.ndarray, standing: np.ndar
     """
     least = np.sort(shares)[-min(FEWEST_MEMBERS, len(shares))]
     stays = (np.maximum(shares, standing) >= NEGLIGIBLE) | (shares >= least)
-    for group, of_group, own in zip(ensemble.groups, ensemble.split(stays), ensemble.split(shares), strict=True):
-        if rounds < FIRST_PRUNING_OF_LEADERS and any(is_kernel(member.setting.learner) for member in group.members):
+    of_kernels = np.array([is_kernel(member.setting.learner) for member in ensemble.members])
+    split = map(ensemble.split, (stays, shares, of_kernels))
+    for group, of_group, own, kernels in zip(ensemble.groups, *split, strict=True):
+        if rounds < FIRST_PRUNING_OF_LEADERS and kernels.any():
             of_group[np.argmax(own)] = True
         if of_group.any():
             of_group |= next_narrower(group, own)
-    of_kernels = [is_kernel(member.setting.learner) for member in ensemble.members]
     pays = np.repeat([group.pays for group in ensemble.groups], [len(group.members) for group in ensemble.groups])
     idle = ~pays if pays.any() else np.zeros(len(pays), bool)
     return idle | ~stays & (rounds >= np.where(of_kernels, FIRST_PRUNING_OF_KERNELS, FIRST_PRUNING))
