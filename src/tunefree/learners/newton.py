@@ -130,8 +130,10 @@ def floor_of(state, x, k):
     reach = 0.0
     for e in range(size(x)):
         j, x_j = entry(x, e)
-        most = max(state.features[j].prior, state.covariance[k, j, j], 0.0)  # the prior is 0 in older files
-        reach += abs(x_j * state.features[j].inverse) * math.sqrt(most)
+        ratio = x_j * state.features[j].inverse
+        if ratio != 0.0:
+            most = max(state.features[j].prior, state.covariance[k, j, j], 0.0)  # the prior is 0 in older files
+            reach += abs(ratio) * math.sqrt(most)
     return RESOLVED * (reach * reach)
 
 
@@ -148,7 +150,7 @@ def correct(state, k, curvature, spread, floor):
 
 @compiled.inline
 def project(state, x, k):
-    """Write C x to ``directions``; returns x'C x."""
+    """Write C x to ``directions``; returns x'C x. Features beyond the matrices are 0 in these rows."""
     along, used = state.directions, int(state.used[()])
     for i in range(used):
         along[i] = 0.0
@@ -163,7 +165,9 @@ def project(state, x, k):
         part = 0.0
         for e in range(size(x)):
             j, x_j = entry(x, e)
-            part += state.corrections[k, w, 0, j] * (x_j * state.features[j].inverse)
+            ratio = x_j * state.features[j].inverse
+            if ratio != 0.0:
+                part += state.corrections[k, w, 0, j] * ratio
         part *= state.ratios[w, k]
         correction = state.corrections[k, w, 0]
         for i in range(used):
@@ -171,7 +175,9 @@ def project(state, x, k):
     spread = 0.0
     for e in range(size(x)):
         j, x_j = entry(x, e)
-        spread += along[j] * (x_j * state.features[j].inverse)
+        ratio = x_j * state.features[j].inverse
+        if ratio != 0.0:
+            spread += along[j] * ratio
     return max(spread, 0.0)
 
 

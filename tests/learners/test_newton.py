@@ -1,0 +1,37 @@
+"""What Newton steps do with rows wider than their matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.strategies import as_dense
+from tunefree.learners import Newton
+from tunefree.losses import objectives
+from tunefree.model.passes import learn
+
+N_ROWS, N_OUTPUTS, N_FEATURES = 12, 10, 400
+
+
+def among_others(numbers):
+    """The numbers, followed in memory by others that are not numbers."""
+    memory = np.full(numbers.size + N_FEATURES**2, np.nan)
+    own = memory[: numbers.size].reshape(numbers.shape)
+    own[...] = numbers
+    return own
+
+
+def learned(state):
+    X, y = np.zeros((N_ROWS, N_FEATURES)), np.arange(N_ROWS) % float(N_OUTPUTS)
+    X[:, :100] = np.random.default_rng(0).normal(size=(N_ROWS, 100))
+    predictions = np.zeros((N_ROWS, N_OUTPUTS))
+    learn(state, objectives.Multinomial(0.0), as_dense(X), y, np.ones(N_ROWS), predictions)
+    return np.vstack([predictions, state.coordinates["weights"][:100]])
+
+
+def test_zeros_beyond_the_matrices_read_nothing():
+    state = Newton.create(N_FEATURES, N_OUTPUTS)
+    assert state.covariance.shape[1] < N_FEATURES
+    names = ("covariance", "corrections", "directions")
+    found = learned(state._replace(**{name: among_others(getattr(state, name)) for name in names}))
+    assert np.isfinite(found).all() and found[1:].any()
+    assert np.array_equal(found, learned(Newton.create(N_FEATURES, N_OUTPUTS)))
