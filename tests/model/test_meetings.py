@@ -212,11 +212,15 @@ def test_slopes_below_single_precision_keep_their_sign_in_files_for_prediction()
     assert np.sign(found).tolist() == [1.0, -1.0, 0.0, 1.0, 1.0] and np.isfinite(found).all() and found[4] == 0.5
 
 
-def test_what_will_be_needed_is_known_before_rows_are_learned():
+def test_what_will_be_needed_is_known_before_rows_are_learned_and_nothing_is_copied_meanwhile():
     X, y, weight = streams(13)
-    model = Model("classification", "scinol2", replays=True)
+    labels = [f"c{c}" for c in y]
+    model = Model("classification", "scinol2", classes=sorted(set(labels)), replays=True)
     for start in range(0, N, 40):
         rows = part(X, start, start + 40)
         most = model.n_slots_after(rows)
-        model.learn(rows, Labels.of([f"c{c}" for c in y[start : start + 40]]), weight[start : start + 40])
+        model.reserve_slots(most)
+        before = model.members[0].state, model.record.evidence.coordinates
+        model.learn(rows, Labels.of(labels[start : start + 40]), weight[start : start + 40])
         assert model.n_slots <= most <= model.n_slots + 40
+        assert model.members[0].state is before[0] and model.record.evidence.coordinates is before[1]

@@ -10,6 +10,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tunefree.stream import feature_ids
 from tunefree.stream.batch import BadRows
 from tunefree.stream.feature_ids import Triplets, sum_duplicates
 from tunefree.stream.features import TableEncoder
@@ -65,6 +66,32 @@ def test_merging_keeps_the_sum_of_each_feature(codes, words):
 
 
 # -- independence of cuts, and storage
+
+
+def test_words_that_are_counted_piece_by_piece_are_those_of_the_whole_chunk(monkeypatch):
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(["red", "green", "blue", "größe", f"w{i}"], rng.integers(0, 9))) for i in range(200)]
+    texts[70] = "one very long text of many other words " * 40
+    columns = {
+        "t": [None, *texts[1:]],
+        "u": ["", "", *texts[2:][::-1]],
+        "s": [f"v{i % 30}" for i in range(200)],
+        "l": [[f"tag {k}" for k in range(i % 4)] for i in range(200)],
+        "n": [float(i) for i in range(200)],
+    }
+    for bits in (0, 6):
+        whole, expected = encoded(columns, text=["t", "u"], hash_bits=bits)
+        with monkeypatch.context() as patched:
+            patched.setattr(feature_ids, "PIECE", 100)
+            cut = list(feature_ids._pieces(200, [np.full(200, 30), np.arange(200) == 70]))
+            assert len(cut) > 50 and [start for start, _ in cut] == [0, *(stop for _, stop in cut[:-1])]
+            pieces, found = encoded(columns, text=["t", "u"], hash_bits=bits)
+        for first, second in zip(found.rows, expected.rows, strict=True):
+            assert np.array_equal(first, second)
+        assert pieces.names() == whole.names() and pieces.column_of().tolist() == whole.column_of().tolist()
+        for name, array in whole.state()[0].items():
+            assert np.array_equal(array, pieces.state()[0][name])
+
 
 TEXTS = st.sampled_from([None, "?", "red", "red green", "green blue red", "blue blue"])
 ROWS = st.fixed_dictionaries(

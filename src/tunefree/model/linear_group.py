@@ -62,8 +62,12 @@ class LinearGroup(MemberGroup):
     def reserve_features(self, n_features: int) -> None:
         """Have room for at least so many features, as far as they have slots."""
         self.n_features, self._weights = max(self.n_features, self.n_slots(n_features)), None
+        self.reserve_slots(self.n_features)
+
+    def reserve_slots(self, n_slots: int) -> None:
+        """Have room for so many slots, some of which may be given later."""
         for member in self.members:
-            member.reserve(self.n_features, self.n_outputs)
+            member.reserve(n_slots, self.n_outputs)
 
     def n_slots(self, n_features: int) -> int:
         """Slots of the first so many features."""

@@ -196,7 +196,12 @@ class Model(ScoredModel):
         """Have room for at least so many features."""
         self.n_features = max(self.n_features, n_features)
         self.ensemble.reserve_features(self.n_features)
-        self.record.reserve_features(self.n_slots, self.n_outputs, self.objective)
+        self.reserve_slots(self.n_slots)
+
+    def reserve_slots(self, n_slots: int) -> None:
+        """Have room for so many statistics, so that none are copied while rows are learned, see `n_slots_after`."""
+        self.ensemble.linear.reserve_slots(n_slots)
+        self.record.reserve_features(n_slots, self.n_outputs, self.objective)
 
     def learn(
         self, X: Any, y: Any, weight: np.ndarray, evaluation_weight: np.ndarray | None = None, again: bool = False

@@ -37,7 +37,7 @@ class Codes(NamedTuple):
 
 
 class Words(NamedTuple):
-    """Words of a chunk's texts, no row holding one twice."""
+    """Words of the texts of some rows, no row holding one twice."""
 
     counts: np.ndarray  # (n,) int64: how many there are in each row
     keys: np.ndarray  # (words,) uint64
@@ -45,12 +45,31 @@ class Words(NamedTuple):
     names: NamesOf  # of the features of the keys
 
 
+class Bags(NamedTuple):
+    """The words of each row of a chunk. They take more memory than texts, so they are asked for piece by piece."""
+
+    sizes: np.ndarray  # (n,) int64: bytes of each row's text, or how many words it has, by which pieces are cut
+    of_rows: Callable[[int, int], Words]  # of the rows from one to before another
+
+    @classmethod
+    def of(cls, words: Words) -> Bags:
+        """The bags of words that there are already."""
+        ends = np.append(0, np.cumsum(words.counts))
+
+        def of_rows(start: int, stop: int) -> Words:
+            first, last = ends[start], ends[stop]
+            own = words.keys[first:last], words.values[first:last]
+            return Words(words.counts[start:stop], *own, lambda places: words.names(places + first))
+
+        return cls(words.counts, of_rows)
+
+
 class Parts(NamedTuple):
     """What a column adds to the rows of a chunk."""
 
     numbers: list[np.ndarray]  # (n,) float64 each, 0 where it is missing
     codes: list[Codes]
-    words: list[Words]
+    bags: list[Bags]
 
 
 class Fault(NamedTuple):

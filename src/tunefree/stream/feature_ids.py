@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.stream import keys as dictionary
-from tunefree.stream.columns import Codes, Words
+from tunefree.stream.columns import Bags, Codes, Words
 from tunefree.stream.names import FeatureNames, in_order
 
+PIECE = 2**20  # bytes of texts whose words are there at a time
+
 Located = tuple[int, Codes]  # the number of the column that the codes come from, and the codes
+LocatedBags = tuple[int, Bags]
 LocatedWords = tuple[int, Words]
 
 
@@ -22,9 +26,6 @@ class Triplets(NamedTuple):
     rows: np.ndarray  # (entries,) int64, ascending
     ids: np.ndarray  # (entries,) int32: features, 0 where the word is unknown
     values: np.ndarray  # (entries,) float64
-
-
-_NO_WORDS = Triplets(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0))
 
 
 class _Unknown(NamedTuple):
@@ -57,11 +58,20 @@ class FeatureIds:
         return dictionary.n_features(self.keys)
 
     def of_chunk(
-        self, n_rows: int, codes: Sequence[Located], words: Sequence[LocatedWords], learning: bool
+        self, n_rows: int, codes: Sequence[Located], bags: Sequence[LocatedBags], learning: bool
     ) -> tuple[np.ndarray, Triplets]:
         """The ids of the codes, (n, q) int32, and the words with theirs; unknown ones are added if learning, else 0."""
-        if not codes and not words:
-            return np.zeros((n_rows, 0), np.int32), _NO_WORDS
+        ids, entries = np.zeros((n_rows, len(codes)), np.int32), []
+        for start, stop in _pieces(n_rows, [own.sizes for _, own in bags]):
+            held = [(place, own._replace(places=own.places[start:stop])) for place, own in codes]
+            words = [(place, own.of_rows(start, stop)) for place, own in bags]
+            ids[start:stop], found = self._of_rows(stop - start, held, words, learning)
+            entries.append(found._replace(rows=found.rows + start))
+        return ids, Triplets(*map(np.concatenate, zip(*entries, strict=True)))
+
+    def _of_rows(
+        self, n_rows: int, codes: Sequence[Located], words: Sequence[LocatedWords], learning: bool
+    ) -> tuple[np.ndarray, Triplets]:
         rows, places, order = _by_row(words, n_rows, len(codes))
         if learning and not self.keys.bits:
             self._add(_unknown(self.keys, codes, words, rows, places))
@@ -164,6 +174,13 @@ def sum_duplicates(codes: np.ndarray, words: Triplets) -> tuple[np.ndarray, Trip
 
 def _pairs(rows: np.ndarray, ids: np.ndarray) -> np.ndarray:
     return (rows.astype(np.int64) << 32) | ids.astype(np.int64)
+
+
+def _pieces(n_rows: int, sizes: Sequence[np.ndarray]) -> Iterator[tuple[int, int]]:
+    """Where pieces of rows begin and end: the rows in which each PIECE of all sizes begins."""
+    ends = np.cumsum(sum(sizes, np.zeros(n_rows, np.int64)))
+    begun = np.searchsorted(ends, np.arange(PIECE, ends[-1:].sum(), PIECE), side="right")
+    yield from pairwise([0, *np.unique(begun[begun > 0]).tolist(), n_rows])
 
 
 def _by_row(words: Sequence[LocatedWords], n_rows: int, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -383,8 +383,8 @@ class TableEncoder:
             numbers[:, place] = values
         codes = [(place, codes) for place, part in enumerate(parts) for codes in part.codes]
         sources = [MOST_CODES * place + k for place, part in enumerate(parts) for k in range(len(part.codes))]
-        words = [(place, words) for place, part in enumerate(parts) for words in part.words]
-        ids, entries = self._ids.of_chunk(n, codes, words, learning)
+        bags = [(place, bags) for place, part in enumerate(parts) for bags in part.bags]
+        ids, entries = self._ids.of_chunk(n, codes, bags, learning)
         return rows.table(numbers, np.arange(1, numbers.shape[1] + 1), ids, _sparse(entries, n), sources)
 
 

@@ -20,6 +20,7 @@ from tunefree.core.errors import DataError
 from tunefree.stream.arrays import is_missing
 from tunefree.stream.columns import (
     Array,
+    Bags,
     Codes,
     Faults,
     Parts,
@@ -80,8 +81,8 @@ class Late:
         found = self.column.parts(values, learning)
         numbers = zip(self.column.names(), found.numbers, strict=True)
         codes = [self._present(codes) for codes in found.codes]
-        words = [_entries(name, own) for name, own in numbers]
-        return Parts([], [own for own in codes if (own.places >= 0).any()], [*words, *found.words])
+        bags = [Bags.of(_entries(name, own)) for name, own in numbers]
+        return Parts([], [own for own in codes if (own.places >= 0).any()], [*bags, *found.bags])
 
     def _present(self, codes: Codes) -> Codes:
         """Codes without that of a missing value."""

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from tunefree.stream.arrays import is_missing, to_numpy
 from tunefree.stream.columns import (
     Array,
+    Bags,
     Faults,
     Parts,
     Words,
@@ -76,7 +77,7 @@ class Bag:
         keys, values = string_keys(strings, self.seed)[index[at]], np.log2(1.0 + counts[order])
         in_rows = np.bincount(items.rows[at], minlength=n)
         words = Words(in_rows, keys, values, one_by_one(lambda k: f"{self.name}={strings[index[at[k]]].as_py()}"))
-        return Parts([], _missing(self.name, items), [words])
+        return Parts([], _missing(self.name, items), [Bags.of(words)])
 
 
 class Vector:
@@ -125,7 +126,7 @@ class Vector:
         keys = np.array([hash_name(str(place), self.seed) for place in range(places.max(initial=-1) + 1)], np.uint64)
         in_rows = np.bincount(items.rows[further], minlength=len(items.missing))
         words = Words(in_rows, keys[places], items.values[further], one_by_one(lambda k: self._at(int(places[k]))))
-        return Parts([*numbers], _missing(self.name, items), [words] if len(places) else [])
+        return Parts([*numbers], _missing(self.name, items), [Bags.of(words)] if len(places) else [])
 
     def _at(self, place: int) -> str:
         return f"{self.name}[{place}]"

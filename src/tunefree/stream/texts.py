@@ -9,7 +9,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.stream.arrays import bytes_of, is_missing
-from tunefree.stream.columns import Array, Faults, Parts, Words, blank_to_null, decoded, missing_codes, missing_name
+from tunefree.stream.columns import (
+    Array,
+    Bags,
+    Faults,
+    Parts,
+    Words,
+    blank_to_null,
+    decoded,
+    missing_codes,
+    missing_name,
+)
 from tunefree.stream.keys import hash_name
 from tunefree.stream.names import of_slices
 from tunefree.stream.words import count_words
@@ -54,15 +64,19 @@ class Text:
     def parts(self, texts: Array, learning: bool) -> Parts:
         missing = is_missing(texts)
         codes = [missing_codes(self.name, missing)] if missing.any() else []
-        found = count_words(*bytes_of(texts.fill_null("")), self.seed)
+        texts = texts.fill_null("")
+        sizes = np.diff(bytes_of(texts)[0]).astype(np.int64)
+        return Parts([], codes, [Bags(sizes, lambda start, stop: self._words(texts[start:stop]))])
+
+    def _words(self, texts: Array) -> Words:
+        found = count_words(*bytes_of(texts), self.seed)
         starts, stops = found.places.T
-        words = Words(
+        return Words(
             np.diff(found.ends, prepend=0),
             found.keys,
             np.log1p(found.counts),
             lambda k: of_slices(f"{self.name}=", found.text, starts[k], stops[k]),
         )
-        return Parts([], codes, [words])
 
 
 def looks_like_text(strings: Array) -> bool:
