@@ -152,12 +152,11 @@ class ForPrediction:
             raise MoreThanWeightsError(
                 "members on curves, pairs or kernels, and calibrated margins, are more than weights"
             )
-        shares, reads, temperature = predictive_shares(model.mixture), model.ensemble.reads(model.n_features), 1.0
+        shares, temperature = predictive_shares(model.mixture), 1.0
         if model.deployment is not None and model.deployment.predicts:
-            shares, reads = model.deployment.shares(shares), [*reads, *model.deployment.averages]
-            temperature = model.deployment.temperature
+            shares, temperature = model.deployment.shares(shares), model.deployment.temperature
         bounds = float(model.mixture.lowest[()]), float(model.mixture.highest[()])
-        stacks = list(_stacks(model, reads, shares))
+        stacks = list(_stacks(model, shares))
         moving = {name: view for group in model.ensemble.groups for name, view in group.moving_views.items()}
         named = {name: moving[name] for name in {own.view for own in stacks} - {"raw"}}
         meetings = model.ensemble.linear.meetings
@@ -235,7 +234,15 @@ def _restored(told: dict[str, Any], arrays: dict[str, np.ndarray], blank: Any, n
     return Stack(told["view"], weights, arrays["units"], own, arrays["shares"], members)
 
 
-def _stacks(model: Any, reads: list[Read], shares: np.ndarray) -> Iterator[Stack]:
+def _read(model: Any, place: int) -> Read:
+    """The weights of a linear member, or behind all members of the average of one."""
+    n_members = len(model.members)
+    if place >= n_members:
+        return model.deployment.averages[place - n_members]
+    return model.members[place].weights(model.n_slots, model.n_outputs)
+
+
+def _stacks(model: Any, shares: np.ndarray) -> Iterator[Stack]:
     """The members, and averages of them, that have a share in predictions: those on one view together, or one by one
     where weights are kept in 8 bits; one after the other, since all weights together may take much memory."""
     members = model.members
@@ -243,12 +250,13 @@ def _stacks(model: Any, reads: list[Read], shares: np.ndarray) -> Iterator[Stack
     has_logs = any(member.log is not None for member in members)
     view_of = {c: members[c % len(members)].setting.view for c in chosen}
     together = [[c for c in chosen if view_of[c] == view] for view in dict.fromkeys(view_of.values())]
-    shorten = sum(reads[c][0].size for c in chosen) > MANY
+    shorten = len(chosen) * model.n_slots * model.n_outputs > MANY
     for own in ([c] for c in chosen) if shorten else together:
-        units = snapshots.common_units([reads[c] for c in own])
+        reads = [_read(model, c) for c in own]
+        units = snapshots.common_units(reads)
         weights = np.empty((len(units), len(own) * model.n_outputs), np.float32)
-        for place, c in enumerate(own):
-            clipped = np.clip(snapshots.in_units(reads[c], units), -LARGEST, LARGEST)
+        for place, read in enumerate(reads):
+            clipped = np.clip(snapshots.in_units(read, units), -LARGEST, LARGEST)
             weights[:, place * model.n_outputs : (place + 1) * model.n_outputs] = clipped
         of_members = [members[c % len(members)] for c in own]
         objectives_of = [member.objective for member in of_members]
