@@ -9,7 +9,7 @@ from tunefree.learners import Newton
 from tunefree.losses import objectives
 from tunefree.model.passes import learn
 
-N_ROWS, N_OUTPUTS, N_FEATURES = 12, 10, 400
+N_ROWS, N_OUTPUTS, N_FEATURES = 12, 10, 401
 
 
 def among_others(numbers):
@@ -21,7 +21,7 @@ def among_others(numbers):
 
 
 def learned(state):
-    X, y = np.zeros((N_ROWS, N_FEATURES)), np.arange(N_ROWS) % float(N_OUTPUTS)
+    X, y = np.zeros((N_ROWS, N_FEATURES - 1)), np.arange(N_ROWS) % float(N_OUTPUTS)
     X[:, :100] = np.random.default_rng(0).normal(size=(N_ROWS, 100))
     predictions = np.zeros((N_ROWS, N_OUTPUTS))
     learn(state, objectives.Multinomial(0.0), as_dense(X), y, np.ones(N_ROWS), predictions)

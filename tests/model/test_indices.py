@@ -11,10 +11,10 @@ import pytest
 EVERYTHING = """
 import numpy as np
 from scipy import sparse
-from tunefree import rows
+from tunefree.core import rows
 from tunefree.learners import ALL
-from tunefree.model import Model
-from tunefree.targets import Labels
+from tunefree.model.model import Model
+from tunefree.model.targets import Labels
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(600, 6)) * 10.0 ** rng.integers(-3, 4, 6)
@@ -39,6 +39,12 @@ for kind, block in blocks.items():
             model = Model("regression", learner, n_features=7)
             model.learn(block, rng.normal(size=600), np.ones(600))
             model.predict(block)
+wide = np.zeros((300, 600))
+wide[:, rng.permutation(100)[:40]] = rng.normal(size=(300, 40))
+for learner in ["pool", *ALL]:
+    model = Model("classification", learner, n_features=601)
+    model.learn(rows.dense(wide), Labels.of(np.arange(300) % 8), np.ones(300))
+    model.predict(rows.dense(wide))
 model = Model("classification", "scinol2", "hinge", n_features=7)
 model.learn(blocks["dense"], Labels.of(y), np.ones(600))
 model.probabilities(model.predict(blocks["dense"]))
