@@ -78,7 +78,7 @@ class AdditiveFeatures:
         self.sources, frequent = sources_of([len(own.values) for own in self.knots], codes, table.code_columns)
         self.pairs, self.n_outputs = Pairs.create(), n_outputs
         self.place_of, self.cell_of = np.zeros(2, np.int32), np.zeros(2, np.int32)
-        self._reserve(table)
+        self.reserve(table)
         self.cell_of[frequent[:, 0]] = frequent[:, 1]
         self.sample = Sample(table)
         self._tabulate()
@@ -104,7 +104,7 @@ class AdditiveFeatures:
         Returns the rows with the codes that are known when each of them comes. Others may become known by a later row
         with weight above 0, but how many rows are met at a time has to make no difference.
         """
-        self._reserve(table)
+        self.reserve(table)
         known = np.empty_like(table.codes)
         self.n_features = meet_codes(
             self.place_of,
@@ -121,11 +121,11 @@ class AdditiveFeatures:
 
     def known_before(self, table: Table, n_features: int) -> Table:
         """The rows without codes that are unknown, or became known when there were so many features or more."""
-        self._reserve(table)
+        self.reserve(table)
         places = self.place_of[table.codes]
         return table._replace(codes=read_only(np.where(places < n_features, table.codes, 0), np.int32))
 
-    def _reserve(self, table: Table) -> None:
+    def reserve(self, table: Table) -> None:
         """Have room for the codes and words of some rows."""
         highest = 1 + max(int(ids.max(initial=0)) for ids in (table.codes, table.features))
         if highest > len(self.place_of):
@@ -152,7 +152,7 @@ class AdditiveFeatures:
         return self._written(self._tabulated, table, self.pairs)
 
     def _written(self, curves: Curves, table: Table, pairs: Pairs) -> Sparse:
-        self._reserve(table)
+        self.reserve(table)
         n, of_pairs = len(table.numbers), int(self.sources.entries(pairs.first, pairs.second).sum())
         of_row = table.codes.shape[1] + curves.most_parts + of_pairs
         most = len(table.features) + n * of_row + 1  # one more for a product of 0 that is overwritten

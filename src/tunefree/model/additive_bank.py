@@ -8,13 +8,16 @@ of rows. Their weights begin at 0, so that they change no prediction.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.additive.features import FIRST_INTERVALS, PAIR_ENTRIES, USUAL, AdditiveFeatures, Resolution
 from tunefree.additive.screening import Screening
+from tunefree.core import threads
 from tunefree.core.rows import Sparse, Table, as_table, n_rows, parts
 from tunefree.core.states import under
 from tunefree.model.group import LabelledRows, WeightedRows
@@ -51,6 +54,14 @@ def resolution_for(n_rows_to_come: int) -> Resolution:
 def suits(X: Any) -> bool:
     """Whether a block of rows has columns, and not too many for functions of each."""
     return not isinstance(X, Sparse) and parts(X).numbers.shape[1] <= MOST_COLUMNS
+
+
+class _Shown(NamedTuple):
+    """Rows to learn, as members will see them."""
+
+    rows: LabelledRows
+    seen: dict[str, Any]  # by view
+    tasks: Sequence[Callable[[], None]]  # which write ``seen``
 
 
 class AdditiveBank(LinearBank):
@@ -178,34 +189,51 @@ class AdditiveBank(LinearBank):
             self.features.add_named_pairs(self.named_pairs)
 
     def learn_frozen(self, rows: LabelledRows, predictions: np.ndarray, busy: list[int], again: bool) -> None:
-        start = 0
-        while start < len(rows.y):
-            stop = min(start + CHUNK, len(rows.y))
-            stop = stop if again else start + self._until_event(rows.weight[start:stop])
-            chunk, written = rows.part(start, stop), predictions[:, start:stop]
-            if again:
-                self._learn_seen(self._seen(chunk.X, busy), chunk, written, busy)
-            else:
-                self._learn_new(chunk, written, busy)
-            start = stop
+        """Learn chunks of rows. The features of a chunk are made while the members learn the chunk before, unless knots
+        or pairs join between the two."""
+        edges, joins = self._cuts(rows.weight, again)
+        shown = None
+        for (start, stop), after in zip(pairwise(edges), [*edges[2:], None], strict=True):
+            if shown is None:
+                shown = self._show(rows.part(start, stop), busy, again)
+                threads.each(lambda task: task(), [(task,) for task in shown.tasks], stop - start)
+            following = None
+            if after is not None and stop not in joins:
+                following = self._show(rows.part(stop, after), busy, again)
+            written, beside = predictions[:, start:stop], () if following is None else following.tasks
+            self._learn_seen(shown.seen, shown.rows, written, busy, beside)
+            if not again:
+                self._count(shown.rows, written)
+            shown = following
 
-    def _until_event(self, weight: np.ndarray) -> int:
-        """How many of some rows to learn until knots or pairs join, or all of them."""
+    def _cuts(self, weight: np.ndarray, again: bool) -> tuple[list[int], set[int]]:
+        """Between which rows chunks are cut, and at which of these knots or pairs join."""
         rounds = self.rounds + np.cumsum(weight > 0.0)
-        due = [event for event in (*REFINED, *PAIRED) if self.rounds < event <= rounds[-1]]
-        return int(np.searchsorted(rounds, min(due))) + 1 if due else len(weight)
+        due = [event for event in (*REFINED, *PAIRED) if self.rounds < event <= max(rounds, default=0)]
+        joins = set() if again else {int(np.searchsorted(rounds, event)) + 1 for event in due}
+        return sorted({*joins, *range(0, len(weight), CHUNK), len(weight)}), joins
 
-    def _learn_new(self, rows: LabelledRows, predictions: np.ndarray, busy: list[int]) -> None:
-        """Learn rows of the first pass, and what features depend on."""
+    def _show(self, rows: LabelledRows, busy: list[int], again: bool) -> _Shown:
+        """Rows as some members will see them, once tasks are done; codes of new rows are known from here on."""
         features = self._features
-        table = features.meet(as_table(rows.X), rows.weight)
+        seen: dict[str, Any] = {}
+        table = as_table(rows.X) if again else features.meet(as_table(rows.X), rows.weight)
+        features.reserve(table)
         self._reserve()
-        self.curves.append(features.first_curves(table))
-        self._learn_seen(self._seen(table, busy), rows, predictions, busy)
+
+        def in_view(view: str) -> None:
+            seen[view] = self.in_view(table, view)
+
+        views = sorted({self.members[m].setting.view for m in busy}, reverse=True)  # pairs take longest
+        first = [] if again else [lambda: self.curves.append(features.first_curves(table))]
+        return _Shown(rows._replace(X=table), seen, [*(partial(in_view, view) for view in views), *first])
+
+    def _count(self, rows: LabelledRows, predictions: np.ndarray) -> None:
+        """Count rows of the first pass that were learned, and let features join that are due."""
         if self.screening is not None:
             guide = self._guide
             objective = self.members[guide].objective
-            features.screen(self.screening, objective, table, rows.y, rows.weight, predictions[guide])
+            self._features.screen(self.screening, objective, rows.X, rows.y, rows.weight, predictions[guide])
         before = self.rounds
         self.rounds += int(np.count_nonzero(rows.weight))
         self._grow(before)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,9 +47,17 @@ class LinearBank(WarmupBank):
         raise NotImplementedError
 
     def _learn_seen(
-        self, seen: dict[str, Any], rows: LabelledRows, predictions: np.ndarray, members: list[int]
+        self,
+        seen: dict[str, Any],
+        rows: LabelledRows,
+        predictions: np.ndarray,
+        members: list[int],
+        beside: Sequence[Callable[[], None]] = (),
     ) -> None:
-        """Let some members learn a chunk of rows, and write what they predicted before (M, n, K)."""
+        """Let some members learn a chunk of rows, and write what they predicted before (M, n, K).
+
+        What is done ``beside`` has nothing to do with these rows.
+        """
 
         def of_member(m: int) -> None:
             member = self.members[m]
@@ -55,7 +65,8 @@ class LinearBank(WarmupBank):
 
         entries = {view: n_entries(rows_with_weight(shown, rows.weight)) for view, shown in seen.items()}
         self.work += sum(entries[self.members[m].setting.view] for m in members) * self.n_outputs
-        threads.each(of_member, [(m,) for m in members], len(rows.y))
+        work = [*beside, *(partial(of_member, m) for m in members)]
+        threads.each(lambda task: task(), [(task,) for task in work], len(rows.y))
 
     def reads(self, n_features: int) -> list[Read] | None:
         return self._weights() if self.frozen else None
