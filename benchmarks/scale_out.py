@@ -154,14 +154,14 @@ def generated(n_rows: int, folder: Path) -> Path:
 
 def speed(n_rows: int, n_workers: int, repeats: int) -> None:
     """Rows a second of one process and of workers, in turn; the seconds of each round."""
-    from distributed import Client, LocalCluster
-    from tunefree.distributed import train
+    from distributed import Client
+    from tunefree.distributed import local_cluster, train
 
     with tempfile.TemporaryDirectory() as folder:
         path = generated(n_rows, Path(folder))
         times: dict[str, list[float]] = {"one process": [], f"{n_workers} workers": []}
         with (
-            LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
+            local_cluster(n_workers, dashboard_address="127.0.0.1:0") as cluster,
             Client(cluster) as client,
         ):
             for number in range(1 + repeats):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,7 +13,8 @@ from scipy import sparse
 from tests.distributed.data import parquet_of, people, shards
 from tunefree.cli import app
 from tunefree.core.errors import DataError, ModelError
-from tunefree.distributed import DaskTuneFreeClassifier, DaskTuneFreeRegressor, phases, train
+from tunefree.distributed import DaskTuneFreeClassifier, DaskTuneFreeRegressor, local_cluster, phases, train
+from tunefree.distributed.cluster import KEEPING_MEMORY
 from tunefree.distributed.engines import Here
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.training import Trained
@@ -48,6 +50,14 @@ def run_cli(monkeypatch, capfd):
 def bytes_of(trained, folder, name="some.model"):
     trained.save(folder / name)
     return (folder / name).read_bytes()
+
+
+def test_workers_of_this_machine_keep_the_memory_that_they_need_again():
+    with local_cluster(1, dashboard_address="127.0.0.1:0") as cluster, distributed.Client(cluster) as client:
+        (found,) = client.run(lambda: dict(os.environ)).values()
+        (threads,) = client.nthreads().values()
+    assert {name: int(found[name]) for name in KEEPING_MEMORY} == KEEPING_MEMORY
+    assert threads == 1 and found["OMP_NUM_THREADS"] == "1"
 
 
 def test_files_are_learned_as_in_one_process(client, tmp_path):

@@ -64,7 +64,8 @@ def learn(cluster: Cluster, source: Source, plan: Plan, checkpoint: Path | None,
 def _client(cluster: Cluster) -> Iterator[Any]:
     """A client of the cluster."""
     try:
-        from distributed import Client, LocalCluster
+        from distributed import Client
+        from tunefree.distributed.cluster import local_cluster
     except ImportError:
         raise ModelError("Dask is not installed; pip install 'tunefree[dask]'") from None
     if cluster.scheduler is not None:
@@ -79,6 +80,5 @@ def _client(cluster: Cluster) -> Iterator[Any]:
         return
     if cluster.workers is None or cluster.workers < 1:
         raise ModelError(f"--workers must be at least 1, not {cluster.workers}")
-    settings = {"n_workers": cluster.workers, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
-    with LocalCluster(**settings) as local, Client(local) as client:
+    with local_cluster(cluster.workers, dashboard_address="127.0.0.1:0") as local, Client(local) as client:
         yield client

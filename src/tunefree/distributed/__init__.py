@@ -7,6 +7,7 @@ from typing import Any
 
 _WHERE = {
     "train": "tunefree.distributed.dask_training",
+    "local_cluster": "tunefree.distributed.cluster",
     "DaskTuneFreeClassifier": "tunefree.distributed.estimators",
     "DaskTuneFreeRegressor": "tunefree.distributed.estimators",
 }

@@ -25,7 +25,7 @@ from tunefree.distributed.encoded import Encoded
 from tunefree.losses.linked import slopes_in_margins
 from tunefree.losses.objectives import measured, predictions_of, smoothness, unit_of_margins
 from tunefree.model import batch_phase
-from tunefree.model.batch_rows import BatchRows
+from tunefree.model.batch_rows import PIECE, BatchRows
 from tunefree.model.group import MemberGroup
 from tunefree.model.lbfgs import CURVED, ENOUGH, MEMORY
 from tunefree.model.model import Model
@@ -38,7 +38,6 @@ MOST_WORK = 2.0**33  # entries, times outputs, that the solutions of a contact m
 LENGTHS = (2.0, 1.0, 0.5, 0.25, 0.1, 0.03)  # of steps that are tried on the jury
 SHORTER = 0.25  # of a step that did not stand
 DIFFERENCE = 1e-4  # of margins, between which slopes are compared to find curvatures
-BLOCK = 2**14  # rows whose matrix is in memory at a time
 
 
 class Asked(NamedTuple):
@@ -105,8 +104,8 @@ def _gradients(rows: BatchRows, objective: Any, asked: Asked) -> tuple[np.ndarra
 def batch_blocks(model: Model, group: MemberGroup, rows: Encoded) -> Iterator[BatchRows]:
     """The rows as the view of a group's batch member shows them, some at a time."""
     every = labelled(model, rows)
-    for start in range(0, len(every.y), BLOCK):
-        X, y, weight, _ = every.part(start, start + BLOCK)
+    for start in range(0, len(every.y), PIECE):
+        X, y, weight, _ = every.part(start, start + PIECE)
         seen = group.in_view(X, batch_phase.VIEWS[group.name])
         yield BatchRows([(seen, y, weight)], batch_phase.width_of(model, group), model.n_outputs)
 
