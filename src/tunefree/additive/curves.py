@@ -12,8 +12,7 @@ them are linear; :class:`Curves` holds their values at both ends of each such in
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,23 +53,32 @@ class Knots(NamedTuple):
         order = np.argsort(joined[0], kind="stable")
         return Knots(*(part[order] for part in joined))
 
-    def function(self, place: int) -> np.ndarray:
-        """The values (m,) of the function of a knot at all knots.
+    def functions(self) -> np.ndarray:
+        """The values (m, m) of the function of each knot at all knots.
 
         Examples
         --------
         >>> knots = Knots.create(np.array([0.0, 1.0, 3.0]), 1).with_more(np.array([2.0]), 4)
-        >>> knots.function(1), knots.function(2)
-        (array([0. , 1. , 0.5, 0. ]), array([0., 0., 1., 0.]))
+        >>> knots.functions()[1:3]
+        array([[0. , 1. , 0.5, 0. ],
+               [0. , 0. , 1. , 0. ]])
         """
-        level = self.levels[place]
-        lower = np.flatnonzero(self.levels < level if level else self.levels == 0)
-        own, before, after = self.values[place], lower[lower < place], lower[lower > place]
-        rises = ascent(self.values, self.values[before[-1]], own) if len(before) else np.ones(len(self.values))
-        return np.minimum(rises, 1.0 - ascent(self.values, own, self.values[after[0]])) if len(after) else rises
+        m, values = len(self.values), self.values[:, None]
+        before, after = np.full(m, -1), np.full(m, m)  # the nearest knots at which the function of a knot is 0
+        for level in np.unique(self.levels):
+            places = np.flatnonzero(self.levels == level)
+            lower = np.flatnonzero(self.levels < level) if level else places
+            found = np.concatenate([[-1], lower, [m]])
+            at = np.searchsorted(lower, places)
+            before[places], after[places] = found[at], found[at + 1 + (level == 0)]
+        made = np.ones((m, m))
+        rises, falls = before >= 0, after < m
+        made[rises] = ascent(self.values, values[before[rises]], values[rises])
+        made[falls] = np.minimum(made[falls], 1.0 - ascent(self.values, values[falls], values[after[falls]]))
+        return made
 
 
-def ascent(numbers: np.ndarray, start: float, stop: float) -> np.ndarray:
+def ascent(numbers: np.ndarray, start: Any, stop: Any) -> np.ndarray:
     """From 0 up to ``start`` to 1 from ``stop`` on, linear between: :func:`position` of many numbers.
 
     Examples
@@ -78,7 +86,7 @@ def ascent(numbers: np.ndarray, start: float, stop: float) -> np.ndarray:
     >>> ascent(np.array([-1.7e308, 0.0, 1.7e308]), -1.7e308, 1.7e308)
     array([0. , 0.5, 1. ])
     """
-    unit = 1.0 if 0.5 * stop - 0.5 * start < 0.5 * LARGEST else 0.5
+    unit = np.where(0.5 * stop - 0.5 * start < 0.5 * LARGEST, 1.0, 0.5)
     return (unit * np.clip(numbers, start, stop) - unit * start) / (unit * stop - unit * start)
 
 
@@ -109,27 +117,28 @@ def tabulated(knots: list[Knots]) -> Curves:
     counts = np.array([len(own.values) for own in knots], np.int64)
     shape = len(knots), int(counts.max(initial=1))
     made = Curves(counts, np.zeros(shape), np.zeros(shape, np.int64), np.zeros(0, _PART))
-    parts: list[tuple[int, int, float, float]] = []
+    parts, begun = [made.parts], 0
     for c, own in enumerate(knots):
+        intervals, inside = _parts_of(own)
         made.knots[c, : counts[c]] = own.values
-        for interval, inside in enumerate(_parts_of(own)):
-            made.starts[c, interval] = len(parts)
-            parts += inside
-        made.starts[c, max(counts[c] - 1, 0) :] = len(parts)
-    return made._replace(parts=np.array(parts, _PART))
+        made.starts[c] = begun + np.searchsorted(intervals, np.arange(shape[1]))
+        parts.append(inside)
+        begun += len(inside)
+    return made._replace(parts=np.concatenate(parts))
 
 
-def _parts_of(own: Knots) -> list[list[tuple[int, int, float, float]]]:
-    """For each interval of a column the functions that are not 0 in it."""
-    found: list[list[tuple[int, int, float, float]]] = [[] for _ in own.values[1:]]
-    base = np.cumsum(own.levels == 0)
-    for place in np.argsort(own.levels, kind="stable"):
-        if own.features[place] > 0:
-            cell = 0 if own.levels[place] else int(base[place])
-            for interval, (left, right) in enumerate(pairwise(own.function(place).tolist())):
-                if left > 0.0 or right > 0.0:
-                    found[interval].append((int(own.features[place]), cell, left, right - left))
-    return found
+def _parts_of(own: Knots) -> tuple[np.ndarray, np.ndarray]:
+    """The functions that are not 0 in an interval of a column, those of level 0 first: the interval, and the part."""
+    order = np.argsort(own.levels, kind="stable")
+    order = order[own.features[order] > 0]
+    functions, cells = own.functions()[order], np.where(own.levels == 0, np.cumsum(own.levels == 0), 0)[order]
+    left, right = functions[:, :-1], functions[:, 1:]
+    intervals, found = np.nonzero(((left > 0.0) | (right > 0.0)).T)
+    made = np.empty(len(found), _PART)
+    made["feature"], made["cell"] = own.features[order[found]], cells[found]
+    made["left"] = left[found, intervals]
+    made["rise"] = right[found, intervals] - made["left"]
+    return intervals, made
 
 
 @compiled.inline

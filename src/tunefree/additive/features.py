@@ -81,12 +81,12 @@ class AdditiveFeatures:
         self.reserve(table)
         self.cell_of[frequent[:, 0]] = frequent[:, 1]
         self.sample = Sample(table)
+        self._first: Curves | None
         self._tabulate()
 
     def _tabulate(self) -> None:
-        """Tabulate the functions, those of all knots and those of the first ones."""
-        self._tabulated = tabulated(self.knots)
-        self._first = tabulated([own.of_level_0 for own in self.knots])
+        """Tabulate the functions of all knots; those of the first ones are tabulated when they are asked for."""
+        self._tabulated, self._first = tabulated(self.knots), None
 
     @property
     def n_curves(self) -> int:
@@ -145,6 +145,8 @@ class AdditiveFeatures:
 
     def first_curves(self, table: Table) -> Sparse:
         """Rows of codes, words and curves on the first knots, which never change."""
+        if self._first is None:
+            self._first = tabulated([own.of_level_0 for own in self.knots])
         return self._written(self._first, table, Pairs.create())
 
     def with_pairs(self, table: Table) -> Sparse:
