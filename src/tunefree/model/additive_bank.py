@@ -209,7 +209,7 @@ class AdditiveBank(LinearBank):
     def _cuts(self, weight: np.ndarray, again: bool) -> tuple[list[int], set[int]]:
         """Between which rows chunks are cut, and at which of these knots or pairs join."""
         rounds = self.rounds + np.cumsum(weight > 0.0)
-        due = [event for event in (*REFINED, *PAIRED) if self.rounds < event <= max(rounds, default=0)]
+        due = [event for event in (*REFINED, *PAIRED) if self.rounds < event <= rounds[-1]]
         joins = set() if again else {int(np.searchsorted(rounds, event)) + 1 for event in due}
         return sorted({*joins, *range(0, len(weight), CHUNK), len(weight)}), joins
 
