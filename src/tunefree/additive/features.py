@@ -7,6 +7,7 @@ the number of features grows along the stream, and features once given never cha
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,12 +82,16 @@ class AdditiveFeatures:
         self.reserve(table)
         self.cell_of[frequent[:, 0]] = frequent[:, 1]
         self.sample = Sample(table)
-        self._first: Curves | None
         self._tabulate()
 
     def _tabulate(self) -> None:
-        """Tabulate the functions of all knots; those of the first ones are tabulated when they are asked for."""
-        self._tabulated, self._first = tabulated(self.knots), None
+        """Tabulate the functions of all knots."""
+        self._tabulated = tabulated(self.knots)
+
+    @cached_property
+    def _first(self) -> Curves:
+        """The functions of the first knots, which never change."""
+        return tabulated([own.of_level_0 for own in self.knots])
 
     @property
     def n_curves(self) -> int:
@@ -144,9 +149,7 @@ class AdditiveFeatures:
         return self._written(self._tabulated, table, Pairs.create())
 
     def first_curves(self, table: Table) -> Sparse:
-        """Rows of codes, words and curves on the first knots, which never change."""
-        if self._first is None:
-            self._first = tabulated([own.of_level_0 for own in self.knots])
+        """Rows of codes, words and curves on the first knots."""
         return self._written(self._first, table, Pairs.create())
 
     def with_pairs(self, table: Table) -> Sparse:

@@ -54,6 +54,11 @@ def each(function: Any, arguments: Iterable[tuple[Any, ...]], rows: int) -> None
             future.result()
 
 
+def run(tasks: Iterable[Callable[[], None]], rows: int) -> None:
+    """Do some tasks, as :func:`each` calls a function."""
+    each(lambda task: task(), [(task,) for task in tasks], rows)
+
+
 def later(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
     """Call a function in a thread, in the order in which calls are asked for; at once where there is but one thread."""
     return now(function, *arguments) if count() == 1 else _judges().submit(function, *arguments)

@@ -1,7 +1,7 @@
 """A cluster of this machine, whose workers keep the memory that they will need again.
 
 Dask's workers hand memory back to the system whenever 64 KiB are free. Each block of rows takes some megabytes, so they
-would ask for the same pages again and again: rounds took 2.2 to 2.5 times as long.
+would ask for the same pages again and again: rounds took 1.6 to 2.5 times as long.
 """
 
 from __future__ import annotations

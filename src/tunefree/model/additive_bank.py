@@ -196,7 +196,7 @@ class AdditiveBank(LinearBank):
         for (start, stop), after in zip(pairwise(edges), [*edges[2:], None], strict=True):
             if shown is None:
                 shown = self._show(rows.part(start, stop), busy, again)
-                threads.each(lambda task: task(), [(task,) for task in shown.tasks], stop - start)
+                threads.run(shown.tasks, stop - start)
             following = None
             if after is not None and stop not in joins:
                 following = self._show(rows.part(stop, after), busy, again)
@@ -217,8 +217,11 @@ class AdditiveBank(LinearBank):
         """Rows as some members will see them, once tasks are done; codes of new rows are known from here on."""
         features = self._features
         seen: dict[str, Any] = {}
-        table = as_table(rows.X) if again else features.meet(as_table(rows.X), rows.weight)
-        features.reserve(table)
+        table = as_table(rows.X)
+        if again:
+            features.reserve(table)  # here, since tasks are done side by side
+        else:
+            table = features.meet(table, rows.weight)
         self._reserve()
 
         def in_view(view: str) -> None:

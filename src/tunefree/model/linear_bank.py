@@ -65,8 +65,7 @@ class LinearBank(WarmupBank):
 
         entries = {view: n_entries(rows_with_weight(shown, rows.weight)) for view, shown in seen.items()}
         self.work += sum(entries[self.members[m].setting.view] for m in members) * self.n_outputs
-        work = [*beside, *(partial(of_member, m) for m in members)]
-        threads.each(lambda task: task(), [(task,) for task in work], len(rows.y))
+        threads.run([*beside, *(partial(of_member, m) for m in members)], len(rows.y))
 
     def reads(self, n_features: int) -> list[Read] | None:
         return self._weights() if self.frozen else None

@@ -28,6 +28,9 @@ class Triplets(NamedTuple):
     values: np.ndarray  # (entries,) float64
 
 
+_NO_WORDS = Triplets(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0))
+
+
 class _Unknown(NamedTuple):
     """Keys that have no id, and where each appears first."""
 
@@ -61,6 +64,8 @@ class FeatureIds:
         self, n_rows: int, codes: Sequence[Located], bags: Sequence[LocatedBags], learning: bool
     ) -> tuple[np.ndarray, Triplets]:
         """The ids of the codes, (n, q) int32, and the words with theirs; unknown ones are added if learning, else 0."""
+        if not codes and not bags:
+            return np.zeros((n_rows, 0), np.int32), _NO_WORDS
         ids, entries = np.zeros((n_rows, len(codes)), np.int32), []
         for start, stop in _pieces(n_rows, [own.sizes for _, own in bags]):
             held = [(place, own._replace(places=own.places[start:stop])) for place, own in codes]

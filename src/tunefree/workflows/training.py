@@ -445,11 +445,11 @@ def _one_pass(
         n, y = len(batch.weight), target_of(model.task, batch)
         if by_label:
             batch = batch._replace(weight=batch.weight * class_factors(by_label, y))
-        n_slots = model.n_slots_after(batch.rows)
         if limit is not None:
+            n_slots = model.n_slots_after(batch.rows)
             limit.make_room(model, n_slots)
+            model.reserve_slots(n_slots)
         model.reserve_features(read.n_features)
-        model.reserve_slots(n_slots)
         held_out = held_out_rows(trained.plan.holdout_share, progress.rows, n)
         weight = np.where(held_out, 0.0, batch.weight)
         # Members are evaluated on rows that they have not learned: in further passes these are the ones held out.
