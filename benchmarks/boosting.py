@@ -2,8 +2,9 @@
 
 LightGBM, scikit-learn's HistGradientBoosting and InterpretML's EBM get numbers and categories as they are; ``fit`` and
 logistic (or ridge) regression get numbers, standardised for the latter, and one-hot columns. Each model is learned in a
-process of its own, one after the other, which reports the time of learning and the peak memory. One pass reads a
-Parquet file in that time; the others have their rows in memory. Code is compiled, on other rows, before. LightGBM is
+process of its own, one after the other, which reports the time of learning and the peak memory. ``train`` is the
+command with its defaults, one pass the same with ``--refit 0``; both read a Parquet file in that time, and the others
+have their rows in memory. Code is compiled, on other rows, before. LightGBM is
 learned a second time with as many trees as it needs for the test loss of one pass.
 
 On ``elec2``, whose rows are in temporal order, losses are progressive ones: of one pass on all training rows, of the
@@ -35,13 +36,14 @@ from tunefree import TuneFreeClassifier, TuneFreeRegressor
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows.evaluation import Reliability
-from tunefree.workflows.plan import Plan
+from tunefree.workflows.plan import REFIT, Plan
 from tunefree.workflows.prediction import predict
 from tunefree.workflows.training import train
 
 SETS = ("adult", "shuttle", "covtype", "letter_recognition", "bank_additional_full", "spambase")
 SETS += ("census_income_kdd_test", "satellite", "elec2", "diamonds", "california_housing")
-MODELS = ("one pass", "fit", "lightgbm", "histogram", "ebm", "linear")
+REFITS = {"one pass": 0, "train": REFIT}  # rows that are kept and gone through again
+MODELS = (*REFITS, "fit", "lightgbm", "histogram", "ebm", "linear")
 MOST_OF_EBM = 70_000  # training rows from which on it is left out; so it is with more than two classes
 WARM = 2100  # rows of a fit before the timed one, which compiles the code
 TENTHS = 10
@@ -141,9 +143,10 @@ def figures_of(predicted: np.ndarray, classes: np.ndarray, y: np.ndarray, classi
     }
 
 
-def one_pass(split: datasets.Split) -> dict[str, float]:
-    """Figures of one pass over a Parquet file in the order given."""
-    plan = Plan(target=split.data.target, task="classification" if split.classes else "regression")
+def trained_on_a_file(split: datasets.Split, refit: int) -> dict[str, float]:
+    """Figures of ``tunefree train`` of a Parquet file, in the order given."""
+    task = "classification" if split.classes else "regression"
+    plan = Plan(target=split.data.target, task=task, refit=refit)
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / name for name in ("warm.parquet", "train.parquet")]
         for path, table in zip(paths, (split.train.slice(0, WARM), split.train), strict=True):
@@ -223,7 +226,7 @@ def one(name: str, model: str) -> None:
     if model.startswith("trees:"):
         figures = trees_needed(split, float(model.removeprefix("trees:")))
     else:
-        figures = one_pass(split) if model == "one pass" else other(split, model)
+        figures = trained_on_a_file(split, REFITS[model]) if model in REFITS else other(split, model)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps(figures | {"mebibytes": peak}))
 
@@ -269,7 +272,7 @@ def table(stored: dict[str, Any]) -> str:
         cells = [cell(stored[name].get(model), name) for model in MODELS]
         lines.append(f"| {name} | {' | '.join(cells)} | {needed if trees else ''} |")
     lines.append("")
-    for model in ("one pass", "fit"):
+    for model in (*REFITS, "fit"):
         for to in ("lightgbm", "histogram", "ebm", "linear"):
             both = [name for name in names if model in stored[name] and to in stored[name]]
             ratios = {name: ratio(stored, name, model, to) for name in both}

@@ -104,7 +104,7 @@ def on_one_machine(split: Split, fits: bool) -> dict[str, float]:
     )
     found = kept("scale_out").get(name, {})
     if "train" not in found:
-        trained = training.train(open_source(split.train), Plan(target=split.data.target))
+        trained = training.train(open_source(split.train), Plan(target=split.data.target, refit=0))
         found["train"] = of(trained, split.test)
         keep("scale_out", name, found)
     if fits and "fit" not in found and split.data.kind != "text":
@@ -166,7 +166,7 @@ def speed(n_rows: int, n_workers: int, repeats: int) -> None:
         ):
             for number in range(1 + repeats):
                 start = time.perf_counter()
-                training.train(open_source(path), Plan(target="y"))
+                training.train(open_source(path), Plan(target="y", refit=0))
                 middle = time.perf_counter()
                 lines: list[tuple[float, str]] = []
                 train(client, path, "y", tell=lambda line, own=lines: own.append((time.perf_counter(), line)))

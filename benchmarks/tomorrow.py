@@ -81,7 +81,8 @@ def of_the_pool(data: DataSet, table: pa.Table) -> list[dict[str, float]]:
     for split in splits(data, table):
         source = tunefree.open_source(split.train.slice(learned))
         learned = len(split.train)
-        model = training.train(source, tunefree.Plan(target=data.target)) if model is None else more(model, source)
+        plan = tunefree.Plan(target=data.target, refit=0)
+        model = training.train(source, plan) if model is None else more(model, source)
         own, losses = model.model, {}
         deployment, expected = own.deployment, own.deployment.expectation() if own.deployment else None
         for name, evidence in (("now", deployment), ("before", None)):

@@ -88,15 +88,17 @@ def test_the_theorem_knows_features_that_were_met_once(tmp_path):
     assert 0.1 < regret <= known["weights"]["regret_at_most"] <= known["weights"]["theorem"] + 1e-9 < 0.5
 
 
-def test_risk_and_pool_on_the_census_data():
+@pytest.mark.parametrize(("refit", "same"), [(0, 1e-9), (8000, 0.01)])
+def test_risk_and_pool_on_the_census_data(refit, same):
+    """Of the one pass, or of the one in which all rows came again to a new model."""
     table = parquet.read_table(CENSUS).slice(0, 8000)
-    trained = train(open_source(table), Plan(target="income"))
+    trained = train(open_source(table), Plan(target="income", refit=refit))
     found = findings(trained)
     metrics = trained.progress.progressive[0]
-    assert found["rows"] == 8000
-    assert found["loss"] == pytest.approx(metrics.mean_loss(), rel=1e-9)
+    assert found["rows"] == 8000 and trained.model.record.is_over == bool(refit)
+    assert found["loss"] == pytest.approx(metrics.mean_loss(), rel=same)
     assert metrics.mean_error() < found["risk"]["error"] < metrics.mean_error() + 0.03
-    assert found["pool"]["members"] == len(MEMBERS)
+    assert found["pool"]["members"] == len(MEMBERS) - bool(refit)  # those that made the pass, of which newton was none
     assert found["pool"]["excess_per_row"] <= (np.log(len(MEMBERS)) + np.log(8001)) / 8000 * (1 + 1e-9)
 
 
@@ -148,7 +150,7 @@ def test_command_line(saved, tmp_path):
 
 def test_shares_along_the_stream_are_shown(tmp_path):
     path = tmp_path / "model"
-    train(open_source(numbers()), Plan(target="label")).save(path)
+    train(open_source(numbers()), Plan(target="label", refit=0)).save(path)
     shown = CliRunner().invoke(app, ["inspect", str(path)]).output
     assert "newton variance=1 steady" in shown
     members = json.loads(CliRunner().invoke(app, ["inspect", str(path), "--json"]).output)

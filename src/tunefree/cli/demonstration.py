@@ -1,4 +1,4 @@
-"""The demo: the Adult census data learned in one pass, beside logistic regression tuned by cross-validation."""
+"""The demo: `tunefree train` on the Adult census data, beside logistic regression tuned by cross-validation."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows import evaluation, prediction, training
 from tunefree.workflows.plan import Plan
+from tunefree.workflows.refit import FEWEST_ROWS
 
 TARGET = "income"
 
@@ -50,9 +51,9 @@ def run(folder: Path) -> list[Result]:
     _, seconds = _timed(lambda: _compiled(train_file))
     console.print(f"code compiled, or found on the disk, in {seconds:.1f} s: once for a machine\n")
     console.print(f"tunefree train {train_file} --target {TARGET} -o {folder / 'adult.model'}", style="bold")
-    (log_loss, error), seconds = _timed(lambda: _one_pass(folder, train_file, test_file))
+    (log_loss, error), seconds = _timed(lambda: _train_and_predict(folder, train_file, test_file))
     console.print("\nscikit-learn: scale, one-hot, logistic regression with C by 3-fold cross-validation", style="bold")
-    ours = Result("tunefree, one pass", log_loss, error, seconds)
+    ours = Result("tunefree train", log_loss, error, seconds)
     (log_loss, error), seconds = _timed(lambda: _cross_validated(train_file, test_file))
     results = [ours, Result("logistic regression, 16 fits", log_loss, error, seconds)]
     table = Table("on the test set", box=None, header_style="bold", pad_edge=False)
@@ -98,12 +99,12 @@ def write_data(folder: Path) -> tuple[Path, Path]:
 
 def _compiled(train_file: Path) -> None:
     """Learn and evaluate some rows, so that the time measured later does not include compilation."""
-    few = parquet.read_table(train_file).slice(0, 300)
+    few = parquet.read_table(train_file).slice(0, FEWEST_ROWS)
     trained = training.train(open_source(few), Plan(target=TARGET))
     evaluation.evaluate(trained, open_source(few), BadRows())
 
 
-def _one_pass(folder: Path, train_file: Path, test_file: Path) -> tuple[float, float]:
+def _train_and_predict(folder: Path, train_file: Path, test_file: Path) -> tuple[float, float]:
     """What `tunefree train`, `predict` and `evaluate` do."""
     plan = Plan(target=TARGET)
     trained = training.train(open_source(train_file), plan, TrainingDisplay())

@@ -94,6 +94,14 @@ def train(
             show_default=False,
         ),
     ] = None,
+    refit: Annotated[
+        int,
+        typer.Option(
+            metavar="ROWS",
+            help="A table of up to so many rows is kept in memory, and gone through again in the end where that "
+            "predicts better; 0 for one pass only.",
+        ),
+    ] = 2**17,
     shuffle: Annotated[
         bool,
         typer.Option("--shuffle", help="Learn the rows in a random order, for sorted files; files of any size."),
@@ -176,6 +184,7 @@ def train(
         holdout=holdout,
         class_weight=tuple(class_weight or ()),
         horizon=horizon,
+        refit=refit,
         shuffle=seed if shuffle else None,
     )
     kept = checkpoint_of(output)  # beside a pipe or a device there may be no place for one

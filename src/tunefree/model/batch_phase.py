@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.losses.objectives import measured
 from tunefree.model import batch
 from tunefree.model.additive_bank import AdditiveBank
 from tunefree.model.batch_rows import BatchRows, inverses
@@ -37,6 +38,7 @@ class Found(NamedTuple):
     settings: list[Setting]  # of all members, those of the batch phase last in each group
     mixture: Mixture  # of these members
     level: int  # highest of the knots of curves
+    loss: float  # mean loss of what the mixture predicts of the rows held out
 
 
 def settings_before(settings: list[Setting]) -> list[Setting]:
@@ -75,7 +77,8 @@ def found(
     begun = model.mixture if predictions is None else None
     if predictions is None:
         predictions = np.concatenate([model.member_predictions(X) for X, _, _ in held], axis=1)
-    shares = model.ensemble.split(predictive_shares(_mixed(model, y, weight, predictions.copy(), begun, [])))
+    before, _ = _mixed(model, y, weight, predictions.copy(), begun, [])
+    shares = model.ensemble.split(predictive_shares(before))
     of_views, of_members, settings, level = {}, [], [], 0
     for group, own, of_group in zip(model.ensemble.groups, shares, model.ensemble.split(predictions), strict=True):
         of_members.append(of_group)
@@ -89,7 +92,8 @@ def found(
             of_views[group.name] = stopped
             of_members.append(others.predictions(objective, stopped.weights, inverses(stopped.units))[None])
             settings.append(setting_of(group))
-    return Found(of_views, settings, _mixed(model, y, weight, np.concatenate(of_members), begun, settings), level)
+    mixture, loss = _mixed(model, y, weight, np.concatenate(of_members), begun, settings)
+    return Found(of_views, settings, mixture, level, loss)
 
 
 def join(model: Model, found: Found, blocks: Iterable[Labelled]) -> None:
@@ -170,8 +174,8 @@ def _start(model: Model, group: MemberGroup, shares: np.ndarray) -> np.ndarray:
 
 def _mixed(
     model: Model, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, begun: Mixture | None, settings: Any
-) -> Mixture:
-    """The mixture of members by their predictions (N, n, K) of rows that they have not learned.
+) -> tuple[Mixture, float]:
+    """The mixture of members by their predictions (N, n, K) of rows that they have not learned, and its mean loss.
 
     It goes on from one that has ``begun`` without the members of the batch phase, where there is one: what is known of
     the others from all rows before counts too.
@@ -179,5 +183,13 @@ def _mixed(
     is_new = np.array([setting.learner == LEARNER for setting in settings] or [False] * len(predictions))
     before = Mixture.for_task(model.task, len(predictions)) if begun is None else joined(begun, is_new)
     mixture = joined(before, np.zeros(len(predictions), bool))
-    mix(mixture, model.objective, y, weight, predictions, np.empty_like(predictions[0]))
-    return mixture if begun is None else with_means_since(mixture, before)
+    mixed = np.empty_like(predictions[0])
+    mix(mixture, model.objective, y, weight, predictions, mixed)
+    loss = mean_of(measured(model.objective, y, mixed), weight)
+    return mixture if begun is None else with_means_since(mixture, before), loss
+
+
+def mean_of(losses: np.ndarray, weight: np.ndarray) -> float:
+    """The mean of losses, however large; infinite if no row counts."""
+    total = float(weight.sum())
+    return float((losses * (weight / total)).sum()) if total > 0.0 else np.inf

@@ -210,9 +210,9 @@ def _of_table(X: Table, n_features: int) -> Any:
 def largest_of(rows: Any) -> np.ndarray:
     """The largest absolute value (d,) of each column."""
     if sparse.issparse(rows):
-        found = np.zeros(rows.shape[1])
+        found = np.zeros(rows.shape[1], rows.dtype)  # of one type, NumPy is ten times faster
         np.maximum.at(found, rows.indices, np.abs(rows.data))
-        return found
+        return found.astype(np.float64)
     return np.abs(rows).max(axis=0, initial=0.0)
 
 

@@ -131,6 +131,13 @@ class MemoryLimit:
         settings = larger.member_settings
         return [settings[k] for k in of_members] if len(of_members) < len(settings) else None
 
+    def has_room_for(self, size: int, what: str) -> bool:
+        """Whether something of so many bytes may be made beside the model; tells if not."""
+        if not self.limit or size <= self.limit:
+            return True
+        self.tell(f"{what} would take {shown(size)}, more than the {shown(self.limit)} of --memory-limit: left out")
+        return False
+
     def make_room(self, model: Model, n_features: int) -> None:
         """Look whether a model may have statistics of so many features, and drop members until it may.
 

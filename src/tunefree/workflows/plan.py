@@ -28,13 +28,14 @@ PROBLEM = (
     "skip_unlabelled",
     *TYPES,
 )
-READING = ("skip_bad_rows", "skip_unlabelled", "shuffle")  # fields that say how rows are read
+READING = ("skip_bad_rows", "skip_unlabelled", "shuffle", "refit")  # fields that say how rows are read
 OPTIONS = {
     "settings": "set",
     "skip_bad_rows": "on-bad-row",
     "skip_unlabelled": "unlabelled",
 }  # fields whose option has another name
 SHARE_OF_THE_POOL = Fraction(1, 10)  # of the rows is held out where the pool finds its number of passes
+REFIT = 2**17  # rows up to which a table is gone through again, by default
 FINEST = 10**9  # largest denominator of a share held out
 
 
@@ -89,6 +90,9 @@ class Plan:
     horizon : int, optional
         Rows that will be predicted after the last one learned, for which the pool gathers evidence; by default as many
         as were learned.
+    refit : int, default 131072
+        Rows up to which a table that is learned by the pool in one pass is kept, and gone through again in the end
+        (:mod:`tunefree.workflows.refit`); 0 for one pass and no more.
 
     Examples
     --------
@@ -123,6 +127,7 @@ class Plan:
     date: tuple[str, ...] = ()
     class_weight: tuple[str, ...] = ()
     horizon: int | None = None
+    refit: int = REFIT
 
     def __post_init__(self) -> None:
         wrong = [f"{name}={value:g}" for name, value in self.settings.items() if not 0.0 <= value < math.inf]
@@ -139,6 +144,7 @@ class Plan:
             (self.thousands not in (None, *".,' "), f"--thousands is one of . , ' and a space, not {self.thousands!r}"),
             (self.decimal and self.decimal == self.thousands, "--decimal and --thousands differ"),
             (self.horizon is not None and self.horizon < 1, f"--horizon must be at least 1 row, not {self.horizon}"),
+            (self.refit < 0, f"--refit must be at least 0 rows, not {self.refit}"),
             (self.task not in (None, "classification", "regression"), f"there is no task {self.task!r}"),
         ):
             if is_wrong:
@@ -151,7 +157,7 @@ class Plan:
 
     def saved(self) -> dict[str, Any]:
         """The plan for JSON; what is said of columns and classes only where something is."""
-        usual, seldom = Plan(), (*TYPES, "class_weight", "horizon")
+        usual, seldom = Plan(), (*TYPES, "class_weight", "horizon", "refit")
         return {
             name: value
             for name, value in asdict(self).items()

@@ -18,6 +18,30 @@ POINTS = schedule.of_octaves((64, 70, 76, 83, 91, 99, 108, 117))
 
 
 @dataclass
+class Refit:
+    """How the rows that were kept were predicted when they were gone through again.
+
+    Parameters
+    ----------
+    rows : int
+        The last ones, of which a tenth of all was judged.
+    on_the_way : float
+        Their mean loss if they are learned one by one.
+    standing : float
+        Their mean loss as predicted by a model of all rows before, which stands still.
+    """
+
+    rows: int
+    on_the_way: float
+    standing: float
+
+    @property
+    def pays(self) -> bool:
+        """Whether the new model predicts."""
+        return self.standing < self.on_the_way
+
+
+@dataclass
 class Progress:
     """How far training has come; saved with the model, so that it can be resumed."""
 
@@ -36,6 +60,7 @@ class Progress:
     progressive: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, then learned
     held_out: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, never learned
     curve: list[RunningMetrics] = field(default_factory=list)  # of the first pass up to each of POINTS
+    refit: Refit | None = None  # how the rows were predicted when they were gone through again
 
     def end(self) -> None:
         """Training is complete; the files may change."""
@@ -59,7 +84,9 @@ class Progress:
         names = ("progressive", "held_out", "curve")
         metrics = {name: [RunningMetrics(**own) for own in saved.get(name, [])] for name in names}
         reasons = [Reason(**own) for own in saved.get("reasons", [])]
-        return cls(**{**saved, **metrics, "reasons": reasons, "position": Position(*saved["position"])})
+        refit = None if saved.get("refit") is None else Refit(**saved["refit"])
+        of_pass = {"reasons": reasons, "position": Position(*saved["position"]), "refit": refit}
+        return cls(**{**saved, **metrics, **of_pass})
 
     @property
     def tally(self) -> Tally:

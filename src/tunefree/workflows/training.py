@@ -27,12 +27,12 @@ from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import Source, encoder_of
 from tunefree.stream.tally import Tally
 from tunefree.theory.exchangeability import TargetSample
-from tunefree.workflows import model_files
+from tunefree.workflows import model_files, refit
 from tunefree.workflows.class_weights import check_task, class_factors, weights_by_label, with_weights
 from tunefree.workflows.memory_limit import MemoryLimit, limit_of
 from tunefree.workflows.plan import Plan, pair_of
 from tunefree.workflows.progress import Progress
-from tunefree.workflows.reading import ahead, batches_from, begin, check_learned
+from tunefree.workflows.reading import ahead, batches_from, begin, check_learned, encoded, types_of
 from tunefree.workflows.resuming import (
     Passed,
     RunningDigests,
@@ -43,7 +43,7 @@ from tunefree.workflows.resuming import (
     file_times,
 )
 from tunefree.workflows.targets import target_of
-from tunefree.workflows.watching import Step, Watcher
+from tunefree.workflows.watching import Step, Watcher, Watchers
 
 # Reports stand above what they are of, and are imported when they are asked for.
 REPORTS = Registry("kind of report", {"page": "tunefree.report.page:page_of"})
@@ -298,11 +298,13 @@ def _train(
 ) -> Trained:
     """Learn the rows of a source, of which ``unread`` could not be read when they were shuffled."""
     batches, running = None, RunningDigests(source)
+    kept = refit.KeptRows(plan.refit if refit.is_for(plan) and earlier is None else 0)
     bad = replace(unread, tally=unread.tally.copy(), origin=source.origin)
     if resume and checkpoint and Path(checkpoint).exists():
         trained = Trained.load(checkpoint)
         check_resumable(trained, source, plan, watcher, checkpoint, running)
         bad.tally = trained.progress.tally
+        _keep_again(kept, trained, source)
     elif earlier is not None:
         trained = earlier
         bad.tally = trained.progress.tally
@@ -313,18 +315,34 @@ def _train(
     trained.progress.digests = file_digests(source, trained.progress.sizes)
     trained.progress.times = file_times(source)
     watcher.begin(trained, source)
-    progress = trained.progress
+    progress, watchers = trained.progress, Watchers([watcher, kept])
     while not (progress.complete or is_over(plan, progress)):
         if batches is None:
             batches = batches_from(progress.position, source, trained.encoder, bad)
-        _one_pass(trained, _reads(trained, batches, bad, watcher, due, running), watcher, checkpoint, limit)
+        _one_pass(trained, _reads(trained, batches, bad, watchers, due, running), watchers, checkpoint, limit)
         progress.number, progress.position, progress.rows = progress.number + 1, Position(), 0
         batches, bad = None, replace(bad, tally=unread.tally.copy())
     check_learned(trained.model, progress.progressive[0].rows if progress.progressive else 0, source)
     trained.model.freeze()
+    if kept.suffices(trained.model) and limit.has_room_for(refit.size_of(kept), "features of all rows"):
+        watcher.refits(trained)
+        progress.refit, trained.model = refit.refitted(trained.model, kept)
     progress.end()
     watcher.end(trained)
     return trained
+
+
+def _keep_again(kept: refit.KeptRows, trained: Trained, source: Source) -> None:
+    """Keep the rows before a checkpoint, which are read again and make the same features."""
+    if not kept.goes_on:
+        return
+    chunks = source.chunks(Position(), trained.plan.bad_rows(), types_of(source, trained.encoder))
+    by_label = weights_by_label(trained.plan.class_weight)
+    for batch in encoded(trained.encoder, chunks, trained.plan.bad_rows(), learning=False, labelled=True):
+        if kept.n_rows >= trained.progress.rows or not kept.goes_on:
+            return
+        y = target_of(trained.model.task, batch)
+        kept.add(batch.rows, y, batch.weight * class_factors(by_label, y) if by_label else batch.weight)
 
 
 def is_over(plan: Plan, progress: Progress) -> bool:

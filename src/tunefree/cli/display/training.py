@@ -75,6 +75,10 @@ class TrainingDisplay(Watcher):
             self.told = now
             self.console.print(line)
 
+    def refits(self, trained: Trained) -> None:
+        if self.task is not None:
+            self.bar.update(self.task, description=f"going through {self.rows:,} rows again", total=None)
+
     def end(self, trained: Trained) -> None:
         self.close()
 

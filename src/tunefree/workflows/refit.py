@@ -1,0 +1,169 @@
+"""Short tables are gone through again once all rows were read, as ``fit`` does.
+
+One pass learns knots and pairs while it learns weights. If a table ends after so few rows that all were kept, knots are
+known from the beginning the second time, and a batch phase (:mod:`tunefree.model.batch_phase`) follows. A new model
+learns the first nine tenths so. The last tenth tells whether it is worth it: the new model, which stands still there,
+must predict these rows better than its own members do that learn them one by one. Else, or if frozen
+copies showed that the stream drifts (:mod:`tunefree.model.deployment`), the model of the one pass stays. If it is
+better, the new model learns all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tunefree.core.rows import as_table, part, rows_at, together
+from tunefree.model import additive_bank, batch_phase
+from tunefree.model.model import Model
+from tunefree.model.targets import Labels
+from tunefree.workflows.plan import Plan
+from tunefree.workflows.progress import Refit
+from tunefree.workflows.watching import Step, Watcher
+
+FEWEST_ROWS = 2**11  # of less, the last tenth tells little
+MOST_NUMBERS = 2**22  # of all rows kept: entries of columns, codes and words
+ONE_OF = 10  # rows, of which the last tells whether the new model is better
+BYTES = 12  # of an entry: its number and its place, once for all rows, and for nine tenths while these are judged
+PIECE = 4096  # rows that are shown to the batch phase at a time
+
+
+class KeptRows(Watcher):
+    """Watches a first pass, and keeps its rows as long as they can be gone through again.
+
+    Parameters
+    ----------
+    most : int
+        Rows up to which they are kept; 0 for none.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most, self.n_rows, self.n_numbers = most, 0, 0
+        self.blocks: list[Any] = []
+        self.targets: list[Any] = []  # Labels, or numbers
+        self.weights: list[np.ndarray] = []
+        self.goes_on = most >= FEWEST_ROWS
+
+    def step(self, trained: Any, step: Step) -> None:
+        if self.goes_on and len(step.batch.weight):
+            self.add(step.batch.rows, step.y, step.batch.weight)
+
+    def suffices(self, model: Model) -> bool:
+        """Whether there are enough rows to go through again, a batch phase for such a model, and no drift."""
+        expected = None if model.deployment is None else model.deployment.expectation()
+        drifts = expected is not None and expected.drifts
+        return self.goes_on and self.n_rows >= FEWEST_ROWS and batch_phase.suits(model) and not drifts
+
+    def add(self, X: Any, y: Any, weight: np.ndarray) -> None:
+        """Keep a block of rows, or none of all if they are too many or not for curves."""
+        self.n_rows += len(weight)
+        self.goes_on = self.goes_on and self.n_rows <= self.most and additive_bank.suits(X)
+        if self.goes_on:
+            seen = as_table(X)
+            self.n_numbers += seen.numbers.size + seen.codes.size + len(seen.features)
+            self.goes_on = self.n_numbers <= MOST_NUMBERS
+        if self.goes_on:
+            self.blocks.append(X)
+            self.targets.append(y)
+            self.weights.append(weight)
+        else:
+            self.blocks, self.targets, self.weights = [], [], []
+
+
+def is_for(plan: Plan) -> bool:
+    """Whether a plan's rows may be gone through again: those of one pass of the pool, which learns all of them. The
+    last tenth tells nothing of a horizon that is named."""
+    learns_all = plan.passes == 1 and not plan.holdout_share
+    return plan.learner == "pool" and learns_all and plan.horizon is None and plan.refit >= FEWEST_ROWS
+
+
+def size_of(kept: KeptRows) -> int:
+    """Bytes that the features of all rows take at most, which the batch phase holds."""
+    seen = as_table(kept.blocks[0])
+    columns = seen.numbers.shape[1] + seen.codes.shape[1]
+    of_pairs = min(2 * columns * (columns - 1), additive_bank.resolution_for(kept.n_rows).pair_entries)
+    return BYTES * (2 * columns * kept.n_rows + kept.n_numbers + of_pairs * kept.n_rows)
+
+
+def refitted(model: Model, kept: KeptRows) -> tuple[Refit | None, Model]:
+    """Go through the rows of a model again.
+
+    Parameters
+    ----------
+    model : Model
+        It has learned the rows in one pass.
+    kept : KeptRows
+
+    Returns
+    -------
+    (Refit, Model)
+        How the last rows were predicted, None if curves are not for these rows, and the model that predicts from here
+        on.
+    """
+    rows = _Rows(model, kept)
+    made = _blank(model)
+    batch_phase.prepare(made, rows.sample(), rows.n)
+    if not any(isinstance(bank, additive_bank.AdditiveBank) and bank.pays for bank in made.ensemble.banks):
+        return None, model
+    cut = rows.n - rows.n // ONE_OF
+    for X, y, weight in rows.pieces(0, cut):
+        made.learn(X, y, weight)
+    made.freeze()
+    found = batch_phase.found(made, rows.labelled(0, cut), rows.labelled(cut, rows.n))
+    losses = [made.learn(X, y, weight)[1] for X, y, weight in rows.pieces(cut, rows.n)]
+    told = Refit(rows.n - cut, batch_phase.mean_of(np.concatenate(losses), rows.weight[cut:]), found.loss)
+    if not told.pays:
+        return told, model
+    batch_phase.join(made, found, rows.labelled(0, rows.n))
+    made.record.is_over = True
+    return told, made
+
+
+def _blank(model: Model) -> Model:
+    """A model like another, without members of quadratic cost, that has seen nothing but knows all classes."""
+    options = model.options
+    of_pool = Model(options.task, options.learner, options.loss)
+    made = Model(
+        options.task,
+        options.learner,
+        options.loss,
+        classes=model.classes,
+        n_features=model.n_features,
+        member_settings=batch_phase.settings_before(of_pool.member_settings),
+        pairs=None if options.pairs is None else list(options.pairs),
+    )
+    made.deployment = None  # the last rows are evidence of how members predict new rows
+    return made
+
+
+class _Rows:
+    """Kept rows, one below the other."""
+
+    def __init__(self, model: Model, kept: KeptRows) -> None:
+        self.model, self.X, self.n = model, together(kept.blocks), kept.n_rows
+        self.weight = np.concatenate(kept.weights)
+        if model.task == "regression":
+            self.y = np.concatenate([np.asarray(y, np.float64) for y in kept.targets])
+        else:
+            self.y = np.concatenate([model.codes(y)[0] for y in kept.targets])
+
+    def sample(self) -> Any:
+        """Evenly spaced rows, which fix knots."""
+        return rows_at(self.X, np.arange(0, self.n, 1 + (self.n - 1) // batch_phase.SAMPLED))
+
+    def pieces(self, start: int, stop: int) -> Iterator[tuple[Any, Any, np.ndarray]]:
+        """Blocks of some rows, with raw targets."""
+        for X, y, weight in self._cut(start, stop):
+            yield X, y if self.model.task == "regression" else Labels(self.model.classes, y), weight
+
+    def labelled(self, start: int, stop: int) -> Iterator[batch_phase.Labelled]:
+        """Blocks of some rows, with targets as the objective takes them."""
+        for X, y, weight in self._cut(start, stop):
+            yield X, y if self.model.task == "regression" else self.model.targets_of(y), weight
+
+    def _cut(self, start: int, stop: int) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
+        for first in range(start, stop, PIECE):
+            last = min(first + PIECE, stop)
+            yield part(self.X, first, last), self.y[first:last], self.weight[first:last]

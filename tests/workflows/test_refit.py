@@ -1,0 +1,148 @@
+"""Short tables are gone through again in the end, where that predicts better."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from tunefree import Plan, open_source
+from tunefree.stream.batch import BadRows
+from tunefree.workflows.evaluation import evaluate
+from tunefree.workflows.refit import FEWEST_ROWS
+from tunefree.workflows.training import Trained, learn_more, train
+from tunefree.workflows.watching import SilentWatcher, Watcher
+
+
+def rows(n, seed=0, task="classification", turn=0.0):
+    """A table whose target depends on a product of two columns, and on a category; with ``turn`` the product changes
+    its sign so many times."""
+    random = np.random.default_rng(seed)
+    first, second = random.normal(size=(2, n))
+    kind = random.choice(["a", "b", "c"], n)
+    sign = np.where(np.floor(np.arange(n) / n * (turn + 1)) % 2 == 0, 1.0, -1.0)
+    margin = 2.0 * sign * first * second + np.where(kind == "a", 1.0, -0.5)
+    y = (
+        margin
+        if task == "regression"
+        else np.where(random.random(n) < 1.0 / (1.0 + np.exp(-2.0 * margin)), "yes", "no")
+    )
+    if task == "several":
+        y = np.where(margin > 1.5, "high", y)
+    return {"first": first, "second": second, "kind": kind.tolist(), "y": y.tolist()}
+
+
+def loss_of(trained, table):
+    return evaluate(trained, open_source(table), BadRows()).metrics.mean_loss()
+
+
+def states(trained):
+    arrays, header = trained.model.save_state()
+    return {name: np.asarray(array).tobytes() for name, array in arrays.items()}, header
+
+
+@pytest.mark.parametrize(("task", "gain"), [("classification", 0.98), ("several", 0.9), ("regression", 0.1)])
+def test_going_through_the_rows_again_pays(task, gain, tmp_path):
+    table, later = rows(4000, 0, task), rows(4000, 1, task)
+    once, twice = (train(open_source(table), Plan(target="y", refit=most)) for most in (0, 4000))
+    assert once.progress.refit is None and twice.progress.refit.pays and twice.progress.refit.rows == 400
+    assert loss_of(twice, later) < gain * loss_of(once, later)
+    assert twice.progress.progressive == once.progress.progressive  # of the one pass over the stream
+    twice.save(tmp_path / "m")
+    loaded = Trained.load(tmp_path / "m")
+    assert states(loaded) == states(twice) and loaded.progress == twice.progress
+    assert states(train(open_source(table), Plan(target="y", refit=4000))) == states(twice)
+
+
+def test_the_model_goes_on_with_further_rows():
+    table, later = rows(3000), rows(3000, 1)
+    trained = train(open_source(table), Plan(target="y"))
+    before = loss_of(trained, rows(3000, 2))
+    more = learn_more(trained, open_source(later))
+    assert more.progress.progressive[0].rows == 6000
+    assert loss_of(more, rows(3000, 2)) < 1.02 * before
+
+
+@pytest.mark.parametrize(
+    ("n", "plan"),
+    [
+        (FEWEST_ROWS - 1, {}),
+        (3000, {"refit": 2999}),
+        (3000, {"holdout": 0.1}),
+        (3000, {"passes": 2}),
+        (3000, {"learner": "scinol2"}),
+        (3000, {"horizon": 500}),
+    ],
+)
+def test_where_one_pass_is_all(n, plan):
+    table = open_source(rows(n))
+    trained = train(table, Plan(target="y", **plan))
+    assert trained.progress.refit is None
+    assert states(trained) == states(train(table, Plan(target="y", **plan | {"refit": 0})))
+
+
+def test_losses_that_are_not_curved_have_no_batch_phase():
+    plan = Plan(target="y", task="regression", loss="absolute")
+    assert train(open_source(rows(3000, 0, "regression")), plan).progress.refit is None
+
+
+def test_sparse_rows_are_learned_once(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_text("".join(f"{k % 2} {1 + k % 5}:{k % 7}\n" for k in range(3000)))
+    assert train(open_source(path), Plan()).progress.refit is None
+
+
+@pytest.mark.parametrize("turn", [1, 7])
+def test_where_weights_turn_the_model_of_the_pass_stays(turn):
+    table = open_source(rows(6000, turn=turn))
+    once, twice = (train(table, Plan(target="y", refit=most)) for most in (0, 6000))
+    assert twice.progress.refit is None or not twice.progress.refit.pays
+    assert states(once) == states(twice)
+
+
+def test_what_does_not_fit_is_left_out_and_told():
+    told = []
+
+    class Told(Watcher):
+        def tell(self, message):
+            told.append(message)
+
+    trained = train(open_source(rows(3000)), Plan(target="y"), Told(), memory_limit="250K")
+    assert trained.progress.refit is None and any("features of all rows would take" in line for line in told)
+
+
+@pytest.mark.parametrize("plan", [{}, {"class_weight": ("yes=3",)}, {"shuffle": 3}])
+def test_an_interrupted_training_ends_with_the_same_bytes(tmp_path, plan):
+    class Interrupts(SilentWatcher):
+        steps = 0
+
+        def step(self, trained, step):
+            self.steps += 1
+            if self.steps == 3:
+                raise KeyboardInterrupt
+
+    parquet.write_table(pa.table(rows(6000)), tmp_path / "rows.parquet", row_group_size=1000)
+    plan, checkpoint = Plan(target="y", **plan), tmp_path / "checkpoint"
+
+    def learned(watcher, resume=False):
+        return train(open_source(tmp_path / "rows.parquet"), plan, watcher, checkpoint, 1000, resume)
+
+    whole = train(open_source(tmp_path / "rows.parquet"), plan, SilentWatcher())
+    assert whole.progress.refit.pays
+    try:
+        learned(Interrupts())
+    except KeyboardInterrupt:
+        assert checkpoint.exists()
+    resumed = learned(SilentWatcher(), resume=True)
+    whole.save(tmp_path / "whole")
+    resumed.save(tmp_path / "resumed")
+    assert (tmp_path / "whole").read_bytes() == (tmp_path / "resumed").read_bytes()
+
+
+def test_rows_of_weight_zero_and_missing_numbers_change_nothing_else():
+    table = rows(3000)
+    table["first"][::7] = np.nan
+    table["weight"] = np.where(np.arange(3000) % 5 == 0, 0.0, 2.0)
+    trained = train(open_source(table), Plan(target="y", weight="weight"))
+    assert trained.progress.refit is not None and np.isfinite(loss_of(trained, rows(500, 3) | {"weight": [1.0] * 500}))
