@@ -449,7 +449,7 @@ class Recorder(Watcher):
 
 def recorded(**options):
     recorder = Recorder()
-    train(census(), Plan(target="income", ignore=("split",), **options), recorder)
+    train(census(), Plan(target="income", ignore=("split",), refit=0, **options), recorder)
     return recorder
 
 
