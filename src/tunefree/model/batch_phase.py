@@ -59,7 +59,11 @@ def prepare(model: Model, X: Any, n_rows_to_come: int) -> None:
 
 
 def found(
-    model: Model, blocks: Iterable[Labelled], held_blocks: Iterable[Labelled], predictions: np.ndarray | None = None
+    model: Model,
+    blocks: Iterable[Labelled],
+    held_blocks: Iterable[Labelled],
+    predictions: np.ndarray | None = None,
+    names: Iterable[str] = tuple(VIEWS),
 ) -> Found:
     """Follow the path of each view on rows that the model has learned, and stop by rows that it has not.
 
@@ -70,6 +74,8 @@ def found(
         Rows that were learned, and rows held out.
     predictions : (N, n, K) array, optional
         Those of the members of the rows held out; by default as the members are now.
+    names : iterable of str
+        Of the groups that may get a member.
     """
     model.settle()
     learned, held = list(blocks), list(held_blocks)
@@ -83,7 +89,7 @@ def found(
     for group, own, of_group in zip(model.ensemble.groups, shares, model.ensemble.split(predictions), strict=True):
         of_members.append(of_group)
         settings += [member.setting for member in group.members]
-        if is_worth(group, model):
+        if group.name in names and is_worth(group, model):
             if isinstance(group, AdditiveBank):
                 level = group.refine()
             objective = group.members[0].objective

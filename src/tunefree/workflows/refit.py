@@ -111,7 +111,8 @@ def refitted(model: Model, kept: KeptRows) -> tuple[Refit | None, Model]:
     for X, y, weight in rows.pieces(0, cut):
         made.learn(X, y, weight)
     made.freeze()
-    found = batch_phase.found(made, rows.labelled(0, cut), rows.labelled(cut, rows.n))
+    learned, held = rows.labelled(0, cut), rows.labelled(cut, rows.n)
+    found = batch_phase.found(made, learned, held, names=[additive_bank.AdditiveBank.name])
     losses = [made.learn(X, y, weight)[1] for X, y, weight in rows.pieces(cut, rows.n)]
     told = Refit(rows.n - cut, batch_phase.mean_of(np.concatenate(losses), rows.weight[cut:]), found.loss)
     if not told.pays:
