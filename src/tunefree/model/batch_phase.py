@@ -198,4 +198,5 @@ def _mixed(
 def mean_of(losses: np.ndarray, weight: np.ndarray) -> float:
     """The mean of losses, however large; infinite if no row counts."""
     total = float(weight.sum())
-    return float((losses * (weight / total)).sum()) if total > 0.0 else np.inf
+    with np.errstate(over="ignore"):  # the largest numbers there are, whose rounded shares may be one too many
+        return float((losses * (weight / total)).sum()) if total > 0.0 else np.inf

@@ -24,9 +24,9 @@ class Refit:
     Parameters
     ----------
     rows : int
-        The last ones, of which a tenth of all was judged.
+        The last ones, from a tenth to a sixth of all, which were judged.
     on_the_way : float
-        Their mean loss if they are learned one by one.
+        Their mean loss as predicted by the model of the one pass, which learned them one by one.
     standing : float
         Their mean loss as predicted by a model of all rows before, which stands still.
     """

@@ -3,9 +3,8 @@
 One pass learns knots and pairs while it learns weights. If a table ends after so few rows that all were kept, knots are
 known from the beginning the second time, and a batch phase (:mod:`tunefree.model.batch_phase`) follows. A new model
 learns the first nine tenths so. The last tenth tells whether it is worth it: the new model, which stands still there,
-must predict these rows better than its own members do that learn them one by one. Else, or if frozen
-copies showed that the stream drifts (:mod:`tunefree.model.deployment`), the model of the one pass stays. If it is
-better, the new model learns all rows.
+must predict these rows better than the first one did that learned them one by one. If so, it learns all rows. If not,
+or if frozen copies showed that the stream drifts (:mod:`tunefree.model.deployment`), the model of the one pass stays.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from tunefree.model import additive_bank, batch_phase
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.workflows.plan import Plan
-from tunefree.workflows.progress import Refit
+from tunefree.workflows.progress import Progress, Refit
 from tunefree.workflows.watching import Step, Watcher
 
 FEWEST_ROWS = 2**11  # of less, the last tenth tells little
@@ -87,7 +86,7 @@ def size_of(kept: KeptRows) -> int:
     return BYTES * (2 * columns * kept.n_rows + kept.n_numbers + of_pairs * kept.n_rows)
 
 
-def refitted(model: Model, kept: KeptRows) -> tuple[Refit | None, Model]:
+def refitted(model: Model, kept: KeptRows, progress: Progress) -> tuple[Refit | None, Model]:
     """Go through the rows of a model again.
 
     Parameters
@@ -95,31 +94,44 @@ def refitted(model: Model, kept: KeptRows) -> tuple[Refit | None, Model]:
     model : Model
         It has learned the rows in one pass.
     kept : KeptRows
+    progress : Progress
+        Of this pass.
 
     Returns
     -------
     (Refit, Model)
-        How the last rows were predicted, None if curves are not for these rows, and the model that predicts from here
-        on.
+        How the last rows were predicted, None if they have no weight or curves are not for these rows; and the model
+        that predicts from here on.
     """
-    rows = _Rows(model, kept)
+    rows, (cut, on_the_way) = _Rows(model, kept), _last(progress)
+    if not (rows.weight[:cut].any() and rows.weight[cut:].any()):
+        return None, model
     made = _blank(model)
     batch_phase.prepare(made, rows.sample(), rows.n)
     if not any(isinstance(bank, additive_bank.AdditiveBank) and bank.pays for bank in made.ensemble.banks):
         return None, model
-    cut = rows.n - rows.n // ONE_OF
     for X, y, weight in rows.pieces(0, cut):
         made.learn(X, y, weight)
     made.freeze()
     learned, held = rows.labelled(0, cut), rows.labelled(cut, rows.n)
     found = batch_phase.found(made, learned, held, names=[additive_bank.AdditiveBank.name])
-    losses = [made.learn(X, y, weight)[1] for X, y, weight in rows.pieces(cut, rows.n)]
-    told = Refit(rows.n - cut, batch_phase.mean_of(np.concatenate(losses), rows.weight[cut:]), found.loss)
+    told = Refit(rows.n - cut, on_the_way, found.loss)
     if not told.pays:
         return told, model
+    for X, y, weight in rows.pieces(cut, rows.n):
+        made.learn(X, y, weight)
     batch_phase.join(made, found, rows.labelled(0, rows.n))
     made.record.is_over = True
     return told, made
+
+
+def _last(progress: Progress) -> tuple[int, float]:
+    """Where the last tenth of the rows begins, or somewhat more of them: at a row up to which sums of losses were kept,
+    so that a training that was resumed knows them too; and their mean loss on the way."""
+    whole = progress.progressive[0]
+    before = next(own for own in reversed(progress.curve) if own.rows <= whole.rows - whole.rows // ONE_OF)
+    weight = whole.weight - before.weight
+    return before.rows, (whole.loss - before.loss) / weight if weight > 0.0 else 0.0
 
 
 def _blank(model: Model) -> Model:

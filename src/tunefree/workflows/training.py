@@ -326,7 +326,7 @@ def _train(
     trained.model.freeze()
     if kept.suffices(trained.model) and limit.has_room_for(refit.size_of(kept), "features of all rows"):
         watcher.refits(trained)
-        progress.refit, trained.model = refit.refitted(trained.model, kept)
+        progress.refit, trained.model = refit.refitted(trained.model, kept, progress)
     progress.end()
     watcher.end(trained)
     return trained
