@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
 
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
 from tunefree.core import threads
@@ -74,6 +75,22 @@ def test_blocks_of_any_size_and_any_number_of_threads_give_the_same_bytes(monkey
     for loss, gradient in found[1:]:
         assert loss == found[0][0]
         np.testing.assert_array_equal(gradient, found[0][1])
+
+
+def test_a_path_of_many_weights_does_not_depend_on_threads_of_products():
+    """BLAS cuts products of vectors into parts from 10,000 numbers on."""
+    random, d = np.random.default_rng(0), 40_000
+    y = random.choice([-1.0, 1.0], 600)
+    features = random.integers(1, d, (600, 100))
+    X = sparse(np.arange(601) * 100, features.reshape(-1), random.normal(size=60_000) + np.repeat(y, 100))
+    found = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads, "blas"):
+            rows = BatchRows([(X, y, np.ones(600))], d, 1)
+            stopped = batch.stopped(rows, rows, OBJECTIVES[1], np.zeros((d, 1)))
+            followed, _ = batch.followed(rows, OBJECTIVES[1], np.zeros((d, 1)), stopped.stages)
+            found.append(stopped.weights.tobytes() + followed.tobytes())
+    assert stopped.iterations > 5 and found[0] == found[1]
 
 
 def test_rows_of_all_kinds_are_the_same_matrix():

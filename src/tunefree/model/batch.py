@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core import threads
 from tunefree.losses.objectives import size_of_margins, smoothness, unit_of_margins
 from tunefree.model import lbfgs
 from tunefree.model.batch_rows import BatchRows, inverses
@@ -117,6 +118,11 @@ def stopped(rows: BatchRows, held: BatchRows, objective: Any, start: np.ndarray)
     start : (d, K) array
         Weights per unit of the columns as they are.
     """
+    with threads.one_for_products():  # those of whole points too: several threads would sum them in parts
+        return _stopped(rows, held, objective, start)
+
+
+def _stopped(rows: BatchRows, held: BatchRows, objective: Any, start: np.ndarray) -> Stopped:
     problem = Problem.of(rows, objective)
     weights = _better_start(problem, start)
     loss = held.loss(objective, weights, problem.inverse)
@@ -145,9 +151,10 @@ def stopped(rows: BatchRows, held: BatchRows, objective: Any, start: np.ndarray)
 def followed(rows: BatchRows, objective: Any, start: np.ndarray, stages: list[Stage]) -> tuple[np.ndarray, np.ndarray]:
     """Weights (d, K) and units (d,) after so many iterations on each ridge; parameters as of :func:`stopped`."""
     problem = Problem.of(rows, objective)
-    weights = _better_start(problem, start)
-    for ridge, iterations in stages:
-        *_, weights = [weights, *islice(problem.iterates(weights, ridge), iterations)]
+    with threads.one_for_products():
+        weights = _better_start(problem, start)
+        for ridge, iterations in stages:
+            *_, weights = [weights, *islice(problem.iterates(weights, ridge), iterations)]
     return weights, inverses(problem.inverse)
 
 
