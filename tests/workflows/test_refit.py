@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 from tunefree import Plan, open_source
+from tunefree.cli.train import train as command
 from tunefree.stream.batch import BadRows
 from tunefree.workflows.evaluation import evaluate
 from tunefree.workflows.refit import FEWEST_ROWS
@@ -61,6 +64,7 @@ def test_the_model_goes_on_with_further_rows():
     before = loss_of(trained, rows(3000, 2))
     more = learn_more(trained, open_source(later))
     assert more.progress.progressive[0].rows == 6000
+    assert more.progress.refit is None  # its last rows are no longer the last ones
     assert loss_of(more, rows(3000, 2)) < 1.02 * before
 
 
@@ -85,6 +89,10 @@ def test_where_one_pass_is_all(n, plan):
 def test_losses_that_are_not_curved_have_no_batch_phase():
     plan = Plan(target="y", task="regression", loss="absolute")
     assert train(open_source(rows(3000, 0, "regression")), plan).progress.refit is None
+
+
+def test_the_command_line_keeps_as_many_rows_as_a_plan():
+    assert inspect.signature(command).parameters["refit"].default == Plan().refit
 
 
 def test_sparse_rows_are_learned_once(tmp_path):
@@ -112,15 +120,23 @@ def test_what_does_not_fit_is_left_out_and_told():
     assert trained.progress.refit is None and any("features of all rows would take" in line for line in told)
 
 
-@pytest.mark.parametrize("plan", [{}, {"class_weight": ("yes=3",)}, {"shuffle": 3}])
-def test_an_interrupted_training_ends_with_the_same_bytes(tmp_path, plan):
+@pytest.mark.parametrize(
+    ("plan", "last_step"),
+    [({}, 3), ({}, None), ({"class_weight": ("yes=3",)}, 3), ({"shuffle": 3}, None)],
+)
+def test_an_interrupted_training_ends_with_the_same_bytes(tmp_path, plan, last_step):
+    """After a step, or when all rows were learned and are gone through again."""
+
     class Interrupts(SilentWatcher):
         steps = 0
 
         def step(self, trained, step):
             self.steps += 1
-            if self.steps == 3:
+            if self.steps == last_step:
                 raise KeyboardInterrupt
+
+        def refits(self, trained):
+            raise KeyboardInterrupt
 
     parquet.write_table(pa.table(rows(6000)), tmp_path / "rows.parquet", row_group_size=1000)
     plan, checkpoint = Plan(target="y", **plan), tmp_path / "checkpoint"
@@ -130,10 +146,9 @@ def test_an_interrupted_training_ends_with_the_same_bytes(tmp_path, plan):
 
     whole = train(open_source(tmp_path / "rows.parquet"), plan, SilentWatcher())
     assert whole.progress.refit.pays
-    try:
+    with pytest.raises(KeyboardInterrupt):
         learned(Interrupts())
-    except KeyboardInterrupt:
-        assert checkpoint.exists()
+    assert checkpoint.exists()
     resumed = learned(SilentWatcher(), resume=True)
     whole.save(tmp_path / "whole")
     resumed.save(tmp_path / "resumed")

@@ -157,10 +157,9 @@ class Pooled(OnlineEstimator):
         self, X: Any, drawn: validation.Rounds, has_batch_phase: bool, settings: list[Setting], **more: Any
     ) -> None:
         """Begin with a model that has seen nothing, and that is judged by rows held out."""
-        self._begin_again(Model(**_settings_of(self._learned.model), member_settings=settings, **more))
-        self._learned.model.deployment = None  # rows held out are evidence of how members predict new rows
+        self._begin_again(batch_phase.blank(self._learned.model, settings, **more))
         if has_batch_phase:
-            some = drawn.row[:: 1 + (len(drawn.row) - 1) // batch_phase.SAMPLED]
+            some = drawn.row[batch_phase.sampled(len(drawn.row))]
             batch_phase.prepare(self._learned.model, validation.block(X[some], self._intercept()), len(drawn.row))
 
     def _batch_phase(
@@ -294,10 +293,3 @@ def _pays(setting: Setting, share: float) -> bool:
 
 def _has_kernel(setting: Setting) -> bool:
     return is_kernel(setting.learner)
-
-
-def _settings_of(model: Model) -> dict[str, Any]:
-    """What makes a model like this that has seen nothing."""
-    names = ("task", "learner", "loss", "kernel_config", "pairs")
-    made = {name: getattr(model.options, name) for name in names}
-    return made | {"n_features": model.n_features, "classes": model.classes}

@@ -51,6 +51,21 @@ def suits(model: Model) -> bool:
     return batch.is_curved(model.objective) and model.n_features * model.n_outputs <= MOST_WEIGHTS
 
 
+def blank(model: Model, settings: list[Setting], **more: Any) -> Model:
+    """A model like another, of these members, that has seen nothing. It gathers no evidence of how they predict new
+    rows, which rows held out will be."""
+    names = ("task", "learner", "loss", "kernel_config", "pairs")
+    options = {name: getattr(model.options, name) for name in names}
+    made = Model(**options, n_features=model.n_features, classes=model.classes, member_settings=settings, **more)
+    made.deployment = None
+    return made
+
+
+def sampled(n_rows: int) -> slice:
+    """Evenly spaced ones of so many rows, by which knots are fixed."""
+    return slice(0, n_rows, 1 + (n_rows - 1) // SAMPLED)
+
+
 def prepare(model: Model, X: Any, n_rows_to_come: int) -> None:
     """Let a model that has seen nothing know a sample of the rows that it will learn."""
     for bank in model.ensemble.banks:

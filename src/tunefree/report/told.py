@@ -98,7 +98,7 @@ def rows_of_expectation(trained: Trained) -> dict[str, str]:
     """Titles and values for the table of a training's end; nothing where nothing is known."""
     found, refit = expectation_of(trained), trained.progress.refit
     title = "log-loss" if trained.model.loss_is_log_loss else "loss"
-    if refit is not None and refit.pays and trained.model.deployment is None:
+    if refit is not None and refit.pays:
         return {
             f"{title} of the last {refit.rows:,} rows on the way": f"{refit.on_the_way:.4f}",
             f"{title} of these by a model of all rows before": f"{refit.standing:.4f} (so all were learned again)",

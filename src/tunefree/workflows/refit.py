@@ -16,7 +16,9 @@ import numpy as np
 
 from tunefree.core.rows import as_table, part, rows_at, together
 from tunefree.model import additive_bank, batch_phase
+from tunefree.model.batch_rows import PIECE
 from tunefree.model.model import Model
+from tunefree.model.pool import settings_of_members
 from tunefree.model.targets import Labels
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.progress import Progress, Refit
@@ -26,7 +28,6 @@ FEWEST_ROWS = 2**11  # of less, the last tenth tells little
 MOST_NUMBERS = 2**22  # of all rows kept: entries of columns, codes and words
 ONE_OF = 10  # rows, of which the last tells whether the new model is better
 BYTES = 12  # of an entry: its number and its place, once for all rows, and for nine tenths while these are judged
-PIECE = 4096  # rows that are shown to the batch phase at a time
 
 
 class KeptRows(Watcher):
@@ -46,8 +47,7 @@ class KeptRows(Watcher):
         self.goes_on = most >= FEWEST_ROWS
 
     def step(self, trained: Any, step: Step) -> None:
-        if self.goes_on and len(step.batch.weight):
-            self.add(step.batch.rows, step.y, step.batch.weight)
+        self.add(step.batch.rows, step.y, step.batch.weight)
 
     def suffices(self, model: Model) -> bool:
         """Whether there are enough rows to go through again, a batch phase for such a model, and no drift."""
@@ -57,8 +57,10 @@ class KeptRows(Watcher):
 
     def add(self, X: Any, y: Any, weight: np.ndarray) -> None:
         """Keep a block of rows, or none of all if they are too many or not for curves."""
+        if not self.goes_on or not len(weight):
+            return
         self.n_rows += len(weight)
-        self.goes_on = self.goes_on and self.n_rows <= self.most and additive_bank.suits(X)
+        self.goes_on = self.n_rows <= self.most and additive_bank.suits(X)
         if self.goes_on:
             seen = as_table(X)
             self.n_numbers += seen.numbers.size + seen.codes.size + len(seen.features)
@@ -106,9 +108,9 @@ def refitted(model: Model, kept: KeptRows, progress: Progress) -> tuple[Refit | 
     rows, (cut, on_the_way) = _Rows(model, kept), _last(progress)
     if not (rows.weight[:cut].any() and rows.weight[cut:].any()):
         return None, model
-    made = _blank(model)
+    made = batch_phase.blank(model, batch_phase.settings_before(settings_of_members(model.learner, {}, "raw")))
     batch_phase.prepare(made, rows.sample(), rows.n)
-    if not any(isinstance(bank, additive_bank.AdditiveBank) and bank.pays for bank in made.ensemble.banks):
+    if made.ensemble.additive is None:
         return None, model
     for X, y, weight in rows.pieces(0, cut):
         made.learn(X, y, weight)
@@ -134,49 +136,28 @@ def _last(progress: Progress) -> tuple[int, float]:
     return before.rows, (whole.loss - before.loss) / weight if weight > 0.0 else 0.0
 
 
-def _blank(model: Model) -> Model:
-    """A model like another, without members of quadratic cost, that has seen nothing but knows all classes."""
-    options = model.options
-    of_pool = Model(options.task, options.learner, options.loss)
-    made = Model(
-        options.task,
-        options.learner,
-        options.loss,
-        classes=model.classes,
-        n_features=model.n_features,
-        member_settings=batch_phase.settings_before(of_pool.member_settings),
-        pairs=None if options.pairs is None else list(options.pairs),
-    )
-    made.deployment = None  # the last rows are evidence of how members predict new rows
-    return made
-
-
 class _Rows:
     """Kept rows, one below the other."""
 
     def __init__(self, model: Model, kept: KeptRows) -> None:
         self.model, self.X, self.n = model, together(kept.blocks), kept.n_rows
         self.weight = np.concatenate(kept.weights)
-        if model.task == "regression":
-            self.y = np.concatenate([np.asarray(y, np.float64) for y in kept.targets])
-        else:
-            self.y = np.concatenate([model.codes(y)[0] for y in kept.targets])
+        own = kept.targets if model.task == "regression" else [model.codes(y)[0] for y in kept.targets]
+        self.y = np.concatenate(own)
 
     def sample(self) -> Any:
-        """Evenly spaced rows, which fix knots."""
-        return rows_at(self.X, np.arange(0, self.n, 1 + (self.n - 1) // batch_phase.SAMPLED))
+        """Those that fix knots."""
+        return rows_at(self.X, np.arange(self.n)[batch_phase.sampled(self.n)])
 
     def pieces(self, start: int, stop: int) -> Iterator[tuple[Any, Any, np.ndarray]]:
         """Blocks of some rows, with raw targets."""
-        for X, y, weight in self._cut(start, stop):
-            yield X, y if self.model.task == "regression" else Labels(self.model.classes, y), weight
+        for first in range(start, stop, PIECE):
+            last = min(first + PIECE, stop)
+            y = self.y[first:last]
+            raw = y if self.model.task == "regression" else Labels(self.model.classes, y)
+            yield part(self.X, first, last), raw, self.weight[first:last]
 
     def labelled(self, start: int, stop: int) -> Iterator[batch_phase.Labelled]:
         """Blocks of some rows, with targets as the objective takes them."""
-        for X, y, weight in self._cut(start, stop):
-            yield X, y if self.model.task == "regression" else self.model.targets_of(y), weight
-
-    def _cut(self, start: int, stop: int) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
-        for first in range(start, stop, PIECE):
-            last = min(first + PIECE, stop)
-            yield part(self.X, first, last), self.y[first:last], self.weight[first:last]
+        for X, y, weight in self.pieces(start, stop):
+            yield X, self.model.targets(y), weight

@@ -262,7 +262,7 @@ def continued(trained: Trained) -> Trained:
     learned, held_out = progress.progressive[:1], progress.held_out[:1]
     rows = learned[0].rows + held_out[0].rows
     first = {"progressive": learned, "held_out": held_out, "rows": rows}
-    begun = replace(progress, complete=False, number=0, position=Position(), **first)  # type: ignore[arg-type]
+    begun = replace(progress, complete=False, number=0, position=Position(), refit=None, **first)  # type: ignore[arg-type]
     return replace(trained, progress=begun)
 
 
@@ -337,13 +337,13 @@ def _keep_again(kept: refit.KeptRows, trained: Trained, source: Source) -> None:
     """Keep the rows before a checkpoint, which are read again and make the same features."""
     if not kept.goes_on:
         return
-    chunks = source.chunks(Position(), trained.plan.bad_rows(), types_of(source, trained.encoder))
-    by_label = weights_by_label(trained.plan.class_weight)
-    for batch in encoded(trained.encoder, chunks, trained.plan.bad_rows(), learning=False, labelled=True):
+    bad, by_label = trained.plan.bad_rows(), weights_by_label(trained.plan.class_weight)
+    chunks = source.chunks(Position(), bad, types_of(source, trained.encoder))
+    for batch in encoded(trained.encoder, chunks, bad, learning=False, labelled=True):
         if kept.n_rows >= trained.progress.rows or not kept.goes_on:
             return
         y = target_of(trained.model.task, batch)
-        kept.add(batch.rows, y, batch.weight * class_factors(by_label, y) if by_label else batch.weight)
+        kept.add(batch.rows, y, _weighed(batch, y, by_label).weight)
 
 
 def is_over(plan: Plan, progress: Progress) -> bool:
@@ -449,6 +449,11 @@ def _reads(
         yield _Read(batch, encoder.n_features, bad.tally.copy(), state, passed)
 
 
+def _weighed(batch: Batch, y: Any, by_label: dict[str, float]) -> Batch:
+    """The batch with what its rows weigh by their classes too."""
+    return batch._replace(weight=batch.weight * class_factors(by_label, y)) if by_label else batch
+
+
 def _one_pass(
     trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkpoint: Any, limit: MemoryLimit | None = None
 ) -> None:
@@ -462,8 +467,7 @@ def _one_pass(
     for read in ahead(reads):
         batch = read.batch
         n, y = len(batch.weight), target_of(model.task, batch)
-        if by_label:
-            batch = batch._replace(weight=batch.weight * class_factors(by_label, y))
+        batch = _weighed(batch, y, by_label)
         if limit is not None:
             n_slots = model.n_slots_after(batch.rows)
             limit.make_room(model, n_slots)
