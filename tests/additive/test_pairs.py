@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.additive.contracts import FIRST_CODE, dense_of, features_of, hats, table_of, words_of
-from tunefree.additive.features import AdditiveFeatures
+from tunefree.additive.features import MOST_WEIGHTS, PAIR_ENTRIES, AdditiveFeatures
 from tunefree.additive.pairs import FREQUENT, SHARED, sources_of
 
 quick = settings(max_examples=40, deadline=None)
@@ -103,6 +103,19 @@ def test_a_code_that_comes_later_shares_a_cell_with_other_rare_ones():
     at = written.pointers[1:] - 1
     place = (written.features[at] - features.pairs.starts[0]) // features.sources.sizes[1]
     np.testing.assert_array_equal(place, FREQUENT + (FIRST_CODE + np.array([60, 60, 61])) % SHARED)
+
+
+def test_pairs_of_many_classes_change_as_many_weights_as_those_of_few():
+    rows = table_of(np.random.default_rng(0).normal(size=(200, 6)))
+    for n_outputs, most in ((1, PAIR_ENTRIES), (40, PAIR_ENTRIES), (1000, MOST_WEIGHTS // 1000), (2**15, 0)):
+        features = features_of(rows, n_outputs)
+        screening = features.screening()  # 15 pairs of 4 entries each
+        assert (screening is None) == (most >= 60)
+        if screening is not None:
+            screening.squares[:], screening.total[()] = 1e-9, 1.0  # as if all pairs paid
+            screening.gradients[:], screening.counts[:] = np.random.default_rng(1).normal(size=screening[3].shape), 1.0
+            features.choose_pairs(screening, 1.0)
+        assert len(features.pairs.first) == min(most // 4, 15)
 
 
 def test_columns_of_one_code_make_no_pairs():

@@ -1,4 +1,4 @@
-"""Wide rows of several classes are learned by fewer members."""
+"""Wide rows of several classes, and many columns of several classes, are learned by fewer members."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.model.test_meetings import N, words
-from tunefree.core.rows import part
+from tunefree.core.rows import dense, part
 from tunefree.model import pruning
 from tunefree.model.members import Setting
 from tunefree.model.model import Model
@@ -53,3 +53,23 @@ def test_wide_rows_of_several_classes_have_fewer_members_whatever_the_batches(re
 @pytest.mark.parametrize(("n_classes", "n_words"), [(2, 400), (3, 40)])
 def test_all_members_stay_with_two_classes_or_narrow_rows(n_classes, n_words):
     assert learned(n_classes, n_words)[0].member_settings == SETTINGS
+
+
+@pytest.mark.parametrize(
+    ("n_columns", "n_classes", "stays"), [(10, 5, False), (10, 4, True), (50, 2, True), (9, 6, False)]
+)
+def test_negligible_members_leave_early_where_a_row_changes_many_weights(n_columns, n_classes, stays, monkeypatch):
+    monkeypatch.setattr(pruning, "COSTLY", 50)
+    rng = np.random.default_rng(0)
+    X, y = dense(rng.normal(size=(100, n_columns))), np.append(np.arange(n_classes), rng.integers(0, n_classes, 90))
+    model = Model("classification", "pool", member_settings=SETTINGS)
+    X = part(X, 0, len(y))
+    model.learn(X, Labels.of(y), np.ones(len(y)))
+    shares, standing = np.array([0.5, 0.004, 0.492, 0.004]), np.array([0.0, 0.0, 0.0, 0.02])
+    before, due, late = (
+        pruning.negligible_members(model.ensemble, shares, standing, rounds).tolist()
+        for rounds in (pruning.FIRST_PRUNING_OF_COSTLY - 1, pruning.FIRST_PRUNING_OF_COSTLY, pruning.FIRST_PRUNING)
+    )
+    assert before == [False] * 4
+    assert due == [False, not stays, False, False]
+    assert late == [False, True, False, False]

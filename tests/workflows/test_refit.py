@@ -12,6 +12,7 @@ from pyarrow import parquet
 from tunefree import Plan, open_source
 from tunefree.cli.train import train as command
 from tunefree.stream.batch import BadRows
+from tunefree.workflows import refit
 from tunefree.workflows.evaluation import evaluate
 from tunefree.workflows.refit import FEWEST_ROWS
 from tunefree.workflows.training import Trained, learn_more, train
@@ -84,6 +85,13 @@ def test_where_one_pass_is_all(n, plan):
     trained = train(table, Plan(target="y", **plan))
     assert trained.progress.refit is None
     assert states(trained) == states(train(table, Plan(target="y", **plan | {"refit": 0})))
+
+
+def test_many_classes_are_learned_once(monkeypatch):
+    table = open_source(rows(3000, task="several"))  # three classes, and three columns
+    for most, times in ((27_000, 2), (26_999, 1)):
+        monkeypatch.setattr(refit, "MOST_WEIGHTS", most)
+        assert (train(table, Plan(target="y")).progress.refit is not None) == (times == 2)
 
 
 def test_losses_that_are_not_curved_have_no_batch_phase():

@@ -26,6 +26,7 @@ from tunefree.losses.linked import linked
 FIRST_INTERVALS = 8  # between the knots of level 0
 PAIR_ENTRIES = 256  # non-zeros of a row that pairs may add
 MOST_CELLS = 2**22  # features of pairs, times outputs
+MOST_WEIGHTS = 2**14  # that pairs change with each row: of a thousand classes few pairs take as long as all else
 
 
 class Resolution(NamedTuple):
@@ -102,6 +103,11 @@ class AdditiveFeatures:
     def level(self) -> int:
         """The highest level of a knot."""
         return max((int(own.levels.max(initial=0)) for own in self.knots), default=0)
+
+    @property
+    def most_entries(self) -> int:
+        """Non-zeros a row that pairs may cost: each has a weight for each output."""
+        return min(self.pair_entries, MOST_WEIGHTS // self.n_outputs)
 
     def meet(self, table: Table, weight: np.ndarray) -> Table:
         """Learn which codes and words rows with weight above 0 have, and sample their numbers.
@@ -188,7 +194,7 @@ class AdditiveFeatures:
         """Sums by which pairs are chosen; None, and all pairs are learned, if they are few."""
         made, sources = Screening.create(len(self.sources.sizes), self.n_outputs), self.sources
         n_cells = sources.cells(made.first, made.second).sum() * self.n_outputs
-        if sources.entries(made.first, made.second).sum() > self.pair_entries or n_cells > MOST_CELLS:
+        if sources.entries(made.first, made.second).sum() > self.most_entries or n_cells > MOST_CELLS:
             return made
         self._add_pairs(made.first, made.second)
         return None
@@ -224,7 +230,7 @@ class AdditiveFeatures:
         taken = self.sources.entries(self.pairs.first, self.pairs.second).sum()
         known = set(zip(self.pairs.first.tolist(), self.pairs.second.tolist(), strict=True))
         costs = self.sources.entries(screening.first, screening.second)
-        chosen = screens.best_pairs(screening, known, costs, part * self.pair_entries - taken)
+        chosen = screens.best_pairs(screening, known, costs, part * self.most_entries - taken)
         first, second = screening.first[chosen], screening.second[chosen]
         fits = np.cumsum(self.sources.cells(first, second)) <= MOST_CELLS // self.n_outputs - self.n_features
         self._add_pairs(first[fits], second[fits])

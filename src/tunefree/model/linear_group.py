@@ -56,8 +56,13 @@ class LinearGroup(MemberGroup):
         self._weights: list[tuple[np.ndarray, np.ndarray]] | None = None  # until a member changes
 
     @property
+    def n_columns(self) -> int | None:
+        """How many dense columns rows have; None before the first row, and where no member has a view."""
+        return next((len(view.centres) for view in self.views.values()), None)
+
+    @property
     def is_sparse(self) -> bool | None:
-        return next((len(view.centres) == 0 for view in self.views.values()), None)
+        return None if self.n_columns is None else self.n_columns == 0
 
     def reserve_features(self, n_features: int) -> None:
         """Have room for at least so many features, as far as they have slots."""

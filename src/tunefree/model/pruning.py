@@ -7,7 +7,8 @@ of a model that stands still. The leader of a group of kernels has more rows tha
 learns slowly, and often passes curves only after ten thousand rows.
 
 Of wide rows, such as texts, of several classes the members of a pool take much memory. Some of them are dropped early,
-whatever their shares.
+whatever their shares. Many dense columns of several classes, such as images, take much time: there negligible members
+are dropped earlier.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from tunefree.model.pool import NOT_OF_WIDE_ROWS, POOLS, is_kernel
 FIRST_REVIEW = 64  # rows after which shares are first reviewed
 FIRST_PRUNING = 2**17  # rows after which members may be dropped
 FIRST_PRUNING_OF_KERNELS = 2**12  # their cost grows with the rows
+FIRST_PRUNING_OF_COSTLY = 2**12  # members that change so many weights with each row:
+COSTLY = 2**12
 FIRST_PRUNING_OF_LEADERS = 2**14  # of groups of kernels
 REVIEW_OF_WIDTH = 2**10  # rows after which more features than rows tell that rows are wide
 NEGLIGIBLE = 0.01  # mean share below which one is
@@ -70,7 +73,14 @@ def negligible_members(ensemble: Ensemble, shares: np.ndarray, standing: np.ndar
             of_group |= next_narrower(group, own)
     pays = np.repeat([group.pays for group in ensemble.groups], [len(group.members) for group in ensemble.groups])
     idle = ~pays if pays.any() else np.zeros(len(pays), bool)
-    return idle | ~stays & (rounds >= np.where(of_kernels, FIRST_PRUNING_OF_KERNELS, FIRST_PRUNING))
+    first = FIRST_PRUNING_OF_COSTLY if is_costly(ensemble) else FIRST_PRUNING
+    return idle | ~stays & (rounds >= np.where(of_kernels, FIRST_PRUNING_OF_KERNELS, first))
+
+
+def is_costly(ensemble: Ensemble) -> bool:
+    """Whether each row changes many weights of a linear member, one for each dense column and each of several classes."""
+    linear = ensemble.linear
+    return linear.n_outputs > 1 and (linear.n_columns or 0) * linear.n_outputs >= COSTLY
 
 
 def members_of_narrow_rows(ensemble: Ensemble, rounds: int) -> np.ndarray:

@@ -26,6 +26,7 @@ from tunefree.workflows.watching import Step, Watcher
 
 FEWEST_ROWS = 2**11  # of less, the last tenth tells little
 MOST_NUMBERS = 2**22  # of all rows kept: entries of columns, codes and words
+MOST_WEIGHTS = 2**25  # that all these change, one for each of several classes
 ONE_OF = 10  # rows, of which the last tells whether the new model is better
 BYTES = 12  # of an entry: its number and its place, once for all rows, and for nine tenths while these are judged
 
@@ -53,7 +54,8 @@ class KeptRows(Watcher):
         """Whether there are enough rows to go through again, a batch phase for such a model, and no drift."""
         expected = None if model.deployment is None else model.deployment.expectation()
         drifts = expected is not None and expected.drifts
-        return self.goes_on and self.n_rows >= FEWEST_ROWS and batch_phase.suits(model) and not drifts
+        is_short = self.goes_on and self.n_numbers * model.n_outputs <= MOST_WEIGHTS
+        return is_short and self.n_rows >= FEWEST_ROWS and batch_phase.suits(model) and not drifts
 
     def add(self, X: Any, y: Any, weight: np.ndarray) -> None:
         """Keep a block of rows, or none of all if they are too many or not for curves."""
