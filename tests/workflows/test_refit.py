@@ -11,6 +11,7 @@ from pyarrow import parquet
 
 from tunefree import Plan, open_source
 from tunefree.cli.train import train as command
+from tunefree.report.told import rows_of_expectation
 from tunefree.stream.batch import BadRows
 from tunefree.workflows import refit
 from tunefree.workflows.evaluation import evaluate
@@ -59,6 +60,18 @@ def test_going_through_the_rows_again_pays(task, gain, tmp_path):
     assert states(train(open_source(table), Plan(target="y", refit=4000))) == states(twice)
 
 
+def test_the_rows_held_out_by_several_passes_tell():
+    table, later = rows(4000, 0, "several"), rows(4000, 1, "several")
+    without, ends = (train(open_source(table), Plan(target="y", passes=2, refit=most)) for most in (0, 4000))
+    told = ends.progress.refit
+    assert without.progress.refit is None and told.pays and told.rows == 400
+    assert told.before == ends.progress.held_out[ends.progress.number - 1].mean_loss()
+    assert ends.progress.held_out == without.progress.held_out
+    assert loss_of(ends, later) < 0.98 * loss_of(without, later)
+    told_of = rows_of_expectation(ends)
+    assert "log-loss of 400 rows held out after the passes" in told_of
+
+
 def test_the_model_goes_on_with_further_rows():
     table, later = rows(3000), rows(3000, 1)
     trained = train(open_source(table), Plan(target="y"))
@@ -75,7 +88,8 @@ def test_the_model_goes_on_with_further_rows():
         (FEWEST_ROWS - 1, {}),
         (3000, {"refit": 2999}),
         (3000, {"holdout": 0.1}),
-        (3000, {"passes": 2}),
+        (3000, {"passes": 2, "holdout": 0.1}),
+        (3000, {"passes": 2, "learner": "scinol2"}),
         (3000, {"learner": "scinol2"}),
         (3000, {"horizon": 500}),
     ],
@@ -130,7 +144,15 @@ def test_what_does_not_fit_is_left_out_and_told():
 
 @pytest.mark.parametrize(
     ("plan", "last_step"),
-    [({}, 3), ({}, None), ({"class_weight": ("yes=3",)}, 3), ({"shuffle": 3}, None)],
+    [
+        ({}, 3),
+        ({}, None),
+        ({"class_weight": ("yes=3",)}, 3),
+        ({"shuffle": 3}, None),
+        ({"passes": 2}, 3),
+        ({"passes": 2}, 8),
+        ({"passes": 2}, None),
+    ],
 )
 def test_an_interrupted_training_ends_with_the_same_bytes(tmp_path, plan, last_step):
     """After a step, or when all rows were learned and are gone through again."""

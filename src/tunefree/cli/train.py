@@ -99,7 +99,7 @@ def train(
         typer.Option(
             metavar="ROWS",
             help="A table of up to so many rows is kept in memory, and gone through again in the end where that "
-            "predicts better; 0 for one pass only.",
+            "predicts better; 0 for the passes only.",
         ),
     ] = 2**17,
     shuffle: Annotated[

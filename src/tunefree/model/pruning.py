@@ -78,7 +78,7 @@ def negligible_members(ensemble: Ensemble, shares: np.ndarray, standing: np.ndar
 
 
 def is_costly(ensemble: Ensemble) -> bool:
-    """Whether each row changes many weights of a linear member, one for each dense column and each of several classes."""
+    """Whether each row changes many weights of a member, one for each dense column and each of several classes."""
     linear = ensemble.linear
     return linear.n_outputs > 1 and (linear.n_columns or 0) * linear.n_outputs >= COSTLY
 

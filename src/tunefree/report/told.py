@@ -99,9 +99,11 @@ def rows_of_expectation(trained: Trained) -> dict[str, str]:
     found, refit = expectation_of(trained), trained.progress.refit
     title = "log-loss" if trained.model.loss_is_log_loss else "loss"
     if refit is not None and refit.pays:
+        of_passes = f"{title} of {refit.rows:,} rows held out after the passes"
+        on_the_way = f"{title} of the last {refit.rows:,} rows on the way"
         return {
-            f"{title} of the last {refit.rows:,} rows on the way": f"{refit.on_the_way:.4f}",
-            f"{title} of these by a model of all rows before": f"{refit.standing:.4f} (so all were learned again)",
+            of_passes if trained.plan.passes > 1 else on_the_way: f"{refit.before:.4f}",
+            f"{title} of these by a model of all others": f"{refit.standing:.4f} (so all were learned again)",
         }
     if found is None:
         return {}

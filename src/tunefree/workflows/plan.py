@@ -91,8 +91,8 @@ class Plan:
         Rows that will be predicted after the last one learned, for which the pool gathers evidence; by default as many
         as were learned.
     refit : int, default 131072
-        Rows up to which a table that is learned by the pool in one pass is kept, and gone through again in the end
-        (:mod:`tunefree.workflows.refit`); 0 for one pass and no more.
+        Rows up to which a table that is learned by the pool is kept, and gone through again in the end
+        (:mod:`tunefree.workflows.refit`); 0 for the passes and no more.
 
     Examples
     --------

@@ -24,21 +24,21 @@ class Refit:
     Parameters
     ----------
     rows : int
-        The last ones, from a tenth to a sixth of all, which were judged.
-    on_the_way : float
-        Their mean loss as predicted by the model of the one pass, which learned them one by one.
+        The last ones, from a tenth to a sixth of all, or those that several passes held out.
+    before : float
+        Their mean loss as predicted by the model of the one pass, which learned them one by one, or of the passes.
     standing : float
-        Their mean loss as predicted by a model of all rows before, which stands still.
+        Their mean loss as predicted by a model of all other rows, which stands still.
     """
 
     rows: int
-    on_the_way: float
+    before: float
     standing: float
 
     @property
     def pays(self) -> bool:
         """Whether the new model predicts."""
-        return self.standing < self.on_the_way
+        return self.standing < self.before
 
 
 @dataclass

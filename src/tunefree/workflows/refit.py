@@ -5,6 +5,9 @@ known from the beginning the second time, and a batch phase (:mod:`tunefree.mode
 learns the first nine tenths so. The last tenth tells whether it is worth it: the new model, which stands still there,
 must predict these rows better than the first one did that learned them one by one. If so, it learns all rows. If not,
 or if frozen copies showed that the stream drifts (:mod:`tunefree.model.deployment`), the model of the one pass stays.
+
+Where several passes were asked for, the rows that these held out take the place of the last tenth. Then the model of
+the passes stands still on them, too.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core.rows import as_table, part, rows_at, together
+from tunefree.core.rows import as_table, rows_at, together
 from tunefree.model import additive_bank, batch_phase
 from tunefree.model.batch_rows import PIECE
 from tunefree.model.model import Model
@@ -43,12 +46,14 @@ class KeptRows(Watcher):
     def __init__(self, most: int) -> None:
         self.most, self.n_rows, self.n_numbers = most, 0, 0
         self.blocks: list[Any] = []
+        self.held_out: list[np.ndarray] = []  # which rows were
         self.targets: list[Any] = []  # Labels, or numbers
         self.weights: list[np.ndarray] = []
         self.goes_on = most >= FEWEST_ROWS
 
     def step(self, trained: Any, step: Step) -> None:
-        self.add(step.batch.rows, step.y, step.batch.weight)
+        if trained.progress.number == 0:
+            self.add(step.batch.rows, step.y, step.batch.weight, step.held_out)
 
     def suffices(self, model: Model) -> bool:
         """Whether there are enough rows to go through again, a batch phase for such a model, and no drift."""
@@ -57,7 +62,7 @@ class KeptRows(Watcher):
         is_short = self.goes_on and self.n_numbers * model.n_outputs <= MOST_WEIGHTS
         return is_short and self.n_rows >= FEWEST_ROWS and batch_phase.suits(model) and not drifts
 
-    def add(self, X: Any, y: Any, weight: np.ndarray) -> None:
+    def add(self, X: Any, y: Any, weight: np.ndarray, held_out: np.ndarray) -> None:
         """Keep a block of rows, or none of all if they are too many or not for curves."""
         if not self.goes_on or not len(weight):
             return
@@ -71,15 +76,15 @@ class KeptRows(Watcher):
             self.blocks.append(X)
             self.targets.append(y)
             self.weights.append(weight)
+            self.held_out.append(held_out)
         else:
-            self.blocks, self.targets, self.weights = [], [], []
+            self.blocks, self.targets, self.weights, self.held_out = [], [], [], []
 
 
 def is_for(plan: Plan) -> bool:
-    """Whether a plan's rows may be gone through again: those of one pass of the pool, which learns all of them. The
-    last tenth tells nothing of a horizon that is named."""
-    learns_all = plan.passes == 1 and not plan.holdout_share
-    return plan.learner == "pool" and learns_all and plan.horizon is None and plan.refit >= FEWEST_ROWS
+    """Whether a plan's rows may be gone through again: those of a pool that may learn all of them in the end. The last
+    tenth tells nothing of a horizon that is named."""
+    return plan.learner == "pool" and not plan.holdout and plan.horizon is None and plan.refit >= FEWEST_ROWS
 
 
 def size_of(kept: KeptRows) -> int:
@@ -96,46 +101,54 @@ def refitted(model: Model, kept: KeptRows, progress: Progress) -> tuple[Refit | 
     Parameters
     ----------
     model : Model
-        It has learned the rows in one pass.
+        It has learned the rows, in one pass or all but those that were held out in several.
     kept : KeptRows
     progress : Progress
-        Of this pass.
+        Of these passes.
 
     Returns
     -------
     (Refit, Model)
-        How the last rows were predicted, None if they have no weight or curves are not for these rows; and the model
-        that predicts from here on.
+        How the rows that tell were predicted, None if they have no weight or curves are not for these rows; and the
+        model that predicts from here on.
     """
-    rows, (cut, on_the_way) = _Rows(model, kept), _last(progress)
-    if not (rows.weight[:cut].any() and rows.weight[cut:].any()):
+    rows, (judged, before) = _Rows(model, kept), _judged(kept, progress)
+    learns = ~judged
+    if not (rows.weight[judged].any() and rows.weight[learns].any()):
         return None, model
     made = batch_phase.blank(model, batch_phase.settings_before(settings_of_members(model.learner, {}, "raw")))
     batch_phase.prepare(made, rows.sample(), rows.n)
     if made.ensemble.additive is None:
         return None, model
-    for X, y, weight in rows.pieces(0, cut):
+    for X, y, weight in rows.pieces(learns):
         made.learn(X, y, weight)
     made.freeze()
-    learned, held = rows.labelled(0, cut), rows.labelled(cut, rows.n)
+    learned, held = rows.labelled(learns), rows.labelled(judged)
     found = batch_phase.found(made, learned, held, names=[additive_bank.AdditiveBank.name])
-    told = Refit(rows.n - cut, on_the_way, found.loss)
+    told = Refit(int(judged.sum()), before, found.loss)
     if not told.pays:
         return told, model
-    for X, y, weight in rows.pieces(cut, rows.n):
+    for X, y, weight in rows.pieces(judged):
         made.learn(X, y, weight)
-    batch_phase.join(made, found, rows.labelled(0, rows.n))
+    batch_phase.join(made, found, rows.labelled(judged | learns))
     made.record.is_over = True
     return told, made
 
 
-def _last(progress: Progress) -> tuple[int, float]:
-    """Where the last tenth of the rows begins, or somewhat more of them: at a row up to which sums of losses were kept,
-    so that a training that was resumed knows them too; and their mean loss on the way."""
+def _judged(kept: KeptRows, progress: Progress) -> tuple[np.ndarray, float]:
+    """The rows (n,) that tell, and their mean loss as predicted by the model that there is.
+
+    They are those that were held out, in the latest pass. If none were, they are the last tenth, or somewhat more: from
+    a row on up to which sums of losses were kept, so that a training that was resumed knows them too.
+    """
+    held_out = np.concatenate(kept.held_out)
+    if held_out.any():
+        return held_out, progress.held_out[progress.number - 1].mean_loss()
     whole = progress.progressive[0]
     before = next(own for own in reversed(progress.curve) if own.rows <= whole.rows - whole.rows // ONE_OF)
     weight = whole.weight - before.weight
-    return before.rows, (whole.loss - before.loss) / weight if weight > 0.0 else 0.0
+    is_last = np.arange(len(held_out)) >= before.rows
+    return is_last, (whole.loss - before.loss) / weight if weight > 0.0 else 0.0
 
 
 class _Rows:
@@ -151,15 +164,15 @@ class _Rows:
         """Those that fix knots."""
         return rows_at(self.X, np.arange(self.n)[batch_phase.sampled(self.n)])
 
-    def pieces(self, start: int, stop: int) -> Iterator[tuple[Any, Any, np.ndarray]]:
-        """Blocks of some rows, with raw targets."""
-        for first in range(start, stop, PIECE):
-            last = min(first + PIECE, stop)
-            y = self.y[first:last]
-            raw = y if self.model.task == "regression" else Labels(self.model.classes, y)
-            yield part(self.X, first, last), raw, self.weight[first:last]
+    def pieces(self, chosen: np.ndarray) -> Iterator[tuple[Any, Any, np.ndarray]]:
+        """Blocks of the rows that are chosen (n,), with raw targets."""
+        places = np.flatnonzero(chosen)
+        for first in range(0, len(places), PIECE):
+            own = places[first : first + PIECE]
+            raw = self.y[own] if self.model.task == "regression" else Labels(self.model.classes, self.y[own])
+            yield rows_at(self.X, own), raw, self.weight[own]
 
-    def labelled(self, start: int, stop: int) -> Iterator[batch_phase.Labelled]:
-        """Blocks of some rows, with targets as the objective takes them."""
-        for X, y, weight in self.pieces(start, stop):
+    def labelled(self, chosen: np.ndarray) -> Iterator[batch_phase.Labelled]:
+        """Blocks of these rows, with targets as the objective takes them."""
+        for X, y, weight in self.pieces(chosen):
             yield X, self.model.targets(y), weight

@@ -338,12 +338,12 @@ def _keep_again(kept: refit.KeptRows, trained: Trained, source: Source) -> None:
     if not kept.goes_on:
         return
     bad, by_label = trained.plan.bad_rows(), weights_by_label(trained.plan.class_weight)
-    chunks = source.chunks(Position(), bad, types_of(source, trained.encoder))
+    chunks, progress = source.chunks(Position(), bad, types_of(source, trained.encoder)), trained.progress
     for batch in encoded(trained.encoder, chunks, bad, learning=False, labelled=True):
-        if kept.n_rows >= trained.progress.rows or not kept.goes_on:
+        if not kept.goes_on or (progress.number == 0 and kept.n_rows >= progress.rows):
             return
-        y = target_of(trained.model.task, batch)
-        kept.add(batch.rows, y, _weighed(batch, y, by_label).weight)
+        y, held_out = target_of(trained.model.task, batch), _held_out(trained.plan, kept.n_rows, batch)
+        kept.add(batch.rows, y, _weighed(batch, y, by_label).weight, held_out)
 
 
 def is_over(plan: Plan, progress: Progress) -> bool:
@@ -392,6 +392,11 @@ def held_out_rows(share: Fraction, start: int, n: int) -> np.ndarray:
     period = share.denominator  # of the pattern, so that no product overflows however long the stream is
     before = (start % period + np.arange(n)) % period * share.numerator
     return before // period < (before + share.numerator) // period
+
+
+def _held_out(plan: Plan, start: int, batch: Batch) -> np.ndarray:
+    """Which rows of a batch a plan holds out, of which so many rows come before."""
+    return held_out_rows(plan.holdout_share, start, len(batch.weight))
 
 
 def _begun(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tuple[Trained, Iterator[Batch]]:
@@ -466,14 +471,14 @@ def _one_pass(
             model.begin_pass()
     for read in ahead(reads):
         batch = read.batch
-        n, y = len(batch.weight), target_of(model.task, batch)
+        y = target_of(model.task, batch)
         batch = _weighed(batch, y, by_label)
         if limit is not None:
             n_slots = model.n_slots_after(batch.rows)
             limit.make_room(model, n_slots)
             model.reserve_slots(n_slots)
         model.reserve_features(read.n_features)
-        held_out = held_out_rows(trained.plan.holdout_share, progress.rows, n)
+        held_out = _held_out(trained.plan, progress.rows, batch)
         weight = np.where(held_out, 0.0, batch.weight)
         # Members are evaluated on rows that they have not learned: in further passes these are the ones held out.
         evaluation_weight = weight if progress.number == 0 else np.where(held_out, batch.weight, 0.0)
@@ -483,7 +488,7 @@ def _one_pass(
             trained.order.add(y if model.task == "regression" else model.codes(y)[0])
         for add, rows in ((progress.add, ~held_out), (progress.held_out[-1].add, held_out)):
             add(batch.weight[rows], row_losses[rows], errors[rows])
-        progress.rows, progress.position = progress.rows + n, batch.position
+        progress.rows, progress.position = progress.rows + len(batch.weight), batch.position
         progress.tally = read.skipped
         watcher.step(trained, Step(batch, y, predictions, row_losses, held_out))
         if read.passed is not None:
