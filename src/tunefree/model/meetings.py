@@ -342,10 +342,11 @@ class FirstMeetings:
             return self.n_slots(reach(X))
         rows, known = as_table(X), self.known
         met = np.concatenate([rows.codes[rows.codes >= self.first], rows.features[rows.features >= self.first]])
-        counts = np.bincount(met, minlength=len(known.slot_of))
-        counts[: len(known.slot_of)] += known.slot_of == _ONCE
-        counts[: len(known.slot_of)][known.slot_of > 0] = 0
-        return self.n_slots(reach(X)) + int(np.count_nonzero(counts > 1 - known.counts[2]))
+        slots = known.slot_of.take(met, mode="clip") if len(known.slot_of) else np.zeros(len(met), np.int32)
+        slots[met >= len(known.slot_of)] = 0
+        counts = np.unique(met[slots == 0], return_counts=True)[1]
+        again = len(np.unique(met[slots == _ONCE]))
+        return self.n_slots(reach(X)) + again + int(np.count_nonzero(counts > 1 - known.counts[2]))
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same."""
