@@ -125,6 +125,20 @@ def test_a_path_that_is_followed_on_the_same_rows_ends_where_it_was_stopped():
     assert found.iterations == sum(stage.iterations for stage in found.stages) > 0
 
 
+def test_a_row_held_out_that_is_far_away_does_not_stop_the_path():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    y = X @ np.array([1.0, -2.0, 0.5]) + 0.1 * rng.normal(size=600)
+    learned, start = rows_of(X[:400], y[:400]), np.zeros((4, 1))
+    far = X[400:].copy()
+    far[7, 1] = 1e5  # of which every step predicts what no target is
+    ends = [batch.stopped(learned, rows_of(held, y[400:]), NUMBERS, start) for held in (X[400:], far)]
+    assert [own.loss < 0.1 * y.var() for own in ends] == [True, True]
+    assert learned.limits(NUMBERS) == (y[:400].min(), y[:400].max())
+    weighted = rows_of(X[:400], y[:400], (np.arange(400) < 100).astype(float))
+    assert weighted.limits(NUMBERS) == (y[:100].min(), y[:100].max())
+
+
 def test_the_path_is_no_worse_than_its_start():
     X, y = problem(300)
     learned, held = rows_of(X[:200], -y[:200]), rows_of(X[200:], y[200:])  # what is learned is wrong

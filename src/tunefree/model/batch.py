@@ -123,9 +123,9 @@ def stopped(rows: BatchRows, held: BatchRows, objective: Any, start: np.ndarray)
 
 
 def _stopped(rows: BatchRows, held: BatchRows, objective: Any, start: np.ndarray) -> Stopped:
-    problem = Problem.of(rows, objective)
+    problem, limits = Problem.of(rows, objective), rows.limits(objective)
     weights = _better_start(problem, start)
-    loss = held.loss(objective, weights, problem.inverse)
+    loss = held.loss(objective, weights, problem.inverse, limits)
     best, losses, stages = Stopped([], weights, inverses(problem.inverse), loss), [], []
     left = max(int(MOST_WORK / rows.work), FEWEST_ITERATIONS)
     for ridge in RIDGES:
@@ -133,7 +133,7 @@ def _stopped(rows: BatchRows, held: BatchRows, objective: Any, start: np.ndarray
         at, here, lowest = 0, weights, np.inf
         for number, point in enumerate(islice(problem.iterates(weights, ridge), most), start=1):
             left -= 1
-            of_held = held.loss(objective, point, problem.inverse)
+            of_held = held.loss(objective, point, problem.inverse, limits)
             if ITERATION.improves(of_held, lowest):
                 lowest, at, here = of_held, number, point
             if number - at >= ITERATION.passes:

@@ -113,10 +113,20 @@ class BatchRows:
             margins = [(block.rows @ by_column).astype(np.float64) for block in self.blocks]
         return predictions_of(objective, np.concatenate(margins))
 
-    def loss(self, objective: Any, weights: np.ndarray, inverse: np.ndarray) -> float:
-        """The mean loss of the rows."""
+    def limits(self, objective: Any) -> tuple[float, float]:
+        """The range of the numbers to predict, to which mixtures clip predictions; of classes there is none."""
+        if objective.task == "classification":
+            return -np.inf, np.inf
+        y = np.concatenate([block.y[block.weight > 0.0] for block in self.blocks])
+        return float(y.min(initial=np.inf)), float(y.max(initial=-np.inf))
+
+    def loss(
+        self, objective: Any, weights: np.ndarray, inverse: np.ndarray, limits: tuple[float, float] = (-np.inf, np.inf)
+    ) -> float:
+        """The mean loss of the rows, of predictions that are clipped to limits."""
         y, weight = (np.concatenate([block[field] for block in self.blocks]) for field in (1, 2))
-        return float(np.average(measured(objective, y, self.predictions(objective, weights, inverse)), weights=weight))
+        predictions = np.clip(self.predictions(objective, weights, inverse), *limits)
+        return float(np.average(measured(objective, y, predictions), weights=weight))
 
 
 def _in_pieces(blocks: Iterable[Block]) -> Iterator[Block]:
