@@ -27,7 +27,7 @@ from pyarrow import parquet
 from tunefree.workflows.evaluation import Reliability
 from tunefree.workflows.training import Trained
 
-WARM = 300  # rows of a run before the timed one, which compiles the code
+WARM = 2100  # rows of a run before the timed one, which compiles the code, that of pairs too
 TEXT_OPTIONS = ("-b", "24")  # the default of 18 bits is too small for the vocabulary of the texts
 
 

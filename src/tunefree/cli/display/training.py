@@ -171,13 +171,13 @@ def show_trained(trained: Trained, output: Path) -> None:
         table.add_row(title, names)
     for title, value in losses_of(model, first).items():
         table.add_row(f"progressive {title}", value + counted)
-    for title, value in rows_of_expectation(trained).items():
-        table.add_row(title, value)
     for number, metrics in enumerate(progress.held_out):
         if metrics.rows:
             passes = f" (pass {number + 1})" if trained.plan.passes > 1 else ""
             for title, value in losses_of(model, metrics).items():
                 table.add_row(f"held-out {title}{passes}", value)
+    for title, value in rows_of_expectation(trained).items():
+        table.add_row(title, value)
     table.add_row("model", str(output))
     console = plain_console()
     console.print(table)
