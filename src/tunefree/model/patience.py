@@ -41,5 +41,5 @@ MEMBER = Patience(passes=4, worthwhile=5e-4)  # of a linear member, whose best p
 KERNEL_MEMBER = Patience(passes=2, worthwhile=2e-3)  # a pass costs more, and does more
 KERNEL_MEMBER_OF_MANY_ROWS = Patience(passes=1, worthwhile=2e-3)  # a pass takes long, and leaves little to learn
 POOL = Patience(passes=2, worthwhile=1e-3)  # of a pool on a stream that is read again, whose latest pass is kept
-ITERATION = Patience(passes=10, worthwhile=2e-4)  # of the batch phase, on one ridge
+ITERATION = Patience(passes=4, worthwhile=2e-4)  # of the batch phase, on one ridge
 RIDGE = Patience(passes=2, worthwhile=5e-4)  # of the batch phase, on smaller and smaller ridges
