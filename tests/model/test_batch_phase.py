@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
@@ -161,6 +162,33 @@ def test_others_that_join_a_mixture_get_half_of_it():
     np.testing.assert_allclose(found.shares, [0.375, 0.5, 0.125])
     found.shares[:] = 0.0
     np.testing.assert_allclose(mixture.shares, [0.75, 0.25])
+
+
+@pytest.mark.parametrize("n_columns", [400, 401], ids=["narrow", "wide"])
+def test_rows_of_more_columns_than_rows_are_gone_through_by_passes(n_columns, monkeypatch):
+    monkeypatch.setattr(pooled, "MANY", 100)
+    X, y = problem(400)
+    wide = np.column_stack([X, np.zeros((400, n_columns - X.shape[1]))])
+    found = TuneFreeClassifier(kernel=False).fit(csr_array(wide), y)
+    of_members = [
+        own
+        for own, member in zip(found.passes_, found._learned.model.members, strict=True)
+        if not isinstance(member, StandingMember)
+    ]
+    assert (max(of_members) == 1) == (n_columns == 400)
+
+
+def test_a_start_that_large_ridges_lead_away_from_is_improved_by_small_ones():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 4))
+    y = np.where(X @ np.array([4.0, -4.0, 2.0, 0.0]) + 0.3 * rng.normal(size=900) > 0, 1.0, -1.0)
+    learned, held = rows_of(X[:600], y[:600]), rows_of(X[600:], y[600:])
+    start = np.array([[0.0], [4.0], [-4.0], [2.0], [0.5]])
+    found = batch.stopped(learned, held, OBJECTIVES[1], start)
+    of_start = held.loss(OBJECTIVES[1], start, np.ones(5))
+    assert found.loss < 0.9 * of_start and found.stages[0].ridge < batch.RIDGES[0]
+    weights, units = batch.followed(learned, OBJECTIVES[1], start, found.stages)
+    assert found.loss == held.loss(OBJECTIVES[1], weights, inverses(units))
 
 
 @pytest.mark.parametrize("many", [100, 10_000], ids=["one pass", "several passes"])

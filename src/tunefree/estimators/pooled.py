@@ -120,7 +120,7 @@ class Pooled(OnlineEstimator):
         rounds = validation.spread(X, y, weight) if self.shuffle else validation.as_given(weight)
         has_batch_phase = not self._kernel_always and batch_phase.suits(self._learned.model)
         settings = self._settings(X, len(rounds.row), has_batch_phase)
-        if has_batch_phase and len(rounds.row) >= MANY:
+        if has_batch_phase and len(rounds.row) >= max(MANY, X.shape[1]):  # of wider rows one pass leaves much to learn
             drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
             self._by_one_pass(X, y, drawn, random, settings)
         else:

@@ -138,9 +138,10 @@ def _stopped(rows: BatchRows, held: BatchRows, objective: Any, start: np.ndarray
                 lowest, at, here = of_held, number, point
             if number - at >= ITERATION.passes:
                 break
-        losses.append(lowest)
-        stages.append(Stage(ridge, at))
-        weights = here
+        if lowest < best.loss or stages:  # else it leads away from the start, and a smaller ridge may not
+            losses.append(lowest)
+            stages.append(Stage(ridge, at))
+            weights = here
         if lowest < best.loss:
             best = Stopped(list(stages), weights, inverses(problem.inverse), lowest)
         if at == 0 or left <= 0 or RIDGE.is_over(losses):
