@@ -126,7 +126,9 @@ def _stopped(rows: BatchRows, held: BatchRows, objective: Any, start: np.ndarray
     problem, limits = Problem.of(rows, objective), rows.limits(objective)
     weights = _better_start(problem, start)
     loss = held.loss(objective, weights, problem.inverse, limits)
-    best, losses, stages = Stopped([], weights, inverses(problem.inverse), loss), [], []
+    best = Stopped([], weights, inverses(problem.inverse), loss)
+    losses: list[float] = []
+    stages: list[Stage] = []
     left = max(int(MOST_WORK / rows.work), FEWEST_ITERATIONS)
     for ridge in RIDGES:
         most = min(MOST_ITERATIONS, left)
