@@ -4,14 +4,19 @@ cuts or on interruptions."""
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import csv
 
-from tests.model.interrupted import check_that_training_goes_on_to_the_same_bytes
+from tests.model.interrupted import (
+    check_that_further_rows_are_learned_to_the_same_bytes,
+    check_that_training_goes_on_to_the_same_bytes,
+)
 from tests.model.test_additive_bank import learn, mixed_rows, model_of, saved, targets_of
 from tests.strategies import OBJECTIVES
-from tunefree.core.rows import n_rows, part
+from tunefree.core.rows import part
 from tunefree.model import pruning, schedule, snapshots, soft_bayes
 from tunefree.model.decay import AGES, Decay, add_losses
 from tunefree.model.model import Model
@@ -249,15 +254,30 @@ def test_losses_by_age_are_relative_to_the_loss_before():
     assert Decay().expectation(4096) is None
 
 
-def test_an_interrupted_training_goes_on_to_the_same_bytes(tmp_path):
-    import pyarrow as pa
-    from pyarrow import csv
-
-    rows, y = drifting(2500)
+def written(task, folder, names, n=2500):
+    """Files of rows that drift."""
+    rows, y = drifting(n, task=task)
     columns = {f"x{j}": rows.numbers[:, j] for j in range(rows.numbers.shape[1])}
-    csv.write_csv(pa.table(columns | {"y": np.where(y == 1, "yes", "no")}), tmp_path / "rows.csv")
-    assert n_rows(rows) == 2500
-    check_that_training_goes_on_to_the_same_bytes(tmp_path / "rows.csv", Plan(target="y"), tmp_path)
+    table = pa.table(columns | {"y": y if task == "regression" else np.where(y == 1, "yes", "no")})
+    for k, name in enumerate(names):
+        csv.write_csv(table.slice(k * n // len(names), n // len(names)), folder / name)
+    return [folder / name for name in names]
+
+
+def has_evidence(model):
+    return model.deployment is not None and model.deployment.predicts and model.deployment.copies
+
+
+@TASKS
+def test_an_interrupted_training_goes_on_to_the_same_bytes(task, tmp_path):
+    (path,) = written(task, tmp_path, ["rows.csv"])
+    check_that_training_goes_on_to_the_same_bytes(path, Plan(target="y", refit=0), tmp_path, has_evidence)
+
+
+@TASKS
+def test_evidence_goes_on_with_further_rows_to_the_same_bytes(task, tmp_path):
+    paths = written(task, tmp_path, ["first.csv", "second.csv"])
+    check_that_further_rows_are_learned_to_the_same_bytes(paths, Plan(target="y", refit=0), tmp_path, has_evidence)
 
 
 def test_a_member_that_stands_still_well_is_not_dropped():
