@@ -16,11 +16,13 @@ from tests.model.interrupted import (
 )
 from tests.model.test_additive_bank import learn, mixed_rows, model_of, saved, targets_of
 from tests.strategies import OBJECTIVES
+from tunefree.core.numbers import CEILING
 from tunefree.core.rows import part
 from tunefree.model import pruning, schedule, snapshots, soft_bayes
 from tunefree.model.decay import AGES, Decay, add_losses
 from tunefree.model.model import Model
 from tunefree.model.soft_bayes import TEMPERATURES, Deployed, excess, prior_of
+from tunefree.model.weights import in_units, moved, side_by_side
 from tunefree.workflows.training import Plan
 
 N = 3  # members
@@ -235,9 +237,31 @@ def test_averages_are_those_of_the_weights():
         now = rng.normal(size=(5, 2)), np.full(5, float(rows))  # in units that grow
         weights.append(now[0] / now[1][:, None])
         step = 1.0 if average is None else 1.0 - (seen[len(weights) - 2] / rows) ** 3
-        average = snapshots.moved(average, now, step)
+        average = moved(average, now, step)
     shares = np.diff(np.array([0, *seen]) ** 3) / seen[-1] ** 3
     np.testing.assert_allclose(average[0] / average[1][:, None], np.tensordot(shares, weights, 1))
+
+
+@given(st.integers(0, 2**32))
+@settings(deadline=None, max_examples=30)
+def test_weights_in_other_units_are_those_of_the_formulas(seed):
+    rng = np.random.default_rng(seed)
+
+    def read(n):
+        units = rng.choice([0.0, 1e-200, 0.5, 3.0, 1e200], n)
+        return np.where(units[:, None] > 0.0, rng.normal(size=(n, 2)) * rng.choice([1.0, 1e140], (n, 1)), 0.0), units
+
+    (old, own), (weights, units) = average, now = read(3), read(5)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        ratios = np.where(own > 0.0, units[:3] / own, 0.0)
+        converted = np.zeros((5, 2))
+        converted[:3] = np.clip(np.nan_to_num(old * ratios[:, None]), -CEILING, CEILING)
+    np.testing.assert_array_equal(in_units(average, units), converted)
+    np.testing.assert_array_equal(moved(average, now, 0.3)[0], converted + 0.3 * (weights - converted))
+    together, common = side_by_side([average, now])
+    np.testing.assert_array_equal(common, np.maximum(units, np.append(own, [0.0, 0.0])))
+    np.testing.assert_array_equal(together[:, :2], in_units(average, common))
+    np.testing.assert_array_equal(together[:, 2:], in_units(now, common))
 
 
 def test_losses_by_age_are_relative_to_the_loss_before():
