@@ -138,10 +138,10 @@ class Deployment:
             self._predict(ensemble)
 
     def _is_turn(self, rows: int) -> bool:
-        """Whether copies may be made, or end, after so many rows; it is one where functions join."""
+        """Whether copies may be made, or end, after so many rows, or an octave ends, where functions join."""
         place, next_copy = schedule.place(rows), schedule.place(max(self.copied, 1)) + BETWEEN
-        may_copy = schedule.is_cut(rows) and (place % BETWEEN == 0 or place >= next_copy)
-        return may_copy or any(own.last == rows for own in self.copies)
+        may_change = schedule.is_cut(rows) and (place % len(schedule.CUTS) == 0 or place >= next_copy)
+        return may_change or any(own.last == rows for own in self.copies)
 
     def _predict(self, ensemble: Ensemble) -> None:
         """Have the rows that wait predicted by copies."""
