@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -57,6 +58,19 @@ def test_a_path_does_not_depend_on_the_number_of_threads(kernel):
 def test_a_number_of_threads_that_means_nothing_is_refused():
     with pytest.raises(ValueError, match="n_jobs == 0"):
         TuneFreeClassifier(n_jobs=0).fit(X, y)
+
+
+def test_a_failure_in_a_thread_is_raised_and_every_member_is_called_once():
+    def call(k, failing):
+        seen.append(k)
+        if k in failing:
+            raise IndexError(k)
+
+    for failing in ((), (3,)):
+        seen = []
+        with threads.at_most(4), pytest.raises(IndexError) if failing else nullcontext():
+            threads.each(call, [(k, failing) for k in range(20)], 10**6)
+        assert len(seen) == len(set(seen)) and (failing or len(seen) == 20)
 
 
 def test_limits_are_of_one_thread_and_may_be_nested():

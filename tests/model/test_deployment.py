@@ -4,18 +4,25 @@ cuts or on interruptions."""
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import csv
 
-from tests.model.interrupted import check_that_training_goes_on_to_the_same_bytes
+from tests.model.interrupted import (
+    check_that_further_rows_are_learned_to_the_same_bytes,
+    check_that_training_goes_on_to_the_same_bytes,
+)
 from tests.model.test_additive_bank import learn, mixed_rows, model_of, saved, targets_of
 from tests.strategies import OBJECTIVES
-from tunefree.core.rows import n_rows, part
+from tunefree.core.numbers import CEILING
+from tunefree.core.rows import part
 from tunefree.model import pruning, schedule, snapshots, soft_bayes
 from tunefree.model.decay import AGES, Decay, add_losses
 from tunefree.model.model import Model
 from tunefree.model.soft_bayes import TEMPERATURES, Deployed, excess, prior_of
+from tunefree.model.weights import in_units, moved, side_by_side
 from tunefree.workflows.training import Plan
 
 N = 3  # members
@@ -230,9 +237,31 @@ def test_averages_are_those_of_the_weights():
         now = rng.normal(size=(5, 2)), np.full(5, float(rows))  # in units that grow
         weights.append(now[0] / now[1][:, None])
         step = 1.0 if average is None else 1.0 - (seen[len(weights) - 2] / rows) ** 3
-        average = snapshots.moved(average, now, step)
+        average = moved(average, now, step)
     shares = np.diff(np.array([0, *seen]) ** 3) / seen[-1] ** 3
     np.testing.assert_allclose(average[0] / average[1][:, None], np.tensordot(shares, weights, 1))
+
+
+@given(st.integers(0, 2**32))
+@settings(deadline=None, max_examples=30)
+def test_weights_in_other_units_are_those_of_the_formulas(seed):
+    rng = np.random.default_rng(seed)
+
+    def read(n):
+        units = rng.choice([0.0, 1e-200, 0.5, 3.0, 1e200], n)
+        return np.where(units[:, None] > 0.0, rng.normal(size=(n, 2)) * rng.choice([1.0, 1e140], (n, 1)), 0.0), units
+
+    (old, own), (weights, units) = average, now = read(3), read(5)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        ratios = np.where(own > 0.0, units[:3] / own, 0.0)
+        converted = np.zeros((5, 2))
+        converted[:3] = np.clip(np.nan_to_num(old * ratios[:, None]), -CEILING, CEILING)
+    np.testing.assert_array_equal(in_units(average, units), converted)
+    np.testing.assert_array_equal(moved(average, now, 0.3)[0], converted + 0.3 * (weights - converted))
+    together, common = side_by_side([average, now])
+    np.testing.assert_array_equal(common, np.maximum(units, np.append(own, [0.0, 0.0])))
+    np.testing.assert_array_equal(together[:, :2], in_units(average, common))
+    np.testing.assert_array_equal(together[:, 2:], in_units(now, common))
 
 
 def test_losses_by_age_are_relative_to_the_loss_before():
@@ -249,15 +278,30 @@ def test_losses_by_age_are_relative_to_the_loss_before():
     assert Decay().expectation(4096) is None
 
 
-def test_an_interrupted_training_goes_on_to_the_same_bytes(tmp_path):
-    import pyarrow as pa
-    from pyarrow import csv
-
-    rows, y = drifting(2500)
+def written(task, folder, names, n=2500):
+    """Files of rows that drift."""
+    rows, y = drifting(n, task=task)
     columns = {f"x{j}": rows.numbers[:, j] for j in range(rows.numbers.shape[1])}
-    csv.write_csv(pa.table(columns | {"y": np.where(y == 1, "yes", "no")}), tmp_path / "rows.csv")
-    assert n_rows(rows) == 2500
-    check_that_training_goes_on_to_the_same_bytes(tmp_path / "rows.csv", Plan(target="y"), tmp_path)
+    table = pa.table(columns | {"y": y if task == "regression" else np.where(y == 1, "yes", "no")})
+    for k, name in enumerate(names):
+        csv.write_csv(table.slice(k * n // len(names), n // len(names)), folder / name)
+    return [folder / name for name in names]
+
+
+def has_evidence(model):
+    return model.deployment is not None and model.deployment.predicts and model.deployment.copies
+
+
+@TASKS
+def test_an_interrupted_training_goes_on_to_the_same_bytes(task, tmp_path):
+    (path,) = written(task, tmp_path, ["rows.csv"])
+    check_that_training_goes_on_to_the_same_bytes(path, Plan(target="y", refit=0), tmp_path, has_evidence)
+
+
+@TASKS
+def test_evidence_goes_on_with_further_rows_to_the_same_bytes(task, tmp_path):
+    paths = written(task, tmp_path, ["first.csv", "second.csv"])
+    check_that_further_rows_are_learned_to_the_same_bytes(paths, Plan(target="y", refit=0), tmp_path, has_evidence)
 
 
 def test_a_member_that_stands_still_well_is_not_dropped():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -49,9 +50,19 @@ def each(function: Any, arguments: Iterable[tuple[Any, ...]], rows: int) -> None
     if rows < FEW or getattr(_here, "works", False) or count() == 1:
         for argument in arguments:
             function(*argument)
-    else:
-        for future in [_workers(count()).submit(function, *argument) for argument in arguments]:
-            future.result()
+        return
+    left = deque(arguments)  # threads take one after another: to hand out each by itself costs as much as some rows
+
+    def work() -> None:
+        while left:
+            try:
+                argument = left.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            function(*argument)
+
+    for future in [_workers(count()).submit(work) for _ in range(min(count(), len(left)))]:
+        future.result()
 
 
 def run(tasks: Iterable[Callable[[], None]], rows: int) -> None:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tunefree.core import compiled
 from tunefree.model import schedule
 from tunefree.model.mixture import TOO_MUCH
 
@@ -81,10 +82,8 @@ class Decay:
 
     def go_on(self, rows: int, weight: np.ndarray, losses: np.ndarray) -> None:
         """Rows up to the one with number ``rows`` were predicted and learned; no cut lies between them."""
-        if len(losses):  # sums run row by row, so that they do not depend on where batches are cut
-            with np.errstate(over="ignore"):
-                terms = np.minimum(np.column_stack([weight, weight * losses]), TOO_MUCH).ravel()
-                np.add.at(self.way[schedule.place(rows)], np.tile([0, 1], len(losses)), terms)
+        if len(losses):
+            _add(self.way[schedule.place(rows)][None, :], np.zeros(len(losses), np.int64), weight, losses, losses[:0])
 
     def expectation(self, rows: int, horizon: int | None = None) -> Expectation | None:
         """What to expect after so many rows; None if too little is known.
@@ -149,9 +148,18 @@ def _mean_ratio(numbers: np.ndarray, by: np.ndarray, weight: np.ndarray) -> floa
     return math.exp(np.average(logarithms, weights=weight))
 
 
+@compiled.entry
+def _add(sums, ages, weight, losses, way):
+    """Add to sums (AGES, 2 or 3) row by row, so that they do not depend on where batches are cut."""
+    for i in range(len(ages)):
+        own = sums[ages[i]]
+        own[0] += min(weight[i], TOO_MUCH)
+        own[1] += min(weight[i] * losses[i], TOO_MUCH)
+        if len(way) > 0:
+            own[2] += min(weight[i] * way[i], TOO_MUCH)
+
+
 def add_losses(of_copy: Copy, counts: np.ndarray, weight: np.ndarray, losses: np.ndarray, way: np.ndarray) -> None:
     """Add losses (n,) of a copy, and those on the way, of the rows with some numbers."""
     ages = np.minimum(AGES * (counts - of_copy.rows - 1) // of_copy.span, AGES - 1)
-    with np.errstate(over="ignore"):
-        for column, terms in enumerate((weight, weight * losses, weight * way)):
-            np.add.at(of_copy.sums[:, column], ages, np.minimum(terms, TOO_MUCH))
+    _add(of_copy.sums, ages, weight, losses, way)

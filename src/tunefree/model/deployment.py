@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.rows import reach, rows_at, rows_with_weight
+from tunefree.core.rows import reach, rows_with_weight, together
 from tunefree.core.states import filled, flatten, under
 from tunefree.model import decay, ml_prod, schedule, snapshots, soft_bayes
 from tunefree.model.decay import Decay, Expectation
@@ -30,6 +30,7 @@ from tunefree.model.group import LabelledRows, MemberGroup, Read
 from tunefree.model.mixture import Mixture, predictive_shares
 from tunefree.model.snapshots import Snapshot
 from tunefree.model.soft_bayes import Deployed
+from tunefree.model.weights import moved
 
 BETWEEN = 2  # cuts between two copies
 COST = 12.0  # entries that are learned for each weight that is copied
@@ -54,15 +55,21 @@ class FrozenCopy:
         return self.record.rows + self.record.span
 
 
-class Evidence(NamedTuple):
-    """Rows that were learned, and what copies predicted of some of them."""
+class Waiting(NamedTuple):
+    """Rows by which copies have yet to be judged."""
 
     rows: LabelledRows
-    picked: np.ndarray  # (m,) places of the rows predicted
-    counts: np.ndarray  # (n,) each row's number
+    counts: np.ndarray  # (m,) each row's number
+    places: np.ndarray  # (m,) of the rows among those that were learned with them
+    mixed: Future[Any]  # predictions of these on the way, and their losses
+
+
+class Predicted(NamedTuple):
+    """Rows that copies predicted."""
+
+    rows: LabelledRows
     judging: list[FrozenCopy]
     predictions: np.ndarray  # (S, 2N, m, K) of the copies
-    is_thinner: bool  # whether from here on fewer rows are predicted than before
 
 
 class Deployment:
@@ -85,6 +92,8 @@ class Deployment:
         self.copies: list[FrozenCopy] = []  # that are being judged
         self.rule: Any = self._rules.create(soft_bayes.prior_of(n_members))
         self.decay = Decay()
+        self._waiting: list[Waiting] = []  # only while rows are learned, as
+        self._predicted: Predicted | None = None  # the same rows
         self._judged: Future[None] | None = None  # until the latest rows are
 
     @property
@@ -116,36 +125,66 @@ class Deployment:
         events = [*schedule.cuts_between(self.rows, int(counts[-1])), *(e for e in ends if self.rows < e < counts[-1])]
         return {int(np.searchsorted(counts, event)) + 1 for event in events}
 
-    def foresee(self, ensemble: Ensemble, rows: LabelledRows) -> Evidence:
-        """What copies predict of rows that the members have not learned yet; no cut lies between these."""
+    def meet(self, ensemble: Ensemble, rows: LabelledRows) -> None:
+        """Take note of rows that the members are about to learn; no cut lies between these.
+
+        Copies predict some of them, many at a time, and always before the row after which functions join.
+        """
         counts = self.rows + np.cumsum(rows.evaluation_weight > 0)
-        stride = schedule.stride(self.rows + 1)
-        picked = np.flatnonzero((rows.evaluation_weight > 0) & (counts % stride == 0))
-        judging = [own for own in self.copies if own.last > self.rows] if len(picked) else []
-        frozen = [own.snapshot for own in judging]
-        predictions = snapshots.predict(frozen, ensemble.groups, rows_at(rows.X, picked)) if frozen else np.empty(0)
-        is_thinner = bool(counts[-1] > self.rows and stride > schedule.stride(max(self.rows, 1)))
-        return Evidence(rows, picked, counts, judging, predictions, is_thinner)
+        picked = np.flatnonzero((rows.evaluation_weight > 0) & (counts % schedule.stride(self.rows + 1) == 0))
+        if len(picked) and any(own.last > self.rows for own in self.copies):
+            self._waiting.append(Waiting(rows.at(picked), counts[picked], picked, Future()))
+        if self._is_turn(int(counts[-1])):
+            self._predict(ensemble)
+
+    def _is_turn(self, rows: int) -> bool:
+        """Whether copies may be made, or end, after so many rows, or an octave ends, where functions join."""
+        place, next_copy = schedule.place(rows), schedule.place(max(self.copied, 1)) + BETWEEN
+        may_change = schedule.is_cut(rows) and (place % len(schedule.CUTS) == 0 or place >= next_copy)
+        return may_change or any(own.last == rows for own in self.copies)
+
+    def _predict(self, ensemble: Ensemble) -> None:
+        """Have the rows that wait predicted by copies."""
+        if self._waiting and self._predicted is None:
+            parts, first = [own.rows for own in self._waiting], int(self._waiting[0].counts[0])
+            judging = [own for own in self.copies if own.last >= first]
+            of_all = (np.concatenate(arrays) for arrays in list(zip(*parts, strict=True))[1:])
+            rows = LabelledRows(together([own.X for own in parts]), *of_all)
+            predictions = snapshots.predict([own.snapshot for own in judging], ensemble.groups, rows.X)
+            self._predicted = Predicted(rows, judging, predictions)
 
     def follow(
-        self, ensemble: Ensemble, objective: Any, evidence: Evidence, mixed: Future[Any], later: Callable[..., Any]
+        self, ensemble: Ensemble, objective: Any, rows: LabelledRows, mixed: Future[Any], later: Callable[..., Any]
     ) -> None:
-        """Judge copies by rows that the members have learned now; ``mixed`` are their predictions on the way."""
-        learned = rows_with_weight(evidence.rows.X, evidence.rows.evaluation_weight)
-        self.rows, self.reach = int(evidence.counts[-1]), max(self.reach, reach(learned))
+        """Take note that the members have learned the rows; ``mixed`` are their predictions on the way, and losses."""
+        before = self.rows
+        self.rows += int(np.count_nonzero(rows.evaluation_weight > 0))
+        self.reach = max(self.reach, reach(rows_with_weight(rows.X, rows.evaluation_weight)))
         self.work += ensemble.take_work()
-        self._judged = later(self._judge, objective, evidence, mixed)
+        if self.rows > before and schedule.stride(before + 1) > schedule.stride(max(before, 1)):
+            later(self._rules.halve_losses, self.rule)
+        self._judged = later(self._go_on, rows.evaluation_weight, mixed, self.rows)
+        if self._waiting and self._waiting[-1].counts[-1] > before:
+            self._waiting[-1] = self._waiting[-1]._replace(mixed=mixed)
+        if self._predicted is not None:
+            self.judge(ensemble, objective, later)
 
-    def _judge(self, objective: Any, evidence: Evidence, mixed: Future[Any]) -> None:
-        """Add rows to the evidence."""
-        rows, picked, counts, judging, predictions, is_thinner = evidence
+    def _go_on(self, weight: np.ndarray, mixed: Future[Any], rows: int) -> None:
+        """Add losses on the way."""
         _, way = mixed.result()
-        counted = (rows.evaluation_weight > 0) & ~np.isnan(way)
-        self.decay.go_on(int(counts[-1]), rows.evaluation_weight[counted], way[counted])
-        if is_thinner:
-            self._rules.halve_losses(self.rule)
-        if not judging:
-            return
+        counted = (weight > 0) & ~np.isnan(way)
+        self.decay.go_on(rows, weight[counted], way[counted])
+
+    def judge(self, ensemble: Ensemble, objective: Any, later: Callable[..., Any]) -> None:
+        """Judge copies by all rows that were learned. Members change only after this, but by learning."""
+        self._predict(ensemble)
+        if self._predicted is not None:
+            self._judged = later(self._judge, objective, self._predicted, self._waiting)
+        self._waiting, self._predicted = [], None
+
+    def _judge(self, objective: Any, predicted: Predicted, waiting: list[Waiting]) -> None:
+        """Add rows to the evidence."""
+        rows, judging, predictions = predicted
         deployed = Deployed(
             np.array([own.mixture for own in judging]),
             np.array([own.shares for own in judging]),
@@ -153,10 +192,12 @@ class Deployment:
             np.array([float(own.record.rows >= TRUSTED) for own in judging]),
             *np.array([own.range for own in judging]).T.copy(),
         )
-        weight, losses = rows.evaluation_weight[picked], np.empty((len(judging), len(picked)))
-        self._rules.judge(self.rule, objective, rows.y[picked], weight, deployed, predictions, losses)
+        weight, losses = rows.evaluation_weight, np.empty((len(judging), len(rows.y)))
+        self._rules.judge(self.rule, objective, rows.y, weight, deployed, predictions, losses)
+        counts = np.concatenate([own.counts for own in waiting])
+        way = np.concatenate([own.mixed.result()[1][own.places] for own in waiting])
         for own, row_losses in zip(judging, losses, strict=True):
-            decay.add_losses(own.record, counts[picked], weight, row_losses, way[picked])
+            decay.add_losses(own.record, counts, weight, row_losses, way)
 
     def wait(self) -> None:
         """Wait until all rows that were followed are judged."""
@@ -176,15 +217,15 @@ class Deployment:
             return
         step = 1.0 - (self.captured / self.rows) ** 3
         averages = [None] * len(now) if self.averages is None else self.averages
-        self.averages = [snapshots.moved(own, read, step) for own, read in zip(averages, now, strict=True)]
+        self.averages = [moved(own, read, step) for own, read in zip(averages, now, strict=True)]
         self.captured, self.work = self.rows, 0.0
-        self.copies = [own for own in self.copies if own.last > self.rows]
         if schedule.place(self.rows) >= schedule.place(max(self.copied, 1)) + BETWEEN:
             self.wait()
             self.copied = self.rows
             snapshot, shares = snapshots.take(ensemble.groups, now, self.averages), predictive_shares(mixture).copy()
             limits = np.array([mixture.lowest, mixture.highest])
             record = self.decay.add(self.rows, min(self.rows, self.horizon or self.rows))
+            self.copies = [own for own in self.copies if own.last > self.rows]
             self.copies.append(FrozenCopy(snapshot, shares, self.shares(shares), self.temperature, limits, record))
 
     def snapshot(self, ensemble: Ensemble) -> Snapshot | None:
@@ -203,7 +244,7 @@ class Deployment:
         parts = np.divide(own, together, out=np.ones(len(own)), where=together > 0.0).tolist()
         blends = []
         for average, read, part in zip(self.averages, now, parts, strict=True):
-            weights, units = snapshots.moved(average, read, part)
+            weights, units = moved(average, read, part)
             blends.append((self.temperature * weights, units))
         groups, start = [], 0
         for group in ensemble.groups:

@@ -223,6 +223,8 @@ class LinearGroup(MemberGroup):
         return (0, 0) if self.meetings is None else (self.n_features, int(self.meetings.known.counts[1]))
 
     def further(self, X: Any, moving: dict[str, Any], counts: tuple[int, int]) -> Callable[[Member], Further | None]:
+        if self.meetings is None:
+            return lambda member: None
         return self.alone_in(self._moved(X, moving), *counts)
 
     def _moved(self, X: Any, moving: dict[str, Any]) -> dict[str, Any]:

@@ -164,6 +164,12 @@ def losses_by_member(mixture: Mixture, members: Iterable[Any]) -> dict[str, floa
     return {member.name: mean for member, mean in zip(members, means, strict=True) if mean < math.inf}
 
 
+def summary(mixture: Mixture, members: Iterable[Any]) -> dict[str, Any]:
+    """The ``rows`` on which members were evaluated, and each member's ``shares`` and mean ``losses`` after them."""
+    of_members = {"shares": shares_by_member(mixture, members), "losses": losses_by_member(mixture, members)}
+    return {"rows": n_rounds(mixture), **of_members}
+
+
 def has_failed(mixture: Mixture) -> np.ndarray:
     """Which members (N,) once predicted what is no finite number, and sleep since."""
     return np.isinf(mixture.losses)

@@ -30,15 +30,7 @@ from tunefree.model.group import LabelledRows, MemberGroup
 from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.meetings import Met
 from tunefree.model.members import Setting
-from tunefree.model.mixture import (
-    Mixture,
-    has_failed,
-    losses_by_member,
-    n_rounds,
-    predictive_shares,
-    shares_by_member,
-    weighted_sum,
-)
+from tunefree.model.mixture import Mixture, has_failed, n_rounds, predictive_shares, summary, weighted_sum
 from tunefree.model.options import ModelOptions
 from tunefree.model.record import FirstPassRecord
 from tunefree.model.snapshots import Snapshot
@@ -248,14 +240,15 @@ class Model(ScoredModel):
                 pieces.append(self._learn_piece(rows, again, later))
                 if is_review:
                     pieces[-1].result()
+                    self._judge_copies(later)
                     self._review()
             if label is not None:
                 wait(pieces)
+                self._judge_copies(later)
                 self.add_class(label)
             start = stop
         done = [piece.result() for piece in pieces]
-        if self.deployment is not None:
-            self.deployment.wait()
+        self._judge_copies(later)
         self._tell_failures()
         row_losses = [losses_of_piece for _, losses_of_piece in done]
         return join_margins([margins for margins, _ in done], self.n_outputs), np.concatenate(
@@ -289,18 +282,24 @@ class Model(ScoredModel):
         self, rows: LabelledRows, again: bool, later: Callable[..., Any]
     ) -> Future[tuple[np.ndarray, np.ndarray]]:
         """Let the members learn rows; their predictions are aggregated while the members learn the next rows."""
-        deployment = self.deployment
-        evidence = None if deployment is None else deployment.foresee(self.ensemble, rows)
+        if self.deployment is not None:
+            self.deployment.meet(self.ensemble, rows)
         predictions = self.ensemble.learn(rows, again)
         self._aggregate_warmup(later)
         of_rows = self.ensemble.take_curves(), self.ensemble.linear.take_met()
         mixed = later(self._aggregate, self.objective, rows, again, predictions, *of_rows)
-        if deployment is not None and evidence is not None:
-            deployment.follow(self.ensemble, self.objective, evidence, mixed, later)
-            if deployment.is_due(self.ensemble):
+        if self.deployment is not None:
+            self.deployment.follow(self.ensemble, self.objective, rows, mixed, later)
+            if self.deployment.is_due(self.ensemble):
                 mixed.result()
-                deployment.capture(self.ensemble, self.mixture)
+                self.deployment.capture(self.ensemble, self.mixture)
         return mixed
+
+    def _judge_copies(self, later: Callable[..., Any]) -> None:
+        """Have all evidence that there is."""
+        if self.deployment is not None:
+            self.deployment.judge(self.ensemble, self.objective, later)
+            self.deployment.wait()
 
     def _aggregate(
         self,
@@ -366,9 +365,7 @@ class Model(ScoredModel):
         rounds = n_rounds(self.mixture)
         if rounds == 0:
             return
-        told = {"shares": shares_by_member, "losses": losses_by_member}
-        of_members = {name: by_member(self.mixture, self.members) for name, by_member in told.items()}
-        self.history.append({"rows": rounds, **of_members})
+        self.history.append(summary(self.mixture, self.members))
         if self.options.may_prune:
             shares = predictive_shares(self.mixture)
             failed = has_failed(self.mixture)

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.numbers import CEILING
 from tunefree.core.rows import n_rows, part
 from tunefree.core.states import flatten, under
 from tunefree.losses.objectives import predictions_of
-from tunefree.model import passes, views
+from tunefree.model import views
 from tunefree.model.group import Further, MemberGroup, Read
 from tunefree.model.members import scored
+from tunefree.model.weights import side_by_side
 
 CHUNK = 512  # rows that are predicted at a time
 
@@ -43,34 +43,6 @@ class Snapshot(NamedTuple):
     counts: tuple[int, int] = (0, 0)  # of the linear members' group, which is the first
 
 
-def moved(average: Read | None, now: Read, step: float) -> Read:
-    """An average of weights, moved by a part ``step`` of the way to the present weights; these where there is none."""
-    if average is None:
-        return now
-    weights, units = now
-    with np.errstate(over="ignore", invalid="ignore"):
-        old = in_units(average, units)
-        return np.clip(old + step * (weights - old), -CEILING, CEILING), units
-
-
-def in_units(read: Read, units: np.ndarray) -> np.ndarray:
-    """Weights relative to other units (d,), which may be of more features.
-
-    Examples
-    --------
-    >>> in_units((np.array([[3.0], [5.0]]), np.array([2.0, 0.0])), np.array([4.0, 1.0, 1.0])).ravel()
-    array([6., 0., 0.])
-    """
-    weights, own = read
-    if np.array_equal(own, units):  # as they mostly are: units double now and then
-        return weights
-    ratios = np.divide(units[: len(own)], own, out=np.zeros(len(own)), where=own > 0.0)
-    placed = np.zeros((len(units), weights.shape[1]))
-    with np.errstate(over="ignore", invalid="ignore"):
-        placed[: len(own)] = np.clip(np.nan_to_num(weights * ratios[:, None]), -CEILING, CEILING)
-    return placed
-
-
 def with_outputs(read: Read, n_outputs: int) -> Read:
     """Weights with more outputs, as :meth:`tunefree.model.members.Member.add_outputs` makes them."""
     weights, units = read
@@ -88,23 +60,9 @@ def take(groups: Sequence[MemberGroup], now: Sequence[Read], averages: Sequence[
     stacks = []
     for key in dict.fromkeys(keys):
         candidates = np.array([c for c, own in enumerate(keys * 2) if own == key])
-        stacks.append(Stack(*key, candidates, *_side_by_side([reads[c] for c in candidates])))
+        stacks.append(Stack(*key, candidates, *side_by_side([reads[c] for c in candidates])))
     moving = {name: copy.deepcopy(view) for group in groups for name, view in group.moving_views.items()}
     return Snapshot(stacks, moving, [member.objective for _, member in members], now[0][0].shape[1], groups[0].counts)
-
-
-def common_units(reads: list[Read]) -> np.ndarray:
-    """Units (d,) of the features that serve all of some weights: for each feature the largest of theirs."""
-    n_features = max(len(units) for _, units in reads)
-    units = np.zeros(n_features)
-    for _, own in reads:
-        np.maximum(units[: len(own)], own, out=units[: len(own)])
-    return units
-
-
-def _side_by_side(reads: list[Read]) -> Read:
-    units = common_units(reads)
-    return np.concatenate([in_units(read, units) for read in reads], axis=1), units
 
 
 def predict(snapshots: Sequence[Snapshot], groups: Sequence[MemberGroup], X: Any) -> np.ndarray:
@@ -143,8 +101,7 @@ def _score(
     A feature that was met once has the member's weight in the average too.
     """
     n_outputs, found = snapshot.n_outputs, dict[int, Further | None]()
-    margins = np.empty((n_rows(seen), stack.weights.shape[1]))
-    passes.score(stack.weights, stack.units, seen, margins)
+    margins = scored(seen, (stack.weights, stack.units))
     for place, c in enumerate(stack.candidates.tolist()):
         own = margins[:, place * n_outputs : (place + 1) * n_outputs]
         number = c % len(snapshot.objectives)
@@ -152,7 +109,7 @@ def _score(
             found[number] = further(members[number])
         if (rest := found.get(number)) is not None:
             own = own + scored(rest.X, rest.read)
-        predictions[c] = predictions_of(snapshot.objectives[c % len(snapshot.objectives)], own)
+        predictions[c] = predictions_of(snapshot.objectives[number], own)
 
 
 def without(snapshot: Snapshot, stays: np.ndarray) -> Snapshot:

@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core import compiled
-from tunefree.losses.aggregation import aggregate
+from tunefree.core.numbers import largest
+from tunefree.losses.aggregation import LEAST, aggregate
 from tunefree.losses.linked import linked
 from tunefree.losses.objectives import loss_at
 from tunefree.model.mixture import TOO_MUCH, copy
@@ -143,41 +144,96 @@ def end_round(rule, rate, weight, least, likelihoods):
 
 
 @compiled.inline
-def likelihoods_of(objective, y, mixture, predictions, likelihoods):
-    """Write the probabilities (1 + 2N,) of the class that came, over the largest one of a member or average; returns
-    minus the logarithm of that one."""
-    least = math.inf
-    for c in range(len(predictions)):
-        likelihoods[1 + c] = min(loss_at(objective, y, predictions[c]), TOO_MUCH)
-        least = min(least, likelihoods[1 + c])
+def write_probabilities(margins, probabilities):
+    """Write the probabilities (2N, classes) that margins (2N, K) stand for."""
+    for c in range(len(margins)):
+        if margins.shape[1] == 1:
+            odds = math.exp(-abs(margins[c, 0]))
+            likely = 1 if margins[c, 0] > 0.0 else 0
+            probabilities[c, likely], probabilities[c, 1 - likely] = 1.0 / (1.0 + odds), odds / (1.0 + odds)
+            continue
+        peak, total = largest(margins[c]), 0.0
+        for k in range(margins.shape[1]):
+            probabilities[c, k] = math.exp(margins[c, k] - peak)
+            total += probabilities[c, k]
+        for k in range(margins.shape[1]):
+            probabilities[c, k] /= total
+
+
+@compiled.inline
+def likelihoods_of(objective, y, mixture, margins, of_class, likelihoods):
+    """Write the probabilities (1 + 2N,) of the class that came, of which those of members and averages are known as
+    ``of_class`` (2N,). If all would underflow, they are divided by exp(-least) with the least loss, which is returned.
+    """
+    least, greatest = 0.0, 0.0
+    for c in range(len(of_class)):
+        greatest = max(greatest, of_class[c])
+        likelihoods[1 + c] = of_class[c]
+    if greatest <= LEAST:
+        least = math.inf
+        for c in range(len(of_class)):
+            likelihoods[1 + c] = min(loss_at(objective, y, margins[c]), TOO_MUCH)
+            least = min(least, likelihoods[1 + c])
+        for c in range(len(of_class)):
+            likelihoods[1 + c] = math.exp(least - likelihoods[1 + c])
     likelihoods[0] = 0.0
-    for c in range(len(predictions)):
-        likelihoods[1 + c] = math.exp(least - likelihoods[1 + c])
-        if c < len(mixture):
-            likelihoods[0] += mixture[c] * likelihoods[1 + c]
+    for c in range(len(mixture)):
+        likelihoods[0] += mixture[c] * likelihoods[1 + c]
     return least
+
+
+@compiled.inline
+def write_logarithms(objective, shares, margins, probabilities, aggregated, logarithms):
+    """Write the logarithms (classes,) of what is proportional to the mean probabilities."""
+    smallest = math.inf
+    for k in range(len(logarithms)):
+        logarithms[k] = 0.0
+        for c in range(len(shares)):
+            logarithms[k] += shares[c] * probabilities[c, k]
+        smallest = min(smallest, logarithms[k])
+    if smallest > LEAST:
+        for k in range(len(logarithms)):
+            logarithms[k] = math.log(logarithms[k])
+        return
+    aggregate(objective, shares, margins, aggregated)
+    first = len(logarithms) - len(aggregated)  # the first of two classes has no margin
+    logarithms[0] = 0.0
+    for k in range(len(aggregated)):
+        logarithms[first + k] = aggregated[k]
+
+
+@compiled.inline
+def loss_of(logarithms, came, temperature):
+    """The log-loss where margins are multiplied by a temperature."""
+    peak, total = temperature * largest(logarithms), 0.0
+    for k in range(len(logarithms)):
+        total += math.exp(temperature * logarithms[k] - peak)
+    return min(math.log(total) + (peak - temperature * logarithms[came]), TOO_MUCH)
 
 
 @compiled.entry
 def _judge(rule, objective, y, weight, deployed, predictions, losses):
     n_outputs = predictions.shape[3]
-    likelihoods, margins, scaled = np.empty(len(rule.shares)), np.empty(n_outputs), np.empty(n_outputs)
-    own = np.empty((predictions.shape[1], n_outputs))
+    own, aggregated = np.empty((predictions.shape[1], n_outputs)), np.empty(n_outputs)
+    probabilities = np.empty((predictions.shape[1], max(n_outputs, 2)))
+    logarithms, of_class = np.empty(max(n_outputs, 2)), np.empty(predictions.shape[1])
+    likelihoods = np.empty(len(rule.shares))
     for i in range(len(y)):
+        came = int(y[i]) if n_outputs > 1 else (1 if y[i] > 0.0 else 0)
         for s in range(len(predictions)):
             copy(predictions[s], i, own)
+            write_probabilities(own, probabilities)
+            for c in range(len(own)):
+                of_class[c] = probabilities[c, came]
             rate = begin_round(rule, weight[i])
-            least = likelihoods_of(objective, y[i], deployed.mixtures[s], own, likelihoods)
+            least = likelihoods_of(objective, y[i], deployed.mixtures[s], own, of_class, likelihoods)
             end_round(rule, rate, weight[i], least, likelihoods)
-            aggregate(objective, deployed.shares[s], own, margins)
-            for g in range(len(TEMPERATURES)):
-                for k in range(n_outputs):
-                    scaled[k] = TEMPERATURES[g] * margins[k]
-                loss = loss_at(objective, y[i], scaled)
-                if deployed.tests_temperatures[s] > 0.0:
-                    rule.at_temperatures[g] += min(loss, TOO_MUCH) * (weight[i] / rule.heaviest[()])
-                if TEMPERATURES[g] == deployed.temperatures[s]:
-                    losses[s, i] = loss
+            write_logarithms(objective, deployed.shares[s], own, probabilities, aggregated, logarithms)
+            if deployed.tests_temperatures[s] > 0.0:
+                for g in range(len(TEMPERATURES)):
+                    loss = loss_of(logarithms, came, TEMPERATURES[g])
+                    rule.at_temperatures[g] += loss * (weight[i] / rule.heaviest[()])
+            losses[s, i] = loss_of(logarithms, came, deployed.temperatures[s])
 
 
 def judge(

@@ -23,7 +23,7 @@ from tunefree.core.rows import n_rows, part
 from tunefree.core.states import flatten, under
 from tunefree.losses import loss_of, objectives
 from tunefree.losses.objectives import predictions_of
-from tunefree.model import calibration, passes, snapshots, views
+from tunefree.model import calibration, passes, views
 from tunefree.model.group import Read
 from tunefree.model.linear_group import LinearGroup
 from tunefree.model.meetings import MOST, FirstMeetings, with_room
@@ -32,6 +32,7 @@ from tunefree.model.mixture import Mixture, combine, predictive_shares
 from tunefree.model.options import ModelOptions
 from tunefree.model.standing import created
 from tunefree.model.targets import ScoredModel
+from tunefree.model.weights import common_units, in_units
 from tunefree.stream.source import encoder_of
 from tunefree.workflows import model_files
 from tunefree.workflows.plan import Plan
@@ -253,10 +254,10 @@ def _stacks(model: Any, shares: np.ndarray) -> Iterator[Stack]:
     shorten = len(chosen) * model.n_slots * model.n_outputs > MANY
     for own in ([c] for c in chosen) if shorten else together:
         reads = [_read(model, c) for c in own]
-        units = snapshots.common_units(reads)
+        units = common_units(reads)
         weights = np.empty((len(units), len(own) * model.n_outputs), np.float32)
         for place, read in enumerate(reads):
-            clipped = np.clip(snapshots.in_units(read, units), -LARGEST, LARGEST)
+            clipped = np.clip(in_units(read, units), -LARGEST, LARGEST)
             weights[:, place * model.n_outputs : (place + 1) * model.n_outputs] = clipped
         of_members = [members[c % len(members)] for c in own]
         objectives_of = [member.objective for member in of_members]
