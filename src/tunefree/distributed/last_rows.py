@@ -37,7 +37,7 @@ from tunefree.stream.late import Late
 LAST_OF = 3  # of so many parts of the rows the last one judges
 BETWEEN = 0.25, 0.5  # of the rows, between which whole shards are the last ones
 FEWEST = 1024  # last rows; of fewer nobody is judged
-DRIFTS = 1.03  # times the loss of the shares learned on the last rows, from which on these shares predict
+DRIFTS = 1.02  # times the loss of the shares learned on the last rows, from which on these shares predict
 RATIO = 4.0  # of how often classes or categories come among the last rows and before, up to which that is usual
 SMOOTHING = 5.0  # rows that are added to each, so that rare ones decide nothing
 PARTS = 8  # of equal size into which numbers to predict are cut to compare them
