@@ -68,8 +68,8 @@ def first_of_last(offsets: Sequence[int]) -> int:
 
     Examples
     --------
-    >>> first_of_last([0, 10_000, 20_000, 31_000, 40_000]), first_of_last([0, 30_000]), first_of_last([0, 10, 20, 30])
-    (31000, 20000, 30)
+    >>> first_of_last([0, 10_000, 20_000, 30_000, 40_000]), first_of_last([0, 30_000]), first_of_last([0, 10, 20, 30])
+    (30000, 20000, 30)
     """
     rows = offsets[-1]
     if rows // LAST_OF < FEWEST:
