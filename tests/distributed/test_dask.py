@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 
 from tests.distributed.data import parquet_of, people, shards
+from tests.distributed.test_last_rows import flights
 from tunefree.cli import app
 from tunefree.core.errors import DataError, ModelError
 from tunefree.distributed import DaskTuneFreeClassifier, DaskTuneFreeRegressor, local_cluster, phases, train
@@ -139,6 +140,14 @@ def test_several_fits_at_once_do_not_meet(client, tmp_path):
         together = list(pool.map(lambda _: train(client, str(path), target="rich", shard_rows=1), range(2)))
     for number, own in enumerate(together):
         assert bytes_of(own, tmp_path, f"{number}.model") == alone
+
+
+def test_a_drifting_stream_gives_the_same_bytes_on_workers(client, tmp_path):
+    path, told = parquet_of(tmp_path, flights()[0], 8), []
+    found = bytes_of(train(client, str(path), target="late", shard_rows=1, tell=told.append), tmp_path)
+    alone = phases.learn(Here(), phases.Parts(shards(path), [[]] * 8), Plan(target="late"), lambda line: None)
+    assert any("they drift" in line for line in told)
+    assert found == bytes_of(alone, tmp_path)
 
 
 class Killed(Exception):

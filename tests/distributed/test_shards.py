@@ -32,7 +32,7 @@ def read_all(path, plan, cut):
         encoded.prepared(own, whole, found.classes, offset, encoded.Strides(NONE, 1), shard)
         for own, offset, shard in zip(local, found.offsets, cut_up, strict=False)
     ]
-    return found, encoded.gathered([own.rows for own in ready]), cut_up
+    return found, encoded.gathered([own.early for own in ready]), cut_up
 
 
 def same_as_one_reader(path, plan, cut):

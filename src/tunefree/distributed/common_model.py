@@ -34,7 +34,7 @@ def common_model(plan: Plan, task: str, classes: Sequence[Any], encoder: Any, ta
     DataError, ModelError
         If all targets are the same, or the rows cannot be learned by the pool.
     """
-    sample = gathered([taste.sample for taste in tastes])
+    sample = gathered([own.sample for taste in tastes for own in (taste.early, taste.late)])
     filled = [taste for taste in tastes if taste.view is not None]
     pairs = sources_of_pairs(plan, encoder)
     model = Model(

@@ -1,11 +1,13 @@
 """Rows of a shard as models take them, with the features and classes of all shards; and which of them are set apart.
 
 Every tenth row, fewer of many, is set apart: the jury, on which nothing is learned. A sample of the other rows shows
-the coordinator what curvature the loss has. Which rows these are depends on their number among all rows alone.
+the coordinator what curvature the loss has. Some of the last rows go there as well, to judge what learned the rows
+before them (:mod:`tunefree.distributed.last_rows`). Which rows these are depends on their number among all rows alone.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -19,21 +21,24 @@ from tunefree.model.views import create_view, transform
 from tunefree.stream.source import encoder_of
 from tunefree.workflows.class_weights import class_factors, weights_by_label
 
-MOST_JURY = MOST_SAMPLED = 16_384  # rows
+MOST_JURY = MOST_SAMPLED = MOST_LAST = 16_384  # rows
 ONE_OF = 10  # rows at least for one of the jury
 
 
 class Strides(NamedTuple):
-    """Of how many rows one is in the jury, and of the others one in the sample."""
+    """Of how many rows one is in the jury, of the others one in the sample, and which are the last ones."""
 
     jury: int
     sample: int
+    last: int = 1  # of the last rows, of how many one judges
+    until: int = sys.maxsize  # number of the first of the last rows
 
     @classmethod
-    def of(cls, rows: int) -> Strides:
+    def of(cls, rows: int, until: int = sys.maxsize) -> Strides:
         """Those for so many rows."""
         jury = max(ONE_OF, -(-rows // MOST_JURY))
-        return cls(jury, max(1, -(-(rows - rows // jury) // MOST_SAMPLED)))
+        last = max(1, -(-(rows - until) // MOST_LAST))
+        return cls(jury, max(1, -(-(rows - rows // jury) // MOST_SAMPLED)), last, until)
 
 
 class Encoded(NamedTuple):
@@ -65,20 +70,32 @@ class Target(NamedTuple):
         return Target(*sums, min(self.lowest, other.lowest), max(self.highest, other.highest))
 
 
-class Taste(NamedTuple):
-    """What the coordinator is sent of a shard."""
+NOTHING = Encoded(None, np.zeros(0), np.zeros(0))
+
+
+class Apart(NamedTuple):
+    """Rows that go to the coordinator."""
 
     sample: Encoded
     jury: Encoded
+
+
+class Taste(NamedTuple):
+    """What the coordinator is sent of a shard."""
+
+    early: Apart  # before the last rows
+    late: Apart  # of the last rows
+    last: Encoded  # of the last rows, that judge
     view: Any  # the steady view of the rows of this shard; None if there are none
     target: Target
-    learned: int  # rows
+    learned: int  # rows, with the last ones
 
 
 class Prepared(NamedTuple):
     """A shard, ready to be learned."""
 
-    rows: Encoded  # those that are learned
+    early: Encoded  # rows to learn before the last ones
+    late: Encoded  # rows to learn of the last ones
     taste: Taste
 
 
@@ -110,24 +127,35 @@ def prepared(
     if ids is None and local.X is not None:  # it knew other columns, so its numbers mean other things
         local = read(shard, united, False, frames)
     if local.X is None:
-        nothing = Encoded(None, np.zeros(0), np.zeros(0))
-        return Prepared(nothing, Taste(nothing, nothing, None, Target(), 0))
+        none = Apart(NOTHING, NOTHING)
+        return Prepared(NOTHING, NOTHING, Taste(none, none, NOTHING, None, Target(), 0))
     X = local.X if ids is None else renumbered(local.X, ids)
     by_label = weights_by_label(united.plan.class_weight)
     weight = local.weight * class_factors(by_label, local.y) if by_label else local.weight
-    rows = Encoded(X, _codes(local.y, classes), weight)
+    return _parted(Encoded(X, _codes(local.y, classes), weight), offset, strides)
+
+
+def _parted(rows: Encoded, offset: int, strides: Strides) -> Prepared:
+    """The rows of a shard, of which some are set apart."""
     number = offset + np.arange(len(rows.y))
-    is_jury = picked(number, strides.jury)
+    is_late, is_jury = number >= strides.until, picked(number, strides.jury)
+    is_sample = ~is_jury & picked(number, strides.sample, 1)
     learned = rows.at(~is_jury)
-    view = create_view("steady", X)
+    view = create_view("steady", rows.X)
     transform(view, learned.X, learned.weight)
-    y, weight = learned.y, learned.weight
+    early, late = (Apart(rows.at(is_sample & own), rows.at(is_jury & own)) for own in (~is_late, is_late))
+    last = rows.at(is_late & picked(number, strides.last))
+    taste = Taste(early, late, last, view, _target(learned), len(learned.y))
+    return Prepared(rows.at(~is_jury & ~is_late), rows.at(~is_jury & is_late), taste)
+
+
+def _target(rows: Encoded) -> Target:
+    """Sums over the targets of rows."""
+    y, weight = rows.y, rows.weight
     with np.errstate(over="ignore"):
         sums = float(weight.sum()), float((weight * y).sum()), float((weight * np.abs(y)).sum())
     used = y[weight > 0.0]
-    target = Target(*sums, float(used.min(initial=np.inf)), float(used.max(initial=-np.inf)))
-    sample = learned.at(picked(number[~is_jury], strides.sample, 1))
-    return Prepared(learned, Taste(sample, rows.at(is_jury), view, target, len(y)))
+    return Target(*sums, float(used.min(initial=np.inf)), float(used.max(initial=-np.inf)))
 
 
 def picked(numbers: np.ndarray, stride: int, draw: int = 0) -> np.ndarray:
@@ -156,7 +184,7 @@ def gathered(parts_of_shards: Sequence[Encoded]) -> Encoded:
     data were sorted."""
     filled = [own for own in parts_of_shards if own.X is not None and n_rows(own.X)]
     if not filled:
-        return Encoded(None, np.zeros(0), np.zeros(0))
+        return NOTHING
     y, weight = (np.concatenate([own[field] for own in filled]) for field in (1, 2))
     order = np.random.default_rng(0).permutation(len(y))
     return Encoded(rows_at(together([own.X for own in filled]), order), y[order], weight[order])
@@ -188,6 +216,11 @@ def taste_of(prepared: Prepared) -> Taste:
     return prepared.taste
 
 
-def rows_of(prepared: Prepared) -> Encoded:
-    """The rows that are learned."""
-    return prepared.rows
+def early_of(prepared: Prepared) -> Encoded:
+    """The rows to learn before the last ones."""
+    return prepared.early
+
+
+def late_of(prepared: Prepared) -> Encoded:
+    """The rows to learn of the last ones."""
+    return prepared.late

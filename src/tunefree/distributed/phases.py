@@ -14,7 +14,7 @@ import numpy as np
 
 from tunefree.core.errors import DataError
 from tunefree.core.states import size_of
-from tunefree.distributed import contacts, encoded, evidence, last_step, pool_round
+from tunefree.distributed import contacts, encoded, evidence, last_rows, last_step, pool_round
 from tunefree.distributed.common_model import common_model, labelled, with_true_mass
 from tunefree.distributed.encoded import Encoded, Strides, gathered
 from tunefree.distributed.engines import Engine
@@ -36,6 +36,7 @@ from tunefree.workflows.training import Trained
 
 FEWEST_ROWS = 40  # of all shards
 MOST_CONTACTS = 8
+EARLY_CONTACTS = 2  # without the last rows
 PATIENCE = Patience(2, 1e-3)
 
 
@@ -69,16 +70,22 @@ def learn(
     check(plan)
     journal = journal or Journal()
     beginning, local, found = _read(engine, parts, plan, skips, tell)
-    journal.begin(plan.saved(), parts.shards, found.offsets, found.classes, found.encoder.n_features)
-    rows, tastes = _prepare(engine, parts, beginning, local, found)
+    described = parts.shards, found.offsets, found.classes, found.encoder.n_features, last_rows.LAST_OF
+    journal.begin(plan.saved(), *described)
+    rows, n_early, tastes = _prepare(engine, parts, beginning, local, found)
     del local
     model = common_model(plan, beginning.task, found.classes, found.encoder, tastes)
     rounds = Rounds(engine, journal, rows, tell)
-    merged = _pool_round(rounds, model)
-    steering, mixing = _halves(gathered([taste.jury for taste in tastes]))
+    *early, merged = _pool_round(rounds, model, n_early)
+    dates = last_rows.dates_of(found.encoder)
+    foreseen = _foreseen(rounds._replace(rows=rows[:n_early]), model, early[0], tastes, dates) if early else None
     pool_round.merge_members(model, merged)
-    views = _batch_phase(rounds, model, merged, gathered([taste.sample for taste in tastes]), steering)
+    sample, steering, mixing = _apart(tastes)
+    views = _batch_phase(rounds, model, merged, sample, steering)
     held_out = _mix(model, mixing, tastes)
+    if foreseen is not None:
+        held_out = foreseen.held_out
+        last_rows.take(model, foreseen.shares)
     evidence.into(model, evidence.Proved(*rounds.summed("evidence", evidence.gathered, model)))
     _last_step(model, views, steering, mixing)
     with_true_mass(model, merged.metrics["weight"])
@@ -95,13 +102,23 @@ class Rounds(NamedTuple):
 
     def summed(self, stage: str, function: Callable[..., Any], model: Model, *more: Any) -> Any:
         """The sum over the shards of what a function returns of their rows, a model, and more."""
+        return self.journal.summed(stage, lambda: self._sum(stage, self._each(stage, function, model, *more)))
 
-        def make() -> Any:
-            given = [self.engine.hold(f"{stage}-{place}", own) for place, own in enumerate((model.save_state(), *more))]
-            handles = self.engine.each(stage, function, [(own, *given) for own in self.rows])
-            return self.engine.value(self.engine.total(stage, pool_round.plus, handles))
+    def summed_up_to(self, counts: Sequence[int], stage: str, function: Callable[..., Any], model: Model) -> list[Any]:
+        """The sums over the first shards, each time so many, of what a function returns of their rows and a model."""
 
-        return self.journal.summed(stage, make)
+        def make() -> list[Any]:
+            handles = self._each(stage, function, model)
+            return [self._sum(stage, handles[:count]) for count in counts]
+
+        return list(self.journal.summed(stage, make))
+
+    def _each(self, stage: str, function: Callable[..., Any], model: Model, *more: Any) -> list[Any]:
+        given = [self.engine.hold(f"{stage}-{place}", own) for place, own in enumerate((model.save_state(), *more))]
+        return self.engine.each(stage, function, [(own, *given) for own in self.rows])
+
+    def _sum(self, stage: str, handles: Sequence[Any]) -> Any:
+        return self.engine.value(self.engine.total(stage, pool_round.plus, handles))
 
 
 def check(plan: Plan) -> None:
@@ -143,31 +160,59 @@ def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> 
 
 def _prepare(
     engine: Engine, parts: Parts, beginning: Beginning, local: list[Any], found: United
-) -> tuple[list[Any], list[encoded.Taste]]:
-    """Let workers number features as all shards do, and set rows apart."""
+) -> tuple[list[Any], int, list[encoded.Taste]]:
+    """Let workers number features as all shards do, and set rows apart.
+
+    Returns handles of the rows to learn, of how many the last rows are not part, and what the coordinator is sent.
+    """
     given = engine.hold("beginning2", beginning._replace(encoder=found.encoder.state()))
-    strides = Strides.of(found.offsets[-1])
-    items = [
-        (own, given, found.classes, offset, strides, shard, frames)
-        for own, offset, shard, frames in zip(local, found.offsets, parts.shards, parts.frames, strict=False)
-    ]
-    prepared = engine.each("prepare", encoded.prepared, items)
-    tastes = engine.values(engine.each("taste", encoded.taste_of, [(own,) for own in prepared]))
-    return engine.each("rows", encoded.rows_of, [(own,) for own in prepared]), tastes
+    offsets = found.offsets
+
+    def prepared(places: Sequence[int], until: int) -> tuple[list[Any], list[encoded.Taste]]:
+        strides = Strides.of(offsets[-1], until)
+        items = [
+            (local[own], given, found.classes, offsets[own], strides, parts.shards[own], parts.frames[own])
+            for own in places
+        ]
+        made = engine.each("prepare", encoded.prepared, items)
+        return made, engine.values(engine.each("taste", encoded.taste_of, [(own,) for own in made]))
+
+    until, every = last_rows.first_of_last(offsets), range(len(local))
+    made, tastes = prepared(every, until)
+    late = [own for own in every if offsets[own + 1] > until]
+    if late and not _resemble(tastes, beginning.task):
+        until = offsets[-1]
+        for place, *again in zip(late, *prepared(late, until), strict=True):
+            made[place], tastes[place] = again
+        late = []
+    early = [own for own in every if offsets[own] < until or own not in late]
+    rows = engine.each("rows", encoded.early_of, [(made[own],) for own in early])
+    return rows + engine.each("rows", encoded.late_of, [(made[own],) for own in late]), len(early), tastes
 
 
-def _pool_round(rounds: Rounds, model: Model) -> pool_round.Merged:
-    """Let fresh members learn all shards, and merge them."""
-    merged = pool_round.Merged(*rounds.summed("pool", pool_round.learned, model))
+def _resemble(tastes: Sequence[encoded.Taste], task: str) -> bool:
+    """Whether targets of the last rows are about as frequent as among the earlier ones at the coordinator."""
+    last = np.concatenate([taste.last.y for taste in tastes])
+    return last_rows.resemble(last, np.concatenate([own.y for taste in tastes for own in taste.early]), task)
+
+
+def _pool_round(rounds: Rounds, model: Model, n_early: int) -> list[pool_round.Merged]:
+    """Let fresh members learn all shards, and merge them: those before the last rows, if there are any, and all."""
+    counts = sorted({n_early, len(rounds.rows)})
+    found = [pool_round.Merged(*own) for own in rounds.summed_up_to(counts, "pool", pool_round.learned, model)]
+    merged = found[-1]
     loss = merged.metrics["loss"] / max(merged.metrics["weight"], 1e-300)
     rounds.tell(f"pool round: {merged.rows:,} rows, loss before each was learned {loss:.5g}, {_bytes(merged)} a shard")
-    return merged
+    return found
 
 
-def _halves(jury: Encoded) -> tuple[Encoded, Encoded]:
-    """Rows that steer, and rows that only weigh members."""
+def _apart(tastes: Sequence[encoded.Taste], early: bool = False) -> tuple[Encoded, Encoded, Encoded]:
+    """Rows that show the curvature, that steer, and that only weigh members: of all rows, or of those before the last
+    ones."""
+    parts = [own for taste in tastes for own in ((taste.early,) if early else (taste.early, taste.late))]
+    jury = gathered([own.jury for own in parts])
     steers = np.arange(len(jury.y)) % 2 == 0
-    return jury.at(steers), jury.at(~steers)
+    return gathered([own.sample for own in parts]), jury.at(steers), jury.at(~steers)
 
 
 class _View(NamedTuple):
@@ -193,7 +238,13 @@ class _View(NamedTuple):
 
 
 def _batch_phase(
-    rounds: Rounds, model: Model, merged: pool_round.Merged, sample: Encoded, steering: Encoded
+    rounds: Rounds,
+    model: Model,
+    merged: pool_round.Merged,
+    sample: Encoded,
+    steering: Encoded,
+    stage: str = "contact",
+    most: int = MOST_CONTACTS,
 ) -> list[tuple[_View, last_step.Stopped]]:
     """Descend by exact gradients of all shards until the jury stops improving; the best points join as members."""
     groups = pool_round.batch_groups(model)
@@ -203,14 +254,14 @@ def _batch_phase(
     slim = _slim(model, groups)
     best = [last_step.Stopped()] * len(views)
     history: list[list[float]] = [[] for _ in views]
-    for contact in range(1 + MOST_CONTACTS):
+    for contact in range(1 + most):
         asked = [contacts.Asked(np.array([own.asked for own in view.descents]), view.inverse) for view in views]
-        answer = contacts.Answer(*rounds.summed(f"contact{contact}", contacts.answered, slim, asked))
+        answer = contacts.Answer(*rounds.summed(f"{stage}{contact}", contacts.answered, slim, asked))
         for number, view in enumerate(views):
             best[number] = _told(view, answer, number, merged.rows, best[number])
             history[number].append(best[number].loss)
         losses = ", ".join(f"{view.group.name} {own.loss:.5g}" for view, own in zip(views, best, strict=True))
-        rounds.tell(f"contact {contact}: loss on rows set apart {losses}, {_bytes(answer)} a shard")
+        rounds.tell(f"{stage} {contact}: loss on rows set apart {losses}, {_bytes(answer)} a shard")
         if all(map(PATIENCE.is_over, history)):
             break
         for view in views:
@@ -319,6 +370,42 @@ def _mix(model: Model, mixing: Encoded, tastes: Sequence[encoded.Taste]) -> Runn
     metrics = RunningMetrics()
     metrics.add(rows.weight, measured(model.objective, rows.y, mixed), pool_round.errors(model, mixing.y, mixed))
     return metrics
+
+
+class _Foreseen(NamedTuple):
+    """How members that have not learned the last rows predict them."""
+
+    shares: np.ndarray  # (N,) of the members
+    held_out: RunningMetrics  # of the last rows
+
+
+def _foreseen(
+    rounds: Rounds,
+    common: Model,
+    merged: pool_round.Merged,
+    tastes: Sequence[encoded.Taste],
+    dates: Sequence[int],
+) -> _Foreseen | None:
+    """Learn the rows before the last ones, and weigh members by these; None where the jury weighs them as well."""
+    model = Model.restore(*common.save_state())
+    pool_round.merge_members(model, merged)
+    sample, steering, mixing = _apart(tastes, early=True)
+    _batch_phase(rounds, model, merged, sample, steering, "early contact", EARLY_CONTACTS)
+    _mix(model, mixing, tastes)
+    found = last_rows.judged(model, tastes, dates)
+    if found is None:
+        return None
+    drift = "they drift" if found.drifts else "no drift"
+    losses = f"loss {found.of_jury:.5g} as rows of all times weigh members, {found.loss:.5g} as these do"
+    rounds.tell(f"last rows: {losses}, {drift}")
+    if not found.drifts:
+        return None
+    last_rows.take(model, found.shares)
+    last, metrics = gathered([taste.last for taste in tastes]), RunningMetrics()
+    rows, predictions = labelled(model, last), model.predict(last.X)
+    losses_of_rows = measured(model.objective, rows.y, predictions)
+    metrics.add(rows.weight, losses_of_rows, pool_round.errors(model, last.y, predictions))
+    return _Foreseen(found.shares, metrics)
 
 
 def _trained(
