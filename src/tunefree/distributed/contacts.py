@@ -123,12 +123,22 @@ class Sample:
         Means of squares of the columns over all rows, in their units.
     n_in_all : int
         Rows of all shards.
+    limits : (float, float), optional
+        To which predictions are clipped where losses judge; by default the range of the numbers to predict.
     """
 
     def __init__(
-        self, blocks: list[BatchRows], objective: Any, inverse: np.ndarray, squares: np.ndarray, n_in_all: int
+        self,
+        blocks: list[BatchRows],
+        objective: Any,
+        inverse: np.ndarray,
+        squares: np.ndarray,
+        n_in_all: int,
+        limits: tuple[float, float] | None = None,
     ) -> None:
         self.blocks, self.objective, self.inverse = blocks, objective, inverse
+        lowest, highest = zip(*(block.limits(objective) for block in blocks), strict=True)
+        self.limits = (min(lowest), max(highest)) if limits is None else limits
         self.steepest = smoothness(objective) * unit_of_margins(objective) ** 2
         self.weight = sum(block.weight for block in blocks)
         n_rows = sum(block.n_rows for block in blocks)
@@ -145,9 +155,10 @@ class Sample:
         return [(b.rows @ by_column).astype(np.float64) for block in self.blocks for b in block.blocks]
 
     def losses(self, margins: list[np.ndarray]) -> np.ndarray:
-        """The loss (n) of each row, times its weight."""
+        """The loss (n) of each row, times its weight, of predictions that are clipped."""
         y, weight = (np.concatenate([b[field] for own in self.blocks for b in own.blocks]) for field in (1, 2))
-        return weight * measured(self.objective, y, predictions_of(self.objective, np.concatenate(margins)))
+        predictions = np.clip(predictions_of(self.objective, np.concatenate(margins)), *self.limits)
+        return np.asarray(weight * measured(self.objective, y, predictions))
 
     def slopes(self, margins: list[np.ndarray]) -> tuple[float, list[np.ndarray]]:
         """The mean loss, over its steepest curvature, and slopes (n, K) of the rows, times their weights."""
@@ -287,7 +298,8 @@ class Descent:
                     continue
                 along = self.jury.margins(direction)
                 for length in LENGTHS:
-                    loss, _ = self.jury.slopes([own + length * more for own, more in zip(at, along, strict=True)])
+                    further = [own + length * more for own, more in zip(at, along, strict=True)]
+                    loss = float(self.jury.losses(further).sum())
                     if loss < least:
                         least, self.direction, self.fall, self.length = loss, direction, fall, length
         self.asked = self.point + self.length * self.direction

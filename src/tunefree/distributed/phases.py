@@ -23,7 +23,7 @@ from tunefree.distributed.local_rows import Beginning, United, begun, read, surv
 from tunefree.distributed.shards import Shard
 from tunefree.losses.objectives import measured
 from tunefree.model import batch_phase
-from tunefree.model.batch_rows import BatchRows, inverses
+from tunefree.model.batch_rows import inverses
 from tunefree.model.mixture import Mixture, joined, mix
 from tunefree.model.model import Model
 from tunefree.model.patience import Patience
@@ -284,7 +284,8 @@ def _last_step(model: Model, views: list[tuple[_View, last_step.Stopped]], steer
 def _sample(model: Model, view: _View, rows: Encoded) -> contacts.Sample:
     """Rows as a view shows them."""
     blocks = list(contacts.batch_blocks(model, view.group, rows))
-    return contacts.Sample(blocks, view.objective, view.inverse, view.sample.squares, view.sample.n_in_all)
+    own = view.sample
+    return contacts.Sample(blocks, view.objective, view.inverse, own.squares, own.n_in_all, own.limits)
 
 
 def _view(
@@ -296,32 +297,31 @@ def _view(
     inverse[0] = 1.0
     blocks = list(contacts.batch_blocks(model, group, sample))
     own = contacts.Sample(blocks, objective, inverse, means * inverse**2, merged.rows)
-    start = _start(model, group, inverse, steering)
     jury = list(contacts.batch_blocks(model, group, steering))
-    of_jury = contacts.Sample(jury, objective, inverse, means * inverse**2, merged.rows)
+    of_jury = contacts.Sample(jury, objective, inverse, means * inverse**2, merged.rows, own.limits)
+    start = _start(model, group, of_jury)
     descents = [contacts.Descent(own, of_jury, ridge, start) for ridge in contacts.RIDGES]
     return _View(group, objective, inverse, of_jury, descents)
 
 
-def _start(model: Model, group: Any, inverse: np.ndarray, steering: Encoded) -> np.ndarray:
+def _start(model: Model, group: Any, jury: contacts.Sample) -> np.ndarray:
     """The weights of the merged member on the view that predicts the jury best, or 0 if that is better."""
-    start = np.zeros((len(inverse), model.n_outputs))
-    blocks, objective = list(contacts.batch_blocks(model, group, steering)), group.members[0].objective
-    least = _loss(blocks, objective, start, inverse)
+    start = np.zeros((len(jury.inverse), model.n_outputs))
+    least = _loss(jury, start)
     for member in group.members:
         if member.setting.view == batch_phase.VIEWS[group.name]:
-            weights, units = member.weights(len(inverse), model.n_outputs)
-            own = weights * (inverses(units) * inverses(inverse))[:, None]
-            loss = _loss(blocks, objective, own, inverse)
+            weights, units = member.weights(len(start), model.n_outputs)
+            own = weights * (inverses(units) * inverses(jury.inverse))[:, None]
+            loss = _loss(jury, own)
             if loss < least:
                 start, least = own, loss
     return start
 
 
-def _loss(blocks: list[BatchRows], objective: Any, weights: np.ndarray, inverse: np.ndarray) -> float:
+def _loss(rows: contacts.Sample, weights: np.ndarray) -> float:
     """The mean loss of rows."""
-    total = sum(block.loss(objective, weights, inverse) * block.weight for block in blocks if block.weight > 0.0)
-    return total / max(sum(block.weight for block in blocks), 1e-300)
+    of_blocks = (b.loss(rows.objective, weights, rows.inverse, rows.limits) * b.weight for b in rows.blocks if b.weight)
+    return sum(of_blocks) / max(rows.weight, 1e-300)
 
 
 def _told(view: _View, answer: contacts.Answer, number: int, rows: int, best: last_step.Stopped) -> last_step.Stopped:
@@ -330,7 +330,7 @@ def _told(view: _View, answer: contacts.Answer, number: int, rows: int, best: la
         point, weight = descent.asked, answer.weight
         loss, gradient = float(answer.losses[number][place]), answer.gradients[number][place]
         if descent.told(loss, gradient, weight, rows):
-            descent.of_jury = _loss(view.jury.blocks, view.objective, point, view.inverse)
+            descent.of_jury = _loss(view.jury, point)
             mean = gradient / weight / view.sample.steepest
             made = last_step.Stopped(descent.of_jury, point, mean, weight, descent.ridge / rows)
             best = min(best, made, key=lambda own: own.loss)
