@@ -6,11 +6,11 @@ and .svg.
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
+import numpy as np
 import vowpal
 from accuracy import best, criterion
 from common import kept
@@ -20,6 +20,7 @@ import matplotlib.pyplot as plt
 from matplotlib.ticker import FixedLocator, NullLocator
 
 FIGURES = Path(__file__).parents[1] / "docs" / "figures"
+LEAST = 0.35  # smallest ratio that is drawn
 BLUE, ORANGE, BLACK, GREY = "#0072B2", "#D55E00", "#000000", "#9a9a9a"
 TITLES = {
     "letter_recognition": "letter recognition",
@@ -75,21 +76,20 @@ def draw() -> None:
     everything = [row for rows in groups.values() for row in rows]
     height, places, labels = 0.0, [], []
     figure, axes = plt.subplots(figsize=(7.2, 1.3 + 0.25 * (len(everything) + len(groups))), layout="constrained")
-    edge = 1.08 * max(max(row.ours, row.best) for row in everything)
-    edge = max(edge, 3.3)
+    edge = max(3.3, 1.08 * max(max(row.ours, row.best) for row in everything))
+    edges = max(LEAST, 0.95 * min(min(row.ours, row.best, 1.0) for row in everything)), edge
     for title, rows in groups.items():
         axes.text(-0.01, height, title, transform=axes.get_yaxis_transform(), ha="right", va="center", weight="bold")
         height += 1
         for row in rows:
-            mark(axes, row, height, edge)
+            mark(axes, row, height, edges)
             places.append(height)
             labels.append(row.title)
             height += 1
     axes.axvline(1, color=BLACK, linewidth=0.8, zorder=0)
     axes.set(xscale="log", yticks=places, yticklabels=labels, ylim=(height - 0.4, -0.6))
-    least = 0.95 * min(min(row.ours, row.best, 1.0) for row in everything)
-    axes.set_xlim(least, edge)
-    ticks = [tick for tick in (0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 2.5, 3, 4) if least < tick < edge]
+    axes.set_xlim(*edges)
+    ticks = [tick for tick in (0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4) if edges[0] < tick < edges[1]]
     axes.xaxis.set(major_locator=FixedLocator(ticks), minor_locator=NullLocator())
     axes.set_xticklabels([f"{tick:g}" for tick in ticks])
     axes.set_xlabel("test loss after one pass, divided by that of\ncross-validated logistic (ridge) regression")
@@ -118,15 +118,19 @@ MARKS = {
 }
 
 
-def mark(axes: Any, row: Row, height: float, edge: float) -> None:
-    """Draw three markers on a line; values beyond the edge are printed as numbers."""
-    inside = [value for value in (row.ours, row.best, row.default) if value < edge and math.isfinite(value)]
-    axes.plot([min(inside), max(inside)], [height] * 2, color=GREY, linewidth=1, zorder=1)
+def mark(axes: Any, row: Row, height: float, edges: tuple[float, float]) -> None:
+    """Draw three markers on a line; values beyond the edges are printed as numbers."""
+    least, most = edges
+    line = np.clip([value for value in (row.ours, row.best, row.default) if value < most], least, most)
+    axes.plot([min(line), max(line)], [height] * 2, color=GREY, linewidth=1, zorder=1)
     for (_, style), value in reversed(list(zip(MARKS.items(), (row.ours, row.best, row.default), strict=True))):
-        if value < edge:
-            axes.plot(value, height, linestyle="none", zorder=3, **style)
+        told = {"color": style["color"], "va": "center", "backgroundcolor": "white"}
+        if value >= most:
+            axes.text(most, height, f"{value:.1f} \N{RIGHTWARDS ARROW}", ha="right", **told)
+        elif value <= least:
+            axes.text(least, height, f"\N{LEFTWARDS ARROW} {value:.2g}", ha="left", **told)
         else:
-            axes.text(edge, height, f"{value:.1f} \N{RIGHTWARDS ARROW}", color=style["color"], ha="right", va="center")
+            axes.plot(value, height, linestyle="none", zorder=3, **style)
 
 
 def axes_legend() -> tuple[list[Any], list[str]]:
