@@ -21,13 +21,12 @@ from typing import Any
 import datasets
 import numpy as np
 import vowpal
-from common import TUNEFREE, keep, kept
+from common import TUNEFREE, WARM, keep, kept
 from pyarrow import parquet
 
 from tunefree.workflows.evaluation import Reliability
 from tunefree.workflows.training import Trained
 
-WARM = 2100  # rows of a run before the timed one, which compiles the code, that of pairs too
 TEXT_OPTIONS = ("-b", "24")  # the default of 18 bits is too small for the vocabulary of the texts
 
 

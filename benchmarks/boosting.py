@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import datasets
 import numpy as np
-from common import keep, kept
+from common import WARM, keep, kept
 from pyarrow import parquet
 
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
@@ -45,7 +45,6 @@ SETS += ("census_income_kdd_test", "satellite", "elec2", "diamonds", "california
 REFITS = {"one pass": 0, "train": REFIT}  # rows that are kept and gone through again
 MODELS = (*REFITS, "fit", "lightgbm", "histogram", "ebm", "linear")
 MOST_OF_EBM = 70_000  # training rows from which on it is left out; so it is with more than two classes
-WARM = 2100  # rows of a fit before the timed one, which compiles the code
 TENTHS = 10
 
 

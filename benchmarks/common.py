@@ -19,6 +19,7 @@ FOLDER = Path(__file__).parent / "data"
 SHARED = Path(os.environ.get("TUNEFREE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 TUNEFREE = [sys.executable, "-m", "tunefree.cli"]
 VOWPAL = [sys.executable, "-m", "vowpalwabbit"]
+WARM = 2100  # rows learned before the timed ones, which compiles the code, that of pairs too
 
 
 def zipf_rows(n_rows: int, per_row: int, n_features: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -11,6 +11,8 @@ from pyarrow import parquet
 
 from tunefree import Plan, open_source
 from tunefree.cli.train import train as command
+from tunefree.core import storage
+from tunefree.core.errors import ModelError
 from tunefree.report.told import rows_of_expectation
 from tunefree.stream.batch import BadRows
 from tunefree.workflows import refit
@@ -199,12 +201,34 @@ def test_the_last_rows_tell_nothing_if_they_have_no_weight():
     assert trained.progress.refit is None
 
 
+@pytest.mark.parametrize(
+    ("part", "lie"),
+    [
+        ("progress", {"rows": "400", "before": 0.5, "standing": 0.4}),
+        ("progress", {"rows": 400, "before": 0.5}),
+        ("progress", {"rows": 400, "before": None, "standing": 0.4}),
+        ("progress", 0.4),
+        ("plan", "0"),
+        ("plan", -1),
+    ],
+)
+def test_files_that_lie_of_it_are_refused(part, lie, tmp_path):
+    trained = train(open_source(rows(2100)), Plan(target="y"))
+    trained.save(tmp_path / "m")
+    arrays, header = storage.load(tmp_path / "m")
+    storage.save(tmp_path / "lies", arrays, header | {part: header[part] | {"refit": lie}})
+    with pytest.raises(ModelError, match=rf"{part}\.refit"):
+        Trained.load(tmp_path / "lies")
+
+
 @pytest.mark.parametrize("scale", [1e-300, 1e290])
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_numbers_of_any_size(scale, task):
+def test_numbers_of_any_size(scale, task, tmp_path):
     table = rows(2500, 0, task)
     table |= {"first": table["first"] * scale, "same": np.full(2500, scale)}
     if task == "regression":
         table["y"] = np.array(table["y"]) * scale
     trained = train(open_source(table), Plan(target="y", task=task))
     assert trained.progress.refit is not None and np.isfinite(loss_of(trained, table))
+    trained.save(tmp_path / "m")
+    assert Trained.load(tmp_path / "m").progress == trained.progress

@@ -61,9 +61,10 @@ class Mapping(NamedTuple):
 
 
 class Optional(NamedTuple):
-    """A value that files need not have."""
+    """A value that files need not have, or None where it may be."""
 
     of: Any
+    may_be_none: bool = False
 
 
 class Array(NamedTuple):
@@ -107,7 +108,8 @@ def check_header(value: Any, kind: Any, where: str = "") -> None:
     if isinstance(kind, dict):
         _check_names(value, kind, where)
     elif isinstance(kind, Optional):
-        check_header(value, kind.of, where)
+        if value is not None or not kind.may_be_none:
+            check_header(value, kind.of, where)
     elif isinstance(kind, Sequence):
         if value is None and kind.may_be_none:
             return

@@ -54,10 +54,10 @@ def each(function: Any, arguments: Iterable[tuple[Any, ...]], rows: int) -> None
     left = deque(arguments)  # threads take one after another: to hand out each by itself costs as much as some rows
 
     def work() -> None:
-        while left:
+        while True:
             try:
                 argument = left.popleft()
-            except IndexError:  # another thread took the last one
+            except IndexError:  # a thread took the last one
                 return
             function(*argument)
 

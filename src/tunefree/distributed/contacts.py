@@ -137,8 +137,10 @@ class Sample:
         limits: tuple[float, float] | None = None,
     ) -> None:
         self.blocks, self.objective, self.inverse = blocks, objective, inverse
-        lowest, highest = zip(*(block.limits(objective) for block in blocks), strict=True)
-        self.limits = (min(lowest), max(highest)) if limits is None else limits
+        if limits is None:
+            lowest, highest = zip(*(block.limits(objective) for block in blocks), strict=True)
+            limits = min(lowest), max(highest)
+        self.limits = limits
         self.steepest = smoothness(objective) * unit_of_margins(objective) ** 2
         self.weight = sum(block.weight for block in blocks)
         n_rows = sum(block.n_rows for block in blocks)
@@ -148,6 +150,10 @@ class Sample:
         self.n_in_all, self.shrinkage = n_in_all, unknown / (unknown + n_rows)
         work = sum(block.work for block in blocks)
         self.iterations = int(np.clip(MOST_WORK / (len(RIDGES) * 2.0 * work), 4, MOST_SOLVING))
+
+    def beside(self, blocks: list[BatchRows]) -> Sample:
+        """Other rows in the same view, of which predictions are clipped as those of these."""
+        return Sample(blocks, self.objective, self.inverse, self.squares, self.n_in_all, self.limits)
 
     def margins(self, weights: np.ndarray) -> list[np.ndarray]:
         """Of all rows, block by block."""

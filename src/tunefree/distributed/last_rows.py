@@ -24,7 +24,7 @@ import numpy as np
 
 from tunefree.core.rows import as_table
 from tunefree.distributed.common_model import labelled
-from tunefree.distributed.encoded import Encoded, Taste, gathered
+from tunefree.distributed.encoded import Encoded
 from tunefree.model.deployment import RULES
 from tunefree.model.group import LabelledRows
 from tunefree.model.mixture import predictive_shares
@@ -141,10 +141,17 @@ def dates_of(encoder: Any) -> list[int]:
     return [place for place, column in enumerate(columns) if isinstance(column, Timestamp)]
 
 
-def judged(model: Model, tastes: Sequence[Taste], dates: Sequence[int]) -> Judged | None:
-    """What the last rows tell of a model that has not learned them, and that the jury has weighed; None if nothing."""
-    last = gathered([taste.last for taste in tastes])
-    early = gathered([own for taste in tastes for own in taste.early])
+def judged(model: Model, last: Encoded, early: Encoded, dates: Sequence[int]) -> Judged | None:
+    """What the last rows tell of a model that has learned earlier ones, and that the jury has weighed; None if nothing.
+
+    Parameters
+    ----------
+    model : Model
+    last, early : Encoded
+        At the coordinator.
+    dates : sequence of int
+        Columns of dates.
+    """
     last = with_usual_codes(last.at(last.weight > 0.0), early, dates)
     if len(last.y) < FEWEST:
         return None

@@ -275,17 +275,11 @@ def _last_step(model: Model, views: list[tuple[_View, last_step.Stopped]], steer
     """Let the members of exact gradients learn the rows that were set apart, which have weighed them."""
     jury = gathered([steering, mixing])
     for view, stopped in views:
-        every, last = (_sample(model, view, rows) for rows in (jury, mixing))
+        blocks = (list(contacts.batch_blocks(model, view.group, rows)) for rows in (jury, mixing))
+        every, last = map(view.sample.beside, blocks)
         point = last_step.moved(stopped, view.sample, every, (view.jury, last))
         view.group.members = view.group.members[:-1]
         view.group.add(view.member(model, point))
-
-
-def _sample(model: Model, view: _View, rows: Encoded) -> contacts.Sample:
-    """Rows as a view shows them."""
-    blocks = list(contacts.batch_blocks(model, view.group, rows))
-    own = view.sample
-    return contacts.Sample(blocks, view.objective, view.inverse, own.squares, own.n_in_all, own.limits)
 
 
 def _view(
@@ -297,8 +291,7 @@ def _view(
     inverse[0] = 1.0
     blocks = list(contacts.batch_blocks(model, group, sample))
     own = contacts.Sample(blocks, objective, inverse, means * inverse**2, merged.rows)
-    jury = list(contacts.batch_blocks(model, group, steering))
-    of_jury = contacts.Sample(jury, objective, inverse, means * inverse**2, merged.rows, own.limits)
+    of_jury = own.beside(list(contacts.batch_blocks(model, group, steering)))
     start = _start(model, group, of_jury)
     descents = [contacts.Descent(own, of_jury, ridge, start) for ridge in contacts.RIDGES]
     return _View(group, objective, inverse, of_jury, descents)
@@ -367,8 +360,14 @@ def _mix(model: Model, mixing: Encoded, tastes: Sequence[encoded.Taste]) -> Runn
     mixed = np.empty_like(predictions[0])
     mix(mixture, model.objective, rows.y, rows.weight, predictions, mixed)
     model.mixture = mixture
-    metrics = RunningMetrics()
-    metrics.add(rows.weight, measured(model.objective, rows.y, mixed), pool_round.errors(model, mixing.y, mixed))
+    return _metrics(model, mixing, mixed)
+
+
+def _metrics(model: Model, given: Encoded, predictions: np.ndarray) -> RunningMetrics:
+    """The losses and errors of what is predicted (n, K) of rows."""
+    rows, metrics = labelled(model, given), RunningMetrics()
+    losses = measured(model.objective, rows.y, predictions)
+    metrics.add(rows.weight, losses, pool_round.errors(model, given.y, predictions))
     return metrics
 
 
@@ -392,7 +391,8 @@ def _foreseen(
     sample, steering, mixing = _apart(tastes, early=True)
     _batch_phase(rounds, model, merged, sample, steering, "early contact", EARLY_CONTACTS)
     _mix(model, mixing, tastes)
-    found = last_rows.judged(model, tastes, dates)
+    last = gathered([taste.last for taste in tastes])
+    found = last_rows.judged(model, last, gathered([own for taste in tastes for own in taste.early]), dates)
     if found is None:
         return None
     drift = "they drift" if found.drifts else "no drift"
@@ -401,11 +401,7 @@ def _foreseen(
     if not found.drifts:
         return None
     last_rows.take(model, found.shares)
-    last, metrics = gathered([taste.last for taste in tastes]), RunningMetrics()
-    rows, predictions = labelled(model, last), model.predict(last.X)
-    losses_of_rows = measured(model.objective, rows.y, predictions)
-    metrics.add(rows.weight, losses_of_rows, pool_round.errors(model, last.y, predictions))
-    return _Foreseen(found.shares, metrics)
+    return _Foreseen(found.shares, _metrics(model, last, model.predict(last.X)))
 
 
 def _trained(

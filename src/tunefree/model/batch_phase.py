@@ -113,8 +113,8 @@ def found(
             of_views[group.name] = stopped
             of_members.append(others.predictions(objective, stopped.weights, inverses(stopped.units))[None])
             settings.append(setting_of(group))
-    mixture, loss = _mixed(model, y, weight, np.concatenate(of_members), begun, settings)
-    return Found(of_views, settings, mixture, level, loss)
+    mixture, mixed = _mixed(model, y, weight, np.concatenate(of_members), begun, settings)
+    return Found(of_views, settings, mixture, level, mean_of(measured(model.objective, y, mixed), weight))
 
 
 def join(model: Model, found: Found, blocks: Iterable[Labelled]) -> None:
@@ -195,8 +195,8 @@ def _start(model: Model, group: MemberGroup, shares: np.ndarray) -> np.ndarray:
 
 def _mixed(
     model: Model, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, begun: Mixture | None, settings: Any
-) -> tuple[Mixture, float]:
-    """The mixture of members by their predictions (N, n, K) of rows that they have not learned, and its mean loss.
+) -> tuple[Mixture, np.ndarray]:
+    """The mixture of members by their predictions (N, n, K) of rows that they have not learned, and what it predicts.
 
     It goes on from one that has ``begun`` without the members of the batch phase, where there is one: what is known of
     the others from all rows before counts too.
@@ -206,8 +206,7 @@ def _mixed(
     mixture = joined(before, np.zeros(len(predictions), bool))
     mixed = np.empty_like(predictions[0])
     mix(mixture, model.objective, y, weight, predictions, mixed)
-    loss = mean_of(measured(model.objective, y, mixed), weight)
-    return mixture if begun is None else with_means_since(mixture, before), loss
+    return mixture if begun is None else with_means_since(mixture, before), mixed
 
 
 def mean_of(losses: np.ndarray, weight: np.ndarray) -> float:

@@ -62,6 +62,11 @@ class Progress:
     curve: list[RunningMetrics] = field(default_factory=list)  # of the first pass up to each of POINTS
     refit: Refit | None = None  # how the rows were predicted when they were gone through again
 
+    @property
+    def first_rows(self) -> int:
+        """Usable rows of the first pass, with those held out."""
+        return self.progressive[0].rows + self.held_out[0].rows
+
     def end(self) -> None:
         """Training is complete; the files may change."""
         self.complete, self.sizes, self.digests, self.times = True, [], [], []

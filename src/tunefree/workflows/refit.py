@@ -20,6 +20,7 @@ import numpy as np
 from tunefree.core.rows import as_table, rows_at, together
 from tunefree.model import additive_bank, batch_phase
 from tunefree.model.batch_rows import PIECE
+from tunefree.model.mixture import TOO_MUCH
 from tunefree.model.model import Model
 from tunefree.model.pool import settings_of_members
 from tunefree.model.targets import Labels
@@ -125,7 +126,7 @@ def refitted(model: Model, kept: KeptRows, progress: Progress) -> tuple[Refit | 
     made.freeze()
     learned, held = rows.labelled(learns), rows.labelled(judged)
     found = batch_phase.found(made, learned, held, names=[additive_bank.AdditiveBank.name])
-    told = Refit(int(judged.sum()), before, found.loss)
+    told = Refit(int(judged.sum()), min(before, TOO_MUCH), min(found.loss, TOO_MUCH))
     if not told.pays:
         return told, model
     for X, y, weight in rows.pieces(judged):

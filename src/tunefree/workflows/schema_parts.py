@@ -82,6 +82,7 @@ PLAN = {
     "holdout": Optional(Number(0.0, 0.5)),
     "settings": Optional(Mapping(FINITE)),
     "shuffle": Optional(Number(0, whole=True, may_be_none=True)),
+    "refit": Optional(Number(0, whole=True)),
     **{name: Optional(NAMES) for name in ("ignore", "na_values", "numeric", "categorical", "date", "class_weight")},
     **{name: Optional(Sequence(Text(), may_be_none=True)) for name in ("text", "pairs")},
 }

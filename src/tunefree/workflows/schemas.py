@@ -161,6 +161,7 @@ LINEAR = {
         "progressive": Sequence(METRICS),
         "held_out": Sequence(METRICS),
         "curve": Optional(Sequence(METRICS)),
+        "refit": Optional({"rows": COUNT, "before": SIZE, "standing": SIZE}, may_be_none=True),
     },
     "model": MODEL,
     "order": Optional({"numbers": Flag(), "rows": COUNT, "stride": Number(1, 2**62, whole=True)}),

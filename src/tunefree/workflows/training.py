@@ -260,8 +260,7 @@ def continued(trained: Trained) -> Trained:
     if not progress.complete:
         raise ModelError("the model is a checkpoint of a training that has not ended; go on with that by --resume")
     learned, held_out = progress.progressive[:1], progress.held_out[:1]
-    rows = learned[0].rows + held_out[0].rows
-    first = {"progressive": learned, "held_out": held_out, "rows": rows}
+    first = {"progressive": learned, "held_out": held_out, "rows": progress.first_rows}
     begun = replace(progress, complete=False, number=0, position=Position(), refit=None, **first)  # type: ignore[arg-type]
     return replace(trained, progress=begun)
 

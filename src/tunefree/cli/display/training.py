@@ -77,8 +77,8 @@ class TrainingDisplay(Watcher):
 
     def refits(self, trained: Trained) -> None:
         if self.task is not None:
-            rows = trained.progress.progressive[0].rows + trained.progress.held_out[0].rows
-            self.bar.update(self.task, description=f"going through {rows:,} rows again", total=None)
+            rows = f"{trained.progress.first_rows:,}"
+            self.bar.update(self.task, description=f"going through {rows} rows again", total=None)
 
     def end(self, trained: Trained) -> None:
         self.close()
