@@ -30,8 +30,9 @@ from tunefree.model.group import MemberGroup
 from tunefree.model.lbfgs import CURVED, ENOUGH, MEMORY
 from tunefree.model.model import Model
 
-RIDGES = (3000.0, 300.0, 30.0, 1.0)  # in rows of the steepest curvature that the loss has
-KEPT = {2: 2}  # of the ridges after so many contacts, those on which the jury is predicted best
+RIDGES = (3000.0, 300.0, 1.0)  # of descents from what shards learned, in rows of the steepest curvature of the loss
+FROM_ZERO = (1.0,)  # of the descent from 0
+CHOSEN = 2  # contacts after which of each start only the ridge goes on with which the jury is predicted best
 SOLVED = 0.05  # of the right side: what conjugate gradients may leave
 MOST_SOLVING = 24  # iterations of conjugate gradients
 MOST_WORK = 2.0**33  # entries, times outputs, that the solutions of a contact may go through
@@ -149,7 +150,7 @@ class Sample:
         unknown = int(np.count_nonzero(squares)) * max(1.0 - n_rows / n_in_all, 0.0)
         self.n_in_all, self.shrinkage = n_in_all, unknown / (unknown + n_rows)
         work = sum(block.work for block in blocks)
-        self.iterations = int(np.clip(MOST_WORK / (len(RIDGES) * 2.0 * work), 4, MOST_SOLVING))
+        self.iterations = int(np.clip(MOST_WORK / ((len(RIDGES) + len(FROM_ZERO)) * 2.0 * work), 4, MOST_SOLVING))
 
     def beside(self, blocks: list[BatchRows]) -> Sample:
         """Other rows in the same view, of which predictions are clipped as those of these."""

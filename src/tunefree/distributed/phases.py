@@ -221,13 +221,14 @@ class _View(NamedTuple):
     group: Any
     objective: Any
     inverse: np.ndarray  # (d,) 1 / unit of each column
+    sample: contacts.Sample  # rows that show the curvature
     jury: contacts.Sample  # the half that steers
-    descents: list[contacts.Descent]
+    paths: list[list[contacts.Descent]]  # from each start, on several ridges
 
     @property
-    def sample(self) -> contacts.Sample:
-        """Rows that show the curvature."""
-        return self.descents[0].sample
+    def descents(self) -> list[contacts.Descent]:
+        """Those of all paths, in the order in which contacts ask for them."""
+        return [own for path in self.paths for own in path]
 
     def member(self, model: Model, point: np.ndarray) -> StandingMember:
         """A member with the weights of a point."""
@@ -245,41 +246,46 @@ def _batch_phase(
     steering: Encoded,
     stage: str = "contact",
     most: int = MOST_CONTACTS,
-) -> list[tuple[_View, last_step.Stopped]]:
+) -> list[tuple[_View, list[last_step.Stopped]]]:
     """Descend by exact gradients of all shards until the jury stops improving; the best points join as members."""
     groups = pool_round.batch_groups(model)
     if not groups:
         return []
     views = [_view(model, group, merged, number, sample, steering) for number, group in enumerate(groups)]
     slim = _slim(model, groups)
-    best = [last_step.Stopped()] * len(views)
+    best = [[last_step.Stopped()] * len(view.paths) for view in views]
     history: list[list[float]] = [[] for _ in views]
     for contact in range(1 + most):
         asked = [contacts.Asked(np.array([own.asked for own in view.descents]), view.inverse) for view in views]
         answer = contacts.Answer(*rounds.summed(f"{stage}{contact}", contacts.answered, slim, asked))
         for number, view in enumerate(views):
             best[number] = _told(view, answer, number, merged.rows, best[number])
-            history[number].append(best[number].loss)
-        losses = ", ".join(f"{view.group.name} {own.loss:.5g}" for view, own in zip(views, best, strict=True))
+            history[number].append(min(own.loss for own in best[number]))
+        losses = ", ".join(f"{view.group.name} {own[-1]:.5g}" for view, own in zip(views, history, strict=True))
         rounds.tell(f"{stage} {contact}: loss on rows set apart {losses}, {_bytes(answer)} a shard")
         if all(map(PATIENCE.is_over, history)):
             break
-        for view in views:
-            _drop(view.descents, contacts.KEPT.get(contact))
-    for view, own in zip(views, best, strict=True):
-        view.group.add(view.member(model, own.point))
+        if contact == contacts.CHOSEN:
+            for path in (path for view in views for path in view.paths):
+                path[:] = [min(path, key=lambda own: own.of_jury)]
+    for view, stopped in zip(views, best, strict=True):
+        for own in stopped:
+            view.group.add(view.member(model, own.point))
     return list(zip(views, best, strict=True))
 
 
-def _last_step(model: Model, views: list[tuple[_View, last_step.Stopped]], steering: Encoded, mixing: Encoded) -> None:
+def _last_step(
+    model: Model, views: list[tuple[_View, list[last_step.Stopped]]], steering: Encoded, mixing: Encoded
+) -> None:
     """Let the members of exact gradients learn the rows that were set apart, which have weighed them."""
     jury = gathered([steering, mixing])
     for view, stopped in views:
         blocks = (list(contacts.batch_blocks(model, view.group, rows)) for rows in (jury, mixing))
         every, last = map(view.sample.beside, blocks)
-        point = last_step.moved(stopped, view.sample, every, (view.jury, last))
-        view.group.members = view.group.members[:-1]
-        view.group.add(view.member(model, point))
+        view.group.members = view.group.members[: -len(stopped)]
+        for own in stopped:
+            point = last_step.moved(own, view.sample, every, (view.jury, last))
+            view.group.add(view.member(model, point))
 
 
 def _view(
@@ -293,8 +299,10 @@ def _view(
     own = contacts.Sample(blocks, objective, inverse, means * inverse**2, merged.rows)
     of_jury = own.beside(list(contacts.batch_blocks(model, group, steering)))
     start = _start(model, group, of_jury)
-    descents = [contacts.Descent(own, of_jury, ridge, start) for ridge in contacts.RIDGES]
-    return _View(group, objective, inverse, of_jury, descents)
+    zero = np.zeros_like(start)
+    starts = [(start, contacts.RIDGES)] + [(zero, contacts.FROM_ZERO)] * bool(start.any())
+    paths = [[contacts.Descent(own, of_jury, ridge, begin) for ridge in ridges] for begin, ridges in starts]
+    return _View(group, objective, inverse, own, of_jury, paths)
 
 
 def _start(model: Model, group: Any, jury: contacts.Sample) -> np.ndarray:
@@ -317,24 +325,21 @@ def _loss(rows: contacts.Sample, weights: np.ndarray) -> float:
     return sum(of_blocks) / max(rows.weight, 1e-300)
 
 
-def _told(view: _View, answer: contacts.Answer, number: int, rows: int, best: last_step.Stopped) -> last_step.Stopped:
-    """Hand the sums of a contact to the descents of a view; the best point so far, by the jury."""
-    for place, descent in enumerate(view.descents):
-        point, weight = descent.asked, answer.weight
-        loss, gradient = float(answer.losses[number][place]), answer.gradients[number][place]
-        if descent.told(loss, gradient, weight, rows):
-            descent.of_jury = _loss(view.jury, point)
-            mean = gradient / weight / view.sample.steepest
-            made = last_step.Stopped(descent.of_jury, point, mean, weight, descent.ridge / rows)
-            best = min(best, made, key=lambda own: own.loss)
-    return best
-
-
-def _drop(descents: list[contacts.Descent], kept: int | None) -> None:
-    """Go on with the ridges on which the jury is predicted best only."""
-    if kept is not None:
-        worst = sorted(descents, key=lambda own: own.of_jury)[kept:]
-        descents[:] = [own for own in descents if own not in worst]
+def _told(
+    view: _View, answer: contacts.Answer, number: int, rows: int, best: list[last_step.Stopped]
+) -> list[last_step.Stopped]:
+    """Hand the sums of a contact to the descents of a view; the best point of each path so far, by the jury."""
+    sums = zip(answer.losses[number], answer.gradients[number], strict=True)
+    found = list(best)
+    for place, path in enumerate(view.paths):
+        for descent, (loss, gradient) in zip(path, sums):
+            point, weight = descent.asked, answer.weight
+            if descent.told(float(loss), gradient, weight, rows):
+                descent.of_jury = _loss(view.jury, point)
+                mean = gradient / weight / view.sample.steepest
+                made = last_step.Stopped(descent.of_jury, point, mean, weight, descent.ridge / rows)
+                found[place] = min(found[place], made, key=lambda own: own.loss)
+    return found
 
 
 def _slim(model: Model, groups: list[Any]) -> Model:
