@@ -21,7 +21,7 @@ import numpy as np
 
 from tunefree.core import threads
 from tunefree.distributed.common_model import ModelState, labelled
-from tunefree.distributed.encoded import Encoded
+from tunefree.distributed.encoded import Encoded, picked
 from tunefree.losses.linked import slopes_in_margins
 from tunefree.losses.objectives import measured, predictions_of, smoothness, unit_of_margins
 from tunefree.model import batch_phase
@@ -61,7 +61,7 @@ class Answer(NamedTuple):
         return Answer(losses, gradients, self.weight + other.weight)
 
 
-def answered(rows: Encoded, state: ModelState, asked: list[Asked]) -> Answer:
+def answered(rows: Encoded, state: ModelState, asked: list[Asked], stride: int = 1) -> Answer:
     """Losses and gradients of a shard.
 
     Parameters
@@ -71,12 +71,14 @@ def answered(rows: Encoded, state: ModelState, asked: list[Asked]) -> Answer:
         A model with one member in each group.
     asked : list of Asked
         Of each group with weights.
+    stride : int
+        Of so many rows one is asked.
     """
     losses = [np.zeros(len(own.points)) for own in asked]
     gradients = [np.zeros(own.points.shape) for own in asked]
     if rows.X is None or not len(rows.y):
         return Answer(losses, gradients, 0.0)
-    model = Model.restore(*state)
+    model, rows = Model.restore(*state), rows.at(picked(np.arange(len(rows.y)), stride, 2))
     with threads.at_most(1):
         for number, group in enumerate(group for group in model.ensemble.groups if group.members):
             for block in batch_blocks(model, group, rows):

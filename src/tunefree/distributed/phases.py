@@ -37,6 +37,7 @@ from tunefree.workflows.training import Trained
 FEWEST_ROWS = 40  # of all shards
 MOST_CONTACTS = 8
 EARLY_CONTACTS = 2  # without the last rows
+ENOUGH_EARLY = 2**16  # rows that early contacts ask of, since all that they tell is whether later rows differ
 PATIENCE = Patience(2, 1e-3)
 
 
@@ -229,6 +230,16 @@ class _View(NamedTuple):
         """Rows that show the curvature."""
         return self.descents[0].sample
 
+    @property
+    def points(self) -> list[np.ndarray]:
+        """The points to ask of next; at first all descents ask of the same one."""
+        return list({id(own.asked): own.asked for own in self.descents}.values())
+
+    @property
+    def expected(self) -> float:
+        """The least loss of the jury at these points, which is known before anyone is asked."""
+        return min(_loss(self.jury, point) for point in self.points)
+
     def member(self, model: Model, point: np.ndarray) -> StandingMember:
         """A member with the weights of a point."""
         setting = batch_phase.setting_of(self.group)
@@ -245,8 +256,12 @@ def _batch_phase(
     steering: Encoded,
     stage: str = "contact",
     most: int = MOST_CONTACTS,
+    stride: int = 1,
 ) -> list[tuple[_View, last_step.Stopped]]:
-    """Descend by exact gradients of all shards until the jury stops improving; the best points join as members."""
+    """Descend by exact gradients of all shards until the jury stops improving; the best points join as members.
+
+    With a stride, gradients are of one of so many rows.
+    """
     groups = pool_round.batch_groups(model)
     if not groups:
         return []
@@ -255,15 +270,15 @@ def _batch_phase(
     best = [last_step.Stopped()] * len(views)
     history: list[list[float]] = [[] for _ in views]
     for contact in range(1 + most):
-        asked = [contacts.Asked(np.array([own.asked for own in view.descents]), view.inverse) for view in views]
-        answer = contacts.Answer(*rounds.summed(f"{stage}{contact}", contacts.answered, slim, asked))
+        if all(map(_is_over, history, views)):
+            break
+        asked = [contacts.Asked(np.array(view.points), view.inverse) for view in views]
+        answer = contacts.Answer(*rounds.summed(f"{stage}{contact}", contacts.answered, slim, asked, stride))
         for number, view in enumerate(views):
             best[number] = _told(view, answer, number, merged.rows, best[number])
             history[number].append(best[number].loss)
         losses = ", ".join(f"{view.group.name} {own.loss:.5g}" for view, own in zip(views, best, strict=True))
         rounds.tell(f"{stage} {contact}: loss on rows set apart {losses}, {_bytes(answer)} a shard")
-        if all(map(PATIENCE.is_over, history)):
-            break
         for view in views:
             _drop(view.descents, contacts.KEPT.get(contact))
     for view, own in zip(views, best, strict=True):
@@ -317,10 +332,16 @@ def _loss(rows: contacts.Sample, weights: np.ndarray) -> float:
     return sum(of_blocks) / max(rows.weight, 1e-300)
 
 
+def _is_over(history: list[float], view: _View) -> bool:
+    """Whether a contact is not worth it: the best point is kept, and what is asked of next is no better to the jury."""
+    return PATIENCE.is_over(history) or PATIENCE.is_over([*history, view.expected])
+
+
 def _told(view: _View, answer: contacts.Answer, number: int, rows: int, best: last_step.Stopped) -> last_step.Stopped:
     """Hand the sums of a contact to the descents of a view; the best point so far, by the jury."""
-    for place, descent in enumerate(view.descents):
-        point, weight = descent.asked, answer.weight
+    places = {id(point): place for place, point in enumerate(view.points)}
+    for descent in view.descents:
+        point, weight, place = descent.asked, answer.weight, places[id(descent.asked)]
         loss, gradient = float(answer.losses[number][place]), answer.gradients[number][place]
         if descent.told(loss, gradient, weight, rows):
             descent.of_jury = _loss(view.jury, point)
@@ -389,7 +410,8 @@ def _foreseen(
     model = Model.restore(*common.save_state())
     pool_round.merge_members(model, merged)
     sample, steering, mixing = _apart(tastes, early=True)
-    _batch_phase(rounds, model, merged, sample, steering, "early contact", EARLY_CONTACTS)
+    stride = max(1, merged.rows // ENOUGH_EARLY)
+    _batch_phase(rounds, model, merged, sample, steering, "early contact", EARLY_CONTACTS, stride)
     _mix(model, mixing, tastes)
     last = gathered([taste.last for taste in tastes])
     found = last_rows.judged(model, last, gathered([own for taste in tastes for own in taste.early]), dates)

@@ -20,12 +20,13 @@ from tunefree.distributed.encoded import Encoded
 from tunefree.losses.linked import slopes_in_predictions
 from tunefree.losses.objectives import chosen, measured
 from tunefree.model import batch_phase
-from tunefree.model.batch_rows import add_squares, inverses
+from tunefree.model.batch_rows import inverses
 from tunefree.model.group import LabelledRows, MemberGroup
 from tunefree.model.members import Setting
 from tunefree.model.mixture import predictive_shares
 from tunefree.model.model import PIECE, Model
 from tunefree.model.pruning import negligible_members
+from tunefree.model.row_sums import add_squares, padded
 from tunefree.model.standing import MERGED, StandingMember
 from tunefree.model.targets import RunningMetrics
 
@@ -145,37 +146,44 @@ class Squares:
         self.worth = [batch_phase.VIEWS[group.name]] if batch_phase.is_worth(group, model) else []
         self.seen: set[str] = set()  # views that some member saw the latest rows in
         self.members = {v: [m for m, own in enumerate(views) if own == v] for v in dict.fromkeys([*views, *self.worth])}
-        self.sums = {view: np.zeros((width, 2 + len(own) * self.n_outputs)) for view, own in self.members.items()}
+        self.largest = {view: np.zeros(width) for view in self.members}
+        self.sums = {view: padded(np.zeros((width, 1 + len(own) * self.n_outputs))) for view, own in self.members.items()}
 
     def add(self, seen: dict[str, Any], rows: LabelledRows, predictions: np.ndarray, members: list[int]) -> None:
         """Add rows that some members learned, of which they predicted (M, n, K) before."""
         for view in {self.group.members[m].setting.view for m in members}:
-            slopes = np.zeros((len(rows.y), len(self.members[view]), self.n_outputs))
+            slopes = np.zeros((len(rows.y), len(self.members[view]) * self.n_outputs))
             for place, m in enumerate(self.members[view]):
                 if m in members:
                     given = rows.y, rows.weight, np.ascontiguousarray(predictions[m])
-                    slopes[:, place] = slopes_in_predictions(self.group.members[m].objective, *given)[1]
-            add_squares(seen[view], within(slopes, STEEPEST).reshape(len(rows.y), -1) ** 2, self.sums[view])
+                    _, found = slopes_in_predictions(self.group.members[m].objective, *given)
+                    slopes[:, place * self.n_outputs : (place + 1) * self.n_outputs] = found
+            self._add(view, seen[view], within(slopes, STEEPEST))
             self.seen.add(view)
 
     def add_unseen(self, rows: LabelledRows) -> None:
         """Add rows in the view of a batch phase if none of its members learns any more."""
         for view in set(self.worth) - self.seen:
-            nothing = np.zeros((len(rows.y), self.sums[view].shape[1] - 2))
-            add_squares(self.group.in_view(rows.X, view), nothing, self.sums[view])
+            self._add(view, self.group.in_view(rows.X, view), np.zeros((len(rows.y), 0)))
         self.seen.clear()
+
+    def _add(self, view: str, X: Any, slopes: np.ndarray) -> None:
+        """Add rows in a view; squares of the columns come first, then gradients of the members."""
+        factors = np.zeros((len(slopes), self.sums[view].shape[1]))
+        factors[:, 0], factors[:, 1 : 1 + slopes.shape[1]] = 1.0, slopes**2
+        add_squares(X, factors, self.sums[view], self.largest[view])
 
     def of_members(self) -> list[np.ndarray]:
         """Sums of squared gradients (d, K) of each member."""
         found = {}
         for view, members in self.members.items():
-            by_member = self.sums[view][:, 2:].reshape(-1, len(members), self.n_outputs)
-            found |= {m: by_member[:, place].copy() for place, m in enumerate(members)}
+            by_member = np.split(self.sums[view][:, 1:], self.n_outputs * np.arange(1, 1 + len(members)), axis=1)
+            found |= {m: by_member[place].copy() for place, m in enumerate(members)}
         return [found[m] for m in range(len(self.group.members))]
 
     def sizes(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """The largest absolute value (d,) of each column in the view of a batch phase, and the sum of its squares."""
-        return [(self.sums[view][:, 0].copy(), self.sums[view][:, 1].copy()) for view in self.worth]
+        return [(self.largest[view], self.sums[view][:, 0].copy()) for view in self.worth]
 
 
 def errors(model: Model, targets: np.ndarray, predictions: np.ndarray) -> np.ndarray:
