@@ -14,7 +14,7 @@ asks of a shorter one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -157,10 +157,24 @@ class Sample:
         """Other rows in the same view, of which predictions are clipped as those of these."""
         return Sample(blocks, self.objective, self.inverse, self.squares, self.n_in_all, self.limits)
 
+    def _each(self, function: Callable[..., Any], *given: list[Any]) -> list[Any]:
+        """What a function returns of each block of rows and what is given of it. No worker has work meanwhile, so all
+        threads take part."""
+        every = [own for block in self.blocks for own in block.blocks]
+        found: list[Any] = [None] * len(every)
+
+        def of_block(place: int, *arguments: Any) -> None:
+            found[place] = function(*arguments)
+
+        threads.each(
+            of_block, list(zip(range(len(every)), every, *given, strict=True)), sum(len(own.y) for own in every)
+        )
+        return found
+
     def margins(self, weights: np.ndarray) -> list[np.ndarray]:
         """Of all rows, block by block."""
         by_column = (weights * self.inverse[:, None]).astype(np.float32)
-        return [(b.rows @ by_column).astype(np.float64) for block in self.blocks for b in block.blocks]
+        return self._each(lambda own: (own.rows @ by_column).astype(np.float64))
 
     def losses(self, margins: list[np.ndarray]) -> np.ndarray:
         """The loss (n) of each row, times its weight, of predictions that are clipped."""
@@ -170,18 +184,14 @@ class Sample:
 
     def slopes(self, margins: list[np.ndarray]) -> tuple[float, list[np.ndarray]]:
         """The mean loss, over its steepest curvature, and slopes (n, K) of the rows, times their weights."""
-        total, found = 0.0, []
-        for own, at in zip((b for block in self.blocks for b in block.blocks), margins, strict=True):
-            loss, slopes = slopes_in_margins(self.objective, own.y, own.weight, at)
-            total += loss
-            found.append(slopes)
-        return total / self.weight / self.steepest, found
+        found = self._each(lambda own, at: slopes_in_margins(self.objective, own.y, own.weight, at), margins)
+        return sum(loss for loss, _ in found) / self.weight / self.steepest, [slopes for _, slopes in found]
 
     def back(self, slopes: list[np.ndarray]) -> np.ndarray:
         """The mean gradient (d, K), over the steepest curvature, that slopes of the rows stand for."""
         total = np.zeros((len(self.inverse), self.n_outputs))
-        for own, at in zip((b for block in self.blocks for b in block.blocks), slopes, strict=True):
-            total += own.rows.T @ at.astype(np.float32)
+        for part in self._each(lambda own, at: own.rows.T @ at.astype(np.float32), slopes):
+            total += part
         return total * (self.inverse[:, None] / (self.weight * self.steepest))
 
 

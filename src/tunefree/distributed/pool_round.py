@@ -147,7 +147,9 @@ class Squares:
         self.seen: set[str] = set()  # views that some member saw the latest rows in
         self.members = {v: [m for m, own in enumerate(views) if own == v] for v in dict.fromkeys([*views, *self.worth])}
         self.largest = {view: np.zeros(width) for view in self.members}
-        self.sums = {view: padded(np.zeros((width, 1 + len(own) * self.n_outputs))) for view, own in self.members.items()}
+        self.sums = {
+            view: padded(np.zeros((width, 1 + len(own) * self.n_outputs))) for view, own in self.members.items()
+        }
 
     def add(self, seen: dict[str, Any], rows: LabelledRows, predictions: np.ndarray, members: list[int]) -> None:
         """Add rows that some members learned, of which they predicted (M, n, K) before."""
@@ -175,7 +177,7 @@ class Squares:
 
     def of_members(self) -> list[np.ndarray]:
         """Sums of squared gradients (d, K) of each member."""
-        found = {}
+        found: dict[int, np.ndarray] = {}
         for view, members in self.members.items():
             by_member = np.split(self.sums[view][:, 1:], self.n_outputs * np.arange(1, 1 + len(members)), axis=1)
             found |= {m: by_member[place].copy() for place, m in enumerate(members)}

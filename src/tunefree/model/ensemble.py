@@ -103,7 +103,11 @@ class Ensemble:
             group.learn(rows, written, busy, again)
 
         groups = zip(self.groups, self.split(predictions), self._places(members), strict=True)
-        _each(of_group, [(group, written, busy) for group, written, busy in groups if busy or members is None], len(rows.y))
+        _each(
+            of_group,
+            [(group, written, busy) for group, written, busy in groups if busy or members is None],
+            len(rows.y),
+        )
         return predictions
 
     def replay(self, X: Any, y: np.ndarray, weight: np.ndarray, members: list[int]) -> None:

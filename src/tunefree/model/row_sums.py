@@ -1,7 +1,7 @@
 """Sums of squares over rows as views show them.
 
-No matrix is made of the rows, so their entries are read while they are in the processor's cache. Four numbers of a
-column are taken at a time, in registers: loops over as few numbers took two to four times as long.
+No matrix is made of the rows: entries are read where members have just read them. Four numbers of a column are taken at
+a time, in registers, since a loop over as few numbers takes four times as long.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core import compiled
-from tunefree.core.rows import entry, n_rows, row, size, sparse
+from tunefree.core.rows import entry, n_rows, row, size
 from tunefree.model.batch_rows import LARGEST
 
 LANES = 4  # numbers that are taken at a time
@@ -38,6 +38,7 @@ def add_squares(X: Any, factors: np.ndarray, sums: np.ndarray, largest: np.ndarr
 
     Examples
     --------
+    >>> from tunefree.core.rows import sparse
     >>> sums, largest = np.zeros((3, 4)), np.zeros(3)
     >>> add_squares(sparse([0, 1, 2], [1, 1], [-3.0, 2.0]), padded(np.array([[1.0], [10.0]])), sums, largest)
     >>> sums[:, 0], largest
