@@ -71,8 +71,8 @@ def learn(
     check(plan)
     journal = journal or Journal()
     beginning, local, found = _read(engine, parts, plan, skips, tell)
-    described = parts.shards, found.offsets, found.classes, found.encoder.n_features, last_rows.LAST_OF
-    journal.begin(plan.saved(), *described)
+    rules = last_rows.LAST_OF, ENOUGH_EARLY, pool_round.FIRST_PRUNING  # other versions made other sums
+    journal.begin(plan.saved(), parts.shards, found.offsets, found.classes, found.encoder.n_features, rules)
     rows, n_early, tastes = _prepare(engine, parts, beginning, local, found)
     del local
     model = common_model(plan, beginning.task, found.classes, found.encoder, tastes)
