@@ -14,14 +14,14 @@ asks of a shorter one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core import threads
 from tunefree.distributed.common_model import ModelState, labelled
-from tunefree.distributed.encoded import Encoded
+from tunefree.distributed.encoded import Encoded, picked
 from tunefree.losses.linked import slopes_in_margins
 from tunefree.losses.objectives import measured, predictions_of, smoothness, unit_of_margins
 from tunefree.model import batch_phase
@@ -62,7 +62,7 @@ class Answer(NamedTuple):
         return Answer(losses, gradients, self.weight + other.weight)
 
 
-def answered(rows: Encoded, state: ModelState, asked: list[Asked]) -> Answer:
+def answered(rows: Encoded, state: ModelState, asked: list[Asked], stride: int = 1) -> Answer:
     """Losses and gradients of a shard.
 
     Parameters
@@ -72,12 +72,14 @@ def answered(rows: Encoded, state: ModelState, asked: list[Asked]) -> Answer:
         A model with one member in each group.
     asked : list of Asked
         Of each group with weights.
+    stride : int
+        Of so many rows one is asked.
     """
     losses = [np.zeros(len(own.points)) for own in asked]
     gradients = [np.zeros(own.points.shape) for own in asked]
     if rows.X is None or not len(rows.y):
         return Answer(losses, gradients, 0.0)
-    model = Model.restore(*state)
+    model, rows = Model.restore(*state), rows.at(picked(np.arange(len(rows.y)), stride, 2))
     with threads.at_most(1):
         for number, group in enumerate(group for group in model.ensemble.groups if group.members):
             for block in batch_blocks(model, group, rows):
@@ -156,10 +158,24 @@ class Sample:
         """Other rows in the same view, of which predictions are clipped as those of these."""
         return Sample(blocks, self.objective, self.inverse, self.squares, self.n_in_all, self.limits)
 
+    def _each(self, function: Callable[..., Any], *given: list[Any]) -> list[Any]:
+        """What a function returns of each block of rows and what is given of it. No worker has work meanwhile, so all
+        threads take part."""
+        every = [own for block in self.blocks for own in block.blocks]
+        found: list[Any] = [None] * len(every)
+
+        def of_block(place: int, *arguments: Any) -> None:
+            found[place] = function(*arguments)
+
+        threads.each(
+            of_block, list(zip(range(len(every)), every, *given, strict=True)), sum(len(own.y) for own in every)
+        )
+        return found
+
     def margins(self, weights: np.ndarray) -> list[np.ndarray]:
         """Of all rows, block by block."""
         by_column = (weights * self.inverse[:, None]).astype(np.float32)
-        return [(b.rows @ by_column).astype(np.float64) for block in self.blocks for b in block.blocks]
+        return self._each(lambda own: (own.rows @ by_column).astype(np.float64))
 
     def losses(self, margins: list[np.ndarray]) -> np.ndarray:
         """The loss (n) of each row, times its weight, of predictions that are clipped."""
@@ -169,18 +185,14 @@ class Sample:
 
     def slopes(self, margins: list[np.ndarray]) -> tuple[float, list[np.ndarray]]:
         """The mean loss, over its steepest curvature, and slopes (n, K) of the rows, times their weights."""
-        total, found = 0.0, []
-        for own, at in zip((b for block in self.blocks for b in block.blocks), margins, strict=True):
-            loss, slopes = slopes_in_margins(self.objective, own.y, own.weight, at)
-            total += loss
-            found.append(slopes)
-        return total / self.weight / self.steepest, found
+        found = self._each(lambda own, at: slopes_in_margins(self.objective, own.y, own.weight, at), margins)
+        return sum(loss for loss, _ in found) / self.weight / self.steepest, [slopes for _, slopes in found]
 
     def back(self, slopes: list[np.ndarray]) -> np.ndarray:
         """The mean gradient (d, K), over the steepest curvature, that slopes of the rows stand for."""
         total = np.zeros((len(self.inverse), self.n_outputs))
-        for own, at in zip((b for block in self.blocks for b in block.blocks), slopes, strict=True):
-            total += own.rows.T @ at.astype(np.float32)
+        for part in self._each(lambda own, at: own.rows.T @ at.astype(np.float32), slopes):
+            total += part
         return total * (self.inverse[:, None] / (self.weight * self.steepest))
 
 

@@ -37,6 +37,7 @@ from tunefree.workflows.training import Trained
 FEWEST_ROWS = 40  # of all shards
 MOST_CONTACTS = 8
 EARLY_CONTACTS = 2  # without the last rows
+ENOUGH_EARLY = 2**16  # rows that early contacts ask of, since all that they tell is whether later rows differ
 PATIENCE = Patience(2, 1e-3)
 
 
@@ -70,8 +71,8 @@ def learn(
     check(plan)
     journal = journal or Journal()
     beginning, local, found = _read(engine, parts, plan, skips, tell)
-    described = parts.shards, found.offsets, found.classes, found.encoder.n_features, last_rows.LAST_OF
-    journal.begin(plan.saved(), *described)
+    rules = last_rows.LAST_OF, ENOUGH_EARLY, pool_round.FIRST_PRUNING  # other versions made other sums
+    journal.begin(plan.saved(), parts.shards, found.offsets, found.classes, found.encoder.n_features, rules)
     rows, n_early, tastes = _prepare(engine, parts, beginning, local, found)
     del local
     model = common_model(plan, beginning.task, found.classes, found.encoder, tastes)
@@ -230,6 +231,16 @@ class _View(NamedTuple):
         """Those of all paths, in the order in which contacts ask for them."""
         return [own for path in self.paths for own in path]
 
+    @property
+    def points(self) -> list[np.ndarray]:
+        """The points to ask of next; at first all descents from a start ask of it."""
+        return list({id(own.asked): own.asked for own in self.descents}.values())
+
+    @property
+    def expected(self) -> float:
+        """The least loss of the jury at these points, which is known before anyone is asked."""
+        return min(_loss(self.jury, point) for point in self.points)
+
     def member(self, model: Model, point: np.ndarray) -> StandingMember:
         """A member with the weights of a point."""
         setting = batch_phase.setting_of(self.group)
@@ -246,8 +257,13 @@ def _batch_phase(
     steering: Encoded,
     stage: str = "contact",
     most: int = MOST_CONTACTS,
+    stride: int = 1,
 ) -> list[tuple[_View, list[last_step.Stopped]]]:
-    """Descend by exact gradients of all shards until the jury stops improving; the best points join as members."""
+    """Descend by exact gradients of all shards until the jury stops improving; the best points of the descents from
+    each start join as members.
+
+    With a stride, gradients are of one of so many rows.
+    """
     groups = pool_round.batch_groups(model)
     if not groups:
         return []
@@ -256,15 +272,15 @@ def _batch_phase(
     best = [[last_step.Stopped()] * len(view.paths) for view in views]
     history: list[list[float]] = [[] for _ in views]
     for contact in range(1 + most):
-        asked = [contacts.Asked(np.array([own.asked for own in view.descents]), view.inverse) for view in views]
-        answer = contacts.Answer(*rounds.summed(f"{stage}{contact}", contacts.answered, slim, asked))
+        if all(map(_is_over, history, views)):
+            break
+        asked = [contacts.Asked(np.array(view.points), view.inverse) for view in views]
+        answer = contacts.Answer(*rounds.summed(f"{stage}{contact}", contacts.answered, slim, asked, stride))
         for number, view in enumerate(views):
             best[number] = _told(view, answer, number, merged.rows, best[number])
             history[number].append(min(own.loss for own in best[number]))
         losses = ", ".join(f"{view.group.name} {own[-1]:.5g}" for view, own in zip(views, history, strict=True))
         rounds.tell(f"{stage} {contact}: loss on rows set apart {losses}, {_bytes(answer)} a shard")
-        if all(map(PATIENCE.is_over, history)):
-            break
         if contact == contacts.CHOSEN:
             for path in (path for view in views for path in view.paths):
                 path[:] = [min(path, key=lambda own: own.of_jury)]
@@ -325,20 +341,26 @@ def _loss(rows: contacts.Sample, weights: np.ndarray) -> float:
     return sum(of_blocks) / max(rows.weight, 1e-300)
 
 
+def _is_over(history: list[float], view: _View) -> bool:
+    """Whether a contact is not worth it: the best point is kept, and what is asked of next is no better to the jury."""
+    return PATIENCE.is_over(history) or PATIENCE.is_over([*history, view.expected])
+
+
 def _told(
     view: _View, answer: contacts.Answer, number: int, rows: int, best: list[last_step.Stopped]
 ) -> list[last_step.Stopped]:
-    """Hand the sums of a contact to the descents of a view; the best point of each path so far, by the jury."""
-    sums = zip(answer.losses[number], answer.gradients[number], strict=True)
+    """Hand the sums of a contact to the descents of a view; the best point from each start so far, by the jury."""
+    places = {id(point): place for place, point in enumerate(view.points)}
     found = list(best)
-    for place, path in enumerate(view.paths):
-        for descent, (loss, gradient) in zip(path, sums):
-            point, weight = descent.asked, answer.weight
-            if descent.told(float(loss), gradient, weight, rows):
+    for start, path in enumerate(view.paths):
+        for descent in path:
+            point, weight, place = descent.asked, answer.weight, places[id(descent.asked)]
+            loss, gradient = float(answer.losses[number][place]), answer.gradients[number][place]
+            if descent.told(loss, gradient, weight, rows):
                 descent.of_jury = _loss(view.jury, point)
                 mean = gradient / weight / view.sample.steepest
                 made = last_step.Stopped(descent.of_jury, point, mean, weight, descent.ridge / rows)
-                found[place] = min(found[place], made, key=lambda own: own.loss)
+                found[start] = min(found[start], made, key=lambda own: own.loss)
     return found
 
 
@@ -394,7 +416,8 @@ def _foreseen(
     model = Model.restore(*common.save_state())
     pool_round.merge_members(model, merged)
     sample, steering, mixing = _apart(tastes, early=True)
-    _batch_phase(rounds, model, merged, sample, steering, "early contact", EARLY_CONTACTS)
+    stride = max(1, merged.rows // ENOUGH_EARLY)
+    _batch_phase(rounds, model, merged, sample, steering, "early contact", EARLY_CONTACTS, stride)
     _mix(model, mixing, tastes)
     last = gathered([taste.last for taste in tastes])
     found = last_rows.judged(model, last, gathered([own for taste in tastes for own in taste.early]), dates)

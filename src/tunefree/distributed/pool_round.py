@@ -12,22 +12,26 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from tunefree.core import threads
+from tunefree.core.numbers import within
 from tunefree.distributed.common_model import ModelState, labelled
 from tunefree.distributed.encoded import Encoded
 from tunefree.losses.linked import slopes_in_predictions
 from tunefree.losses.objectives import chosen, measured
 from tunefree.model import batch_phase
-from tunefree.model.batch_rows import inverses, largest_of, matrix
+from tunefree.model.batch_rows import inverses
 from tunefree.model.group import LabelledRows, MemberGroup
 from tunefree.model.members import Setting
+from tunefree.model.mixture import predictive_shares
 from tunefree.model.model import PIECE, Model
+from tunefree.model.pruning import negligible_members
+from tunefree.model.row_sums import add_squares, padded
 from tunefree.model.standing import MERGED, StandingMember
 from tunefree.model.targets import RunningMetrics
 
 STEEPEST = 1e100  # what a gradient of a coordinate may be, so that sums of squares stay finite
+FIRST_PRUNING = 2**14  # rows of a shard after which members may be dropped
 
 
 class Merged(NamedTuple):
@@ -77,72 +81,111 @@ def learned(rows: Encoded, state: ModelState) -> Merged:
     if rows.X is None or not len(rows.y):
         return Merged([], [], [], [], {}, 0)
     model = Model.restore(*state)
-    labelled_rows, metrics, sums = labelled(model, rows), RunningMetrics(), Squares(model)
+    labelled_rows, metrics, learning = labelled(model, rows), RunningMetrics(), Learning(model)
     with threads.at_most(1), threads.one_for_products():
         for start in range(0, len(rows.y), PIECE):
             piece = labelled_rows.part(start, start + PIECE)
-            predictions = model.ensemble.learn(piece, again=True)
-            sums.add(piece, predictions)
+            mixed = learning.learn(piece)
             codes = rows.y[start : start + PIECE]
-            mixed = model.aggregation.update(model.objective, piece.y, piece.evaluation_weight, predictions)
             losses = measured(model.objective, piece.y, mixed)
             metrics.add(piece.weight, losses, errors(model, codes, mixed))
+            learning.review(start + len(piece.y))
         reads = model.ensemble.reads(model.n_features)
     assert reads is not None
-    weighted = []
-    for (weights, units), squares in zip(reads, sums.squares, strict=True):
-        absolute = np.zeros_like(squares)
+    weighted, squares = [], learning.squares()
+    for (weights, units), own in zip(reads, squares, strict=True):
+        absolute = np.zeros_like(own)
         absolute[: len(units)] = weights * inverses(units)[:, None]
-        weighted.append(squares * absolute)
-    return Merged(weighted, sums.squares, sums.largest, sums.means, asdict(metrics), len(rows.y))
+        weighted.append(own * absolute)
+    return Merged(weighted, squares, *learning.sizes(), asdict(metrics), len(rows.y))
+
+
+class Learning:
+    """Members of a model learn rows; those whose share is negligible soon stop, but what they have learned counts."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.busy = model, list(range(len(model.members)))
+        self.squares_of = [Squares(model, group) for group in model.ensemble.groups]
+        for own in self.squares_of:
+            own.group.observer = own.add
+
+    def learn(self, rows: LabelledRows) -> np.ndarray:
+        """Let members learn rows; what their mixture predicts of each before (n, K)."""
+        predictions = self.model.ensemble.learn(rows, True, self.busy)[self.busy]
+        for own in self.squares_of:
+            own.add_unseen(rows)
+        objective = self.model.objective
+        return self.model.aggregation.update(objective, rows.y, rows.evaluation_weight, predictions)
+
+    def review(self, rows: int) -> None:
+        """Let members with a negligible share learn no more, after each power of two of rows."""
+        if rows < FIRST_PRUNING or rows & (rows - 1):
+            return
+        shares = np.zeros(len(self.model.members))
+        shares[self.busy] = predictive_shares(self.model.mixture)
+        leaves = negligible_members(self.model.ensemble, shares, np.zeros(len(shares)), rows, FIRST_PRUNING)
+        self.model.aggregation.prune(leaves[self.busy])
+        self.busy = [member for member in self.busy if not leaves[member]]
+
+    def squares(self) -> list[np.ndarray]:
+        """Of all members."""
+        return [squares for own in self.squares_of for squares in own.of_members()]
+
+    def sizes(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Of each view of a batch phase the largest absolute value of each column, and the sum of its squares."""
+        found = [sizes for own in self.squares_of for sizes in own.sizes()]
+        return [largest for largest, _ in found], [squares for _, squares in found]
 
 
 class Squares:
-    """Sums of squared gradients of all members of a model, and sizes of columns."""
+    """Sums of squared gradients of the members of a group, and sizes of columns."""
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        groups = model.ensemble.groups
-        self.squares = [
-            np.zeros((batch_phase.width_of(model, group), model.n_outputs))
-            for group in groups
-            for member in group.members
-        ]
-        self.of_batch = batch_groups(model)
-        self.largest = [np.zeros(batch_phase.width_of(model, group)) for group in self.of_batch]
-        self.means = [np.zeros(batch_phase.width_of(model, group)) for group in self.of_batch]
+    def __init__(self, model: Model, group: MemberGroup) -> None:
+        self.group, self.n_outputs = group, model.n_outputs
+        width, views = batch_phase.width_of(model, group), [member.setting.view for member in group.members]
+        self.worth = [batch_phase.VIEWS[group.name]] if batch_phase.is_worth(group, model) else []
+        self.seen: set[str] = set()  # views that some member saw the latest rows in
+        self.members = {v: [m for m, own in enumerate(views) if own == v] for v in dict.fromkeys([*views, *self.worth])}
+        self.largest = {view: np.zeros(width) for view in self.members}
+        self.sums = {
+            view: padded(np.zeros((width, 1 + len(own) * self.n_outputs))) for view, own in self.members.items()
+        }
 
-    def add(self, rows: LabelledRows, predictions: np.ndarray) -> None:
-        """Add rows, of which the members predicted (N, n, K)."""
-        before = 0
-        for group in self.model.ensemble.groups:
-            views = [member.setting.view for member in group.members]
-            shown = {view: self._squared(group, rows.X, view) for view in dict.fromkeys(views)}
-            steep = [self._steep(own, rows, predictions[before + n]) for n, own in enumerate(group.members)]
-            for view, squared in shown.items():
-                alike = [number for number, own in enumerate(views) if own == view]
-                sums = squared.T @ np.concatenate([steep[number] for number in alike], axis=1)
-                for number, own in zip(alike, np.split(sums, len(alike), axis=1), strict=True):
-                    self.squares[before + number] += own
-            if group in self.of_batch:
-                place, view = self.of_batch.index(group), batch_phase.VIEWS[group.name]
-                squared = shown[view] if view in shown else self._squared(group, rows.X, view)
-                np.maximum(self.largest[place], np.sqrt(largest_of(squared)), out=self.largest[place])
-                self.means[place] += squared.sum(axis=0)
-            before += len(views)
+    def add(self, seen: dict[str, Any], rows: LabelledRows, predictions: np.ndarray, members: list[int]) -> None:
+        """Add rows that some members learned, of which they predicted (M, n, K) before."""
+        for view in {self.group.members[m].setting.view for m in members}:
+            slopes = np.zeros((len(rows.y), len(self.members[view]) * self.n_outputs))
+            for place, m in enumerate(self.members[view]):
+                if m in members:
+                    given = rows.y, rows.weight, np.ascontiguousarray(predictions[m])
+                    _, found = slopes_in_predictions(self.group.members[m].objective, *given)
+                    slopes[:, place * self.n_outputs : (place + 1) * self.n_outputs] = found
+            self._add(view, seen[view], within(slopes, STEEPEST))
+            self.seen.add(view)
 
-    def _steep(self, member: Any, rows: LabelledRows, predictions: np.ndarray) -> np.ndarray:
-        """Squares of the slopes (n, K) of the losses in the predictions of a member."""
-        _, slopes = slopes_in_predictions(member.objective, rows.y, rows.weight, np.ascontiguousarray(predictions))
-        steep = np.clip(np.nan_to_num(slopes, posinf=STEEPEST, neginf=-STEEPEST), -STEEPEST, STEEPEST)
-        return np.asarray(steep * steep)
+    def add_unseen(self, rows: LabelledRows) -> None:
+        """Add rows in the view of a batch phase if none of its members learns any more."""
+        for view in set(self.worth) - self.seen:
+            self._add(view, self.group.in_view(rows.X, view), np.zeros((len(rows.y), 0)))
+        self.seen.clear()
 
-    def _squared(self, group: MemberGroup, X: Any, view: str) -> Any:
-        """The squares of the entries of rows in a view, in double precision."""
-        found = matrix(group.in_view(X, view), batch_phase.width_of(self.model, group)).astype(np.float64)
-        values = found.data if sparse.issparse(found) else found
-        values *= values
-        return found
+    def _add(self, view: str, X: Any, slopes: np.ndarray) -> None:
+        """Add rows in a view; squares of the columns come first, then gradients of the members."""
+        factors = np.zeros((len(slopes), self.sums[view].shape[1]))
+        factors[:, 0], factors[:, 1 : 1 + slopes.shape[1]] = 1.0, slopes**2
+        add_squares(X, factors, self.sums[view], self.largest[view])
+
+    def of_members(self) -> list[np.ndarray]:
+        """Sums of squared gradients (d, K) of each member."""
+        found: dict[int, np.ndarray] = {}
+        for view, members in self.members.items():
+            by_member = np.split(self.sums[view][:, 1:], self.n_outputs * np.arange(1, 1 + len(members)), axis=1)
+            found |= {m: by_member[place].copy() for place, m in enumerate(members)}
+        return [found[m] for m in range(len(self.group.members))]
+
+    def sizes(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The largest absolute value (d,) of each column in the view of a batch phase, and the sum of its squares."""
+        return [(self.largest[view], self.sums[view][:, 0].copy()) for view in self.worth]
 
 
 def errors(model: Model, targets: np.ndarray, predictions: np.ndarray) -> np.ndarray:

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from tunefree.core import threads
-from tunefree.core.rows import Dense, Sparse, Table, n_rows, numbers_alone
+from tunefree.core import compiled, threads
+from tunefree.core.numbers import clip
+from tunefree.core.rows import Dense, Sparse, Table, entry, n_entries, n_rows, numbers_alone, row, size
 from tunefree.losses.linked import slopes_in_margins
 from tunefree.losses.objectives import measured, predictions_of
 
@@ -185,39 +186,36 @@ def _of_dense(X: Dense, n_features: int) -> Any:
 
 @matrix.register(Sparse)
 def _of_sparse(X: Sparse, n_features: int) -> Any:
-    n = n_rows(X)
-    starts = X.pointers + np.arange(n + 1)  # each row begins with the constant
-    features, values = np.zeros(starts[-1], np.int32), np.empty(starts[-1], np.float32)
-    is_constant = np.zeros(starts[-1], bool)
-    is_constant[starts[:-1]] = True
-    values[is_constant], features[~is_constant] = X.constant, X.features
-    values[~is_constant] = np.clip(X.values, -LARGEST, LARGEST)
-    known = features < n_features
-    values[~known], features[~known] = 0.0, 0
-    return _compressed(values, features, starts, n_features)
+    return _compressed(X, n_features)
 
 
 @matrix.register(Table)
 def _of_table(X: Table, n_features: int) -> Any:
-    n, alone = n_rows(X), numbers_alone(X)
-    if alone is not None:
-        return matrix(alone, n_features)
-    words = Sparse(X.pointers, X.features, X.values, X.constant)
-    parts = [matrix(words, n_features)]
-    for values, columns in ((X.numbers, X.columns), ((X.codes > 0).astype(np.float64), X.codes)):
-        width = values.shape[1]
-        places = np.broadcast_to(columns, (n, width)).reshape(-1)
-        entries = np.clip(values, -LARGEST, LARGEST).astype(np.float32).reshape(-1)
-        parts.append(_compressed(entries, places, np.arange(n + 1) * width, n_features))
-    made = parts[0] + parts[1] + parts[2]
-    made.eliminate_zeros()
-    return made
+    alone = numbers_alone(X)
+    return _compressed(X, n_features) if alone is None else matrix(alone, n_features)
 
 
-def _compressed(values: np.ndarray, places: np.ndarray, starts: np.ndarray, n_features: int) -> Any:
+def _compressed(X: Any, n_features: int) -> Any:
     """Sparse rows; places in half the memory where they allow it, since products take as long as reading these does."""
-    small = np.int32 if starts[-1] <= np.iinfo(np.int32).max else np.int64
-    return sparse.csr_array((values, places.astype(small), starts.astype(small)), (len(starts) - 1, n_features))
+    n, most = n_rows(X), n_rows(X) + n_entries(X) + 1  # one more for an entry that is overwritten
+    starts, places, values = np.zeros(n + 1, np.int64), np.empty(most, np.int32), np.empty(most, np.float32)
+    used = _write(X, n_features, starts, places, values)
+    small = np.int32 if used <= np.iinfo(np.int32).max else np.int64
+    indices, pointers = places[:used].astype(small, copy=False), starts.astype(small)
+    return sparse.csr_array((values[:used], indices, pointers), (n, n_features))
+
+
+@compiled.entry
+def _write(X, n_features, starts, places, values):
+    at = 0
+    for i in range(n_rows(X)):
+        x = row(X, i)
+        for e in range(size(x)):
+            j, x_j = entry(x, e)
+            places[at], values[at] = j, clip(x_j, LARGEST)
+            at += 1 if x_j != 0.0 and j < n_features else 0
+        starts[i + 1] = at
+    return at
 
 
 def largest_of(rows: Any) -> np.ndarray:

@@ -95,26 +95,24 @@ class Ensemble:
         chosen = np.ones(len(numbers), bool) if members is None else np.isin(numbers, members)
         return [np.flatnonzero(part).tolist() for part in self.split(chosen)]
 
-    def learn(self, rows: LabelledRows, again: bool) -> np.ndarray:
-        """Let all members learn rows; returns what each predicted of a row before it learned it, (N, n, K)."""
+    def learn(self, rows: LabelledRows, again: bool, members: list[int] | None = None) -> np.ndarray:
+        """Let some members learn rows, or all; returns what each predicted of a row before it learned it, (N, n, K)."""
         predictions = np.empty((len(self.members), len(rows.y), self.linear.n_outputs))
 
-        def of_group(group: MemberGroup, written: np.ndarray) -> None:
-            group.learn(rows, written, again=again)
+        def of_group(group: MemberGroup, written: np.ndarray, busy: list[int]) -> None:
+            group.learn(rows, written, busy, again)
 
-        _each(of_group, list(zip(self.groups, self.split(predictions), strict=True)), len(rows.y))
+        groups = zip(self.groups, self.split(predictions), self._places(members), strict=True)
+        _each(
+            of_group,
+            [(group, written, busy) for group, written, busy in groups if busy or members is None],
+            len(rows.y),
+        )
         return predictions
 
     def replay(self, X: Any, y: np.ndarray, weight: np.ndarray, members: list[int]) -> None:
         """Let some members learn rows again, on which they are not evaluated."""
-        scratch = np.empty((len(self.members), len(y), self.linear.n_outputs))
-        rows = LabelledRows(X, y, weight, np.zeros(len(y)))
-
-        def of_group(group: MemberGroup, written: np.ndarray, busy: list[int]) -> None:
-            group.learn(rows, written, busy, again=True)
-
-        groups = zip(self.groups, self.split(scratch), self._places(members), strict=True)
-        _each(of_group, [(group, written, busy) for group, written, busy in groups if busy], len(y))
+        self.learn(LabelledRows(X, y, weight, np.zeros(len(y))), True, members)
 
     def predict(self, X: Any) -> np.ndarray:
         """What each member predicts of new rows, (N, n, K)."""

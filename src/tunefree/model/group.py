@@ -30,6 +30,10 @@ class LabelledRows(NamedTuple):
         return LabelledRows(rows_at(self.X, places), *(array[places] for array in self[1:]))
 
 
+# Takes rows by view, as the members saw them; the rows; what was predicted of them (M, n, K); and who learned them.
+Observer = Callable[[dict[str, Any], LabelledRows, np.ndarray, list[int]], None]
+
+
 class WarmupPredictions(NamedTuple):
     """What members predicted of rows that were kept back, each before it was learned."""
 
@@ -76,6 +80,7 @@ class MemberGroup:
     n_outputs: int
     pays = True
     work = 0.0  # entries of rows learned since this was asked for, once for each member and output
+    observer: Observer | None = None  # is told of rows once they are learned
 
     @property
     def name(self) -> str:

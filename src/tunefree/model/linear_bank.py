@@ -66,6 +66,8 @@ class LinearBank(WarmupBank):
         entries = {view: n_entries(rows_with_weight(shown, rows.weight)) for view, shown in seen.items()}
         self.work += sum(entries[self.members[m].setting.view] for m in members) * self.n_outputs
         threads.run([*beside, *(partial(of_member, m) for m in members)], len(rows.y))
+        if self.observer is not None:
+            self.observer(seen, rows, predictions, members)
 
     def reads(self, n_features: int) -> list[Read] | None:
         return self._weights() if self.frozen else None

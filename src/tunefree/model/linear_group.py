@@ -143,6 +143,8 @@ class LinearGroup(MemberGroup):
             [(self.members[m], predictions[m]) for m in chosen],
             len(y),
         )
+        if self.observer is not None:
+            self.observer(seen, rows, predictions, list(chosen))
         for m in chosen:
             failures(predictions[m])
 

@@ -50,7 +50,9 @@ def reviews(rounds: int, evaluation_weight: np.ndarray) -> set[int]:
     return {int(np.searchsorted(counts, power)) + 1 for power in powers}
 
 
-def negligible_members(ensemble: Ensemble, shares: np.ndarray, standing: np.ndarray, rounds: int) -> np.ndarray:
+def negligible_members(
+    ensemble: Ensemble, shares: np.ndarray, standing: np.ndarray, rounds: int, first_pruning: int = FIRST_PRUNING
+) -> np.ndarray:
     """Which members (N,) to drop after so many rows.
 
     Parameters
@@ -61,6 +63,8 @@ def negligible_members(ensemble: Ensemble, shares: np.ndarray, standing: np.ndar
     standing : (N,) array
         Those in predictions of a model that stands still; 0 where nothing is known.
     rounds : int
+    first_pruning : int, optional
+        Rows after which members may be dropped whose cost does not grow with the rows.
     """
     least = np.sort(shares)[-min(FEWEST_MEMBERS, len(shares))]
     stays = (np.maximum(shares, standing) >= NEGLIGIBLE) | (shares >= least)
@@ -73,7 +77,7 @@ def negligible_members(ensemble: Ensemble, shares: np.ndarray, standing: np.ndar
             of_group |= next_narrower(group, own)
     pays = np.repeat([group.pays for group in ensemble.groups], [len(group.members) for group in ensemble.groups])
     idle = ~pays if pays.any() else np.zeros(len(pays), bool)
-    first = FIRST_PRUNING_OF_COSTLY if is_costly(ensemble) else FIRST_PRUNING
+    first = FIRST_PRUNING_OF_COSTLY if is_costly(ensemble) else first_pruning
     return idle | ~stays & (rounds >= np.where(of_kernels, FIRST_PRUNING_OF_KERNELS, first))
 
 
