@@ -10,6 +10,7 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.distributed import encoded, evidence, phases, pool_round
 from tunefree.distributed.engines import Here
 from tunefree.model.batch_rows import matrix
+from tunefree.model.standing import LEARNER
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows.class_weights import balanced
@@ -68,6 +69,31 @@ def test_order_and_repetition_change_no_byte(data, trained, tmp_path):
         own.save(tmp_path / name)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     assert told[0].startswith("read 4,000 rows in 6 shards") and "contact 0" in told[2]
+
+
+def exact_members(model):
+    """The members of exact gradients of each view."""
+    found = {}
+    for member in model.members:
+        if member.setting.learner == LEARNER:
+            found.setdefault(member.setting.view, []).append(member.weights(model.n_features, 1)[0])
+    return found
+
+
+def test_exact_gradients_lead_somewhere_from_the_merged_members_and_from_zero(trained):
+    found = exact_members(trained.model)
+    assert found.keys() == {"steady", "pairs"}
+    for of_view in found.values():
+        merged, zero = of_view
+        assert zero.any() and not np.array_equal(merged, zero)
+
+
+def test_where_nothing_was_learned_zero_is_the_only_start(tmp_path):
+    table = people(600)
+    random = np.random.default_rng(0).permutation(len(table))
+    table = table.set_column(2, "rich", table["rich"].take(random))
+    found = exact_members(learned(parquet_of(tmp_path, table, 6), Plan(target="rich")).model)
+    assert len(found["steady"]) == 1
 
 
 def test_rows_sorted_by_class_are_learned_alike(data, trained, tmp_path):

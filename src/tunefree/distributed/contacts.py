@@ -1,7 +1,7 @@
 """Contacts: exact losses and gradients of all shards at a few points, and the points to ask of next.
 
-Each view that is worth it has a problem, the mean loss plus a ridge around the merged weights, for several ridges at
-once. Between contacts the coordinator takes a step of L-BFGS (Nocedal 1980, see :mod:`tunefree.model.lbfgs`) for each
+Each view that is worth it has problems, the mean loss plus a ridge around a start: the merged weights with several
+ridges, and 0, since merged weights may know their rows too well. All are solved in the same contacts. Between contacts the coordinator takes a step of L-BFGS (Nocedal 1980, see :mod:`tunefree.model.lbfgs`) for each
 ridge. Its inverse Hessian begins with the curvature that a sample of the rows shows, by some conjugate gradients (Byrd,
 Chin, Neveitt, Nocedal: On the use of stochastic Hessian information in optimization methods for machine learning, SIAM
 J. Optim. 2011). The sample's Hessian is shrunk towards the diagonal in proportion to how many features there are for

@@ -71,7 +71,7 @@ def learn(
     check(plan)
     journal = journal or Journal()
     beginning, local, found = _read(engine, parts, plan, skips, tell)
-    rules = last_rows.LAST_OF, ENOUGH_EARLY, pool_round.FIRST_PRUNING  # other versions made other sums
+    rules = last_rows.LAST_OF, ENOUGH_EARLY, pool_round.FIRST_PRUNING, contacts.RIDGES, contacts.FROM_ZERO
     journal.begin(plan.saved(), parts.shards, found.offsets, found.classes, found.encoder.n_features, rules)
     rows, n_early, tastes = _prepare(engine, parts, beginning, local, found)
     del local
