@@ -94,7 +94,8 @@ def test_the_same_point_is_asked_of_once(tmp_path, monkeypatch):
 
     monkeypatch.setattr(phases.contacts, "answered", counting)
     learned(parquet_of(tmp_path, people(600), 1), Plan(target="rich"))
-    assert asked[0] == [1, 1] and max(map(max, asked)) == len(phases.contacts.RIDGES)
+    n_descents = len(phases.contacts.RIDGES) + len(phases.contacts.FROM_ZERO)
+    assert asked[0] == [2, 2] and max(map(max, asked)) == n_descents  # there are two starts
 
 
 def test_a_part_of_the_early_rows_tells_of_drift_too(drifting, tmp_path, monkeypatch):  # noqa: F811 - the fixture

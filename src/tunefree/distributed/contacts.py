@@ -1,15 +1,16 @@
 """Contacts: exact losses and gradients of all shards at a few points, and the points to ask of next.
 
 Each view that is worth it has problems, the mean loss plus a ridge around a start: the merged weights with several
-ridges, and 0, since merged weights may know their rows too well. All are solved in the same contacts. Between contacts the coordinator takes a step of L-BFGS (Nocedal 1980, see :mod:`tunefree.model.lbfgs`) for each
-ridge. Its inverse Hessian begins with the curvature that a sample of the rows shows, by some conjugate gradients (Byrd,
-Chin, Neveitt, Nocedal: On the use of stochastic Hessian information in optimization methods for machine learning, SIAM
-J. Optim. 2011). The sample's Hessian is shrunk towards the diagonal in proportion to how many features there are for
-each of its rows (Ledoit, Wolf: A well-conditioned estimator for large-dimensional covariance matrices, 2004), and not
-at all where it holds all rows: n of N rows tell with 1 - n / N of the variance of n independent ones. How many
-iterations of conjugate gradients are made, and how long the step is, is what the jury is predicted best with: to stop
-early regularises, as a ridge does. A step stands if the exact loss falls enough (Armijo 1966); else the next contact
-asks of a shorter one.
+ridges, and 0, since merged weights may know their rows too well. All are solved in the same contacts. Between contacts
+the coordinator takes a step of L-BFGS (Nocedal 1980, see :mod:`tunefree.model.lbfgs`) for each ridge. Its inverse
+Hessian begins with the curvature that a sample of the rows shows, by some conjugate gradients (Byrd, Chin, Neveitt,
+Nocedal: On the use of stochastic Hessian information in optimization methods for machine learning, SIAM J. Optim.
+2011). The sample's Hessian is shrunk towards the diagonal in proportion to how many features there are for each of its
+rows (Ledoit, Wolf: A well-conditioned estimator for large-dimensional covariance matrices, 2004), and not at all where
+it holds all rows: n of N rows tell with 1 - n / N of the variance of n independent ones. How many iterations of
+conjugate gradients are made, and how long the step is, is what the jury is predicted best with: to stop early
+regularises, as a ridge does. A step stands if the exact loss falls enough (Armijo 1966); else the next contact asks of
+a shorter one.
 """
 
 from __future__ import annotations
