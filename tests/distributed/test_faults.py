@@ -38,7 +38,7 @@ def test_workers_killed_change_no_byte(tmp_path):
 
 @pytest.mark.slow
 def test_fifty_workers_killed_in_every_stage_change_no_byte(tmp_path):
-    path = parquet_of(tmp_path, people(600), 6)
+    path = parquet_of(tmp_path, people(4000), 6)
     models, killer = learned_while_killed(path, "rich", 3, (0.0, 2.0), seed=1, kills=50)
     print(f"{killer.kills} workers were killed while {len(models)} models were learned: {dict(killer.stages)}")
     assert killer.kills >= 50 and set(STAGES) == set(killer.stages)
