@@ -17,7 +17,7 @@ REVIEW = 64
 SETTINGS = [
     Setting("nag", {"eta": 2.0}, "steady"),
     Setting("nag", {"eta": 0.5}, "steady"),
-    Setting("scinol2", {"epsilon": 0.1}, "steady"),
+    Setting("scinol2", {"epsilon": 1.0}, "steady"),
     Setting("scinol2", {"epsilon": 1.0}, "raw"),
 ]
 
