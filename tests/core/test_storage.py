@@ -144,6 +144,18 @@ def test_other_libraries_read_the_arrays(tmp_path):
         np.testing.assert_array_equal(found[name], array)
 
 
+def test_arrays_with_gaps_are_brought_together_piece_by_piece(tmp_path, monkeypatch):
+    wide = np.random.default_rng(0).normal(size=(50, 6))
+    arrays = {"gaps": wide[:, 1:4], "backwards": wide[::-1], "number": np.array(2.0), "nothing": wide[:0, ::2]}
+    storage.save(tmp_path / "whole", arrays, {})
+    monkeypatch.setattr(storage, "_PIECE", 100)
+    storage.save(tmp_path / "pieces", arrays, {})
+    assert (tmp_path / "whole").read_bytes() == (tmp_path / "pieces").read_bytes()
+    found, _ = storage.load(tmp_path / "pieces")
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found[name], array)
+
+
 def test_pipes_and_devices_are_written_through(tmp_path):
     """As root, `-o /dev/null` put a file in the place of the device."""
     pipe, found = tmp_path / "pipe", []

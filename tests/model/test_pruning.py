@@ -17,7 +17,7 @@ REVIEW = 64
 SETTINGS = [
     Setting("nag", {"eta": 2.0}, "steady"),
     Setting("nag", {"eta": 0.5}, "steady"),
-    Setting("scinol2", {"epsilon": 0.1}, "steady"),
+    Setting("scinol2", {"epsilon": 1.0}, "steady"),
     Setting("scinol2", {"epsilon": 1.0}, "raw"),
 ]
 
@@ -53,6 +53,30 @@ def test_wide_rows_of_several_classes_have_fewer_members_whatever_the_batches(re
 @pytest.mark.parametrize(("n_classes", "n_words"), [(2, 400), (3, 40)])
 def test_all_members_stay_with_two_classes_or_narrow_rows(n_classes, n_words):
     assert learned(n_classes, n_words)[0].member_settings == SETTINGS
+
+
+@pytest.mark.parametrize(("n_classes", "view"), [(3, {"steady", "raw"}), (2, {"steady", "raw", "curves", "pairs"})])
+def test_members_on_curves_leave_where_there_are_many_classes(n_classes, view, monkeypatch):
+    monkeypatch.setattr(pruning, "MANY_OUTPUTS", 3)
+    on_curves = [Setting("scinol2", {"epsilon": 1.0}, "curves"), Setting("nag", {"eta": 0.5}, "pairs")]
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 5)), np.append(np.arange(n_classes), rng.integers(0, n_classes, 200 - n_classes))
+    found = []
+    for cuts in ((200,), (63, 65, 200)):
+        model = Model("classification", "pool", member_settings=[*SETTINGS, *on_curves], classes=range(n_classes))
+        for start, stop in zip((0, *cuts), cuts, strict=False):
+            model.learn(dense(X[start:stop]), Labels.of(y[start:stop]), np.ones(stop - start))
+        found.append(model.predict(dense(X)))
+        assert {own.view for own in model.member_settings} == view
+    np.testing.assert_array_equal(*found)
+
+
+def test_a_pool_of_curves_alone_keeps_them_whatever_the_classes(monkeypatch):
+    monkeypatch.setattr(pruning, "MANY_OUTPUTS", 3)
+    on_curves = [Setting("scinol2", {"epsilon": 1.0}, "curves"), Setting("nag", {"eta": 0.5}, "pairs")]
+    model, rng = Model("classification", "pool", member_settings=on_curves), np.random.default_rng(0)
+    model.learn(dense(rng.normal(size=(400, 3))), Labels.of(rng.integers(0, 4, 400)), np.ones(400))
+    assert model.member_settings == on_curves
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ FORMAT = 4  # raised when an older version could no longer read what this one wr
 BLAKE = 3  # the last format whose checksum was BLAKE2b; it is SHA-256 since
 _BLANK = "0" * 64
 _BEFORE_DIGEST = rb"\"digest\": \""  # as no name or label can stand in a header, where quotes are escaped twice
-_PIECE = 2**20  # bytes of a file that are read at a time
+_PIECE = 2**20  # bytes of a file that are read, or brought together, at a time
 _BEGINNING = b'{"__metadata__":{"tunefree":'  # behind eight bytes that tell the length of the header
 
 
@@ -62,18 +62,35 @@ def save(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], header: di
     beginning = _described(ordered, text)
     digest = new_digest(FORMAT)
     digest.update(beginning)
-    for _, array in ordered:  # of each a copy without gaps, one at a time
-        digest.update(_bytes_of(array))
-    told = _BEFORE_DIGEST + digest.hexdigest().encode()
     with whole_file(Path(path)) as file:
-        file.write(beginning.replace(_BEFORE_DIGEST + _BLANK.encode(), told, 1))
-        for _, array in ordered:
-            file.write(_bytes_of(array))
+        comes_back = file.seekable()  # a pipe has to be told the checksum first, so arrays are gone through twice
+        for piece in () if comes_back else _pieces(ordered):
+            digest.update(piece)
+        file.write(_with_digest(beginning, digest))
+        for piece in _pieces(ordered):
+            file.write(piece)
+            if comes_back:
+                digest.update(piece)
+        if comes_back:
+            file.seek(0)
+            file.write(_with_digest(beginning, digest))
+
+
+def _with_digest(beginning: bytes, digest: Any) -> bytes:
+    return beginning.replace(_BEFORE_DIGEST + _BLANK.encode(), _BEFORE_DIGEST + digest.hexdigest().encode(), 1)
 
 
 def new_digest(format: int) -> Any:
     """What computes the checksum of a file in some format; most processors have instructions for that of today."""
     return hashlib.sha256() if format > BLAKE else hashlib.blake2b(digest_size=len(_BLANK) // 2)
+
+
+def _pieces(ordered: list[tuple[str, np.ndarray]]) -> Iterator[memoryview]:
+    """The bytes of arrays. What has gaps is copied a few rows at a time, which stay in the processor's cache."""
+    for array in (np.atleast_1d(array) for _, array in ordered):
+        rows = len(array) if array.flags.c_contiguous else _PIECE // max(array[:1].nbytes, 1)
+        for start in range(0, len(array), max(rows, 1)):
+            yield _bytes_of(array[start : start + max(rows, 1)])
 
 
 def _bytes_of(array: np.ndarray) -> memoryview:

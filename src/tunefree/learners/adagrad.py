@@ -19,7 +19,7 @@ import numpy as np
 from tunefree.core import compiled
 from tunefree.core.numbers import LARGEST, bounded
 from tunefree.core.rows import entry, size
-from tunefree.learners.contract import outputs, predict, records, traits, update
+from tunefree.learners.contract import matters, outputs, predict, records, traits, update
 from tunefree.learners.plain import plain_weights, write_margins
 
 
@@ -63,14 +63,21 @@ def update_adagrad(state, x, gradient, curvature):
     rate = state.eta * state.margin[()]
     for e in range(size(x)):
         j, x_j = entry(x, e)
-        if squares_fit(state, j, x_j, gradient):
-            for k in range(len(state.outputs)):
-                own, steep = state.coordinates[j, k], gradient[k] * x_j
-                step(own, steep, math.sqrt(own.norms * own.norms + steep * steep), rate)
-        else:
-            for k in range(len(state.outputs)):
-                own, steep = state.coordinates[j, k], min(max(gradient[k] * x_j, -LARGEST), LARGEST)
-                step(own, steep, min(math.hypot(own.norms, steep), LARGEST), rate)
+        if matters(state, x_j):
+            descend(state, j, x_j, gradient, rate)
+
+
+@compiled.inline
+def descend(state, j, x_j, gradient, rate):
+    """A step of each weight of a feature."""
+    if squares_fit(state, j, x_j, gradient):
+        for k in range(len(state.outputs)):
+            own, steep = state.coordinates[j, k], gradient[k] * x_j
+            step(own, steep, math.sqrt(own.norms * own.norms + steep * steep), rate)
+    else:
+        for k in range(len(state.outputs)):
+            own, steep = state.coordinates[j, k], min(max(gradient[k] * x_j, -LARGEST), LARGEST)
+            step(own, steep, min(math.hypot(own.norms, steep), LARGEST), rate)
 
 
 @compiled.inline

@@ -25,7 +25,7 @@ import numpy as np
 from tunefree.core import compiled
 from tunefree.core.numbers import CEILING, bounded
 from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, traits, update
+from tunefree.learners.contract import coordinate, factor, magnitude, matters, outputs, predict, records, traits, update
 
 SMALLEST_BOUND = 1e-8  # where L_i starts in Algorithm 2
 
@@ -89,8 +89,9 @@ def combine(state, x, margins):
         margins[k] = 0.0
     for e in range(size(x)):
         j, x_j = entry(x, e)
-        for k in range(len(state.outputs)):
-            margins[k] += state.coordinates[j, k].bets * bounded(x_j)
+        if matters(state, x_j):
+            for k in range(len(state.outputs)):
+                margins[k] += state.coordinates[j, k].bets * bounded(x_j)
     for k in range(len(state.outputs)):
         margins[k] = bounded(margins[k])
 

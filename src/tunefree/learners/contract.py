@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from tunefree.core import compiled
 from tunefree.core.coordinates import coordinates, room
 from tunefree.core.coordinates import outputs as outputs
 from tunefree.core.generic import generic, generic_apart, generic_with_default
@@ -148,6 +149,15 @@ def replay(
     """
     predict(state, x, scale, margins)
     update(state, x, gradient, curvature)
+
+
+@compiled.inline
+def matters(state, x_j):
+    """Whether to go through the outputs of an entry: a zero changes nothing of them, and of an image most entries are.
+
+    With one output the loop over entries is faster without asking, and the compiler leaves the question out.
+    """
+    return len(state.outputs) == 1 or x_j != 0.0
 
 
 @generic

@@ -29,6 +29,7 @@ from tunefree.learners.contract import (
     factor,
     leave_out,
     magnitude,
+    matters,
     outputs,
     predict,
     records,
@@ -129,14 +130,15 @@ def descend(state, x, gradient, rate):
     """G_i <- G_i + (g x_i)^2,  w_i <- w_i - rate g x_i / (s_i sqrt(G_i))."""
     for e in range(size(x)):
         j, x_j = entry(x, e)
-        feature = state.features[j]
-        ratio = x_j * feature.inverse
-        for k in range(len(state.outputs)):
-            own, slope = state.coordinates[j, k], bounded(gradient[k] * ratio)
-            own.squares = min(own.squares + slope * slope, LARGEST)
-            spread = feature.largest * math.sqrt(own.squares)
-            if spread > 0.0:
-                own.bets = bounded(own.bets - rate * (slope / spread))
+        if matters(state, x_j):
+            feature = state.features[j]
+            ratio = x_j * feature.inverse
+            for k in range(len(state.outputs)):
+                own, slope = state.coordinates[j, k], bounded(gradient[k] * ratio)
+                own.squares = min(own.squares + slope * slope, LARGEST)
+                spread = feature.largest * math.sqrt(own.squares)
+                if spread > 0.0:
+                    own.bets = bounded(own.bets - rate * (slope / spread))
 
 
 @shared.register(NAG)

@@ -10,7 +10,7 @@ from typing import Any
 from tunefree.core import compiled
 from tunefree.core.numbers import bounded
 from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude
+from tunefree.learners.contract import coordinate, factor, magnitude, matters
 
 
 @compiled.inline
@@ -24,8 +24,9 @@ def write_margins(state, x, margins):
         margins[k] = 0.0
     for e in range(size(x)):
         j, x_j = entry(x, e)
-        for k in range(len(state.outputs)):
-            margins[k] += bounded(state.coordinates[j, k].weights * x_j)
+        if matters(state, x_j):
+            for k in range(len(state.outputs)):
+                margins[k] += bounded(state.coordinates[j, k].weights * x_j)
     for k in range(len(state.outputs)):
         margins[k] = bounded(margins[k])
 

@@ -20,7 +20,7 @@ import numpy as np
 from tunefree.core import compiled
 from tunefree.core.numbers import CEILING
 from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, traits, update
+from tunefree.learners.contract import coordinate, factor, magnitude, matters, outputs, predict, records, traits, update
 from tunefree.learners.units import combine, largest_value, rescale, update_magnitudes
 
 
@@ -128,13 +128,14 @@ def coordinate_scinol1(state, j, k):
 def predict_scinol2(state, x, scale, margins):
     update_magnitudes(state, x, scale.slope)
     for e in range(size(x)):
-        j = entry(x, e)[0]
-        for k in range(len(state.outputs)):
-            own = state.coordinates[j, k]
-            if scale.margin > own.wealth_scale:  # epsilon for each unit of the natural margin, which may grow
-                own.wealth += state.epsilon * (scale.margin - own.wealth_scale)
-                own.wealth_scale = scale.margin
-            own.bets = bet_scinol2(state.features[j], own)
+        j, x_j = entry(x, e)
+        if matters(state, x_j):
+            for k in range(len(state.outputs)):
+                own = state.coordinates[j, k]
+                if scale.margin > own.wealth_scale:  # epsilon for each unit of the natural margin, which may grow
+                    own.wealth += state.epsilon * (scale.margin - own.wealth_scale)
+                    own.wealth_scale = scale.margin
+                own.bets = bet_scinol2(state.features[j], own)
     combine(state, x, margins)
 
 
@@ -150,12 +151,13 @@ def bet_scinol2(feature, own):
 def update_scinol2(state, x, gradient, curvature):
     for e in range(size(x)):
         j, x_j = entry(x, e)
-        ratio = x_j * state.features[j].inverse
-        for k in range(len(state.outputs)):
-            own, step = state.coordinates[j, k], gradient[k] * ratio
-            own.gradients -= step
-            own.squares += step * step
-            own.wealth = min(max(own.wealth - step * own.bets, 0.0), CEILING)
+        if matters(state, x_j):
+            ratio = x_j * state.features[j].inverse
+            for k in range(len(state.outputs)):
+                own, step = state.coordinates[j, k], gradient[k] * ratio
+                own.gradients -= step
+                own.squares += step * step
+                own.wealth = min(max(own.wealth - step * own.bets, 0.0), CEILING)
 
 
 @coordinate.register(ScInOL2)

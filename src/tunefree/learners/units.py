@@ -16,6 +16,7 @@ from tunefree.core import compiled
 from tunefree.core.generic import generic
 from tunefree.core.numbers import LARGEST, SMALLEST_EXPONENT, bounded
 from tunefree.core.rows import entry, size
+from tunefree.learners.contract import matters
 
 
 @generic
@@ -67,9 +68,10 @@ def combine(state, x, margins):
         margins[k] = 0.0
     for e in range(size(x)):
         j, x_j = entry(x, e)
-        ratio = bounded(x_j * state.features[j].inverse)
-        for k in range(len(state.outputs)):
-            margins[k] += state.coordinates[j, k].bets * ratio
+        if matters(state, x_j):
+            ratio = bounded(x_j * state.features[j].inverse)
+            for k in range(len(state.outputs)):
+                margins[k] += state.coordinates[j, k].bets * ratio
     for k in range(len(state.outputs)):
         margins[k] = bounded(margins[k])
 

@@ -53,23 +53,35 @@ def far_log_odds(shares, predictions):
 @aggregate.register(Multinomial)
 def aggregate_multinomial(objective, shares, predictions, aggregated):
     """The logarithms of the mean probabilities."""
-    totals = np.empty(len(shares))
-    for m in range(len(shares)):
-        peak = largest(predictions[m])
-        total = 0.0
-        for k in range(len(aggregated)):
-            total += math.exp(predictions[m, k] - peak)
-        totals[m] = peak + math.log(total)
+    totals, likely = np.empty(len(shares)), np.empty(len(aggregated))
     for k in range(len(aggregated)):
-        greatest = -math.inf
-        for m in range(len(shares)):
-            if shares[m] > 0.0:
-                greatest = max(greatest, predictions[m, k] - totals[m])
-        total = 0.0
-        for m in range(len(shares)):
-            if shares[m] > 0.0:
-                total += shares[m] * math.exp(predictions[m, k] - totals[m] - greatest)
-        aggregated[k] = greatest + math.log(total)
+        aggregated[k] = 0.0
+    for m in range(len(shares)):
+        peak, total = largest(predictions[m]), 0.0
+        for k in range(len(aggregated)):
+            likely[k] = math.exp(predictions[m, k] - peak)
+            total += likely[k]
+        totals[m] = peak + math.log(total)
+        for k in range(len(aggregated)):
+            aggregated[k] += shares[m] / total * likely[k]
+    for k in range(len(aggregated)):
+        if aggregated[k] > LEAST:
+            aggregated[k] = math.log(aggregated[k])
+        else:
+            aggregated[k] = far_logarithm(shares, predictions, totals, k)
+
+
+@compiled.inline
+def far_logarithm(shares, predictions, totals, k):
+    """The logarithm of the mean probability of a class that would underflow."""
+    greatest, total = -math.inf, 0.0
+    for m in range(len(shares)):
+        if shares[m] > 0.0:
+            greatest = max(greatest, predictions[m, k] - totals[m])
+    for m in range(len(shares)):
+        if shares[m] > 0.0:
+            total += shares[m] * math.exp(predictions[m, k] - totals[m] - greatest)
+    return greatest + math.log(total)
 
 
 for mean_kind in (OneAgainstAll, Regression):

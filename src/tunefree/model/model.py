@@ -372,7 +372,7 @@ class Model(ScoredModel):
             self._tell_failures()
             standing = np.zeros(len(shares)) if self.deployment is None else self.deployment.shares_of_members()
             leaves = pruning.negligible_members(self.ensemble, shares, standing, rounds) | failed
-            leaves |= pruning.members_of_narrow_rows(self.ensemble, rounds)
+            leaves |= pruning.unsuited_members(self.ensemble, rounds)
             if not leaves.all():
                 self.prune(leaves)
 

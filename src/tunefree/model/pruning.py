@@ -7,14 +7,16 @@ of a model that stands still. The leader of a group of kernels has more rows tha
 learns slowly, and often passes curves only after ten thousand rows.
 
 Of wide rows, such as texts, of several classes the members of a pool take much memory. Some of them are dropped early,
-whatever their shares. Many dense columns of several classes, such as images, take much time: there negligible members
-are dropped earlier.
+whatever their shares. So are members on curves and pairs where there are hundreds of classes. Many dense columns of
+several classes, such as images, take much time: there negligible members are dropped earlier.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from tunefree.model.additive_bank import FIRST_ROWS
+from tunefree.model.additive_bank import VIEWS as ADDITIVE_VIEWS
 from tunefree.model.ensemble import Ensemble
 from tunefree.model.group import MemberGroup
 from tunefree.model.pool import NOT_OF_WIDE_ROWS, POOLS, is_kernel
@@ -22,9 +24,10 @@ from tunefree.model.pool import NOT_OF_WIDE_ROWS, POOLS, is_kernel
 FIRST_REVIEW = 64  # rows after which shares are first reviewed
 FIRST_PRUNING = 2**17  # rows after which members may be dropped
 FIRST_PRUNING_OF_KERNELS = 2**12  # their cost grows with the rows
-FIRST_PRUNING_OF_COSTLY = 2**12  # members that change so many weights with each row:
+FIRST_PRUNING_OF_COSTLY = 2**9  # members that change so many weights with each row:
 COSTLY = 2**12
 FIRST_PRUNING_OF_LEADERS = 2**14  # of groups of kernels
+MANY_OUTPUTS = FIRST_ROWS  # each class has about one of the rows that fix the knots of curves
 REVIEW_OF_WIDTH = 2**10  # rows after which more features than rows tell that rows are wide
 NEGLIGIBLE = 0.01  # mean share below which one is
 FEWEST_MEMBERS = 2  # never dropped: whatever comes, there is an alternative
@@ -87,13 +90,21 @@ def is_costly(ensemble: Ensemble) -> bool:
     return linear.n_outputs > 1 and (linear.n_columns or 0) * linear.n_outputs >= COSTLY
 
 
-def members_of_narrow_rows(ensemble: Ensemble, rounds: int) -> np.ndarray:
-    """Which members (N,) of a pool to drop after so many rows, since they are not worth their cost where rows are wide:
-    sparse, with more features than there are rows, and with several outputs."""
+def unsuited_members(ensemble: Ensemble, rounds: int) -> np.ndarray:
+    """Which members (N,) of a pool to drop after so many rows, whatever their shares: they are not worth their cost."""
+    if ensemble.options.learner not in POOLS:
+        return np.zeros(len(ensemble.members), bool)
+    left_out = NOT_OF_WIDE_ROWS if are_wide(ensemble, rounds) else ()
+    has_many = ensemble.linear.n_outputs >= MANY_OUTPUTS and bool(ensemble.linear.members)
+    settings = [member.setting for member in ensemble.members]
+    return np.array([own in left_out or (has_many and own.view in ADDITIVE_VIEWS) for own in settings])
+
+
+def are_wide(ensemble: Ensemble, rounds: int) -> bool:
+    """Whether it is time to ask, and rows are wide: sparse, with more features than there are rows, and with several
+    outputs."""
     linear, is_due = ensemble.linear, REVIEW_OF_WIDTH <= rounds < 2 * REVIEW_OF_WIDTH
-    may_be = is_due and ensemble.options.learner in POOLS and linear.n_outputs > 1 and linear.is_sparse
-    is_wide = bool(may_be) and linear.n_met > rounds
-    return np.array([is_wide and member.setting in NOT_OF_WIDE_ROWS for member in ensemble.members])
+    return bool(is_due and linear.n_outputs > 1 and linear.is_sparse) and linear.n_met > rounds
 
 
 def next_narrower(group: MemberGroup, shares: np.ndarray) -> np.ndarray:

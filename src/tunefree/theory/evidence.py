@@ -36,7 +36,7 @@ from tunefree.core.coordinates import room
 from tunefree.core.generic import generic
 from tunefree.core.numbers import LARGEST
 from tunefree.core.rows import entry, n_rows, row, size
-from tunefree.learners.contract import grow, outputs, records
+from tunefree.learners.contract import grow, matters, outputs, records
 from tunefree.learners.units import is_larger, rescale, see
 from tunefree.losses.linked import linked
 from tunefree.losses.objectives import Multinomial, Regression, smoothness, true_slope
@@ -100,11 +100,12 @@ def gather(evidence, x, weight, slopes, bend, prediction, loss):
     evidence.rounds[()] += 1.0
     for e in range(size(x)):
         j, x_j = entry(x, e)
-        if is_larger(evidence, j, abs(x_j)):
-            see(evidence, j, abs(x_j))
-        ratio = x_j * evidence.features[j].inverse
-        for k in range(len(evidence.outputs)):
-            evidence.coordinates[j, k].gradients += slopes[k] * ratio
+        if matters(evidence, x_j):
+            if is_larger(evidence, j, abs(x_j)):
+                see(evidence, j, abs(x_j))
+            ratio = x_j * evidence.features[j].inverse
+            for k in range(len(evidence.outputs)):
+                evidence.coordinates[j, k].gradients += slopes[k] * ratio
 
 
 @compiled.entry
