@@ -139,7 +139,7 @@ def losses(names: list[str], shards: list[int], orders: list[str], most_rows: in
 
 def generated(n_rows: int, folder: Path) -> Path:
     """A table of ten numbers, three categories and a class, in row groups of 2^18 rows."""
-    path, random = folder / "table.parquet", np.random.default_rng(0)
+    path, random = folder / f"{n_rows}.parquet", np.random.default_rng(0)
     columns: dict[str, Any] = {f"x{k}": random.normal(size=n_rows) for k in range(10)}
     margin = 0.5 * columns["x0"] - columns["x1"] + 0.3 * columns["x2"] ** 2
     for k in range(3):
@@ -158,19 +158,19 @@ def speed(n_rows: int, n_workers: int, repeats: int) -> None:
     from tunefree.distributed import local_cluster, train
 
     with tempfile.TemporaryDirectory() as folder:
-        path = generated(n_rows, Path(folder))
+        small, large = (generated(rows, Path(folder)) for rows in (2**17, n_rows))
         times: dict[str, list[float]] = {"one process": [], f"{n_workers} workers": []}
         with (
             local_cluster(n_workers, dashboard_address="127.0.0.1:0") as cluster,
             Client(cluster) as client,
         ):
-            for number in range(1 + repeats):
+            for path in (small, *[large] * repeats):  # the first compiles
                 start = time.perf_counter()
                 training.train(open_source(path), Plan(target="y", refit=0))
                 middle = time.perf_counter()
                 lines: list[tuple[float, str]] = []
                 train(client, path, "y", tell=lambda line, own=lines: own.append((time.perf_counter(), line)))
-                if number:  # the first compiles
+                if path is large:
                     times["one process"].append(middle - start)
                     times[f"{n_workers} workers"].append(time.perf_counter() - middle)
             for before, (now, line) in zip([middle, *(own for own, _ in lines)], lines, strict=False):

@@ -30,7 +30,7 @@ def alone(path, n_shards):
 
 @pytest.mark.slow
 def test_workers_killed_change_no_byte(tmp_path):
-    path = parquet_of(tmp_path, people(600), 3)
+    path = parquet_of(tmp_path, people(4000), 3)
     models, killer = learned_while_killed(path, "rich", 2, (0.0, 0.1), seed=0)
     assert killer.kills >= 1
     assert {bytes_of(own, tmp_path) for own in models} == {bytes_of(alone(path, 3), tmp_path)}
