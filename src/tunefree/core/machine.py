@@ -9,6 +9,7 @@ _SETTING = "MALLOC_MMAP_THRESHOLD_"  # of the environment, by which users set th
 _M_MMAP_THRESHOLD = -3  # its number in glibc
 _LARGE = 2**22  # bytes
 
+
 def memory() -> int:
     """Bytes of memory of this machine; 0 where the system does not tell.
 
