@@ -64,3 +64,11 @@ def test_arrays_of_outputs_without_room_are_refused():
     check_room(Own(np.zeros((1, 1))))
     with pytest.raises(TypeError, match=r"Own.sums must be made by row_of_outputs"):
         check_room(Own(np.zeros((1, 3))))
+
+
+def test_statistics_of_many_outputs_lie_without_gaps():
+    """Those of a feature with few share a cache line, which neither they nor a neighbour's leave."""
+    _, many = records(("a",), ("b", "c"), n_features=5, n_outputs=20)
+    assert many.strides[0] == 8 * (1 + 2 * room(20))
+    _, one = records(("a", "b"), ("c", "d", "e"), n_features=5, n_outputs=1)
+    assert one.strides[0] == 64 and one.ctypes.data % 64 == 16

@@ -109,3 +109,8 @@ def test_the_seed_of_the_process_changes_slots_and_no_id():
     assert np.array_equal(first[1], second[1]) and np.array_equal(dictionary.save(first[0]), dictionary.save(second[0]))
     assert not np.array_equal(first[0].slots, second[0].slots)
     assert dictionary.create().seed == dictionary.SEED
+
+
+def test_the_table_takes_less_than_the_keys():
+    keys, _ = dictionary.lookup(dictionary.create(), np.arange(1, 100_001, dtype=np.uint64))
+    assert len(keys.slots) >= 2 * keys.count and keys.slots.nbytes <= keys.known.nbytes

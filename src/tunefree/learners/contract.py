@@ -38,6 +38,7 @@ from tunefree.core.coordinates import outputs as outputs
 from tunefree.core.generic import generic, generic_apart, generic_with_default
 
 _LINE = 8  # numbers in a cache line
+_FEW_LINES = 2  # that the statistics of a feature may fill up to the end; more would leave too much empty
 
 
 class Traits(NamedTuple):
@@ -187,7 +188,8 @@ def records(
     """Statistics of each feature (d,) and of each coordinate, a feature and an output (d, K); all zero.
 
     Both are views of one block, in which the statistics of a feature share a cache line or begin with one, so that a
-    sparse row touches few lines. Those of a coordinate are rows of outputs, see :mod:`tunefree.core.coordinates`.
+    sparse row touches few lines. Where they take more than two lines, those of features lie without gaps. Those of a
+    coordinate are rows of outputs, see :mod:`tunefree.core.coordinates`.
 
     Parameters
     ----------
@@ -205,6 +207,7 @@ def records(
     n_features = max(n_features, 2)  # one record would count as contiguous, another type to compile for
     used = len(of_feature) + len(of_coordinate) * room(n_outputs)
     line = 1 << (used - 1).bit_length() if used <= _LINE else -(-used // _LINE) * _LINE
+    line = line if line <= _FEW_LINES * _LINE else used
     numbers = np.zeros(n_features * line + _LINE)
     start = -numbers.ctypes.data // numbers.itemsize % _LINE
     block = numbers[start : start + n_features * line].reshape(n_features, line)

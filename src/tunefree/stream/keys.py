@@ -1,8 +1,9 @@
 """An exact, growing dictionary from 64-bit keys to feature ids, and the hash that turns names into keys.
 
 Ids are given in the order of first appearance, so they do not depend on where batches are cut. The table is open
-addressing with linear probing, at most half full; a slot holds a key and its id side by side, so that a lookup mostly
-reads one cache line. That any two of n names share a key has a probability of about n^2 / 2^65: 3e-8 for a million.
+addressing with linear probing, at most half full. A slot holds the number of a key, and the keys lie apart in the order
+of their ids, as they are saved: a table of keys would take four times the memory, most of it empty. That any two of n
+names share a key has a probability of about n^2 / 2^65: 3e-8 for a million.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ SEED = np.uint64(secrets.randbits(64))
 class Keys(NamedTuple):
     """The dictionary. Its arrays are changed in place, and replaced by larger ones when they are full."""
 
-    slots: np.ndarray  # (m, 2) uint64: key and id, id 0 where the slot is empty; m a power of two
+    slots: np.ndarray  # (m,) int32: place of the key in ``known``, plus 1; 0 where the slot is empty; m a power of two
     known: np.ndarray  # (m / 2,) uint64: the keys in the order of their ids
     count: int  # type: ignore[assignment]  # keys known
     first: int  # the id of the first key
@@ -52,7 +53,7 @@ def create(first: int = 1, bits: int = 0) -> Keys:
     """
     if not 0 <= bits <= 30:
         raise ValueError(f"bits must lie between 0 and 30, not {bits}")
-    return Keys(np.zeros((_FIRST_SLOTS, 2), np.uint64), np.zeros(_FIRST_SLOTS // 2, np.uint64), 0, first, bits)
+    return Keys(np.zeros(_FIRST_SLOTS, np.int32), np.zeros(_FIRST_SLOTS // 2, np.uint64), 0, first, bits)
 
 
 def n_features(keys: Keys) -> int:
@@ -160,9 +161,9 @@ def _enlarged(keys: Keys) -> Keys:
     if keys.count >= room:
         remedy = "hash the features with --hash-bits, or ignore columns that are different in every row"
         raise DataError(f"more than {room:,} different features", remedy=remedy)
-    slots, known = np.zeros((2 * len(keys.slots), 2), np.uint64), np.empty(room, np.uint64)
+    slots, known = np.zeros(2 * len(keys.slots), np.int32), np.empty(room, np.uint64)
     known[: keys.count] = keys.known[: keys.count]
-    _move(keys.slots, slots, keys.seed)
+    _move(keys.slots, slots, known, keys.seed)
     return keys._replace(slots=slots, known=known)
 
 
@@ -239,22 +240,21 @@ def _shift(slots):
 
 
 @compiled.inline
-def _slot(slots, shift, seed, key):
+def _slot(slots, known, shift, seed, key):
     """The slot of a key, or the empty one where it belongs."""
     slot = mix(key ^ seed) >> shift
-    while slots[slot, 1] != 0 and slots[slot, 0] != key:
+    while slots[slot] != 0 and known[slots[slot] - 1] != key:
         slot = (slot + np.uint64(1)) & np.uint64(len(slots) - 1)
     return slot
 
 
 @compiled.entry
-def _move(slots, larger, seed):
+def _move(slots, larger, known, seed):
     """Copy a table to a larger one, in the order of its slots: both are accessed from one end to the other."""
     shift = _shift(larger)
     for i in range(len(slots)):
-        if slots[i, 1] != 0:
-            slot = _slot(larger, shift, seed, slots[i, 0])
-            larger[slot, 0], larger[slot, 1] = slots[i, 0], slots[i, 1]
+        if slots[i] != 0:
+            larger[_slot(larger, known, shift, seed, known[slots[i] - 1])] = slots[i]
 
 
 @compiled.entry
@@ -267,16 +267,15 @@ def _look_up(slots, known, count, first, bits, seed, array, ids, start, add):
         if bits > 0:
             ids[i] = first + np.int64(mix(key) & buckets)
             continue
-        slot = _slot(slots, shift, seed, key)
-        place = np.int64(slots[slot, 1])
-        if place == 0 and add:
+        slot = _slot(slots, known, shift, seed, key)
+        number = np.int64(slots[slot])
+        if number == 0 and add:
             if count == len(known):
                 return count, i
-            place = first + count
-            slots[slot, 0], slots[slot, 1] = key, np.uint64(place)
             known[count] = key
             count += 1
-        ids[i] = place
+            slots[slot] = number = count
+        ids[i] = first + number - 1 if number > 0 else 0
     return count, len(array)
 
 
