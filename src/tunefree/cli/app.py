@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from tunefree.cli.options import ungrouped
-from tunefree.core import compilation, machine
+from tunefree.core import compilation
 from tunefree.core.errors import TunefreeError
 from tunefree.core.registry import Registry
 
@@ -93,7 +93,6 @@ def _tell_of_compilation() -> None:
 
 def main() -> None:
     """Run the command line: status 0, or 2 with a message for anything a user can mend, 130 if it is interrupted."""
-    machine.give_back_large_arrays()
     if not {"-q", "--quiet"} & set(sys.argv[1:]):
         compilation.announce(_tell_of_compilation)
     try:

@@ -32,7 +32,7 @@ from tunefree.model.lbfgs import CURVED, ENOUGH, MEMORY
 from tunefree.model.model import Model
 
 RIDGES = (3000.0, 300.0, 1.0)  # of descents from what shards learned, in rows of the steepest curvature of the loss
-FROM_ZERO = (1.0,)  # of the descent from 0
+FROM_ZERO = (30.0, 1.0)  # of descents from 0
 CHOSEN = 2  # contacts after which of each start only the ridge goes on with which the jury is predicted best
 SOLVED = 0.05  # of the right side: what conjugate gradients may leave
 MOST_SOLVING = 24  # iterations of conjugate gradients
