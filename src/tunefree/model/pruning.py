@@ -54,7 +54,7 @@ def reviews(rounds: int, evaluation_weight: np.ndarray) -> set[int]:
 
 
 def negligible_members(
-    ensemble: Ensemble, shares: np.ndarray, standing: np.ndarray, rounds: int, first_pruning: int = FIRST_PRUNING
+    ensemble: Ensemble, shares: np.ndarray, standing: np.ndarray, rounds: int, first_pruning: int | None = None
 ) -> np.ndarray:
     """Which members (N,) to drop after so many rows.
 
@@ -67,7 +67,7 @@ def negligible_members(
         Those in predictions of a model that stands still; 0 where nothing is known.
     rounds : int
     first_pruning : int, optional
-        Rows after which members may be dropped whose cost does not grow with the rows.
+        Rows after which members may be dropped whose cost does not grow with the rows; by default FIRST_PRUNING.
     """
     least = np.sort(shares)[-min(FEWEST_MEMBERS, len(shares))]
     stays = (np.maximum(shares, standing) >= NEGLIGIBLE) | (shares >= least)
@@ -80,7 +80,8 @@ def negligible_members(
             of_group |= next_narrower(group, own)
     pays = np.repeat([group.pays for group in ensemble.groups], [len(group.members) for group in ensemble.groups])
     idle = ~pays if pays.any() else np.zeros(len(pays), bool)
-    first = FIRST_PRUNING_OF_COSTLY if is_costly(ensemble) else first_pruning
+    usual = FIRST_PRUNING if first_pruning is None else first_pruning
+    first = FIRST_PRUNING_OF_COSTLY if is_costly(ensemble) else usual
     return idle | ~stays & (rounds >= np.where(of_kernels, FIRST_PRUNING_OF_KERNELS, first))
 
 
