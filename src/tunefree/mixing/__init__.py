@@ -1,0 +1,8 @@
+"""Mixing is learning: how members' predictions become one prediction, by rules that learn row by row.
+
+A base mixture (:mod:`tunefree.mixing.bases`) averages the members. Corrections
+(:mod:`tunefree.mixing.corrections`) are learners of this package on the members' predictions, which begin at the base.
+Weights on base and corrections have the last word (:mod:`tunefree.mixing.mixture`).
+
+This package may import learners, losses and core. A new kind of correction is a learner in ``learners.ALL``.
+"""

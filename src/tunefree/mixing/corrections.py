@@ -1,0 +1,82 @@
+"""Corrections: learners of this package on members' predictions, which begin at the base mixture.
+
+A correction adds sum_i w_i x_i to the base, with weights w learned from zero. For classes x_i holds a number for each
+class: that of member i is the difference of its log-probabilities from the base's, centred over the classes, so that
+one weight serves all classes; one more feature is the base itself (a temperature), and one each class has (a bias).
+For numbers x_i is the difference of member i from the base, in units of the base's typical residual.
+
+A learner sees such a round as follows. Before it: a row of the ranges max_k x_ik - min_k x_ik, which bound the gradient
+in w_i. After it: a row of the gradients g_i = sum_k (p_k - 1[k = y]) x_ik itself, with slope 1, and with the curvature
+c for which c |g|^2 is the trace of the second derivative sum_k p_k (x_k - m) (x_k - m)', m = sum_k p_k x_k. With two
+classes, and for numbers, c g g' is the second derivative itself.
+
+A learner that loses at most a constant against w = 0 (ScInOL2: its initial wealth, 1 a feature) so loses at most that
+against the base, on any stream.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tunefree.core import compiled
+from tunefree.core.rows import DenseRow
+from tunefree.core.states import filled, flatten
+from tunefree.learners import ALL
+from tunefree.learners.contract import Scale, coordinate, factor, grow, magnitude, predict, update
+
+LEARNERS = (("scinol2", {"epsilon": 1.0}), ("newton", {"variance": 1.6}))  # one loses little, one learns fast
+UNIT = 4.0  # features are divided by it, so that those within +-30 stay below what Newton takes for wide
+MOST_CURVATURE = 1e6  # of c: where gradients vanish
+CAUTION = 1e-30  # squared norm of a gradient below which a round teaches nothing
+
+
+@compiled.inline
+def write_weights(state, ranges, scale, margin, weights):
+    """Write the weights (F,) before a round; where it will be learned, its ranges (F,) are seen before."""
+    if scale.weight > 0.0:
+        predict(state, DenseRow(ranges[1:], ranges[0]), scale, margin)
+    for i in range(len(weights)):
+        unit = magnitude(state, i)
+        weights[i] = coordinate(state, i, 0) * factor(state, 0) / unit if unit > 0.0 else 0.0
+
+
+@compiled.inline
+def learn_gradient(state, gradient, second_derivative, weight, slopes):
+    """Learn the gradient (F,) of a round, whose second derivative has this trace; ``slopes`` (2, 1) is scratch."""
+    norm = 0.0
+    for i in range(len(gradient)):
+        norm += gradient[i] * gradient[i]
+    if norm > CAUTION:
+        slopes[0, 0], slopes[1, 0] = weight, weight * min(second_derivative / norm, MOST_CURVATURE)
+        update(state, DenseRow(gradient[1:], gradient[0]), slopes[0], slopes[1])
+
+
+@compiled.inline
+def scale_of(slope, weight):
+    """What is known of a round before its target."""
+    return Scale(slope * weight, 1.0, weight)
+
+
+def created(n_features: int) -> list[Any]:
+    """The learners, which know nothing."""
+    return [ALL[name].create(n_features, 1, **settings) for name, settings in LEARNERS]
+
+
+def with_features(states: list[Any], n_features: int) -> list[Any]:
+    """The learners with more features."""
+    return [grow(state, n_features, 1) for state in states]
+
+
+def arrays_of(states: list[Any], n_features: int) -> dict[str, np.ndarray]:
+    """The arrays of the learners by dotted name, to be saved."""
+    arrays: dict[str, np.ndarray] = {}
+    for number, state in enumerate(states):
+        arrays |= flatten(f"corrections.{number}", state, n_features)[0]
+    return arrays
+
+
+def restored(states: list[Any], arrays: dict[str, np.ndarray]) -> list[Any]:
+    """The learners with the arrays that :func:`arrays_of` gave."""
+    return [filled(f"corrections.{number}", state, arrays, {}) for number, state in enumerate(states)]
