@@ -71,6 +71,18 @@ class TableRow(NamedTuple):
     constant: float
 
 
+class OneHot(NamedTuple):
+    """Rows of codes alone, as many in each row, and no constant: the leaves that rows reach in trees."""
+
+    codes: np.ndarray  # (n, q) int32: the features that are 1
+
+
+class OneHotRow(NamedTuple):
+    """One row of :class:`OneHot`."""
+
+    codes: np.ndarray  # (q,)
+
+
 @generic
 def n_rows(X: Any) -> int:
     """Number of rows of a block."""
@@ -169,6 +181,26 @@ def entry_table(x, k):
         return np.uint32(code), 1.0 if code > 0 else 0.0
     k -= len(x.codes)
     return np.uint32(x.features[k]), x.values[k]
+
+
+@n_rows.register(OneHot)
+def n_rows_one_hot(X):
+    return len(X.codes)
+
+
+@row.register(OneHot)
+def row_one_hot(X, i):
+    return OneHotRow(X.codes[i])
+
+
+@size.register(OneHotRow)
+def size_one_hot(x):
+    return len(x.codes)
+
+
+@entry.register(OneHotRow)
+def entry_one_hot(x, k):
+    return np.uint32(x.codes[k]), 1.0
 
 
 def read_only(array: ArrayLike, dtype: Any) -> np.ndarray:

@@ -82,6 +82,11 @@ def now(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
     return future
 
 
+def beside(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    """Call a function in a thread of its own, side by side with what this one does; at once where there is but one."""
+    return now(function, *arguments) if count() == 1 else _growers().submit(function, *arguments)
+
+
 def one_for_products() -> Any:
     """A context in which BLAS uses one thread: products are made in our own threads, or are too small for several.
 
@@ -131,7 +136,13 @@ def _judges() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, "tunefree-judge")
 
 
+@cache
+def _growers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(2, "tunefree-grower", lambda: setattr(_here, "works", True))
+
+
 if hasattr(os, "register_at_fork"):  # threads do not survive a fork
     os.register_at_fork(after_in_child=_workers.cache_clear)
     os.register_at_fork(after_in_child=_judges.cache_clear)
+    os.register_at_fork(after_in_child=_growers.cache_clear)
     os.register_at_fork(after_in_child=_limit.cache_clear)

@@ -24,6 +24,7 @@ from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.pool import special_about
 from tunefree.model.targets import Labels, RunningMetrics
+from tunefree.pool.model import class_of
 from tunefree.theory.evidence import Certificate
 
 
@@ -72,7 +73,8 @@ class OnlineEstimator(LearnsLater, Explaining, Saving, Weighted, LearnedInNotebo
         average = bool(getattr(self, "average", False))
         kernel = self._kernel_config()
         of_rows = classes, n_features + 1, kernel
-        return Model(self._task, learner, self.loss, average, settings, self._view(), *of_rows, pairs=self._pairs())
+        chosen = self._task, learner, self.loss, average, settings, self._view(), *of_rows
+        return class_of(learner)(*chosen, pairs=self._pairs())
 
     def _pairs(self) -> list[tuple[int, int]] | None:
         """Pairs of columns whose products are learned; None if they are to be found."""

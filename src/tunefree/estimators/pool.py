@@ -20,6 +20,10 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
 
     Parameters
     ----------
+    learner : {"pool", "generations"}, default="pool"
+        ``"generations"`` makes one pass with trees that are grown on the way and go on learning, beside some linear
+        learners, mixed by rules that learn themselves (:mod:`tunefree.pool`). It has no use for ``kernel``, ``pairs``,
+        ``max_support``, ``device`` and ``epochs``.
     loss : {"logistic"}, default="logistic"
         The loss that is minimised.
     kernel : "auto" or bool, default="auto"
@@ -110,6 +114,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     def __init__(
         self,
         *,
+        learner: str = "pool",
         loss: str = "logistic",
         kernel: Any = "auto",
         max_support: int | None = None,
@@ -126,6 +131,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         text_features: Any = None,
         verbose: bool = False,
     ) -> None:
+        self.learner = learner
         self.loss = loss
         self.kernel = kernel
         self.max_support = max_support
@@ -154,6 +160,10 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
 
     Parameters
     ----------
+    learner : {"pool", "generations"}, default="pool"
+        ``"generations"`` makes one pass with trees that are grown on the way and go on learning, beside some linear
+        learners, mixed by rules that learn themselves (:mod:`tunefree.pool`). It has no use for ``kernel``, ``pairs``,
+        ``max_support``, ``device`` and ``epochs``.
     loss : str, default="square"
         ``"square"`` predicts the mean, ``"absolute"`` the median, ``"quantile:0.9"`` a quantile; also
         ``"power:1.5"``, ``"epsilon-insensitive:0.1"`` and ``"huber:1"``, with the parameter after the colon.
@@ -233,6 +243,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     def __init__(
         self,
         *,
+        learner: str = "pool",
         loss: str = "square",
         kernel: Any = "auto",
         max_support: int | None = None,
@@ -247,6 +258,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         text_features: Any = None,
         verbose: bool = False,
     ) -> None:
+        self.learner = learner
         self.loss = loss
         self.kernel = kernel
         self.max_support = max_support

@@ -21,7 +21,7 @@ from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.mixture import predictive_shares, without
 from tunefree.model.model import Model
-from tunefree.model.pool import is_kernel, settings_of_members
+from tunefree.model.pool import GENERATIONS, is_kernel, settings_of_members
 from tunefree.model.selection import Found, find_passes
 
 HELD_OUT = 10  # one round of so many is held out while the number of passes is found
@@ -41,6 +41,7 @@ MOST_COEFFICIENTS = 2**23  # of rounds, outputs and kernels, up to which they do
 class Pooled(OnlineEstimator):
     """What the two estimators share: they find the number of passes of each member."""
 
+    learner: str
     epochs: Any
     passes_: list[int]
     kernel: Any
@@ -50,6 +51,8 @@ class Pooled(OnlineEstimator):
     _display: FitDisplay  # while rows are fitted
 
     def _learner(self) -> tuple[str, dict[str, float]]:
+        if self.learner == GENERATIONS:
+            return GENERATIONS, {}
         return "kernel-pool" if self._kernel_always else "pool", {}
 
     @property
@@ -77,6 +80,7 @@ class Pooled(OnlineEstimator):
         return found
 
     def _check_parameters(self) -> None:
+        self._check_learner()
         if self.epochs != "auto":
             validation.whole(epochs=self.epochs)
         if self.max_support is not None:
@@ -85,6 +89,17 @@ class Pooled(OnlineEstimator):
             validation.switches(kernel=self.kernel)
         validation.switches(shuffle=self.shuffle, warm_start=self.warm_start, verbose=self.verbose)
         loss_of(self._task, str(self.loss))
+
+    def _check_learner(self) -> None:
+        """Whether the learner is known, and all that is chosen has an effect with it."""
+        if self.learner not in ("pool", GENERATIONS):
+            raise ModelError(f"learner must be 'pool' or {GENERATIONS!r}, not {self.learner!r}")
+        if self.learner == GENERATIONS:
+            usual = {"epochs": ("auto", 1), "kernel": ("auto", False), "pairs": ("auto",)}
+            usual |= {"max_support": (None,), "device": (None,)}
+            for name, values in usual.items():
+                if not any(getattr(self, name) is value or getattr(self, name) == value for value in values):
+                    raise ModelError(f"{name} has no effect with learner={GENERATIONS!r}; leave it out")
 
     def _epochs(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
         with FitDisplay(type(self).__name__, bool(self.verbose)) as self._display:
@@ -109,6 +124,9 @@ class Pooled(OnlineEstimator):
             display.say(f"a pass over {len(rounds.row):,} rounds, progressive loss {self.progressive_loss_:.6g}")
 
     def _find_and_fit(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
+        if self.learner == GENERATIONS:
+            self._pass_in_random_order(X, y, weight)
+            return
         again = self.t_ > 0
         few = np.count_nonzero(weight) < FEWEST
         if self.epochs != "auto" or again or few:
@@ -125,6 +143,16 @@ class Pooled(OnlineEstimator):
             self._by_one_pass(X, y, drawn, random, settings)
         else:
             self._by_passes(X, y, weight, rounds, random, has_batch_phase, settings)
+
+    def _pass_in_random_order(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
+        """One pass, in an order that is drawn by the seed, and its end."""
+        rounds = validation.as_given(weight)
+        if self.shuffle:
+            rounds = validation.shuffled(rounds, weight, check_random_state(self.random_state))
+        self._pass(X, y, rounds, first=True)
+        self._learned.model.freeze()
+        self.n_iter_ = 1
+        self.passes_ = [1] * len(self._learned.model.shares_by_member())
 
     def _settings(self, X: Any, n_rounds: int, has_batch_phase: bool) -> list[Setting]:
         """The members: those of the pool, and kernels where they join by themselves."""

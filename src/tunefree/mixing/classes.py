@@ -85,11 +85,11 @@ def write_gradient(features, corrected, y, gradient):
 
 
 @compiled.entry
-def mix(base, first, second, top, mass, members, y, weight, is_over, mixed):
+def mix(base, first, second, top, members, y, weight, is_over, mixed):
     """Write the mixed log-probabilities (n, K) of rows, and learn those of a weight above 0, each after its prediction.
 
-    ``members`` (n, M, K) are log-probabilities, NaN of a member that sleeps. ``mass`` () is the sum of the weights
-    learned. Where ``is_over``, means of the weights over the stream are used.
+    ``members`` (n, M, K) are log-probabilities, NaN of a member that sleeps. Weights of rows are relative to their mean.
+    Where ``is_over``, means of the members' weights over the stream are used.
     """
     n, n_members, n_classes = members.shape
     n_features = n_members + 1 + (n_classes if n_classes <= MOST_BIASED else 0)
@@ -97,10 +97,7 @@ def mix(base, first, second, top, mass, members, y, weight, is_over, mixed):
     ranges, gradient, weights = np.empty(n_features), np.empty(n_features), np.empty((2, n_features))
     margin, slopes, losses = np.empty(1), np.empty((2, 1)), np.empty(3)
     for t in range(n):
-        relative = 0.0
-        if weight[t] > 0.0:
-            mass[()] += weight[t]
-            relative = weight[t] * (base.rounds[()] + 1.0) / mass[()]
+        relative = weight[t]
         write_mean(base.means if is_over else base.weights, members[t], candidates[0])
         write_features(members[t], candidates[0], features)
         write_ranges(features, ranges)

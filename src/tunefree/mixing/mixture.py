@@ -48,7 +48,7 @@ class Mixture:
     def __init__(self, n_members: int, n_classes: int, loss: Any = None) -> None:
         self.n_members, self.n_classes, self.loss = n_members, n_classes, loss
         self.base, self.top = Weights.create(n_members), Weights.create(N_CANDIDATES)
-        self.mass, self.range = np.zeros(()), numbers.Range.create()
+        self.range = numbers.Range.create()
         self.corrections = corrections.created(self.n_features)
 
     @property
@@ -68,7 +68,7 @@ class Mixture:
         y : (n,) array
             Numbers of classes, or targets.
         weight : (n,) array
-            A row of weight 0 is predicted only. Weights count relative to their mean so far.
+            Relative to their mean; a row of weight 0 is predicted only.
 
         Returns
         -------
@@ -84,7 +84,7 @@ class Mixture:
 
     def _mix(self, members: np.ndarray, y: np.ndarray, weight: np.ndarray, is_over: bool) -> np.ndarray:
         mixed = np.empty((len(members), members.shape[2]))
-        rule = self.base, *self.corrections, self.top, self.mass
+        rule = self.base, *self.corrections, self.top
         rows = *(np.ascontiguousarray(array, np.float64) for array in (members, y, weight)), is_over, mixed
         if self.n_classes == 0:
             numbers.mix(*rule, self.range, self.loss, *rows)
@@ -107,13 +107,12 @@ class Mixture:
 
     def save_state(self) -> dict[str, np.ndarray]:
         """Arrays from which :meth:`restore` makes the same mixture."""
-        arrays = {"mass": self.mass, **bases.arrays_of(self.base, "base"), **bases.arrays_of(self.top, "top")}
+        arrays = {**bases.arrays_of(self.base, "base"), **bases.arrays_of(self.top, "top")}
         arrays |= bases.arrays_of(self.range, "range") if self.n_classes == 0 else {}
         return arrays | corrections.arrays_of(self.corrections, self.n_features)
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Take over what :meth:`save_state` gave, of a mixture of as many members and classes."""
-        self.mass[...] = arrays["mass"]
         for part, prefix in ((self.base, "base"), (self.top, "top")):
             bases.restore_into(part, prefix, arrays)
         if self.n_classes == 0:

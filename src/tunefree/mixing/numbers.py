@@ -98,7 +98,7 @@ def learn_target(base, top, known, loss, members, y, candidates, mixed, losses, 
 
 
 @compiled.entry
-def mix(base, first, second, top, mass, known, loss, members, y, weight, is_over, mixed):
+def mix(base, first, second, top, known, loss, members, y, weight, is_over, mixed):
     """Write the mixed predictions (n, 1) of rows, and learn those of a weight above 0, each after its prediction.
 
     ``members`` (n, M, 1) are predictions, NaN of a member that sleeps; see :func:`tunefree.mixing.classes.mix`.
@@ -109,10 +109,7 @@ def mix(base, first, second, top, mass, known, loss, members, y, weight, is_over
     weights, candidates, margin = np.empty((2, n_features)), np.empty(3), np.empty(1)
     slopes, losses, candidate_losses = np.empty((2, 1)), np.empty(n_members), np.empty(3)
     for t in range(n):
-        relative, target = 0.0, bounded(y[t])
-        if weight[t] > 0.0:
-            mass[()] += weight[t]
-            relative = weight[t] * (base.rounds[()] + 1.0) / mass[()]
+        relative, target = weight[t], bounded(y[t])
         candidates[0] = mean_of(base.means if is_over else base.weights, members[t], known)
         write_features(members[t], candidates[0], known, base.rounds[()] > BEGUN, features)
         for i in range(n_features):

@@ -43,8 +43,23 @@ NOT_OF_WIDE_ROWS: tuple[Setting, ...] = (
     Setting("nag", {"eta": 10.0}, "raw"),
     Setting("scinol2", {"epsilon": 1.0}, "raw"),
 )
+# The linear members beside generations (see tunefree.pool), some of them for tables or for texts alone.
+OF_TABLES: tuple[Setting, ...] = (Setting("nag", {"eta": 0.5}, "steady"),)
+OF_TEXTS: tuple[Setting, ...] = (
+    Setting("nag", {"eta": 2.0}, "steady"),
+    Setting("adagrad", {"eta": 0.02}, "steady"),
+    Setting("adagrad", {"eta": 0.1}, "steady"),
+)
+BESIDE_GENERATIONS: tuple[Setting, ...] = (
+    Setting("newton", {"variance": 1.0}, "steady"),
+    Setting("scinol2", {"epsilon": 1.0}, "steady"),
+    Setting("cocob", {"alpha": 100.0}, "raw"),
+    *OF_TABLES,
+    *OF_TEXTS,
+)
 VIEWS = (*KERNEL_FEATURE_VIEWS, *additive_bank.VIEWS)  # of banks, which keep their first rows back
-POOLS = ("pool", "kernel-pool")
+GENERATIONS = "generations"  # the pool of tunefree.pool
+POOLS = ("pool", "kernel-pool", GENERATIONS)
 WIDTHS = tuple(2.0**exponent for exponent in range(-2, 7))  # times the median rule's gamma
 KERNEL_VIEWS = ("steady", "level")
 FOLLOW_THE_LEADER = "kernel-regularized-sgd"  # of several, the one with the least progressive loss predicts alone
@@ -95,6 +110,8 @@ def settings_of_members(learner: str, settings: dict[str, float], view: str, nam
     """
     if learner == "pool":
         return list(MEMBERS)
+    if learner == GENERATIONS:
+        return list(BESIDE_GENERATIONS)
     if learner == "kernel-pool":
         of_kernels = [at_every_width("kernel-pistol", {"growth": 1.0}, seen, named) for seen in KERNEL_VIEWS]
         return [*MEMBERS, *(setting for settings in of_kernels for setting in settings)]

@@ -21,6 +21,7 @@ from tunefree.model.members import Setting
 from tunefree.model.model import Model
 from tunefree.model.pool import POOLS
 from tunefree.model.targets import RunningMetrics
+from tunefree.pool.model import class_of
 from tunefree.stream.batch import BadRows, Batch, Position
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.shuffle import shuffled
@@ -117,7 +118,7 @@ class Trained:
     def restore(cls, arrays: dict[str, dict[str, np.ndarray]], header: dict[str, Any]) -> Trained:
         """The model that the parts of a file hold."""
         return cls(
-            Model.restore(arrays["model"], header["model"]),
+            class_of(header["model"]["learner"]).restore(arrays["model"], header["model"]),
             encoder_of(header["source"]).restore(arrays.get("encoder", {}), header["encoder"]),
             header["source"],
             Plan.restore(header["plan"]),
@@ -407,7 +408,7 @@ def _begun(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
     kernel, pairs = KernelConfig(max_support=plan.max_support, device=plan.device), sources_of_pairs(plan, encoder)
 
     def make(n_features: int, settings: list[Setting] | None = None) -> Model:
-        return Model(*chosen, n_features, kernel, settings, pairs=pairs, horizon=plan.horizon, replays=replays)
+        return class_of(plan.learner)(*chosen, n_features, kernel, settings, pairs=pairs, horizon=plan.horizon, replays=replays)
 
     model = make(encoder.n_features, limit.members_that_fit(make, encoder.n_features))
     return Trained(model, encoder, source.kind, plan, Progress(), TargetSample(task == "regression")), batches

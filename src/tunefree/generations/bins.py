@@ -1,0 +1,132 @@
+"""Columns as codes of one byte: quantile bins of numbers, and categories in the order of their mean target.
+
+A code is the number of edges up to a number, or the rank of a category; MISSING stands for nothing known, and for a
+category that was not there when the bins were made.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tunefree.core import compiled
+
+MISSING = 255
+MOST_CODES = 254  # of a column
+MOST_QUANTILE_ROWS = 2**16  # from which quantiles are taken
+PRIOR_ROWS = 10.0  # of the mean target, in the mean of a category
+
+
+class Bins(NamedTuple):
+    """How columns become codes."""
+
+    starts: np.ndarray  # (c + 1,) int64: column j has the points starts[j] .. starts[j + 1]
+    points: np.ndarray  # (points,) float64, ascending in a column: edges of a number, or ids of categories
+    ranks: np.ndarray  # (points,) uint8: the code of each category; 0 for edges
+    is_categorical: np.ndarray  # (c,) bool
+
+    @property
+    def n_codes(self) -> np.ndarray:
+        """Codes (c,) int64 of each column, without the missing one."""
+        counts = np.diff(self.starts)
+        highest = [int(self.ranks[a:b].max(initial=0)) for a, b in zip(self.starts, self.starts[1:], strict=False)]
+        return np.where(self.is_categorical, np.where(counts > 0, np.array(highest, np.int64) + 1, 0), counts + 1)
+
+
+def bins_of(columns: np.ndarray, is_categorical: np.ndarray, scores: np.ndarray) -> Bins:
+    """Bins of some rows.
+
+    Parameters
+    ----------
+    columns : (n, c) array
+        NaN is missing.
+    is_categorical : (c,) array of bool
+    scores : (n,) array
+        By whose means categories are ordered.
+
+    Examples
+    --------
+    >>> bins = bins_of(np.array([[1.0, 7.0], [2.0, 8.0]]), np.array([False, True]), np.array([1.0, 0.0]))
+    >>> codes_of(bins, np.array([[1.2, 7.0], [9.0, 5.0]]))
+    array([[  0,   1],
+           [  1, 255]], dtype=uint8)
+    """
+    points, ranks = [], []
+    for j in range(columns.shape[1]):
+        column = np.ascontiguousarray(columns[:, j])
+        if is_categorical[j]:
+            ids, of_ids = _categories(column, scores)
+        else:
+            ids = _edges(column)
+            of_ids = np.zeros(len(ids), np.uint8)
+        points.append(ids)
+        ranks.append(of_ids)
+    starts = np.cumsum([0, *map(len, points)]).astype(np.int64)
+    empty = np.empty(0)
+    return Bins(
+        starts, np.concatenate([empty, *points]), np.concatenate([empty, *ranks]).astype(np.uint8), is_categorical
+    )
+
+
+def _edges(column: np.ndarray) -> np.ndarray:
+    """Points between the distinct numbers of a column, or between its quantiles."""
+    known = column[~np.isnan(column)]
+    if len(known) > MOST_QUANTILE_ROWS:
+        known = known[np.linspace(0, len(known) - 1, MOST_QUANTILE_ROWS).astype(np.int64)]
+    values = np.unique(known)
+    if len(values) > MOST_CODES:
+        places = np.linspace(0, len(known) - 1, MOST_CODES + 1).round().astype(np.int64)
+        values = np.unique(np.sort(known)[places])
+    below, above = values[:-1], values[1:]
+    middle = below / 2.0 + above / 2.0  # no sum that overflows
+    return np.where((middle > below) & (middle <= above), middle, above)
+
+
+def _categories(column: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The ids in a column, and the rank of each by its mean score; neighbours share a rank where there are too many."""
+    known = ~np.isnan(column)
+    ids, place = np.unique(column[known], return_inverse=True)
+    counts = np.bincount(place, minlength=len(ids))
+    mean = scores.mean() if len(scores) else 0.0
+    sums = np.bincount(place, weights=scores[known] - mean, minlength=len(ids))
+    order = np.argsort(sums / (counts + PRIOR_ROWS), kind="stable")
+    ranks = np.empty(len(ids), np.int64)
+    ranks[order] = np.arange(len(ids)) if len(ids) <= MOST_CODES else _shared(counts[order])
+    return ids, ranks.astype(np.uint8)
+
+
+def _shared(counts: np.ndarray) -> np.ndarray:
+    """Ranks of categories in order, about as many rows in each."""
+    middle = np.cumsum(counts) - counts / 2.0
+    return np.minimum((middle / counts.sum() * MOST_CODES).astype(np.int64), MOST_CODES - 1)
+
+
+@compiled.entry
+def _write_codes(bins, columns, codes):
+    for i in range(len(columns)):
+        for j in range(columns.shape[1]):
+            x, low, high = columns[i, j], bins.starts[j], bins.starts[j + 1]
+            if np.isnan(x):
+                codes[i, j] = MISSING
+                continue
+            first = low
+            while low < high:  # the first point above x
+                middle = (low + high) // 2
+                if bins.points[middle] <= x:
+                    low = middle + 1
+                else:
+                    high = middle
+            if not bins.is_categorical[j]:
+                codes[i, j] = low - first
+            elif low > first and bins.points[low - 1] == x:
+                codes[i, j] = bins.ranks[low - 1]
+            else:
+                codes[i, j] = MISSING
+
+
+def codes_of(bins: Bins, columns: np.ndarray) -> np.ndarray:
+    """Codes (n, c) uint8 of rows."""
+    codes = np.empty(columns.shape, np.uint8)
+    _write_codes(bins, np.ascontiguousarray(columns), codes)
+    return codes

@@ -1,0 +1,50 @@
+"""Clocks: at which rows generations are born, and from which later row they predict.
+
+A generation of the rows up to b is grown in a second thread while rows after b are learned, and takes over at a fixed
+later row, whatever the number of threads. The two newest generations of a kind are awake.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+FIRST = 16  # rows at the first birth
+FACTOR = math.sqrt(2.0)  # between births
+AT_ONCE = 2048  # rows up to which a generation takes over at its birth
+LATE = 8  # a generation of b rows takes over after b / LATE further ones
+AGES = ("newest", "previous")
+
+
+class Event(NamedTuple):
+    """When generations are born, and when they take over."""
+
+    birth: int  # rows learned
+    takeover: int
+
+
+def births(after: int) -> Event:
+    """The first birth of the doubling clock after so many rows.
+
+    Examples
+    --------
+    >>> births(0), births(16).birth, births(4000)
+    (Event(birth=16, takeover=16), 23, Event(birth=4096, takeover=4608))
+    """
+    step = max(math.floor(2.0 * math.log2(max(after, 1) / FIRST)), 0)
+    while birth_of(step) <= after:
+        step += 1
+    birth = birth_of(step)
+    return Event(birth, birth if birth < AT_ONCE else birth + birth // LATE)
+
+
+def birth_of(step: int) -> int:
+    """Rows at the birth of this number.
+
+    Examples
+    --------
+    >>> [birth_of(step) for step in range(5)]
+    [16, 23, 32, 45, 64]
+    """
+    whole, half = divmod(step, 2)
+    return math.floor(FIRST * 2**whole * (FACTOR if half else 1.0) + 0.5)

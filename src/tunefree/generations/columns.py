@@ -1,0 +1,133 @@
+"""Rows as columns for trees: one matrix of numbers, whatever holds the rows.
+
+A dense number is a column under the number of its feature, as is each feature of sparse rows while there are few. A
+column of one-hot codes is a column of feature ids, a category without an order. Missing is NaN. Words of texts are not
+for trees.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tunefree.core import compiled
+from tunefree.core.generic import generic
+from tunefree.core.rows import Dense, Sparse, Table, n_rows
+
+MOST_COLUMNS = 1024  # beyond which rows are too wide for trees
+
+
+class Columns:
+    """The columns that rows have had so far, each under a key.
+
+    Keys are the numbers of features, and -1 - q for the column of codes number q.
+
+    Attributes
+    ----------
+    keys : list of int
+        In the order in which columns came.
+
+    Examples
+    --------
+    >>> from tunefree.core.rows import sparse, table
+    >>> columns = Columns()
+    >>> columns.matrix(table([[5.0]], [1], [[7]]))
+    array([[5., 7.]])
+    >>> columns.keys
+    [1, -1]
+    """
+
+    def __init__(self, keys: list[int] | None = None) -> None:
+        self.keys = list(keys or [])
+        self._place = {key: place for place, key in enumerate(self.keys)}
+
+    @property
+    def is_for_trees(self) -> bool:
+        """Whether rows have columns, and not too many."""
+        return 0 < len(self.keys) <= MOST_COLUMNS
+
+    def matrix(self, X: Any) -> np.ndarray:
+        """The columns (n, c) of a block of rows, with those that it brings at the end."""
+        parts = parts_of(X)
+        for key in (key for keys, _, _ in parts for key in keys):
+            if key not in self._place and len(self.keys) <= MOST_COLUMNS:
+                self._place[key] = len(self.keys)
+                self.keys.append(key)
+        matrix = np.tile(fill_of(np.array(self.keys, np.int64), X), (n_rows(X), 1))
+        for keys, values, is_known in parts:
+            for k, key in enumerate(keys):
+                if key in self._place:
+                    matrix[:, self._place[key]] = np.where(is_known[:, k], values[:, k], np.nan)
+        return matrix
+
+
+def is_categorical(keys: np.ndarray) -> np.ndarray:
+    """Which columns hold ids of categories."""
+    return keys < 0
+
+
+def fill_of(keys: np.ndarray, X: Any) -> np.ndarray:
+    """What a row holds of columns that its block does not have: nothing of codes and dense numbers, else 0."""
+    return np.where(is_categorical(keys) | (not isinstance(X, Sparse)), np.nan, 0.0)
+
+
+@generic
+def parts_of(X: Any) -> list[tuple[list[int], np.ndarray, np.ndarray]]:
+    """Keys, values (n, k), and whether each value is known, of the columns of a block."""
+    raise TypeError(f"{type(X).__name__} is not a block of rows")
+
+
+@parts_of.register(Dense)
+def parts_of_dense(X):
+    return [(list(range(1, X.values.shape[1] + 1)), X.values, ~np.isnan(X.values))]
+
+
+@parts_of.register(Table)
+def parts_of_table(X):
+    numbers = X.columns.tolist(), X.numbers, ~np.isnan(X.numbers)
+    return [numbers, ([-1 - q for q in X.code_columns.tolist()], X.codes, X.codes > 0)]
+
+
+@parts_of.register(Sparse)
+def parts_of_sparse(X):
+    width = int(X.features.max(initial=0))
+    if width > MOST_COLUMNS:
+        width = MOST_COLUMNS + 1
+    values = np.zeros((n_rows(X), width))
+    row = np.repeat(np.arange(n_rows(X)), np.diff(X.pointers))
+    kept = X.features <= width
+    values[row[kept], X.features[kept] - 1] = X.values[kept]
+    return [(list(range(1, width + 1)), values, np.ones(values.shape, bool))]
+
+
+@compiled.inline
+def _mixed(bits):
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
+
+
+@compiled.entry
+def _write_digests(bits, keys, digests):
+    for i in range(len(bits)):
+        total = np.uint64(0)
+        for c in range(len(keys)):
+            if bits[i, c] != np.uint64(0):
+                total += _mixed(bits[i, c] + keys[c] * np.uint64(0x9E3779B97F4A7C15))
+        digests[i] = total
+
+
+def digests_of(matrix: np.ndarray, keys: list[int]) -> np.ndarray:
+    """A 64-bit digest of each row (n, c), the same whatever columns there are in which nothing is known, or 0.
+
+    Examples
+    --------
+    >>> one = digests_of(np.array([[3.0, np.nan]]), [1, -1])
+    >>> bool(one[0] == digests_of(np.array([[0.0, 3.0]]), [5, 1])[0])
+    True
+    """
+    known = np.ascontiguousarray(np.nan_to_num(matrix, nan=0.0) + 0.0)  # + 0.0: -0.0 is 0.0
+    digests = np.empty(len(matrix), np.uint64)
+    _write_digests(known.view(np.uint64), np.array(keys, np.int64).view(np.uint64), digests)
+    return digests

@@ -1,0 +1,132 @@
+"""A generation: a batch model of the rows up to its birth, which goes on learning.
+
+It predicts as it was born, and as each learner on its leaves corrects it (:mod:`tunefree.generations.leaves`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.generations import growing
+from tunefree.generations.columns import is_categorical
+from tunefree.generations.leaves import LivingLeaves, learners_of, objective_of
+from tunefree.generations.problem import Problem
+
+FREQUENT = 32  # rows of one observation among those grown on, from which on one more row is no copy to be remembered
+
+
+class Birth(NamedTuple):
+    """What a generation is grown on."""
+
+    kind: str  # a name in growing.KINDS
+    rows: int  # learned before, which is also the seed
+    keys: np.ndarray  # (c,) int64 of the columns, ascending
+    columns: np.ndarray  # (n, c) float64, NaN where nothing is known
+    targets: np.ndarray  # (n,) numbers of classes, or numbers
+    weights: np.ndarray  # (n,) above 0, with mean 1
+    digests: np.ndarray  # (n,) uint64 of the observations
+    n_classes: int  # 0 for numbers
+
+
+class Generation:
+    """A batch model that goes on learning.
+
+    Parameters
+    ----------
+    birth : Birth
+        Whose arrays of rows are not kept.
+    model : Trees or Linear
+        What :func:`tunefree.generations.growing.grow` made of it.
+    loss : loss
+        Of numbers; None for classes.
+    """
+
+    def __init__(self, birth: Birth, model: Any, loss: Any) -> None:
+        self.kind, self.rows, self.keys, self.n_classes = birth.kind, birth.rows, birth.keys, birth.n_classes
+        observations, counts = np.unique(birth.digests, return_counts=True)
+        self.observations = observations[counts < FREQUENT]  # (m,) uint64, ascending: those it may remember
+        self.model, self.loss = model, loss
+        n_leaves, n_outputs = growing.n_leaves(model), growing.n_outputs(model)
+        objective = objective_of(birth.n_classes, loss)
+        self.living = [LivingLeaves(*named, n_leaves, n_outputs, objective) for named in learners_of(birth.kind)]
+
+    @classmethod
+    def grown(cls, birth: Birth, loss: Any) -> Generation | None:
+        """The generation of a birth; None where there is nothing to learn from, or the kind is not for such rows."""
+        if birth.n_classes and len(np.unique(birth.targets)) < 2:
+            return None
+        problem = Problem(
+            birth.columns,
+            is_categorical(birth.keys),
+            birth.targets,
+            birth.weights,
+            birth.n_classes,
+            loss,
+        )
+        model = growing.grow(birth.kind, problem, birth.rows)
+        return None if model is None else cls(birth, model, loss)
+
+    def knows(self, digests: np.ndarray) -> np.ndarray:
+        """Which rows (n,) it may remember: their observation was among those that it was grown on."""
+        places = np.minimum(np.searchsorted(self.observations, digests), max(len(self.observations) - 1, 0))
+        return self.observations[places] == digests if len(self.observations) else np.zeros(len(digests), bool)
+
+    def follow(self, columns: np.ndarray, y: np.ndarray, weight: np.ndarray) -> list[np.ndarray]:
+        """Predict rows, and learn each after that.
+
+        Parameters
+        ----------
+        columns : (n, c) array
+            Under the generation's keys.
+        y : (n,) array
+            Numbers of classes, or numbers.
+        weight : (n,) array
+            A row of weight 0 is predicted only, as is one of a class that came after the birth.
+
+        Returns
+        -------
+        list of (n, K) arrays
+            Margins, or numbers, as the generation was born, and as each of its learners has them.
+        """
+        leaves, margins = growing.apply(self.model, columns)
+        if self.n_classes:
+            weight = np.where(y < self.n_classes, weight, 0.0)
+            y = np.where(y == 1.0, 1.0, -1.0) if margins.shape[1] == 1 else np.where(weight > 0.0, y, 0.0)
+        return [margins, *(living.follow(leaves, margins, y, weight) for living in self.living)]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its trees, of what it remembers, and of what its leaves have learned."""
+        arrays = growing.save_state(self.model).values()
+        return sum(a.nbytes for a in arrays) + self.observations.nbytes + sum(part.nbytes for part in self.living)
+
+    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and a header from which :meth:`restored` makes the same generation."""
+        arrays = {f"model.{name}": array for name, array in growing.save_state(self.model).items()}
+        arrays |= {"keys": self.keys, "observations": self.observations}
+        header: dict[str, Any] = {"kind": self.kind, "rows": self.rows, "n_classes": self.n_classes, "living": []}
+        for number, part in enumerate(self.living):
+            of_part, of_header = part.save_state()
+            arrays |= {f"living{number}.{name}": array for name, array in of_part.items()}
+            header["living"].append(of_header)
+        return arrays, header
+
+    @classmethod
+    def restored(cls, arrays: dict[str, np.ndarray], header: dict[str, Any], loss: Any) -> Generation:
+        """The generation that :meth:`save_state` wrote down."""
+        empty = np.empty(0)
+        nothing = empty.reshape(0, 0), empty, empty, np.empty(0, np.uint64)
+        keys = np.array(arrays["keys"], np.int64)
+        birth = Birth(header["kind"], header["rows"], keys, *nothing, header["n_classes"])
+        model = growing.restored(header["kind"], _under("model.", arrays), len(keys))
+        generation = cls(birth, model, loss)
+        generation.observations = np.array(arrays["observations"], np.uint64)
+        for number, (part, saved) in enumerate(zip(generation.living, header["living"], strict=True)):
+            part.restore(_under(f"living{number}.", arrays), saved)
+        return generation
+
+
+def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -1,0 +1,64 @@
+"""What grows generations, by the name of their kind, and what can be done with any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tunefree.generations import linear, trees
+from tunefree.generations.boosted import grow_boosted
+from tunefree.generations.linear import Linear, grow_linear
+from tunefree.generations.problem import Problem
+from tunefree.generations.randomised import grow_randomised
+from tunefree.generations.trees import Trees
+
+KINDS: dict[str, Callable[[Problem, int], Trees | Linear | None]] = {
+    "boosted": grow_boosted,
+    "randomised": grow_randomised,
+    "linear 0.1": lambda problem, seed: grow_linear(problem, 0.1),
+    "linear 1": lambda problem, seed: grow_linear(problem, 1.0),
+    "linear 10": lambda problem, seed: grow_linear(problem, 10.0),
+}
+
+
+def grow(kind: str, problem: Problem, seed: int) -> Trees | Linear | None:
+    """A model of a problem; None where the kind is not for such rows.
+
+    Parameters
+    ----------
+    kind : str
+        A name in ``KINDS``.
+    problem : Problem
+    seed : int
+        The same model comes of the same problem and seed, whatever the number of threads.
+    """
+    return KINDS[kind](problem, seed)
+
+
+def apply(model: Any, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The leaves (n, trees) that rows reach, none of a linear model, and their margins (n, K)."""
+    if isinstance(model, Linear):
+        return np.empty((len(columns), 0), np.int32), linear.apply_linear(model, columns)
+    return trees.apply(model, columns)
+
+
+def n_leaves(model: Any) -> int:
+    """Leaves of all trees together."""
+    return 0 if isinstance(model, Linear) else model.n_leaves
+
+
+def n_outputs(model: Any) -> int:
+    """Margins of a row."""
+    return model.weights.shape[1] if isinstance(model, Linear) else model.n_outputs
+
+
+def save_state(model: Any) -> dict[str, np.ndarray]:
+    """Plain arrays from which :func:`restored` makes the same model."""
+    return linear.save_state(model) if isinstance(model, Linear) else trees.save_state(model)
+
+
+def restored(kind: str, arrays: dict[str, np.ndarray], n_columns: int) -> Trees | Linear:
+    """The model of this kind that a file holds."""
+    return (linear if kind.startswith("linear") else trees).restored(arrays, n_columns)

@@ -1,0 +1,172 @@
+"""Linear models of few rows: penalised logistic regression and ridge regression, by Newton's method."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core import threads
+from tunefree.core.errors import ModelError
+from tunefree.generations.problem import Problem, centre_of, spread_of
+from tunefree.losses import Square
+
+MOST_WEIGHTS = 512  # of all outputs together
+MOST_LEVELS = 32  # of a category, beyond which its rarer ones have no weight
+STEPS = 25  # of Newton's method at most
+NEAR = 1e-8  # a step so small is the last
+FARTHEST = 8.0  # standard deviations from the mean, where numbers are clipped
+
+
+class Linear(NamedTuple):
+    """A linear model of columns."""
+
+    sources: np.ndarray  # (d,) int64: the column of each weight
+    levels: np.ndarray  # (d,) float64: id of the category that it is for; NaN where it is for the number itself
+    means: np.ndarray  # (d,) float64: of the numbers, which stand for missing ones
+    scales: np.ndarray  # (d,) float64
+    weights: np.ndarray  # (d + 1, K) float64: that of the constant first; K = 1 of numbers and of two classes
+
+
+def design(columns: np.ndarray, sources: Any, levels: Any, means: Any, scales: Any) -> np.ndarray:
+    """The standardised features (n, 1 + d) of rows."""
+    values = columns[:, sources]
+    numbers = np.clip((np.where(np.isnan(values), means, values) / 2.0 - means / 2.0) / scales * 2.0, -FARTHEST, FARTHEST)
+    features = np.where(np.isnan(levels), numbers, values == levels)
+    return np.concatenate([np.ones((len(columns), 1)), features], axis=1)
+
+
+def _features(problem: Problem) -> tuple[np.ndarray, ...]:
+    sources, levels, means, scales = [], [], [], []
+    for j in range(problem.columns.shape[1]):
+        known = problem.columns[:, j][~np.isnan(problem.columns[:, j])]
+        if problem.is_categorical[j]:
+            ids, counts = np.unique(known, return_counts=True)
+            kept = ids[np.sort(np.argsort(-counts, kind="stable")[:MOST_LEVELS])]
+            sources += [j] * len(kept)
+            levels += kept.tolist()
+            means += [0.0] * len(kept)
+            scales += [1.0] * len(kept)
+        elif len(known) and known.min() < known.max():
+            most = float(np.abs(known).max())
+            sources.append(j)
+            levels.append(np.nan)
+            means.append(float(np.mean(known / most) * most))
+            scales.append(float(max(np.std(known / most) * most, 1e-300)))
+    return np.array(sources, np.int64), *(np.array(part, np.float64) for part in (levels, means, scales))
+
+
+def grow_linear(problem: Problem, strength: float) -> Linear | None:
+    """A linear model of a problem; None if it would have too many weights, or the loss is no square loss.
+
+    Parameters
+    ----------
+    problem : Problem
+    strength : float
+        Inverse of the penalty on half of the squared weights, as C of scikit-learn's LogisticRegression.
+
+    Examples
+    --------
+    >>> x = np.linspace(-1.0, 1.0, 50)[:, None]
+    >>> model = grow_linear(Problem(x, np.array([False]), (x[:, 0] > 0.3) * 1.0, np.ones(50), 2, None), 1.0)
+    >>> bool(apply_linear(model, np.array([[0.9]]))[0, 0] > 0.0)
+    True
+    """
+    n_outputs = problem.n_outputs
+    if problem.n_classes == 0 and not isinstance(problem.loss, Square):
+        return None
+    features = _features(problem)
+    if (1 + len(features[0])) * n_outputs > MOST_WEIGHTS:
+        return None
+    X = design(problem.columns, *features)
+    penalty = np.full(X.shape[1], 1.0 / strength)
+    penalty[0] = 1e-10
+    with threads.one_for_products():
+        weights = _ridge(X, problem, penalty) if problem.n_classes == 0 else _logistic(X, problem, penalty)
+    return Linear(*features, weights)
+
+
+def _ridge(X: np.ndarray, problem: Problem, penalty: np.ndarray) -> np.ndarray:
+    centre = centre_of(problem)
+    spread = spread_of(problem, centre)
+    y = np.clip(problem.targets / spread - centre / spread, -1e100, 1e100)
+    weighted = X * problem.weights[:, None]
+    weights = np.linalg.solve(weighted.T @ X + np.diag(penalty), weighted.T @ y)[:, None] * spread
+    weights[0] += centre
+    return weights
+
+
+def _logistic(X: np.ndarray, problem: Problem, penalty: np.ndarray) -> np.ndarray:
+    """Newton's method, with steps halved until the objective falls."""
+    n_outputs, d = problem.n_outputs, X.shape[1]
+    codes = problem.targets.astype(np.int64)
+    Y = (codes[:, None] == np.arange(n_outputs)).astype(np.float64) if n_outputs > 1 else codes[:, None].astype(float)
+    weights = np.zeros((d, n_outputs))
+    weights[0] = problem.start()
+    value = _objective(X, codes, problem.weights, penalty, weights)
+    for _ in range(STEPS):
+        P = _probabilities(X @ weights)
+        gradient = X.T @ ((P - Y) * problem.weights[:, None]) + penalty[:, None] * weights
+        hessian = np.empty((n_outputs, d, n_outputs, d))
+        for k in range(n_outputs):
+            for m in range(k + 1):
+                curvature = problem.weights * P[:, k] * ((1.0 if k == m else 0.0) - P[:, m])
+                hessian[k, :, m] = hessian[m, :, k] = (X * curvature[:, None]).T @ X
+        flat = hessian.reshape(n_outputs * d, n_outputs * d) + np.diag(np.tile(penalty, n_outputs) + 1e-9)
+        step = np.linalg.solve(flat, gradient.T.reshape(-1)).reshape(n_outputs, d).T
+        size = 1.0
+        while size > 1e-4:
+            after = _objective(X, codes, problem.weights, penalty, weights - size * step)
+            if after < value:
+                break
+            size /= 2.0
+        if size <= 1e-4 or value - after < NEAR * abs(value):
+            break
+        weights, value = weights - size * step, after
+    return weights
+
+
+def _objective(
+    X: np.ndarray, codes: np.ndarray, row_weights: np.ndarray, penalty: np.ndarray, weights: np.ndarray
+) -> float:
+    """The penalised log-loss."""
+    margins = X @ weights
+    if margins.shape[1] == 1:
+        margins = np.concatenate([np.zeros((len(X), 1)), margins], axis=1)
+    peak = margins.max(axis=1)
+    losses = peak + np.log(np.exp(margins - peak[:, None]).sum(axis=1)) - margins[np.arange(len(X)), codes]
+    return float(row_weights @ losses + 0.5 * np.sum(penalty[:, None] * weights**2))
+
+
+def _probabilities(margins: np.ndarray) -> np.ndarray:
+    if margins.shape[1] == 1:
+        return 1.0 / (1.0 + np.exp(-np.clip(margins, -500.0, 500.0)))
+    shares = np.exp(margins - margins.max(axis=1, keepdims=True))
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def apply_linear(model: Linear, columns: np.ndarray) -> np.ndarray:
+    """The margins (n, K) of rows."""
+    X = design(columns, model.sources, model.levels, model.means, model.scales)
+    return np.sum(X[:, :, None] * model.weights[None], axis=1)  # in an order that does not depend on the block
+
+
+def save_state(model: Linear) -> dict[str, np.ndarray]:
+    """Plain arrays from which :func:`restored` makes the same model."""
+    return dict(model._asdict())
+
+
+def restored(arrays: dict[str, np.ndarray], n_columns: int) -> Linear:
+    """The linear model of a file.
+
+    Raises
+    ------
+    ModelError
+        If its arrays do not fit each other.
+    """
+    model = Linear(**{name: np.ascontiguousarray(arrays[name]) for name in Linear._fields})
+    d = len(model.sources)
+    fits = all(len(part) == d for part in model[1:4]) and len(model.weights) == d + 1
+    if not fits or not ((model.sources >= 0) & (model.sources < n_columns)).all():
+        raise ModelError("a linear generation in the file is damaged; train the model anew")
+    return model

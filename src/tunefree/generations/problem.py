@@ -1,0 +1,72 @@
+"""What a generation is grown on: columns, targets and weights of some rows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.losses import Square
+
+
+class Problem(NamedTuple):
+    """Rows to fit a batch model to."""
+
+    columns: np.ndarray  # (n, c) float64, NaN where nothing is known
+    is_categorical: np.ndarray  # (c,) bool: ids of categories, which have no order
+    targets: np.ndarray  # (n,) float64: numbers of classes, or numbers
+    weights: np.ndarray  # (n,) float64 above 0, with mean 1
+    n_classes: int  # 0 for numbers
+    loss: Any  # of numbers, see tunefree.losses.contract; None for classes, which have log-loss
+
+    @property
+    def n_outputs(self) -> int:
+        """Margins of a row: one of numbers and of two classes."""
+        return self.n_classes if self.n_classes > 2 else 1
+
+    def start(self) -> np.ndarray:
+        """The margins (K,) of a model that knows no column; of numbers 0, to which the centre is added."""
+        if self.n_classes == 0:
+            return np.zeros(1)
+        counts = np.bincount(self.targets.astype(np.int64), self.weights, self.n_classes) + 0.5
+        logs = np.log(counts / counts.sum())
+        return logs if self.n_classes > 2 else logs[1:] - logs[:1]
+
+
+def scores_of(problem: Problem) -> np.ndarray:
+    """One number (n,) a row, by whose means categories are ordered: the target, or whether it is the first class."""
+    if problem.n_classes > 2:
+        counts = np.bincount(problem.targets.astype(np.int64), minlength=problem.n_classes)
+        return (problem.targets == counts.argmax()).astype(np.float64)
+    centre = centre_of(problem) if problem.n_classes == 0 else 0.0
+    spread = spread_of(problem, centre) if problem.n_classes == 0 else 1.0
+    return np.clip(problem.targets / spread - centre / spread, -8.0, 8.0)
+
+
+def centre_of(problem: Problem) -> float:
+    """The weighted mean of the targets for the square loss, for other losses the median.
+
+    Examples
+    --------
+    >>> none = np.empty((3, 0)), np.empty(0, bool)
+    >>> centre_of(Problem(*none, np.array([1.0, 2.0, 9.0]), np.ones(3), 0, Square()))
+    4.0
+    """
+    shares = problem.weights / problem.weights.sum()
+    if isinstance(problem.loss, Square):
+        return float(np.sum(shares * problem.targets))
+    order = np.argsort(problem.targets, kind="stable")
+    middle = int(np.searchsorted(np.cumsum(shares[order]), 0.5 - 1e-12))
+    return float(problem.targets[order[min(middle, len(order) - 1)]])
+
+
+def spread_of(problem: Problem, centre: float) -> float:
+    """The power of two next below the mean distance of the targets from a centre; 1 where all are equal."""
+    with np.errstate(over="ignore"):
+        away = np.minimum(np.abs(problem.targets - centre), 1e300)
+    most = float(away.max(initial=0.0))
+    if most == 0.0:
+        return 1.0
+    mean = float(np.sum(problem.weights / problem.weights.sum() * (away / most)))
+    return 2.0 ** max(math.floor(math.log2(max(mean, 1e-12)) + math.log2(most)), -1000)

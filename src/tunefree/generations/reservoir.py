@@ -1,0 +1,118 @@
+"""Rows that generations are grown on, in bounded memory: a uniform sample of those so far, or the latest ones.
+
+Vitter: Random sampling with a reservoir (ACM TOMS 1985), Algorithm R, where the random number of a row is a hash of its
+number, so that the sample does not depend on how rows come in blocks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+MOST_ROWS = 2**17  # kept, if they are not too wide
+MOST_NUMBERS = 2**24  # kept of all columns together
+FEWEST_ROWS = 2**10  # kept however wide they are
+
+
+def hashed(numbers: np.ndarray) -> np.ndarray:
+    """Pseudo-random 64-bit numbers of whole numbers (Steele, Lea, Flood: splitmix, OOPSLA 2014)."""
+    bits = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
+
+
+class Reservoir:
+    """Some rows of a stream, with their targets, weights and digests.
+
+    Parameters
+    ----------
+    latest : int
+        0 for a uniform sample of all rows, else how many of the latest rows are kept.
+
+    Attributes
+    ----------
+    rows : int
+        Rows added so far.
+
+    Examples
+    --------
+    >>> reservoir = Reservoir(latest=2)
+    >>> reservoir.add(np.arange(3.0)[:, None], np.arange(3.0), np.ones(3), np.arange(3, dtype=np.uint64))
+    >>> reservoir.kept(2)["targets"]
+    array([1., 2.])
+    """
+
+    def __init__(self, latest: int = 0) -> None:
+        self.latest, self.rows = latest, 0
+        self.columns = np.empty((0, 0))  # (capacity, c), NaN where nothing is known
+        self.targets, self.weights = np.empty(0), np.empty(0)  # (capacity,)
+        self.digests = np.empty(0, np.uint64)  # (capacity,)
+
+    @property
+    def capacity(self) -> int:
+        """Rows that are kept at most."""
+        return self.latest or max(min(MOST_ROWS, MOST_NUMBERS // max(self.columns.shape[1], 1)), FEWEST_ROWS)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays."""
+        return self.columns.nbytes + self.targets.nbytes + self.weights.nbytes + self.digests.nbytes
+
+    def add(self, columns: np.ndarray, targets: np.ndarray, weights: np.ndarray, digests: np.ndarray) -> None:
+        """Add rows (n, c) in order; later rows may have more columns at the end."""
+        if not len(targets):
+            return
+        self._widen(columns.shape[1])
+        numbers = self.rows + np.arange(len(targets))
+        if self.latest:
+            places = numbers % self.capacity
+        else:
+            chosen = (hashed(numbers + 1) % (numbers + 1).astype(np.uint64)).astype(np.int64)
+            places = np.where(numbers < self.capacity, numbers, chosen)
+        kept = places < self.capacity
+        last = np.unique(places[kept][::-1], return_index=True)  # of rows that take one place, the latest stays
+        places, rows = last[0], np.flatnonzero(kept)[::-1][last[1]]
+        self._reserve(int(places.max(initial=-1)) + 1)
+        self.columns[places] = columns[rows]
+        self.targets[places], self.weights[places], self.digests[places] = targets[rows], weights[rows], digests[rows]
+        self.rows += len(targets)
+
+    def kept(self, latest: int = 0) -> dict[str, Any]:
+        """Copies of all rows kept, or of so many of the latest in their order, by the names of their arrays."""
+        order: Any = slice(min(self.rows, self.capacity))
+        if latest:
+            order = np.arange(max(self.rows - latest, 0), self.rows) % self.capacity
+        arrays = {"columns": self.columns, "targets": self.targets, "weights": self.weights, "digests": self.digests}
+        return {name: array[order].copy() for name, array in arrays.items()}
+
+    def _widen(self, n_columns: int) -> None:
+        before = self.columns.shape[1]
+        if n_columns > before:
+            wider = np.full((len(self.columns), n_columns), np.nan)
+            wider[:, :before] = self.columns
+            self.columns = wider
+            if len(self.columns) > self.capacity:  # wider rows, of which fewer are kept
+                self.columns, self.targets = self.columns[: self.capacity], self.targets[: self.capacity]
+                self.weights, self.digests = self.weights[: self.capacity], self.digests[: self.capacity]
+
+    def _reserve(self, rows: int) -> None:
+        before = len(self.targets)
+        if rows > before:
+            more = min(max(rows, 2 * before, 64), self.capacity) - before
+            self.columns = np.concatenate([self.columns, np.full((more, self.columns.shape[1]), np.nan)])
+            self.targets, self.weights = (np.concatenate([a, np.zeros(more)]) for a in (self.targets, self.weights))
+            self.digests = np.concatenate([self.digests, np.zeros(more, np.uint64)])
+
+    def save_state(self) -> dict[str, np.ndarray]:
+        """Arrays from which :meth:`restore` makes the same reservoir."""
+        used = slice(min(self.rows, self.capacity))
+        arrays = {"columns": self.columns, "targets": self.targets, "weights": self.weights, "digests": self.digests}
+        return {name: array[used].copy() for name, array in arrays.items()}
+
+    def restore(self, arrays: dict[str, np.ndarray], rows: int) -> None:
+        """Take over what :meth:`save_state` gave after so many rows."""
+        self.rows = rows
+        for name in ("columns", "targets", "weights", "digests"):
+            setattr(self, name, np.array(arrays[name]))

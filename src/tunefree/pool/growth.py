@@ -1,0 +1,148 @@
+"""Which generations are awake: they are born at fixed rows, grown beside the loop over rows, and take over later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core import threads
+from tunefree.generations import clocks
+from tunefree.generations.clocks import AGES, Event
+from tunefree.generations.columns import Columns, digests_of
+from tunefree.generations.generation import Birth, Generation
+from tunefree.generations.reservoir import Reservoir
+from tunefree.pool.slots import LATEST_LINEAR_ROWS, LINEAR, MOST_LINEAR_ROWS, TREES, WHOLE
+from tunefree.pool.windows import LENGTHS, Window
+
+
+class Pending(NamedTuple):
+    """Generations that are being grown, and from which row they predict."""
+
+    takeover: int
+    clock: int
+    grown: dict[str, Future[Generation | None]]  # by kind
+
+
+class Observed(NamedTuple):
+    """Rows as generations see them."""
+
+    matrix: np.ndarray  # (n, c) under the keys of the columns so far
+    digests: np.ndarray  # (n,) uint64 of the observations
+
+
+class Growth:
+    """The generations of all clocks, and the rows that they are grown on.
+
+    Parameters
+    ----------
+    n_classes : int
+        0 for numbers.
+    loss : loss
+        Of numbers; None for classes.
+
+    Attributes
+    ----------
+    awake : dict of (clock, kind) to list of Generation
+        The newest first; the clock of all rows is 0, another one is the length of its window.
+    windows : list of Window
+    """
+
+    def __init__(self, n_classes: int, loss: Any) -> None:
+        self.n_classes, self.loss = n_classes, loss
+        self.columns, self.whole, self.recent = Columns(), Reservoir(), Reservoir(max(LENGTHS))
+        self.windows = [Window(length) for length in LENGTHS]
+        self.awake: dict[tuple[int, str], list[Generation]] = {}
+        self.pending: list[Pending] = []
+        self.next = clocks.births(0)
+
+    def observe(self, X: Any) -> Observed:
+        """Rows of a block as generations see them."""
+        matrix = self.columns.matrix(X)
+        return Observed(matrix, digests_of(matrix, self.columns.keys))
+
+    def event(self) -> int:
+        """Rows learned at the next birth or takeover."""
+        births = self.next.birth, *(window.birth for window in self.windows)
+        return min(*births, *(pending.takeover for pending in self.pending))
+
+    def generations(self) -> Iterator[tuple[int, str, int, Generation]]:
+        """Those awake: clock, kind, age, and generation."""
+        for (clock, kind), of_kind in self.awake.items():
+            for age, generation in enumerate(of_kind):
+                yield clock, kind, age, generation
+
+    def knows(self, digests: np.ndarray) -> np.ndarray:
+        """Which rows (n,) some generation awake may remember."""
+        known = np.zeros(len(digests), bool)
+        for _, _, _, generation in self.generations():
+            known |= generation.knows(digests)
+        return known
+
+    def places(self, generation: Generation) -> list[int]:
+        """Where the columns of a generation are among those so far."""
+        place = {key: number for number, key in enumerate(self.columns.keys)}
+        return [place[key] for key in generation.keys.tolist()]
+
+    def add(self, rows: Observed, y: np.ndarray, weight: np.ndarray) -> None:
+        """Keep rows that were learned."""
+        if self.columns.is_for_trees:
+            for reservoir in (self.whole, self.recent):
+                reservoir.add(rows.matrix, y, weight, rows.digests)
+
+    def advance(self, rows: int) -> None:
+        """Let happen what is due after so many rows."""
+        self._take_over(rows)
+        if rows == self.next.birth:
+            self._give_birth(WHOLE, self.next)
+            self.next = clocks.births(rows)
+        for window in [window for window in self.windows if window.birth == rows]:
+            event = window.decide(rows)
+            if event is None:
+                self.awake = {key: of_kind for key, of_kind in self.awake.items() if key[0] != window.length}
+            else:
+                self._give_birth(window.length, event)
+        self._take_over(rows)
+        if rows >= LATEST_LINEAR_ROWS:
+            self.awake = {key: of_kind for key, of_kind in self.awake.items() if key[1] not in LINEAR}
+
+    def finish(self, rows: int) -> None:
+        """Grow the last generation on all rows kept; what is being grown otherwise is dropped."""
+        self.pending = [pending for pending in self.pending if pending.clock != WHOLE]
+        newest = self.awake.get((WHOLE, TREES[0]), [])
+        if rows >= clocks.FIRST and not (newest and newest[0].rows == rows):
+            self._give_birth(WHOLE, Event(rows, rows), at_last=True)
+            self._take_over(rows)
+
+    def _give_birth(self, clock: int, event: Event, at_last: bool = False) -> None:
+        """Begin to grow a generation of each kind."""
+        if not self.columns.is_for_trees or not self.whole.rows:
+            return
+        rows = (self.recent if clock else self.whole).kept(clock)
+        order = np.argsort(self.columns.keys)
+        columns = np.full((len(rows["targets"]), len(order)), np.nan)
+        columns[:, : rows["columns"].shape[1]] = rows["columns"]
+        columns, keys = np.ascontiguousarray(columns[:, order]), np.array(self.columns.keys, np.int64)[order]
+        of_rows = columns, rows["targets"], rows["weights"] / rows["weights"].mean(), rows["digests"], self.n_classes
+        kinds = (*TREES, *(LINEAR if clock == WHOLE and event.birth <= MOST_LINEAR_ROWS else ()))
+        births = [Birth(kind, event.birth, keys, *of_rows) for kind in kinds]
+        begin = threads.beside if at_last or event.takeover > event.birth else threads.now
+        grown = {birth.kind: begin(Generation.grown, birth, self.loss) for birth in births}
+        self.pending.append(Pending(event.takeover, clock, grown))
+
+    def _take_over(self, rows: int) -> None:
+        """Let those predict from now on whose row has come."""
+        for pending in [pending for pending in self.pending if pending.takeover == rows]:
+            for kind, future in pending.grown.items():
+                generation = future.result()
+                if generation is not None:
+                    before = self.awake.get((pending.clock, kind), [])
+                    self.awake[pending.clock, kind] = [generation, *before][: len(AGES)]
+        self.pending = [pending for pending in self.pending if pending.takeover > rows]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the generations and of the rows kept."""
+        return sum(own[3].nbytes for own in self.generations()) + self.whole.nbytes + self.recent.nbytes

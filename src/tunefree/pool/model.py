@@ -1,0 +1,140 @@
+"""The pool as a model of the commands and estimators."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from tunefree.core.errors import ModelError
+from tunefree.core.rows import n_rows, part, reach
+from tunefree.core.states import under
+from tunefree.losses import loss_of
+from tunefree.losses.objectives import measured
+from tunefree.model.group import LabelledRows
+from tunefree.model.model import Model
+from tunefree.model.pool import GENERATIONS
+from tunefree.model.targets import join_margins
+from tunefree.pool import saving
+from tunefree.pool.pool import Pool
+
+
+class PoolModel(Model):
+    """A model whose learner is ``"generations"``; see :class:`tunefree.model.model.Model`.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+    learner, loss, *further, **options
+        Of :class:`tunefree.model.model.Model`.
+
+    Examples
+    --------
+    >>> from tunefree.core.rows import dense
+    >>> from tunefree.model.targets import Labels
+    >>> model = PoolModel("classification")
+    >>> X = dense(np.array([[0.0], [1.0], [0.0], [1.0]] * 50))
+    >>> _ = model.learn(X, Labels.of(["no", "yes", "no", "yes"] * 50), np.ones(200))
+    >>> model.freeze()
+    >>> model.classes, model.predict(X)[:2, 0] > 0
+    (['no', 'yes'], array([False,  True]))
+    """
+
+    def __init__(self, task: str, learner: str = GENERATIONS, loss: str | None = None, *further: Any, **options: Any):
+        super().__init__(task, learner, loss, *further, **options)
+        of_numbers = loss_of(task, loss) if task == "regression" else None
+        self.pool = Pool(self.ensemble.linear, 0 if of_numbers is not None else len(self.classes), of_numbers)
+
+    def learn(
+        self, X: Any, y: Any, weight: np.ndarray, evaluation_weight: np.ndarray | None = None, again: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if again:
+            raise ModelError("generations make one pass; leave out the number of passes")
+        evaluation_weight = weight if evaluation_weight is None else evaluation_weight
+        if reach(X) > self.n_features:
+            self.reserve_features(reach(X))
+        codes, new = (np.asarray(y, np.float64), []) if self.task == "regression" else self.codes(y)
+        margins, row_losses = [], [np.empty(0)]
+        starts = [0, *(first for first, _ in new), n_rows(X)]
+        for (start, stop), (_, label) in zip(pairwise(starts), [*new, (0, None)], strict=True):
+            rows = part(X, start, stop), codes[start:stop], weight[start:stop]
+            for piece, mixed in self.pool.learn_pieces(*rows):
+                of_rows = LabelledRows(part(rows[0], piece.start, piece.stop), *(a[piece] for a in rows[1:]), weight[:0])
+                evaluated = evaluation_weight[start:stop][piece]
+                predictions, losses = self._record(of_rows._replace(evaluation_weight=evaluated), mixed)
+                margins.append(predictions)
+                row_losses.append(losses)
+            if label is not None:
+                self.add_class(label)
+        return join_margins(margins, self.n_outputs), np.concatenate(row_losses)
+
+    def _record(self, rows: LabelledRows, mixed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Margins and losses of rows that were predicted, which are evidence for certificates."""
+        margins, objective = self._margins(mixed), self.objective
+        targets = rows.y if self.task == "regression" else self.targets_of(rows.y.astype(np.int64))
+        losses = measured(objective, targets, margins)
+        counted = np.nan_to_num(losses, posinf=np.inf)
+        if self.task == "regression":
+            unknown = np.isnan(self.record.targets.add(rows.weight, rows.y))
+            losses = np.where(unknown, np.nan, losses)
+            rows = rows._replace(evaluation_weight=np.where(unknown, 0.0, rows.evaluation_weight))
+        of_evidence = rows._replace(y=targets, weight=rows.weight.copy())
+        arrays = (np.ascontiguousarray(array) for array in of_evidence[1:])
+        self.record.add(objective, LabelledRows(rows.X, *arrays), margins, counted, self.ensemble.linear.take_met())
+        return margins, losses
+
+    def _margins(self, mixed: np.ndarray) -> np.ndarray:
+        """Margins (n, K) of log-probabilities: one of up to two classes."""
+        return mixed[:, 1:] - mixed[:, :1] if self.task == "classification" and self.n_outputs == 1 else mixed
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self._margins(self.pool.predict(X))
+
+    def member_predictions(self, X: Any) -> np.ndarray:
+        return self.ensemble.predict(X)
+
+    def freeze(self) -> None:
+        super().freeze()
+        self.pool.finish()
+
+    def begin_pass(self, members: list[int] | None = None) -> None:
+        raise ModelError("generations make one pass; leave out the number of passes")
+
+    def add_class(self, label: Any) -> None:
+        self.check_room_for_a_class()
+        before = self.n_outputs
+        self.classes.append(label)
+        self.pool.add_class(self.options.objective(self.n_outputs), self.n_outputs)
+        if self.n_outputs > before:
+            self.record.add_outputs(self.n_outputs, self.objective)
+
+    def prune(self, leaves: np.ndarray) -> None:
+        self.pool.keep(np.flatnonzero(~leaves).tolist())
+        self.aggregation.prune(leaves)
+
+    def shares_by_member(self) -> dict[str, float]:
+        return dict(zip(self.pool.names, self.pool.mixture.base.means.tolist(), strict=True))
+
+    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        arrays, header = super().save_state()
+        of_pool, header["pool"] = saving.save_state(self.pool)
+        return arrays | {f"pool.{name}": array for name, array in of_pool.items()}, header
+
+    @classmethod
+    def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> PoolModel:
+        model = super().restore(arrays, header)
+        assert isinstance(model, PoolModel)
+        saving.restore(model.pool, under("pool.", arrays), header["pool"])
+        return model
+
+
+def class_of(learner: str) -> type[Model]:
+    """The class of a model whose learner has this name.
+
+    Examples
+    --------
+    >>> class_of("generations").__name__, class_of("pool").__name__
+    ('PoolModel', 'Model')
+    """
+    return PoolModel if learner == GENERATIONS else Model

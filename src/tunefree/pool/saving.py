@@ -1,0 +1,95 @@
+"""A pool as arrays and a header, from which the same pool is made again, to the last bit."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tunefree.core import threads
+from tunefree.core.states import under
+from tunefree.generations import clocks
+from tunefree.generations.columns import Columns
+from tunefree.generations.generation import Generation
+from tunefree.pool.growth import Growth, Pending
+from tunefree.pool.pool import Pool
+from tunefree.pool.windows import Window
+
+State = tuple[dict[str, np.ndarray], dict[str, Any]]
+_OF_POOL = ("rows", "mass", "has_begun", "linear_places", "names")
+
+
+def save_state(pool: Pool) -> State:
+    """Arrays and a header of all but the linear members; generations that are being grown are waited for."""
+    arrays = {f"mixture.{name}": array for name, array in pool.mixture.save_state().items()}
+    arrays |= {"losses": pool.losses, "block": pool.block}
+    header: dict[str, Any] = {name: getattr(pool, name) for name in _OF_POOL} | {"rises": dict(vars(pool.rises))}
+    if pool.growth is not None:
+        of_growth, header["growth"] = _state_of_growth(pool.growth)
+        arrays |= of_growth
+    return arrays, header
+
+
+def restore(pool: Pool, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+    """Take over what :func:`save_state` gave; the pool has learned nothing, and its linear members are restored."""
+    before = len(header["names"]) - len(pool.slots)
+    pool.slots = {slot: place for place, slot in enumerate(pool.slots, before)}
+    for name in _OF_POOL:
+        setattr(pool, name, header[name])
+    vars(pool.rises).update(header["rises"])
+    pool.losses, pool.block = np.array(arrays["losses"]), np.array(arrays["block"])
+    pool.mixture = pool.new_mixture()
+    pool.mixture.restore(under("mixture.", arrays))
+    if "growth" not in header:
+        pool.growth = None
+    if pool.growth is not None:
+        _restore_growth(pool.growth, arrays, header["growth"], pool.rows)
+
+
+def _state_of_growth(growth: Growth) -> State:
+    arrays = {f"whole.{name}": array for name, array in growth.whole.save_state().items()}
+    arrays |= {f"recent.{name}": array for name, array in growth.recent.save_state().items()}
+    header: dict[str, Any] = {"keys": growth.columns.keys, "kept": growth.whole.rows}
+    header |= {"windows": [_finite(vars(window)) for window in growth.windows], "awake": [], "pending": []}
+    awake = [(own, {"clock": clock}) for clock, _, _, own in growth.generations()]
+    pending = [
+        (future.result(), {"clock": own.clock, "takeover": own.takeover})
+        for own in growth.pending
+        for future in own.grown.values()
+    ]
+    for stage, generations in (("awake", awake), ("pending", pending)):
+        for generation, place in generations:
+            if generation is not None:
+                of_generation, of_header = generation.save_state()
+                number = len(header[stage])
+                arrays |= {f"{stage}{number}.{name}": array for name, array in of_generation.items()}
+                header[stage].append(place | of_header)
+    return arrays, header
+
+
+def _restore_growth(growth: Growth, arrays: dict[str, np.ndarray], header: dict[str, Any], rows: int) -> None:
+    growth.columns, growth.next = Columns(header["keys"]), clocks.births(rows)
+    growth.whole.restore(under("whole.", arrays), header["kept"])
+    growth.recent.restore(under("recent.", arrays), header["kept"])
+    for window, saved in zip(growth.windows, header["windows"], strict=True):
+        _restore_window(window, saved)
+    for number, saved in enumerate(header["awake"]):
+        generation = Generation.restored(under(f"awake{number}.", arrays), saved, growth.loss)
+        growth.awake.setdefault((saved["clock"], saved["kind"]), []).append(generation)
+    by_event: dict[tuple[int, int], Pending] = {}
+    for number, saved in enumerate(header["pending"]):
+        event = saved["takeover"], saved["clock"]
+        pending = by_event.setdefault(event, Pending(*event, {}))
+        generation = Generation.restored(under(f"pending{number}.", arrays), saved, growth.loss)
+        pending.grown[saved["kind"]] = threads.now(lambda grown=generation: grown)
+    growth.pending = list(by_event.values())
+
+
+def _finite(header: dict[str, Any]) -> dict[str, Any]:
+    """Numbers for JSON, which has no infinite ones: None stands for these."""
+    return {name: None if value == math.inf else value for name, value in header.items()}
+
+
+def _restore_window(window: Window, header: dict[str, Any]) -> None:
+    vars(window).update({name: math.inf if value is None else value for name, value in header.items()})

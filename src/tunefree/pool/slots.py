@@ -1,0 +1,78 @@
+"""Slots of the mixture: each has one member at a time, and keeps its weight when a new generation takes it over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tunefree.generations.clocks import AGES
+from tunefree.generations.leaves import learners_of
+
+TREES = ("boosted", "randomised")
+LINEAR = ("linear 0.1", "linear 1", "linear 10")
+MOST_LINEAR_ROWS = 4096  # at a birth, up to which linear models are grown
+LATEST_LINEAR_ROWS = 2 * MOST_LINEAR_ROWS  # learned, after which they sleep
+WHOLE = 0  # the clock of all rows
+
+
+class Slot(NamedTuple):
+    """What a place of the mixture is for."""
+
+    clock: int  # 0 for generations of all rows, else of so many latest ones
+    kind: str  # of generation
+    age: int  # 0 the newest, 1 the one before
+    version: int  # 0 as it was born, else by the learner of this number on its leaves
+
+    @property
+    def name(self) -> str:
+        """In words.
+
+        Examples
+        --------
+        >>> Slot(2048, "boosted", 1, 2).name
+        'boosted of 2048, previous, nag'
+        """
+        clock = f" of {self.clock}" if self.clock else ""
+        learner = f", {learners_of(self.kind)[self.version - 1][0]}" if self.version else ""
+        return f"{self.kind}{clock}, {AGES[self.age]}{learner}"
+
+
+def slots_of(windows: Sequence[int]) -> list[Slot]:
+    """All slots, those of the clock of all rows first."""
+    of_whole = [Slot(WHOLE, kind, age, 0) for kind in LINEAR for age in range(len(AGES))]
+    for clock in (WHOLE, *windows):
+        for kind in TREES:
+            versions = range(1 if clock else 0, 1 + len(learners_of(kind)))
+            of_whole += [Slot(clock, kind, age, version) for age in range(len(AGES)) for version in versions]
+    return of_whole
+
+
+def log_probabilities(margins: np.ndarray, n_classes: int, rows: int) -> np.ndarray:
+    """Log-probabilities (n, n_classes) of margins, which may be of fewer classes.
+
+    Parameters
+    ----------
+    margins : (n, K) array
+        One of two classes, or one for each class that the member knows.
+    n_classes : int
+    rows : int
+        That the member learned: a class that it does not know has 1 / (rows + n_classes).
+
+    Examples
+    --------
+    >>> np.exp(log_probabilities(np.array([[0.0]]), 3, 7)).round(3)
+    array([[0.45, 0.45, 0.1 ]])
+    """
+    if margins.shape[1] == 1:
+        logs = np.column_stack([-np.logaddexp(0.0, margins[:, 0]), -np.logaddexp(0.0, -margins[:, 0])])
+    else:
+        logs = margins - margins.max(axis=1, keepdims=True)
+        logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
+    missing = n_classes - logs.shape[1]
+    if missing > 0:
+        unknown = 1.0 / (rows + n_classes)
+        rest = np.full((len(logs), missing), np.log(unknown))
+        logs = np.concatenate([logs + np.log1p(-missing * unknown), rest], axis=1)
+    return logs
