@@ -298,7 +298,7 @@ def late_labels(learner: str, data: DataSet, table: pa.Table) -> Figures:
 
 
 def late(options: argparse.Namespace, store: Store) -> None:
-    """Labels that come late, by ``partial_fit``; learners that go on learning what they knew at once are beside."""
+    """Progressive losses where labels come late, by ``partial_fit``."""
 
     def line(name: str) -> Figures:
         stream, learner = sets.stream(name), options.learner
