@@ -281,6 +281,7 @@ def late_labels(learner: str, data: DataSet, table: pa.Table) -> Figures:
     """Progressive loss where each row is predicted by the model of the rows whose labels have come."""
     y, rows = table[data.target].to_numpy(), table.drop_columns(data.target)
     classes = sorted(set(y.tolist()))
+    estimator(learner, True).partial_fit(rows.slice(0, WARM), y[:WARM], classes=classes).predict_proba(rows.slice(0, 9))
     model, learned, total = estimator(learner, True), 0, 0.0
     start = time.process_time()
     for first in range(0, len(table), BLOCK):
