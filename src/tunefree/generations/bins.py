@@ -69,6 +69,13 @@ def bins_of(columns: np.ndarray, is_categorical: np.ndarray, scores: np.ndarray)
     )
 
 
+def joined(first: Bins, second: Bins) -> Bins:
+    """The bins of some columns, and of others behind them."""
+    starts = np.concatenate([first.starts, first.starts[-1] + second.starts[1:]])
+    others = (np.concatenate(pair) for pair in zip(first[1:], second[1:], strict=True))
+    return Bins(starts, *others)
+
+
 def _edges(column: np.ndarray) -> np.ndarray:
     """Points between the distinct numbers of a column, or between its quantiles."""
     known = column[~np.isnan(column)]

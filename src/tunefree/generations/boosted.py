@@ -15,14 +15,16 @@ import numpy as np
 from tunefree.core import compiled
 from tunefree.core.numbers import clip, largest
 from tunefree.generations.bins import MISSING, Bins, bins_of, codes_of
+from tunefree.generations.bins import joined as joined_bins
 from tunefree.generations.problem import Problem, centre_of, scores_of, spread_of
-from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees
+from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, Trees, child_of
 from tunefree.losses import Square
 from tunefree.losses.contract import slope
 
 TREES = 100
 RATE, RATE_OF_MANY = 0.1, 0.2  # of shrinkage; for more than MANY classes
 MANY = 5
+FIRST_ORDER = 15  # trees after which categories are ordered by what these leave of their targets, too
 ROWS = 0.8  # of the rows, drawn for each tree
 COLUMNS = 0.8  # of the columns likewise, and at most WIDEST * sqrt(columns)
 WIDEST = 8.0
@@ -55,8 +57,8 @@ def settings_of(n: int, n_classes: int) -> Settings:
 class Work(NamedTuple):
     """Arrays in which one tree after another is grown."""
 
-    rows: np.ndarray  # (n,) int32: rows of the tree, those of a node behind each other
-    spare: np.ndarray  # (n,) int32
+    rows: np.ndarray  # (n,) uint32: rows of the tree, those of a node behind each other
+    spare: np.ndarray  # (n,) uint32
     ordered: np.ndarray  # (n, 2 K) float32: gradients and second derivatives of a node's rows
     first: np.ndarray  # (nodes,) int64: a node has rows[first .. last]
     last: np.ndarray  # (nodes,) int64
@@ -70,7 +72,7 @@ class Work(NamedTuple):
     def create(cls, n: int, n_columns: int, n_outputs: int, most_leaves: int) -> Work:
         """Room for trees of so many rows, columns drawn, outputs, and leaves."""
         nodes, width = 2 * most_leaves - 1, 2 * n_outputs + 1
-        of_rows = np.empty(n, np.int32), np.empty(n, np.int32), np.empty((n, 2 * n_outputs), np.float32)
+        of_rows = np.empty(n, np.uint32), np.empty(n, np.uint32), np.empty((n, 2 * n_outputs), np.float32)
         of_nodes = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64), np.zeros((nodes, width)), np.zeros(nodes)
         histograms = np.zeros((most_leaves + 1, n_columns, 256, width))
         return cls(*of_rows, *of_nodes, np.zeros(nodes, np.int32), np.zeros(nodes, np.int64), histograms)
@@ -79,26 +81,26 @@ class Work(NamedTuple):
 @compiled.inline
 def fill(work, node, place, codes, columns, n_codes, derivatives):
     """Fill the histograms of a node: sums of each code of the columns drawn."""
-    first, last, width = work.first[node], work.last[node], work.totals.shape[1]
-    for p in range(first, last):
+    first, width = work.first[node], work.totals.shape[1]
+    rows, ordered = work.rows[first : work.last[node]], work.ordered
+    n = np.uint64(len(rows))
+    for p in range(n):
         for q in range(width - 1):
-            work.ordered[p - first, q] = derivatives[work.rows[p], q]
+            ordered[p, q] = derivatives[rows[p], q]
     for f in range(len(columns)):
         sums, of_column = work.histograms[place, f], codes[columns[f]]
-        for b in range(256):
-            for q in range(width):
-                sums[b, q] = 0.0
+        sums[:] = 0.0
         if width == 3:
-            for p in range(first, last):
-                b = of_column[work.rows[p]]
-                sums[b, 0] += work.ordered[p - first, 0]
-                sums[b, 1] += work.ordered[p - first, 1]
+            for p in range(n):
+                b = of_column[rows[p]]
+                sums[b, 0] += ordered[p, 0]
+                sums[b, 1] += ordered[p, 1]
                 sums[b, 2] += 1.0
         else:
-            for p in range(first, last):
-                b = of_column[work.rows[p]]
+            for p in range(n):
+                b = of_column[rows[p]]
                 for q in range(width - 1):
-                    sums[b, q] += work.ordered[p - first, q]
+                    sums[b, q] += ordered[p, q]
                 sums[b, width - 1] += 1.0
     work.histogram[node] = place
 
@@ -150,14 +152,14 @@ def find_split(work, node, columns, n_codes, least_rows, left, right):
                 gain = score(left, n_outputs) + score(right, n_outputs) - parent
                 if gain > work.gains[node]:
                     work.gains[node] = gain
-                    work.splits[node] = columns[f] * COLUMN + b * CODE + side
+                    work.splits[node] = columns[f] << COLUMN | b << CODE | side
 
 
 @compiled.inline
 def partition(work, node, codes, left, right):
     """Move the rows of a node that go left before the others, in their order."""
     test = work.splits[node]
-    of_column, cut, missing_left = codes[test // COLUMN], (test % COLUMN) // CODE, test % CODE == 1
+    of_column, cut, missing_left = codes[test >> COLUMN], (test >> CODE) & CODES, test & 1 == 1
     n_left, n_right = work.first[node], 0
     for p in range(work.first[node], work.last[node]):
         r = work.rows[p]
@@ -305,17 +307,21 @@ def write_minimisers(work, loss, nodes, n_nodes, rate, margins, targets, weights
 
 
 @compiled.entry
-def add_values(codes, nodes, values, margins):
-    """Add the values of the leaves that rows reach to their margins."""
+def add_values(work, codes, nodes, values, is_drawn, margins):
+    """Add the values of the leaves that rows reach to their margins; where those drawn for the tree lie is known."""
+    for v in range(len(nodes)):
+        if nodes[v, 0] == LEAF:
+            for p in range(work.first[v], work.last[v]):
+                for k in range(margins.shape[1]):
+                    margins[work.rows[p], k] += values[nodes[v, 1], k]
     for i in range(len(margins)):
-        v = 0
-        while nodes[v, 0] >= 0:
-            test = nodes[v, 0]
-            code = codes[test // COLUMN, i]
-            goes_left = code <= (test % COLUMN) // CODE or (code == MISSING and test % CODE == 1)
-            v = nodes[v, 1] + (0 if goes_left else 1)
-        for k in range(margins.shape[1]):
-            margins[i, k] += values[nodes[v, 1], k]
+        if not is_drawn[i]:
+            v = np.uint32(0)
+            while nodes[v, 0] >= 0:
+                test = nodes[v, 0]
+                v = child_of(nodes, v, test, codes[np.uint32(test) >> COLUMN, i])
+            for k in range(margins.shape[1]):
+                margins[i, k] += values[nodes[v, 1], k]
 
 
 class Boosting:
@@ -336,9 +342,25 @@ class Boosting:
         if self.is_square:
             self.targets = (problem.targets / self.spread) - self.centre / self.spread
         self.margins = np.tile(self.start, (n, 1))
+        self._begin()
+        self.derivatives = np.empty((n, 2 * len(self.start)), np.float32)
+
+    def _begin(self) -> None:
+        """Know which of the columns vary, and how many are drawn for a tree."""
         self.varying = np.flatnonzero(self.n_codes + (self.codes == MISSING).any(axis=1) > 1).astype(np.int32)
         self.n_drawn = int(max(1, min(round(COLUMNS * len(self.varying)), WIDEST * math.sqrt(len(self.varying)))))
-        self.derivatives = np.empty((n, 2 * len(self.start)), np.float32)
+
+    def _order_again(self) -> None:
+        """Let trees to come have each category in the order of what the trees so far leave of its targets, too."""
+        self._differentiate()
+        is_categorical = self.problem.is_categorical
+        rest = -self.derivatives[:, 0].astype(np.float64)
+        columns = self.problem.columns[:, is_categorical]
+        again = bins_of(columns, is_categorical[is_categorical], rest)
+        self.bins = joined_bins(self.bins, again)
+        self.codes = np.concatenate([self.codes, np.ascontiguousarray(codes_of(again, columns).T)])
+        self.n_codes = self.bins.n_codes
+        self._begin()
 
     def grow(self) -> Trees:
         """All trees."""
@@ -346,19 +368,24 @@ class Boosting:
             return self._trees([], [])
         work = Work.create(len(self.margins), self.n_drawn, len(self.start), self.settings.most_leaves)
         structures, values = [], []
-        for _ in range(TREES):
-            nodes, of_leaves = self._tree(work)
+        for number in range(TREES):
+            if number == FIRST_ORDER and self.problem.is_categorical.any():
+                self._order_again()
+                work = Work.create(len(self.margins), self.n_drawn, len(self.start), self.settings.most_leaves)
+            nodes, of_leaves, is_drawn = self._tree(work)
             if len(nodes) == 1:
                 continue
-            add_values(self.codes, nodes, of_leaves, self.margins)
+            add_values(work, self.codes, nodes, of_leaves, is_drawn, self.margins)
             structures.append(nodes)
             values.append(of_leaves)
         return self._trees(structures, values)
 
-    def _tree(self, work: Work) -> tuple[np.ndarray, np.ndarray]:
+    def _tree(self, work: Work) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The nodes of the next tree, the values of its leaves, and which rows were drawn for it."""
         self._differentiate()
         n = len(self.margins)
-        drawn = np.flatnonzero(self.random.random(n) < ROWS) if n >= 2 * self.settings.least_rows else np.arange(n)
+        is_drawn = self.random.random(n, np.float32) < (ROWS if n >= 2 * self.settings.least_rows else 2.0)
+        drawn = np.flatnonzero(is_drawn)
         work.rows[: len(drawn)] = drawn
         columns = np.sort(self.random.permutation(self.varying)[: self.n_drawn])
         most, scratch = self.settings.most_leaves, np.empty((2, work.totals.shape[1]))
@@ -371,7 +398,7 @@ class Boosting:
         else:
             of_rows = self.margins, self.targets, self.problem.weights, self.centre, self.spread
             n_leaves = write_minimisers(work, self.problem.loss, nodes, n_nodes, rate, *of_rows, values)
-        return nodes[:n_nodes].copy(), values[:n_leaves].copy()
+        return nodes[:n_nodes].copy(), values[:n_leaves].copy(), is_drawn
 
     def _differentiate(self) -> None:
         of_rows = self.margins, self.targets, self.problem.weights
@@ -385,7 +412,9 @@ class Boosting:
     def _trees(self, structures: list[np.ndarray], values: list[np.ndarray]) -> Trees:
         leaves = values if self.problem.n_classes else [of_leaves * self.spread for of_leaves in map(_double, values)]
         start = self.start * self.spread + self.centre if not self.problem.n_classes else self.start
-        return joined(self.bins, structures, leaves, start, self.problem.n_classes)
+        columns = np.arange(len(self.problem.is_categorical))
+        again = columns[self.problem.is_categorical][: len(self.codes) - len(columns)]
+        return joined(self.bins, np.concatenate([columns, again]), structures, leaves, start, self.problem.n_classes)
 
 
 def _double(values: np.ndarray) -> np.ndarray:
@@ -393,7 +422,7 @@ def _double(values: np.ndarray) -> np.ndarray:
 
 
 def joined(
-    bins: Bins, structures: list[np.ndarray], values: list[np.ndarray], start: np.ndarray, n_classes: int, **other: Any
+    bins: Bins, sources: np.ndarray, structures: list[np.ndarray], values: list[np.ndarray], start: np.ndarray, n_classes: int, **other: Any
 ) -> Trees:
     """Trees behind each other."""
     roots = np.cumsum([0, *map(len, structures)])[:-1].astype(np.int32)
@@ -407,7 +436,7 @@ def joined(
     leaves = np.concatenate([np.empty((0, len(start)), values[0].dtype if values else np.float32), *values])
     fields = {"is_averaged": False, "least": 0.0} | other
     of_trees = roots, np.concatenate(nodes), leaves, np.asarray(start, np.float64)
-    return Trees(bins, *of_trees, np.array(fields["is_averaged"]), np.array(n_classes), np.array(fields["least"]))
+    return Trees(bins, sources.astype(np.int64), *of_trees, np.array(fields["is_averaged"]), np.array(n_classes), np.array(fields["least"]))
 
 
 def grow_boosted(problem: Problem, seed: int) -> Trees:

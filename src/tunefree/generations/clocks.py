@@ -10,7 +10,8 @@ import math
 from typing import NamedTuple
 
 FIRST = 16  # rows at the first birth
-FACTOR = math.sqrt(2.0)  # between births
+FACTOR = math.sqrt(2.0)  # between births up to COARSE rows
+COARSE = 8  # doublings of FIRST, up to which there are births between these: later ones cost time and gain nothing
 AT_ONCE = 2048  # rows up to which a generation takes over at its birth
 LATE = 8  # a generation of b rows takes over after b / LATE further ones
 AGES = ("newest", "previous")
@@ -31,7 +32,7 @@ def births(after: int) -> Event:
     >>> births(0), births(16).birth, births(4000)
     (Event(birth=16, takeover=16), 23, Event(birth=4096, takeover=4608))
     """
-    step = max(math.floor(2.0 * math.log2(max(after, 1) / FIRST)), 0)
+    step = 0
     while birth_of(step) <= after:
         step += 1
     birth = birth_of(step)
@@ -43,8 +44,8 @@ def birth_of(step: int) -> int:
 
     Examples
     --------
-    >>> [birth_of(step) for step in range(5)]
-    [16, 23, 32, 45, 64]
+    >>> [birth_of(step) for step in (0, 1, 2, 3, 15, 16, 17, 18)]
+    [16, 23, 32, 45, 2896, 4096, 8192, 16384]
     """
-    whole, half = divmod(step, 2)
+    whole, half = divmod(step, 2) if step <= 2 * COARSE else (step - COARSE, 0)
     return math.floor(FIRST * 2**whole * (FACTOR if half else 1.0) + 0.5)

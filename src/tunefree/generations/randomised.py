@@ -7,6 +7,7 @@ of the rows. Nodes are split in the order in which they were made, so that the c
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +18,8 @@ from tunefree.generations.problem import Problem, centre_of, scores_of, spread_o
 from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees
 
 TREES = 60
-ROWS = 0.5  # of the rows, drawn for each tree, from MANY_ROWS on; fewer see all
-MANY_ROWS = 2000
+ROWS = 0.5  # of the rows, drawn for each tree, and at least MANY_ROWS
+MANY_ROWS = 2**13
 MOST_LEAVES = 4096  # of a tree
 MOST_VALUES = 2**15  # leaves of a tree times outputs
 
@@ -34,6 +35,113 @@ def next_random(state):
     return float(x >> np.uint64(11)) / 9007199254740992.0
 
 
+class Work(NamedTuple):
+    """Arrays in which one tree after another is grown; rows, targets and weights of a node lie behind each other."""
+
+    rows: np.ndarray  # (n,) uint32
+    targets: np.ndarray  # (n,) float32
+    weights: np.ndarray  # (n,) float32
+    spare_rows: np.ndarray  # (n,) uint32
+    spare_targets: np.ndarray  # (n,) float32
+    spare_weights: np.ndarray  # (n,) float32
+    first: np.ndarray  # (nodes,) int64: a node has the rows first .. last
+    last: np.ndarray  # (nodes,) int64
+    totals: np.ndarray  # (nodes, K + 1) float64: weighted sums of the classes or the targets, and of the weights
+
+    @classmethod
+    def create(cls, n: int, n_nodes: int, n_outputs: int) -> Work:
+        """Room for trees of so many rows, nodes and outputs."""
+        of_rows = [np.empty(n, kind) for kind in (np.uint32, np.float32, np.float32) * 2]
+        return cls(*of_rows, np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64), np.empty((n_nodes, n_outputs + 1)))
+
+
+@compiled.inline
+def sum_rows(work, first, last, sums):
+    """Write the sums (K + 1,) of some rows."""
+    width = len(sums) - 1
+    sums[:] = 0.0
+    for p in range(first, last):
+        sums[width] += work.weights[p]
+        if width == 1:
+            sums[0] += work.weights[p] * work.targets[p]
+        else:
+            sums[int(work.targets[p])] += work.weights[p]
+
+
+@compiled.inline
+def differs(work, node):
+    """Whether the targets of a node differ."""
+    for p in range(work.first[node] + 1, work.last[node]):
+        if work.targets[p] != work.targets[work.first[node]]:
+            return True
+    return False
+
+
+@compiled.inline
+def sum_left(work, of_column, cut, first, last, left):
+    """Write the sums (K + 1,) of the rows with codes up to a cut; how many there are."""
+    width, n_left = len(left) - 1, 0
+    left[:] = 0.0
+    rows = work.rows[first:last]
+    if width == 1:
+        total, weight = 0.0, 0.0
+        for p in range(np.uint64(len(rows))):
+            inside = of_column[rows[p]] <= cut
+            w = work.weights[first + p] if inside else np.float32(0.0)
+            n_left += 1 if inside else 0
+            weight += w
+            total += w * work.targets[first + p]
+        left[0], left[1] = total, weight
+    else:
+        for p in range(np.uint64(len(rows))):
+            if of_column[rows[p]] <= cut:
+                n_left += 1
+                left[width] += work.weights[first + p]
+                left[int(work.targets[first + p])] += work.weights[first + p]
+    return n_left
+
+
+@compiled.inline
+def gain_of(total, left):
+    """What a cut makes of the impurity: sum_k L_k^2 / L + R_k^2 / R over the classes, or for the mean of numbers."""
+    width = len(total) - 1
+    right, gain = total[width] - left[width], 0.0
+    if left[width] <= 0.0 or right <= 0.0:
+        return -1.0
+    for k in range(width):
+        rest = total[k] - left[k]
+        gain += left[k] * left[k] / left[width] + rest * rest / right
+    return gain
+
+
+@compiled.inline
+def draw_split(work, node, codes, tries, order, state, left, best_left):
+    """The best of the cuts of so many columns that vary in a node, each at the code of a random row; -1 for none."""
+    first, last, total = work.first[node], work.last[node], work.totals[node]
+    best, column, cut, tried = -1.0, -1, 0, 0
+    for q in range(len(order)):
+        if tries == tried:
+            break
+        z = q + int(next_random(state) * (len(order) - q))
+        order[q], order[z] = order[z], order[q]
+        of_column = codes[order[q]]
+        one = int(of_column[work.rows[first + int(next_random(state) * (last - first))]])
+        two = int(of_column[work.rows[first + int(next_random(state) * (last - first))]])
+        low, high = min(one, two), max(one, two)
+        if low == high:
+            low, high = range_of(of_column, work.rows, first, last)
+            if low == high:
+                continue
+        tried += 1
+        at = low + int(next_random(state) * (high - low))
+        n_left = sum_left(work, of_column, at, first, last, left)
+        gain = gain_of(total, left) if 0 < n_left < last - first else -1.0
+        if gain > best:
+            best, column, cut = gain, order[q], at
+            best_left[:] = left
+    return column, cut
+
+
 @compiled.inline
 def range_of(of_column, rows, first, last):
     """The least and the largest code of a column in a node."""
@@ -45,100 +153,46 @@ def range_of(of_column, rows, first, last):
 
 
 @compiled.inline
-def gain_of(of_column, cut, rows, first, last, targets, weights, total, left):
-    """What a cut makes of the impurity: sum_k L_k^2 / L + R_k^2 / R; -1 where all rows are on one side."""
-    width = len(total) - 1
-    for k in range(width + 1):
-        left[k] = 0.0
-    n_left = 0
-    for p in range(first, last):
-        r = rows[p]
+def partition(work, node, of_column, cut):
+    """Move the rows of a node with codes up to a cut before the others, in their order; where the others begin."""
+    end, n_right = work.first[node], 0
+    for p in range(work.first[node], work.last[node]):
+        r, y, w = work.rows[p], work.targets[p], work.weights[p]
         if of_column[r] <= cut:
-            n_left += 1
-            left[width] += weights[r]
-            if width == 1:
-                left[0] += weights[r] * targets[r]
-            else:
-                left[int(targets[r])] += weights[r]
-    if n_left == 0 or n_left == last - first:
-        return -1.0
-    gain, right = 0.0, total[width] - left[width]
-    for k in range(width):
-        rest = total[k] - left[k]
-        gain += left[k] * left[k] / left[width] + (rest * rest / right if right > 0.0 else 0.0)
-        if width == 1 and right > 0.0:  # of two classes the other one, whose share is 1 minus this
-            gain += (left[width] - left[0]) ** 2 / left[width] + (right - rest) ** 2 / right
-    return gain
-
-
-@compiled.inline
-def sum_node(rows, first, last, targets, weights, total):
-    """Write the sums (K + 1,) of a node; whether its targets differ."""
-    width, differs = len(total) - 1, False
-    for k in range(width + 1):
-        total[k] = 0.0
-    for p in range(first, last):
-        r = rows[p]
-        total[width] += weights[r]
-        if width == 1:
-            total[0] += weights[r] * targets[r]
+            work.rows[end], work.targets[end], work.weights[end] = r, y, w
+            end += 1
         else:
-            total[int(targets[r])] += weights[r]
-        differs = differs or targets[r] != targets[rows[first]]
-    return differs
-
-
-@compiled.inline
-def draw_split(codes, rows, first, last, targets, weights, tries, order, state, total, left):
-    """The best test of so many columns that vary in a node, and its cut; -1 if there is none."""
-    best, column, cut, tried = -1.0, -1, 0, 0
-    for q in range(len(order)):
-        if tries == tried:
-            break
-        z = q + int(next_random(state) * (len(order) - q))
-        order[q], order[z] = order[z], order[q]
-        low, high = range_of(codes[order[q]], rows, first, last)
-        if low == high:
-            continue
-        tried += 1
-        at = low + int(next_random(state) * (high - low))
-        gain = gain_of(codes[order[q]], at, rows, first, last, targets, weights, total, left)
-        if gain > best:
-            best, column, cut = gain, order[q], at
-    return column, cut
+            work.spare_rows[n_right], work.spare_targets[n_right], work.spare_weights[n_right] = r, y, w
+            n_right += 1
+    for p in range(n_right):
+        work.rows[end + p], work.targets[end + p] = work.spare_rows[p], work.spare_targets[p]
+        work.weights[end + p] = work.spare_weights[p]
+    return end
 
 
 @compiled.entry
-def grow_tree(codes, targets, weights, rows, least, tries, order, state, spare, first, last, nodes, values, scratch):
-    """Grow a tree on rows; writes its nodes, and the mean targets (leaves, K) or class shares of its leaves."""
-    first[0], last[0], n_nodes, n_leaves, v = 0, len(rows), 1, 0, 0
-    width, room = scratch.shape[1] - 1, len(nodes)
-    total, left = scratch[0], scratch[1]
+def grow_tree(work, n, codes, least, tries, order, state, nodes, values, scratch):
+    """Grow a tree on the first n rows of ``work``; writes its nodes, and the mean targets or class shares of leaves."""
+    work.first[0], work.last[0], n_nodes, n_leaves, v = 0, n, 1, 0, 0
+    width, best_left = scratch.shape[1] - 1, scratch[1]
+    sum_rows(work, 0, n, work.totals[0])
     while v < n_nodes:
-        differs = sum_node(rows, first[v], last[v], targets, weights, total)
-        column, cut = -1, 0
-        if differs and last[v] - first[v] >= least and n_nodes + 2 <= room:
-            of_rows = rows, first[v], last[v], targets, weights
-            column, cut = draw_split(codes, *of_rows, tries, order, state, total, left)
+        column, cut, total = -1, 0, work.totals[v]
+        if work.last[v] - work.first[v] >= least and n_nodes + 2 <= len(nodes) and differs(work, v):
+            column, cut = draw_split(work, v, codes, tries, order, state, scratch[0], best_left)
         if column < 0:
             for k in range(width):
                 values[n_leaves, k] = total[k] / total[width]
             nodes[v, 0], nodes[v, 1] = LEAF, n_leaves
             n_leaves += 1
         else:
-            end, n_right = first[v], 0
-            for p in range(first[v], last[v]):
-                r = rows[p]
-                if codes[column, r] <= cut:
-                    rows[end] = r
-                    end += 1
-                else:
-                    spare[n_right] = r
-                    n_right += 1
-            for p in range(n_right):
-                rows[end + p] = spare[p]
-            nodes[v, 0], nodes[v, 1] = column * COLUMN + cut * CODE, n_nodes
-            first[n_nodes], last[n_nodes], first[n_nodes + 1], last[n_nodes + 1] = first[v], end, end, last[v]
+            end = partition(work, v, codes[column], cut)
+            nodes[v, 0], nodes[v, 1] = column << COLUMN | cut << CODE, n_nodes
+            work.first[n_nodes], work.last[n_nodes] = work.first[v], end
+            work.first[n_nodes + 1], work.last[n_nodes + 1] = end, work.last[v]
+            for k in range(width + 1):
+                work.totals[n_nodes, k] = best_left[k]
+                work.totals[n_nodes + 1, k] = total[k] - best_left[k]
             n_nodes += 2
         v += 1
     return n_nodes, n_leaves
@@ -162,24 +216,25 @@ def grow_randomised(problem: Problem, seed: int) -> Trees:
     centre = 0.0 if problem.n_classes else centre_of(problem)
     spread = 1.0 if problem.n_classes else spread_of(problem, centre)
     targets = problem.targets if problem.n_classes else np.clip(problem.targets / spread - centre / spread, -1e15, 1e15)
-    random = np.random.default_rng([seed, 2])
+    random, sources = np.random.default_rng([seed, 2]), np.arange(len(problem.is_categorical))
     tries = len(varying) if problem.n_classes == 0 else max(1, math.isqrt(len(varying)))
-    drawn = n if n < MANY_ROWS else int(ROWS * n)
+    drawn = min(n, max(int(ROWS * n), MANY_ROWS))
     most_leaves = max(min(MOST_LEAVES, MOST_VALUES // n_outputs, drawn), 1)
     least = max(2, math.ceil(2 * drawn / most_leaves)) if drawn > most_leaves else 2
     room, structures, values = 2 * most_leaves - 1, [], []
-    places, work = np.empty((2, room), np.int64), np.empty((2, n_outputs + 1))
+    work, scratch = Work.create(drawn, room, n_outputs), np.empty((2, n_outputs + 1))
     for _ in range(TREES if len(varying) else 0):
-        rows = (np.arange(n) if drawn == n else np.sort(random.permutation(n)[:drawn])).astype(np.int32)
+        rows = np.arange(n) if drawn == n else np.sort(random.permutation(n)[:drawn])
+        work.rows[:], work.targets[:], work.weights[:] = rows, targets[rows], problem.weights[rows]
         nodes, of_leaves = np.empty((room, 2), np.int32), np.empty((most_leaves, n_outputs))
         state = random.integers(1, 2**63, 1).astype(np.uint64)
-        of_tree = rows, least, tries, varying.copy(), state, np.empty_like(rows), *places
-        n_nodes, n_leaves = grow_tree(codes, targets, problem.weights, *of_tree, nodes, of_leaves, work)
+        of_tree = codes, least, tries, varying.copy(), state, nodes, of_leaves, scratch
+        n_nodes, n_leaves = grow_tree(work, drawn, *of_tree)
         structures.append(nodes[:n_nodes].copy())
         means = of_leaves[:n_leaves].astype(np.float32) if problem.n_classes else of_leaves[:n_leaves] * spread + centre
         values.append(means.copy())
     if not structures:
         start = problem.start() if problem.n_classes else np.array([centre])
-        return joined(bins, [], [], start, problem.n_classes)
+        return joined(bins, sources, [], [], start, problem.n_classes)
     start, least_share = np.zeros(n_outputs), 1.0 / (2.0 * n + 2.0)
-    return joined(bins, structures, values, start, problem.n_classes, is_averaged=True, least=least_share)
+    return joined(bins, sources, structures, values, start, problem.n_classes, is_averaged=True, least=least_share)

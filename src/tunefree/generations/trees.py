@@ -11,13 +11,14 @@ from tunefree.core.errors import ModelError
 from tunefree.generations.bins import MISSING, Bins, codes_of
 
 LEAF = -1  # instead of a test
-COLUMN, CODE = 512, 2  # a test is column * COLUMN + code * CODE + (1 where missing goes left)
+COLUMN, CODE, CODES = 9, 1, 255  # a test is column << COLUMN | code << CODE | (1 where missing goes left)
 
 
 class Trees(NamedTuple):
     """The trees of one generation."""
 
-    bins: Bins
+    bins: Bins  # of the columns, and of some of them again in another order
+    sources: np.ndarray  # (bins,) int64: the column of each
     roots: np.ndarray  # (trees,) int32: the first node of each tree
     nodes: np.ndarray  # (nodes, 2) int32: test, and left child (the right one is next to it); LEAF, and number of leaf
     values: np.ndarray  # (leaves, K) float32: parts of the margins (boosted), or class shares and means (averaged)
@@ -37,19 +38,23 @@ class Trees(NamedTuple):
         return self.values.shape[1]
 
 
+@compiled.inline
+def child_of(nodes, node, test, code):
+    """The child of a node to which a code leads."""
+    goes_left = code <= ((test >> CODE) & CODES) or (code == MISSING and test & 1 == 1)
+    return np.uint32(nodes[node, 1]) + np.uint32(0 if goes_left else 1)
+
+
 @compiled.entry
 def _walk(codes, roots, nodes, values, leaves, sums):
     for t in range(len(roots)):
         for i in range(len(codes)):
-            v = roots[t]
+            v = np.uint32(roots[t])
             test = nodes[v, 0]
             while test >= 0:
-                code = codes[i, test // COLUMN]
-                cut = (test % COLUMN) // CODE
-                goes_left = code <= cut or (code == MISSING and test % CODE == 1)
-                v = nodes[v, 1] + (0 if goes_left else 1)
+                v = child_of(nodes, v, test, codes[i, np.uint32(test) >> COLUMN])
                 test = nodes[v, 0]
-            leaf = nodes[v, 1]
+            leaf = np.uint32(nodes[v, 1])
             leaves[i, t] = leaf
             for k in range(values.shape[1]):
                 sums[i, k] += values[leaf, k]
@@ -66,7 +71,7 @@ def apply(trees: Trees, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     leaves = np.empty((len(columns), len(trees.roots)), np.int32)
     sums = np.tile(trees.start, (len(columns), 1))
-    _walk(codes_of(trees.bins, columns), trees.roots, trees.nodes, trees.values, leaves, sums)
+    _walk(codes_of(trees.bins, columns[:, trees.sources]), trees.roots, trees.nodes, trees.values, leaves, sums)
     return leaves, sums if not trees.is_averaged else _margins(trees, sums)
 
 
@@ -106,11 +111,12 @@ def restored(arrays: dict[str, np.ndarray], n_columns: int) -> Trees:
     inner = test >= 0
     starts = bins.starts
     is_sound = (
-        len(starts) == n_columns + 1 == len(bins.is_categorical) + 1
+        len(starts) == len(trees.sources) + 1 == len(bins.is_categorical) + 1
+        and ((trees.sources >= 0) & (trees.sources < n_columns)).all()
         and (np.diff(starts) >= 0).all()
         and starts[0] == 0
         and starts[-1] == len(bins.points) == len(bins.ranks)
-        and (test[inner] // COLUMN < n_columns).all()
+        and (test[inner] >> COLUMN < len(trees.sources)).all()
         and (target[inner] > np.flatnonzero(inner)).all()
         and (target[inner] + 1 < len(test)).all()
         and ((target[~inner] >= 0) & (target[~inner] < len(trees.values))).all()
