@@ -20,6 +20,7 @@ from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees
 TREES = 60
 ROWS = 0.5  # of the rows, drawn for each tree, and at least MANY_ROWS
 MANY_ROWS = 2**13
+PART_OF_NUMBERS = 1.0 / 3.0  # of the columns are tried at a node for numbers, and their square root for classes
 MOST_LEAVES = 4096  # of a tree
 MOST_VALUES = 2**15  # leaves of a tree times outputs
 
@@ -217,7 +218,7 @@ def grow_randomised(problem: Problem, seed: int) -> Trees:
     spread = 1.0 if problem.n_classes else spread_of(problem, centre)
     targets = problem.targets if problem.n_classes else np.clip(problem.targets / spread - centre / spread, -1e15, 1e15)
     random, sources = np.random.default_rng([seed, 2]), np.arange(len(problem.is_categorical))
-    tries = len(varying) if problem.n_classes == 0 else max(1, math.isqrt(len(varying)))
+    tries = math.ceil(PART_OF_NUMBERS * len(varying)) if problem.n_classes == 0 else max(1, math.isqrt(len(varying)))
     drawn = min(n, max(int(ROWS * n), MANY_ROWS))
     most_leaves = max(min(MOST_LEAVES, MOST_VALUES // n_outputs, drawn), 1)
     least = max(2, math.ceil(2 * drawn / most_leaves)) if drawn > most_leaves else 2
