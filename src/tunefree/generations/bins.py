@@ -15,6 +15,7 @@ from tunefree.core import compiled
 MISSING = 255
 MOST_CODES = 254  # of a column
 MOST_QUANTILE_ROWS = 2**16  # from which quantiles are taken
+COMMON = 0.8  # of the rows have a code for which histograms need no rows, only those of the others
 PRIOR_ROWS = 10.0  # of the mean target, in the mean of a category
 
 
@@ -77,17 +78,37 @@ def joined(first: Bins, second: Bins) -> Bins:
 
 
 def _edges(column: np.ndarray) -> np.ndarray:
-    """Points between the distinct numbers of a column, or between its quantiles."""
+    """Points between neighbouring numbers of a column: so a map that keeps their order keeps the codes."""
     known = column[~np.isnan(column)]
     if len(known) > MOST_QUANTILE_ROWS:
         known = known[np.linspace(0, len(known) - 1, MOST_QUANTILE_ROWS).astype(np.int64)]
-    values = np.unique(known)
+    values, counts = np.unique(known, return_counts=True)
+    ends = np.ones(len(values), bool)
     if len(values) > MOST_CODES:
-        places = np.linspace(0, len(known) - 1, MOST_CODES + 1).round().astype(np.int64)
-        values = np.unique(np.sort(known)[places])
-    below, above = values[:-1], values[1:]
+        _write_ends(counts, MOST_CODES, ends)
+    below, above = values[:-1][ends[:-1]], values[1:][ends[:-1]]
     middle = below / 2.0 + above / 2.0  # no sum that overflows
     return np.where((middle > below) & (middle <= above), middle, above)
+
+
+@compiled.entry
+def _write_ends(counts, most, ends):
+    """Mark the values that end a code: frequent ones have one of their own, the others share about evenly."""
+    total, rows, codes, n_ends, inside = np.sum(counts), 0, most, 0, 0
+    for count in counts:
+        if count * most >= total:
+            codes -= 1
+        else:
+            rows += count
+    for i in range(len(counts) - 1):
+        inside += counts[i]
+        alone, is_full = counts[i] * most >= total, inside * codes >= rows
+        before_alone = counts[i + 1] * most >= total and 2 * inside * codes >= rows
+        ends[i] = n_ends < most - 1 and (alone or is_full or before_alone)
+        if ends[i]:
+            if not alone:
+                rows, codes = rows - inside, max(codes - 1, 1)
+            inside, n_ends = 0, n_ends + 1
 
 
 def _categories(column: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -137,3 +158,19 @@ def codes_of(bins: Bins, columns: np.ndarray) -> np.ndarray:
     codes = np.empty(columns.shape, np.uint8)
     _write_codes(bins, np.ascontiguousarray(columns), codes)
     return codes
+
+
+class Binned(NamedTuple):
+    """Rows as codes."""
+
+    codes: np.ndarray  # (columns, n) uint8
+    n_codes: np.ndarray  # (columns,) int64, without the missing one
+    common: np.ndarray  # (columns,) int64: a code that most rows have; 256 where there is none
+
+    @classmethod
+    def create(cls, bins: Bins, columns: np.ndarray) -> Binned:
+        """The codes of rows (n, c)."""
+        codes = np.ascontiguousarray(codes_of(bins, columns).T)
+        counts = [np.bincount(of_column, minlength=256) for of_column in codes]
+        common = [int(c.argmax()) if c.max() >= COMMON * len(columns) else 256 for c in counts]
+        return cls(codes, bins.n_codes, np.array(common, np.int64))
