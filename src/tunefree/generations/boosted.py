@@ -14,12 +14,12 @@ import numpy as np
 
 from tunefree.core import compiled
 from tunefree.core.numbers import clip, largest
-from tunefree.generations.bins import MISSING, Bins, bins_of, codes_of
+from tunefree.generations.bins import MISSING, Binned, bins_of
 from tunefree.generations.bins import joined as joined_bins
 from tunefree.generations.problem import Problem, centre_of, scores_of, spread_of
-from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, Trees, child_of
+from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, Trees, joined, write_minimisers
 from tunefree.losses import Square
-from tunefree.losses.contract import slope
+from tunefree.losses.contract import rescaled, slope
 
 TREES = 100
 RATE, RATE_OF_MANY = 0.1, 0.2  # of shrinkage; for more than MANY classes
@@ -31,7 +31,8 @@ WIDEST = 8.0
 RIDGE = 1e-3  # added to sums of second derivatives
 LONGEST = 8.0  # Newton step of a leaf: longer ones would let rare classes diverge
 LEAST_GAIN = 1e-9
-BISECTIONS = 40  # of the range of residuals, where a leaf takes the minimiser of the loss
+FARTHEST = 1e15  # spreads of a target from the centre, so that single precision has room for sums
+MANY_ROWS = 4096  # enough for a mean
 
 
 class Settings(NamedTuple):
@@ -79,39 +80,96 @@ class Work(NamedTuple):
 
 
 @compiled.inline
-def fill(work, node, place, codes, columns, n_codes, derivatives):
-    """Fill the histograms of a node: sums of each code of the columns drawn."""
-    first, width = work.first[node], work.totals.shape[1]
-    rows, ordered = work.rows[first : work.last[node]], work.ordered
-    n = np.uint64(len(rows))
-    for p in range(n):
-        for q in range(width - 1):
+def gather(work, node, derivatives):
+    """Lay the derivatives of a node's rows side by side, and sum them."""
+    rows, ordered, total = work.rows[work.first[node] : work.last[node]], work.ordered, work.totals[node]
+    total[:] = 0.0
+    for p in range(np.uint64(len(rows))):
+        for q in range(ordered.shape[1]):
             ordered[p, q] = derivatives[rows[p], q]
-    for f in range(len(columns)):
-        sums, of_column = work.histograms[place, f], codes[columns[f]]
-        sums[:] = 0.0
-        if width == 3:
-            for p in range(n):
-                b = of_column[rows[p]]
+            total[q] += ordered[p, q]
+    total[ordered.shape[1]] = len(rows)
+
+
+@compiled.inline
+def fill_two(first, second, of_first, of_second, rows, ordered):
+    """Sum up two columns of one output at once: each sum waits for the one before it, so processors do both."""
+    for p in range(np.uint64(len(rows))):
+        r, gradient, curvature = rows[p], np.float64(ordered[p, 0]), np.float64(ordered[p, 1])
+        b, c = of_first[r], of_second[r]
+        first[b, 0] += gradient
+        first[b, 1] += curvature
+        first[b, 2] += 1.0
+        second[c, 0] += gradient
+        second[c, 1] += curvature
+        second[c, 2] += 1.0
+
+
+@compiled.inline
+def fill_one(sums, of_column, rows, ordered, common):
+    """Sum up a column, without the rows of its common code (256: of all rows)."""
+    width = ordered.shape[1]
+    if width == 2:
+        for p in range(np.uint64(len(rows))):
+            b = of_column[rows[p]]
+            if b != common:
                 sums[b, 0] += ordered[p, 0]
                 sums[b, 1] += ordered[p, 1]
                 sums[b, 2] += 1.0
-        else:
-            for p in range(n):
-                b = of_column[rows[p]]
-                for q in range(width - 1):
+    else:
+        for p in range(np.uint64(len(rows))):
+            b = of_column[rows[p]]
+            if b != common:
+                for q in range(width):
                     sums[b, q] += ordered[p, q]
-                sums[b, width - 1] += 1.0
+                sums[b, width] += 1.0
+
+
+@compiled.inline
+def give_rest(sums, common, n_codes, total):
+    """The common code of a column has what the others leave of the total."""
+    for q in range(len(total)):
+        rest = total[q] - sums[MISSING, q]
+        for b in range(n_codes):
+            rest -= sums[b, q]
+        sums[common, q] = rest
+
+
+@compiled.inline
+def fill(work, node, place, binned, columns):
+    """Fill the histograms of a node: sums of each code of the columns drawn."""
+    rows, waiting = work.rows[work.first[node] : work.last[node]], -1
+    for f in range(len(columns)):
+        j = columns[f]
+        sums, of_column, common = work.histograms[place, f], binned.codes[j], binned.common[j]
+        sums[: binned.n_codes[j]] = 0.0
+        sums[MISSING] = 0.0
+        if common < MISSING:
+            fill_one(sums, of_column, rows, work.ordered, common)
+            give_rest(sums, common, binned.n_codes[j], work.totals[node])
+        elif work.ordered.shape[1] > 2:
+            fill_one(sums, of_column, rows, work.ordered, common)
+        elif waiting < 0:
+            waiting = f
+        else:
+            other = columns[waiting]
+            fill_two(work.histograms[place, waiting], sums, binned.codes[other], of_column, rows, work.ordered)
+            waiting = -1
+    if waiting >= 0:
+        fill_one(work.histograms[place, waiting], binned.codes[columns[waiting]], rows, work.ordered, 256)
     work.histogram[node] = place
 
 
 @compiled.inline
-def subtract(work, node, place, smaller, n_columns):
+def subtract(work, node, place, smaller, n_codes, columns):
     """Histograms of a node are those in a place, of its parent, minus those of its smaller sibling."""
-    for f in range(n_columns):
-        for b in range(256):
-            for q in range(work.totals.shape[1]):
-                work.histograms[place, f, b, q] -= work.histograms[smaller, f, b, q]
+    for f in range(len(columns)):
+        of_node, of_sibling = work.histograms[place, f], work.histograms[smaller, f]
+        for q in range(of_node.shape[1]):
+            of_node[MISSING, q] -= of_sibling[MISSING, q]
+        for b in range(n_codes[columns[f]]):
+            for q in range(of_node.shape[1]):
+                of_node[b, q] -= of_sibling[b, q]
     work.histogram[node] = place
 
 
@@ -125,77 +183,96 @@ def score(sums, n_outputs):
 
 
 @compiled.inline
-def find_split(work, node, columns, n_codes, least_rows, left, right):
-    """Find the split of a node with the largest gain; ``left`` and ``right`` (2 K + 1,) are scratch."""
+def scan_one(sums, n_codes, total, missing_left, least_rows, best):
+    """The best score of the cuts of a column of one output above ``best``, and its code; -1 where there is none."""
+    gradients, curvatures, rows = total[0], total[1] + 2.0 * RIDGE, total[2]
+    g, h, n, cut = 0.0, RIDGE, 0.0, -1
+    if missing_left:
+        g, h, n = sums[MISSING, 0], sums[MISSING, 1] + RIDGE, sums[MISSING, 2]
+    for b in range(n_codes):
+        if sums[b, 2] == 0.0:
+            continue
+        g, h, n = g + sums[b, 0], h + sums[b, 1], n + sums[b, 2]
+        if rows - n < least_rows:
+            break
+        if n >= least_rows:
+            right, rest = gradients - g, curvatures - h
+            value = (g * g * rest + right * right * h) / (h * rest)  # one division for the two parts
+            if value > best:
+                best, cut = value, b
+    return best, cut
+
+
+@compiled.inline
+def scan(sums, n_codes, total, missing_left, least_rows, best, left, right):
+    """As ``scan_one`` of several outputs."""
+    width, cut = len(total), -1
+    for q in range(width):
+        left[q] = sums[MISSING, q] if missing_left else 0.0
+    for b in range(n_codes):
+        if sums[b, width - 1] == 0.0:
+            continue
+        for q in range(width):
+            left[q] += sums[b, q]
+            right[q] = total[q] - left[q]
+        if right[width - 1] < least_rows:
+            break
+        if left[width - 1] >= least_rows:
+            value = score(left, width // 2) + score(right, width // 2)
+            if value > best:
+                best, cut = value, b
+    return best, cut
+
+
+@compiled.inline
+def find_split(work, node, columns, n_codes, least_rows, scratch):
+    """Find the split of a node with the largest gain; ``scratch`` is (2, 2 K + 1)."""
     total, width = work.totals[node], work.totals.shape[1]
-    n_outputs, parent = width // 2, 0.0
-    parent = score(total, n_outputs)
-    work.gains[node] = 0.0
-    if total[width - 1] < 2 * least_rows:
-        return
-    for f in range(len(columns)):
-        sums = work.histograms[work.histogram[node], f]
-        missing_sides = 2 if sums[MISSING, width - 1] > 0.0 else 1
-        for side in range(missing_sides):
-            for q in range(width):
-                left[q] = sums[MISSING, q] if side == 1 else 0.0
-            for b in range(n_codes[columns[f]]):
-                if sums[b, width - 1] == 0.0:
-                    continue
-                for q in range(width):
-                    left[q] += sums[b, q]
-                    right[q] = total[q] - left[q]
-                if right[width - 1] < least_rows:
-                    break
-                if left[width - 1] < least_rows:
-                    continue
-                gain = score(left, n_outputs) + score(right, n_outputs) - parent
-                if gain > work.gains[node]:
-                    work.gains[node] = gain
-                    work.splits[node] = columns[f] << COLUMN | b << CODE | side
+    parent = score(total, width // 2)
+    best = parent
+    if total[width - 1] >= 2 * least_rows:
+        for f in range(len(columns)):
+            j, sums = columns[f], work.histograms[work.histogram[node], f]
+            for side in range(2 if sums[MISSING, width - 1] > 0.0 else 1):
+                if width == 3:
+                    best, cut = scan_one(sums, n_codes[j], total, side == 1, least_rows, best)
+                else:
+                    best, cut = scan(sums, n_codes[j], total, side == 1, least_rows, best, scratch[0], scratch[1])
+                if cut >= 0:
+                    work.splits[node] = j << COLUMN | cut << CODE | side
+    work.gains[node] = best - parent
 
 
 @compiled.inline
 def partition(work, node, codes, left, right):
-    """Move the rows of a node that go left before the others, in their order."""
+    """Move the rows of a node that go left before the others, in their order; both are written, to have no branch."""
     test = work.splits[node]
-    of_column, cut, missing_left = codes[test >> COLUMN], (test >> CODE) & CODES, test & 1 == 1
-    n_left, n_right = work.first[node], 0
-    for p in range(work.first[node], work.last[node]):
+    of_column, cut, missing_left = codes[test >> COLUMN], np.uint8((test >> CODE) & CODES), test & 1 == 1
+    n_left, n_right = np.uint64(work.first[node]), np.uint64(0)
+    for p in range(np.uint64(work.first[node]), np.uint64(work.last[node])):
         r = work.rows[p]
         code = of_column[r]
-        if code <= cut or (missing_left and code == MISSING):
-            work.rows[n_left] = r
-            n_left += 1
-        else:
-            work.spare[n_right] = r
-            n_right += 1
+        goes_left = (code <= cut) | (missing_left & (code == MISSING))
+        work.rows[n_left] = r
+        work.spare[n_right] = r
+        n_left += np.uint64(goes_left)
+        n_right += np.uint64(not goes_left)
     for p in range(n_right):
         work.rows[n_left + p] = work.spare[p]
     work.first[left], work.last[left] = work.first[node], n_left
     work.first[right], work.last[right] = n_left, work.last[node]
 
 
-@compiled.inline
-def add_totals(work, node):
-    """Sum the histogram of a node's first column."""
-    sums = work.histograms[work.histogram[node], 0]
-    for q in range(work.totals.shape[1]):
-        work.totals[node, q] = 0.0
-        for b in range(256):
-            work.totals[node, q] += sums[b, q]
-
-
 @compiled.entry
-def grow_tree(work, n, codes, columns, n_codes, derivatives, most_leaves, least_rows, nodes, scratch):
+def grow_tree(work, n, binned, columns, derivatives, most_leaves, least_rows, nodes, scratch):
     """Grow a tree on ``work.rows[:n]``; writes its nodes (2 leaves - 1, 2), and returns how many there are.
 
     A leaf has LEAF and its own number as a node, under which ``work`` has its rows and totals.
     """
     work.first[0], work.last[0] = 0, n
-    fill(work, 0, 0, codes, columns, n_codes, derivatives)
-    add_totals(work, 0)
-    find_split(work, 0, columns, n_codes, least_rows, scratch[0], scratch[1])
+    gather(work, 0, derivatives)
+    fill(work, 0, 0, binned, columns)
+    find_split(work, 0, columns, binned.n_codes, least_rows, scratch)
     n_nodes, places = 1, 1
     nodes[0, 0], nodes[0, 1] = LEAF, 0
     for _ in range(most_leaves - 1):
@@ -206,19 +283,19 @@ def grow_tree(work, n, codes, columns, n_codes, derivatives, most_leaves, least_
         if best < 0:
             break
         left, right = n_nodes, n_nodes + 1
-        partition(work, best, codes, left, right)
+        partition(work, best, binned.codes, left, right)
         n_left, n_right = work.last[left] - work.first[left], work.last[right] - work.first[right]
         small, large = (left, right) if n_left <= n_right else (right, left)
-        fill(work, small, places, codes, columns, n_codes, derivatives)
-        subtract(work, large, work.histogram[best], places, len(columns))
-        places += 1
-        add_totals(work, small)
+        gather(work, small, derivatives)
         for q in range(work.totals.shape[1]):
             work.totals[large, q] = work.totals[best, q] - work.totals[small, q]
+        fill(work, small, places, binned, columns)
+        subtract(work, large, work.histogram[best], places, binned.n_codes, columns)
+        places += 1
         nodes[best, 0], nodes[best, 1] = work.splits[best], left
         for v in (left, right):
             nodes[v, 0], nodes[v, 1] = LEAF, v
-            find_split(work, v, columns, n_codes, least_rows, scratch[0], scratch[1])
+            find_split(work, v, columns, binned.n_codes, least_rows, scratch)
         n_nodes += 2
     return n_nodes
 
@@ -243,11 +320,10 @@ def write_derivatives_of_classes(margins, targets, weights, derivatives):
 
 
 @compiled.entry
-def write_derivatives_of_numbers(loss, margins, targets, weights, centre, spread, derivatives):
-    """Write slopes of the loss, in units in which they are near 1, and weights for second derivatives."""
+def write_derivatives_of_numbers(loss, margins, targets, weights, steep, derivatives):
+    """Write slopes of a loss in units of ``steep``, and weights for second derivatives, which many losses lack."""
     for i in range(len(margins)):
-        steep = slope(loss, targets[i], centre + spread * margins[i, 0])
-        derivatives[i, 0] = weights[i] * clip(steep, 1e6)
+        derivatives[i, 0] = weights[i] * clip(slope(loss, targets[i], margins[i, 0]) / steep, 1e6)
         derivatives[i, 1] = weights[i]
 
 
@@ -259,48 +335,15 @@ def write_residuals(margins, targets, weights, derivatives):
         derivatives[i, 1] = weights[i]
 
 
-@compiled.inline
-def minimiser(loss, rows, first, last, margins, targets, weights, centre, spread):
-    """The step of the margins of some rows at which their loss is least, by bisection."""
-    low, high = math.inf, -math.inf
-    for p in range(first, last):
-        away = (targets[rows[p]] - centre) / spread - margins[rows[p], 0]
-        low, high = min(low, away), max(high, away)
-    for _ in range(BISECTIONS):
-        middle = 0.5 * low + 0.5 * high
-        total = 0.0
-        for p in range(first, last):
-            r = rows[p]
-            total += weights[r] * clip(slope(loss, targets[r], centre + spread * (margins[r, 0] + middle)), 1e100)
-        if total < 0.0:
-            low = middle
-        else:
-            high = middle
-    return 0.5 * low + 0.5 * high
-
-
 @compiled.entry
-def write_leaves(work, nodes, n_nodes, rate, values):
+def write_leaves(work, nodes, n_nodes, rate, longest, values):
     """Number the leaves of a tree, and write their values (leaves, K): shrunk Newton steps."""
     n_leaves = 0
     for v in range(n_nodes):
         if nodes[v, 0] == LEAF:
             for k in range(values.shape[1]):
                 step = -work.totals[v, 2 * k] / (work.totals[v, 2 * k + 1] + RIDGE)
-                values[n_leaves, k] = rate * clip(step, LONGEST)
-            nodes[v, 1] = n_leaves
-            n_leaves += 1
-    return n_leaves
-
-
-@compiled.entry
-def write_minimisers(work, loss, nodes, n_nodes, rate, margins, targets, weights, centre, spread, values):
-    """As ``write_leaves`` with shrunk minimisers of the loss."""
-    n_leaves = 0
-    for v in range(n_nodes):
-        if nodes[v, 0] == LEAF:
-            of_rows = margins, targets, weights, centre, spread
-            values[n_leaves, 0] = rate * minimiser(loss, work.rows, work.first[v], work.last[v], *of_rows)
+                values[n_leaves, k] = rate * clip(step, longest)
             nodes[v, 1] = n_leaves
             n_leaves += 1
     return n_leaves
@@ -316,12 +359,25 @@ def add_values(work, codes, nodes, values, is_drawn, margins):
                     margins[work.rows[p], k] += values[nodes[v, 1], k]
     for i in range(len(margins)):
         if not is_drawn[i]:
-            v = np.uint32(0)
-            while nodes[v, 0] >= 0:
-                test = nodes[v, 0]
-                v = child_of(nodes, v, test, codes[np.uint32(test) >> COLUMN, i])
+            node: Any = np.uint32(0)
+            while nodes[node, 0] >= 0:
+                test = nodes[node, 0]
+                code = codes[np.uint32(test) >> COLUMN, i]
+                goes_left = code <= ((test >> CODE) & CODES) or (code == MISSING and test & 1 == 1)
+                node = np.uint32(nodes[node, 1]) + np.uint32(0 if goes_left else 1)
             for k in range(margins.shape[1]):
-                margins[i, k] += values[nodes[v, 1], k]
+                margins[i, k] += values[nodes[node, 1], k]
+
+
+def in_units(problem: Problem, centre: float, spread: float) -> np.ndarray:
+    """The targets (n,) as numbers of spreads from a centre."""
+    return np.clip(problem.targets / spread - centre / spread, -FARTHEST, FARTHEST)
+
+
+def steepness(loss: Any, targets: np.ndarray) -> float:
+    """The mean slope of a loss at 0, without signs; 1 where all are 0."""
+    mean = float(np.mean([min(abs(slope(loss, y, 0.0)), 1e100) for y in targets[:MANY_ROWS].tolist()] or [0.0]))
+    return mean or 1.0
 
 
 class Boosting:
@@ -329,25 +385,25 @@ class Boosting:
 
     def __init__(self, problem: Problem, seed: int) -> None:
         self.problem, self.random = problem, np.random.default_rng([seed, 1])
-        n, n_columns = problem.columns.shape
+        n = len(problem.columns)
         self.settings = settings_of(n, problem.n_classes)
         self.bins = bins_of(problem.columns, problem.is_categorical, scores_of(problem))
-        self.codes = np.ascontiguousarray(codes_of(self.bins, problem.columns).T)
-        self.n_codes = self.bins.n_codes
+        self.binned = Binned.create(self.bins, problem.columns)
         self.is_square = isinstance(problem.loss, Square)
         self.centre = 0.0 if problem.n_classes else centre_of(problem)
         self.spread = 1.0 if problem.n_classes else spread_of(problem, self.centre)
         self.start = problem.start()
-        self.targets = problem.targets
-        if self.is_square:
-            self.targets = (problem.targets / self.spread) - self.centre / self.spread
+        self.targets = problem.targets if problem.n_classes else in_units(problem, self.centre, self.spread)
+        self.loss = None if problem.n_classes else rescaled(problem.loss, self.spread)[0]
+        self.steep = 1.0 if problem.n_classes or self.is_square else steepness(self.loss, self.targets)
         self.margins = np.tile(self.start, (n, 1))
         self._begin()
         self.derivatives = np.empty((n, 2 * len(self.start)), np.float32)
 
     def _begin(self) -> None:
         """Know which of the columns vary, and how many are drawn for a tree."""
-        self.varying = np.flatnonzero(self.n_codes + (self.codes == MISSING).any(axis=1) > 1).astype(np.int32)
+        has_missing = (self.binned.codes == MISSING).any(axis=1)
+        self.varying = np.flatnonzero(self.binned.n_codes + has_missing > 1).astype(np.int32)
         self.n_drawn = int(max(1, min(round(COLUMNS * len(self.varying)), WIDEST * math.sqrt(len(self.varying)))))
 
     def _order_again(self) -> None:
@@ -358,8 +414,8 @@ class Boosting:
         columns = self.problem.columns[:, is_categorical]
         again = bins_of(columns, is_categorical[is_categorical], rest)
         self.bins = joined_bins(self.bins, again)
-        self.codes = np.concatenate([self.codes, np.ascontiguousarray(codes_of(again, columns).T)])
-        self.n_codes = self.bins.n_codes
+        pairs = zip(self.binned, Binned.create(again, columns), strict=True)
+        self.binned = Binned(*(np.concatenate(pair) for pair in pairs))
         self._begin()
 
     def grow(self) -> Trees:
@@ -375,7 +431,7 @@ class Boosting:
             nodes, of_leaves, is_drawn = self._tree(work)
             if len(nodes) == 1:
                 continue
-            add_values(work, self.codes, nodes, of_leaves, is_drawn, self.margins)
+            add_values(work, self.binned.codes, nodes, of_leaves, is_drawn, self.margins)
             structures.append(nodes)
             values.append(of_leaves)
         return self._trees(structures, values)
@@ -390,14 +446,16 @@ class Boosting:
         columns = np.sort(self.random.permutation(self.varying)[: self.n_drawn])
         most, scratch = self.settings.most_leaves, np.empty((2, work.totals.shape[1]))
         nodes = np.empty((2 * most - 1, 2), np.int32)
-        of_tree = self.codes, columns, self.n_codes, self.derivatives, most, self.settings.least_rows
+        of_tree = self.binned, columns, self.derivatives, most, self.settings.least_rows
         n_nodes = grow_tree(work, len(drawn), *of_tree, nodes, scratch)
         values, rate = np.empty((most, len(self.start)), np.float32), self.settings.rate
         if self.problem.n_classes or self.is_square:
-            n_leaves = write_leaves(work, nodes, n_nodes, rate, values)
+            longest = LONGEST if self.problem.n_classes else math.inf
+            n_leaves = write_leaves(work, nodes, n_nodes, rate, longest, values)
         else:
-            of_rows = self.margins, self.targets, self.problem.weights, self.centre, self.spread
-            n_leaves = write_minimisers(work, self.problem.loss, nodes, n_nodes, rate, *of_rows, values)
+            of_rows = self.margins, self.targets, self.problem.weights
+            of_nodes = work.rows, work.first, work.last
+            n_leaves = write_minimisers(*of_nodes, self.loss, nodes[:n_nodes], rate, *of_rows, values)
         return nodes[:n_nodes].copy(), values[:n_leaves].copy(), is_drawn
 
     def _differentiate(self) -> None:
@@ -407,36 +465,15 @@ class Boosting:
         elif self.is_square:
             write_residuals(*of_rows, self.derivatives)
         else:
-            write_derivatives_of_numbers(self.problem.loss, *of_rows, self.centre, self.spread, self.derivatives)
+            write_derivatives_of_numbers(self.loss, *of_rows, self.steep, self.derivatives)
 
     def _trees(self, structures: list[np.ndarray], values: list[np.ndarray]) -> Trees:
-        leaves = values if self.problem.n_classes else [of_leaves * self.spread for of_leaves in map(_double, values)]
+        if not self.problem.n_classes:
+            values = [of_leaves.astype(np.float64) * self.spread for of_leaves in values]
         start = self.start * self.spread + self.centre if not self.problem.n_classes else self.start
         columns = np.arange(len(self.problem.is_categorical))
-        again = columns[self.problem.is_categorical][: len(self.codes) - len(columns)]
-        return joined(self.bins, np.concatenate([columns, again]), structures, leaves, start, self.problem.n_classes)
-
-
-def _double(values: np.ndarray) -> np.ndarray:
-    return values.astype(np.float64)
-
-
-def joined(
-    bins: Bins, sources: np.ndarray, structures: list[np.ndarray], values: list[np.ndarray], start: np.ndarray, n_classes: int, **other: Any
-) -> Trees:
-    """Trees behind each other."""
-    roots = np.cumsum([0, *map(len, structures)])[:-1].astype(np.int32)
-    first_leaves = np.cumsum([0, *map(len, values)])[:-1]
-    nodes = [np.empty((0, 2), np.int32)]
-    for root, first, structure in zip(roots, first_leaves, structures, strict=True):
-        is_leaf = structure[:, 0] == LEAF
-        moved = structure.copy()
-        moved[:, 1] += np.where(is_leaf, first, root).astype(np.int32)
-        nodes.append(moved)
-    leaves = np.concatenate([np.empty((0, len(start)), values[0].dtype if values else np.float32), *values])
-    fields = {"is_averaged": False, "least": 0.0} | other
-    of_trees = roots, np.concatenate(nodes), leaves, np.asarray(start, np.float64)
-    return Trees(bins, sources.astype(np.int64), *of_trees, np.array(fields["is_averaged"]), np.array(n_classes), np.array(fields["least"]))
+        again = columns[self.problem.is_categorical][: len(self.binned.codes) - len(columns)]
+        return joined(self.bins, np.concatenate([columns, again]), structures, values, start, self.problem.n_classes)
 
 
 def grow_boosted(problem: Problem, seed: int) -> Trees:

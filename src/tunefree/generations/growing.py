@@ -21,6 +21,7 @@ KINDS: dict[str, Callable[[Problem, int], Trees | Linear | None]] = {
     "linear 1": lambda problem, seed: grow_linear(problem, 1.0),
     "linear 10": lambda problem, seed: grow_linear(problem, 10.0),
 }
+LEAST_WEIGHT = 1e-30  # over the largest, so that it is above 0 in single precision
 
 
 def grow(kind: str, problem: Problem, seed: int) -> Trees | Linear | None:
@@ -34,7 +35,19 @@ def grow(kind: str, problem: Problem, seed: int) -> Trees | Linear | None:
     seed : int
         The same model comes of the same problem and seed, whatever the number of threads.
     """
-    return KINDS[kind](problem, seed)
+    return KINDS[kind](problem._replace(weights=relative(problem.weights)), seed)
+
+
+def relative(weights: np.ndarray) -> np.ndarray:
+    """Weights above 0 with mean 1, of whatever scale they were.
+
+    Examples
+    --------
+    >>> relative(np.array([1e300, 3e300]))
+    array([0.5, 1.5])
+    """
+    shares = np.maximum(weights / weights.max(initial=0.0), LEAST_WEIGHT)
+    return shares / shares.mean() if len(shares) else shares
 
 
 def apply(model: Any, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

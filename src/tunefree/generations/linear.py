@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core import threads
+from tunefree.core import compiled, threads
 from tunefree.core.errors import ModelError
 from tunefree.generations.problem import Problem, centre_of, spread_of
+from tunefree.generations.trees import arrays_of
 from tunefree.losses import Square
 
 MOST_WEIGHTS = 512  # of all outputs together
@@ -31,12 +32,14 @@ class Linear(NamedTuple):
 def design(columns: np.ndarray, sources: Any, levels: Any, means: Any, scales: Any) -> np.ndarray:
     """The standardised features (n, 1 + d) of rows."""
     values = columns[:, sources]
-    numbers = np.clip((np.where(np.isnan(values), means, values) / 2.0 - means / 2.0) / scales * 2.0, -FARTHEST, FARTHEST)
+    numbers = np.clip(
+        (np.where(np.isnan(values), means, values) / 2.0 - means / 2.0) / scales * 2.0, -FARTHEST, FARTHEST
+    )
     features = np.where(np.isnan(levels), numbers, values == levels)
     return np.concatenate([np.ones((len(columns), 1)), features], axis=1)
 
 
-def _features(problem: Problem) -> tuple[np.ndarray, ...]:
+def _features(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     sources, levels, means, scales = [], [], [], []
     for j in range(problem.columns.shape[1]):
         known = problem.columns[:, j][~np.isnan(problem.columns[:, j])]
@@ -53,7 +56,7 @@ def _features(problem: Problem) -> tuple[np.ndarray, ...]:
             levels.append(np.nan)
             means.append(float(np.mean(known / most) * most))
             scales.append(float(max(np.std(known / most) * most, 1e-300)))
-    return np.array(sources, np.int64), *(np.array(part, np.float64) for part in (levels, means, scales))
+    return np.array(sources, np.int64), np.array(levels, float), np.array(means, float), np.array(scales, float)
 
 
 def grow_linear(problem: Problem, strength: float) -> Linear | None:
@@ -145,10 +148,19 @@ def _probabilities(margins: np.ndarray) -> np.ndarray:
     return shares / shares.sum(axis=1, keepdims=True)
 
 
+@compiled.entry
+def _write_margins(features, weights, margins):
+    for i in range(len(features)):
+        for j in range(len(weights)):
+            for k in range(weights.shape[1]):
+                margins[i, k] += features[i, j] * weights[j, k]
+
+
 def apply_linear(model: Linear, columns: np.ndarray) -> np.ndarray:
-    """The margins (n, K) of rows."""
-    X = design(columns, model.sources, model.levels, model.means, model.scales)
-    return np.sum(X[:, :, None] * model.weights[None], axis=1)  # in an order that does not depend on the block
+    """The margins (n, K) of rows, whose sums are taken in an order that does not depend on the block."""
+    margins = np.zeros((len(columns), model.weights.shape[1]))
+    _write_margins(design(columns, *model[:4]), model.weights, margins)
+    return margins
 
 
 def save_state(model: Linear) -> dict[str, np.ndarray]:
@@ -164,9 +176,14 @@ def restored(arrays: dict[str, np.ndarray], n_columns: int) -> Linear:
     ModelError
         If its arrays do not fit each other.
     """
-    model = Linear(**{name: np.ascontiguousarray(arrays[name]) for name in Linear._fields})
+    kinds = {"sources": ("lq", 1), "weights": ("d", 2)} | dict.fromkeys(("levels", "means", "scales"), ("d", 1))
+    model = Linear(**arrays_of(arrays, kinds))
     d = len(model.sources)
-    fits = all(len(part) == d for part in model[1:4]) and len(model.weights) == d + 1
-    if not fits or not ((model.sources >= 0) & (model.sources < n_columns)).all():
+    fits = all(len(part) == d for part in model[1:4]) and len(model.weights) == d + 1 and (model.scales > 0.0).all()
+    is_finite = all(np.isfinite(part).all() for part in (model.means, model.scales, model.weights))
+    if (
+        not (fits and is_finite and model.weights.shape[1])
+        or not ((model.sources >= 0) & (model.sources < n_columns)).all()
+    ):
         raise ModelError("a linear generation in the file is damaged; train the model anew")
     return model

@@ -7,20 +7,23 @@ of the rows. Nodes are split in the order in which they were made, so that the c
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core import compiled
 from tunefree.generations.bins import bins_of, codes_of
-from tunefree.generations.boosted import joined
+from tunefree.generations.boosted import in_units
 from tunefree.generations.problem import Problem, centre_of, scores_of, spread_of
-from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees
+from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees, joined, write_minimisers
+from tunefree.losses import Square
+from tunefree.losses.contract import rescaled
 
 TREES = 60
 ROWS = 0.5  # of the rows, drawn for each tree, and at least MANY_ROWS
 MANY_ROWS = 2**13
 PART_OF_NUMBERS = 1.0 / 3.0  # of the columns are tried at a node for numbers, and their square root for classes
+LEAST_OF_LOSS = 20  # rows of a node that is split, where a leaf has a quantile or the like, which takes some rows
 MOST_LEAVES = 4096  # of a tree
 MOST_VALUES = 2**15  # leaves of a tree times outputs
 
@@ -53,7 +56,13 @@ class Work(NamedTuple):
     def create(cls, n: int, n_nodes: int, n_outputs: int) -> Work:
         """Room for trees of so many rows, nodes and outputs."""
         of_rows = [np.empty(n, kind) for kind in (np.uint32, np.float32, np.float32) * 2]
-        return cls(*of_rows, np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64), np.empty((n_nodes, n_outputs + 1)))
+        of_nodes = np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64), np.empty((n_nodes, n_outputs + 1))
+        return cls(*of_rows, *of_nodes)  # type: ignore[call-arg]
+
+    @property
+    def places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The rows of the tree, and where those of each node lie."""
+        return self.rows, self.first, self.last
 
 
 @compiled.inline
@@ -72,10 +81,11 @@ def sum_rows(work, first, last, sums):
 @compiled.inline
 def differs(work, node):
     """Whether the targets of a node differ."""
-    for p in range(work.first[node] + 1, work.last[node]):
-        if work.targets[p] != work.targets[work.first[node]]:
-            return True
-    return False
+    first = work.first[node]
+    p = first + 1
+    while p < work.last[node] and work.targets[p] == work.targets[first]:
+        p += 1
+    return p < work.last[node]
 
 
 @compiled.inline
@@ -85,7 +95,8 @@ def sum_left(work, of_column, cut, first, last, left):
     left[:] = 0.0
     rows = work.rows[first:last]
     if width == 1:
-        total, weight = 0.0, 0.0
+        total: Any = 0.0
+        weight: Any = 0.0
         for p in range(np.uint64(len(rows))):
             inside = of_column[rows[p]] <= cut
             w = work.weights[first + p] if inside else np.float32(0.0)
@@ -199,6 +210,28 @@ def grow_tree(work, n, codes, least, tries, order, state, nodes, values, scratch
     return n_nodes, n_leaves
 
 
+class Room(NamedTuple):
+    """Of a tree."""
+
+    rows: int
+    leaves: int
+    least: int  # rows of a node that is split
+
+
+def room_of(n: int, n_outputs: int, loss: Any) -> Room:
+    """How large trees on n rows are.
+
+    Examples
+    --------
+    >>> room_of(32_000, 1, None), room_of(100, 3, None)
+    (Room(rows=16000, leaves=4096, least=8), Room(rows=100, leaves=100, least=2))
+    """
+    rows = min(n, max(int(ROWS * n), MANY_ROWS))
+    leaves = max(min(MOST_LEAVES, MOST_VALUES // n_outputs, rows), 1)
+    least = max(2, math.ceil(2 * rows / leaves)) if rows > leaves else 2
+    return Room(rows, leaves, least if loss is None else max(least, LEAST_OF_LOSS))
+
+
 def grow_randomised(problem: Problem, seed: int) -> Trees:
     """Randomised trees of a problem.
 
@@ -216,26 +249,28 @@ def grow_randomised(problem: Problem, seed: int) -> Trees:
     varying = np.flatnonzero(codes.max(axis=1, initial=0) > codes.min(axis=1, initial=255)).astype(np.int64)
     centre = 0.0 if problem.n_classes else centre_of(problem)
     spread = 1.0 if problem.n_classes else spread_of(problem, centre)
-    targets = problem.targets if problem.n_classes else np.clip(problem.targets / spread - centre / spread, -1e15, 1e15)
-    random, sources = np.random.default_rng([seed, 2]), np.arange(len(problem.is_categorical))
+    targets = problem.targets if problem.n_classes else in_units(problem, centre, spread)
+    loss = None if problem.n_classes or isinstance(problem.loss, Square) else rescaled(problem.loss, spread)[0]
+    room, random, structures, values = room_of(n, n_outputs, loss), np.random.default_rng([seed, 2]), [], []
     tries = math.ceil(PART_OF_NUMBERS * len(varying)) if problem.n_classes == 0 else max(1, math.isqrt(len(varying)))
-    drawn = min(n, max(int(ROWS * n), MANY_ROWS))
-    most_leaves = max(min(MOST_LEAVES, MOST_VALUES // n_outputs, drawn), 1)
-    least = max(2, math.ceil(2 * drawn / most_leaves)) if drawn > most_leaves else 2
-    room, structures, values = 2 * most_leaves - 1, [], []
-    work, scratch = Work.create(drawn, room, n_outputs), np.empty((2, n_outputs + 1))
+    work, scratch = Work.create(room.rows, 2 * room.leaves - 1, n_outputs), np.empty((2, n_outputs + 1))
     for _ in range(TREES if len(varying) else 0):
-        rows = np.arange(n) if drawn == n else np.sort(random.permutation(n)[:drawn])
+        rows = np.arange(n) if room.rows == n else np.sort(random.permutation(n)[: room.rows])
         work.rows[:], work.targets[:], work.weights[:] = rows, targets[rows], problem.weights[rows]
-        nodes, of_leaves = np.empty((room, 2), np.int32), np.empty((most_leaves, n_outputs))
+        nodes, of_leaves = np.empty((2 * room.leaves - 1, 2), np.int32), np.empty((room.leaves, n_outputs))
         state = random.integers(1, 2**63, 1).astype(np.uint64)
-        of_tree = codes, least, tries, varying.copy(), state, nodes, of_leaves, scratch
-        n_nodes, n_leaves = grow_tree(work, drawn, *of_tree)
+        of_tree = codes, room.least, tries, varying.copy(), state, nodes, of_leaves, scratch
+        n_nodes, n_leaves = grow_tree(work, room.rows, *of_tree)
+        if loss is not None:
+            of_rows = np.zeros((n, 1)), targets, problem.weights
+            write_minimisers(*work.places, loss, nodes[:n_nodes], 1.0, *of_rows, of_leaves)
         structures.append(nodes[:n_nodes].copy())
-        means = of_leaves[:n_leaves].astype(np.float32) if problem.n_classes else of_leaves[:n_leaves] * spread + centre
-        values.append(means.copy())
+        means = of_leaves[:n_leaves]
+        values.append(means.astype(np.float32) if problem.n_classes else means * spread + centre)
+    sources = np.arange(len(problem.is_categorical))
     if not structures:
         start = problem.start() if problem.n_classes else np.array([centre])
         return joined(bins, sources, [], [], start, problem.n_classes)
-    start, least_share = np.zeros(n_outputs), 1.0 / (2.0 * n + 2.0)
-    return joined(bins, sources, structures, values, start, problem.n_classes, is_averaged=True, least=least_share)
+    return joined(
+        bins, sources, structures, values, np.zeros(n_outputs), problem.n_classes, True, 1.0 / (2.0 * n + 2.0)
+    )

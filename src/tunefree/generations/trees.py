@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from tunefree.core import compiled
 from tunefree.core.errors import ModelError
+from tunefree.core.numbers import clip
+from tunefree.core.states import under
 from tunefree.generations.bins import MISSING, Bins, codes_of
+from tunefree.losses.contract import slope
 
 LEAF = -1  # instead of a test
 COLUMN, CODE, CODES = 9, 1, 255  # a test is column << COLUMN | code << CODE | (1 where missing goes left)
+
+BISECTIONS = 40  # of the range of residuals, where a leaf takes the minimiser of a loss
+_OF_BINS = {"starts": ("lq", 1), "points": ("d", 1), "ranks": ("B", 1), "is_categorical": ("?", 1)}
+_OF_TREES = {
+    "sources": ("lq", 1),
+    "roots": ("i", 1),
+    "nodes": ("i", 2),
+    "values": ("fd", 2),
+    "start": ("d", 1),
+    "is_averaged": ("?", 0),
+    "n_classes": ("lq", 0),
+    "least": ("d", 0),
+}
 
 
 class Trees(NamedTuple):
@@ -39,25 +56,78 @@ class Trees(NamedTuple):
 
 
 @compiled.inline
+def minimiser(loss, targets, weights, rows, margins):
+    """The step of the margins of some rows at which their loss is least, by bisection."""
+    low, high = math.inf, -math.inf
+    for r in rows:
+        low, high = min(low, targets[r] - margins[r, 0]), max(high, targets[r] - margins[r, 0])
+    for _ in range(BISECTIONS):
+        middle = 0.5 * low + 0.5 * high
+        total = 0.0
+        for r in rows:
+            total += weights[r] * clip(slope(loss, targets[r], margins[r, 0] + middle), 1e100)
+        if total < 0.0:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * low + 0.5 * high
+
+
+@compiled.entry
+def write_minimisers(rows, first, last, loss, nodes, rate, margins, targets, weights, values):
+    """Number the leaves of a tree, of which node v has rows[first[v] .. last[v]]; write shrunk minimisers of a loss."""
+    n_leaves = 0
+    for v in range(len(nodes)):
+        if nodes[v, 0] == LEAF:
+            values[n_leaves, 0] = rate * minimiser(loss, targets, weights, rows[first[v] : last[v]], margins)
+            nodes[v, 1] = n_leaves
+            n_leaves += 1
+    return n_leaves
+
+
+@compiled.inline
 def child_of(nodes, node, test, code):
-    """The child of a node to which a code leads."""
-    goes_left = code <= ((test >> CODE) & CODES) or (code == MISSING and test & 1 == 1)
-    return np.uint32(nodes[node, 1]) + np.uint32(0 if goes_left else 1)
+    """The child of a node to which a code leads; without a branch, which processors would guess wrongly."""
+    goes_right = (code > ((test >> CODE) & CODES)) & ((code != MISSING) | (test & 1 == 0))
+    return np.uint32(nodes[node, 1]) + np.uint32(goes_right)
+
+
+@compiled.inline
+def step(nodes, node, codes, i):
+    """Where row i goes from a node; a leaf keeps it. No branch either."""
+    test = nodes[node, 0]
+    child = child_of(nodes, node, test, codes[i, np.uint32(max(test, np.int32(0))) >> COLUMN])
+    return child if test >= 0 else node
+
+
+@compiled.inline
+def arrive(nodes, node, values, t, i, leaves, sums):
+    """Write down the leaf that row i reached in tree t, and add its values."""
+    leaf = np.uint32(nodes[node, 1])
+    leaves[i, t] = leaf
+    for k in range(values.shape[1]):
+        sums[i, k] += values[leaf, k]
 
 
 @compiled.entry
 def _walk(codes, roots, nodes, values, leaves, sums):
+    """Walk tree after tree, so that a tree stays in the cache, and four rows at a time: each waits for memory."""
+    n = len(codes)
     for t in range(len(roots)):
-        for i in range(len(codes)):
+        for i in range(0, n - n % 4, 4):
+            a = b = c = d = np.uint32(roots[t])
+            while (nodes[a, 0] & nodes[b, 0] & nodes[c, 0] & nodes[d, 0]) >= 0:  # until all are leaves
+                a, b = step(nodes, a, codes, i), step(nodes, b, codes, i + 1)
+                c, d = step(nodes, c, codes, i + 2), step(nodes, d, codes, i + 3)
+            arrive(nodes, a, values, t, i, leaves, sums)
+            arrive(nodes, b, values, t, i + 1, leaves, sums)
+            arrive(nodes, c, values, t, i + 2, leaves, sums)
+            arrive(nodes, d, values, t, i + 3, leaves, sums)
+        for i in range(n - n % 4, n):
             v = np.uint32(roots[t])
-            test = nodes[v, 0]
-            while test >= 0:
-                v = child_of(nodes, v, test, codes[i, np.uint32(test) >> COLUMN])
-                test = nodes[v, 0]
-            leaf = np.uint32(nodes[v, 1])
-            leaves[i, t] = leaf
-            for k in range(values.shape[1]):
-                sums[i, k] += values[leaf, k]
+            while nodes[v, 0] >= 0:
+                v = step(nodes, v, codes, i)
+            arrive(nodes, v, values, t, i, leaves, sums)
 
 
 def apply(trees: Trees, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -88,10 +158,63 @@ def _margins(trees: Trees, sums: np.ndarray) -> np.ndarray:
     return np.log(shares / shares.sum(axis=1, keepdims=True))
 
 
+def joined(
+    bins: Bins,
+    sources: np.ndarray,
+    structures: list[np.ndarray],
+    values: list[np.ndarray],
+    start: np.ndarray,
+    n_classes: int,
+    is_averaged: bool = False,
+    least: float = 0.0,
+) -> Trees:
+    """Trees behind each other, whose nodes and leaves were numbered tree by tree."""
+    roots = np.cumsum([0, *map(len, structures)])[:-1].astype(np.int32)
+    first_leaves = np.cumsum([0, *map(len, values)])[:-1]
+    nodes = [np.empty((0, 2), np.int32)]
+    for root, first, structure in zip(roots, first_leaves, structures, strict=True):
+        moved = structure.copy()
+        moved[:, 1] += np.where(structure[:, 0] == LEAF, first, root).astype(np.int32)
+        nodes.append(moved)
+    leaves = np.concatenate([np.empty((0, len(start)), values[0].dtype if values else np.float32), *values])
+    of_trees = roots, np.concatenate(nodes), leaves, np.asarray(start, np.float64)
+    scalars = np.array(is_averaged), np.array(n_classes, np.int64), np.array(least, np.float64)
+    return Trees(bins, sources.astype(np.int64), *of_trees, *scalars)
+
+
 def save_state(trees: Trees) -> dict[str, np.ndarray]:
     """Plain arrays from which :func:`restored` makes the same trees."""
     arrays = {name: np.asarray(array) for name, array in trees._asdict().items() if name != "bins"}
     return arrays | {f"bins.{name}": array for name, array in trees.bins._asdict().items()}
+
+
+def arrays_of(arrays: dict[str, np.ndarray], kinds: dict[str, tuple[str, int]]) -> dict[str, np.ndarray]:
+    """The arrays of a file under some names.
+
+    Parameters
+    ----------
+    arrays : dict
+    kinds : dict
+        Characters of the data types that an array may have, and its number of axes, under its name.
+
+    Raises
+    ------
+    ModelError
+        If one is missing, or of another kind.
+
+    Examples
+    --------
+    >>> arrays_of({"roots": np.zeros(1, np.int32)}, {"roots": ("i", 1)})
+    {'roots': array([0], dtype=int32)}
+    """
+    sound = {}
+    for name, (characters, n_axes) in kinds.items():
+        array = np.asarray(arrays.get(name))
+        array = array.reshape(()) if n_axes == 0 and array.size == 1 else array
+        if array.dtype.char not in characters or array.ndim != n_axes:
+            raise ModelError(f"{name!r} of a generation in the file is damaged; train the model anew")
+        sound[name] = np.array(array, order="C")
+    return sound
 
 
 def restored(arrays: dict[str, np.ndarray], n_columns: int) -> Trees:
@@ -102,16 +225,13 @@ def restored(arrays: dict[str, np.ndarray], n_columns: int) -> Trees:
     ModelError
         If a walk could leave the arrays, or never end.
     """
-    bins = Bins(*(np.ascontiguousarray(arrays[f"bins.{name}"]) for name in Bins._fields))
-    fields = {name: np.ascontiguousarray(arrays[name]) for name in Trees._fields if name != "bins"}
-    for name in ("is_averaged", "n_classes", "least"):
-        fields[name] = fields[name].reshape(())
-    trees = Trees(bins, **fields)
-    test, target = trees.nodes[:, 0], trees.nodes[:, 1]
+    bins = Bins(**arrays_of(under("bins.", arrays), _OF_BINS))
+    trees = Trees(bins, **arrays_of(arrays, _OF_TREES))
+    test, target, n_classes = trees.nodes[:, 0], trees.nodes[:, -1], int(trees.n_classes)
     inner = test >= 0
     starts = bins.starts
     is_sound = (
-        len(starts) == len(trees.sources) + 1 == len(bins.is_categorical) + 1
+        0 < len(starts) == len(trees.sources) + 1 == len(bins.is_categorical) + 1
         and ((trees.sources >= 0) & (trees.sources < n_columns)).all()
         and (np.diff(starts) >= 0).all()
         and starts[0] == 0
@@ -121,7 +241,10 @@ def restored(arrays: dict[str, np.ndarray], n_columns: int) -> Trees:
         and (target[inner] + 1 < len(test)).all()
         and ((target[~inner] >= 0) & (target[~inner] < len(trees.values))).all()
         and ((trees.roots >= 0) & (trees.roots < len(test))).all()
-        and trees.values.shape[1] == len(trees.start)
+        and trees.nodes.shape[1] == 2
+        and trees.values.shape[1] == len(trees.start) == (n_classes if n_classes > 2 else 1)
+        and all(np.isfinite(part).all() for part in (bins.points, trees.values, trees.start, trees.least))
+        and (trees.least > 0.0 or not (trees.is_averaged and n_classes))
     )
     if not is_sound:
         raise ModelError("the trees in the file are damaged; train the model anew")
