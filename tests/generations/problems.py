@@ -1,0 +1,40 @@
+"""Small problems that tests of growers share, so that compiled code is shared too."""
+
+import numpy as np
+
+from tunefree.generations.problem import Problem
+from tunefree.losses import Square
+
+N, COLUMNS = 400, 5
+IS_CATEGORICAL = np.arange(COLUMNS) == 4
+KINDS = ["boosted", "randomised", "linear 1"]
+TREES = KINDS[:2]
+TASKS = ["numbers", "two", "three"]
+
+
+def columns(n=N, seed=0):
+    """Four numbers, of which the last is mostly 0, and a category; a tenth is missing."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, COLUMNS))
+    X[:, 3] *= random.random(n) < 0.1
+    X[:, 4] = random.integers(0, 9, n) * 1000.0
+    X[random.random((n, COLUMNS)) < 0.1] = np.nan
+    return X
+
+
+def numbers(X, seed=1):
+    """Targets that depend on the first column and the category."""
+    noise = 0.3 * np.random.default_rng(seed).normal(size=len(X))
+    return np.nan_to_num(X[:, 0]) + (np.nan_to_num(X[:, 4]) % 2000 == 0) + noise
+
+
+def problem(task="numbers", X=None, y=None, weights=None, loss=None):
+    """A problem of a task; its parts may be given."""
+    X = columns() if X is None else X
+    y = numbers(columns(len(X))) if y is None else y
+    weights = np.ones(len(X)) if weights is None else weights
+    flags = IS_CATEGORICAL[: X.shape[1]]
+    if task == "numbers":
+        return Problem(X, flags, y, weights, 0, loss or Square())
+    edges = [0.5] if task == "two" else [0.0, 1.0]
+    return Problem(X, flags, np.digitize(y, edges).astype(float), weights, len(edges) + 1, None)

@@ -1,0 +1,130 @@
+"""Boosted trees: the structure is that of a slow twin, and losses fall."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tests.generations.problems import IS_CATEGORICAL, columns, numbers, problem
+from tunefree.generations import boosted, growing, trees
+from tunefree.generations.bins import MISSING, Binned, bins_of
+from tunefree.generations.trees import CODE, COLUMN
+from tunefree.losses import Absolute, Square, huber, quantile
+from tunefree.losses.contract import value
+from tunefree.losses.power import epsilon_insensitive, power_loss
+
+LOSSES = [Square(), Absolute(), quantile(0.9), huber(0.5), power_loss(1.5), power_loss(3.0), epsilon_insensitive(0.1)]
+
+
+def score(sums):
+    return np.sum(sums[0] ** 2 / (sums[1] + boosted.RIDGE))
+
+
+def cut_of(codes, n_codes, derivatives, rows, least):
+    """The slow twin of the search: (gain, test, rows that go left) of the best split of some rows."""
+    best = (0.0, -1, None)
+    sums = lambda part: derivatives[part].astype(float).reshape(len(part), -1, 2).sum(axis=0).T  # noqa: E731
+    for j in range(len(codes)):
+        of_rows = codes[j, rows]
+        for side in range(2 if (of_rows == MISSING).any() else 1):
+            for b in np.unique(of_rows[of_rows < n_codes[j]]):
+                is_left = (of_rows <= b) | ((of_rows == MISSING) & (side == 1))
+                left, right = rows[is_left], rows[~is_left]
+                if min(len(left), len(right)) >= least:
+                    gain = score(sums(left)) + score(sums(right)) - score(sums(rows))
+                    if gain > best[0] * (1.0 + 1e-9) + 1e-12:
+                        best = (gain, j << COLUMN | int(b) << CODE | side, is_left)
+    return best
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_trees_are_those_of_a_slow_twin(n_outputs):
+    X, random, most, least = columns(300), np.random.default_rng(2), 9, 5
+    binned = Binned.create(bins_of(X, IS_CATEGORICAL, numbers(X)), X)
+    assert (binned.common < MISSING).sum() == 1  # the column that is mostly 0
+    derivatives = np.empty((300, 2 * n_outputs), np.float32)
+    derivatives[:, 0::2] = numbers(X)[:, None] * random.random(n_outputs) + random.normal(size=(300, n_outputs))
+    derivatives[:, 1::2] = random.random((300, n_outputs)) + 0.1
+    rows, drawn = np.flatnonzero(random.random(300) < 0.8), np.array([0, 1, 3, 4], np.int32)
+    work = boosted.Work.create(300, len(drawn), n_outputs, most)
+    work.rows[: len(rows)] = rows
+    nodes, scratch = np.empty((2 * most - 1, 2), np.int32), np.empty((2, 2 * n_outputs + 1))
+    n_nodes = boosted.grow_tree(work, len(rows), binned, drawn, derivatives, most, least, nodes, scratch)
+    parts, tests, n_codes = {0: rows}, {}, binned.n_codes.copy()
+    codes = binned.codes.copy()
+    codes[2], n_codes[2] = 0, 1  # not drawn
+    for _ in range(most - 1):
+        cuts = {v: cut_of(codes, n_codes, derivatives, part, least) for v, part in parts.items()}
+        v = max(cuts, key=lambda v: cuts[v][0])
+        if cuts[v][0] <= 0.0:
+            break
+        part, left = parts.pop(v), len(parts) * 2 + 1
+        tests[v] = cuts[v][1], left
+        parts[left], parts[left + 1] = part[cuts[v][2]], part[~cuts[v][2]]
+    assert n_nodes == 2 * len(parts) - 1
+    for v, expected in tests.items():
+        assert tuple(nodes[v]) == expected
+    for v, part in parts.items():
+        assert (work.rows[work.first[v] : work.last[v]] == part).all()
+        assert np.allclose(work.totals[v, :-1], derivatives[part].astype(float).sum(axis=0))
+        assert work.totals[v, -1] == len(part)
+
+
+def mean_loss(loss, y, predictions):
+    return np.mean([value(loss, a, b) for a, b in zip(y.tolist(), predictions.tolist(), strict=True)])
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: repr(loss)[:20])
+@pytest.mark.parametrize("kind", ["boosted", "randomised"])
+def test_each_loss_falls_and_its_units_do_not_matter(kind, loss):
+    X, fresh = columns(), columns(200, seed=8)
+    y, truth = numbers(X), numbers(fresh, seed=9)
+    predict = lambda y: growing.apply(growing.grow(kind, problem(X=X, y=y, loss=loss), 0), fresh)[1][:, 0]  # noqa: E731
+    predictions = predict(y)
+    constants = [mean_loss(loss, truth, np.full(200, c)) for c in np.quantile(y, np.linspace(0.02, 0.98, 25))]
+    assert mean_loss(loss, truth, predictions) < 0.92 * min(constants)
+    if not hasattr(loss, "delta") and not hasattr(loss, "epsilon"):  # which are in units of the targets
+        for unit in (2.0**20, 2.0**-60):
+            assert (predict(y * unit) == predictions * unit).all()
+    for unit in (1e300, 1e-300):
+        assert np.isfinite(predict(y * unit)).all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_outlier_does_not_overflow():
+    y = numbers(columns())
+    y[0] = 1e300
+    for loss in LOSSES:
+        model = growing.grow("boosted", problem(y=y, loss=loss), 0)
+        assert np.isfinite(growing.apply(model, columns())[1]).all()
+
+
+def test_unequal_classes_do_not_diverge():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(3000, 5))
+    y = np.where(X[:, 0] > 0.8, 1.0, 0.0)
+    y[X[:, 1] > 1.8], y[:6], X[:6, 2] = 2.0, 3.0, 9.0
+    made = problem("three", X=X, y=np.zeros(3000))._replace(targets=y, n_classes=4, is_categorical=np.zeros(5, bool))
+    margins = growing.apply(growing.grow("boosted", made, 0), X)[1]
+    margins -= margins.max(axis=1, keepdims=True)
+    losses = np.log(np.exp(margins).sum(axis=1)) - margins[np.arange(3000), y.astype(int)]
+    assert losses.mean() < 0.02 and np.abs(margins).max() < 60.0
+
+
+def test_steps_follow_from_the_rows():
+    assert [boosted.settings_of(n, 2).most_leaves for n in (999, 1000, 8000)] == [8, 16, 31]
+    assert boosted.settings_of(5000, 26).rate == 0.2
+
+
+def test_leaves_hold_enough_rows():
+    made = problem("two")
+    leaves = trees.apply(growing.grow("boosted", made, 0), made.columns)[0]
+    counts = np.bincount(leaves.ravel())
+    assert counts.min() >= boosted.settings_of(len(made.targets), 2).least_rows
+
+
+def test_exclusive_or_is_learned():
+    X = np.random.default_rng(3).uniform(-1.0, 1.0, (600, 5))
+    made = problem(X=X, y=np.zeros(600))._replace(targets=np.sign(X[:, 0] * X[:, 1]), is_categorical=np.zeros(5, bool))
+    predictions = growing.apply(growing.grow("boosted", made, 0), X)[1][:, 0]
+    assert math.sqrt(np.mean((predictions - made.targets) ** 2)) < 0.5

@@ -1,0 +1,173 @@
+"""What holds for each kind of generation."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from tests.generations.problems import KINDS, TASKS, TREES, columns, numbers, problem
+from tunefree.core.errors import ModelError
+from tunefree.generations import growing
+from tunefree.generations.problem import Problem
+from tunefree.losses import Absolute, Square
+
+N = len(columns())
+each_kind, each_task = pytest.mark.parametrize("kind", KINDS), pytest.mark.parametrize("task", TASKS)
+
+
+def margins(kind, made, X=None):
+    return growing.apply(growing.grow(kind, made, 3), made.columns if X is None else X)[1]
+
+
+@each_kind
+@each_task
+def test_weights_are_relative(kind, task):
+    weights = np.random.default_rng(4).random(N) + 0.1
+    expected = margins(kind, problem(task, weights=weights))
+    for unit in (2.0, 2.0**-40, 2.0**900):
+        assert (margins(kind, problem(task, weights=weights * unit)) == expected).all()
+
+
+@each_kind
+def test_heavy_rows_matter(kind):
+    X = np.sign(columns())  # rows of both classes are alike
+    y = np.random.default_rng(10).permutation(N) % 2 * 1.0
+    weights = np.where(y == 1.0, 9.0, 1.0)
+    shares = 1.0 / (1.0 + np.exp(-margins(kind, Problem(X, np.zeros(5, bool), y, weights, 2, None))))
+    assert abs(np.average(shares[:, 0], weights=weights) - 0.9) < 0.03
+
+
+@each_kind
+@each_task
+def test_rows_are_predicted_better_than_by_a_constant(kind, task):
+    made, fresh = problem(task), columns(300, seed=12)
+    truth = problem(task, X=fresh, y=numbers(fresh, seed=13)).targets
+    predicted = margins(kind, made, fresh)
+    if task == "numbers":
+        assert np.var(truth - predicted[:, 0]) < 0.6 * np.var(truth)
+    else:
+        classes = (predicted[:, 0] > 0) * 1.0 if task == "two" else predicted.argmax(axis=1)
+        assert (classes == truth).mean() > np.bincount(truth.astype(int)).max() / 300 + 0.05
+
+
+@each_kind
+def test_the_seed_and_nothing_else_decides(kind):
+    made, results = problem("three"), []
+    before = np.random.get_state()[1].copy()
+    workers = [threading.Thread(target=lambda: results.append(margins(kind, made))) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert all((result == results[0]).all() for result in results)
+    assert (np.random.get_state()[1] == before).all()
+    if kind in TREES:
+        of_seeds = [growing.apply(growing.grow(kind, made, seed), columns(seed=15))[1] for seed in (3, 4)]
+        assert (of_seeds[0] != of_seeds[1]).any()
+
+
+@pytest.mark.parametrize("kind", TREES)
+def test_maps_that_keep_the_order_keep_the_leaves(kind):
+    X = columns()
+    mapped = X.copy()
+    mapped[:, :4] = np.exp(2.0 * X[:, :4])
+    one, two = (growing.grow(kind, problem("two", X=of_rows), 0) for of_rows in (X, mapped))
+    assert (growing.apply(one, X)[0] == growing.apply(two, mapped)[0]).all()
+
+
+def extremes():
+    X = columns()
+    huge = X.copy()
+    huge[:, :4] *= 1e307
+    huge[:2, 1] = 1.7e308, -1.7e308
+    yield "huge", huge
+    yield "denormal", np.nan_to_num(X) * 1e-320
+    yield "constant", np.ones(X.shape)
+    yield "missing", np.full(X.shape, np.nan)
+    yield "no columns", np.empty((N, 0))
+
+
+@pytest.mark.filterwarnings("error")
+@each_kind
+@each_task
+@pytest.mark.parametrize(("name", "X"), list(extremes()), ids=[name for name, _ in extremes()])
+def test_margins_are_finite_on_extreme_columns(kind, task, name, X):
+    found = margins(kind, problem(task, X=X))
+    assert np.isfinite(found).all()
+    if name in ("constant", "missing", "no columns"):
+        assert (found == found[0]).all()
+
+
+@pytest.mark.filterwarnings("error")
+@each_kind
+@each_task
+def test_few_rows_and_equal_targets_are_enough(kind, task):
+    X = columns()
+    for n in (1, 2, 3, 16):
+        assert np.isfinite(margins(kind, problem(task, X=X[:n], y=numbers(X)[:n]), X)).all()
+    equal = margins(kind, problem(task, y=np.full(N, 0.7)))
+    assert np.isfinite(equal).all()
+    if task == "numbers":
+        assert np.allclose(equal, 0.7)
+
+
+@pytest.mark.filterwarnings("error")
+@each_kind
+def test_weights_may_be_far_apart(kind):
+    weights = 10.0 ** np.random.default_rng(5).uniform(-300.0, 300.0, N)
+    for task in TASKS:
+        assert np.isfinite(margins(kind, problem(task, weights=weights))).all()
+
+
+def test_rare_classes_keep_a_share_of_randomised_trees():
+    made = problem("two")
+    found = margins("randomised", made)
+    assert np.abs(found).max() <= np.log(2.0 * N + 1.0) + 1e-9
+
+
+@each_kind
+@each_task
+def test_a_file_gives_the_same_model(kind, task):
+    model, X = growing.grow(kind, problem(task), 0), columns(30, seed=14)
+    again = growing.restored(kind, growing.save_state(model), 5)
+    assert (growing.apply(again, X)[1] == growing.apply(model, X)[1]).all()
+    assert growing.n_outputs(again) == growing.n_outputs(model) and growing.n_leaves(again) == growing.n_leaves(model)
+
+
+def test_damaged_linear_files_are_refused():
+    state = growing.save_state(growing.grow("linear 1", problem(), 0))
+    for name, array in state.items():
+        for damaged in ({}, {name: array[:-1]}, {name: array[None]}, {name: array.astype(np.complex128)}):
+            with pytest.raises(ModelError):
+                growing.restored("linear 1", {other: state[other] for other in state if other != name} | damaged, 5)
+    for name in ("means", "scales", "weights"):
+        with pytest.raises(ModelError):
+            growing.restored("linear 1", state | {name: state[name] * np.nan}, 5)
+
+
+def test_a_linear_row_has_the_same_bytes_in_any_block():
+    made = problem("three")
+    model = growing.grow("linear 1", made, 0)
+    whole = growing.apply(model, made.columns)[1]
+    assert all((growing.apply(model, made.columns[i : i + 1])[1] == whole[i]).all() for i in range(9))
+
+
+def test_linear_models_are_for_some_problems():
+    assert growing.grow("linear 1", problem(loss=Absolute()), 0) is None
+    wide = np.random.default_rng(0).normal(size=(20, 600))
+    assert growing.grow("linear 1", Problem(wide, np.zeros(600, bool), wide[:, 0], np.ones(20), 0, Square()), 0) is None
+
+
+@pytest.mark.parametrize("strength", [0.1, 10.0])
+def test_linear_models_are_those_of_their_penalty(strength):
+    X = np.random.default_rng(6).normal(size=(80, 3))
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    y = X @ [1.0, -2.0, 0.5] + np.random.default_rng(7).normal(size=80)
+    model = growing.grow(f"linear {strength:g}", Problem(X, np.zeros(3, bool), y, np.ones(80), 0, Square()), 0)
+    expected = np.linalg.solve(X.T @ X + np.eye(3) / strength, X.T @ (y - y.mean()))
+    assert np.allclose(model.weights[1:, 0], expected) and np.allclose(model.weights[0, 0], y.mean())
+    classes = Problem(X, np.zeros(3, bool), (y > 0) * 1.0, np.ones(80), 2, None)
+    model = growing.grow(f"linear {strength:g}", classes, 0)
+    shares = 1.0 / (1.0 + np.exp(-growing.apply(model, X)[1][:, 0]))
+    slope = X.T @ (shares - classes.targets) + model.weights[1:, 0] / strength
+    assert np.abs(slope).max() < 1e-3 and abs(np.sum(shares - classes.targets)) < 1e-3

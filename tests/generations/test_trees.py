@@ -1,0 +1,112 @@
+"""Trees are arrays: their walk, and what a file may hold."""
+
+import numpy as np
+import pytest
+
+from tests.generations.problems import TASKS, TREES, columns, problem
+from tunefree.core.errors import ModelError
+from tunefree.generations import growing, trees
+from tunefree.generations.bins import MISSING, codes_of
+
+
+@pytest.fixture(scope="module", params=[(kind, task) for kind in TREES for task in TASKS], ids="-".join)
+def grown(request):
+    return growing.grow(request.param[0], problem(request.param[1]), 3)
+
+
+def walked(model, X):
+    """The slow twin of the walk: leaves (n, trees), and sums of their values."""
+    leaves = np.empty((len(X), len(model.roots)), np.int32)
+    for i, codes in enumerate(codes_of(model.bins, X[:, model.sources])):
+        for t, v in enumerate(model.roots):
+            while model.nodes[v, 0] >= 0:
+                test, child = model.nodes[v].tolist()
+                code = codes[test >> trees.COLUMN]
+                is_left = code <= (test >> trees.CODE & trees.CODES) or (code == MISSING and test & 1)
+                v = child if is_left else child + 1
+            leaves[i, t] = model.nodes[v, 1]
+    return leaves, model.start + sum(model.values[leaves[:, t]].astype(float) for t in range(leaves.shape[1]))
+
+
+def test_the_walk_is_that_of_its_slow_twin(grown):
+    X = columns(50, seed=5)
+    leaves, margins = trees.apply(grown, X)
+    slow, sums = walked(grown, X)
+    assert (leaves == slow).all() and leaves.dtype == np.int32
+    if not grown.is_averaged:
+        assert np.allclose(margins, sums, rtol=1e-12)
+    elif grown.n_classes == 2:
+        shares = np.clip(sums / len(grown.roots), grown.least, 1.0 - grown.least)
+        assert np.allclose(margins, np.log(shares / (1.0 - shares)))
+
+
+def test_rows_have_the_same_bytes_in_any_block(grown):
+    X = columns(11, seed=6)
+    leaves, margins = trees.apply(grown, X)
+    for rows in (slice(0, 1), slice(3, 4), slice(2, 9)):
+        of_block = trees.apply(grown, X[rows])
+        assert (of_block[0] == leaves[rows]).all() and (of_block[1] == margins[rows]).all()
+
+
+def test_each_leaf_and_node_belongs_to_one_tree(grown):
+    inner = grown.nodes[:, 0] >= 0
+    children = np.concatenate([grown.nodes[inner, 1], grown.nodes[inner, 1] + 1, grown.roots])
+    assert (np.sort(children) == np.arange(len(grown.nodes))).all()
+    assert (np.sort(grown.nodes[~inner, 1]) == np.arange(grown.n_leaves)).all()
+
+
+def test_no_rows_have_no_margins(grown):
+    leaves, margins = trees.apply(grown, columns(4)[:0])
+    assert leaves.shape == (0, len(grown.roots)) and margins.shape == (0, grown.n_outputs)
+
+
+def test_a_file_gives_the_same_trees(grown):
+    X = columns(20, seed=7)
+    again = trees.restored(trees.save_state(grown), 5)
+    assert all((a == b).all() for a, b in zip(trees.apply(grown, X), trees.apply(again, X), strict=True))
+
+
+def damages(state):
+    """Files that must be refused, by what is wrong with them."""
+    nodes, n = state["nodes"], len(state["nodes"])
+    inner = int(np.flatnonzero(nodes[:, 0] >= 0)[-1])
+    leaf = int(np.flatnonzero(nodes[:, 0] < 0)[0])
+
+    def changed(name, place, value):
+        array = state[name].copy()
+        array[place] = value
+        return state | {name: array}
+
+    yield "loop", changed("nodes", (inner, 1), inner)
+    yield "backward", changed("nodes", (inner, 1), 0)
+    yield "beyond nodes", changed("nodes", (inner, 1), n - 1)
+    yield "beyond leaves", changed("nodes", (leaf, 1), len(state["values"]))
+    yield "negative leaf", changed("nodes", (leaf, 1), -1)
+    yield "column", changed("nodes", (inner, 0), 1000 << trees.COLUMN)
+    yield "root", changed("roots", 0, n)
+    yield "negative root", changed("roots", 0, -1)
+    yield "source", changed("sources", 0, 5)
+    yield "starts", changed("bins.starts", -1, 10**6)
+    yield "infinite", changed("values", (0, 0), np.nan)
+    for name, array in state.items():
+        yield f"no {name}", {other: state[other] for other in state if other != name}
+        yield f"axes of {name}", state | {name: np.stack([array, array])}
+    for name in ("nodes", "roots", "values", "sources", "bins.starts", "bins.ranks"):
+        yield f"type of {name}", state | {name: state[name].astype(np.complex128)}
+
+
+def is_refused(state):
+    try:
+        trees.restored(state, 5)
+    except ModelError:
+        return True
+    return False
+
+
+def test_damaged_files_are_refused(grown):
+    assert [damage for damage, state in damages(trees.save_state(grown)) if not is_refused(state)] == []
+
+
+def test_files_for_fewer_columns_are_refused(grown):
+    with pytest.raises(ModelError):
+        trees.restored(trees.save_state(grown), 4)
