@@ -71,8 +71,7 @@ class OnlineEstimator(LearnsLater, Explaining, Saving, Weighted, LearnedInNotebo
         if dimension is not None and tables.encoder_of(self) is None:  # else features are found along the stream
             settings = {dimension: float(n_features + self._intercept()), **settings}
         average = bool(getattr(self, "average", False))
-        kernel = self._kernel_config()
-        of_rows = classes, n_features + 1, kernel
+        of_rows = classes, n_features + 1, self._kernel_config()
         chosen = self._task, learner, self.loss, average, settings, self._view(), *of_rows
         return class_of(learner)(*chosen, pairs=self._pairs())
 

@@ -95,7 +95,7 @@ class Pooled(OnlineEstimator):
         if self.learner not in ("pool", GENERATIONS):
             raise ModelError(f"learner must be 'pool' or {GENERATIONS!r}, not {self.learner!r}")
         if self.learner == GENERATIONS:
-            usual = {"epochs": ("auto", 1), "kernel": ("auto", False), "pairs": ("auto",)}
+            usual: dict[str, tuple[Any, ...]] = {"epochs": ("auto", 1), "kernel": ("auto", False), "pairs": ("auto",)}
             usual |= {"max_support": (None,), "device": (None,)}
             for name, values in usual.items():
                 if not any(getattr(self, name) is value or getattr(self, name) == value for value in values):

@@ -5,6 +5,7 @@ It predicts as it was born, and as each learner on its leaves corrects it (:mod:
 
 from __future__ import annotations
 
+import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,6 +96,12 @@ class Generation:
             weight = np.where(y < self.n_classes, weight, 0.0)
             y = np.where(y == 1.0, 1.0, -1.0) if margins.shape[1] == 1 else np.where(weight > 0.0, y, 0.0)
         return [margins, *(living.follow(leaves, margins, y, weight) for living in self.living)]
+
+    def copied(self) -> Generation:
+        """A copy whose leaves do not learn what this generation's learn."""
+        other = copy.copy(self)
+        other.living = [part.copied() for part in self.living]
+        return other
 
     @property
     def nbytes(self) -> int:

@@ -6,6 +6,7 @@ a learner sees the rows after the trees were grown, each once. Numbers are learn
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from tunefree.core import compiled, states
 from tunefree.core.coordinates import room
 from tunefree.core.rows import OneHot, n_rows, row
 from tunefree.learners import ALL
-from tunefree.learners.contract import predict, update
+from tunefree.learners.contract import grow, predict, update
 from tunefree.losses import loss_of, objectives
 from tunefree.losses.linked import linked, unlinked, write_prediction
 from tunefree.losses.objectives import differentiate, scale
@@ -95,6 +96,12 @@ class LivingLeaves:
             _follow(self.state, objective, OneHot(leaves), margins, y, weight, predictions)
         self.objective = unlinked(self.objective, objective)
         return predictions
+
+    def copied(self) -> LivingLeaves:
+        """A copy that learns apart from this."""
+        other = copy.copy(self)
+        other.state = grow(self.state, len(self.state.features), self.state.coordinates.shape[1])
+        return other
 
     @property
     def nbytes(self) -> int:

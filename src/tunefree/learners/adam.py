@@ -28,7 +28,7 @@ from tunefree.learners.contract import coordinate, factor, magnitude, outputs, p
 from tunefree.learners.plain import write_margins
 
 
-@traits(rate="eta", can_be_averaged=False)
+@traits(rate="eta", can_be_averaged=False, even=("root",))
 class Adam(NamedTuple):
     """Adam, with every weight moving in every round.
 

@@ -62,6 +62,8 @@ class Traits(NamedTuple):
     #   without changing a prediction
     invariant_to_slopes: bool = False  # multiplying all slopes and their bounds by a constant changes no prediction
     can_replay: bool = False  # a feature that was left out of a row is learned by :func:`replay` as by the row
+    even: tuple[str, ...] = ()  # statistics of outputs that are the same where all slopes have the other sign, and
+    #   that alone leave an output's weights at 0
     scratch: tuple[str, ...] = ()  # fields, of the state or its records, that are written before they are read, and so
     #   need not be saved
     well_conditioned: bool = True  # rounding errors stay small with features scaled by 2^-20 to 2^20; if not, with
@@ -285,3 +287,34 @@ def grow(state: Any, n_features: int, n_outputs: int, first: int = 0) -> Any:
         else:
             fields[name] = new if name == "outputs" else old
     return type(state)(**fields)
+
+
+def with_outputs(state: Any, n_outputs: int, first: int = 0, mirrors: bool = False) -> Any:
+    """The same learner with more outputs, see :func:`grow`.
+
+    Where one margin becomes those of several classes under a softmax, ``first`` is 1 and it ``mirrors``: slopes of
+    class 0 were those of class 1 with the other sign. So output 0 takes over the statistics that do not depend on it.
+    Otherwise its first steps would be as long as those of a learner that has seen nothing, and spoil what output 1 has
+    learned.
+    """
+    grown = grow(state, len(state.coordinates), n_outputs, first)
+    if hasattr(grown, "begin_outputs"):
+        grown.begin_outputs([k for k in range(n_outputs) if not first <= k < first + len(state.outputs)])
+    if mirrors:
+        mirror(grown)
+    return grown
+
+
+def mirror(state: Any, features: Any = slice(None)) -> None:
+    """Copy statistics that are even from output 1 to output 0, in place; those of coordinates only of some features."""
+    for name in traits_of(type(state)).even:
+        if name in state._fields:
+            of_outputs = getattr(state, name)
+            by_output = of_outputs.T if of_outputs.ndim == 2 else of_outputs
+            by_output[0] = by_output[1]
+        else:
+            of_coordinates = state.coordinates[name]
+            of_coordinates[features, 0] = of_coordinates[features, 1]
+    for part in state:
+        if hasattr(part, "_fields") and hasattr(part, "coordinates"):
+            mirror(part, features)

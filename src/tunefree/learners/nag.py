@@ -42,7 +42,12 @@ from tunefree.learners.units import combine, is_larger, largest_value, rescale, 
 
 
 @traits(
-    rate="eta", invariant_to_scale_of="each feature", invariant_to_slopes=True, can_replay=True, scratch=("left_out",)
+    rate="eta",
+    invariant_to_scale_of="each feature",
+    invariant_to_slopes=True,
+    can_replay=True,
+    even=("squares",),
+    scratch=("left_out",),
 )
 class NAG(NamedTuple):
     """Normalized adaptive gradient descent: invariant to the scale of each feature, but its step size is a setting.

@@ -49,7 +49,14 @@ STEEPEST = 1e200
 WIDE = 8.0  # what a feature may be in its unit
 
 
-@traits(can_be_averaged=False, second_order=True, quadratic_cost=True, can_replay=True, scratch=("directions",))
+@traits(
+    can_be_averaged=False,
+    second_order=True,
+    quadratic_cost=True,
+    can_replay=True,
+    even=("covariance", "corrections", "ratios"),
+    scratch=("directions",),
+)
 class Newton(NamedTuple):
     """Online Newton steps with one matrix an output."""
 
@@ -81,6 +88,12 @@ class Newton(NamedTuple):
 
     def blank(self, n_features: int, n_outputs: int) -> Newton:
         return self.create(n_features, n_outputs)
+
+    def begin_outputs(self, places: list[int]) -> None:
+        """Give outputs that come later the prior of the features seen, without which they would learn nothing."""
+        seen = np.arange(min(int(self.used[()]), self.covariance.shape[1]))
+        for k in places:
+            self.covariance[k, seen, seen] = self.features["prior"][seen]
 
 
 @compiled.inline

@@ -28,7 +28,7 @@ from tunefree.core.rows import entry, size
 from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, traits, update
 
 
-@traits(invariant_to_scale_of="all features alike")
+@traits(invariant_to_scale_of="all features alike", even=("slopes",))
 class PiSTOL(NamedTuple):
     """PiSTOL with the linear kernel (Algorithm 3): invariant to the scale of the data as a whole."""
 
@@ -60,7 +60,7 @@ class PiSTOL(NamedTuple):
         return self.create(n_features, n_outputs)
 
 
-@traits(invariant_to_scale_of="each feature")
+@traits(invariant_to_scale_of="each feature", even=("slopes",))
 class CoordinatePiSTOL(NamedTuple):
     """One copy of PiSTOL a coordinate (Appendix A): invariant to the scale of each feature."""
 

@@ -28,7 +28,13 @@ from tunefree.learners.contract import coordinate, factor, magnitude, outputs, p
 from tunefree.learners.units import combine, largest_value, rescale, update_magnitudes
 
 
-@traits(rate="eta", dimension="dimension", invariant_to_scale_of="each feature", invariant_to_slopes=True)
+@traits(
+    rate="eta",
+    dimension="dimension",
+    invariant_to_scale_of="each feature",
+    invariant_to_slopes=True,
+    even=("squares",),
+)
 class SFMD(NamedTuple):
     """Scale-free mirror descent: invariant to the scale of each feature, but its step size is a setting.
 

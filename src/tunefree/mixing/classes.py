@@ -86,7 +86,7 @@ def write_gradient(features, corrected, y, gradient):
 
 @compiled.entry
 def mix(base, first, second, top, members, y, weight, is_over, mixed):
-    """Write the mixed log-probabilities (n, K) of rows, and learn those of a weight above 0, each after its prediction.
+    """Write mixed log-probabilities (n, K) of rows, and learn those of a weight above 0, each after its prediction.
 
     ``members`` (n, M, K) are log-probabilities, NaN of a member that sleeps. Weights of rows are relative to their mean.
     Where ``is_over``, means of the members' weights over the stream are used.

@@ -82,6 +82,17 @@ class Mixture:
         nothing = np.zeros(len(members))
         return self._mix(members, nothing, nothing, True)
 
+    def mean(self, members: np.ndarray) -> np.ndarray:
+        """Predict rows to come by the base alone."""
+        awake = ~np.isnan(members[:, :, :1])
+        weights = self.base.means[None, :, None] * awake
+        total = weights.sum(axis=1)
+        shares = np.divide(weights, total[:, None], out=np.zeros(weights.shape), where=total[:, None] > 0.0)
+        if self.n_classes == 0:
+            return np.sum(shares * np.nan_to_num(members), axis=1)
+        means = np.sum(shares * np.where(awake, np.exp(np.nan_to_num(members)), 0.0), axis=1)
+        return np.log(np.where(total > 0.0, np.maximum(means, bases.LEAST), 1.0 / members.shape[2]))
+
     def _mix(self, members: np.ndarray, y: np.ndarray, weight: np.ndarray, is_over: bool) -> np.ndarray:
         mixed = np.empty((len(members), members.shape[2]))
         rule = self.base, *self.corrections, self.top

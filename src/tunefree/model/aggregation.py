@@ -84,7 +84,9 @@ class Aggregation:
     def add_class(self, n_classes: int) -> None:
         """Know one more class."""
         if self.calibration is not None:
-            self.calibration = calibration.add_classes(self.calibration, n_classes)
+            self.calibration = calibration.add_classes(
+                self.calibration, n_classes, int(self.calibration.view.rounds[()])
+            )
 
     def prune(self, leaves: np.ndarray) -> None:
         """Go on without some members."""

@@ -46,12 +46,13 @@ class Calibration(NamedTuple):
 
     view: Steady  # a column for each class
     learner: ScInOL2  # feature 2k + 1 is the margin of class k, and feature 2k + 2 its constant
+    offsets: np.ndarray  # (K,) added to b: what is known of classes that came late
 
     @classmethod
     def create(cls, n_classes: int) -> Calibration:
         """One that has seen nothing."""
         n_classes = max(n_classes, 2)
-        return cls(Steady.create(n_classes), ScInOL2.create(2 * n_classes + 1))
+        return cls(Steady.create(n_classes), ScInOL2.create(2 * n_classes + 1), np.zeros(n_classes))
 
     @property
     def n_classes(self) -> int:
@@ -111,24 +112,30 @@ def fitted(margins: np.ndarray, codes: np.ndarray, weight: np.ndarray, n_classes
 
 
 @generic
-def add_classes(calibration: Any, n_classes: int) -> Any:
-    """The same for more classes, whose log-odds are 0 at first; those of the other classes do not change."""
+def add_classes(calibration: Any, n_classes: int, rows: int) -> Any:
+    """The same for more classes, which begin as improbable as they were in so many rows; log-odds of others do not
+    change."""
     raise TypeError(f"{type(calibration).__name__} is no calibration")
 
 
 @add_classes.register(Scaling)
-def add_classes_scaling(calibration, n_classes):
+def add_classes_scaling(calibration, n_classes, rows):
     new = max(n_classes - calibration.n_classes, 0)
-    return Scaling(*(np.pad(array, (0, new)) for array in calibration))
+    return Scaling(np.pad(calibration.slopes, (0, new)), _with_late(calibration.offsets, new, rows))
 
 
 @add_classes.register(Calibration)
-def add_classes_calibration(calibration, n_classes):
+def add_classes_calibration(calibration, n_classes, rows):
     new = max(n_classes - calibration.n_classes, 0)
     view, n_features = calibration.view, 2 * (calibration.n_classes + new) + 1
     columns = {name: np.pad(array, (0, new)) for name, array in view._asdict().items() if array.ndim}
     view = view._replace(**columns)
-    return Calibration(view, with_room(calibration.learner, n_features, 1))
+    return Calibration(view, with_room(calibration.learner, n_features, 1), _with_late(calibration.offsets, new, rows))
+
+
+def _with_late(offsets: np.ndarray, new: int, rows: int) -> np.ndarray:
+    """Offsets of more classes, none of which was among so many rows."""
+    return np.concatenate([offsets, np.full(new, -np.log(max(rows, 1)))])
 
 
 @generic
@@ -164,7 +171,8 @@ def learn_calibration(calibration, margins, codes, weight):
     predicted = np.empty((len(codes), calibration.n_classes))
     for piece in _pieces(calibration, len(margins)):
         rows = _rows(calibration, margins[piece], weight[piece])
-        passes.learn_apart(calibration.learner, LOG_LOSS, rows, codes[piece], weight[piece], predicted[piece])
+        of_piece = rows, codes[piece], weight[piece], calibration.offsets, predicted[piece]
+        passes.learn_apart(calibration.learner, LOG_LOSS, *of_piece)
     return predicted
 
 
@@ -208,7 +216,8 @@ def log_odds_calibration(calibration, margins):
         rows = _rows(calibration, margins[piece], np.zeros(len(margins[piece])))
         first = piece.start * calibration.n_classes
         passes.score(weights, units, rows, scores[first : first + n_rows(rows)])
-    return np.where(np.isneginf(of_classes(margins)), -np.inf, scores.reshape(-1, calibration.n_classes))
+    found = scores.reshape(-1, calibration.n_classes) + calibration.offsets
+    return np.where(np.isneginf(of_classes(margins)), -np.inf, found)
 
 
 def _pieces(calibration: Calibration, n: int) -> Iterator[slice]:

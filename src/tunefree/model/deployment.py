@@ -257,12 +257,13 @@ class Deployment:
         """What to expect of a model that stands still from here on; None if too little is known."""
         return self.decay.expectation(self.rows, self.horizon)
 
-    def add_outputs(self, n_outputs: int) -> None:
-        """Have more outputs. Copies cannot tell the new class, and are judged no further."""
+    def add_outputs(self, n_outputs: int, members: list[Any]) -> None:
+        """Have more outputs, as the members have. Copies cannot tell the new class, and are judged no further."""
         self.wait()
         self.copies = []
         if self.averages is not None:
-            self.averages = [snapshots.with_outputs(own, n_outputs) for own in self.averages]
+            pairs = zip(self.averages, members, strict=True)
+            self.averages = [snapshots.with_outputs(own, n_outputs, member.offsets) for own, member in pairs]
 
     def prune(self, leaves: np.ndarray) -> None:
         """Go on without some members."""

@@ -94,7 +94,7 @@ class KernelMember:
         heeded = contract.heeded(self.state, objective)
         self.objective = heeded._replace(steepest=max(heeded.steepest, self.objective.steepest))
         if self.calibration is not None:
-            self.calibration = calibration.add_classes(self.calibration, n_classes)
+            self.calibration = calibration.add_classes(self.calibration, n_classes, int(self.record.rounds[()]))
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` fills a member of the same setting."""

@@ -73,6 +73,7 @@ class LinearBank(WarmupBank):
         return self._weights() if self.frozen else None
 
     def add(self, member: Any) -> None:
+        member.rows = max([member.rows, *(own.rows for own in self.members)])
         self.members, self._read = [*self.members, member], None
 
     def with_weights(self, reads: list[Read]) -> LinearBank:

@@ -259,6 +259,7 @@ class LinearGroup(MemberGroup):
         return self._shown(X, {view})[view]
 
     def add(self, member: Member) -> None:
+        member.rows = max([member.rows, *(own.rows for own in self.members)])
         self.members, self._weights = [*self.members, member], None
 
     def keep(self, stays: list[int]) -> None:

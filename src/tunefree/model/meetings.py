@@ -329,6 +329,8 @@ class FirstMeetings:
 
     def _is_alone(self, ids: np.ndarray, n_slots: int, n_met: int) -> np.ndarray:
         """Which features had been met and had no slot, see :meth:`alone_in`; only those whose log is still there."""
+        if not len(self.known.slot_of):  # rows may be predicted that reach further than all that were learned
+            return np.zeros(ids.shape, bool)
         inside = (ids >= self.first) & (ids < len(self.known.slot_of))
         known = np.where(inside, ids, 0)
         slots, serials = self.known.slot_of[known], self.known.serials[known]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,8 +12,8 @@ from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows
 from tunefree.core.states import filled, flatten
 from tunefree.learners import ALL, Averaged
-from tunefree.learners.contract import check_room, fresh, grow, traits_of
-from tunefree.losses.objectives import predictions_of, with_slopes_as_they_come
+from tunefree.learners.contract import check_room, fresh, grow, mirror, traits_of, with_outputs
+from tunefree.losses.objectives import Multinomial, predictions_of, with_slopes_as_they_come
 from tunefree.model import meetings, passes
 from tunefree.model.meetings import Met, Past
 
@@ -45,6 +46,8 @@ class Member:
     state: Any
     objective: Any
     log: np.ndarray | None = None  # of rows, for first meetings that are replayed; there is none before the first
+    rows: int = 0  # learned
+    offsets: np.ndarray | None = None  # (K,) added to the weights of the constant; None before a class came late
 
     @classmethod
     def create(cls, setting: Setting, average: bool, n_features: int, n_outputs: int, objective: Any) -> Member:
@@ -81,37 +84,51 @@ class Member:
     def add_outputs(self, objective: Any, before: int, n_outputs: int) -> None:
         """Have more outputs than the ``before`` so far; the margin of two classes becomes that of class 1.
 
-        The steepest slope so far still bounds the slopes of the new objective.
+        The steepest slope so far still bounds the slopes of the new objective. A class that comes after many rows
+        begins as improbable as it was in them.
         """
         first = 1 if before == 1 else 0
-        self.resize(self.room, n_outputs, first)
+        offsets = np.zeros(before) if self.offsets is None else self.offsets
+        self.offsets = with_late_classes(offsets, n_outputs, first, late_margin(objective, self.rows))
+        mirrors = first == 1 and isinstance(objective, Multinomial)
+        self._add_outputs(n_outputs, first, mirrors)
         if self.log is not None:
             self.log = meetings.with_outputs(self.log, n_outputs, first, passes.OF_ROW)
+            if mirrors:  # a replay then lets output 0 take over what the state does here
+                self.log[:, passes.OF_ROW] = math.nan
         self.objective = objective._replace(steepest=max(objective.steepest, self.objective.steepest))
+
+    def _add_outputs(self, n_outputs: int, first: int, mirrors: bool) -> None:
+        """Have more outputs, see :func:`tunefree.learners.contract.with_outputs`."""
+        self.state = with_outputs(self.state, n_outputs, first, mirrors)
 
     def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, met: Met | None = None) -> None:
         """Learn rows in order; writes the prediction (n, K) of each row before it was learned.
 
         ``met`` tells what was left out of them; :meth:`replay` comes before.
         """
+        self.rows += int(np.count_nonzero(weight > 0.0))
         if met is None:
-            self.objective = passes.learn(self.state, self.objective, X, y, weight, predictions)
+            self.objective = passes.learn(self.state, self.objective, X, y, weight, predictions, offsets=self.offsets)
             return
         log = np.zeros((0, passes.OF_ROW + predictions.shape[1])) if self.log is None else self.log
         self.log = meetings.with_room(log, 1 + int(met.places.max(initial=-1)))
-        of_rows = X, y, weight, predictions, met.left_out, met.places, self.log
+        of_rows = X, y, weight, predictions, met.left_out, met.places, self.log, self.offsets
         self.objective = passes.learn(self.state, self.objective, *of_rows)
 
     def replay(self, X: Any, past: Past) -> None:
         """Learn first meetings, rows of one entry each, of features that have room now."""
         if len(past.sources) and self.log is not None:
             passes.replay_all(self.state, X, past.sources, self.log)
+            before = np.isnan(self.log[past.sources, passes.OF_ROW])  # one margin was that of all classes
+            if before.any():
+                mirror(self.state, past.slots[before])
 
     def weights(self, n_features: int, n_outputs: int) -> tuple[np.ndarray, np.ndarray]:
         """Weights (d, K) relative to the units (d,) of the features: margin = sum of weight * x / unit."""
         weights, units = np.empty((n_features, n_outputs)), np.empty(n_features)
         passes.read(self.state, weights, units)
-        return weights, units
+        return (weights, units) if self.offsets is None else with_offsets((weights, units), self.offsets)
 
     def past_weights(self, X: Any, past: Past) -> tuple[np.ndarray, np.ndarray] | None:
         """What :meth:`weights` would have of features that were met once, rows of one entry each, numbered by slots."""
@@ -138,13 +155,58 @@ class Member:
         """Arrays and a header from which :meth:`restore` fills a member of the same setting."""
         arrays, scalars = flatten("learner", self.state, n_features)
         objective = {name: value for name, value in self.objective._asdict().items() if name != "loss"}
-        return arrays | ({} if self.log is None else {"log": self.log}), {"scalars": scalars, "objective": objective}
+        more = {"log": self.log, "offsets": self.offsets}
+        arrays |= {name: value for name, value in more.items() if value is not None}
+        return arrays, {"scalars": scalars, "objective": objective, "rows": self.rows}
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` wrote."""
         self.state = filled("learner", self.state, arrays, header["scalars"])
         self.objective = self.objective._replace(**header["objective"])
-        self.log = np.array(arrays["log"]) if "log" in arrays else None
+        self.log, self.offsets = (np.array(arrays[name]) if name in arrays else None for name in ("log", "offsets"))
+        self.rows = header.get("rows", 0)  # older files do not tell
+
+
+def late_margin(objective: Any, rows: int) -> float:
+    """The margin with which a class begins that comes after so many rows: the log-odds of one row among them.
+
+    A learner that had known the class from the start would predict about as much. Margins of other losses than the
+    logistic are no log-odds, and begin at 0.
+
+    Examples
+    --------
+    >>> round(late_margin(Multinomial(1.0), 100_000), 2)
+    -11.51
+    """
+    return -math.log(max(rows, 1)) if isinstance(objective, Multinomial) else 0.0
+
+
+def with_late_classes(offsets: np.ndarray, n_outputs: int, first: int, margin: float) -> np.ndarray:
+    """The offsets of more outputs; the first output becomes output ``first``, and classes behind begin at a margin.
+
+    Examples
+    --------
+    >>> with_late_classes(np.zeros(1), 3, 1, -7.0)
+    array([ 0.,  0., -7.])
+    """
+    wider = np.zeros(n_outputs)
+    wider[first : first + len(offsets)], wider[first + len(offsets) :] = offsets, margin
+    return wider
+
+
+def with_offsets(read: Read, offsets: np.ndarray) -> Read:
+    """Weights with offsets (K,) added to those of the constant.
+
+    Examples
+    --------
+    >>> with_offsets((np.array([[1.0, 2.0]]), np.array([0.5])), np.array([0.0, -4.0]))
+    (array([[1., 0.]]), array([0.5]))
+    """
+    weights, units = read
+    if units[0] == 0.0:  # nothing was learned of the constant
+        units[0] = 1.0
+    weights[0] += offsets * units[0]
+    return weights, units
 
 
 def scored(X: Any, read: Read) -> np.ndarray:

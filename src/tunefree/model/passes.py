@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,18 @@ def write_log(logged, known, past, gradient):
         logged[OF_ROW + k] = gradient[k]
 
 
+@compiled.inline
+def add_offsets(x, offsets, margins):
+    """Add offsets (K,), or none, which count as a part of the weights of the constant, to margins."""
+    if len(offsets) > 0:
+        j, x_j = entry(x, 0)
+        if j == 0:
+            for k in range(len(offsets)):
+                margins[k] = bounded(margins[k] + offsets[k] * x_j)
+
+
 @compiled.entry
-def _learn(state, objective, X, y, weight, predictions, left_out, places, log):
+def _learn(state, objective, X, y, weight, predictions, left_out, places, log, offsets):
     n_outputs = predictions.shape[1]
     numbers = np.zeros((3, room(n_outputs)))
     margins, gradient, curvature = numbers[0, :n_outputs], numbers[1, :n_outputs], numbers[2, :n_outputs]
@@ -45,6 +56,7 @@ def _learn(state, objective, X, y, weight, predictions, left_out, places, log):
         if len(left_out) > 0 and left_out[i] > 0:
             leave_out(state, known, left_out[i])
         predict(state, x, known, margins)
+        add_offsets(x, offsets, margins)
         write_prediction(objective, margins, predictions[i])
         if weight[i] > 0.0:
             differentiate(objective, y[i], weight[i], margins, gradient, curvature)
@@ -53,7 +65,7 @@ def _learn(state, objective, X, y, weight, predictions, left_out, places, log):
             update(state, x, gradient, curvature)
 
 
-_NONE, _NO_LOG = np.zeros(0, np.int64), np.zeros((0, OF_ROW))
+_NONE, _NO_LOG, _NO_OFFSETS = np.zeros(0, np.int64), np.zeros((0, OF_ROW)), np.zeros(0)
 
 
 def learn(
@@ -66,46 +78,58 @@ def learn(
     left_out: np.ndarray = _NONE,
     places: np.ndarray = _NONE,
     log: np.ndarray = _NO_LOG,
+    offsets: np.ndarray | None = None,
 ) -> Any:
     """Learn rows in order; writes the prediction (n, K) of each before it was learned, returns the objective after.
 
     Entries that are left out, and the places of rows in the log, are those of :class:`tunefree.model.meetings.Met`.
+    ``offsets`` (K,) are added to the learner's weights of the constant.
     """
     called = linked(objective)
-    _learn(state, called, X, y, weight, predictions, left_out, places, log)
+    added = _NO_OFFSETS if offsets is None else offsets
+    _learn(state, called, X, y, weight, predictions, left_out, places, log, added)
     return unlinked(objective, called)
 
 
 @compiled.entry
 def replay_all(state, X, sources, log):
-    """Replay first meetings, rows of one entry each, by the log of the rows that they were left out of."""
+    """Replay first meetings, rows of one entry each, by the log of the rows that they were left out of.
+
+    A slope of an output that there was not yet may be NaN, and counts as 0.
+    """
     n_outputs = log.shape[1] - OF_ROW
     numbers = np.zeros((3, room(n_outputs)))
     margins, gradient, curvature = numbers[0, :n_outputs], numbers[1, :n_outputs], numbers[2, :n_outputs]
     for i in range(n_rows(X)):
         logged = log[sources[i]]
         for k in range(n_outputs):
-            gradient[k] = logged[OF_ROW + k]
+            gradient[k] = 0.0 if math.isnan(logged[OF_ROW + k]) else logged[OF_ROW + k]
         scale_then = Scale(logged[0], logged[1], logged[2])
         replay(state, row(X, i), scale_then, logged[3], margins, gradient, curvature)
 
 
 @compiled.entry
-def _learn_apart(state, objective, X, y, weight, margins):
+def _learn_apart(state, objective, X, y, weight, offsets, margins):
     n_margins = margins.shape[1]
     gradient, curvature = np.empty(n_margins), np.empty(n_margins)
     for i in range(len(y)):
         for k in range(n_margins):
             predict(state, row(X, i * n_margins + k), scale(objective, weight[i]), margins[i, k : k + 1])
+            margins[i, k] += offsets[k]
         if weight[i] > 0.0:
             differentiate(objective, y[i], weight[i], margins[i], gradient, curvature)
             for k in range(n_margins):
                 update(state, row(X, i * n_margins + k), gradient[k : k + 1], curvature[k : k + 1])
 
 
-def learn_apart(state: Any, objective: Any, X: Any, y: np.ndarray, weight: np.ndarray, margins: np.ndarray) -> None:
-    """Learn margins of which each has a row, and features, of its own: X holds K rows for each target."""
-    _learn_apart(state, linked(objective), X, y, weight, margins)
+def learn_apart(
+    state: Any, objective: Any, X: Any, y: np.ndarray, weight: np.ndarray, offsets: np.ndarray, margins: np.ndarray
+) -> None:
+    """Learn margins of which each has a row, and features, of its own: X holds K rows for each target.
+
+    ``offsets`` (K,) are added to what the learner predicts.
+    """
+    _learn_apart(state, linked(objective), X, y, weight, offsets, margins)
 
 
 @compiled.entry

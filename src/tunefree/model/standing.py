@@ -12,7 +12,7 @@ import numpy as np
 
 from tunefree.model.group import Read
 from tunefree.model.meetings import Met, Past
-from tunefree.model.members import Member, Setting
+from tunefree.model.members import Member, Setting, with_offsets
 
 LEARNER = "batch"  # the name of its learner in settings, which is not in learners.ALL
 MERGED = "merged-"  # what the name of a learner begins with whose weights are means over learners of parts of the rows
@@ -55,6 +55,12 @@ class StandingMember(Member):
     def resize(self, n_features: int, n_outputs: int, first: int = 0) -> None:
         self.take(*self._placed(n_features, n_outputs, first))
 
+    def _add_outputs(self, n_outputs: int, first: int, mirrors: bool) -> None:
+        self.resize(self.room, n_outputs, first)
+        if self.offsets is not None:
+            self.take(*with_offsets(self._read, self.offsets))
+            self.offsets = None
+
     def _placed(self, n_features: int, n_outputs: int, first: int = 0) -> Read:
         """The weights among those of so many features and outputs; others are 0."""
         weights, units = self._read
@@ -66,6 +72,7 @@ class StandingMember(Member):
 
     def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, met: Met | None = None) -> None:
         """Predict rows (n, K), and learn nothing."""
+        self.rows += int(np.count_nonzero(weight > 0.0))
         predictions[:] = self.predict(X, self._read)
 
     def replay(self, X: Any, past: Past) -> None:
@@ -81,11 +88,15 @@ class StandingMember(Member):
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         weights, units = self._placed(n_features, self._read[0].shape[1])
         objective = {name: value for name, value in self.objective._asdict().items() if name != "loss"}
-        return {"learner.weights": weights, "learner.units": units}, {"scalars": {}, "objective": objective}
+        return {"learner.weights": weights, "learner.units": units}, {
+            "scalars": {},
+            "objective": objective,
+            "rows": self.rows,
+        }
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         self.take(arrays["learner.weights"], arrays["learner.units"])
-        self.objective = self.objective._replace(**header["objective"])
+        self.objective, self.rows = self.objective._replace(**header["objective"]), header.get("rows", 0)
 
 
 def created(setting: Setting, average: bool, n_features: int, n_outputs: int, objective: Any) -> Member:

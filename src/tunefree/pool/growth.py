@@ -92,11 +92,13 @@ class Growth:
             for reservoir in (self.whole, self.recent):
                 reservoir.add(rows.matrix, y, weight, rows.digests)
 
-    def advance(self, rows: int) -> None:
-        """Let happen what is due after so many rows."""
+    def advance(self, rows: int) -> bool:
+        """Let happen what is due after so many rows; whether generations of all rows took over."""
+        due = [pending.clock for pending in self.pending if pending.takeover == rows]
         self._take_over(rows)
         if rows == self.next.birth:
             self._give_birth(WHOLE, self.next)
+            due += [WHOLE] * (self.next.takeover == rows)
             self.next = clocks.births(rows)
         for window in [window for window in self.windows if window.birth == rows]:
             event = window.decide(rows)
@@ -107,6 +109,7 @@ class Growth:
         self._take_over(rows)
         if rows >= LATEST_LINEAR_ROWS:
             self.awake = {key: of_kind for key, of_kind in self.awake.items() if key[1] not in LINEAR}
+        return WHOLE in due
 
     def finish(self, rows: int) -> None:
         """Grow the last generation on all rows kept; what is being grown otherwise is dropped."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import n_rows, part, reach
+from tunefree.core.rows import n_rows, reach
 from tunefree.core.states import under
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import measured
@@ -58,11 +58,9 @@ class PoolModel(Model):
         margins, row_losses = [], [np.empty(0)]
         starts = [0, *(first for first, _ in new), n_rows(X)]
         for (start, stop), (_, label) in zip(pairwise(starts), [*new, (0, None)], strict=True):
-            rows = part(X, start, stop), codes[start:stop], weight[start:stop]
-            for piece, mixed in self.pool.learn_pieces(*rows):
-                of_rows = LabelledRows(part(rows[0], piece.start, piece.stop), *(a[piece] for a in rows[1:]), weight[:0])
-                evaluated = evaluation_weight[start:stop][piece]
-                predictions, losses = self._record(of_rows._replace(evaluation_weight=evaluated), mixed)
+            rows = LabelledRows(X, codes, weight, evaluation_weight).part(start, stop)
+            for piece, mixed in self.pool.learn_pieces(*rows[:3]):
+                predictions, losses = self._record(rows.part(piece.start, piece.stop), mixed)
                 margins.append(predictions)
                 row_losses.append(losses)
             if label is not None:

@@ -20,6 +20,7 @@ from tunefree.mixing.mixture import Mixture
 from tunefree.model.group import LabelledRows
 from tunefree.model.pool import OF_TABLES, OF_TEXTS
 from tunefree.pool import slots
+from tunefree.pool.frozen import Frozen
 from tunefree.pool.growth import Growth, Observed
 from tunefree.pool.slots import Slot, log_probabilities
 from tunefree.pool.windows import BLOCK, LENGTHS, Rises
@@ -58,6 +59,7 @@ class Pool:
         self.linear_places = list(range(len(linear.members)))  # of the linear members in the mixture
         self.growth: Growth | None = Growth(self._width, loss)
         self.mixture = self.new_mixture()
+        self.frozen = self.new_frozen()
         self.has_begun = False
         self.losses = np.zeros((len(LENGTHS), 2, len(self.names)))  # sums and rows, since each window took over
         self.rises, self.block = Rises(), np.zeros(2)  # loss of the mixture and rows in the present block
@@ -65,6 +67,11 @@ class Pool:
     def new_mixture(self) -> Mixture:
         """A mixture of all members that knows nothing."""
         return Mixture(len(self.names), self._width, self.loss)
+
+    def new_frozen(self) -> Frozen:
+        """A frozen mixture that knows nothing."""
+        born = [place for slot, place in self.slots.items() if slot.clock == 0 and slot.version == 0]
+        return Frozen(born, self._width, self.loss)
 
     @property
     def _width(self) -> int:
@@ -101,8 +108,8 @@ class Pool:
         """Go on with the linear members that are for rows like the first ones."""
         if self.rows == 0 and not self.has_begun:
             self.has_begun = True
-            of_texts = isinstance(X, Sparse) or (isinstance(X, Table) and not X.numbers.shape[1] and len(X.features) > 0)
-            other = OF_TABLES if of_texts else OF_TEXTS
+            has_words_only = isinstance(X, Table) and not X.numbers.shape[1] and len(X.features) > 0
+            other = OF_TABLES if isinstance(X, Sparse) or has_words_only else OF_TEXTS
             self.keep([m for m, member in enumerate(self.linear.members) if member.setting not in other])
 
     def keep(self, stays: list[int]) -> None:
@@ -113,11 +120,17 @@ class Pool:
     def predict(self, X: Any) -> np.ndarray:
         """Predict rows to come: log-probabilities (n, classes), or numbers (n, 1)."""
         blocks = [part(X, start, min(start + PIECE, n_rows(X))) for start in range(0, n_rows(X), PIECE)]
-        mixed = [self.mixture.predict(self._predictions(block)) for block in blocks]
+        mixed = [self._predict(block) for block in blocks]
         return np.concatenate([np.empty((0, max(self._width, 1))), *mixed])
+
+    def _predict(self, X: Any) -> np.ndarray:
+        members = self.predictions_of_members(X)
+        following = self.mixture.predict(members)
+        return self.frozen.predict(members, following)
 
     def finish(self) -> None:
         """End a pass: the last generation is grown on all rows kept, and predicts from here on."""
+        self.frozen.learn(self)
         if self.growth is not None:
             self.growth.finish(self.rows)
 
@@ -127,6 +140,7 @@ class Pool:
         self.linear.add_class(objective, n_outputs, self.n_classes)
         if self.n_classes > 2:
             self.mixture.add_class()
+            self.frozen.add_class()
         if self.growth is not None:
             self.growth.n_classes = self._width
 
@@ -177,6 +191,8 @@ class Pool:
             kept = Observed(rows.matrix[learned], rows.digests[learned])
             self.growth.add(kept, y[learned], relative[learned])
         mixed = self.mixture.learn(members, y, evidence)
+        if self.growth is not None:
+            self.frozen.judge(X, y, evidence, self.rows + np.cumsum(learned))
         self.rows += int(np.count_nonzero(learned))
         self._judge(members, mixed, y, evidence)
         return mixed
@@ -186,7 +202,7 @@ class Pool:
         if self.growth is None:
             return
         judged = evidence > 0.0
-        of_mixture = self._losses(mixed[judged][:, None], y[judged])
+        of_mixture = self.losses_of(mixed[judged][:, None], y[judged])
         self.block = running(self.block, np.column_stack([of_mixture, np.ones(len(of_mixture))]))
         if self.rows % BLOCK == 0 and self.block[1] > 0.0:
             if self.rises.add(self.block[0] / self.block[1]):
@@ -195,7 +211,7 @@ class Pool:
             self.block = np.zeros(2)
         for number, window in enumerate(self.growth.windows):
             if window.is_awake:
-                losses = self._losses(members[judged], y[judged])
+                losses = self.losses_of(members[judged], y[judged])
                 awake = ~np.isnan(losses)
                 self.losses[number] = running(self.losses[number], np.stack([np.where(awake, losses, 0.0), awake], 1))
                 if self.rows == window.birth:
@@ -204,7 +220,8 @@ class Pool:
         for number, window in enumerate(self.growth.windows):
             if window.length in takes_over:
                 self.losses[number] = 0.0
-        self.growth.advance(self.rows)
+        if self.growth.advance(self.rows):
+            self.frozen.take(self)
 
     def _compare(self, number: int, window: Any) -> None:
         """Tell a window the mean losses of its members and of the others."""
@@ -216,7 +233,7 @@ class Pool:
         others[[place for slot, place in self.slots.items() if slot.clock not in (0, window.length)]] = False
         window.judge(means[inside], means[others])
 
-    def _losses(self, predictions: np.ndarray, y: np.ndarray) -> np.ndarray:
+    def losses_of(self, predictions: np.ndarray, y: np.ndarray) -> np.ndarray:
         """The loss (n, M) of predictions (n, M, K); NaN of those asleep."""
         if not self.is_of_numbers:
             return -np.take_along_axis(predictions, y.astype(np.int64)[:, None, None], axis=2)[:, :, 0]
@@ -225,7 +242,7 @@ class Pool:
         losses = measured(regression(self.loss), targets, np.nan_to_num(predictions).reshape(-1, 1))
         return np.where(np.isnan(predictions[:, :, 0]), np.nan, np.minimum(losses, 1e300).reshape(n, n_members))
 
-    def _predictions(self, X: Any) -> np.ndarray:
+    def predictions_of_members(self, X: Any) -> np.ndarray:
         """What all members predict of rows, (n, M, K)."""
         members = self._asleep(n_rows(X))
         self._place_linear(members, self.linear.predict(X))

@@ -25,6 +25,8 @@ def save_state(pool: Pool) -> State:
     arrays = {f"mixture.{name}": array for name, array in pool.mixture.save_state().items()}
     arrays |= {"losses": pool.losses, "block": pool.block}
     header: dict[str, Any] = {name: getattr(pool, name) for name in _OF_POOL} | {"rises": dict(vars(pool.rises))}
+    of_frozen, header["frozen"] = pool.frozen.save_state()
+    arrays |= {f"frozen.{name}": array for name, array in of_frozen.items()}
     if pool.growth is not None:
         of_growth, header["growth"] = _state_of_growth(pool.growth)
         arrays |= of_growth
@@ -45,6 +47,8 @@ def restore(pool: Pool, arrays: dict[str, np.ndarray], header: dict[str, Any]) -
         pool.growth = None
     if pool.growth is not None:
         _restore_growth(pool.growth, arrays, header["growth"], pool.rows)
+    pool.frozen = pool.new_frozen()
+    pool.frozen.restore(pool, under("frozen.", arrays), header["frozen"])
 
 
 def _state_of_growth(growth: Growth) -> State:

@@ -11,6 +11,7 @@ rows exceeds the mean of the blocks since the last rise by four of their standar
 from __future__ import annotations
 
 import math
+
 import numpy as np
 
 from tunefree.generations.clocks import LATE, Event

@@ -1,0 +1,119 @@
+"""Rows whose features, columns and classes grow: training ends, and the model is used and resumed."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import random
+
+import numpy as np
+import pytest
+
+from tests.workflows.test_prediction_model import margins
+from tunefree.core.rows import sparse
+from tunefree.model import meetings, record
+from tunefree.model.model import Model
+from tunefree.model.targets import Labels
+from tunefree.stream.source import open_source
+from tunefree.workflows.plan import Plan
+from tunefree.workflows.training import Trained, learn_more, train
+
+FEW = 25
+MANY = 500
+
+
+def test_a_category_that_goes_on_growing(tmp_path):
+    """Frozen copies predict rows with features beyond all that were learned, before any feature had no slot."""
+    drawn, path = random.Random(0), tmp_path / "c.csv"
+    with path.open("w") as file:
+        rows = csv.writer(file)
+        rows.writerow(["amount", "user", "label"])
+        for i in range(16_000):
+            amount, user = drawn.gauss(0, 1), drawn.randrange(500 if i < 10_000 else 1500)
+            rows.writerow([amount, f"u{user}", int(amount + drawn.gauss(0, 1) > 0)])
+    trained = train(open_source(str(path)), Plan(target="label"))
+    assert trained.model.n_slots > meetings.FIRST and trained.progress.complete
+
+
+def test_rows_beyond_all_that_was_learned_have_no_features_that_were_met_once():
+    model = Model("classification", "scinol2", replays=True)
+    model.learn(sparse([0, 1, 2], [1, 2], [1.0, 1.0]), Labels.of(["no", "yes"]), np.ones(2))
+    beyond = sparse([0, 2, 2], [1, 5000], [1.0, 1.0])
+    known = model.ensemble.linear.meetings
+    assert known.alone_in(beyond) is None and len(known.alone().features) == 0
+    np.testing.assert_array_equal(model.predict(beyond), model.predict(sparse([0, 1, 1], [1], [1.0])))
+
+
+def drawn_rows(drawn, n, capacity):
+    """Rows of a table whose categories, columns and classes grow at places that are drawn, often near a capacity."""
+    n_classes, at = drawn.choice([2, 2, 3, 4]), [drawn.randrange(n) for _ in range(6)]
+    few, many = drawn.choice([2, capacity - 3, capacity // 2]), drawn.choice([capacity, capacity + 1, 5 * capacity, 9])
+    rows = []
+    for i in range(n):
+        amount = drawn.gauss(0, 1)
+        row = {"amount": amount, "user": f"u{drawn.randrange(few if i < at[0] else few + many)}"}
+        if drawn.random() < 0.3:
+            row["note"] = " ".join(f"w{drawn.randrange(1 + 20 * capacity)}" for _ in range(drawn.randrange(6)))
+        if i >= at[1]:
+            row["late"] = drawn.choice([drawn.gauss(0, 1), None])
+        if i >= at[2]:
+            row["kind"] = f"k{drawn.randrange(capacity)}"
+        late = n_classes > 2 and i >= at[3] and drawn.random() < 0.2
+        row["label"] = f"c{drawn.randrange(2, n_classes)}" if late else f"c{int(amount + drawn.gauss(0, 1) > 0)}"
+        rows.append(row)
+    rows[0]["label"], rows[1]["label"] = "c0", "c1"
+    return rows
+
+
+def written(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return open_source(str(path))
+
+
+def check_shape(seed, folder, patch):
+    """Train on a shape, predict with it, resume it, and go on with it."""
+    drawn = random.Random(seed)
+    capacity, logged = drawn.choice([8, 16, 64]), drawn.choice([4, 50, 2**16])
+    patch.setattr(meetings, "FIRST", capacity)
+    for module in (meetings, record):
+        patch.setattr(module, "LOGGED", logged)
+    rows = drawn_rows(drawn, drawn.choice([40, 300, 700]), capacity)
+    learner = drawn.choice(["pool", "pool", "pool", "scinol2", "nag", "adagrad", "newton", "pistol"])
+    options = {"hash_bits": drawn.choice([0, 0, 0, 4, 9]), "passes": drawn.choice([1, 1, 1, 2])}
+    plan = Plan(target="label", learner=learner, refit=drawn.choice([0, 0, 2**17]), **options)
+    cut = drawn.randrange(20, len(rows))
+    source, checkpoint = written(folder / "all.jsonl", rows), folder / "checkpoint"
+    trained = train(source, plan, checkpoint=checkpoint, checkpoint_every=drawn.choice([7, 100]))
+    trained.save(folder / "whole")
+    assert np.isfinite(margins(Trained.load(folder / "whole"), source)).all()
+    if checkpoint.exists() and not Trained.load(checkpoint).progress.complete:
+        train(source, plan, None, checkpoint, 100, True).save(folder / "resumed")
+        assert (folder / "whole").read_bytes() == (folder / "resumed").read_bytes()
+    if plan.passes == 1:
+        begun = train(written(folder / "first.jsonl", rows[:cut]), plan)
+        more = learn_more(begun, written(folder / "second.jsonl", rows[cut:]))
+        assert np.isfinite(margins(more, source)).all()
+        if more.model.has_weights:
+            more.model.certificate(), more.model.mean_weights()
+
+
+def check_shapes(seeds, folder):
+    for seed in seeds:
+        with pytest.MonkeyPatch.context() as patch:
+            own = folder / str(seed)
+            own.mkdir()
+            try:
+                check_shape(seed, own, patch)
+            except Exception as error:
+                raise AssertionError(f"shape {seed}") from error
+
+
+def test_shapes_of_growth(tmp_path):
+    check_shapes(range(FEW), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", itertools.islice(itertools.count(FEW, 25), (MANY - FEW) // 25))
+def test_many_shapes_of_growth(first, tmp_path):
+    check_shapes(range(first, first + 25), tmp_path)
