@@ -90,25 +90,27 @@ def differs(work, node):
 
 @compiled.inline
 def sum_left(work, of_column, cut, first, last, left):
-    """Write the sums (K + 1,) of the rows with codes up to a cut; how many there are."""
-    width, n_left = len(left) - 1, 0
+    """Write the sums (K + 1,) of the rows with codes up to a cut; how many there are. No branch, as in trees."""
+    width, n_left, weight = len(left) - 1, np.uint64(0), np.float64(0.0)  # in plain Python, too, sums of doubles
     left[:] = 0.0
-    rows = work.rows[first:last]
+    rows, weights, targets = work.rows[first:last], work.weights[first:last], work.targets[first:last]
     if width == 1:
-        total, weight = np.float64(0.0), np.float64(0.0)  # in plain Python, too, sums of doubles
+        total = np.float64(0.0)
         for p in range(np.uint64(len(rows))):
-            inside = of_column[rows[p]] <= cut
-            w = work.weights[first + p] if inside else np.float32(0.0)
-            n_left += 1 if inside else 0
+            inside = np.uint64(of_column[rows[p]] <= cut)
+            w = np.float32(inside) * weights[p]
+            n_left += inside
             weight += w
-            total += w * work.targets[first + p]
-        left[0], left[1] = total, weight
+            total += w * targets[p]
+        left[0] = total
     else:
         for p in range(np.uint64(len(rows))):
-            if of_column[rows[p]] <= cut:
-                n_left += 1
-                left[width] += work.weights[first + p]
-                left[int(work.targets[first + p])] += work.weights[first + p]
+            inside = np.uint64(of_column[rows[p]] <= cut)
+            w = np.float32(inside) * weights[p]
+            n_left += inside
+            weight += w
+            left[np.uint64(targets[p])] += w
+    left[width] = weight
     return n_left
 
 
@@ -165,16 +167,18 @@ def range_of(of_column, rows, first, last):
 
 @compiled.inline
 def partition(work, node, of_column, cut):
-    """Move the rows of a node with codes up to a cut before the others, in their order; where the others begin."""
-    end, n_right = work.first[node], 0
-    for p in range(work.first[node], work.last[node]):
+    """Move the rows of a node with codes up to a cut before the others, in their order; where the others begin.
+
+    Rows are written to both places, to have no branch.
+    """
+    end, n_right = np.uint64(work.first[node]), np.uint64(0)
+    for p in range(np.uint64(work.first[node]), np.uint64(work.last[node])):
         r, y, w = work.rows[p], work.targets[p], work.weights[p]
-        if of_column[r] <= cut:
-            work.rows[end], work.targets[end], work.weights[end] = r, y, w
-            end += 1
-        else:
-            work.spare_rows[n_right], work.spare_targets[n_right], work.spare_weights[n_right] = r, y, w
-            n_right += 1
+        goes_left = np.uint64(of_column[r] <= cut)
+        work.rows[end], work.targets[end], work.weights[end] = r, y, w
+        work.spare_rows[n_right], work.spare_targets[n_right], work.spare_weights[n_right] = r, y, w
+        end += goes_left
+        n_right += np.uint64(1) - goes_left
     for p in range(n_right):
         work.rows[end + p], work.targets[end + p] = work.spare_rows[p], work.spare_targets[p]
         work.weights[end + p] = work.spare_weights[p]
