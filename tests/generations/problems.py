@@ -7,7 +7,7 @@ from tunefree.losses import Square
 
 N, COLUMNS = 400, 5
 IS_CATEGORICAL = np.arange(COLUMNS) == 4
-KINDS = ["boosted", "randomised", "linear 1"]
+KINDS = ["boosted", "randomised", "linear"]
 TREES = KINDS[:2]
 TASKS = ["numbers", "two", "three"]
 

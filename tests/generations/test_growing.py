@@ -8,6 +8,7 @@ import pytest
 from tests.generations.problems import KINDS, TASKS, TREES, columns, numbers, problem
 from tunefree.core.errors import ModelError
 from tunefree.generations import growing
+from tunefree.generations.linear import STRENGTHS
 from tunefree.generations.problem import Problem
 from tunefree.losses import Absolute, Square
 
@@ -16,7 +17,7 @@ each_kind, each_task = pytest.mark.parametrize("kind", KINDS), pytest.mark.param
 
 
 def margins(kind, made, X=None):
-    return growing.apply(growing.grow(kind, made, 3), made.columns if X is None else X)[1]
+    return growing.apply(growing.grow(kind, made, 3), made.columns if X is None else X)[1][0]
 
 
 @each_kind
@@ -135,27 +136,27 @@ def test_a_file_gives_the_same_model(kind, task):
 
 
 def test_damaged_linear_files_are_refused():
-    state = growing.save_state(growing.grow("linear 1", problem(), 0))
+    state = growing.save_state(growing.grow("linear", problem(), 0))
     for name, array in state.items():
         for damaged in ({}, {name: array[:-1]}, {name: array[None]}, {name: array.astype(np.complex128)}):
             with pytest.raises(ModelError):
-                growing.restored("linear 1", {other: state[other] for other in state if other != name} | damaged, 5)
+                growing.restored("linear", {other: state[other] for other in state if other != name} | damaged, 5)
     for name in ("means", "scales", "weights"):
         with pytest.raises(ModelError):
-            growing.restored("linear 1", state | {name: state[name] * np.nan}, 5)
+            growing.restored("linear", state | {name: state[name] * np.nan}, 5)
 
 
 def test_a_linear_row_has_the_same_bytes_in_any_block():
     made = problem("three")
-    model = growing.grow("linear 1", made, 0)
-    whole = growing.apply(model, made.columns)[1]
-    assert all((growing.apply(model, made.columns[i : i + 1])[1] == whole[i]).all() for i in range(9))
+    model = growing.grow("linear", made, 0)
+    whole = growing.apply(model, made.columns)[1][0]
+    assert all((growing.apply(model, made.columns[i : i + 1])[1][0] == whole[i]).all() for i in range(9))
 
 
 def test_linear_models_are_for_some_problems():
-    assert growing.grow("linear 1", problem(loss=Absolute()), 0) is None
+    assert growing.grow("linear", problem(loss=Absolute()), 0) is None
     wide = np.random.default_rng(0).normal(size=(20, 600))
-    assert growing.grow("linear 1", Problem(wide, np.zeros(600, bool), wide[:, 0], np.ones(20), 0, Square()), 0) is None
+    assert growing.grow("linear", Problem(wide, np.zeros(600, bool), wide[:, 0], np.ones(20), 0, Square()), 0) is None
 
 
 @pytest.mark.parametrize("strength", [0.1, 10.0])
@@ -163,11 +164,12 @@ def test_linear_models_are_those_of_their_penalty(strength):
     X = np.random.default_rng(6).normal(size=(80, 3))
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     y = X @ [1.0, -2.0, 0.5] + np.random.default_rng(7).normal(size=80)
-    model = growing.grow(f"linear {strength:g}", Problem(X, np.zeros(3, bool), y, np.ones(80), 0, Square()), 0)
+    place = STRENGTHS.index(strength)
+    model = growing.grow("linear", Problem(X, np.zeros(3, bool), y, np.ones(80), 0, Square()), 0)
     expected = np.linalg.solve(X.T @ X + np.eye(3) / strength, X.T @ (y - y.mean()))
-    assert np.allclose(model.weights[1:, 0], expected) and np.allclose(model.weights[0, 0], y.mean())
+    assert np.allclose(model.weights[place, 1:, 0], expected) and np.allclose(model.weights[place, 0, 0], y.mean())
     classes = Problem(X, np.zeros(3, bool), (y > 0) * 1.0, np.ones(80), 2, None)
-    model = growing.grow(f"linear {strength:g}", classes, 0)
-    shares = 1.0 / (1.0 + np.exp(-growing.apply(model, X)[1][:, 0]))
-    slope = X.T @ (shares - classes.targets) + model.weights[1:, 0] / strength
+    model = growing.grow("linear", classes, 0)
+    shares = 1.0 / (1.0 + np.exp(-growing.apply(model, X)[1][place, :, 0]))
+    slope = X.T @ (shares - classes.targets) + model.weights[place, 1:, 0] / strength
     assert np.abs(slope).max() < 1e-3 and abs(np.sum(shares - classes.targets)) < 1e-3

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core.states import under
 from tunefree.generations import growing
 from tunefree.generations.columns import is_categorical
-from tunefree.generations.leaves import LivingLeaves, learners_of, objective_of
+from tunefree.generations.leaves import FrozenLeaves, LivingLeaves, learners_of, objective_of
 from tunefree.generations.problem import Problem
 
 FREQUENT = 32  # rows of one observation among those grown on, from which on one more row is no copy to be remembered
@@ -51,7 +52,9 @@ class Generation:
         self.model, self.loss = model, loss
         n_leaves, n_outputs = growing.n_leaves(model), growing.n_outputs(model)
         objective = objective_of(birth.n_classes, loss)
-        self.living = [LivingLeaves(*named, n_leaves, n_outputs, objective) for named in learners_of(birth.kind)]
+        self.living: list[Any] = [
+            LivingLeaves(*named, n_leaves, n_outputs, objective) for named in learners_of(birth.kind)
+        ]
 
     @classmethod
     def grown(cls, birth: Birth, loss: Any) -> Generation | None:
@@ -89,18 +92,18 @@ class Generation:
         Returns
         -------
         list of (n, K) arrays
-            Margins, or numbers, as the generation was born, and as each of its learners has them.
+            Margins, or numbers, as the generation was born (of each strength), and as each of its learners has them.
         """
-        leaves, margins = growing.apply(self.model, columns)
+        leaves, born = growing.apply(self.model, columns)
         if self.n_classes:
             weight = np.where(y < self.n_classes, weight, 0.0)
-            y = np.where(y == 1.0, 1.0, -1.0) if margins.shape[1] == 1 else np.where(weight > 0.0, y, 0.0)
-        return [margins, *(living.follow(leaves, margins, y, weight) for living in self.living)]
+            y = np.where(y == 1.0, 1.0, -1.0) if born.shape[2] == 1 else np.where(weight > 0.0, y, 0.0)
+        return [*born, *(living.follow(leaves, born[0], y, weight) for living in self.living)]
 
-    def copied(self) -> Generation:
-        """A copy whose leaves do not learn what this generation's learn."""
+    def frozen(self) -> Generation:
+        """This generation as it predicts now, which learns no more and remembers no rows."""
         other = copy.copy(self)
-        other.living = [part.copied() for part in self.living]
+        other.observations, other.living = self.observations[:0], [part.frozen() for part in self.living]
         return other
 
     @property
@@ -127,13 +130,13 @@ class Generation:
         nothing = empty.reshape(0, 0), empty, empty, np.empty(0, np.uint64)
         keys = np.array(arrays["keys"], np.int64)
         birth = Birth(header["kind"], header["rows"], keys, *nothing, header["n_classes"])
-        model = growing.restored(header["kind"], _under("model.", arrays), len(keys))
+        model = growing.restored(header["kind"], under("model.", arrays), len(keys))
         generation = cls(birth, model, loss)
         generation.observations = np.array(arrays["observations"], np.uint64)
-        for number, (part, saved) in enumerate(zip(generation.living, header["living"], strict=True)):
-            part.restore(_under(f"living{number}.", arrays), saved)
+        for number, saved in enumerate(header["living"]):
+            of_part, living = under(f"living{number}.", arrays), generation.living[number]
+            if "largest" in saved:
+                generation.living[number] = FrozenLeaves.restored(living.objective, of_part, saved)
+            else:
+                living.restore(of_part, saved)
         return generation
-
-
-def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -17,9 +17,7 @@ from tunefree.generations.trees import Trees
 KINDS: dict[str, Callable[[Problem, int], Trees | Linear | None]] = {
     "boosted": grow_boosted,
     "randomised": grow_randomised,
-    "linear 0.1": lambda problem, seed: grow_linear(problem, 0.1),
-    "linear 1": lambda problem, seed: grow_linear(problem, 1.0),
-    "linear 10": lambda problem, seed: grow_linear(problem, 10.0),
+    "linear": grow_linear,
 }
 LEAST_WEIGHT = 1e-30  # over the largest, so that it is above 0 in single precision
 
@@ -51,10 +49,11 @@ def relative(weights: np.ndarray) -> np.ndarray:
 
 
 def apply(model: Any, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The leaves (n, trees) that rows reach, none of a linear model, and their margins (n, K)."""
+    """The leaves (n, trees) that rows reach, none of a linear model, and their margins (versions, n, K)."""
     if isinstance(model, Linear):
         return np.empty((len(columns), 0), np.int32), linear.apply_linear(model, columns)
-    return trees.apply(model, columns)
+    leaves, margins = trees.apply(model, columns)
+    return leaves, margins[None]
 
 
 def n_leaves(model: Any) -> int:
@@ -64,7 +63,7 @@ def n_leaves(model: Any) -> int:
 
 def n_outputs(model: Any) -> int:
     """Margins of a row."""
-    return model.weights.shape[1] if isinstance(model, Linear) else model.n_outputs
+    return model.weights.shape[2] if isinstance(model, Linear) else model.n_outputs
 
 
 def save_state(model: Any) -> dict[str, np.ndarray]:
@@ -74,4 +73,4 @@ def save_state(model: Any) -> dict[str, np.ndarray]:
 
 def restored(kind: str, arrays: dict[str, np.ndarray], n_columns: int) -> Trees | Linear:
     """The model of this kind that a file holds."""
-    return (linear if kind.startswith("linear") else trees).restored(arrays, n_columns)
+    return (linear if kind == "linear" else trees).restored(arrays, n_columns)

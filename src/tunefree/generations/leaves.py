@@ -6,7 +6,6 @@ a learner sees the rows after the trees were grown, each once. Numbers are learn
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,10 @@ from tunefree.core import compiled, states
 from tunefree.core.coordinates import room
 from tunefree.core.rows import OneHot, n_rows, row
 from tunefree.learners import ALL
-from tunefree.learners.contract import grow, predict, update
+from tunefree.learners.contract import coordinate, factor, magnitude, predict, update
 from tunefree.losses import loss_of, objectives
 from tunefree.losses.linked import linked, unlinked, write_prediction
-from tunefree.losses.objectives import differentiate, scale
+from tunefree.losses.objectives import differentiate, predictions_of, scale
 
 # Initial wealth of a leaf, per unit of margin: flat between a third and three times these (measured on eight tables).
 WEALTH = {"boosted": 0.03, "randomised": 0.1}
@@ -39,6 +38,22 @@ def _follow(state, objective, leaves, offsets, y, weight, predictions):
         if weight[i] > 0.0:
             differentiate(objective, y[i], weight[i], margins, gradient, curvature)
             update(state, x, gradient, curvature)
+
+
+@compiled.entry
+def _write_weights(state, weights):
+    for j in range(len(weights)):
+        for k in range(weights.shape[1]):
+            unit = magnitude(state, j)
+            weights[j, k] = coordinate(state, j, k) * factor(state, k) / unit if unit > 0.0 else 0.0
+
+
+@compiled.entry
+def _add_weights(weights, leaves, sums):
+    for i in range(len(leaves)):
+        for t in range(leaves.shape[1]):
+            for k in range(sums.shape[1]):
+                sums[i, k] += weights[leaves[i, t], k]
 
 
 class LivingLeaves:
@@ -97,11 +112,15 @@ class LivingLeaves:
         self.objective = unlinked(self.objective, objective)
         return predictions
 
-    def copied(self) -> LivingLeaves:
-        """A copy that learns apart from this."""
-        other = copy.copy(self)
-        other.state = grow(self.state, len(self.state.features), self.state.coordinates.shape[1])
-        return other
+    def frozen(self) -> FrozenLeaves:
+        """What the leaves have learned, which learns no more."""
+        weights = np.empty((len(self.state.features), self.state.coordinates.shape[1]))
+        _write_weights(self.state, weights)
+        largest = float(np.abs(weights).max(initial=0.0))
+        levels = (
+            (weights / largest).astype(np.float16) if largest > 0.0 else np.zeros((0, weights.shape[1]), np.float16)
+        )
+        return FrozenLeaves(self.objective, levels, largest)
 
     @property
     def nbytes(self) -> int:
@@ -118,6 +137,50 @@ class LivingLeaves:
         """Take over what :meth:`save_state` gave, of as many leaves."""
         self.state = states.filled("leaves", self.state, arrays, header["scalars"])
         self.objective = self.objective._replace(**header["objective"])
+
+
+class FrozenLeaves:
+    """The weights of leaves that no longer learn.
+
+    Parameters
+    ----------
+    objective : objective
+        As it was.
+    levels : (n_leaves, K) float16 array
+        Weights relative to the largest one; none where all are 0.
+    largest : float
+        Absolute value of a weight.
+    """
+
+    def __init__(self, objective: Any, levels: np.ndarray, largest: float) -> None:
+        self.objective, self.levels, self.largest = objective, levels, largest
+
+    def follow(self, leaves: np.ndarray, margins: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Predict rows as :meth:`LivingLeaves.follow` does, and learn nothing."""
+        sums = np.zeros(margins.shape)
+        if len(self.levels):
+            _add_weights(self.levels.astype(np.float32), leaves, sums)
+        sums *= self.largest
+        return margins + (predictions_of(self.objective, sums) if self.objective.task == "regression" else sums)
+
+    def frozen(self) -> FrozenLeaves:
+        """The same."""
+        return self
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the weights."""
+        return self.levels.nbytes
+
+    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and a header from which :meth:`restored` makes the same."""
+        objective = {name: value for name, value in self.objective._asdict().items() if name != "loss"}
+        return {"levels": self.levels}, {"largest": self.largest, "objective": objective}
+
+    @classmethod
+    def restored(cls, objective: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> FrozenLeaves:
+        """What :meth:`save_state` wrote down; ``objective`` is a blank one of the same task and loss."""
+        return cls(objective._replace(**header["objective"]), np.array(arrays["levels"]), header["largest"])
 
 
 def objective_of(n_classes: int, loss: Any) -> Any:

@@ -1,4 +1,7 @@
-"""Linear models of few rows: penalised logistic regression and ridge regression, by Newton's method."""
+"""Linear models of few rows: logistic regression by Newton's method, and ridge regression, at several penalties.
+
+A path: the weights of one penalty are where Newton's method begins for the next, which is smaller.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +17,20 @@ from tunefree.losses import Square
 
 MOST_WEIGHTS = 512  # of all outputs together
 MOST_LEVELS = 32  # of a category, beyond which its rarer ones have no weight
+STRENGTHS = (0.1, 1.0, 10.0)  # inverses of the penalty on half of the squared weights
 STEPS = 25  # of Newton's method at most
-NEAR = 1e-8  # a step so small is the last
+NEAR = 1e-6  # a step that lowers the objective by so small a part of it is the last
 FARTHEST = 8.0  # standard deviations from the mean, where numbers are clipped
 
 
 class Linear(NamedTuple):
-    """A linear model of columns."""
+    """Linear models of columns, one for each strength."""
 
     sources: np.ndarray  # (d,) int64: the column of each weight
     levels: np.ndarray  # (d,) float64: id of the category that it is for; NaN where it is for the number itself
     means: np.ndarray  # (d,) float64: of the numbers, which stand for missing ones
     scales: np.ndarray  # (d,) float64
-    weights: np.ndarray  # (d + 1, K) float64: that of the constant first; K = 1 of numbers and of two classes
+    weights: np.ndarray  # (strengths, d + 1, K) float64: that of the constant first; K = 1 of numbers and two classes
 
 
 def design(columns: np.ndarray, sources: Any, levels: Any, means: Any, scales: Any) -> np.ndarray:
@@ -59,21 +63,21 @@ def _features(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     return np.array(sources, np.int64), np.array(levels, float), np.array(means, float), np.array(scales, float)
 
 
-def grow_linear(problem: Problem, strength: float) -> Linear | None:
-    """A linear model of a problem; None if it would have too many weights, or the loss is no square loss.
+def grow_linear(problem: Problem, seed: int = 0) -> Linear | None:
+    """Linear models of a problem; None if they would have too many weights, or the loss is no square loss.
 
     Parameters
     ----------
     problem : Problem
-    strength : float
-        Inverse of the penalty on half of the squared weights, as C of scikit-learn's LogisticRegression.
+    seed : int
+        Of no effect: nothing is drawn.
 
     Examples
     --------
     >>> x = np.linspace(-1.0, 1.0, 50)[:, None]
-    >>> model = grow_linear(Problem(x, np.array([False]), (x[:, 0] > 0.3) * 1.0, np.ones(50), 2, None), 1.0)
-    >>> bool(apply_linear(model, np.array([[0.9]]))[0, 0] > 0.0)
-    True
+    >>> model = grow_linear(Problem(x, np.array([False]), (x[:, 0] > 0.3) * 1.0, np.ones(50), 2, None))
+    >>> (apply_linear(model, np.array([[0.9]]))[:, 0, 0] > 0.0).tolist()
+    [True, True, True]
     """
     n_outputs = problem.n_outputs
     if problem.n_classes == 0 and not isinstance(problem.loss, Square):
@@ -82,11 +86,16 @@ def grow_linear(problem: Problem, strength: float) -> Linear | None:
     if (1 + len(features[0])) * n_outputs > MOST_WEIGHTS:
         return None
     X = design(problem.columns, *features)
-    penalty = np.full(X.shape[1], 1.0 / strength)
-    penalty[0] = 1e-10
+    weights = np.zeros((X.shape[1], n_outputs))
+    weights[0] = problem.start()
+    path = []
     with threads.one_for_products():
-        weights = _ridge(X, problem, penalty) if problem.n_classes == 0 else _logistic(X, problem, penalty)
-    return Linear(*features, weights)
+        for strength in STRENGTHS:
+            penalty = np.full(X.shape[1], 1.0 / strength)
+            penalty[0] = 1e-10
+            weights = _ridge(X, problem, penalty) if not problem.n_classes else _logistic(X, problem, penalty, weights)
+            path.append(weights)
+    return Linear(*features, np.stack(path))
 
 
 def _ridge(X: np.ndarray, problem: Problem, penalty: np.ndarray) -> np.ndarray:
@@ -99,13 +108,11 @@ def _ridge(X: np.ndarray, problem: Problem, penalty: np.ndarray) -> np.ndarray:
     return weights
 
 
-def _logistic(X: np.ndarray, problem: Problem, penalty: np.ndarray) -> np.ndarray:
-    """Newton's method, with steps halved until the objective falls."""
+def _logistic(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Newton's method from some weights, with steps halved until the objective falls."""
     n_outputs, d = problem.n_outputs, X.shape[1]
     codes = problem.targets.astype(np.int64)
     Y = (codes[:, None] == np.arange(n_outputs)).astype(np.float64) if n_outputs > 1 else codes[:, None].astype(float)
-    weights = np.zeros((d, n_outputs))
-    weights[0] = problem.start()
     value = _objective(X, codes, problem.weights, penalty, weights)
     for _ in range(STEPS):
         P = _probabilities(X @ weights)
@@ -157,33 +164,33 @@ def _write_margins(features, weights, margins):
 
 
 def apply_linear(model: Linear, columns: np.ndarray) -> np.ndarray:
-    """The margins (n, K) of rows, whose sums are taken in an order that does not depend on the block."""
-    margins = np.zeros((len(columns), model.weights.shape[1]))
-    _write_margins(design(columns, *model[:4]), model.weights, margins)
+    """The margins (strengths, n, K) of rows, whose sums are taken in an order that does not depend on the block."""
+    margins = np.zeros((len(model.weights), len(columns), model.weights.shape[2]))
+    features = design(columns, *model[:4])
+    for weights, of_strength in zip(model.weights, margins, strict=True):
+        _write_margins(features, weights, of_strength)
     return margins
 
 
 def save_state(model: Linear) -> dict[str, np.ndarray]:
-    """Plain arrays from which :func:`restored` makes the same model."""
+    """Plain arrays from which :func:`restored` makes the same models."""
     return dict(model._asdict())
 
 
 def restored(arrays: dict[str, np.ndarray], n_columns: int) -> Linear:
-    """The linear model of a file.
+    """The linear models of a file.
 
     Raises
     ------
     ModelError
         If its arrays do not fit each other.
     """
-    kinds = {"sources": ("lq", 1), "weights": ("d", 2)} | dict.fromkeys(("levels", "means", "scales"), ("d", 1))
+    kinds = {"sources": ("lq", 1), "weights": ("d", 3)} | dict.fromkeys(("levels", "means", "scales"), ("d", 1))
     model = Linear(**arrays_of(arrays, kinds))
-    d = len(model.sources)
-    fits = all(len(part) == d for part in model[1:4]) and len(model.weights) == d + 1 and (model.scales > 0.0).all()
+    d, shape = len(model.sources), model.weights.shape
+    fits = all(len(part) == d for part in model[1:4]) and shape[:2] == (len(STRENGTHS), d + 1) and shape[2] > 0
     is_finite = all(np.isfinite(part).all() for part in (model.means, model.scales, model.weights))
-    if (
-        not (fits and is_finite and model.weights.shape[1])
-        or not ((model.sources >= 0) & (model.sources < n_columns)).all()
-    ):
+    is_sound = fits and is_finite and (model.scales > 0.0).all()
+    if not (is_sound and ((model.sources >= 0) & (model.sources < n_columns)).all()):
         raise ModelError("a linear generation in the file is damaged; train the model anew")
     return model

@@ -111,6 +111,12 @@ class Mixture:
         elif self.n_classes == classes.MOST_BIASED + 1:
             self.corrections = corrections.created(self.n_features)
 
+    def copied(self) -> Mixture:
+        """A mixture that knows the same, and learns apart from this."""
+        other = Mixture(self.n_members, self.n_classes, self.loss)
+        other.restore({name: np.array(array) for name, array in self.save_state().items()})
+        return other
+
     @property
     def nbytes(self) -> int:
         """Bytes of its arrays."""

@@ -57,13 +57,13 @@ def with_outputs(read: Read, n_outputs: int, offsets: np.ndarray | None) -> Read
 
 
 def take(groups: Sequence[MemberGroup], now: Sequence[Read], averages: Sequence[Read]) -> Snapshot:
-    """A snapshot of all members, and of their averages."""
+    """A snapshot of all members, and of their averages, of which there may be none."""
     members = [(group, member) for group in groups for member in group.members]
     keys = [(group.name, member.setting.view) for group, member in members]
     reads = [*now, *averages]
     stacks = []
     for key in dict.fromkeys(keys):
-        candidates = np.array([c for c, own in enumerate(keys * 2) if own == key])
+        candidates = np.array([c for c, own in enumerate((keys * 2)[: len(reads)]) if own == key])
         stacks.append(Stack(*key, candidates, *side_by_side([reads[c] for c in candidates])))
     moving = {name: copy.deepcopy(view) for group in groups for name, view in group.moving_views.items()}
     return Snapshot(stacks, moving, [member.objective for _, member in members], now[0][0].shape[1], groups[0].counts)

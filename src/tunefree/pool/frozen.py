@@ -9,25 +9,70 @@ follows the stream, but by the frozen one, or by its base alone, where these los
 
 from __future__ import annotations
 
-import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.rows import rows_at
-from tunefree.core.states import filled, flatten, under
+from tunefree.core.rows import n_rows, rows_at
+from tunefree.core.states import under
 from tunefree.generations.clocks import FIRST
 from tunefree.generations.generation import Generation
 from tunefree.mixing.mixture import Mixture
-from tunefree.model import views
-
-if TYPE_CHECKING:
-    from tunefree.pool.pool import Pool
+from tunefree.model import snapshots
+from tunefree.model.snapshots import Snapshot
+from tunefree.pool.growth import Observed
+from tunefree.pool.members import Members
 
 EARLIEST = 4 * FIRST  # rows of the first copy
 MOST_ROWS = 1024  # that a copy predicts, of those until the next
 JUDGED = 512  # rows that a copy has learned at least, if it is to count
 MUCH = 0.98
+State = tuple[dict[str, np.ndarray], dict[str, Any]]
+
+
+class Copy(NamedTuple):
+    """A pool as it was."""
+
+    rows: int  # learned
+    linear: Snapshot
+    generations: list[tuple[int, str, int, Generation]]  # clock, kind, age, and generation
+    mixture: Mixture
+
+    def predict(self, members: Members, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """What its members, which are those of the pool as they were, and its mixture predict, (n, M, K) and (n, K)."""
+        predictions, nothing = members.asleep(n_rows(X)), np.zeros(n_rows(X))
+        of_linear = snapshots.predict([self.linear], [members.linear], X)[0, : len(members.linear.members)]
+        members.place_linear(predictions, of_linear, self.rows)
+        assert members.growth is not None
+        observed = Observed(members.growth.columns.matrix(X), np.empty(0, np.uint64))
+        members.follow(self.generations, observed, nothing, nothing, predictions)
+        return predictions, self.mixture.predict(predictions)
+
+    def save_state(self, n_features: int) -> State:
+        """Arrays and a header from which :meth:`restored` makes the same."""
+        arrays = {f"mixture.{name}": array for name, array in self.mixture.save_state().items()}
+        of_linear, header = snapshots.save_state(self.linear, n_features)
+        arrays |= {f"linear.{name}": array for name, array in of_linear.items()}
+        saved: dict[str, Any] = {"rows": self.rows, "linear": header, "generations": []}
+        for number, (clock, _, age, generation) in enumerate(self.generations):
+            of_generation, of_header = generation.save_state()
+            arrays |= {f"{number}.{name}": array for name, array in of_generation.items()}
+            saved["generations"].append({"clock": clock, "age": age} | of_header)
+        return arrays, saved
+
+    @classmethod
+    def restored(
+        cls, members: Members, mixture: Mixture, arrays: dict[str, np.ndarray], header: dict[str, Any]
+    ) -> Copy:
+        """What :meth:`save_state` wrote down; ``mixture`` knows nothing yet."""
+        mixture.restore(under("mixture.", arrays))
+        objectives = [member.objective for member in members.linear.members]
+        linear = snapshots.restored(under("linear.", arrays), header["linear"], objectives)
+        generations = []
+        for number, saved in enumerate(header["generations"]):
+            generation = Generation.restored(under(f"{number}.", arrays), saved, members.loss)
+            generations.append((saved["clock"], saved["kind"], saved["age"], generation))
+        return cls(header["rows"], linear, generations, mixture)
 
 
 class Frozen:
@@ -53,10 +98,14 @@ class Frozen:
         self.places = places
         self.mixture = Mixture(len(places), n_classes, loss)
         self.losses = np.zeros(3)
-        self.copy: Pool | None = None
+        self.next = EARLIEST  # rows from which on the next copy is taken
+        self.forget()
+
+    def forget(self) -> None:
+        """Have no copy."""
+        self.copy: Copy | None = None
         self.predicted: list[np.ndarray] = []  # (n, M + 1, K) by the generations of the copy, and by its mixture
         self.targets: list[np.ndarray] = []  # (n,)
-        self.next = EARLIEST  # rows from which on the next copy is taken
 
     @property
     def choice(self) -> int:
@@ -64,51 +113,61 @@ class Frozen:
         best = int(np.argmin(self.losses[:2]))
         return best if self.losses[best] < MUCH * self.losses[2] else 2
 
-    def predict(self, members: np.ndarray, following: np.ndarray) -> np.ndarray:
-        """What is chosen of members (n, M, K) of the pool, of which ``following`` (n, K) is the mixture."""
+    def predict(self, predictions: np.ndarray, following: np.ndarray) -> np.ndarray:
+        """What is chosen of members' predictions (n, M, K), of which ``following`` (n, K) is the mixture."""
         if self.choice == 2:
             return following
-        frozen = self.mixture.predict(members[:, self.places])
-        return frozen if self.choice == 0 else self.mixture.mean(members[:, self.places])
+        of_born = predictions[:, self.places]
+        return self.mixture.predict(of_born) if self.choice == 0 else self.mixture.mean(of_born)
 
-    def judge(self, X: Any, y: np.ndarray, evidence: np.ndarray, numbers: np.ndarray) -> None:
+    def judge(self, members: Members, X: Any, y: np.ndarray, evidence: np.ndarray, numbers: np.ndarray) -> None:
         """Let the copy predict some rows, whose numbers (n,) count those learned before, which will be evidence."""
         if self.copy is None:
             return
         thinning = max(self.copy.rows // MOST_ROWS, 1)
         rows = np.flatnonzero((evidence > 0.0) & (numbers % thinning == 0))
-        if not len(rows):
-            return
-        members = self.copy.predictions_of_members(rows_at(X, rows))
-        following = self.copy.mixture.predict(members)
-        self.predicted.append(np.concatenate([members[:, self.places], following[:, None]], axis=1))
-        self.targets.append(y[rows])
+        if len(rows):
+            predictions, following = self.copy.predict(members, rows_at(X, rows))
+            self.predicted.append(np.concatenate([predictions[:, self.places], following[:, None]], axis=1))
+            self.targets.append(y[rows])
 
-    def learn(self, pool: Pool) -> None:
+    def learn(self, members: Members) -> None:
         """Judge the frozen mixture by the rows that the copy predicted, and learn these in their order."""
         if self.predicted and self.copy is not None:
             together, y = np.concatenate(self.predicted), np.concatenate(self.targets)
-            members, following = np.ascontiguousarray(together[:, :-1]), together[:, -1]
+            of_born, following = np.ascontiguousarray(together[:, :-1]), together[:, -1]
             if self.copy.rows >= JUDGED:
-                candidates = np.stack([self.mixture.predict(members), self.mixture.mean(members), following], axis=1)
-                self.losses = self.losses + pool.losses_of(candidates, y).sum(axis=0)
-            self.mixture.learn(members, y, np.ones(len(y)))
-        self.predicted, self.targets, self.copy = [], [], None
+                candidates = np.stack([self.mixture.predict(of_born), self.mixture.mean(of_born), following], axis=1)
+                self.losses = self.losses + members.losses(candidates, y).sum(axis=0)
+            self.mixture.learn(of_born, y, np.ones(len(y)))
+        self.forget()
 
-    def take(self, pool: Pool) -> None:
-        """Take a copy, if one is due."""
-        if pool.rows >= self.next and pool.growth is not None:
-            self.learn(pool)
-            self.copy = copied(pool)
-            while self.next <= pool.rows:
-                self.next *= 2
+    def is_due(self, rows: int) -> bool:
+        """Whether a copy is to be taken after so many rows."""
+        return rows >= self.next
+
+    def take(self, members: Members, mixture: Mixture, rows: int) -> None:
+        """Take a copy of a pool that has learned so many rows."""
+        self.learn(members)
+        assert members.growth is not None
+        linear = snapshots.take([members.linear], members.linear.weights(), [])
+        generations = [(clock, kind, age, one.frozen()) for clock, kind, age, one in members.growth.generations()]
+        self.copy = Copy(rows, linear, generations, mixture.copied())
+        while self.next <= rows:
+            self.next *= 2
 
     def add_class(self) -> None:
         """Know one more class; the next copy will know it too."""
-        self.predicted, self.targets, self.copy = [], [], None
+        self.forget()
         self.mixture.add_class()
 
-    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the mixture and of the generations of the copy."""
+        of_copy = 0 if self.copy is None else sum(generation.nbytes for *_, generation in self.copy.generations)
+        return self.mixture.nbytes + of_copy
+
+    def save_state(self, n_features: int) -> State:
         """Arrays and a header from which :meth:`restore` makes the same."""
         arrays = {f"mixture.{name}": array for name, array in self.mixture.save_state().items()}
         header: dict[str, Any] = {"next": self.next, "copy": None}
@@ -116,82 +175,15 @@ class Frozen:
         if self.predicted:
             arrays |= {"predicted": np.concatenate(self.predicted), "targets": np.concatenate(self.targets)}
         if self.copy is not None:
-            of_copy, header["copy"] = _state_of_copy(self.copy)
+            of_copy, header["copy"] = self.copy.save_state(n_features)
             arrays |= {f"copy.{name}": array for name, array in of_copy.items()}
         return arrays, header
 
-    def restore(self, pool: Pool, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Take over what :meth:`save_state` gave, of a pool that is restored."""
+    def restore(self, members: Members, blank: Mixture, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        """Take over what :meth:`save_state` gave; ``blank`` is a mixture of these members that knows nothing."""
         self.mixture.restore(under("mixture.", arrays))
         self.losses, self.next = np.array(arrays["losses"]), header["next"]
         if "predicted" in arrays:
             self.predicted, self.targets = [np.array(arrays["predicted"])], [np.array(arrays["targets"])]
         if header["copy"] is not None:
-            self.copy = _restored_copy(pool, under("copy.", arrays), header["copy"])
-
-
-def copied(pool: Pool) -> Pool:
-    """A pool that predicts as this one does, and does not change."""
-    frozen = copy.copy(pool)
-    n_features = pool.linear.n_features
-    frozen.linear = pool.linear.with_weights([tuple(a.copy() for a in read) for read in pool.linear.weights()])
-    frozen.linear.members = [copy.copy(member) for member in pool.linear.members]
-    frozen.linear.views = {
-        name: filled("view", views.ALL[name].create(len(view.centres)), *_flat(view, n_features))
-        for name, view in pool.linear.views.items()
-    }
-    frozen.mixture = _copy_of(pool.mixture)
-    frozen.growth = copy.copy(pool.growth)
-    if pool.growth is not None and frozen.growth is not None:
-        frozen.growth.awake = {key: [g.copied() for g in of_kind] for key, of_kind in pool.growth.awake.items()}
-    return frozen
-
-
-def _flat(view: Any, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-    arrays, scalars = flatten("view", view, n_features)
-    return {name: np.array(array) for name, array in arrays.items()}, scalars
-
-
-def _copy_of(mixture: Mixture) -> Mixture:
-    made = Mixture(mixture.n_members, mixture.n_classes, mixture.loss)
-    made.restore({name: np.array(array) for name, array in mixture.save_state().items()})
-    return made
-
-
-def _state_of_copy(frozen: Pool) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    arrays = {f"mixture.{name}": array for name, array in frozen.mixture.save_state().items()}
-    header: dict[str, Any] = {"rows": frozen.rows, "objectives": [], "views": sorted(frozen.linear.views), "awake": []}
-    for number, (member, (weights, units)) in enumerate(
-        zip(frozen.linear.members, frozen.linear.weights(), strict=True)
-    ):
-        arrays |= {f"linear{number}.weights": weights, f"linear{number}.units": units}
-        objective = {name: value for name, value in member.objective._asdict().items() if name != "loss"}
-        header["objectives"].append(objective)
-    for name, view in frozen.linear.views.items():
-        arrays |= flatten(f"views.{name}", view, frozen.linear.n_features)[0]
-    if frozen.growth is not None:
-        for number, (clock, _, _, generation) in enumerate(frozen.growth.generations()):
-            of_generation, of_header = generation.save_state()
-            arrays |= {f"awake{number}.{name}": array for name, array in of_generation.items()}
-            header["awake"].append({"clock": clock} | of_header)
-    return arrays, header
-
-
-def _restored_copy(pool: Pool, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Pool:
-    frozen = copied(pool)
-    frozen.rows = header["rows"]
-    frozen.mixture.restore(under("mixture.", arrays))
-    reads = [
-        (np.array(arrays[f"linear{number}.weights"]), np.array(arrays[f"linear{number}.units"]))
-        for number in range(len(header["objectives"]))
-    ]
-    frozen.linear = frozen.linear.with_weights(reads)
-    for member, objective in zip(frozen.linear.members, header["objectives"], strict=True):
-        member.objective = member.objective._replace(**objective)
-    frozen.linear.views = {name: views.restored(name, f"views.{name}", arrays) for name in header["views"]}
-    if frozen.growth is not None:
-        frozen.growth.awake = {}
-        for number, saved in enumerate(header["awake"]):
-            generation = Generation.restored(under(f"awake{number}.", arrays), saved, pool.loss)
-            frozen.growth.awake.setdefault((saved["clock"], saved["kind"]), []).append(generation)
-    return frozen
+            self.copy = Copy.restored(members, blank, under("copy.", arrays), header["copy"])

@@ -14,8 +14,10 @@ from tunefree.generations.clocks import AGES, Event
 from tunefree.generations.columns import Columns, digests_of
 from tunefree.generations.generation import Birth, Generation
 from tunefree.generations.reservoir import Reservoir
-from tunefree.pool.slots import LATEST_LINEAR_ROWS, LINEAR, MOST_LINEAR_ROWS, TREES, WHOLE
+from tunefree.pool.slots import LATEST_LINEAR_ROWS, LINEAR, MOST_LINEAR_ROWS, TREES, WHOLE, Slot
 from tunefree.pool.windows import LENGTHS, Window
+
+RECENT = 0.75  # of all rows, after which a generation grown on as large a sample is the last one
 
 
 class Pending(NamedTuple):
@@ -42,6 +44,8 @@ class Growth:
         0 for numbers.
     loss : loss
         Of numbers; None for classes.
+    slots : dict of Slot to int
+        The place of each slot in the mixture, behind those of linear members.
 
     Attributes
     ----------
@@ -50,10 +54,14 @@ class Growth:
     windows : list of Window
     """
 
-    def __init__(self, n_classes: int, loss: Any) -> None:
+    def __init__(self, n_classes: int, loss: Any, slots: dict[Slot, int]) -> None:
         self.n_classes, self.loss = n_classes, loss
         self.columns, self.whole, self.recent = Columns(), Reservoir(), Reservoir(max(LENGTHS))
-        self.windows = [Window(length) for length in LENGTHS]
+        clocks_of_places = np.full(max(slots.values()) + 1, WHOLE)
+        for slot, place in slots.items():
+            clocks_of_places[place] = slot.clock
+        is_whole = clocks_of_places == WHOLE
+        self.windows = [Window(length, clocks_of_places == length, is_whole) for length in LENGTHS]
         self.awake: dict[tuple[int, str], list[Generation]] = {}
         self.pending: list[Pending] = []
         self.next = clocks.births(0)
@@ -108,16 +116,26 @@ class Growth:
                 self._give_birth(window.length, event)
         self._take_over(rows)
         if rows >= LATEST_LINEAR_ROWS:
-            self.awake = {key: of_kind for key, of_kind in self.awake.items() if key[1] not in LINEAR}
+            self.awake = {key: of_kind for key, of_kind in self.awake.items() if key[1] != LINEAR}
         return WHOLE in due
 
     def finish(self, rows: int) -> None:
-        """Grow the last generation on all rows kept; what is being grown otherwise is dropped."""
+        """Grow the last generation on all rows kept; what is being grown otherwise is dropped.
+
+        A generation that was grown not long ago, on as large a sample, is the last one.
+        """
         self.pending = [pending for pending in self.pending if pending.clock != WHOLE]
-        newest = self.awake.get((WHOLE, TREES[0]), [])
-        if rows >= clocks.FIRST and not (newest and newest[0].rows == rows):
+        newest = max([generation.rows for generation in self.awake.get((WHOLE, TREES[0]), [])], default=0)
+        is_sample = self.whole.rows > self.whole.capacity
+        is_recent = newest == rows or (is_sample and newest >= max(RECENT * rows, self.whole.capacity))
+        if rows >= clocks.FIRST and not is_recent:
             self._give_birth(WHOLE, Event(rows, rows), at_last=True)
             self._take_over(rows)
+
+    def reduce(self) -> None:
+        """Keep what predicts: generations that learn no more, and no rows."""
+        self.pending, self.whole, self.recent = [], Reservoir(), Reservoir(max(LENGTHS))
+        self.awake = {key: [generation.frozen() for generation in of_kind] for key, of_kind in self.awake.items()}
 
     def _give_birth(self, clock: int, event: Event, at_last: bool = False) -> None:
         """Begin to grow a generation of each kind."""
@@ -129,7 +147,7 @@ class Growth:
         columns[:, : rows["columns"].shape[1]] = rows["columns"]
         columns, keys = np.ascontiguousarray(columns[:, order]), np.array(self.columns.keys, np.int64)[order]
         of_rows = columns, rows["targets"], rows["weights"] / rows["weights"].mean(), rows["digests"], self.n_classes
-        kinds = (*TREES, *(LINEAR if clock == WHOLE and event.birth <= MOST_LINEAR_ROWS else ()))
+        kinds = (*TREES, *((LINEAR,) if clock == WHOLE and event.birth <= MOST_LINEAR_ROWS else ()))
         births = [Birth(kind, event.birth, keys, *of_rows) for kind in kinds]
         begin = threads.beside if at_last or event.takeover > event.birth else threads.now
         grown = {birth.kind: begin(Generation.grown, birth, self.loss) for birth in births}
@@ -143,6 +161,9 @@ class Growth:
                 if generation is not None:
                     before = self.awake.get((pending.clock, kind), [])
                     self.awake[pending.clock, kind] = [generation, *before][: len(AGES)]
+            for window in self.windows:
+                if window.length == pending.clock:
+                    window.take_over()
         self.pending = [pending for pending in self.pending if pending.takeover > rows]
 
     @property

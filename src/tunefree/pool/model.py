@@ -12,6 +12,7 @@ from tunefree.core.rows import n_rows, reach
 from tunefree.core.states import under
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import measured
+from tunefree.model.aggregation import Aggregation
 from tunefree.model.group import LabelledRows
 from tunefree.model.model import Model
 from tunefree.model.pool import GENERATIONS
@@ -51,6 +52,8 @@ class PoolModel(Model):
     ) -> tuple[np.ndarray, np.ndarray]:
         if again:
             raise ModelError("generations make one pass; leave out the number of passes")
+        if self.pool.only_predicts:
+            raise ModelError("what learning needs was left out of this model; go on from the one before")
         evaluation_weight = weight if evaluation_weight is None else evaluation_weight
         if reach(X) > self.n_features:
             self.reserve_features(reach(X))
@@ -59,7 +62,7 @@ class PoolModel(Model):
         starts = [0, *(first for first, _ in new), n_rows(X)]
         for (start, stop), (_, label) in zip(pairwise(starts), [*new, (0, None)], strict=True):
             rows = LabelledRows(X, codes, weight, evaluation_weight).part(start, stop)
-            for piece, mixed in self.pool.learn_pieces(*rows[:3]):
+            for piece, mixed in self.pool.learn(*rows[:3]):
                 predictions, losses = self._record(rows.part(piece.start, piece.stop), mixed)
                 margins.append(predictions)
                 row_losses.append(losses)
@@ -108,15 +111,15 @@ class PoolModel(Model):
             self.record.add_outputs(self.n_outputs, self.objective)
 
     def prune(self, leaves: np.ndarray) -> None:
-        self.pool.keep(np.flatnonzero(~leaves).tolist())
-        self.aggregation.prune(leaves)
+        self.pool.members.keep(np.flatnonzero(~leaves).tolist())
 
     def shares_by_member(self) -> dict[str, float]:
-        return dict(zip(self.pool.names, self.pool.mixture.base.means.tolist(), strict=True))
+        return dict(zip(self.pool.members.names, self.pool.mixture.base.means.tolist(), strict=True))
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        self.aggregation = Aggregation.create(self.options, len(self.members), len(self.classes))  # predicts nothing
         arrays, header = super().save_state()
-        of_pool, header["pool"] = saving.save_state(self.pool)
+        of_pool, header["pool"] = saving.save_state(self.pool, self.n_features)
         return arrays | {f"pool.{name}": array for name, array in of_pool.items()}, header
 
     @classmethod

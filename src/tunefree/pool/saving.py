@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -14,48 +13,47 @@ from tunefree.generations.columns import Columns
 from tunefree.generations.generation import Generation
 from tunefree.pool.growth import Growth, Pending
 from tunefree.pool.pool import Pool
-from tunefree.pool.windows import Window
 
 State = tuple[dict[str, np.ndarray], dict[str, Any]]
-_OF_POOL = ("rows", "mass", "has_begun", "linear_places", "names")
+_OF_POOL = ("rows", "mass", "only_predicts")
 
 
-def save_state(pool: Pool) -> State:
+def save_state(pool: Pool, n_features: int) -> State:
     """Arrays and a header of all but the linear members; generations that are being grown are waited for."""
-    arrays = {f"mixture.{name}": array for name, array in pool.mixture.save_state().items()}
-    arrays |= {"losses": pool.losses, "block": pool.block}
+    arrays = {f"mixture.{name}": array for name, array in pool.mixture.save_state().items()} | {"block": pool.block}
     header: dict[str, Any] = {name: getattr(pool, name) for name in _OF_POOL} | {"rises": dict(vars(pool.rises))}
-    of_frozen, header["frozen"] = pool.frozen.save_state()
+    header |= {"linear_places": pool.members.linear_places, "n_linear": min(pool.members.slots.values())}
+    of_frozen, header["frozen"] = pool.frozen.save_state(n_features)
     arrays |= {f"frozen.{name}": array for name, array in of_frozen.items()}
-    if pool.growth is not None:
-        of_growth, header["growth"] = _state_of_growth(pool.growth)
+    if pool.members.growth is not None:
+        of_growth, header["growth"] = _state_of_growth(pool.members.growth)
         arrays |= of_growth
     return arrays, header
 
 
 def restore(pool: Pool, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
     """Take over what :func:`save_state` gave; the pool has learned nothing, and its linear members are restored."""
-    before = len(header["names"]) - len(pool.slots)
-    pool.slots = {slot: place for place, slot in enumerate(pool.slots, before)}
+    members = pool.members
+    if "growth" not in header:
+        members.growth = None
     for name in _OF_POOL:
         setattr(pool, name, header[name])
     vars(pool.rises).update(header["rises"])
-    pool.losses, pool.block = np.array(arrays["losses"]), np.array(arrays["block"])
-    pool.mixture = pool.new_mixture()
+    pool.block, members.linear_places = np.array(arrays["block"]), header["linear_places"]
     pool.mixture.restore(under("mixture.", arrays))
-    if "growth" not in header:
-        pool.growth = None
-    if pool.growth is not None:
-        _restore_growth(pool.growth, arrays, header["growth"], pool.rows)
-    pool.frozen = pool.new_frozen()
-    pool.frozen.restore(pool, under("frozen.", arrays), header["frozen"])
+    if members.growth is not None:
+        _restore_growth(members.growth, arrays, header["growth"], pool.rows)
+    pool.frozen.restore(members, pool.new_mixture(), under("frozen.", arrays), header["frozen"])
 
 
 def _state_of_growth(growth: Growth) -> State:
     arrays = {f"whole.{name}": array for name, array in growth.whole.save_state().items()}
     arrays |= {f"recent.{name}": array for name, array in growth.recent.save_state().items()}
     header: dict[str, Any] = {"keys": growth.columns.keys, "kept": growth.whole.rows}
-    header |= {"windows": [_finite(vars(window)) for window in growth.windows], "awake": [], "pending": []}
+    header |= {"windows": [], "awake": [], "pending": []}
+    for number, window in enumerate(growth.windows):
+        arrays[f"window{number}.totals"] = window.totals
+        header["windows"].append([window.is_awake, window.trial, window.birth])
     awake = [(own, {"clock": clock}) for clock, _, _, own in growth.generations()]
     pending = [
         (future.result(), {"clock": own.clock, "takeover": own.takeover})
@@ -76,8 +74,9 @@ def _restore_growth(growth: Growth, arrays: dict[str, np.ndarray], header: dict[
     growth.columns, growth.next = Columns(header["keys"]), clocks.births(rows)
     growth.whole.restore(under("whole.", arrays), header["kept"])
     growth.recent.restore(under("recent.", arrays), header["kept"])
-    for window, saved in zip(growth.windows, header["windows"], strict=True):
-        _restore_window(window, saved)
+    for number, (window, saved) in enumerate(zip(growth.windows, header["windows"], strict=True)):
+        window.is_awake, window.trial, window.birth = saved
+        window.totals = np.array(arrays[f"window{number}.totals"])
     for number, saved in enumerate(header["awake"]):
         generation = Generation.restored(under(f"awake{number}.", arrays), saved, growth.loss)
         growth.awake.setdefault((saved["clock"], saved["kind"]), []).append(generation)
@@ -88,12 +87,3 @@ def _restore_growth(growth: Growth, arrays: dict[str, np.ndarray], header: dict[
         generation = Generation.restored(under(f"pending{number}.", arrays), saved, growth.loss)
         pending.grown[saved["kind"]] = threads.now(lambda grown=generation: grown)
     growth.pending = list(by_event.values())
-
-
-def _finite(header: dict[str, Any]) -> dict[str, Any]:
-    """Numbers for JSON, which has no infinite ones: None stands for these."""
-    return {name: None if value == math.inf else value for name, value in header.items()}
-
-
-def _restore_window(window: Window, header: dict[str, Any]) -> None:
-    vars(window).update({name: math.inf if value is None else value for name, value in header.items()})

@@ -9,9 +9,10 @@ import numpy as np
 
 from tunefree.generations.clocks import AGES
 from tunefree.generations.leaves import learners_of
+from tunefree.generations.linear import STRENGTHS
 
 TREES = ("boosted", "randomised")
-LINEAR = ("linear 0.1", "linear 1", "linear 10")
+LINEAR = "linear"
 MOST_LINEAR_ROWS = 4096  # at a birth, up to which linear models are grown
 LATEST_LINEAR_ROWS = 2 * MOST_LINEAR_ROWS  # learned, after which they sleep
 WHOLE = 0  # the clock of all rows
@@ -23,7 +24,8 @@ class Slot(NamedTuple):
     clock: int  # 0 for generations of all rows, else of so many latest ones
     kind: str  # of generation
     age: int  # 0 the newest, 1 the one before
-    version: int  # 0 as it was born, else by the learner of this number on its leaves
+    version: int  # of trees 0 as they were born, else by the learner of this number on their leaves; of linear models
+    #   the number of the strength
 
     @property
     def name(self) -> str:
@@ -35,18 +37,26 @@ class Slot(NamedTuple):
         'boosted of 2048, previous, nag'
         """
         clock = f" of {self.clock}" if self.clock else ""
+        if self.kind == LINEAR:
+            return f"{self.kind} {STRENGTHS[self.version]:g}{clock}, {AGES[self.age]}"
         learner = f", {learners_of(self.kind)[self.version - 1][0]}" if self.version else ""
         return f"{self.kind}{clock}, {AGES[self.age]}{learner}"
+
+    @property
+    def is_as_born(self) -> bool:
+        """Whether its members do not learn."""
+        return self.kind == LINEAR or self.version == 0
 
 
 def slots_of(windows: Sequence[int]) -> list[Slot]:
     """All slots, those of the clock of all rows first."""
-    of_whole = [Slot(WHOLE, kind, age, 0) for kind in LINEAR for age in range(len(AGES))]
+    ages = range(len(AGES))
+    slots = [Slot(WHOLE, LINEAR, age, version) for version in range(len(STRENGTHS)) for age in ages]
     for clock in (WHOLE, *windows):
         for kind in TREES:
             versions = range(1 if clock else 0, 1 + len(learners_of(kind)))
-            of_whole += [Slot(clock, kind, age, version) for age in range(len(AGES)) for version in versions]
-    return of_whole
+            slots += [Slot(clock, kind, age, version) for age in ages for version in versions]
+    return slots
 
 
 def log_probabilities(margins: np.ndarray, n_classes: int, rows: int) -> np.ndarray:

@@ -29,6 +29,8 @@ class Window:
     ----------
     length : int
         Rows that its generations are grown on.
+    inside, outside : (M,) array of bool
+        Which places of the mixture are of its generations, and which they are compared with.
 
     Attributes
     ----------
@@ -42,36 +44,51 @@ class Window:
     --------
     A window that is better for one trial, and not in the next:
 
-    >>> window = Window(2048)
+    >>> window = Window(2048, np.array([True, False]), np.array([False, True]))
     >>> window.decide(4096)
     Event(birth=4096, takeover=4352)
-    >>> window.judge(np.array([1.0]), np.array([2.0]))
+    >>> window.judge(np.array([[1.0, 2.0]]))
     >>> window.decide(6144)
     Event(birth=6144, takeover=6400)
-    >>> window.judge(np.array([2.0]), np.array([1.0]))
+    >>> window.take_over()
+    >>> window.judge(np.array([[2.0, 1.0]]))
     >>> window.decide(8192), window.is_awake, window.birth
     (None, False, 16384)
     """
 
-    def __init__(self, length: int) -> None:
-        self.length, self.is_awake, self.trial = length, False, 2 * length
-        self.birth = self.trial
-        self.inside, self.outside = math.inf, math.inf  # least mean losses since the latest takeover
+    def __init__(self, length: int, inside: np.ndarray, outside: np.ndarray) -> None:
+        self.length, self.inside, self.outside = length, inside, outside
+        self.is_awake, self.trial, self.birth = False, 2 * length, 2 * length
+        self.totals = np.zeros((2, len(inside)))  # losses of each member, and rows, since the latest takeover
 
-    def judge(self, inside: np.ndarray, outside: np.ndarray) -> None:
-        """Take note of the mean losses of the members of the window, and of all others, since the latest takeover."""
-        self.inside = float(np.min(inside, initial=math.inf))
-        self.outside = float(np.min(outside, initial=math.inf))
+    def judge(self, losses: np.ndarray) -> None:
+        """Take note of losses (n, M) of all members, NaN of those asleep."""
+        if self.is_awake:
+            awake = ~np.isnan(losses)
+            self.totals = running(self.totals, np.stack([np.where(awake, losses, 0.0), awake], axis=1))
+
+    def take_over(self) -> None:
+        """A new generation predicts from here on."""
+        self.totals = np.zeros(self.totals.shape)
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the best inside has lost less than the best outside, of those awake for half of the rows."""
+        totals, rows = self.totals
+        is_judged = rows >= 0.5 * rows.max(initial=1.0)
+        means = np.divide(totals, rows, out=np.full(len(rows), np.inf), where=is_judged)
+        best_inside, best_outside = (means[part].min(initial=math.inf) for part in (self.inside, self.outside))
+        return bool(best_inside < best_outside)
 
     def decide(self, rows: int) -> Event | None:
         """What is born after so many rows, which are those of ``birth``; None if the window sleeps from here on."""
         while self.trial <= rows:
             self.trial *= 2
-        if self.is_awake and not self.inside < self.outside:
+        if self.is_awake and not self.is_better:
             self.is_awake, self.birth = False, self.trial
             return None
         self.is_awake, self.birth = True, rows + self.length
-        self.inside = self.outside = math.inf
+        self.take_over()
         return Event(rows, rows + self.length // LATE)
 
     def wake(self, rows: int) -> None:
@@ -105,3 +122,8 @@ class Rises:
         self.mean += away / self.blocks
         self.squares += away * (loss - self.mean)
         return has_risen
+
+
+def running(start: np.ndarray, terms: np.ndarray) -> np.ndarray:
+    """Sums over the first axis of terms, added one by one, so that they do not depend on how rows come in blocks."""
+    return np.cumsum(np.concatenate([start[None], terms]), axis=0)[-1]

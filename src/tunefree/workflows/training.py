@@ -408,8 +408,8 @@ def _begun(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
     kernel, pairs = KernelConfig(max_support=plan.max_support, device=plan.device), sources_of_pairs(plan, encoder)
 
     def make(n_features: int, settings: list[Setting] | None = None) -> Model:
-        options = {"pairs": pairs, "horizon": plan.horizon, "replays": replays}
-        return class_of(plan.learner)(*chosen, n_features, kernel, settings, **options)
+        made = class_of(plan.learner)
+        return made(*chosen, n_features, kernel, settings, pairs=pairs, horizon=plan.horizon, replays=replays)
 
     model = make(encoder.n_features, limit.members_that_fit(make, encoder.n_features))
     return Trained(model, encoder, source.kind, plan, Progress(), TargetSample(task == "regression")), batches

@@ -1,0 +1,159 @@
+"""The members of the pool: online linear learners and generations, each with places in the mixture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core import threads
+from tunefree.core.rows import Sparse, Table, n_rows
+from tunefree.generations.columns import MOST_COLUMNS
+from tunefree.generations.generation import Generation
+from tunefree.losses.objectives import measured, regression
+from tunefree.model.group import LabelledRows
+from tunefree.model.pool import OF_TABLES, OF_TEXTS
+from tunefree.pool.growth import Growth, Observed
+from tunefree.pool.slots import Slot, log_probabilities, slots_of
+from tunefree.pool.windows import LENGTHS
+
+LARGEST_LOSS = 1e300
+
+
+class Learned(NamedTuple):
+    """What members predicted of rows before they learned these."""
+
+    predictions: np.ndarray  # (n, M, K) log-probabilities, or numbers; NaN of those asleep
+    evidence: np.ndarray  # (n,) weights of rows that judge members: 0 where a generation may remember the row
+
+
+class Members:
+    """Online linear learners and generations.
+
+    Parameters
+    ----------
+    linear : LinearGroup
+        Of the online learners.
+    n_classes : int
+        Known from the start; 0 for numbers.
+    loss : loss
+        Of numbers; None for classes.
+
+    Attributes
+    ----------
+    names : list of str
+        In the order of the places in the mixture.
+    slots : dict of Slot to int
+        The place of each slot.
+    growth : Growth or None
+        The generations; None from the first row on that is too wide for trees.
+    """
+
+    def __init__(self, linear: Any, n_classes: int, loss: Any) -> None:
+        self.linear, self.n_classes, self.loss = linear, n_classes, loss
+        self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS), len(linear.members))}
+        self.names = [*(member.name for member in linear.members), *(slot.name for slot in self.slots)]
+        self.linear_places = list(range(len(linear.members)))
+        self.growth: Growth | None = Growth(self.width, loss, self.slots)
+
+    @property
+    def width(self) -> int:
+        """Classes that the mixture knows, at least two; 0 for numbers."""
+        return 0 if self.loss is not None else max(self.n_classes, 2)
+
+    def choose(self, X: Any) -> None:
+        """Go on with the linear members that are for rows like these."""
+        has_words_only = isinstance(X, Table) and not X.numbers.shape[1] and len(X.features) > 0
+        others = OF_TABLES if isinstance(X, Sparse) or has_words_only else OF_TEXTS
+        self.keep([m for m, member in enumerate(self.linear.members) if member.setting not in others])
+
+    def keep(self, stays: list[int]) -> None:
+        """Go on with these of the linear members; the places of the others in the mixture sleep."""
+        self.linear.keep(stays)
+        self.linear_places = [self.linear_places[m] for m in stays]
+
+    def first_wide(self, X: Any) -> int:
+        """The first row that is too wide for trees; beyond the last if none is."""
+        if self.growth is None or not isinstance(X, Sparse):
+            return n_rows(X)
+        wide = np.flatnonzero(X.features > MOST_COLUMNS)
+        return int(np.searchsorted(X.pointers, wide[0], "right")) - 1 if len(wide) else n_rows(X)
+
+    def add_class(self, objective: Any, n_outputs: int) -> None:
+        """Know one more class; ``objective`` is that of linear members from so many outputs."""
+        self.n_classes += 1
+        self.linear.add_class(objective, n_outputs, self.n_classes)
+        if self.growth is not None:
+            self.growth.n_classes = self.width
+
+    def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, rows: int) -> Learned:
+        """Predict rows, of which so many were learned before, and learn each of a weight above 0 after that."""
+        predictions, evidence = self.asleep(len(y)), weight
+        targets = y if self.loss is not None or self.linear.n_outputs > 1 else np.where(y == 1.0, 1.0, -1.0)
+        of_linear = np.empty((len(self.linear.members), len(y), self.linear.n_outputs))
+        self.linear.learn(LabelledRows(X, np.ascontiguousarray(targets), weight, weight), of_linear)
+        self.place_linear(predictions, of_linear, rows)
+        if self.growth is not None:
+            observed, learned = self.growth.observe(X), weight > 0.0
+            evidence = np.where(self.growth.knows(observed.digests), 0.0, weight)
+            self.follow(self.growth.generations(), observed, y, weight, predictions)
+            kept = Observed(observed.matrix[learned], observed.digests[learned])
+            self.growth.add(kept, y[learned], weight[learned])
+        return Learned(predictions, evidence)
+
+    def predict(self, X: Any, rows: int) -> np.ndarray:
+        """What all predict of rows to come, (n, M, K), after so many were learned."""
+        predictions = self.asleep(n_rows(X))
+        self.place_linear(predictions, self.linear.predict(X), rows)
+        if self.growth is not None and self.growth.awake:
+            nothing = np.zeros(n_rows(X))
+            observed = Observed(self.growth.columns.matrix(X), np.empty(0, np.uint64))
+            self.follow(self.growth.generations(), observed, nothing, nothing, predictions)
+        return predictions
+
+    def asleep(self, n: int) -> np.ndarray:
+        """Predictions (n, M, K) where all sleep."""
+        return np.full((n, len(self.names), max(self.width, 1)), np.nan)
+
+    def place_linear(self, written: np.ndarray, predictions: np.ndarray, rows: int) -> None:
+        """Write what linear members predict, (m, n, k), to their places, after so many rows were learned."""
+        for place, of_member in zip(self.linear_places, predictions, strict=True):
+            written[:, place] = self._as_mixed(np.nan_to_num(of_member), rows)
+
+    def _as_mixed(self, predictions: np.ndarray, rows: int) -> np.ndarray:
+        return predictions if self.loss is not None else log_probabilities(predictions, self.width, rows)
+
+    def follow(
+        self,
+        generations: Iterable[tuple[int, str, int, Generation]],
+        observed: Observed,
+        y: np.ndarray,
+        weight: np.ndarray,
+        written: np.ndarray,
+    ) -> None:
+        """Let generations predict rows, and learn those that they do not remember."""
+        assert self.growth is not None
+        places = self.growth.places
+
+        def of_generation(clock: int, kind: str, age: int, generation: Generation) -> None:
+            columns = np.ascontiguousarray(observed.matrix[:, places(generation)])
+            learned = weight
+            if len(observed.digests):
+                learned = np.where(generation.knows(observed.digests), 0.0, weight)
+            for version, predictions in enumerate(generation.follow(columns, y, learned)):
+                place = self.slots.get(Slot(clock, kind, age, version))
+                if place is not None:
+                    written[:, place] = self._as_mixed(predictions, generation.rows)
+
+        threads.each(of_generation, generations, len(y))
+
+    def losses(self, predictions: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """The loss (n, M) of predictions (n, M, K); NaN of those asleep."""
+        if self.loss is None:
+            return -np.take_along_axis(predictions, y.astype(np.int64)[:, None, None], axis=2)[:, :, 0]
+        n, n_members, _ = predictions.shape
+        targets = np.ascontiguousarray(np.repeat(y, n_members))
+        losses = measured(regression(self.loss), targets, np.nan_to_num(predictions).reshape(-1, 1))
+        asleep = np.isnan(predictions[:, :, 0])
+        return np.where(asleep, np.nan, np.minimum(losses, LARGEST_LOSS).reshape(n, n_members))
