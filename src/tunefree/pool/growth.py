@@ -60,8 +60,7 @@ class Growth:
         clocks_of_places = np.full(max(slots.values()) + 1, WHOLE)
         for slot, place in slots.items():
             clocks_of_places[place] = slot.clock
-        is_whole = clocks_of_places == WHOLE
-        self.windows = [Window(length, clocks_of_places == length, is_whole) for length in LENGTHS]
+        self.windows = [Window(length, clocks_of_places == length) for length in LENGTHS]
         self.awake: dict[tuple[int, str], list[Generation]] = {}
         self.pending: list[Pending] = []
         self.next = clocks.births(0)
@@ -100,8 +99,11 @@ class Growth:
             for reservoir in (self.whole, self.recent):
                 reservoir.add(rows.matrix, y, weight, rows.digests)
 
-    def advance(self, rows: int) -> bool:
-        """Let happen what is due after so many rows; whether generations of all rows took over."""
+    def advance(self, rows: int, weights: np.ndarray) -> bool:
+        """Let happen what is due after so many rows; whether generations of all rows took over.
+
+        ``weights`` (M,) are those of the base mixture, NaN of members that sleep.
+        """
         due = [pending.clock for pending in self.pending if pending.takeover == rows]
         self._take_over(rows)
         if rows == self.next.birth:
@@ -109,7 +111,7 @@ class Growth:
             due += [WHOLE] * (self.next.takeover == rows)
             self.next = clocks.births(rows)
         for window in [window for window in self.windows if window.birth == rows]:
-            event = window.decide(rows)
+            event = window.decide(rows, weights)
             if event is None:
                 self.awake = {key: of_kind for key, of_kind in self.awake.items() if key[0] != window.length}
             else:
@@ -161,9 +163,6 @@ class Growth:
                 if generation is not None:
                     before = self.awake.get((pending.clock, kind), [])
                     self.awake[pending.clock, kind] = [generation, *before][: len(AGES)]
-            for window in self.windows:
-                if window.length == pending.clock:
-                    window.take_over()
         self.pending = [pending for pending in self.pending if pending.takeover > rows]
 
     @property

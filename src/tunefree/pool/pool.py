@@ -146,26 +146,21 @@ class Pool:
             self.frozen.judge(self.members, X, y, evidence, numbers)
         self.rows = int(numbers[-1])
         if self.members.growth is not None:
-            is_evidence = evidence > 0.0
-            self._judge(predictions[is_evidence], mixed[is_evidence], y[is_evidence])
-            if self.members.growth.advance(self.rows) and self.frozen.is_due(self.rows):
+            self._judge(mixed[evidence > 0.0], y[evidence > 0.0])
+            weights = np.where(np.isnan(predictions[-1, :, 0]), np.nan, self.mixture.base.weights)
+            if self.members.growth.advance(self.rows, weights) and self.frozen.is_due(self.rows):
                 self.frozen.take(self.members, self.mixture, self.rows)
         return mixed
 
-    def _judge(self, predictions: np.ndarray, mixed: np.ndarray, y: np.ndarray) -> None:
-        """Let windows know how members predicted, and whether the loss of the mixture rises."""
-        windows = self.members.growth.windows if self.members.growth is not None else []
-        of_mixture = self.members.losses(mixed[:, None], y)
-        self.block = running(self.block, np.column_stack([of_mixture, np.ones(len(y))]))
+    def _judge(self, mixed: np.ndarray, y: np.ndarray) -> None:
+        """Wake windows where the loss of the mixture rises."""
+        losses = self.members.losses(mixed[:, None], y)
+        self.block = running(self.block, np.column_stack([losses, np.ones(len(y))]))
         if self.rows % BLOCK == 0 and self.block[1] > 0.0:
-            if self.rises.add(self.block[0] / self.block[1]):
-                for window in windows:
+            if self.rises.add(self.block[0] / self.block[1]) and self.members.growth is not None:
+                for window in self.members.growth.windows:
                     window.wake(self.rows)
             self.block = np.zeros(2)
-        if any(window.is_awake for window in windows):
-            losses = self.members.losses(predictions, y)
-            for window in windows:
-                window.judge(losses)
 
     @property
     def nbytes(self) -> int:

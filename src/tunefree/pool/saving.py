@@ -50,10 +50,8 @@ def _state_of_growth(growth: Growth) -> State:
     arrays = {f"whole.{name}": array for name, array in growth.whole.save_state().items()}
     arrays |= {f"recent.{name}": array for name, array in growth.recent.save_state().items()}
     header: dict[str, Any] = {"keys": growth.columns.keys, "kept": growth.whole.rows}
-    header |= {"windows": [], "awake": [], "pending": []}
-    for number, window in enumerate(growth.windows):
-        arrays[f"window{number}.totals"] = window.totals
-        header["windows"].append([window.is_awake, window.trial, window.birth])
+    of_windows = [[window.is_awake, window.failures, window.birth] for window in growth.windows]
+    header |= {"windows": of_windows, "awake": [], "pending": []}
     awake = [(own, {"clock": clock}) for clock, _, _, own in growth.generations()]
     pending = [
         (future.result(), {"clock": own.clock, "takeover": own.takeover})
@@ -74,9 +72,8 @@ def _restore_growth(growth: Growth, arrays: dict[str, np.ndarray], header: dict[
     growth.columns, growth.next = Columns(header["keys"]), clocks.births(rows)
     growth.whole.restore(under("whole.", arrays), header["kept"])
     growth.recent.restore(under("recent.", arrays), header["kept"])
-    for number, (window, saved) in enumerate(zip(growth.windows, header["windows"], strict=True)):
-        window.is_awake, window.trial, window.birth = saved
-        window.totals = np.array(arrays[f"window{number}.totals"])
+    for window, saved in zip(growth.windows, header["windows"], strict=True):
+        window.is_awake, window.failures, window.birth = saved
     for number, saved in enumerate(header["awake"]):
         generation = Generation.restored(under(f"awake{number}.", arrays), saved, growth.loss)
         growth.awake.setdefault((saved["clock"], saved["kind"]), []).append(generation)

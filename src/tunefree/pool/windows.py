@@ -1,11 +1,12 @@
 """Windows: clocks whose generations are grown on the latest rows only, awake while they predict better.
 
 A window costs as much as all other generations, and a table in random order has no use for it. So it is put to sleep
-and woken by a fixed rule. At rows 2 L, 4 L, 8 L, ... a trial begins: a generation is grown on the latest L rows. L rows
-later the best member of the window is compared with the best of the others, by their mean losses since it took over. If
-it is better, the next generation is grown, and they are compared again after each further L rows; else the window
-sleeps until the next trial. A trial also begins where the loss of the mixture rises: where the mean of a block of 1,024
-rows exceeds the mean of the blocks since the last rise by four of their standard deviations.
+and woken by a fixed rule. At row 2 L a trial begins: a generation is grown on the latest L rows. L rows later, and
+after each further L rows, the weight of the window's members in the base mixture is looked at, which follows their
+losses. While it is at least KEPT times what these members would have if all members awake had the same weight, the next
+generation is grown; else the window sleeps. The next trial begins 2 L rows later, and after each further trial that
+fails the time until the next one doubles. A trial also begins where the loss of the mixture rises: where the mean of a
+block of 1,024 rows exceeds the mean of the blocks since the last rise by four of their standard deviations.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ LENGTHS = (2048, 16384)
 BLOCK = 1024  # rows whose mean loss is compared with that of the blocks before
 FEWEST_BLOCKS = 8  # before a rise can be told
 RISE = 4.0  # standard deviations
+KEPT = 0.7
 
 
 class Window:
@@ -29,66 +31,47 @@ class Window:
     ----------
     length : int
         Rows that its generations are grown on.
-    inside, outside : (M,) array of bool
-        Which places of the mixture are of its generations, and which they are compared with.
+    places : (M,) array of bool
+        Which places of the mixture are those of its generations.
 
     Attributes
     ----------
     is_awake : bool
     birth : int
         Rows learned when it next decides.
-    trial : int
-        Rows learned when it next wakes by itself.
+    failures : int
+        Trials that failed since the last one that did not.
 
     Examples
     --------
-    A window that is better for one trial, and not in the next:
+    A window that has enough weight after a trial, and no longer after the next 2,048 rows:
 
-    >>> window = Window(2048, np.array([True, False]), np.array([False, True]))
-    >>> window.decide(4096)
+    >>> window = Window(2048, np.array([True, False]))
+    >>> window.decide(4096, np.array([0.0, 1.0]))
     Event(birth=4096, takeover=4352)
-    >>> window.judge(np.array([[1.0, 2.0]]))
-    >>> window.decide(6144)
+    >>> window.decide(6144, np.array([0.4, 0.6]))
     Event(birth=6144, takeover=6400)
-    >>> window.take_over()
-    >>> window.judge(np.array([[2.0, 1.0]]))
-    >>> window.decide(8192), window.is_awake, window.birth
-    (None, False, 16384)
+    >>> window.decide(8192, np.array([0.1, 0.9])), window.is_awake, window.birth
+    (None, False, 12288)
     """
 
-    def __init__(self, length: int, inside: np.ndarray, outside: np.ndarray) -> None:
-        self.length, self.inside, self.outside = length, inside, outside
-        self.is_awake, self.trial, self.birth = False, 2 * length, 2 * length
-        self.totals = np.zeros((2, len(inside)))  # losses of each member, and rows, since the latest takeover
+    def __init__(self, length: int, places: np.ndarray) -> None:
+        self.length, self.places = length, places
+        self.is_awake, self.failures, self.birth = False, 0, 2 * length
 
-    def judge(self, losses: np.ndarray) -> None:
-        """Take note of losses (n, M) of all members, NaN of those asleep."""
-        if self.is_awake:
-            awake = ~np.isnan(losses)
-            self.totals = running(self.totals, np.stack([np.where(awake, losses, 0.0), awake], axis=1))
+    def decide(self, rows: int, weights: np.ndarray) -> Event | None:
+        """What is born after so many rows, which are those of ``birth``; None if the window sleeps from here on.
 
-    def take_over(self) -> None:
-        """A new generation predicts from here on."""
-        self.totals = np.zeros(self.totals.shape)
-
-    @property
-    def is_better(self) -> bool:
-        """Whether the best inside has lost less than the best outside, of those awake for half of the rows."""
-        totals, rows = self.totals
-        is_judged = rows >= 0.5 * rows.max(initial=1.0)
-        means = np.divide(totals, rows, out=np.full(len(rows), np.inf), where=is_judged)
-        best_inside, best_outside = (means[part].min(initial=math.inf) for part in (self.inside, self.outside))
-        return bool(best_inside < best_outside)
-
-    def decide(self, rows: int) -> Event | None:
-        """What is born after so many rows, which are those of ``birth``; None if the window sleeps from here on."""
-        while self.trial <= rows:
-            self.trial *= 2
-        if self.is_awake and not self.is_better:
-            self.is_awake, self.birth = False, self.trial
+        ``weights`` (M,) are those of the base mixture, NaN of members that sleep.
+        """
+        inside = weights[self.places & ~np.isnan(weights)]
+        has_failed = self.is_awake and not inside.sum() >= KEPT * len(inside) * np.nanmean(weights)
+        if has_failed:
+            self.failures += 1
+            self.is_awake, self.birth = False, rows + self.length * 2**self.failures
             return None
+        self.failures = 0 if self.is_awake else self.failures
         self.is_awake, self.birth = True, rows + self.length
-        self.take_over()
         return Event(rows, rows + self.length // LATE)
 
     def wake(self, rows: int) -> None:
