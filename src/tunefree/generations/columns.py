@@ -27,6 +27,8 @@ class Columns:
     ----------
     keys : list of int
         In the order in which columns came.
+    fills : list of float
+        What rows have in each where it is not named: 0 where it came in sparse rows, else NaN, nothing known.
 
     Examples
     --------
@@ -38,8 +40,8 @@ class Columns:
     [1, -1]
     """
 
-    def __init__(self, keys: list[int] | None = None) -> None:
-        self.keys = list(keys or [])
+    def __init__(self, keys: list[int] | None = None, fills: list[float] | None = None) -> None:
+        self.keys, self.fills = list(keys or []), list(fills or [])
         self._place = {key: place for place, key in enumerate(self.keys)}
 
     @property
@@ -54,7 +56,8 @@ class Columns:
             if key not in self._place and len(self.keys) <= MOST_COLUMNS:
                 self._place[key] = len(self.keys)
                 self.keys.append(key)
-        matrix = np.tile(fill_of(np.array(self.keys, np.int64), X), (n_rows(X), 1))
+                self.fills.append(0.0 if isinstance(X, Sparse) else np.nan)
+        matrix = np.tile(self.fills, (n_rows(X), 1))
         for keys, values, is_known in parts:
             for k, key in enumerate(keys):
                 if key in self._place:
@@ -65,11 +68,6 @@ class Columns:
 def is_categorical(keys: np.ndarray) -> np.ndarray:
     """Which columns hold ids of categories."""
     return keys < 0
-
-
-def fill_of(keys: np.ndarray, X: Any) -> np.ndarray:
-    """What a row holds of columns that its block does not have: nothing of codes and dense numbers, else 0."""
-    return np.where(is_categorical(keys) | (not isinstance(X, Sparse)), np.nan, 0.0)
 
 
 @generic

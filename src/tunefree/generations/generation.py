@@ -15,8 +15,8 @@ from tunefree.generations import growing
 from tunefree.generations.columns import is_categorical
 from tunefree.generations.leaves import FrozenLeaves, LivingLeaves, learners_of, objective_of
 from tunefree.generations.problem import Problem
-
-FREQUENT = 32  # rows of one observation among those grown on, from which on one more row is no copy to be remembered
+from tunefree.generations.reservoir import hashed
+from tunefree.generations.seen import FREQUENT
 
 
 class Birth(NamedTuple):
@@ -61,15 +61,9 @@ class Generation:
         """The generation of a birth; None where there is nothing to learn from, or the kind is not for such rows."""
         if birth.n_classes and len(np.unique(birth.targets)) < 2:
             return None
-        problem = Problem(
-            birth.columns,
-            is_categorical(birth.keys),
-            birth.targets,
-            birth.weights,
-            birth.n_classes,
-            loss,
-        )
-        model = growing.grow(birth.kind, problem, birth.rows)
+        rows, weights = without_copies(birth)
+        of_rows = birth.columns[rows], is_categorical(birth.keys), birth.targets[rows], weights
+        model = growing.grow(birth.kind, Problem(*of_rows, birth.n_classes, loss), birth.rows)
         return None if model is None else cls(birth, model, loss)
 
     def knows(self, digests: np.ndarray) -> np.ndarray:
@@ -140,3 +134,20 @@ class Generation:
             else:
                 living.restore(of_part, saved)
         return generation
+
+
+def without_copies(birth: Birth) -> tuple[Any, np.ndarray]:
+    """The rows of a birth without copies of others, and weights, to which those of the copies are added.
+
+    Copies have the same observation and target. Where there are FREQUENT of them or more, there are few values to
+    observe, and each counts for itself.
+    """
+    keys = birth.digests + hashed((birth.targets + 0.0).view(np.uint64))
+    _, first, place, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    if len(first) == len(keys):
+        return slice(None), birth.weights
+    is_kept = counts[place] >= FREQUENT
+    is_kept[first] = True
+    sums = np.bincount(place, birth.weights)
+    weights = np.where(counts[place] >= FREQUENT, birth.weights, sums[place])
+    return is_kept, weights[is_kept]

@@ -14,7 +14,7 @@ from tunefree.core import compiled, states
 from tunefree.core.coordinates import room
 from tunefree.core.rows import OneHot, n_rows, row
 from tunefree.learners import ALL
-from tunefree.learners.contract import coordinate, factor, magnitude, predict, update
+from tunefree.learners.contract import Scale, coordinate, factor, magnitude, predict, update
 from tunefree.losses import loss_of, objectives
 from tunefree.losses.linked import linked, unlinked, write_prediction
 from tunefree.losses.objectives import differentiate, predictions_of, scale
@@ -30,7 +30,8 @@ def _follow(state, objective, leaves, offsets, y, weight, predictions):
     numbers = np.zeros((3, room(n_outputs)))
     margins, gradient, curvature = numbers[0, :n_outputs], numbers[1, :n_outputs], numbers[2, :n_outputs]
     for i in range(n_rows(leaves)):
-        x, known = row(leaves, i), scale(objective, weight[i])
+        known = scale(objective, weight[i]) if weight[i] > 0.0 else Scale(0.0, 0.0, 0.0)  # which changes no state
+        x = row(leaves, i)
         predict(state, x, known, margins)
         for k in range(n_outputs):
             margins[k] += offsets[i, k]

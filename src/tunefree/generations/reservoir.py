@@ -39,7 +39,7 @@ class Reservoir:
     Examples
     --------
     >>> reservoir = Reservoir(latest=2)
-    >>> reservoir.add(np.arange(3.0)[:, None], np.arange(3.0), np.ones(3), np.arange(3, dtype=np.uint64))
+    >>> reservoir.add(np.arange(3.0)[:, None], np.arange(3.0), np.ones(3), np.arange(3, dtype=np.uint64), [np.nan])
     >>> reservoir.kept(2)["targets"]
     array([1., 2.])
     """
@@ -60,11 +60,13 @@ class Reservoir:
         """Bytes of its arrays."""
         return self.columns.nbytes + self.targets.nbytes + self.weights.nbytes + self.digests.nbytes
 
-    def add(self, columns: np.ndarray, targets: np.ndarray, weights: np.ndarray, digests: np.ndarray) -> None:
-        """Add rows (n, c) in order; later rows may have more columns at the end."""
+    def add(
+        self, columns: np.ndarray, targets: np.ndarray, weights: np.ndarray, digests: np.ndarray, fills: list[float]
+    ) -> None:
+        """Add rows (n, c) in order; later rows may have more columns at the end, in which earlier ones have fills."""
         if not len(targets):
             return
-        self._widen(columns.shape[1])
+        self._widen(columns.shape[1], fills)
         numbers = self.rows + np.arange(len(targets))
         if self.latest:
             places = numbers % self.capacity
@@ -87,10 +89,10 @@ class Reservoir:
         arrays = {"columns": self.columns, "targets": self.targets, "weights": self.weights, "digests": self.digests}
         return {name: array[order].copy() for name, array in arrays.items()}
 
-    def _widen(self, n_columns: int) -> None:
+    def _widen(self, n_columns: int, fills: list[float]) -> None:
         before = self.columns.shape[1]
         if n_columns > before:
-            wider = np.full((len(self.columns), n_columns), np.nan)
+            wider = np.tile(fills[:n_columns], (len(self.columns), 1))
             wider[:, :before] = self.columns
             self.columns = wider
             if len(self.columns) > self.capacity:  # wider rows, of which fewer are kept

@@ -27,6 +27,7 @@ EARLIEST = 4 * FIRST  # rows of the first copy
 MOST_ROWS = 1024  # that a copy predicts, of those until the next
 JUDGED = 512  # rows that a copy has learned at least, if it is to count
 MUCH = 0.98
+FOLLOWING = 2  # choice of the mixture that follows the stream
 State = tuple[dict[str, np.ndarray], dict[str, Any]]
 
 
@@ -111,11 +112,11 @@ class Frozen:
     def choice(self) -> int:
         """What predicts rows to come: 0 the frozen mixture, 1 its base, 2 the mixture that follows the stream."""
         best = int(np.argmin(self.losses[:2]))
-        return best if self.losses[best] < MUCH * self.losses[2] else 2
+        return best if self.losses[best] < MUCH * self.losses[2] else FOLLOWING
 
     def predict(self, predictions: np.ndarray, following: np.ndarray) -> np.ndarray:
         """What is chosen of members' predictions (n, M, K), of which ``following`` (n, K) is the mixture."""
-        if self.choice == 2:
+        if self.choice == FOLLOWING:
             return following
         of_born = predictions[:, self.places]
         return self.mixture.predict(of_born) if self.choice == 0 else self.mixture.mean(of_born)

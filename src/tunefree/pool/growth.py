@@ -14,6 +14,7 @@ from tunefree.generations.clocks import AGES, Event
 from tunefree.generations.columns import Columns, digests_of
 from tunefree.generations.generation import Birth, Generation
 from tunefree.generations.reservoir import Reservoir
+from tunefree.generations.seen import Seen
 from tunefree.pool.slots import LATEST_LINEAR_ROWS, LINEAR, MOST_LINEAR_ROWS, TREES, WHOLE, Slot
 from tunefree.pool.windows import LENGTHS, Window
 
@@ -63,6 +64,7 @@ class Growth:
         self.windows = [Window(length, clocks_of_places == length) for length in LENGTHS]
         self.awake: dict[tuple[int, str], list[Generation]] = {}
         self.pending: list[Pending] = []
+        self.seen = Seen()
         self.next = clocks.births(0)
 
     def observe(self, X: Any) -> Observed:
@@ -97,7 +99,7 @@ class Growth:
         """Keep rows that were learned."""
         if self.columns.is_for_trees:
             for reservoir in (self.whole, self.recent):
-                reservoir.add(rows.matrix, y, weight, rows.digests)
+                reservoir.add(rows.matrix, y, weight, rows.digests, self.columns.fills)
 
     def advance(self, rows: int, weights: np.ndarray) -> bool:
         """Let happen what is due after so many rows; whether generations of all rows took over.
@@ -136,7 +138,7 @@ class Growth:
 
     def reduce(self) -> None:
         """Keep what predicts: generations that learn no more, and no rows."""
-        self.pending, self.whole, self.recent = [], Reservoir(), Reservoir(max(LENGTHS))
+        self.pending, self.whole, self.recent, self.seen = [], Reservoir(), Reservoir(max(LENGTHS)), Seen()
         self.awake = {key: [generation.frozen() for generation in of_kind] for key, of_kind in self.awake.items()}
 
     def _give_birth(self, clock: int, event: Event, at_last: bool = False) -> None:
@@ -145,7 +147,7 @@ class Growth:
             return
         rows = (self.recent if clock else self.whole).kept(clock)
         order = np.argsort(self.columns.keys)
-        columns = np.full((len(rows["targets"]), len(order)), np.nan)
+        columns = np.tile(self.columns.fills, (len(rows["targets"]), 1))
         columns[:, : rows["columns"].shape[1]] = rows["columns"]
         columns, keys = np.ascontiguousarray(columns[:, order]), np.array(self.columns.keys, np.int64)[order]
         of_rows = columns, rows["targets"], rows["weights"] / rows["weights"].mean(), rows["digests"], self.n_classes

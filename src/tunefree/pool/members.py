@@ -13,7 +13,8 @@ from tunefree.generations.columns import MOST_COLUMNS
 from tunefree.generations.generation import Generation
 from tunefree.losses.objectives import measured, regression
 from tunefree.model.group import LabelledRows
-from tunefree.model.pool import OF_TABLES, OF_TEXTS
+from tunefree.model.members import name_of
+from tunefree.model.pool import BESIDE_GENERATIONS, OF_TABLES, OF_TEXTS
 from tunefree.pool.growth import Growth, Observed
 from tunefree.pool.slots import Slot, log_probabilities, slots_of
 from tunefree.pool.windows import LENGTHS
@@ -52,9 +53,9 @@ class Members:
 
     def __init__(self, linear: Any, n_classes: int, loss: Any) -> None:
         self.linear, self.n_classes, self.loss = linear, n_classes, loss
-        self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS), len(linear.members))}
-        self.names = [*(member.name for member in linear.members), *(slot.name for slot in self.slots)]
-        self.linear_places = list(range(len(linear.members)))
+        self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS), len(BESIDE_GENERATIONS))}
+        self.names = [*(name_of(setting) for setting in BESIDE_GENERATIONS), *(slot.name for slot in self.slots)]
+        self.linear_places = [BESIDE_GENERATIONS.index(member.setting) for member in linear.members]
         self.growth: Growth | None = Growth(self.width, loss, self.slots)
 
     @property
@@ -63,8 +64,8 @@ class Members:
         return 0 if self.loss is not None else max(self.n_classes, 2)
 
     def choose(self, X: Any) -> None:
-        """Go on with the linear members that are for rows like these."""
-        has_words_only = isinstance(X, Table) and not X.numbers.shape[1] and len(X.features) > 0
+        """Go on with the linear members that are for rows like these: one kind is for words, the other for columns."""
+        has_words_only = isinstance(X, Table) and not X.numbers.shape[1] and not X.codes.shape[1]
         others = OF_TABLES if isinstance(X, Sparse) or has_words_only else OF_TEXTS
         self.keep([m for m, member in enumerate(self.linear.members) if member.setting not in others])
 
@@ -72,6 +73,14 @@ class Members:
         """Go on with these of the linear members; the places of the others in the mixture sleep."""
         self.linear.keep(stays)
         self.linear_places = [self.linear_places[m] for m in stays]
+
+    @property
+    def places_awake(self) -> list[int]:
+        """The places in the mixture of members that predict."""
+        awake = self.growth.awake if self.growth is not None else {}
+        ages = {key: len(of_kind) for key, of_kind in awake.items()}
+        slots = [place for slot, place in self.slots.items() if slot.age < ages.get((slot.clock, slot.kind), 0)]
+        return [*self.linear_places, *slots]
 
     def first_wide(self, X: Any) -> int:
         """The first row that is too wide for trees; beyond the last if none is."""
@@ -96,7 +105,8 @@ class Members:
         self.place_linear(predictions, of_linear, rows)
         if self.growth is not None:
             observed, learned = self.growth.observe(X), weight > 0.0
-            evidence = np.where(self.growth.knows(observed.digests), 0.0, weight)
+            is_known = self.growth.knows(observed.digests) | self.growth.seen.add(observed.digests, weight)
+            evidence = np.where(is_known, 0.0, weight)
             self.follow(self.growth.generations(), observed, y, weight, predictions)
             kept = Observed(observed.matrix[learned], observed.digests[learned])
             self.growth.add(kept, y[learned], weight[learned])

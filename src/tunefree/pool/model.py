@@ -114,7 +114,7 @@ class PoolModel(Model):
         self.pool.members.keep(np.flatnonzero(~leaves).tolist())
 
     def shares_by_member(self) -> dict[str, float]:
-        return dict(zip(self.pool.members.names, self.pool.mixture.base.means.tolist(), strict=True))
+        return self.pool.shares()
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         self.aggregation = Aggregation.create(self.options, len(self.members), len(self.classes))  # predicts nothing

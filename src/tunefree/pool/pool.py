@@ -13,7 +13,7 @@ import numpy as np
 
 from tunefree.core.rows import n_rows, part
 from tunefree.mixing.mixture import Mixture
-from tunefree.pool.frozen import Frozen
+from tunefree.pool.frozen import FOLLOWING, Frozen
 from tunefree.pool.members import Members
 from tunefree.pool.windows import BLOCK, Rises, running
 
@@ -78,7 +78,7 @@ class Pool:
         mixed : (n, K) array
             Log-probabilities of at least two classes, or numbers, each predicted before its row was learned.
         """
-        if self.rows == 0 and self.mass == 0.0:
+        if self.rows == 0 and len(weight):
             self.members.choose(X)
         for start, stop in self._pieces(X, weight):
             piece = slice(start, stop)
@@ -97,6 +97,16 @@ class Pool:
         self.frozen.learn(self.members)
         if self.members.growth is not None and not self.only_predicts:
             self.members.growth.finish(self.rows)
+
+    def shares(self) -> dict[str, float]:
+        """The weights of the members awake in the base of the mixture that predicts rows to come; their sum is 1."""
+        weights = self.mixture.base.means
+        if self.frozen.choice != FOLLOWING:
+            weights = np.zeros(len(self.members.names))
+            weights[self.frozen.places] = self.frozen.mixture.base.means
+        awake = [place for place in self.members.places_awake if weights[place] > 0.0]
+        total = weights[awake].sum()
+        return {self.members.names[place]: float(weights[place] / total) for place in awake}
 
     def add_class(self, objective: Any, n_outputs: int) -> None:
         """Know one more class; ``objective`` is that of linear members from so many outputs."""

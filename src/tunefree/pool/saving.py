@@ -22,7 +22,7 @@ def save_state(pool: Pool, n_features: int) -> State:
     """Arrays and a header of all but the linear members; generations that are being grown are waited for."""
     arrays = {f"mixture.{name}": array for name, array in pool.mixture.save_state().items()} | {"block": pool.block}
     header: dict[str, Any] = {name: getattr(pool, name) for name in _OF_POOL} | {"rises": dict(vars(pool.rises))}
-    header |= {"linear_places": pool.members.linear_places, "n_linear": min(pool.members.slots.values())}
+    header["linear_places"] = pool.members.linear_places
     of_frozen, header["frozen"] = pool.frozen.save_state(n_features)
     arrays |= {f"frozen.{name}": array for name, array in of_frozen.items()}
     if pool.members.growth is not None:
@@ -50,6 +50,8 @@ def _state_of_growth(growth: Growth) -> State:
     arrays = {f"whole.{name}": array for name, array in growth.whole.save_state().items()}
     arrays |= {f"recent.{name}": array for name, array in growth.recent.save_state().items()}
     header: dict[str, Any] = {"keys": growth.columns.keys, "kept": growth.whole.rows}
+    header["sparse"] = [fill == 0.0 for fill in growth.columns.fills]
+    arrays |= growth.seen.save_state()
     of_windows = [[window.is_awake, window.failures, window.birth] for window in growth.windows]
     header |= {"windows": of_windows, "awake": [], "pending": []}
     awake = [(own, {"clock": clock}) for clock, _, _, own in growth.generations()]
@@ -69,7 +71,9 @@ def _state_of_growth(growth: Growth) -> State:
 
 
 def _restore_growth(growth: Growth, arrays: dict[str, np.ndarray], header: dict[str, Any], rows: int) -> None:
-    growth.columns, growth.next = Columns(header["keys"]), clocks.births(rows)
+    fills = [0.0 if is_sparse else np.nan for is_sparse in header["sparse"]]
+    growth.columns, growth.next = Columns(header["keys"], fills), clocks.births(rows)
+    growth.seen.restore(arrays)
     growth.whole.restore(under("whole.", arrays), header["kept"])
     growth.recent.restore(under("recent.", arrays), header["kept"])
     for window, saved in zip(growth.windows, header["windows"], strict=True):

@@ -1,0 +1,59 @@
+"""Which observations were seen before: a table of digests in bounded memory, where a later one takes an older's place.
+
+A row that is a copy of an earlier one is no evidence: learners on leaves may remember that one, too.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tunefree.core import compiled
+
+PLACES = 2**18  # of digests; the place of one is its last bits
+FREQUENT = 32  # rows of one observation, from which on one more is no copy to be remembered
+
+
+@compiled.entry
+def _add(digests, weight, table, counts, is_seen):
+    """Mark the rows whose observation was seen before, but not often; those of a weight above 0 are seen from here."""
+    for i in range(len(digests)):
+        place = digests[i] & np.uint64(len(table) - 1)
+        is_same = table[place] == digests[i] and counts[place] > 0
+        is_seen[i] = is_same and counts[place] < FREQUENT
+        if weight[i] > 0.0:
+            table[place] = digests[i]
+            counts[place] = min(counts[place] + 1, FREQUENT) if is_same else 1
+
+
+class Seen:
+    """The latest observations.
+
+    Examples
+    --------
+    >>> Seen().add(np.array([5, 6, 5], np.uint64), np.ones(3))
+    array([False, False,  True])
+    """
+
+    def __init__(self) -> None:
+        self.table = np.zeros(0, np.uint64)  # (places,) digests; none before the first row
+        self.counts = np.zeros(0, np.uint8)  # (places,) rows of each, at most FREQUENT; 0 where there is none
+
+    def add(self, digests: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Which rows (n,) have an observation that was seen before; rows of a weight above 0 are seen from here on."""
+        if not len(self.table):
+            self.table, self.counts = np.zeros(PLACES, np.uint64), np.zeros(PLACES, np.uint8)
+        is_seen = np.empty(len(digests), bool)
+        _add(digests, weight, self.table, self.counts, is_seen)
+        return is_seen
+
+    def save_state(self) -> dict[str, np.ndarray]:
+        """Arrays from which :meth:`restore` makes the same."""
+        used = np.flatnonzero(self.counts)
+        return {"seen.digests": self.table[used], "seen.counts": self.counts[used]}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take over what :meth:`save_state` gave."""
+        digests = np.array(arrays["seen.digests"], np.uint64)
+        self.add(digests[:0], np.empty(0))
+        places = (digests & np.uint64(PLACES - 1)).astype(np.int64)
+        self.table[places], self.counts[places] = digests, arrays["seen.counts"]
