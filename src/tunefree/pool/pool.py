@@ -23,6 +23,7 @@ from tunefree.pool import slots
 from tunefree.pool.frozen import Frozen
 from tunefree.pool.growth import Growth, Observed
 from tunefree.pool.slots import Slot, log_probabilities
+from tunefree.pool.weights_record import WeightsRecord, running
 from tunefree.pool.windows import BLOCK, LENGTHS, Rises
 
 PIECE = 2048  # rows that members learn at a time
@@ -49,6 +50,8 @@ class Pool:
     mixture : Mixture
     growth : Growth or None
         The generations; None from the first row on that is too wide for trees.
+    record : WeightsRecord
+        Weights and losses of the members over the rows, as long as there are generations.
     """
 
     def __init__(self, linear: Any, n_classes: int, loss: Any = None) -> None:
@@ -62,6 +65,7 @@ class Pool:
         self.frozen = self.new_frozen()
         self.has_begun = False
         self.losses = np.zeros((len(LENGTHS), 2, len(self.names)))  # sums and rows, since each window took over
+        self.record = WeightsRecord(len(self.names))
         self.rises, self.block = Rises(), np.zeros(2)  # loss of the mixture and rows in the present block
 
     def new_mixture(self) -> Mixture:
@@ -201,8 +205,13 @@ class Pool:
         """Let windows know how members predicted, and whether the loss rises; then let happen what is due."""
         if self.growth is None:
             return
-        judged = evidence > 0.0
+        judged: Any = evidence > 0.0
+        judged = slice(None) if judged.all() else judged  # no copy of all predictions
         of_mixture = self.losses_of(mixed[judged][:, None], y[judged])
+        losses = self.losses_of(members[judged], y[judged])
+        self.record.observe(np.column_stack([losses, of_mixture]))
+        if self.rows % BLOCK == 0 or self.rows == self.growth.event():
+            self.record.add(self.rows, self.mixture.base.weights, ~np.isnan(members[-1, :, 0]))
         self.block = running(self.block, np.column_stack([of_mixture, np.ones(len(of_mixture))]))
         if self.rows % BLOCK == 0 and self.block[1] > 0.0:
             if self.rises.add(self.block[0] / self.block[1]):
@@ -211,7 +220,6 @@ class Pool:
             self.block = np.zeros(2)
         for number, window in enumerate(self.growth.windows):
             if window.is_awake:
-                losses = self.losses_of(members[judged], y[judged])
                 awake = ~np.isnan(losses)
                 self.losses[number] = running(self.losses[number], np.stack([np.where(awake, losses, 0.0), awake], 1))
                 if self.rows == window.birth:
@@ -281,8 +289,3 @@ class Pool:
     def nbytes(self) -> int:
         """Bytes of all but the linear members."""
         return (self.growth.nbytes if self.growth is not None else 0) + self.mixture.nbytes
-
-
-def running(start: np.ndarray, terms: np.ndarray) -> np.ndarray:
-    """Sums over the first axis of terms, added one by one, so that they do not depend on how rows come in blocks."""
-    return np.cumsum(np.concatenate([start[None], terms]), axis=0)[-1]

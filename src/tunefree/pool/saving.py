@@ -24,6 +24,7 @@ def save_state(pool: Pool) -> State:
     """Arrays and a header of all but the linear members; generations that are being grown are waited for."""
     arrays = {f"mixture.{name}": array for name, array in pool.mixture.save_state().items()}
     arrays |= {"losses": pool.losses, "block": pool.block}
+    arrays |= {f"record.{name}": array for name, array in pool.record.save_state().items()}
     header: dict[str, Any] = {name: getattr(pool, name) for name in _OF_POOL} | {"rises": dict(vars(pool.rises))}
     of_frozen, header["frozen"] = pool.frozen.save_state()
     arrays |= {f"frozen.{name}": array for name, array in of_frozen.items()}
@@ -41,6 +42,7 @@ def restore(pool: Pool, arrays: dict[str, np.ndarray], header: dict[str, Any]) -
         setattr(pool, name, header[name])
     vars(pool.rises).update(header["rises"])
     pool.losses, pool.block = np.array(arrays["losses"]), np.array(arrays["block"])
+    pool.record.restore(under("record.", arrays))
     pool.mixture = pool.new_mixture()
     pool.mixture.restore(under("mixture.", arrays))
     if "growth" not in header:
