@@ -11,7 +11,7 @@ from tunefree import GenerationsDisplay, ModelError, TuneFreeClassifier, TuneFre
 from tunefree.pool.model import PoolModel
 
 pytest.importorskip("matplotlib").use("agg")
-from matplotlib.figure import Figure
+Figure = pytest.importorskip("matplotlib.figure").Figure
 
 
 def rows(n=2000):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense, part
 from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel
@@ -58,6 +59,9 @@ def test_a_record_is_restored():
         one.add(10**6, np.ones(3), np.ones(3, bool))
     for name, array in record.save_state().items():
         np.testing.assert_array_equal(array, again.save_state()[name])
+
+    with pytest.raises(ModelError, match="weights has the shape"):
+        WeightsRecord(4).restore(record.save_state())
 
 
 def test_a_pool_records_the_same_however_rows_come_and_after_it_was_saved():

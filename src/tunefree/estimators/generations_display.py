@@ -189,7 +189,7 @@ class GenerationsDisplay:
                 axes.plot(rows, means[:, best], label=escaped(label), **LINES[name])
         axes.set(xlabel="rows learned", ylabel=self.loss_name, ylim=(0.0, None))
         axes.xaxis.set_major_formatter(lambda n, _: f"{n:,.0f}")
-        axes.legend(title="mixture, and best member of each", **LEGEND)
+        axes.legend(title="mixture, and best member of each group", **LEGEND)
         calm(axes)
 
     def _blocks(self) -> tuple[np.ndarray, np.ndarray]:

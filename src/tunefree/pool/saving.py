@@ -14,6 +14,7 @@ from tunefree.generations.columns import Columns
 from tunefree.generations.generation import Generation
 from tunefree.pool.growth import Growth, Pending
 from tunefree.pool.pool import Pool
+from tunefree.pool.weights_record import WeightsRecord
 from tunefree.pool.windows import Window
 
 State = tuple[dict[str, np.ndarray], dict[str, Any]]
@@ -42,6 +43,7 @@ def restore(pool: Pool, arrays: dict[str, np.ndarray], header: dict[str, Any]) -
         setattr(pool, name, header[name])
     vars(pool.rises).update(header["rises"])
     pool.losses, pool.block = np.array(arrays["losses"]), np.array(arrays["block"])
+    pool.record = WeightsRecord(len(pool.names))
     pool.record.restore(under("record.", arrays))
     pool.mixture = pool.new_mixture()
     pool.mixture.restore(under("mixture.", arrays))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tunefree.core.errors import ModelError
+
 MOST = 256  # points that are kept
 
 
@@ -36,7 +38,7 @@ class WeightsRecord:
     >>> record.observe(np.array([[0.6, 0.2, 0.3]] * 100))
     >>> record.add(200, np.array([0.1, 0.9]), np.array([True, True]))
     >>> record.rows, record.weights
-    (array([100, 200]), array([[1. , 0. ],
+    (array([100., 200.]), array([[1. , 0. ],
            [0.1, 0.9]]))
     >>> record.means().round(3)
     array([[0.7, nan, 0.7],
@@ -44,7 +46,7 @@ class WeightsRecord:
     """
 
     def __init__(self, n_members: int) -> None:
-        self.rows, self.weights = np.empty(0, np.int64), np.empty((0, n_members))
+        self.rows, self.weights = np.empty(0), np.empty((0, n_members))
         self.losses, self.since = np.empty((0, 2, n_members + 1)), np.zeros((2, n_members + 1))
 
     def observe(self, losses: np.ndarray) -> None:
@@ -81,7 +83,12 @@ class WeightsRecord:
         return dict(vars(self))
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over what :meth:`save_state` gave."""
+        """Take over what :meth:`save_state` gave, of as many members."""
+        points = len(arrays["rows"])
+        for name, array in vars(self).items():
+            shape = array.shape if name == "since" else (points, *array.shape[1:])
+            if arrays[name].shape != shape:
+                raise ModelError(f"the record of weights: {name} has the shape {arrays[name].shape}, not {shape}")
         vars(self).update({name: np.array(array) for name, array in arrays.items()})
 
 
