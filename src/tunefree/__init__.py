@@ -26,6 +26,7 @@ _WHERE = {
     "IterativeRegularizationRegressor": "tunefree.estimators.path",
     "PathDisplay": "tunefree.estimators.path_display",
     "CurveDisplay": "tunefree.estimators.curve_display",
+    "GenerationsDisplay": "tunefree.estimators.generations_display",
     "LearningCurveDisplay": "tunefree.estimators.learning_curve",
     "Plan": "tunefree.workflows.plan",
     "train": "tunefree.workflows.trained_estimators",

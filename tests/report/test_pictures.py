@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import html
+import re
 from itertools import combinations
 
 import numpy as np
@@ -14,8 +15,12 @@ from pyarrow import parquet
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.explanation.models import trained
 from tests.workflows.test_training import people
+from tunefree.core.rows import dense
 from tunefree.explanation.panels import Axis, Curve
+from tunefree.model.targets import Labels
+from tunefree.pool.model import PoolModel
 from tunefree.report import pictures
+from tunefree.report.generations import weights_of
 from tunefree.stream.source import open_source
 from tunefree.workflows import explanation
 from tunefree.workflows.comparison import compare
@@ -151,3 +156,17 @@ def test_curves_on_the_command_line(run, tmp_path):  # noqa: F811
     assert (tmp_path / "plot.pdf").read_bytes().startswith(b"%PDF")
     status, _, err = run("inspect", tmp_path / "m", "--plot", tmp_path / "plot.gif")
     assert status == 2 and "name the file so" in err
+
+
+def test_the_weights_of_generations_are_a_figure_of_reports():
+    model = PoolModel("classification", classes=["no", "yes"])
+    numbers = np.random.default_rng(0).normal(size=(600, 2))
+    labels = [("no", "yes")[int(number > 0.0)] for number in numbers[:, 0]]
+    assert weights_of(model.pool) == []
+    model.learn(dense(numbers), Labels.of(labels), np.ones(600))
+    (figure,) = weights_of(model.pool)
+    areas = [mark for mark in figure.chart.marks if "area" in (mark.attributes.get("class") or "")]
+    assert [area.tip for area in areas][:2] == ["boosted, all rows", "randomised, all rows"]
+    shares = [float(share) for share in re.findall(r"([\d.]+) %", figure.chart.description)]
+    assert len(shares) == 5
+    assert sum(shares) == pytest.approx(100.0, abs=0.5)

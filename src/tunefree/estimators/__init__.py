@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tunefree.estimators.generations_display import GenerationsDisplay
 from tunefree.estimators.kernel import KernelPiSTOLClassifier, KernelPiSTOLRegressor
 from tunefree.estimators.kernel_sgd import KernelSGDClassifier
 from tunefree.estimators.learning_curve import LearningCurveDisplay
@@ -13,6 +14,7 @@ from tunefree.estimators.pistol import PiSTOLClassifier, PiSTOLRegressor
 from tunefree.estimators.pool import TuneFreeClassifier, TuneFreeRegressor
 
 __all__ = [
+    "GenerationsDisplay",
     "IterativeRegularizationClassifier",
     "IterativeRegularizationRegressor",
     "KernelPiSTOLClassifier",

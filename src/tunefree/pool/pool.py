@@ -15,7 +15,8 @@ from tunefree.core.rows import n_rows, part
 from tunefree.mixing.mixture import Mixture
 from tunefree.pool.frozen import FOLLOWING, Frozen
 from tunefree.pool.members import Members
-from tunefree.pool.windows import BLOCK, Rises, running
+from tunefree.pool.weights_record import WeightsRecord, running
+from tunefree.pool.windows import BLOCK, Rises
 
 PIECE = 2048  # rows that members learn at a time
 
@@ -41,6 +42,8 @@ class Pool:
         Of the members as they learn.
     frozen : Frozen
         Of generations as they were born, and what is known of predicting rows to come.
+    record : WeightsRecord
+        Weights and losses of the members over the rows, as long as there are generations.
     only_predicts : bool
         Whether all that learning needs was left out.
     """
@@ -49,6 +52,7 @@ class Pool:
         self.members = Members(linear, n_classes, loss)
         self.rows, self.mass, self.only_predicts = 0, 0.0, False
         self.mixture, self.frozen = self.new_mixture(), self.new_frozen()
+        self.record = WeightsRecord(len(self.members.names))
         self.rises, self.block = Rises(), np.zeros(2)  # loss of the mixture and rows in the present block
 
     def new_mixture(self) -> Mixture:
@@ -156,15 +160,19 @@ class Pool:
             self.frozen.judge(self.members, X, y, evidence, numbers)
         self.rows = int(numbers[-1])
         if self.members.growth is not None:
-            self._judge(mixed[evidence > 0.0], y[evidence > 0.0])
+            judged: Any = slice(None) if evidence.all() else evidence > 0.0  # all: no copy of the predictions
+            self._judge(predictions[judged], mixed[judged], y[judged])
             weights = np.where(np.isnan(predictions[-1, :, 0]), np.nan, self.mixture.base.weights)
+            if self.rows % BLOCK == 0 or self.rows == self.members.growth.event():
+                self.record.add(self.rows, weights)
             if self.members.growth.advance(self.rows, weights) and self.frozen.is_due(self.rows):
                 self.frozen.take(self.members, self.mixture, self.rows)
         return mixed
 
-    def _judge(self, mixed: np.ndarray, y: np.ndarray) -> None:
-        """Wake windows where the loss of the mixture rises."""
+    def _judge(self, predictions: np.ndarray, mixed: np.ndarray, y: np.ndarray) -> None:
+        """Record how members and the mixture predicted, and wake windows where the loss of the mixture rises."""
         losses = self.members.losses(mixed[:, None], y)
+        self.record.observe(np.column_stack([self.members.losses(predictions, y), losses]))
         self.block = running(self.block, np.column_stack([losses, np.ones(len(y))]))
         if self.rows % BLOCK == 0 and self.block[1] > 0.0:
             if self.rises.add(self.block[0] / self.block[1]) and self.members.growth is not None:

@@ -23,6 +23,7 @@ def save_state(pool: Pool, n_features: int) -> State:
     arrays = {f"mixture.{name}": array for name, array in pool.mixture.save_state().items()} | {"block": pool.block}
     header: dict[str, Any] = {name: getattr(pool, name) for name in _OF_POOL} | {"rises": dict(vars(pool.rises))}
     header["linear_places"] = pool.members.linear_places
+    arrays |= {f"record.{name}": array for name, array in pool.record.save_state().items()}
     of_frozen, header["frozen"] = pool.frozen.save_state(n_features)
     arrays |= {f"frozen.{name}": array for name, array in of_frozen.items()}
     if pool.members.growth is not None:
@@ -40,6 +41,7 @@ def restore(pool: Pool, arrays: dict[str, np.ndarray], header: dict[str, Any]) -
         setattr(pool, name, header[name])
     vars(pool.rises).update(header["rises"])
     pool.block, members.linear_places = np.array(arrays["block"]), header["linear_places"]
+    pool.record.restore(under("record.", arrays))
     pool.mixture.restore(under("mixture.", arrays))
     if members.growth is not None:
         _restore_growth(members.growth, arrays, header["growth"], pool.rows)

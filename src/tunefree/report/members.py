@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tunefree.model.mixture import shares_by_member
+from tunefree.pool.model import PoolModel
 from tunefree.report import charts
 from tunefree.report.charts import COLOURS, Series
 from tunefree.report.document import Figure, Section, Table
+from tunefree.report.generations import weights_of
 from tunefree.report.scales import LOG, Scale
 from tunefree.workflows.training import Trained
 
@@ -24,6 +26,8 @@ def members(trained: Trained) -> Section | None:
     model = trained.model
     if len(model.members) < 2 and not model.history:
         return None
+    if isinstance(model, PoolModel):
+        return Section("members", "Who learned", [*weights_of(model.pool), _table(trained)])
     now = {"rows": int(model.mixture.rounds[()]), "shares": shares_by_member(model.mixture, model.members)}
     moments = [own for own in model.history if own["rows"] < now["rows"]] + [now]
     figure = [_figure(moments)] if len(moments) > 1 else []

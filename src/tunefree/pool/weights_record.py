@@ -1,0 +1,97 @@
+"""How the weights of a pool's members went over the rows, and how they predicted, so that it can be drawn later."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tunefree.core.errors import ModelError
+
+MOST = 256  # points that are kept
+
+
+class WeightsRecord:
+    """Weights of M members after some of the rows, and losses between these.
+
+    Where there are more than MOST points, one is dropped, and its losses are added to those of the next. Points are so
+    dropped that they become as dense as the roots of the numbers of rows: early ones, where much happens, lie closer.
+
+    Parameters
+    ----------
+    n_members : int
+
+    Attributes
+    ----------
+    rows : (T,) array
+        Rows learned at each point.
+    weights : (T, M) array
+        Of the base mixture: weights of those awake, which sum to 1; 0 of those asleep.
+    losses : (T, 2, M + 1) array
+        Sums of the losses of the members and of the mixture since the point before, and numbers of rows in these.
+
+    Examples
+    --------
+    Two members, of which the second sleeps up to row 100:
+
+    >>> record = WeightsRecord(2)
+    >>> record.observe(np.array([[0.7, np.nan, 0.7]] * 100))
+    >>> record.add(100, np.array([0.5, np.nan]))
+    >>> record.observe(np.array([[0.6, 0.2, 0.3]] * 100))
+    >>> record.add(200, np.array([0.1, 0.9]))
+    >>> record.rows, record.weights
+    (array([100., 200.]), array([[1. , 0. ],
+           [0.1, 0.9]]))
+    >>> record.means().round(3)
+    array([[0.7, nan, 0.7],
+           [0.6, 0.2, 0.3]])
+    """
+
+    def __init__(self, n_members: int) -> None:
+        self.rows, self.weights = np.empty(0), np.empty((0, n_members))
+        self.losses, self.since = np.empty((0, 2, n_members + 1)), np.zeros((2, n_members + 1))
+
+    def observe(self, losses: np.ndarray) -> None:
+        """Take note of the losses (n, M + 1) of the members and of the mixture on rows; NaN of those asleep."""
+        awake = ~np.isnan(losses)
+        self.since = running(self.since, np.stack([np.where(awake, losses, 0.0), awake], axis=1))
+
+    def add(self, rows: int, weights: np.ndarray) -> None:
+        """Add a point: weights (M,) after so many rows, NaN of members that sleep."""
+        if len(self.rows) and rows <= self.rows[-1]:
+            return
+        awake = np.nan_to_num(weights)
+        self.rows = np.append(self.rows, rows)
+        self.weights = np.concatenate([self.weights, [awake / max(awake.sum(), 1e-300)]])
+        self.losses, self.since = np.concatenate([self.losses, [self.since]]), np.zeros_like(self.since)
+        if len(self.rows) > MOST:
+            self._drop()
+
+    def _drop(self) -> None:
+        """Drop the point between whose neighbours the root of the number of rows grows least."""
+        roots = np.sqrt(self.rows)
+        place = 1 + int(np.argmin(roots[2:] - roots[:-2]))
+        self.losses[place + 1] += self.losses[place]
+        for name in ("rows", "weights", "losses"):
+            setattr(self, name, np.delete(getattr(self, name), place, axis=0))
+
+    def means(self) -> np.ndarray:
+        """Mean losses (T, M + 1) since the point before; NaN of those that slept."""
+        totals, rows = self.losses[:, 0], self.losses[:, 1]
+        return np.divide(totals, rows, out=np.full(totals.shape, np.nan), where=rows > 0.0)
+
+    def save_state(self) -> dict[str, np.ndarray]:
+        """Arrays from which :meth:`restore` makes the same record."""
+        return dict(vars(self))
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take over what :meth:`save_state` gave, of as many members."""
+        points = len(arrays["rows"])
+        for name, array in vars(self).items():
+            shape = array.shape if name == "since" else (points, *array.shape[1:])
+            if arrays[name].shape != shape:
+                raise ModelError(f"the record of weights: {name} has the shape {arrays[name].shape}, not {shape}")
+        vars(self).update({name: np.array(array) for name, array in arrays.items()})
+
+
+def running(start: np.ndarray, terms: np.ndarray) -> np.ndarray:
+    """Sums over the first axis of terms, added one by one, so that they do not depend on how rows come in blocks."""
+    return np.cumsum(np.concatenate([start[None], terms]), axis=0)[-1]

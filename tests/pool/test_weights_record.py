@@ -1,0 +1,85 @@
+"""The record of weights over the rows: what is kept, what is dropped, and the same however rows come."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tunefree.core.errors import ModelError
+from tunefree.core.rows import dense, part
+from tunefree.model.targets import Labels
+from tunefree.pool.model import PoolModel
+from tunefree.pool.weights_record import MOST, WeightsRecord
+
+
+def filled(points):
+    """A record of blocks of ten rows, with its totals counted apart."""
+    random, record, totals = np.random.default_rng(0), WeightsRecord(3), np.zeros((2, 4))
+    for number in range(1, points + 1):
+        losses = random.random((10, 4))
+        losses[:, 1] = np.nan if number % 3 else losses[:, 1]
+        record.observe(losses)
+        record.add(10 * number, np.array([0.2, np.nan if number % 3 else 0.3, 0.5]))
+        totals += np.nansum(losses, axis=0), (~np.isnan(losses)).sum(axis=0)
+    return record, totals
+
+
+@pytest.mark.parametrize("points", [1, 2, MOST, MOST + 1, 5 * MOST + 3])
+def test_points_are_thinned_and_no_loss_is_forgotten(points):
+    record, totals = filled(points)
+    assert len(record.rows) == min(points, MOST)
+    assert (record.rows[0], record.rows[-1]) == (10, 10 * points)
+    assert (np.diff(record.rows) > 0).all()
+    steps = np.diff(record.rows, prepend=0)
+    roots = np.diff(np.sqrt(record.rows), prepend=np.sqrt(record.rows[0]))
+    assert roots.max() <= max(3.0 * np.sqrt(10 * points) / MOST, np.sqrt(20) - np.sqrt(10))
+    np.testing.assert_array_equal(record.losses[:, 1, 0], steps)
+    np.testing.assert_allclose(record.losses.sum(axis=0) + record.since, totals)
+    np.testing.assert_allclose(record.weights.sum(axis=1), 1.0)
+
+
+def test_points_do_not_repeat():
+    record, _ = filled(2)
+    record.add(20, np.ones(3) / 3)
+    assert record.rows.tolist() == [10, 20]
+
+
+def test_who_sleeps_has_no_weight_and_no_loss():
+    record, _ = filled(3)
+    np.testing.assert_allclose(record.weights, [[0.2 / 0.7, 0, 0.5 / 0.7]] * 2 + [[0.2, 0.3, 0.5]])
+    assert np.isnan(record.means()[:, 1]).tolist() == [True, True, False]
+
+
+def test_a_record_is_restored():
+    record, _ = filled(MOST + 7)
+    again = WeightsRecord(3)
+    again.restore(record.save_state())
+    for one in (record, again):
+        one.observe(np.ones((5, 4)))
+        one.add(10**6, np.ones(3))
+    for name, array in record.save_state().items():
+        np.testing.assert_array_equal(array, again.save_state()[name])
+
+    with pytest.raises(ModelError, match="weights has the shape"):
+        WeightsRecord(4).restore(record.save_state())
+
+
+def test_a_pool_records_the_same_however_rows_come_and_after_it_was_saved():
+    random = np.random.default_rng(1)
+    X, n = dense(random.normal(size=(3000, 3))), 3000
+    y = [("no", "yes")[int(own)] for own in random.random(n) < 1 / (1 + np.exp(-3 * X.values[:, 0]))]
+    records = []
+    for size, is_saved in ((n, False), (700, True)):
+        model = PoolModel("classification", classes=["no", "yes"])
+        for start in range(0, n, size):
+            stop = min(start + size, n)
+            model.learn(part(X, start, stop), Labels.of(y[start:stop]), np.ones(stop - start))
+            model = PoolModel.restore(*model.save_state()) if is_saved else model
+        records.append(model.pool.record)
+    whole, cut = records
+    assert whole.rows[:4].tolist() == [16, 23, 32, 45]
+    assert {1024, 2048} < set(whole.rows.tolist())
+    assert whole.losses[:, 1, -1].sum() == whole.rows[-1]
+    np.testing.assert_allclose(whole.weights.sum(axis=1), 1.0)
+    for name, array in whole.save_state().items():
+        np.testing.assert_array_equal(array, cut.save_state()[name], err_msg=name)
