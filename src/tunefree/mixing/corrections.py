@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core import compiled
+from tunefree.core.numbers import bounded
 from tunefree.core.rows import DenseRow
 from tunefree.learners import ALL
 from tunefree.learners.contract import Scale, coordinate, factor, magnitude, predict, update
@@ -59,7 +60,7 @@ def write_weights(state, c, row, slope, weight):
         predict(state, DenseRow(row.ranges[1:], row.ranges[0]), Scale(slope * weight, 1.0, weight), row.margin)
     for i in range(len(row.ranges)):
         unit = magnitude(state, i)
-        row.weights[c, i] = coordinate(state, i, 0) * factor(state, 0) / unit if unit > 0.0 else 0.0
+        row.weights[c, i] = bounded(coordinate(state, i, 0) * factor(state, 0) / unit) if unit > 0.0 else 0.0
 
 
 @compiled.inline
