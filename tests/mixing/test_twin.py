@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.mixing.streams import KINDS, N_MEMBERS, of_kind, stream
+from tests.mixing.streams import KINDS, N_MEMBERS, late_class, of_kind, stream
 from tests.mixing.twin import run, twin_of
 from tunefree.mixing.mixture import Mixture
 
@@ -38,3 +38,15 @@ def test_the_base_alone_is_the_base_of_the_twin(kind):
         twin.step(row, 0.0, 0.0, is_over=True)
         expected.append(np.atleast_1d(twin.candidates[0]))
     assert mixture.mean(members[50:80]) == pytest.approx(np.array(expected), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5, 63, 64, 65])
+def test_late_classes_are_those_of_the_twin(n_classes):
+    early, late, y = late_class(n_classes, 80, 3)
+    mixture, twin = Mixture(N_MEMBERS, n_classes), twin_of(N_MEMBERS, n_classes)
+    for rows, labels in ((early, y[:80]), (late, y[80:])):
+        expected = run(twin, rows, labels, np.ones(80))
+        assert mixture.learn(rows, labels, np.ones(80)) == pytest.approx(expected, rel=1e-6, abs=1e-7)
+        if rows is early:
+            mixture.add_class()
+            twin.add_class()

@@ -15,12 +15,11 @@ class ScInOL2:
     """As :func:`tests.naive.scinol2`, with the initial wealth 1."""
 
     def __init__(self, n_features):
-        self.G, self.S2, self.M, self.eta = np.zeros(n_features), np.zeros(n_features), np.zeros(n_features), None
+        self.G, self.S2, self.M, self.eta = *np.zeros((3, n_features)), np.ones(n_features)
 
     def weights(self, ranges, bound, weight):
         if weight > 0:
             self.M = np.maximum(self.M, bound * weight * ranges)
-        self.eta = np.ones(len(self.M)) if self.eta is None else self.eta
         reach = np.sqrt(self.S2 + self.M**2)
         self.w = np.divide(
             np.sign(self.G) * np.minimum(np.abs(self.G), reach) * self.eta,
@@ -29,6 +28,10 @@ class ScInOL2:
             where=reach > 0,
         )
         return self.w
+
+    def grow(self):
+        self.G, self.S2, self.M = (np.append(own, 0.0) for own in (self.G, self.S2, self.M))
+        self.eta = np.append(self.eta, 1.0)
 
     def learn(self, gradient, trace, weight, bound):
         g = weight * gradient
@@ -45,6 +48,9 @@ class Newton:
         new = (ranges != 0) & ~self.seen & (weight > 0)
         self.C[new, new], self.seen = 1.6 / bound, self.seen | new
         return self.w
+
+    def grow(self):
+        self.w, self.C, self.seen = np.append(self.w, 0.0), np.pad(self.C, (0, 1)), np.append(self.seen, False)
 
     def learn(self, gradient, trace, weight, bound):
         square = gradient @ gradient
@@ -88,6 +94,15 @@ class Classes:
         self.K, self.biases = n_classes, n_classes <= 64
         n_features = n_members + 1 + n_classes * self.biases
         self.base, self.top, self.learners = Weights(n_members), Weights(3), [ScInOL2(n_features), Newton(n_features)]
+
+    def add_class(self):
+        self.K += 1
+        if self.K <= 64:
+            for own in self.learners:
+                own.grow()
+        elif self.K == 65:
+            n_features, self.biases = len(self.base.w) + 1, False
+            self.learners = [ScInOL2(n_features), Newton(n_features)]
 
     def base_of(self, members, weights):
         awake = ~np.isnan(members[:, 0])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, target
 from hypothesis import strategies as st
 
-from tests.mixing.streams import KINDS, LOSSES, N_MEMBERS, log_softmax, of_kind, stream
+from tests.mixing.streams import KINDS, LOSSES, N_MEMBERS, late_class, log_softmax, of_kind, stream
 from tests.mixing.twin import twin_of
 from tunefree.losses.contract import slope, value
 from tunefree.mixing.mixture import Mixture
@@ -137,6 +137,26 @@ def test_no_fixed_weights_on_members_beat_the_theorem_of_corrections(kind, growt
         assert run.loss <= loss + excess + run.excess + rounding
         assert excess <= scinol2_bound(u, *scales_of(run, weight)) + rounding
     assert correction_excess(correction, np.zeros(n_features)) <= n_features
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_a_late_class_has_a_bias_of_its_own_from_then_on(n_classes):
+    early, late, y = late_class(n_classes, 100, 0)
+    mixture, twin = Mixture(N_MEMBERS, n_classes), twin_of(N_MEMBERS, n_classes)
+    n_features, of_first, losses = N_MEMBERS + 2 + n_classes, 0.0, np.zeros(4)
+    fixed = np.random.default_rng(0).normal(size=(4, n_features)) * [[0.0], [0.1], [1.0], [3.0]]
+    for rows, labels in ((early, y[:100]), (late, y[100:])):
+        for row, label in zip(rows, labels.astype(int), strict=True):
+            twin.step(row, label, 1.0)
+            x = np.pad(twin.x, ((0, n_features - len(twin.x)), (0, 0)))
+            of_first -= twin.candidates[1, label]
+            losses -= log_softmax(twin.candidates[0] + fixed @ x)[:, label]
+        mixture.learn(rows, labels, np.ones(100))
+        if rows is early:
+            mixture.add_class()
+            twin.add_class()
+    for u, loss in zip(fixed, losses, strict=True):
+        assert of_first <= loss + correction_excess(mixture.corrections[0], u) + 1e-6 * (1.0 + loss)
 
 
 def scales_of(run, weight):

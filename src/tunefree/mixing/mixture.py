@@ -120,8 +120,8 @@ class Mixture:
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Take over what :meth:`save_state` gave, of a mixture of as many members and classes."""
-        for prefix, part in self._parts().items():
-            states.filled(prefix, part, arrays, {})
+        for name, array in self.save_state().items():  # views of what it has
+            array[...] = arrays[name]
 
     def _parts(self) -> dict[str, Any]:
         """What it has learned, by the name under which it is saved."""
