@@ -15,7 +15,7 @@ counts like t^2.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -78,13 +78,25 @@ def write_mean(weights, members, mixed):
 
 
 @compiled.inline
-def share(state, kept):
-    """Deal a part 1 - kept of the weights out evenly, and take the means on."""
+def multiply(state, factors, kept):
+    """Multiply weights by factors (members,), NaN of those asleep; those awake keep what they have together.
+
+    Then a part 1 - kept of all weights is dealt out evenly. Returns the mean factor.
+    """
+    before, after = 0.0, 0.0
+    for i in range(len(factors)):
+        if not math.isnan(factors[i]):
+            before += state.weights[i]
+            state.weights[i] *= factors[i]
+            after += state.weights[i]
     state.rounds[()] += 1.0
     pace = HASTE / (state.rounds[()] + HASTE - 1.0)
-    for i in range(len(state.weights)):
-        state.weights[i] = kept * state.weights[i] + (1.0 - kept) / len(state.weights)
+    for i in range(len(factors)):
+        if not math.isnan(factors[i]) and after > 0.0:
+            state.weights[i] *= before / after
+        state.weights[i] = kept * state.weights[i] + (1.0 - kept) / len(factors)
         state.means[i] += pace * (state.weights[i] - state.means[i])
+    return after / before if after > 0.0 else 1.0
 
 
 @compiled.inline
@@ -97,41 +109,63 @@ def rate_of(rounds):
 def update_soft(state, members, mixed, y, weight):
     """w_i <- w_i (1 - eta + eta p_i / p), and eta_{t+1} / eta_t of all is kept; a row counts as its relative weight."""
     rate, following = rate_of(state.rounds[()] + 1.0), rate_of(state.rounds[()] + 2.0)
-    of_row = min(rate * weight, MOST_RATE)
-    total, after = total_awake(state.weights, members), 0.0
+    of_row, factors = min(rate * weight, MOST_RATE), np.empty(len(members))
     for i in range(len(members)):
-        if is_awake(members[i]):
-            state.weights[i] *= 1.0 - of_row + of_row * math.exp(members[i, y] - mixed[y])
-            after += state.weights[i]
-    for i in range(len(members)):
-        if is_awake(members[i]) and after > 0.0:
-            state.weights[i] *= total / after
-    share(state, following / rate)
+        ratio = math.exp(members[i, y] - mixed[y]) if is_awake(members[i]) else math.nan
+        factors[i] = 1.0 - of_row + of_row * ratio
+    multiply(state, factors, following / rate)
 
 
 @compiled.inline
 def update_exponential(state, losses, rate):
-    """w_i <- w_i exp(-rate loss_i) for those awake, whose loss (members,) is no NaN; then a fixed share 1 / (t + 2)."""
-    least, before, after = math.inf, 0.0, 0.0
+    """w_i <- w_i exp(-rate loss_i) for losses (members,), NaN of those asleep; then a fixed share 1 / (t + 2).
+
+    Returns -ln sum w_i exp(-rate loss_i), the mix loss, with w of those awake in sum 1.
+    """
+    factors, least = np.empty(len(losses)), math.inf
     for i in range(len(losses)):
-        if not math.isnan(losses[i]):
-            least, before = min(least, losses[i]), before + state.weights[i]
+        least = losses[i] if losses[i] < least else least
     for i in range(len(losses)):
-        if not math.isnan(losses[i]):
-            state.weights[i] *= math.exp(-min(rate * (losses[i] - least), STEEPEST))
-            after += state.weights[i]
-    for i in range(len(losses)):
-        if not math.isnan(losses[i]) and after > 0.0:
-            state.weights[i] *= before / after
-    share(state, 1.0 - 1.0 / (state.rounds[()] + 2.0))
+        asleep = math.isnan(losses[i])
+        factors[i] = math.nan if asleep else math.exp(-min(rate * (losses[i] - least), STEEPEST))
+    mean_factor = multiply(state, factors, 1.0 - 1.0 / (state.rounds[()] + 2.0))
+    return rate * least - math.log(mean_factor) if least < math.inf else 0.0
 
 
-def arrays_of(state: Any, prefix: str) -> dict[str, np.ndarray]:
-    """The arrays of a state by dotted name, to be saved."""
-    return {f"{prefix}.{name}": array for name, array in state._asdict().items()}
+class Account(NamedTuple):
+    """Losses of a mixture, and what :mod:`tunefree.theory.mixing` needs to bound them by those of the base.
+
+    They are sums over the rounds learned, each of which counts as its relative weight.
+    """
+
+    weight: np.ndarray  # () of the rounds, in place
+    losses: np.ndarray  # (2,) of the base and of the mixture, in place
+    start: np.ndarray  # () number of the first round of the interval on which the theorem is used, in place
+    skipped: np.ndarray  # () loss of the mixture before it, in place
+    units: np.ndarray  # (3,) unit of losses in its first round, sum of the rises since, latest unit; in place
+    gap: np.ndarray  # () by how much losses of the mixture exceeded mix losses in it, in place
+
+    @classmethod
+    def create(cls) -> Account:
+        """Of no round."""
+        return cls(np.zeros(()), np.zeros(2), np.zeros(()), np.zeros(()), np.zeros(3), np.zeros(()))
 
 
-def restore_into(state: Any, prefix: str, arrays: dict[str, np.ndarray]) -> None:
-    """Take over arrays that :func:`arrays_of` gave."""
-    for name, array in state._asdict().items():
-        array[...] = arrays[f"{prefix}.{name}"]
+@compiled.inline
+def enter(account, top, losses, loss, weight, unit):
+    """Let the weights of the candidates learn their losses (3,) at the rate weight / unit, and enter the round.
+
+    The interval starts anew where the bound that it gives is then less.
+    """
+    mix_loss = unit * update_exponential(top, losses, weight / unit if unit > 0.0 else 0.0)
+    gap, log_rounds = max(weight * loss - mix_loss, 0.0), math.log(len(losses) * top.rounds[()])
+    account.gap[()] += gap
+    account.units[1] += max(unit - account.units[2], 0.0)
+    excess = account.skipped[()] + account.gap[()] + (account.units[0] + account.units[1]) * log_rounds
+    if account.start[()] == 0.0 or account.losses[1] + gap + unit * log_rounds < excess:
+        account.start[()], account.skipped[()], account.gap[()] = top.rounds[()], account.losses[1], gap
+        account.units[0], account.units[1] = unit, 0.0
+    account.units[2] = unit
+    account.weight[()] += weight
+    account.losses[0] += weight * losses[0]
+    account.losses[1] += weight * loss

@@ -16,15 +16,15 @@ against the base, on any stream.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core import compiled
+from tunefree.core.numbers import bounded
 from tunefree.core.rows import DenseRow
-from tunefree.core.states import filled, flatten
 from tunefree.learners import ALL
-from tunefree.learners.contract import Scale, coordinate, factor, grow, magnitude, predict, update
+from tunefree.learners.contract import Scale, coordinate, factor, magnitude, predict, update
 
 LEARNERS = (("scinol2", {"epsilon": 1.0}), ("newton", {"variance": 1.6}))  # one loses little, one learns fast
 UNIT = 4.0  # features are divided by it, so that those within +-30 stay below what Newton takes for wide
@@ -32,20 +32,41 @@ MOST_CURVATURE = 1e6  # of c: where gradients vanish
 CAUTION = 1e-30  # squared norm of a gradient below which a round teaches nothing
 
 
+class Round(NamedTuple):
+    """What a round is computed in: scratch for F features, of which classes have more than ``features``."""
+
+    features: np.ndarray  # of classes (M + 1, K), of numbers (F,)
+    candidates: np.ndarray  # predictions of the base and the corrections, of classes (3, K)
+    losses: np.ndarray  # (3,) of these
+    ranges: np.ndarray  # (F,)
+    weights: np.ndarray  # (2, F) of the corrections
+    gradient: np.ndarray  # (F,)
+    margin: np.ndarray  # (1,)
+    slopes: np.ndarray  # (2, 1)
+
+
 @compiled.inline
-def write_weights(state, ranges, scale, margin, weights):
-    """Write the weights (F,) before a round; where it will be learned, its ranges (F,) are seen before."""
-    if scale.weight > 0.0:
-        predict(state, DenseRow(ranges[1:], ranges[0]), scale, margin)
-    for i in range(len(weights)):
+def round_of(features, candidates, n):
+    """Scratch for ``n`` features."""
+    of_features = np.empty(n), np.empty((2, n)), np.empty(n)
+    return Round(features, candidates, np.empty(3), *of_features, np.empty(1), np.empty((2, 1)))
+
+
+@compiled.inline
+def write_weights(state, c, row, slope, weight):
+    """Write the weights of correction ``c`` before a round, whose slope is bounded; if it will be learned, its ranges
+    are seen before."""
+    if weight > 0.0:
+        predict(state, DenseRow(row.ranges[1:], row.ranges[0]), Scale(slope * weight, 1.0, weight), row.margin)
+    for i in range(len(row.ranges)):
         unit = magnitude(state, i)
-        weights[i] = coordinate(state, i, 0) * factor(state, 0) / unit if unit > 0.0 else 0.0
+        row.weights[c, i] = bounded(coordinate(state, i, 0) * factor(state, 0) / unit) if unit > 0.0 else 0.0
 
 
 @compiled.inline
-def learn_gradient(state, gradient, second_derivative, weight, slopes):
-    """Learn the gradient (F,) of a round, whose second derivative has this trace; ``slopes`` (2, 1) is scratch."""
-    norm = 0.0
+def learn_gradient(state, row, second_derivative, weight):
+    """Learn the gradient of a round, whose second derivative has this trace."""
+    gradient, slopes, norm = row.gradient, row.slopes, 0.0
     for i in range(len(gradient)):
         norm += gradient[i] * gradient[i]
     if norm > CAUTION:
@@ -53,30 +74,6 @@ def learn_gradient(state, gradient, second_derivative, weight, slopes):
         update(state, DenseRow(gradient[1:], gradient[0]), slopes[0], slopes[1])
 
 
-@compiled.inline
-def scale_of(slope, weight):
-    """What is known of a round before its target."""
-    return Scale(slope * weight, 1.0, weight)
-
-
 def created(n_features: int) -> list[Any]:
     """The learners, which know nothing."""
     return [ALL[name].create(n_features, 1, **settings) for name, settings in LEARNERS]
-
-
-def with_features(states: list[Any], n_features: int) -> list[Any]:
-    """The learners with more features."""
-    return [grow(state, n_features, 1) for state in states]
-
-
-def arrays_of(states: list[Any], n_features: int) -> dict[str, np.ndarray]:
-    """The arrays of the learners by dotted name, to be saved."""
-    arrays: dict[str, np.ndarray] = {}
-    for number, state in enumerate(states):
-        arrays |= flatten(f"corrections.{number}", state, n_features)[0]
-    return arrays
-
-
-def restored(states: list[Any], arrays: dict[str, np.ndarray]) -> list[Any]:
-    """The learners with the arrays that :func:`arrays_of` gave."""
-    return [filled(f"corrections.{number}", state, arrays, {}) for number, state in enumerate(states)]

@@ -1,7 +1,7 @@
 """The mixture of a pool's members: base, corrections, and the weights on these.
 
-Weights on base and corrections are those of Bayes' rule with the fixed share 1 / (t + 2), so the mixture's total
-log-loss exceeds that of the best of the three by at most ln 3 + (2 / 3) ln(T + 1).
+Weights on base and corrections are those of Bayes' rule with the fixed share 1 / (t + 2). What the mixture loses by
+that is bounded in :mod:`tunefree.theory.mixing`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from tunefree.core import states
-from tunefree.mixing import bases, classes, corrections, numbers
-from tunefree.mixing.bases import Weights
+from tunefree.learners.contract import grow
+from tunefree.mixing import classes, corrections, numbers
+from tunefree.mixing.bases import Account, Weights
 
 N_CANDIDATES = 1 + len(corrections.LEARNERS)
+BASE_ONLY = Weights(np.eye(N_CANDIDATES)[0], np.eye(N_CANDIDATES)[0], np.zeros(()))
 
 
 class Mixture:
@@ -32,6 +34,8 @@ class Mixture:
     ----------
     base, top : Weights
         Of the members, and of the base and the corrections.
+    account : Account
+        Losses of the mixture and of the base, and what a bound on their difference is computed from.
 
     Examples
     --------
@@ -48,7 +52,7 @@ class Mixture:
     def __init__(self, n_members: int, n_classes: int, loss: Any = None) -> None:
         self.n_members, self.n_classes, self.loss = n_members, n_classes, loss
         self.base, self.top = Weights.create(n_members), Weights.create(N_CANDIDATES)
-        self.range = numbers.Range.create()
+        self.account, self.range = Account.create(), numbers.Range.create()
         self.corrections = corrections.created(self.n_features)
 
     @property
@@ -75,28 +79,21 @@ class Mixture:
         (n, K) array
             Log-probabilities, or predictions, each made before its row was learned.
         """
-        return self._mix(members, y, weight, False)
+        return self._mix(members, y, weight)
 
     def predict(self, members: np.ndarray) -> np.ndarray:
         """Predict rows to come, with means of the weights over the rows learned."""
-        nothing = np.zeros(len(members))
-        return self._mix(members, nothing, nothing, True)
+        return self._mix(members)
 
     def mean(self, members: np.ndarray) -> np.ndarray:
         """Predict rows to come by the base alone."""
-        awake = ~np.isnan(members[:, :, :1])
-        weights = self.base.means[None, :, None] * awake
-        total = weights.sum(axis=1)
-        shares = np.divide(weights, total[:, None], out=np.zeros(weights.shape), where=total[:, None] > 0.0)
-        if self.n_classes == 0:
-            return np.sum(shares * np.nan_to_num(members), axis=1)
-        means = np.sum(shares * np.where(awake, np.exp(np.nan_to_num(members)), 0.0), axis=1)
-        return np.log(np.where(total > 0.0, np.maximum(means, bases.LEAST), 1.0 / members.shape[2]))
+        return self._mix(members, top=BASE_ONLY)
 
-    def _mix(self, members: np.ndarray, y: np.ndarray, weight: np.ndarray, is_over: bool) -> np.ndarray:
-        mixed = np.empty((len(members), members.shape[2]))
-        rule = self.base, *self.corrections, self.top
-        rows = *(np.ascontiguousarray(array, np.float64) for array in (members, y, weight)), is_over, mixed
+    def _mix(self, members: np.ndarray, y: Any = None, weight: Any = None, top: Weights | None = None) -> np.ndarray:
+        mixed, nothing = np.empty((len(members), members.shape[2])), np.zeros(len(members))
+        rule = self.base, *self.corrections, self.top if top is None else top, self.account
+        of_rows = members, nothing if y is None else y, nothing if weight is None else weight
+        rows = *(np.ascontiguousarray(array, np.float64) for array in of_rows), y is None, mixed
         if self.n_classes == 0:
             numbers.mix(*rule, self.range, self.loss, *rows)
         else:
@@ -107,7 +104,7 @@ class Mixture:
         """Know one more class, of which corrections know nothing."""
         self.n_classes += 1
         if self.n_classes <= classes.MOST_BIASED:
-            self.corrections = corrections.with_features(self.corrections, self.n_features)
+            self.corrections = [grow(state, self.n_features, 1) for state in self.corrections]
         elif self.n_classes == classes.MOST_BIASED + 1:
             self.corrections = corrections.created(self.n_features)
 
@@ -120,18 +117,20 @@ class Mixture:
     @property
     def nbytes(self) -> int:
         """Bytes of its arrays."""
-        return states.size_of((self.base, self.top, self.range, tuple(self.corrections)))
+        return states.size_of(self._parts())
 
     def save_state(self) -> dict[str, np.ndarray]:
         """Arrays from which :meth:`restore` makes the same mixture."""
-        arrays = {**bases.arrays_of(self.base, "base"), **bases.arrays_of(self.top, "top")}
-        arrays |= bases.arrays_of(self.range, "range") if self.n_classes == 0 else {}
-        return arrays | corrections.arrays_of(self.corrections, self.n_features)
+        parts = self._parts().items()
+        return {k: v for prefix, part in parts for k, v in states.flatten(prefix, part, self.n_features)[0].items()}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Take over what :meth:`save_state` gave, of a mixture of as many members and classes."""
-        for part, prefix in ((self.base, "base"), (self.top, "top")):
-            bases.restore_into(part, prefix, arrays)
-        if self.n_classes == 0:
-            bases.restore_into(self.range, "range", arrays)
-        self.corrections = corrections.restored(self.corrections, arrays)
+        for name, array in self.save_state().items():  # views of what it has
+            array[...] = arrays[name]
+
+    def _parts(self) -> dict[str, Any]:
+        """What it has learned, by the name under which it is saved."""
+        parts: dict[str, Any] = {"base": self.base, "top": self.top, "account": self.account}
+        parts |= {"range": self.range} if self.n_classes == 0 else {}
+        return parts | {f"corrections.{number}": state for number, state in enumerate(self.corrections)}

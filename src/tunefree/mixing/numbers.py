@@ -13,13 +13,13 @@ import numpy as np
 from tunefree.core import compiled
 from tunefree.core.numbers import bounded, clip
 from tunefree.losses.contract import curvature, slope, value
-from tunefree.mixing.bases import is_awake, total_awake, update_exponential
-from tunefree.mixing.corrections import UNIT, learn_gradient, scale_of, write_weights
+from tunefree.mixing.bases import enter, is_awake, total_awake, update_exponential
+from tunefree.mixing.corrections import UNIT, learn_gradient, round_of, write_weights
 
 WIDEST = 10.0  # difference of a member from the base, in units of the base's residual, as a feature
 WIDEST_BASE = 30.0  # likewise of the base from the mean target
 BEGUN = 5.0  # rounds after which corrections see more than a constant: before, no residual is typical
-LEAST_LOSS = 1e-290  # typical losses below it are 0
+LEAST_LOSS, MOST_LOSS = 1e-290, 1e300  # typical losses below the first are 0; losses are at most the second
 
 
 class Range(NamedTuple):
@@ -70,78 +70,82 @@ def write_features(members, base, known, begun, features):
 
 
 @compiled.inline
-def scaled_slope(loss, y, prediction, known):
-    """The slope of the loss where predictions are in units of the residual, and losses of twice the typical one."""
-    typical = known.typical[0]
-    return clip(slope(loss, y, prediction) / typical * (0.5 * known.residual[()]), 1e50) if typical > 0.0 else 0.0
+def write_candidates(first, second, known, members, begun, weight, row, steps):
+    """Write the features, and the predictions of the corrections; ``steps`` (2,) are these wherever they are."""
+    write_features(members, row.candidates[0], known, begun, row.features)
+    for i in range(len(row.features)):
+        row.ranges[i] = abs(row.features[i])
+    write_weights(first, 0, row, known.steepest[0], weight)
+    write_weights(second, 1, row, known.steepest[1], weight)
+    for c in range(2):
+        step = 0.0
+        for i in range(len(row.features)):
+            step += row.weights[c, i] * row.features[i]
+        steps[c] = row.candidates[0] + known.residual[()] * clip(step, 1e30)
+        row.candidates[1 + c] = within(known, steps[c])
 
 
 @compiled.inline
-def learn_target(base, top, known, loss, members, y, candidates, mixed, losses, candidate_losses, weight):
-    """Let the range, the typical losses, and the weights of members and candidates follow a target."""
-    pace = weight / (base.rounds[()] + 1.0)
+def write_gradient(known, loss, y, step, c, row):
+    """Write the gradient of correction ``c`` where it predicts ``step``; returns the trace of the second derivative.
+
+    Predictions are in units of the residual, and losses of twice the typical one. Slopes are clipped at the steepest
+    before.
+    """
+    typical, steep, bend, norm = known.typical[0], 0.0, 0.0, 0.0
+    if typical > 0.0:
+        steep = clip(slope(loss, y, step) / typical * (0.5 * known.residual[()]), 1e50)
+        bend = max(curvature(loss, y, step) * 0.5 * known.residual[()] * known.residual[()] / typical, 0.0)
+    clipped = clip(steep, known.steepest[c])
+    known.steepest[c] = max(known.steepest[c], abs(steep))
+    for i in range(len(row.features)):
+        row.gradient[i] = clipped * row.features[i]
+        norm += row.features[i] * row.features[i]
+    return max(bend, clipped * clipped if bend == 0.0 else 0.0) * norm
+
+
+@compiled.inline
+def learn_target(known, loss, y, base, mixed, pace):
+    """Let what is known of the targets, and the typical losses, follow a target."""
     known.lowest[()], known.highest[()] = min(known.lowest[()], y), max(known.highest[()], y)
-    known.mean[()] += min(pace, 1.0) * (y - known.mean[()])
-    away = candidates[0] - y
+    known.mean[()] += pace * (y - known.mean[()])
     square = known.residual[()] * known.residual[()]
-    known.residual[()] = math.sqrt(square + min(pace, 1.0) * (away * away - square))
+    known.residual[()] = math.sqrt(square + pace * ((base - y) * (base - y) - square))
     for level in range(2):
-        of_level = min(value(loss, y, candidates[0] if level == 0 else mixed), 1e300)
-        typical = known.typical[level] + min(pace, 1.0) * (of_level - known.typical[level])
+        of_level = min(value(loss, y, base if level == 0 else mixed), MOST_LOSS)
+        typical = known.typical[level] + pace * (of_level - known.typical[level])
         known.typical[level] = typical if typical > LEAST_LOSS else 0.0
+
+
+@compiled.inline
+def learn_weights(base, top, account, known, loss, members, y, mixed, weight, row):
+    """Let the weights of members and candidates follow a target."""
+    losses, unit = np.empty(len(members)), 8.0 * known.typical[0]
     for i in range(len(members)):
         losses[i] = value(loss, y, within(known, members[i, 0])) if is_awake(members[i]) else math.nan
+    update_exponential(base, losses, weight / unit if unit > 0.0 else 0.0)
     for c in range(3):
-        candidate_losses[c] = value(loss, y, candidates[c])
-    update_exponential(base, losses, weight / (8.0 * known.typical[0]) if known.typical[0] > 0.0 else 0.0)
-    update_exponential(top, candidate_losses, weight / (8.0 * known.typical[1]) if known.typical[1] > 0.0 else 0.0)
+        row.losses[c] = value(loss, y, row.candidates[c])
+    enter(account, top, row.losses, value(loss, y, mixed), weight, 8.0 * known.typical[1])
 
 
 @compiled.entry
-def mix(base, first, second, top, known, loss, members, y, weight, is_over, mixed):
+def mix(base, first, second, top, account, known, loss, members, y, weight, is_over, mixed):
     """Write the mixed predictions (n, 1) of rows, and learn those of a weight above 0, each after its prediction.
 
     ``members`` (n, M, 1) are predictions, NaN of a member that sleeps; see :func:`tunefree.mixing.classes.mix`.
     """
     n, n_members = members.shape[:2]
-    n_features = n_members + 2
-    features, ranges, gradient = np.empty(n_features), np.empty(n_features), np.empty(n_features)
-    weights, candidates, margin = np.empty((2, n_features)), np.empty(3), np.empty(1)
-    slopes, losses, candidate_losses = np.empty((2, 1)), np.empty(n_members), np.empty(3)
+    row, steps = round_of(np.empty(n_members + 2), np.empty(3), n_members + 2), np.empty(2)
+    used = top.means if is_over else top.weights
     for t in range(n):
-        relative, target = weight[t], bounded(y[t])
-        candidates[0] = mean_of(base.means if is_over else base.weights, members[t], known)
-        write_features(members[t], candidates[0], known, base.rounds[()] > BEGUN, features)
-        for i in range(n_features):
-            ranges[i] = abs(features[i])
-        write_weights(first, ranges, scale_of(known.steepest[0], relative), margin, weights[0])
-        write_weights(second, ranges, scale_of(known.steepest[1], relative), margin, weights[1])
-        steps = np.zeros(2)
-        for c in range(2):
-            for i in range(n_features):
-                steps[c] += weights[c, i] * features[i]
-            steps[c] = candidates[0] + known.residual[()] * clip(steps[c], 1e30)
-            candidates[1 + c] = within(known, steps[c])
-        used = top.means if is_over else top.weights
-        mixed[t, 0] = 0.0
-        for c in range(3):
-            mixed[t, 0] += used[c] * candidates[c]
+        relative, target, begun = weight[t], bounded(y[t]), base.rounds[()] > BEGUN
+        row.candidates[0] = mean_of(base.means if is_over else base.weights, members[t], known)
+        write_candidates(first, second, known, members[t], begun, relative, row, steps)
+        mixed[t, 0] = used[0] * row.candidates[0] + used[1] * row.candidates[1] + used[2] * row.candidates[2]
         if relative > 0.0:
-            norm = 0.0
-            for i in range(n_features):
-                norm += features[i] * features[i]
-            for c in range(2):
-                steep = scaled_slope(loss, target, steps[c], known)
-                bend = curvature(loss, target, steps[c]) * 0.5 * known.residual[()] * known.residual[()]
-                bend = max(bend / known.typical[0], 0.0) if known.typical[0] > 0.0 else 0.0
-                clipped = clip(steep, known.steepest[c])
-                known.steepest[c] = max(known.steepest[c], abs(steep))
-                for i in range(n_features):
-                    gradient[i] = clipped * features[i]
-                trace = max(bend, clipped * clipped if bend == 0.0 else 0.0) * norm
-                if c == 0:
-                    learn_gradient(first, gradient, trace, relative, slopes)
-                else:
-                    learn_gradient(second, gradient, trace, relative, slopes)
-            of_row = losses, candidate_losses, relative
-            learn_target(base, top, known, loss, members[t], target, candidates, mixed[t, 0], *of_row)
+            learn_gradient(first, row, write_gradient(known, loss, target, steps[0], 0, row), relative)
+            learn_gradient(second, row, write_gradient(known, loss, target, steps[1], 1, row), relative)
+            pace = min(relative / (base.rounds[()] + 1.0), 1.0)
+            learn_target(known, loss, target, row.candidates[0], mixed[t, 0], pace)
+            learn_weights(base, top, account, known, loss, members[t], target, mixed[t, 0], relative, row)

@@ -77,6 +77,10 @@ def _facts(found: dict[str, Any], unit: str) -> list[tuple[str, str]]:
         pool = found["pool"]
         value = f"at most {pool['excess_per_row']:.3g} a row over the best of {pool['members']} members"
         facts.append(("mixing cost", value))
+    if "mixing" in found:
+        mixing = found["mixing"]
+        value = f"at most {mixing['loss_at_most']:.6g} (theorem; the members' average lost {mixing['base']:.6g})"
+        facts.append((f"mean loss {mixing['loss']:.6g} on rows that no generation in use was grown on", value))
     return facts
 
 

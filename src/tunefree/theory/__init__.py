@@ -4,7 +4,7 @@
 so against functions of a reproducing kernel Hilbert space. ``bounds`` has the regret bounds, and ``risk`` the
 online-to-batch bound on the risk; ``pistol_risk`` is Orabona 2014 for finite numbers of rounds. ``stopping_times`` is
 Lin, Rosasco, Zhou 2016; ``sgd_rates`` is Nitanda, Suzuki 2019. ``excess`` estimates excess risk and excess
-classification error where the Bayes rule is known.
+classification error where the Bayes rule is known. ``mixing`` bounds the loss of a mixture of members.
 """
 
 from tunefree.theory.bounds import (
@@ -21,6 +21,7 @@ from tunefree.theory.bounds import (
 from tunefree.theory.evidence import Certificate, Evidence, best_lower_bound, certify, widened
 from tunefree.theory.excess import Estimate, bregman, excess_error, excess_risk, excess_risk_by_bregman
 from tunefree.theory.kernel_certificates import KernelCertificate
+from tunefree.theory.mixing import correction_excess, interval_cost, mixing_excess
 from tunefree.theory.pistol_risk import (
     averaged_sgd_excess,
     constants_of,
@@ -63,6 +64,7 @@ __all__ = [
     "bregman",
     "certify",
     "constants_of",
+    "correction_excess",
     "drift_of_mean",
     "excess_error",
     "excess_error_bound",
@@ -72,11 +74,13 @@ __all__ = [
     "excess_risk_rate",
     "growing_pistol_bound",
     "hinge_schedule",
+    "interval_cost",
     "largest_step",
     "least_offset",
     "lipschitz_excess_risk_bound",
     "log_phi",
     "logistic_rate",
+    "mixing_excess",
     "optimisation_bound",
     "oracle_bound",
     "paper_bound",

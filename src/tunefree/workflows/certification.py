@@ -17,9 +17,11 @@ from tunefree.model.mixture import excess
 from tunefree.model.model import Model
 from tunefree.model.pool import POOLS, settings_of_members
 from tunefree.model.standing import MERGED
+from tunefree.pool.model import PoolModel
 from tunefree.theory.bounds import paper_bound
 from tunefree.theory.exchangeability import LEVEL
 from tunefree.theory.kernel_certificates import certificate_of
+from tunefree.theory.mixing import mixing_excess
 from tunefree.workflows.training import Trained
 
 RADII = (0.3, 1.0, 3.0, 10.0, 30.0)
@@ -60,6 +62,9 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
           every function of that norm; ``theorem``, the bound on the regret of the learner's own theorem for each norm,
           where it covers the learner's parameters.
         - ``pool``: number of members, and what mixing cost at most a row.
+        - ``mixing``: of generations, instead: ``rows`` that no generation awake was grown on; the mean ``loss`` of the
+          mixture on these, where a row counts as its weight over the mean of those so far; that of its ``base``, the
+          average of the members; and ``loss_at_most``, the bound that :mod:`tunefree.theory.mixing` gives from it.
         - ``order``: what the order of the rows tells about the targets (:func:`order_of`).
         - ``risk``: bounds on the loss and the error of future rows. They are for rows that are independent and alike,
           and left out where the order of the rows refutes that.
@@ -91,7 +96,9 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
         found["additive"] = {"rows": additive.rounds, "loss": additive.loss / additive.weight, "lower_bounds": bounds}
     if weights is not None:
         found["weights"] = of_weights(trained, read_weights(trained, weights))
-    if model.learner in POOLS and not is_of_shards(trained):
+    if isinstance(model, PoolModel):
+        found |= _of_generations(model)
+    elif model.learner in POOLS and not is_of_shards(trained):
         members = _members_at_the_start(model)
         total = excess(model.mixture, members)
         found["pool"] = {"members": members, "excess_per_row": total / certificate.weight}
@@ -124,6 +131,17 @@ def order_of(trained: Trained) -> dict[str, Any]:
     finding = trained.order.finding()
     told = {"depends_on_rows": finding.is_dependent, "sorted": finding.is_sorted, "level": LEVEL}
     return {"order": told | finding._asdict()}
+
+
+def _of_generations(model: PoolModel) -> dict[str, Any]:
+    """What mixing cost; empty where no row is evidence."""
+    mixture = model.pool.mixture
+    account, rounds = mixture.account, int(mixture.top.rounds)
+    if rounds == 0:
+        return {}
+    base, loss = (float(total / account.weight) for total in account.losses)
+    at_most = base + mixing_excess(account, rounds) / float(account.weight)
+    return {"mixing": {"rows": rounds, "loss": loss, "base": base, "loss_at_most": at_most}}
 
 
 def _members_at_the_start(model: Model) -> int:

@@ -59,8 +59,17 @@ def show_certificate(trained: Trained, found: dict[str, Any], as_json: bool) -> 
         console.print(
             f"mixing cost at most {pool['excess_per_row']:.3g} a row over the best of {pool['members']} members"
         )
+    if "mixing" in found:
+        _show_mixing(console, found["mixing"])
     _show_risk(console, trained, found.get("risk", {}))
     console.print("radius: |weight| x largest value of the feature, the most a feature can move a prediction")
+
+
+def _show_mixing(console: Console, mixing: dict[str, Any]) -> None:
+    """Print what the mixture of generations lost, and what it could have lost at most."""
+    console.print(f"{mixing['rows']:,} rows that no generation in use was grown on: mean loss {mixing['loss']:.6g}")
+    known = f"the members' average lost {mixing['base']:.6g}"
+    console.print(f"  the theorem of mixing: at most {mixing['loss_at_most']:.6g}, since {known}")
 
 
 def _show_additive(console: Console, additive: dict[str, Any], unit: str) -> None:

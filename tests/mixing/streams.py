@@ -1,0 +1,57 @@
+"""Streams of members' predictions that tests of mixing share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tunefree.losses import loss_of
+
+N_MEMBERS = 5
+LOSSES = {name: loss_of("regression", name) for name in ("square", "absolute", "huber:1", "quantile:0.9")}
+CLASSES = {"two": 2, "three": 3, "many": 26, "more than have biases": 66}
+KINDS = [*CLASSES, *LOSSES]
+
+
+def log_softmax(z):
+    z = z - z.max(-1, keepdims=True)
+    return z - np.log(np.exp(z).sum(-1, keepdims=True))
+
+
+def of_kind(kind):
+    """Classes, 0 for numbers, and the loss."""
+    return CLASSES.get(kind, 0), LOSSES.get(kind)
+
+
+def stream(kind, n, seed, growth=0.0, sleepy=0.15):
+    """Members (n, M, K) of all qualities that sleep now and then, targets, and weights of which some are 0.
+
+    Numbers, or the noise of logarithms, grow like exp(growth t).
+    """
+    rng, (n_classes, _) = np.random.default_rng(seed), of_kind(kind)
+    truth = 2.0 * rng.normal(size=(n, max(n_classes, 1)))
+    quality, noise = rng.uniform(0.0, 1.5, (1, N_MEMBERS, 1)), rng.uniform(0.1, 2.0, (1, N_MEMBERS, 1))
+    members = truth[:, None] * quality + noise * rng.normal(size=(n, N_MEMBERS, truth.shape[1]))
+    scale = np.exp(growth * np.arange(n))
+    if n_classes:
+        chances = np.exp(log_softmax(truth))
+        y = np.array([rng.choice(n_classes, p=row) for row in chances], float)
+        members = log_softmax(members * scale[:, None, None])
+    else:
+        y = (truth[:, 0] + 0.3 * rng.standard_t(2.0, n)) * scale
+        members = members * scale[:, None, None]
+    members[rng.random((n, N_MEMBERS)) < sleepy] = np.nan
+    members[n // 2 :, 1] = members[n // 2 :, 2]  # a birth: another member takes the slot
+    members[n // 3] = np.nan
+    return members, y, np.where(rng.random(n) < 0.1, 0.0, rng.exponential(size=n))
+
+
+def late_class(n_classes, n, seed):
+    """Members of rows of some classes, then of rows with one more, which members think improbable; the labels."""
+    rng = np.random.default_rng(seed)
+    truth = 2.0 * rng.normal(size=(2 * n, n_classes + 1))
+    members = log_softmax(truth[:, None] + rng.normal(size=(2 * n, N_MEMBERS, n_classes + 1)))
+    early = log_softmax(members[:n, :, :-1])
+    members[n:, :, -1] -= 3.0
+    scores = truth + rng.gumbel(size=truth.shape)
+    scores[:n, -1] = -np.inf
+    return early, log_softmax(members[n:]), np.argmax(scores, axis=1).astype(float)

@@ -1,0 +1,102 @@
+"""What `tunefree certify` and reports say of generations is true of the rows that were learned."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.mixing.streams import log_softmax
+from tunefree.cli.display.certificate import show_certificate
+from tunefree.report.document import Facts
+from tunefree.report.guarantees import guarantees
+from tunefree.stream.source import open_source
+from tunefree.workflows.certification import findings
+from tunefree.workflows.plan import Plan
+from tunefree.workflows.training import train
+
+N = 700
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 2))
+SCORES = X @ [1.0, -2.0] + 0.5
+WEIGHT = RNG.exponential(size=N)
+LABELS = np.where(RNG.random(N) < 1 / (1 + np.exp(-SCORES)), "yes", "no")
+
+
+def trained(label, **plan):
+    table = {"a": X[:, 0], "b": X[:, 1], "label": label}
+    return train(open_source(table), Plan(target="label", learner="generations", **plan))
+
+
+def mean_losses(factor):
+    """Of a linear model: its loss on the labels, and its radius."""
+    signs = np.where(LABELS == "yes", 1.0, -1.0)
+    radius = factor * max(1.0 * abs(X[:, 0]).max(), 2.0 * abs(X[:, 1]).max(), 0.5)
+    return np.logaddexp(0.0, -signs * factor * SCORES).mean(), radius
+
+
+@pytest.fixture(scope="module")
+def of_labels():
+    return trained(LABELS)
+
+
+def test_what_is_said_of_mixing_is_true_and_printed(of_labels, capsys):
+    found = findings(of_labels)
+    mixing, account = found["mixing"], of_labels.model.pool.mixture.account
+    assert "pool" not in found  # what the other mixture cost
+    assert mixing["rows"] == N and account.weight == N
+    assert mixing["loss"] == pytest.approx(found["loss"], rel=1e-6)  # all rows are evidence, of weight 1
+    assert mixing["loss"] <= mixing["loss_at_most"] <= mixing["base"] + (np.log(3) + 2 / 3 * np.log(N)) / N + 1e-9
+    show_certificate(of_labels, found, False)
+    told = capsys.readouterr().out
+    assert f"at most {mixing['loss_at_most']:.6g}" in told and "theorem of mixing" in told
+    facts = [fact for block in guarantees(of_labels).blocks if isinstance(block, Facts) for fact in block.rows]
+    assert any(f"at most {mixing['loss_at_most']:.6g}" in value for _, value in facts)
+
+
+@pytest.mark.parametrize("factor", [0.0, 0.1, 0.5, 1.0, 2.0])
+def test_no_linear_model_is_below_what_is_certified_of_generations(of_labels, factor):
+    loss, radius = mean_losses(factor)
+    bound = of_labels.model.certificate().lower_bound(radius)
+    assert bound <= loss
+    assert factor > 0.5 or bound > 0.75 * findings(of_labels)["loss"]  # and it says something
+
+
+def test_copies_of_rows_that_generations_know_are_no_evidence():
+    table = {"a": np.tile(X[:300, 0], 3), "b": np.tile(X[:300, 1], 3), "label": np.tile(LABELS[:300], 3)}
+    model = train(open_source(table), Plan(target="label", learner="generations"))
+    mixing = findings(model)["mixing"]
+    assert 300 <= mixing["rows"] < 900 and mixing["loss"] <= mixing["loss_at_most"]
+
+
+def test_numbers_have_a_bound_too():
+    y = SCORES + 0.5 * RNG.standard_t(3.0, N)
+    model = trained(y, task="regression")
+    mixing, certificate = findings(model)["mixing"], model.model.certificate()
+    assert mixing["loss"] <= mixing["loss_at_most"] < 2.0 * mixing["base"]
+    for factor in (0.1, 0.5, 1.0):
+        predicted = y.mean() + factor * (X @ [1.0, -2.0])
+        radius = factor * max(abs(X[:, 0]).max(), 2.0 * abs(X[:, 1]).max()) / certificate.unit
+        assert certificate.lower_bound(radius) <= ((y - predicted)[1:] ** 2).mean()
+
+
+def test_three_classes_are_certified():
+    margins = np.column_stack([SCORES, -SCORES, np.zeros(N)])
+    y = np.argmax(margins + RNG.gumbel(size=(N, 3)), axis=1)
+    model = trained(np.array(["a", "b", "c"])[y])
+    order = [model.model.classes.index(label) for label in "abc"]
+    mixing, certificate = findings(model)["mixing"], model.model.certificate()
+    assert sorted(order) == [0, 1, 2] and mixing["loss"] <= mixing["loss_at_most"]
+    for factor in (0.1, 0.5, 1.0):
+        loss = -log_softmax(factor * margins)[np.arange(N), y].mean()
+        radius = factor * max(abs(X[:, 0]).max(), 2.0 * abs(X[:, 1]).max(), 0.5)
+        assert certificate.lower_bound(radius) <= loss
+
+
+def test_weights_times_a_power_of_two_are_the_same_weights():
+    """The pool hands on weights over their mean so far, so its mixture has the same bytes."""
+    states = []
+    for exponent in (0, 5, -30):
+        table = {"a": X[:300, 0], "b": X[:300, 1], "w": np.ldexp(WEIGHT[:300], exponent), "label": LABELS[:300]}
+        model = train(open_source(table), Plan(target="label", learner="generations", weight="w"))
+        states.append({k: v.tobytes() for k, v in model.model.pool.mixture.save_state().items()})
+    assert states[0] == states[1] == states[2]

@@ -1,0 +1,189 @@
+"""What a mixture promises: of sleepers, slots, weights of rows, batches, files, late classes and extreme numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.mixing.streams import KINDS, N_MEMBERS, log_softmax, of_kind, stream
+from tunefree.mixing.mixture import Mixture
+
+kinds = pytest.mark.parametrize("kind", KINDS)
+searched = settings(max_examples=40, deadline=None)
+
+
+def mixture_of(kind, n_members=N_MEMBERS):
+    return Mixture(n_members, *of_kind(kind))
+
+
+def bytes_of(mixture):
+    return {name: array.tobytes() for name, array in mixture.save_state().items()}
+
+
+def learned(kind, members, y, weight):
+    mixture = mixture_of(kind, members.shape[1])
+    return mixture, mixture.learn(members, y, weight)
+
+
+@kinds
+def test_a_member_that_sleeps_neither_gains_nor_loses_but_by_what_is_dealt_out_anew(kind):
+    members, y, weight = stream(kind, 200, 3, sleepy=0.0)
+    members = np.where(np.isnan(members), 0.0, members)
+    mixture, _ = learned(kind, members, y, weight)
+    before, rounds = mixture.base.weights[0], float(mixture.base.rounds)
+    members[:, 0] = np.nan
+    mixture.learn(members[:1], y[:1], np.ones(1))
+    kept = 1 - 1 / (rounds + 2)
+    if mixture.n_classes:
+        kept = min(4 / np.sqrt(22 + rounds), 0.9) / min(4 / np.sqrt(21 + rounds), 0.9)
+    assert mixture.base.weights[0] == pytest.approx(kept * before + (1 - kept) / N_MEMBERS, rel=1e-12)
+    assert mixture.base.weights.sum() == pytest.approx(1.0)
+
+
+@kinds
+def test_where_all_sleep_weights_stay_and_the_prediction_is_the_even_one(kind):
+    members, y, weight = stream(kind, 100, 4)
+    mixture, _ = learned(kind, members, y, weight)
+    corrections = bytes_of(mixture)
+    asleep = np.full_like(members[:1], np.nan)
+    before = mixture.base.weights.copy()
+    mixture.mean(asleep)
+    assert corrections == bytes_of(mixture)
+    if mixture.n_classes:
+        assert mixture.mean(asleep) == pytest.approx(-np.log(mixture.n_classes))
+    else:
+        assert mixture.mean(asleep) == mixture.range.mean
+    mixture.learn(asleep, y[:1], np.ones(1))
+    assert np.argsort(mixture.base.weights).tolist() == np.argsort(before).tolist()
+    assert mixture.base.weights == pytest.approx(before, abs=0.02)
+
+
+@kinds
+def test_a_birth_takes_the_slot_with_its_weight(kind):
+    """Weights before a row do not depend on who fills a slot from that row on."""
+    members, y, weight = stream(kind, 200, 5)
+    mixture, _ = learned(kind, members, y, weight)
+    other = mixture_of(kind)
+    other.restore(mixture.save_state())
+    newcomer = members[:1].copy()
+    newcomer[0, 0] = newcomer[0, 1]
+    mixture.predict(newcomer)
+    assert np.array_equal(mixture.base.weights, other.base.weights)
+    twins = np.nan_to_num(members) if not mixture.n_classes else log_softmax(np.nan_to_num(members))
+    twins[:, 0] = twins[:, 1]
+    one, _ = learned(kind, twins, y, weight)  # two members that are one have the weight of one together
+    assert one.base.weights[0] == pytest.approx(one.base.weights[1], rel=1e-9)
+
+
+@kinds
+def test_a_row_of_weight_0_changes_nothing(kind):
+    members, y, _ = stream(kind, 120, 6)
+    mixture, _ = learned(kind, members, y, np.ones(len(y)))
+    before = bytes_of(mixture)
+    mixed = mixture.learn(members, y, np.zeros(len(y)))
+    assert bytes_of(mixture) == before
+    alone = np.concatenate([mixture.learn(members[i : i + 1], y[i : i + 1], np.zeros(1)) for i in range(len(y))])
+    assert np.array_equal(alone, mixed)
+
+
+@kinds
+def test_rows_of_weight_0_between_others_change_no_prediction_of_these(kind):
+    members, y, weight = stream(kind, 150, 7)
+    _, mixed = learned(kind, members, y, weight)
+    one, without = learned(kind, members[weight > 0], y[weight > 0], weight[weight > 0])
+    assert np.array_equal(mixed[weight > 0], without)
+    assert bytes_of(one) == bytes_of(learned(kind, members, y, weight)[0])
+
+
+@kinds
+@searched
+@given(cuts=st.lists(st.integers(0, 120), max_size=6))
+def test_it_does_not_matter_how_rows_come_in_batches(kind, cuts):
+    members, y, weight = stream(kind, 120, 8)
+    whole, mixed = learned(kind, members, y, weight)
+    parts, mixture = [], mixture_of(kind)
+    for start, stop in zip([0, *sorted(cuts)], [*sorted(cuts), 120], strict=True):
+        parts.append(mixture.learn(members[start:stop], y[start:stop], weight[start:stop]))
+    assert np.array_equal(np.concatenate(parts), mixed) and bytes_of(mixture) == bytes_of(whole)
+
+
+@kinds
+def test_a_mixture_that_was_saved_goes_on_to_the_bit(kind):
+    members, y, weight = stream(kind, 300, 9)
+    mixture, _ = learned(kind, members[:150], y[:150], weight[:150])
+    other = mixture_of(kind)
+    other.restore({name: array.copy() for name, array in mixture.save_state().items()})
+    assert bytes_of(other) == bytes_of(mixture) and other.nbytes == mixture.nbytes
+    for each in (Mixture.predict, Mixture.mean):
+        assert np.array_equal(each(mixture, members), each(other, members))
+    rest = members[150:], y[150:], weight[150:]
+    assert np.array_equal(mixture.learn(*rest), other.learn(*rest)) and bytes_of(other) == bytes_of(mixture)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5, 63, 64, 65])
+def test_a_late_class_begins_like_one_that_never_came(n_classes):
+    """Had it been declared from the start, all would have given it next to nothing."""
+    rng = np.random.default_rng(n_classes)
+    truth = rng.normal(size=(900, n_classes))
+    y = np.array([rng.choice(n_classes, p=row) for row in np.exp(log_softmax(2.0 * truth))], float)
+    early = log_softmax(truth[:, None] + 0.5 * rng.normal(size=(900, 3, n_classes)))
+    with_class = np.concatenate([early + np.log1p(-1e-4), np.full((900, 3, 1), np.log(1e-4))], axis=2)
+    late, declared = Mixture(3, n_classes), Mixture(3, n_classes + 1)
+    late.learn(early[:600], y[:600], np.ones(600))
+    declared.learn(with_class[:600], y[:600], np.ones(600))
+    late.add_class()
+    rows, after = np.arange(600, 900), []
+    for mixture in (late, declared):
+        mixed = mixture.learn(with_class[600:], y[600:], np.ones(300))
+        assert np.isfinite(mixed).all() and np.exp(mixed).sum(1) == pytest.approx(1.0)
+        after.append(-mixed[np.arange(300), y[rows].astype(int)].mean())
+    assert after[0] == pytest.approx(after[1], rel=0.02 if n_classes < 64 else 0.1)
+
+
+@st.composite
+def extreme_rows(draw):
+    """Up to 12 rows of two members and three classes, or numbers, of any size."""
+    n = draw(st.integers(1, 12))
+    logs = st.sampled_from([0.0, -1e-300, -1.0, -30.0, -800.0, -1e300, np.nan])
+    sizes = st.sampled_from([0.0, 1.0, -1.0, 1e-300, 1e-160, 1e20, 1e150, -1e150, 1e300, -1e300, np.nan])
+    of_classes = np.reshape(draw(st.lists(logs, min_size=6 * n, max_size=6 * n)), (n, 2, 3))
+    of_classes[np.isnan(of_classes).any(2)] = np.nan
+    of_numbers = np.reshape(draw(st.lists(sizes, min_size=2 * n, max_size=2 * n)), (n, 2, 1))
+    labels = np.array(draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)), float)
+    targets = np.nan_to_num(draw(st.lists(sizes, min_size=n, max_size=n)))
+    weight = np.array(draw(st.lists(st.sampled_from([0.0, 1e-6, 1.0, 1e3]), min_size=n, max_size=n)))
+    return of_classes, of_numbers, labels, targets, weight
+
+
+@pytest.mark.parametrize("kind", ["three", "square", "absolute", "huber:1", "quantile:0.9"])
+@settings(max_examples=60, deadline=None)
+@given(rows=extreme_rows())
+def test_whatever_finite_numbers_come_predictions_and_weights_are_finite(kind, rows):
+    of_classes, of_numbers, labels, targets, weight = rows
+    members, y = (of_classes, labels) if kind == "three" else (of_numbers, targets)
+    mixture, mixed = learned(kind, members, y, weight)
+    assert np.isfinite(mixed).all()
+    assert np.isfinite(mixture.predict(members)).all() and np.isfinite(mixture.mean(members)).all()
+    state = mixture.save_state()
+    unknown = {"range.lowest", "range.highest"} if not (weight > 0).any() else set()
+    assert all(np.isfinite(array).all() for name, array in state.items() if name not in unknown)
+    assert mixture.base.weights.sum() == pytest.approx(1.0) and mixture.top.weights.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("kind", ["square", "absolute", "huber:1", "quantile:0.9"])
+def test_constant_targets_are_predicted(kind):
+    members = np.random.default_rng(0).normal(size=(200, N_MEMBERS, 1))
+    mixture, mixed = learned(kind, members, np.full(200, 7.5), np.ones(200))
+    assert np.array_equal(mixed[1:], np.full((199, 1), 7.5)) and np.isfinite(mixture.predict(members)).all()
+
+
+@pytest.mark.parametrize("kind", ["square", "absolute", "quantile:0.9"])
+@pytest.mark.parametrize("exponent", [-40, 3, 60])
+def test_numbers_times_a_power_of_two_are_predicted_by_the_same_power(kind, exponent):
+    members, y, weight = stream(kind, 200, 10)
+    mixture, mixed = learned(kind, members, y, weight)
+    other, scaled = learned(kind, np.ldexp(members, exponent), np.ldexp(y, exponent), weight)
+    assert np.array_equal(scaled, np.ldexp(mixed, exponent))
+    assert np.array_equal(mixture.top.weights, other.top.weights)
