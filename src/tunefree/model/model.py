@@ -494,4 +494,4 @@ class Model(ScoredModel):
         return dict(zip(("arrays", "header"), self.save_state(), strict=True))
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
-        self.__dict__.update(Model.restore(**copy.deepcopy(saved)).__dict__)
+        self.__dict__.update(type(self).restore(**copy.deepcopy(saved)).__dict__)

@@ -9,12 +9,14 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, reach
+from tunefree.generations.growing import n_outputs
 from tunefree.kernel import contract
 from tunefree.kernel.points import BLOCK, DensePoints, size
 from tunefree.model.additive_bank import AdditiveBank
 from tunefree.model.feature_bank import FeatureBank
 from tunefree.model.kernel_bank import KernelBank
 from tunefree.model.targets import MANY_CLASSES
+from tunefree.pool.model import PoolModel
 
 
 def check(made: Any) -> None:
@@ -57,12 +59,40 @@ def _check_linear(trained: Any) -> None:
         check_bank(bank, model)
     if model.deployment is not None:
         _check_deployment(model)
+    if isinstance(model, PoolModel):
+        _check_pool(model.pool)
     for calibration in [model.aggregation.calibration, *(getattr(m, "calibration", None) for m in model.members)]:
         n_classes = 2 if calibration is None else calibration.n_classes
         _fit(n_classes == max(len(model.classes), 2) or calibration is None, "a calibration has other classes")
     if trained.order is not None and not trained.order.numbers:
         for codes in (trained.order.first, trained.order.spaced):
             _fit(not len(codes) or 0 <= codes.min() <= codes.max() < MANY_CLASSES, "order has classes that are none")
+
+
+def _check_pool(pool: Any) -> None:
+    """Members have places in the mixture, and generations the columns of the rows that are kept."""
+    n_linear, n_classes = len(pool.names) - len(pool.slots), 0 if pool.is_of_numbers else max(pool.n_classes, 2)
+    _fit(len(pool.linear_places) == len(pool.linear.members), "linear members have not a place each")
+    _fit(all(place < n_linear for place in pool.linear_places), "a place of a linear member is that of another")
+    if pool.growth is None:
+        return
+    _check_growth(pool.growth, pool.rows, n_classes)
+
+
+def _check_growth(growth: Any, rows: int, n_classes: int) -> None:
+    keys, pending = set(growth.columns.keys), [own for birth in growth.pending for own in birth.grown.values()]
+    _fit(len(keys) == len(growth.columns.keys), "two columns have one key")
+    _fit(growth.event() > rows, "what is due lies behind the rows learned")
+    for generation in [*(own[3] for own in growth.generations()), *(future.result() for future in pending)]:
+        _fit(keys >= set(generation.keys.tolist()), "a generation has other columns than the rows")
+        known = generation.n_classes
+        _fit(min(n_classes, 2) <= known <= n_classes, "a generation has other classes than the model")
+        _fit(n_outputs(generation.model) == (known if known > 2 else 1), "a generation has not a margin of each class")
+    for kept in (growth.whole, growth.recent):
+        _fit(len(kept.columns) == len(kept.targets) == len(kept.digests) == len(kept.weights), "rows lack parts")
+        _fit(len(kept.targets) == min(kept.rows, kept.capacity), "there are not as many rows kept as the header tells")
+        _fit(kept.columns.shape[1] <= len(keys), "rows kept have other columns")
+        _fit(not n_classes or np.isin(kept.targets, np.arange(n_classes)).all(), "rows kept have classes that are none")
 
 
 def _check_deployment(model: Any) -> None:

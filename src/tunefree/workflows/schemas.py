@@ -54,6 +54,8 @@ from tunefree.workflows.schema_parts import (
     NAMES,
     NONE,
     PLAN,
+    POOL,
+    POOL_ARRAYS,
     SETTING,
     SIZE,
     STEPS,
@@ -82,6 +84,7 @@ BANK = {
 }
 
 MODEL = {
+    "pool": Optional(POOL),
     "task": TASK,
     "learner": Text(),
     "loss": NAME,
@@ -237,6 +240,7 @@ _STATE = {
     "learner.used": Array(FLOATS, (), 0, "u+1"),
 }
 MODEL_ARRAYS = {
+    **POOL_ARRAYS,
     **{f"model.*.{name}": own for name, own in _STATE.items()},
     "model.#.learner.weights": Array("float64", ("S", "K")),
     "model.#.learner.units": Array("float64", ("S",), 0),
