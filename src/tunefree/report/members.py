@@ -9,6 +9,8 @@ from tunefree.report import charts
 from tunefree.report.charts import COLOURS, Series
 from tunefree.report.document import Figure, Section, Table
 from tunefree.report.scales import LOG, Scale
+from tunefree.report.told import sentence
+from tunefree.report.told_shares import meaning_of_shares
 from tunefree.workflows.training import Trained
 
 MOST_COLUMNS = 6  # of the table
@@ -24,6 +26,8 @@ def members(trained: Trained) -> Section | None:
     model = trained.model
     if len(model.members) < 2 and not model.history:
         return None
+    if model.options.has_generations:  # their mixture has shares of its own
+        return Section("members", "Who learned", [_table(trained)])
     now = {"rows": int(model.mixture.rounds[()]), "shares": shares_by_member(model.mixture, model.members)}
     moments = [own for own in model.history if own["rows"] < now["rows"]] + [now]
     figure = [_figure(moments)] if len(moments) > 1 else []
@@ -62,4 +66,4 @@ def _table(trained: Trained) -> Table:
     header = ["member", *(f"{moment['rows']:,}" for moment in kept), "new rows" if deployed else "now"]
     note = "Per cent, after so many rows; - where a member has been pruned."
     note += " New rows: of rows that are predicted without learning on." if deployed else ""
-    return Table("Share of each member in predictions", header, rows, note, 1, False)
+    return Table(sentence(meaning_of_shares(model)), header, rows, note, 1, False)

@@ -59,7 +59,7 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
         - ``kernels``: for each kernel learner its mean loss and, for each norm, a lower bound on the mean loss of
           every function of that norm; ``theorem``, the bound on the regret of the learner's own theorem for each norm,
           where it covers the learner's parameters.
-        - ``pool``: number of members, and what mixing cost at most a row.
+        - ``pool``: number of members, and what mixing cost at most a row; not of generations.
         - ``order``: what the order of the rows tells about the targets (:func:`order_of`).
         - ``risk``: bounds on the loss and the error of future rows. They are for rows that are independent and alike,
           and left out where the order of the rows refutes that.
@@ -91,7 +91,7 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
         found["additive"] = {"rows": additive.rounds, "loss": additive.loss / additive.weight, "lower_bounds": bounds}
     if weights is not None:
         found["weights"] = of_weights(trained, read_weights(trained, weights))
-    if model.learner in POOLS and not is_of_shards(trained):
+    if model.learner in POOLS and not (is_of_shards(trained) or model.options.has_generations):
         members = _members_at_the_start(model)
         total = excess(model.mixture, members)
         found["pool"] = {"members": members, "excess_per_row": total / certificate.weight}
