@@ -9,7 +9,8 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, reach
-from tunefree.generations.growing import n_outputs
+from tunefree.generations.growing import n_leaves, n_outputs
+from tunefree.generations.leaves import FrozenLeaves
 from tunefree.kernel import contract
 from tunefree.kernel.points import BLOCK, DensePoints, size
 from tunefree.model.additive_bank import AdditiveBank
@@ -71,23 +72,39 @@ def _check_linear(trained: Any) -> None:
 
 def _check_pool(pool: Any) -> None:
     """Members have places in the mixture, and generations the columns of the rows that are kept."""
-    n_linear, n_classes = len(pool.names) - len(pool.slots), 0 if pool.is_of_numbers else max(pool.n_classes, 2)
-    _fit(len(pool.linear_places) == len(pool.linear.members), "linear members have not a place each")
-    _fit(all(place < n_linear for place in pool.linear_places), "a place of a linear member is that of another")
-    if pool.growth is None:
-        return
-    _check_growth(pool.growth, pool.rows, n_classes)
+    members = pool.members
+    n_linear, n_classes = len(members.names) - len(members.slots), members.width
+    _fit(len(members.linear_places) == len(members.linear.members), "linear members have not a place each")
+    _fit(all(place < n_linear for place in members.linear_places), "a place of a linear member is that of another")
+    copy = pool.frozen.copy
+    if copy is not None:
+        candidates = np.concatenate([np.zeros(0, np.int64), *(stack.candidates for stack in copy.linear.stacks)])
+        _fit(np.array_equal(np.sort(candidates), np.arange(len(members.linear.members))), "a copy has not the members")
+        _fit(copy.linear.n_outputs == members.linear.n_outputs, "a copy has other outputs than the model")
+        for stack in copy.linear.stacks:
+            of_members = len(stack.candidates) * copy.linear.n_outputs
+            _fit(stack.weights.shape[1:] == (of_members,), "a copy has not the weights of its members")
+    if members.growth is not None:
+        _check_growth(members.growth, pool, n_classes)
 
 
-def _check_growth(growth: Any, rows: int, n_classes: int) -> None:
+def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
     keys, pending = set(growth.columns.keys), [own for birth in growth.pending for own in birth.grown.values()]
     _fit(len(keys) == len(growth.columns.keys), "two columns have one key")
-    _fit(growth.event() > rows, "what is due lies behind the rows learned")
-    for generation in [*(own[3] for own in growth.generations()), *(future.result() for future in pending)]:
+    for window in growth.windows:
+        times = window.is_awake, window.trial, window.birth
+        _fit([type(part) for part in times] == [bool, int, int] and window.trial > 0, "a window has no times")
+    _fit(growth.event() > pool.rows or pool.only_predicts, "what is due lies behind the rows learned")
+    awake = [own[3] for own in growth.generations()]
+    of_copy = [] if pool.frozen.copy is None else [own[3] for own in pool.frozen.copy.generations]
+    for generation in [*awake, *of_copy, *(future.result() for future in pending)]:
         _fit(keys >= set(generation.keys.tolist()), "a generation has other columns than the rows")
         known = generation.n_classes
         _fit(min(n_classes, 2) <= known <= n_classes, "a generation has other classes than the model")
         _fit(n_outputs(generation.model) == (known if known > 2 else 1), "a generation has not a margin of each class")
+        for levels in (leaves.levels for leaves in generation.living if isinstance(leaves, FrozenLeaves)):
+            is_whole = len(levels) in (0, n_leaves(generation.model))
+            _fit(is_whole and levels.shape[1:] == (n_outputs(generation.model),), "leaves have not a weight each")
     for kept in (growth.whole, growth.recent):
         _fit(len(kept.columns) == len(kept.targets) == len(kept.digests) == len(kept.weights), "rows lack parts")
         _fit(len(kept.targets) == min(kept.rows, kept.capacity), "there are not as many rows kept as the header tells")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tunefree.core.schema import Array, Flag, Label, Mapping, Number, Optional, Sequence, Text
+from tunefree.core.schema import Anything, Array, Flag, Label, Mapping, Number, Optional, Sequence, Text
 from tunefree.generations.growing import KINDS
 from tunefree.learners.newton import DEPTH
 from tunefree.model.pool import VIEWS as VIEWS_OF_BANKS
@@ -89,6 +89,14 @@ PLAN = {
     **{name: Optional(Sequence(Text(), may_be_none=True)) for name in ("text", "pairs")},
 }
 
+SNAPSHOT = {
+    "stacks": Sequence(Sequence(Text(), 2), MOST_MEMBERS),
+    "views": Sequence(Text(tuple(VIEWS))),
+    "objectives": Sequence(Mapping(Number()), MOST_MEMBERS),
+    "n_outputs": Number(1, MANY_CLASSES, whole=True),
+    "counts": Optional(Sequence(COUNT, 2)),
+}
+
 # The pool of generations, see tunefree.pool.saving.
 TIME = Number(1, 2**62, whole=True)  # a number of rows that is doubled until it lies ahead
 GENERATION = {
@@ -96,13 +104,14 @@ GENERATION = {
     "rows": COUNT,
     "n_classes": Number(0, MANY_CLASSES, whole=True),
     "clock": COUNT,
-    "living": Sequence(MEMBER, 8),
+    "living": Sequence(
+        {"objective": Mapping(Number()), "scalars": Optional(Mapping(Number())), "largest": Optional(SIZE)}, 8
+    ),
 }
 POOL = {
     "rows": COUNT,
     "mass": SIZE,
-    "has_begun": Flag(),
-    "names": Sequence(Text(), MOST_MEMBERS),
+    "only_predicts": Flag(),
     "linear_places": Sequence(COUNT, MOST_MEMBERS),
     "rises": Mapping(Number()),
     "frozen": {
@@ -110,9 +119,8 @@ POOL = {
         "copy": Optional(
             {
                 "rows": COUNT,
-                "objectives": Sequence(Mapping(Number()), MOST_MEMBERS),
-                "views": Sequence(Text(tuple(VIEWS))),
-                "awake": Sequence(GENERATION, MOST_MEMBERS),
+                "linear": SNAPSHOT,
+                "generations": Sequence({**GENERATION, "age": COUNT}, MOST_MEMBERS),
             },
             may_be_none=True,
         ),
@@ -121,13 +129,7 @@ POOL = {
         {
             "keys": Sequence(Number(-(2**31), 2**31, whole=True)),
             "kept": COUNT,
-            "windows": Sequence(
-                {
-                    **dict.fromkeys(("length", "birth", "trial"), TIME),
-                    "is_awake": Flag(),
-                    **dict.fromkeys(("inside", "outside"), Number(may_be_none=True)),
-                }
-            ),
+            "windows": Sequence(Sequence(Anything(), 3)),  # whether it is awake, its trial and its birth
             "awake": Sequence(GENERATION, MOST_MEMBERS),
             "pending": Sequence({**GENERATION, "takeover": TIME}, MOST_MEMBERS),
         }
@@ -136,6 +138,9 @@ POOL = {
 POOL_ARRAYS = {
     "model.pool.*.keys": Array("int64", (None,)),
     "model.pool.*.observations": Array("uint64", (None,)),
+    "model.pool.*.levels": Array("float64|float16", may_be_missing=True),
+    "model.pool.*.candidates": Array("int64", (None,), 0),
+    "model.pool.*.weights": Array("float64|float32"),
     "model.pool.*.model.*": Array("float64|float32|int64|int32|uint8|bool", may_be_missing=True),
     "model.pool.*.columns": Array("float64", ("n", None), may_be_infinite=True, may_be_missing=True),
     "model.pool.*.digests": Array("uint64", ("n",)),

@@ -58,6 +58,7 @@ from tunefree.workflows.schema_parts import (
     POOL_ARRAYS,
     SETTING,
     SIZE,
+    SNAPSHOT,
     STEPS,
     TASK,
 )
@@ -129,13 +130,7 @@ MODEL = {
                 {
                     "temperature": SIZE,
                     "record": COUNT,
-                    "snapshot": {
-                        "stacks": Sequence(Sequence(Text(), 2), MOST_MEMBERS),
-                        "views": Sequence(Text(tuple(VIEWS))),
-                        "objectives": Sequence(Mapping(Number()), MOST_MEMBERS),
-                        "n_outputs": Number(1, MANY_CLASSES, whole=True),
-                        "counts": Optional(Sequence(COUNT, 2)),
-                    },
+                    "snapshot": SNAPSHOT,
                 },
                 8,
             ),
