@@ -21,7 +21,7 @@ def test_any_cut_into_batches_makes_the_same_model(kind, targets):
     rows = stream(kind, targets, 200)
     whole, losses = learned(rows)
     (new, _, _), *_ = stream(kind, targets, 200, seed=1).pieces(10**6)
-    for size in (1, 7, 100):
+    for size in (1, 33):
         cut, of_rows = learned(rows, size)
         assert differences(cut, whole) == []
         assert of_rows.tobytes() == losses.tobytes()
