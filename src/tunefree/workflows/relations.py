@@ -20,6 +20,9 @@ from tunefree.model.targets import MANY_CLASSES
 from tunefree.pool.model import PoolModel
 
 
+MOST_FAILURES = 62  # of trials, each twice as late as the one before
+
+
 def check(made: Any) -> None:
     """Raise a ModelError if the parts of a model do not fit together.
 
@@ -92,8 +95,9 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
     keys, pending = set(growth.columns.keys), [own for birth in growth.pending for own in birth.grown.values()]
     _fit(len(keys) == len(growth.columns.keys), "two columns have one key")
     for window in growth.windows:
-        times = window.is_awake, window.trial, window.birth
-        _fit([type(part) for part in times] == [bool, int, int] and window.trial > 0, "a window has no times")
+        times = window.is_awake, window.failures, window.birth
+        _fit([type(part) for part in times] == [bool, int, int], "a window has no times")
+        _fit(0 <= window.failures <= MOST_FAILURES, "a window has failed more often than it can")
     _fit(growth.event() > pool.rows or pool.only_predicts, "what is due lies behind the rows learned")
     awake = [own[3] for own in growth.generations()]
     of_copy = [] if pool.frozen.copy is None else [own[3] for own in pool.frozen.copy.generations]

@@ -129,7 +129,7 @@ POOL = {
         {
             "keys": Sequence(Number(-(2**31), 2**31, whole=True)),
             "kept": COUNT,
-            "windows": Sequence(Sequence(Anything(), 3)),  # whether it is awake, its trial and its birth
+            "windows": Sequence(Sequence(Anything(), 3)),  # whether it is awake, its failures and its birth
             "awake": Sequence(GENERATION, MOST_MEMBERS),
             "pending": Sequence({**GENERATION, "takeover": TIME}, MOST_MEMBERS),
         }
