@@ -75,5 +75,6 @@ def inspect(
     if decay:
         expected = expectation_of(trained)
         if expected is None:
-            raise ModelError(f"{decay}: nothing is known of this model after its end; train a pool of classes longer")
+            longer = "with --learner pool" if trained.model.options.has_generations else "a pool of classes longer"
+            raise ModelError(f"{decay}: nothing is known of this model after its end; train {longer}")
         pictures.draw_decay(expected, decay)

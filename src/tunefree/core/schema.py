@@ -77,6 +77,7 @@ class Array(NamedTuple):
     low: float = -MOST
     below: float | str = math.inf  # what numbers are less than: a number, or a length
     may_be_infinite: bool = False
+    may_be_missing: bool = False  # NaN
     ascends_to: str | None = None  # numbers from 0 to this length, none less than the one before
 
 
@@ -236,6 +237,8 @@ def _check_numbers(name: str, array: np.ndarray, kind: Array, known: dict[str, i
         if kind.ascends_to is not None:
             raise ModelError(f"{name} is empty")
         return
+    if kind.may_be_missing and array.dtype.kind == "f":
+        array = np.append(array[~np.isnan(array)], 0.0)
     least, most = float(array.min()), float(array.max())  # NaN if there is one
     if math.isnan(least) or (math.inf in (-least, most) and not kind.may_be_infinite):
         raise ModelError(f"{name} has a number that is not finite")

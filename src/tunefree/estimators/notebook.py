@@ -39,7 +39,8 @@ class LearnedInNotebooks(ShownInNotebooks):
         model = self._learned.model
         shares = sorted(model.shares_by_member().items(), key=lambda own: -own[1])
         facts = [("rows learned", f"{model.metrics.rows:,}"), ("progressive loss", f"{model.metrics.mean_loss():.6g}")]
-        facts += [(name, f"{100 * share:.1f} % of predictions") for name, share in shares[:MOST_MEMBERS]]
+        of = "the mean that is corrected" if model.options.has_generations else "predictions"
+        facts += [(name, f"{100 * share:.1f} % of {of}") for name, share in shares[:MOST_MEMBERS]]
         facts += [(f"{len(shares) - MOST_MEMBERS} other members", "the rest")] if len(shares) > MOST_MEMBERS else []
         rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in facts)
         return f"<table><caption>What was learned</caption><tbody>{rows}</tbody></table>"

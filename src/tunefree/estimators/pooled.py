@@ -146,7 +146,7 @@ class Pooled(OnlineEstimator):
 
     def _pass_in_random_order(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
         """One pass, in an order that is drawn by the seed, and its end."""
-        rounds = validation.as_given(weight)
+        rounds = validation.spread(X, y, weight) if self.shuffle else validation.as_given(weight)
         if self.shuffle:
             rounds = validation.shuffled(rounds, weight, check_random_state(self.random_state))
         self._pass(X, y, rounds, first=True)

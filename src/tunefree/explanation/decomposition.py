@@ -85,6 +85,11 @@ class Decomposition:
         self.model = model
         self._parts, self.share = _parts(model)
         self.n_members = sum(len(own.members) for own in self._parts)
+        if model.options.has_generations:
+            raise ModelError(
+                "models of generations are not explained: trees, and a mixture that learns, are no sums of functions of"
+                " columns; train without --learner generations (learner='pool')"
+            )
         if not self._parts:
             raise ModelError(
                 "no member with weights of columns has a share in predictions, and kernels have no such weights; train"

@@ -13,7 +13,7 @@ import numpy as np
 
 from tunefree.core import compiled
 from tunefree.core.generic import generic
-from tunefree.core.rows import Dense, Sparse, Table, n_rows
+from tunefree.core.rows import Dense, Sparse, Table, n_rows, rows_at
 
 MOST_COLUMNS = 1024  # beyond which rows are too wide for trees
 
@@ -34,7 +34,7 @@ class Columns:
     --------
     >>> from tunefree.core.rows import sparse, table
     >>> columns = Columns()
-    >>> columns.matrix(table([[5.0]], [1], [[7]]))
+    >>> columns.matrix(table([[5.0]], [1], [[7]]), np.array([True]))
     array([[5., 7.]])
     >>> columns.keys
     [1, -1]
@@ -49,10 +49,11 @@ class Columns:
         """Whether rows have columns, and not too many."""
         return 0 < len(self.keys) <= MOST_COLUMNS
 
-    def matrix(self, X: Any) -> np.ndarray:
-        """The columns (n, c) of a block of rows, with those that it brings at the end."""
+    def matrix(self, X: Any, learned: np.ndarray | None = None) -> np.ndarray:
+        """The columns (n, c) of a block of rows, with those at the end that rows which are learned, (n,), bring."""
         parts = parts_of(X)
-        for key in (key for keys, _, _ in parts for key in keys):
+        brought = parts_of(rows_at(X, np.flatnonzero(learned))) if learned is not None and learned.any() else []
+        for key in (key for keys, _, _ in brought for key in keys):
             if key not in self._place and len(self.keys) <= MOST_COLUMNS:
                 self._place[key] = len(self.keys)
                 self.keys.append(key)

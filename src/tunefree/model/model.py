@@ -434,7 +434,10 @@ class Model(ScoredModel):
         return self.aggregation.log_odds(margins)
 
     def predictive_groups(self) -> list[tuple[MemberGroup, np.ndarray]]:
-        """The groups with the weights that predict new rows, and the share of each member in predictions."""
+        """The groups with the weights that predict new rows, and the share of each member in predictions; none where
+        predictions are no weighted means of members."""
+        if self.options.has_generations:
+            return []
         groups, shares = self.ensemble.groups, predictive_shares(self.mixture)
         found = None if self.deployment is None else self.deployment.blended(self.ensemble, shares)
         groups, shares = found or (groups, shares)
@@ -456,15 +459,15 @@ class Model(ScoredModel):
     def mean_weights(self) -> np.ndarray:
         """Weights (d, K) of features in units of their size, averaged over the linear members by their shares."""
         if not self.has_weights:
-            raise ModelError("learners with a kernel, and on curves or pairs, have no weights of features as given")
+            raise ModelError("kernels, curves, pairs and trees have no weights of features as given")
         linear, shares = self.predictive_groups()[0]
         found = weighted_sum(shares, [weights for weights, _ in linear.reads(self.n_features) or []])
         return self.ensemble.linear.by_feature(found, self.n_features)
 
     @property
     def has_weights(self) -> bool:
-        """Whether some members are linear in the features as they are given."""
-        return bool(self.ensemble.linear.members)
+        """Whether some members are linear in the features as they are given, and predictions are means of members."""
+        return bool(self.ensemble.linear.members) and not self.options.has_generations
 
     @property
     def loss_is_log_loss(self) -> bool:
@@ -494,4 +497,4 @@ class Model(ScoredModel):
         return dict(zip(("arrays", "header"), self.save_state(), strict=True))
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
-        self.__dict__.update(Model.restore(**copy.deepcopy(saved)).__dict__)
+        self.__dict__.update(type(self).restore(**copy.deepcopy(saved)).__dict__)

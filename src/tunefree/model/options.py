@@ -9,7 +9,15 @@ from tunefree.losses import loss_of, objectives
 from tunefree.model import calibration
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
-from tunefree.model.pool import FOLLOW_THE_LEADER, POOLS, can_replay, check_settings, settings_of_members, waits
+from tunefree.model.pool import (
+    FOLLOW_THE_LEADER,
+    GENERATIONS,
+    POOLS,
+    can_replay,
+    check_settings,
+    settings_of_members,
+    waits,
+)
 
 
 @dataclass(frozen=True)
@@ -71,6 +79,11 @@ class ModelOptions:
     def follows_the_leader(self) -> bool:
         """Whether the member with the least total loss predicts alone."""
         return self.learner == FOLLOW_THE_LEADER
+
+    @property
+    def has_generations(self) -> bool:
+        """Whether trees predict too, and the mixture learns: predictions are then no weighted means of members."""
+        return self.learner == GENERATIONS
 
     @property
     def is_mixed(self) -> bool:

@@ -67,9 +67,9 @@ class Growth:
         self.seen = Seen()
         self.next = clocks.births(0)
 
-    def observe(self, X: Any) -> Observed:
-        """Rows of a block as generations see them."""
-        matrix = self.columns.matrix(X)
+    def observe(self, X: Any, learned: np.ndarray) -> Observed:
+        """Rows of a block as generations see them, of which some (n,) are learned."""
+        matrix = self.columns.matrix(X, learned)
         return Observed(matrix, digests_of(matrix, self.columns.keys))
 
     def event(self) -> int:

@@ -104,7 +104,8 @@ class Members:
         self.linear.learn(LabelledRows(X, np.ascontiguousarray(targets), weight, weight), of_linear)
         self.place_linear(predictions, of_linear, rows)
         if self.growth is not None:
-            observed, learned = self.growth.observe(X), weight > 0.0
+            learned = weight > 0.0
+            observed = self.growth.observe(X, learned)
             is_known = self.growth.knows(observed.digests) | self.growth.seen.add(observed.digests, weight)
             evidence = np.where(is_known, 0.0, weight)
             self.follow(self.growth.generations(), observed, y, weight, predictions)

@@ -11,6 +11,8 @@ from tunefree.report.charts import COLOURS, Series
 from tunefree.report.document import Figure, Section, Table
 from tunefree.report.generations import weights_of
 from tunefree.report.scales import LOG, Scale
+from tunefree.report.told import sentence
+from tunefree.report.told_shares import meaning_of_shares
 from tunefree.workflows.training import Trained
 
 MOST_COLUMNS = 6  # of the table
@@ -66,4 +68,4 @@ def _table(trained: Trained) -> Table:
     header = ["member", *(f"{moment['rows']:,}" for moment in kept), "new rows" if deployed else "now"]
     note = "Per cent, after so many rows; - where a member has been pruned."
     note += " New rows: of rows that are predicted without learning on." if deployed else ""
-    return Table("Share of each member in predictions", header, rows, note, 1, False)
+    return Table(sentence(meaning_of_shares(model)), header, rows, note, 1, False)

@@ -106,7 +106,7 @@ def member_curves(trained: Trained) -> list[Series]:
     trained : Trained
     """
     model = trained.model
-    if len(model.members) < 2:
+    if len(model.members) < 2 or model.options.has_generations:
         return []
     now = {"rows": int(model.mixture.rounds[()]), "losses": losses_by_member(model.mixture, model.members)}
     moments = [own for own in [*model.history, now] if "losses" in own and own["rows"]]

@@ -14,7 +14,7 @@ from tunefree.explanation.told import fidelity_told, own_margins, percent, share
 from tunefree.report import charts, panels
 from tunefree.report.document import Figure, Note, Section, Table
 from tunefree.report.told import sentence
-from tunefree.report.told_shares import caveat_of_weights, line_of_curves
+from tunefree.report.told_shares import caveat_of_weights, line_of_curves, without_weights
 from tunefree.workflows.explanation import picture_of
 from tunefree.workflows.training import Trained
 
@@ -39,10 +39,7 @@ def terms(trained: Trained, found: Decomposition | None) -> Section:
     blocks += [Note(f"{sentence(line)}.", "fine") for line in line_of_curves(trained.model)]
     blocks += _weights(trained)
     if not blocks:
-        said = (
-            f"The model is made of {trained.model.n_support:,} rows, in the space of a kernel, where features as they"
-        )
-        blocks = [Note(f"{said} are given have no weights.")]
+        blocks = [Note(f"The model is {without_weights(trained.model)}.")]
     return Section("terms", "What matters", blocks)
 
 

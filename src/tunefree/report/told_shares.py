@@ -33,7 +33,23 @@ def line_of_curves(model: Model) -> list[str]:
 
 def share_of_weights(model: Model) -> float:
     """The share of the members whose weights of features are shown."""
-    return float(model.predictive_groups()[0][1].sum())
+    return float(sum(shares.sum() for _, shares in model.predictive_groups()[:1]))
+
+
+def without_weights(model: Any) -> str:
+    """Why features have no weights in a model, as a line."""
+    if isinstance(model, Model) and model.options.has_generations:
+        return "made of trees and linear learners, mixed by rules that learn, where features have no weights"
+    return (
+        f"made of {model.n_support:,} rows, in the space of a kernel, where features as they are given have no weights"
+    )
+
+
+def meaning_of_shares(model: Model) -> str:
+    """What the share of a member is of."""
+    if model.options.has_generations:
+        return "weight of each member awake in the mean that the mixture corrects"
+    return "share of each member in predictions"
 
 
 def caveat_of_weights(model: Model) -> str | None:

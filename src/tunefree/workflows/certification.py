@@ -61,7 +61,7 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
         - ``kernels``: for each kernel learner its mean loss and, for each norm, a lower bound on the mean loss of
           every function of that norm; ``theorem``, the bound on the regret of the learner's own theorem for each norm,
           where it covers the learner's parameters.
-        - ``pool``: number of members, and what mixing cost at most a row.
+        - ``pool``: number of members, and what mixing cost at most a row; not of generations.
         - ``mixing``: of generations, instead: ``rows`` that no generation awake was grown on; the mean ``loss`` of the
           mixture on these, where a row counts as its weight over the mean of those so far; that of its ``base``, the
           average of the members; and ``loss_at_most``, the bound that :mod:`tunefree.theory.mixing` gives from it.

@@ -98,6 +98,7 @@ def picture_of(trained: Trained, found: Decomposition | None, label: Any = None)
         If there are no terms to compare.
     """
     if found is None:
+        decomposition_of(trained)  # where there is none, it tells why
         raise ModelError("the model keeps no sample of the rows it learned, over which to draw it; pass --rows DATA")
     return picture(found, target=label, name=trained.plan.target)
 

@@ -51,7 +51,20 @@ def limit_of(text: str | None) -> int:
 
 def held(model: Model) -> int:
     """Bytes that what members, certificates and frozen copies of a model consist of take."""
-    return _of_features(model) + _of_rows(model)
+    return _of_features(model) + _of_rows(model) + of_generations(model)
+
+
+def of_generations(model: Any) -> int:
+    """Bytes of generations, of the rows that they are grown on, and of their mixture."""
+    return int(model.pool.nbytes) if model.options.has_generations else 0
+
+
+def _shares(model: Model) -> np.ndarray:
+    """The share of each member in predictions; of generations those of the linear members."""
+    if not model.options.has_generations:
+        return predictive_shares(model.mixture)
+    shares = model.shares_by_member()
+    return np.array([shares.get(member.name, 0.0) for member in model.members])
 
 
 def _of_features(model: Model, room: int = 0) -> int:
@@ -148,9 +161,14 @@ class MemoryLimit:
         """
         if not self.limit:
             return
-        needed = self._needed(model, n_features)
+        grown, needed = of_generations(model), self._needed(model, n_features)
+        if grown > self.limit:
+            raise ModelError(
+                f"generations and the rows that they are grown on take {shown(grown)} of memory, more than the"
+                f" {shown(self.limit)} of --memory-limit; raise it, or train without --learner generations"
+            )
         while needed > self.limit and len(model.members) > 1:
-            shares = predictive_shares(model.mixture)
+            shares = _shares(model)
             of_narrow_rows = [own in NOT_OF_WIDE_ROWS for own in model.member_settings]
             least = min(range(len(shares)), key=lambda m: (shares[m], not of_narrow_rows[m]))
             name = model.members[least].name

@@ -149,6 +149,8 @@ class ForPrediction:
             If what predicts is more than weights of the features.
         """
         model = trained.model
+        if model.options.has_generations:
+            raise MoreThanWeightsError("trees are more than weights")
         if any(bank.members for bank in model.ensemble.banks) or model.aggregation.calibration is not None:
             raise MoreThanWeightsError(
                 "members on curves, pairs or kernels, and calibrated margins, are more than weights"

@@ -9,12 +9,17 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, reach
+from tunefree.generations.growing import n_leaves, n_outputs
+from tunefree.generations.leaves import FrozenLeaves
 from tunefree.kernel import contract
 from tunefree.kernel.points import BLOCK, DensePoints, size
 from tunefree.model.additive_bank import AdditiveBank
 from tunefree.model.feature_bank import FeatureBank
 from tunefree.model.kernel_bank import KernelBank
 from tunefree.model.targets import MANY_CLASSES
+from tunefree.pool.model import PoolModel
+
+MOST_FAILURES = 62  # of trials, each twice as late as the one before
 
 
 def check(made: Any) -> None:
@@ -57,12 +62,57 @@ def _check_linear(trained: Any) -> None:
         check_bank(bank, model)
     if model.deployment is not None:
         _check_deployment(model)
+    if isinstance(model, PoolModel):
+        _check_pool(model.pool)
     for calibration in [model.aggregation.calibration, *(getattr(m, "calibration", None) for m in model.members)]:
         n_classes = 2 if calibration is None else calibration.n_classes
         _fit(n_classes == max(len(model.classes), 2) or calibration is None, "a calibration has other classes")
     if trained.order is not None and not trained.order.numbers:
         for codes in (trained.order.first, trained.order.spaced):
             _fit(not len(codes) or 0 <= codes.min() <= codes.max() < MANY_CLASSES, "order has classes that are none")
+
+
+def _check_pool(pool: Any) -> None:
+    """Members have places in the mixture, and generations the columns of the rows that are kept."""
+    members = pool.members
+    n_linear, n_classes = len(members.names) - len(members.slots), members.width
+    _fit(len(members.linear_places) == len(members.linear.members), "linear members have not a place each")
+    _fit(all(place < n_linear for place in members.linear_places), "a place of a linear member is that of another")
+    copy = pool.frozen.copy
+    if copy is not None:
+        candidates = np.concatenate([np.zeros(0, np.int64), *(stack.candidates for stack in copy.linear.stacks)])
+        _fit(np.array_equal(np.sort(candidates), np.arange(len(members.linear.members))), "a copy has not the members")
+        _fit(copy.linear.n_outputs == members.linear.n_outputs, "a copy has other outputs than the model")
+        for stack in copy.linear.stacks:
+            of_members = len(stack.candidates) * copy.linear.n_outputs
+            _fit(stack.weights.shape[1:] == (of_members,), "a copy has not the weights of its members")
+    if members.growth is not None:
+        _check_growth(members.growth, pool, n_classes)
+
+
+def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
+    keys, pending = set(growth.columns.keys), [own for birth in growth.pending for own in birth.grown.values()]
+    _fit(len(keys) == len(growth.columns.keys), "two columns have one key")
+    for window in growth.windows:
+        times = window.is_awake, window.failures, window.birth
+        _fit([type(part) for part in times] == [bool, int, int], "a window has no times")
+        _fit(0 <= window.failures <= MOST_FAILURES, "a window has failed more often than it can")
+    _fit(growth.event() > pool.rows or pool.only_predicts, "what is due lies behind the rows learned")
+    awake = [own[3] for own in growth.generations()]
+    of_copy = [] if pool.frozen.copy is None else [own[3] for own in pool.frozen.copy.generations]
+    for generation in [*awake, *of_copy, *(future.result() for future in pending)]:
+        _fit(keys >= set(generation.keys.tolist()), "a generation has other columns than the rows")
+        known = generation.n_classes
+        _fit(min(n_classes, 2) <= known <= n_classes, "a generation has other classes than the model")
+        _fit(n_outputs(generation.model) == (known if known > 2 else 1), "a generation has not a margin of each class")
+        for levels in (leaves.levels for leaves in generation.living if isinstance(leaves, FrozenLeaves)):
+            is_whole = len(levels) in (0, n_leaves(generation.model))
+            _fit(is_whole and levels.shape[1:] == (n_outputs(generation.model),), "leaves have not a weight each")
+    for kept in (growth.whole, growth.recent):
+        _fit(len(kept.columns) == len(kept.targets) == len(kept.digests) == len(kept.weights), "rows lack parts")
+        _fit(len(kept.targets) == min(kept.rows, kept.capacity), "there are not as many rows kept as the header tells")
+        _fit(kept.columns.shape[1] <= len(keys), "rows kept have other columns")
+        _fit(not n_classes or np.isin(kept.targets, np.arange(n_classes)).all(), "rows kept have classes that are none")
 
 
 def _check_deployment(model: Any) -> None:

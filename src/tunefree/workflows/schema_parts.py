@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tunefree.core.schema import Flag, Label, Mapping, Number, Optional, Sequence, Text
+from tunefree.core.schema import Anything, Array, Flag, Label, Mapping, Number, Optional, Sequence, Text
+from tunefree.generations.growing import KINDS
+from tunefree.learners.newton import DEPTH
 from tunefree.model.pool import VIEWS as VIEWS_OF_BANKS
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model.views import ALL as VIEWS
@@ -85,4 +87,70 @@ PLAN = {
     "refit": Optional(Number(0, whole=True)),
     **{name: Optional(NAMES) for name in ("ignore", "na_values", "numeric", "categorical", "date", "class_weight")},
     **{name: Optional(Sequence(Text(), may_be_none=True)) for name in ("text", "pairs")},
+}
+
+SNAPSHOT = {
+    "stacks": Sequence(Sequence(Text(), 2), MOST_MEMBERS),
+    "views": Sequence(Text(tuple(VIEWS))),
+    "objectives": Sequence(Mapping(Number()), MOST_MEMBERS),
+    "n_outputs": Number(1, MANY_CLASSES, whole=True),
+    "counts": Optional(Sequence(COUNT, 2)),
+}
+
+# The pool of generations, see tunefree.pool.saving.
+TIME = Number(1, 2**62, whole=True)  # a number of rows that is doubled until it lies ahead
+GENERATION = {
+    "kind": Text(tuple(KINDS)),
+    "rows": COUNT,
+    "n_classes": Number(0, MANY_CLASSES, whole=True),
+    "clock": COUNT,
+    "living": Sequence(
+        {"objective": Mapping(Number()), "scalars": Optional(Mapping(Number())), "largest": Optional(SIZE)}, 8
+    ),
+}
+POOL = {
+    "rows": COUNT,
+    "mass": SIZE,
+    "only_predicts": Flag(),
+    "linear_places": Sequence(COUNT, MOST_MEMBERS),
+    "rises": Mapping(Number()),
+    "frozen": {
+        "next": TIME,
+        "copy": Optional(
+            {
+                "rows": COUNT,
+                "linear": SNAPSHOT,
+                "generations": Sequence({**GENERATION, "age": COUNT}, MOST_MEMBERS),
+            },
+            may_be_none=True,
+        ),
+    },
+    "growth": Optional(
+        {
+            "keys": Sequence(Number(-(2**31), 2**31, whole=True)),
+            "kept": COUNT,
+            "windows": Sequence(Sequence(Anything(), 3)),  # whether it is awake, its failures and its birth
+            "awake": Sequence(GENERATION, MOST_MEMBERS),
+            "pending": Sequence({**GENERATION, "takeover": TIME}, MOST_MEMBERS),
+        }
+    ),
+}
+POOL_ARRAYS = {
+    "model.pool.*.keys": Array("int64", (None,)),
+    "model.pool.*.observations": Array("uint64", (None,)),
+    "model.pool.*.levels": Array("float64|float16", may_be_missing=True),
+    "model.pool.*.candidates": Array("int64", (None,), 0),
+    "model.pool.*.weights": Array("float64|float32"),
+    "model.pool.*.model.*": Array("float64|float32|int64|int32|uint8|bool", may_be_missing=True),
+    "model.pool.*.columns": Array("float64", ("n", None), may_be_infinite=True, may_be_missing=True),
+    "model.pool.*.digests": Array("uint64", ("n",)),
+    "model.pool.*.targets": Array("float64", ("n",)),
+    "model.pool.frozen.predicted": Array("float64", ("n", None, None), may_be_infinite=True, may_be_missing=True),
+    "model.pool.*.base.*": Array("float64", may_be_infinite=True),
+    "model.pool.*.corrections.#.waiting": Array("float64", (), 0, DEPTH + 1),
+    "model.pool.*.corrections.#.covariance": Array("float64", (1, "u", "u")),
+    "model.pool.*.corrections.#.used": Array("float64", (), 0, "u+1"),
+    "model.pool.*.corrections.*": Array("float64|float32|int64|int32|bool", may_be_infinite=True),
+    "model.pool.*.leaves.*": Array("float64|float32|int64|int32|bool", may_be_infinite=True),
+    "model.pool.*": Array("float64", may_be_infinite=True),
 }

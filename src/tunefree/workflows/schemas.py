@@ -54,8 +54,11 @@ from tunefree.workflows.schema_parts import (
     NAMES,
     NONE,
     PLAN,
+    POOL,
+    POOL_ARRAYS,
     SETTING,
     SIZE,
+    SNAPSHOT,
     STEPS,
     TASK,
 )
@@ -82,6 +85,7 @@ BANK = {
 }
 
 MODEL = {
+    "pool": Optional(POOL),
     "task": TASK,
     "learner": Text(),
     "loss": NAME,
@@ -126,13 +130,7 @@ MODEL = {
                 {
                     "temperature": SIZE,
                     "record": COUNT,
-                    "snapshot": {
-                        "stacks": Sequence(Sequence(Text(), 2), MOST_MEMBERS),
-                        "views": Sequence(Text(tuple(VIEWS))),
-                        "objectives": Sequence(Mapping(Number()), MOST_MEMBERS),
-                        "n_outputs": Number(1, MANY_CLASSES, whole=True),
-                        "counts": Optional(Sequence(COUNT, 2)),
-                    },
+                    "snapshot": SNAPSHOT,
                 },
                 8,
             ),
@@ -237,6 +235,7 @@ _STATE = {
     "learner.used": Array(FLOATS, (), 0, "u+1"),
 }
 MODEL_ARRAYS = {
+    **POOL_ARRAYS,
     **{f"model.*.{name}": own for name, own in _STATE.items()},
     "model.#.learner.weights": Array("float64", ("S", "K")),
     "model.#.learner.units": Array("float64", ("S",), 0),

@@ -22,7 +22,14 @@ from tunefree.model.model import Model
 from tunefree.model.targets import ScoredModel
 from tunefree.report.told import describe, goal_of, losses_of
 from tunefree.report.told_columns import facts_of_columns
-from tunefree.report.told_shares import caveat_of_weights, facts_of_curves, line_of_curves, share_of_weights
+from tunefree.report.told_shares import (
+    caveat_of_weights,
+    facts_of_curves,
+    line_of_curves,
+    meaning_of_shares,
+    share_of_weights,
+    without_weights,
+)
 from tunefree.workflows.certification import order_of
 from tunefree.workflows.stopped_model import StoppedModel
 from tunefree.workflows.training import Trained
@@ -63,10 +70,7 @@ def show_model(trained: Any, found: Decomposition | None, top: int, as_json: boo
     for line in [*story(trained), *table_of_columns(trained, top), *table_of_terms(found, top, label)]:
         console.print(line)
     if not model.has_weights:
-        console.print(
-            f"made of {model.n_support:,} rows, in the space of a kernel, where features as they are given have no"
-            " weights"
-        )
+        console.print(without_weights(model))
         return
     console.print(_importances(model, names, weights, importance, order))
     console.print("importance: |weight| x size of the feature in its own units, so that scales do not matter")
@@ -203,7 +207,7 @@ def _shares(model: Model) -> Table:
         along = [moment["shares"].get(name) for moment in kept]
         cells = ["-" if share is None else f"{100 * share:.1f}" for share in [*along, last.get(name)]]
         table.add_row(name, *cells)
-    table.caption = "share of each member in predictions, per cent, after so many rows"
+    table.caption = f"{meaning_of_shares(model)}, per cent, after so many rows"
     if model.deployment is not None:
         table.caption += "; then of rows that are predicted without learning on"
     table.caption_justify = "left"

@@ -1,0 +1,199 @@
+"""Few rows, odd rows, many columns, classes and losses: the model learns what there is, and all stays finite."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.pool.rows import N_FEATURES, bytes_of, learned, restored, stream
+from tunefree.core.errors import ModelError
+from tunefree.core.rows import dense, sparse, table
+from tunefree.losses import names
+from tunefree.model.targets import Labels
+from tunefree.pool.model import PoolModel
+
+LOSSES = ("square", "absolute", "quantile:0.9", "power:1.5", "epsilon-insensitive:0.1", "huber:1")
+
+
+def fitted(X, y, task="classification", **options):
+    if task == "classification" and isinstance(y[0], str):
+        options.setdefault("classes", sorted(set(y)))
+    model = PoolModel(task, n_features=options.pop("n_features", N_FEATURES), **options)
+    y = Labels.of(y) if task == "classification" else np.asarray(y, np.float64)
+    losses = model.learn(X, y, np.ones(len(losses_of(y))))[1]
+    model.freeze()
+    assert np.isfinite(losses[~np.isnan(losses)]).all()
+    assert np.isfinite(model.predict(X)).all()
+    assert bytes_of(restored(model)) == bytes_of(model)
+    return model, losses
+
+
+def losses_of(y):
+    return y.codes if isinstance(y, Labels) else y
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 15, 16, 17])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_few_rows(task, n):
+    X = np.arange(2.0 * n).reshape(n, 2)
+    fitted(dense(X), [("a", "b")[i % 2] for i in range(n)] if task == "classification" else X[:, 0], task)
+
+
+def test_no_row_at_all():
+    model = PoolModel("classification", n_features=3, classes=["a", "b"])
+    model.learn(dense(np.empty((0, 2))), Labels.of([]), np.empty(0))
+    model.freeze()
+    np.testing.assert_array_equal(model.predict(dense(np.ones((2, 2)))), np.zeros((2, 1)))
+
+
+@pytest.mark.parametrize("n", [3, 40])
+def test_one_class_only_is_predicted_ever_more_certainly_and_can_be_joined_by_another(n):
+    model, losses = fitted(dense(np.ones((n, 2))), ["a"] * n)
+    assert model.classes == ["a"]
+    model.learn(dense(np.zeros((2, 2))), Labels.of(["b", "a"]), np.ones(2))
+    assert model.classes == ["a", "b"]
+    assert np.isfinite(model.predict(dense(np.zeros((1, 2))))).all()
+    assert losses[-1] <= losses[0]
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("value", [0.0, 3.0, np.nan, 1e300, -1e-300])
+def test_columns_that_say_nothing_do_no_harm(task, value):
+    rng = np.random.default_rng(0)
+    x, n = rng.normal(size=(120, 1)), 120
+    y = [("a", "b")[int(v > 0)] for v in x[:, 0]] if task == "classification" else 5.0 * x[:, 0] + 7.0
+    alone, _ = fitted(dense(x), y, task)
+    model, _ = fitted(dense(np.concatenate([x, np.full((n, 2), value)], axis=1)), y, task)
+    X = rng.normal(size=(200, 1))
+    with_nothing = model.predict(dense(np.concatenate([X, np.full((200, 2), value)], axis=1)))
+    truth = (X[:, 0] > 0.0) * 2.0 - 1.0 if task == "classification" else 5.0 * X[:, 0] + 7.0
+
+    def loss(predicted):
+        return np.logaddexp(0.0, -truth * predicted).mean() if task == "classification" else np.std(truth - predicted)
+
+    assert loss(with_nothing[:, 0]) < max(1.5 * loss(alone.predict(dense(X))[:, 0]), 0.2)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("level", [0.0, 4.0, -1e12, 1e-200])
+def test_a_constant_target_is_predicted(loss, level):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model, _ = fitted(dense(X), np.full(60, level), "regression", loss=loss)
+    np.testing.assert_allclose(model.predict(dense(X)), level, rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e150, 1e-150, 1e-300])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_numbers_of_any_size_are_learned(task, scale):
+    x = np.random.default_rng(0).normal(size=(200, 2))
+    y = [("a", "b")[int(v > 0)] for v in x[:, 0]] if task == "classification" else x[:, 0]
+    model, _ = fitted(dense(scale * x), y, task)
+    predicted = model.predict(dense(scale * x))[:, 0]
+    if task == "classification":
+        assert np.mean((predicted > 0) == (x[:, 0] > 0)) > 0.95
+    else:
+        assert np.std(predicted - x[:, 0]) < 0.4 * np.std(x[:, 0])
+
+
+@pytest.mark.parametrize("scale", [1e100, 1e-100])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_targets_of_any_size_are_learned(loss, scale):
+    x = np.random.default_rng(0).normal(size=(200, 2))
+    model, _ = fitted(dense(x), scale * (x[:, 0] + 3.0), "regression", loss=loss)
+    predicted = model.predict(dense(x))[:, 0] / scale
+    assert np.mean(np.abs(predicted - x[:, 0] - 3.0)) < 0.7 * np.std(x[:, 0])
+
+
+def test_one_huge_number_among_others_spoils_little():
+    x = np.random.default_rng(0).normal(size=(300, 2))
+    y = [("a", "b")[int(v > 0)] for v in x[:, 0]]
+    x[50, 1], x[60, 0] = 1e300, -1e300
+    model, _ = fitted(dense(x), y)
+    assert np.mean((model.predict(dense(x))[:, 0] > 0) == (np.array(y) == "b")) > 0.95
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_losses_of_numbers_are_learned(loss):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(600, 2))
+    y = 10.0 * np.abs(x[:, 0]) + rng.normal(size=600)  # no linear model knows anything of it
+    model, losses = fitted(dense(x), y, "regression", loss=loss)
+    constant, _ = fitted(dense(np.zeros((600, 2))), y, "regression", loss=loss)
+    if loss == "quantile:0.9":
+        assert 0.8 < np.mean(y < model.predict(dense(x))[:, 0]) < 1.0
+    assert np.nanmean(losses[300:]) < 0.6 * np.nanmean(np.abs(losses[1:20]))
+    assert np.std(y - model.predict(dense(x))[:, 0]) < 0.6 * np.std(y - constant.predict(dense(x))[:, 0])
+
+
+def test_there_are_no_other_losses_of_numbers():
+    assert {loss.split(":")[0] for loss in LOSSES} == {name.split(":")[0] for name in names("regression")}
+
+
+def test_classes_have_the_logistic_loss_only():
+    with pytest.raises(ModelError, match="logistic"):
+        PoolModel("classification", loss="hinge")
+
+
+def many_sparse_columns(n, width=2000, seed=0):
+    rng = np.random.default_rng(seed)
+    features = np.sort(np.stack([1 + rng.choice(width, 8, replace=False) for _ in range(n)]), axis=1)
+    y = (np.isin(features, np.arange(1, width, 3)).sum(axis=1) > 2).astype(int)
+    return sparse(np.arange(0, 8 * n + 1, 8), features.ravel(), np.ones(8 * n)), y
+
+
+def test_rows_of_thousands_of_columns_have_no_trees():
+    X, y = many_sparse_columns(300)
+    model, losses = fitted(X, y.tolist(), n_features=2001)
+    assert model.pool.members.growth is None
+    assert losses[200:].mean() < 0.69
+
+
+def test_rows_that_become_wide_lose_their_trees_wherever_they_are_cut():
+    narrow, few = many_sparse_columns(60, 20)
+    wide, many = many_sparse_columns(60)
+    found = []
+    for size in (1, 13, 60):
+        model = PoolModel("classification", n_features=2001, classes=[0, 1])
+        for X, y in ((narrow, few), (wide, many)):
+            for start in range(0, 60, size):
+                stop = min(start + size, 60)
+                piece = sparse(
+                    X.pointers[start : stop + 1] - X.pointers[start],
+                    X.features[8 * start : 8 * stop],
+                    X.values[8 * start : 8 * stop],
+                )
+                model.learn(piece, Labels.of(y[start:stop].tolist()), np.ones(stop - start))
+        model.freeze()
+        found.append(bytes_of(model))
+    assert len(set(found)) == 1
+
+
+def test_words_alone_are_learned_by_the_members_for_texts():
+    words, y = many_sparse_columns(200, 50)
+    X = table(np.empty((200, 0)), [], np.empty((200, 0), np.int32), words)
+    model, losses = fitted(X, y.tolist(), n_features=51)
+    assert losses[100:].mean() < 0.69
+    assert {member.setting.learner for member in model.members} >= {"adagrad", "nag"}
+
+
+def test_thirty_classes_that_come_one_after_the_other():
+    rng = np.random.default_rng(0)
+    y = np.minimum(rng.integers(0, 30, 900), np.arange(900) // 10)
+    X = dense(np.column_stack([y + 0.2 * rng.normal(size=900), rng.normal(size=900)]))
+    model, losses = fitted(X, y.tolist(), n_features=3)
+    assert sorted(model.classes) == list(range(30))
+    assert losses[-100:].mean() < 0.6 * np.log(30.0)
+    assert np.mean(np.array(model.classes)[model.predict(X).argmax(axis=1)] == y) > 0.8
+
+
+def test_a_late_class_begins_as_improbable_as_it_was():
+    rows = stream("dense", "two", 400)
+    model, _ = learned(rows)
+    declared = PoolModel("classification", n_features=N_FEATURES, classes=["a", "b", "goo"])
+    declared.learn(rows.blocks[0], rows.labels(0, 400), np.ones(400))
+    odd = dense(np.zeros((1, 4)))
+    losses = [m.learn(odd, Labels.of(["goo"]), np.ones(1))[1] for m in (model, declared)]
+    (X, y, weight), *_ = stream("dense", "two", 400, seed=1).pieces(10**6)
+    after = [m.learn(X, y, weight)[1].mean() for m in (model, declared)]
+    assert all(np.isfinite(loss).all() for loss in losses)
+    assert after[0] < 1.05 * after[1]

@@ -1,0 +1,117 @@
+"""Nothing depends on how rows come in batches, on threads, or on being saved."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from tests.pool.rows import KINDS, TARGETS, blank, bytes_of, differences, learned, restored, stream
+from tunefree.core import threads
+from tunefree.core.rows import part
+
+EVENTS = (16, 23, 32, 45, 64, 91, 128)  # births
+LONG = 4700  # rows that have a trial of the short window, and a birth that takes over later
+
+
+@pytest.mark.parametrize("targets", TARGETS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_cut_into_batches_makes_the_same_model(kind, targets):
+    rows = stream(kind, targets, 200)
+    whole, losses = learned(rows)
+    (new, _, _), *_ = stream(kind, targets, 200, seed=1).pieces(10**6)
+    for size in (1, 33):
+        cut, of_rows = learned(rows, size)
+        assert differences(cut, whole) == []
+        assert of_rows.tobytes() == losses.tobytes()
+        assert cut.predict(new).tobytes() == whole.predict(new).tobytes()
+    for model in (cut, whole):
+        model.freeze()
+    assert differences(cut, whole) == []
+
+
+@pytest.fixture(scope="module")
+def long_run():
+    """A long stream, and what a model of it is without interruption in one thread."""
+    rows = stream("table", "two", LONG)
+    with threads.at_most(1):
+        model, losses = learned(rows)
+        model.freeze()
+    return rows, model, losses
+
+
+@pytest.mark.parametrize(("threads_at_most", "size"), [(2, 10**6), (1, 1000)])
+def test_threads_and_batches_of_a_long_stream(long_run, threads_at_most, size):
+    rows, expected, losses = long_run
+    with threads.at_most(threads_at_most):
+        model, of_rows = learned(rows, size)
+        model.freeze()
+    assert differences(model, expected) == []
+    assert of_rows.tobytes() == losses.tobytes()
+
+
+def test_saved_around_births_takeovers_and_trials_of_a_long_stream(long_run):
+    rows, expected, _ = long_run
+    saves = (2895, 2896, 2897, 3257, 3258, 3259, 4095, 4096, 4097, 4351, 4352, 4353, 4607, 4608, 4609)
+    model, start = blank(rows), 0
+    for stop in (*saves, LONG):
+        for piece in rows.pieces(10**6, start, stop):
+            model.learn(*piece)
+        again, start = restored(model), stop
+        assert differences(again, model) == []
+        model = again
+    model.freeze()
+    assert differences(model, expected) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "targets"), [("dense", "three"), ("sparse", "two"), ("table", "late"), ("late columns", "numbers")]
+)
+def test_saved_at_a_birth_it_goes_on_as_if_it_had_not_been(kind, targets):
+    rows = stream(kind, targets, 200)
+    expected, _ = learned(rows)
+    (new, _, _), *_ = stream(kind, targets, 200, seed=1).pieces(10**6)
+    model, start = blank(rows), 0
+    for stop in sorted({at + more for at in EVENTS for more in (-1, 0, 1)}):
+        for piece in rows.pieces(10**6, start, stop):
+            model.learn(*piece)
+        again, start = restored(model), stop
+        assert differences(again, model) == []
+        assert again.predict(new).tobytes() == model.predict(new).tobytes()
+        model = again
+    for piece in rows.pieces(10**6, start):
+        model.learn(*piece)
+    assert differences(model, expected) == []
+
+
+@pytest.mark.parametrize("targets", ["late", "numbers"])
+def test_more_rows_after_the_end_of_a_pass_go_on_from_the_file_too(targets):
+    rows = stream("table", targets, 200)
+    model, _ = learned(stream("table", targets, 200))
+    model.freeze()
+    again = restored(model)
+    for piece in rows.pieces(33):
+        model.learn(*piece)
+        again.learn(*piece)
+    assert differences(again, model) == []
+
+
+def test_pickled_it_is_the_same_model():
+    model, _ = learned(stream("table", "three", 100))
+    again = pickle.loads(pickle.dumps(model))
+    assert type(again) is type(model)
+    assert bytes_of(again) == bytes_of(model)
+
+
+@pytest.mark.parametrize("targets", TARGETS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_row_alone_is_predicted_as_in_a_batch(kind, targets):
+    model, _ = learned(stream(kind, targets, 200))
+    model.freeze()
+    before = bytes_of(model)
+    *_, (X, _, _) = stream(kind, targets, 200, seed=1).pieces(10**6)
+    together = model.predict(X)
+    alone = np.concatenate([model.predict(part(X, i, i + 1)) for i in range(len(together))])
+    assert alone.tobytes() == together.tobytes()
+    assert bytes_of(model) == before

@@ -1,0 +1,104 @@
+"""Weights are relative, a row of weight 0 is not there, and copies of rows are no evidence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.pool.rows import KINDS, Stream, differences, learned, stream
+from tunefree.core.rows import dense, n_rows, rows_at
+from tunefree.model.targets import Labels
+from tunefree.pool.model import PoolModel
+
+N = 200
+
+
+def weighted(rows: Stream, factor: float = 1.0) -> Stream:
+    return rows._replace(weight=factor * np.random.default_rng(5).uniform(0.2, 3.0, len(rows.weight)))
+
+
+def predictions(rows: Stream, kind: str, targets: str) -> np.ndarray:
+    model, _ = learned(rows)
+    model.freeze()
+    *_, (X, _, _) = stream(kind, targets, N, seed=1).pieces(10**6)
+    return model.predict(X)
+
+
+@pytest.mark.parametrize("targets", ["two", "late", "numbers"])
+@pytest.mark.parametrize("kind", ["dense", "table"])
+@pytest.mark.parametrize("factor", [2.0**-30, 2.0**40])
+def test_times_a_power_of_two_no_byte_of_a_prediction_changes(kind, targets, factor):
+    rows = stream(kind, targets, N)
+    expected = predictions(weighted(rows), kind, targets)
+    assert predictions(weighted(rows, factor), kind, targets).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("targets", ["two", "late", "numbers"])
+@pytest.mark.parametrize("kind", ["dense", "table"])
+def test_times_another_number_predictions_are_the_same_but_for_rounding(kind, targets):
+    rows = stream(kind, targets, N)
+    expected = predictions(weighted(rows), kind, targets)
+    found = predictions(weighted(rows, 3.7), kind, targets)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("targets", ["two", "numbers"])
+@pytest.mark.parametrize("constant", [0.1, 7.0])
+def test_constant_weights_are_no_weights(targets, constant):
+    rows = stream("dense", targets, N)
+    found = predictions(rows._replace(weight=np.full(N, constant)), "dense", targets)
+    np.testing.assert_allclose(found, predictions(rows, "dense", targets), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("targets", ["two", "three", "numbers"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "late columns"])
+@pytest.mark.parametrize("size", [1, 50, 10**6])
+def test_a_row_of_weight_0_is_a_row_that_is_not_there(kind, targets, size):
+    rows = stream(kind, targets, N)
+    kept = np.random.default_rng(3).random(N) < 0.7
+    without = Stream(
+        [rows_at(rows.blocks[0], np.flatnonzero(kept))],
+        [0, int(kept.sum())],
+        [y for y, here in zip(rows.targets, kept.tolist(), strict=True) if here],
+        np.ones(int(kept.sum())),
+        rows.task,
+    )
+    model, losses = learned(rows._replace(weight=kept.astype(float)), size)
+    expected, of_kept = learned(without)
+    assert losses[kept].tobytes() == of_kept.tobytes()
+    assert [name for name in differences(model, expected) if name.startswith("pool.")] == []
+    assert model.predict(rows.blocks[0]).tobytes() == expected.predict(rows.blocks[0]).tobytes()
+
+
+def noisy(n, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 6))
+    return X, (X[:, 0] + X[:, 1] * X[:, 2] + 2.0 * rng.normal(size=n) > 0).astype(int)
+
+
+def test_copies_of_rows_are_no_evidence():
+    """Trees that remember a row predict its copies without doubt, and rows to come no better than the noise lets."""
+    ratios = []
+    for seed in range(3):
+        X, y = noisy(300, seed)
+        test, truth = noisy(3000, 100 + seed)
+        losses = []
+        for times in (1, 5):
+            order = np.random.default_rng(seed).permutation(np.tile(np.arange(len(X)), times))
+            model = PoolModel("classification", n_features=7, classes=[0, 1])
+            model.learn(dense(X[order]), Labels.of(y[order].tolist()), np.ones(len(order)))
+            model.freeze()
+            margins = model.predict(dense(test))[:, 0]
+            losses.append(np.logaddexp(0.0, np.where(truth == 1, -margins, margins)).mean())
+        ratios.append(losses[1] / losses[0])
+    assert np.exp(np.log(ratios).mean()) <= 1.02
+    assert losses[1] < np.log(2.0)
+
+
+def test_the_rows_that_generations_know_judge_no_member():
+    X, y = noisy(64, 0)
+    model = PoolModel("classification", n_features=7, classes=[0, 1])
+    for _ in range(3):
+        model.learn(dense(X), Labels.of(y.tolist()), np.ones(len(X)))
+    assert model.pool.rows == 3 * n_rows(dense(X))
+    assert int(model.pool.mixture.base.rounds[()]) == len(X)
