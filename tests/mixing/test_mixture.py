@@ -65,15 +65,14 @@ def test_a_birth_takes_the_slot_with_its_weight(kind):
     """Nothing is told of births: who fills a slot next is weighed as the slot is."""
     members, y, weight = stream(kind, 200, 5)
     mixture, _ = learned(kind, members, y, weight)
-    newcomers = members[:1].copy()
-    newcomers[0] = newcomers[0, 1]
-    newcomers[0, 0] = -1.0 if not mixture.n_classes else -np.log(mixture.n_classes)
-    share = mixture.base.means[0]
+    share, n_classes = mixture.base.means[0], mixture.n_classes
+    newcomers = np.full_like(members[:1], 0.5 if not n_classes else -np.log(n_classes))
+    newcomers[0, 0] = -1.0 if not n_classes else log_softmax(np.arange(n_classes) * 0.1)
     mean = mixture.mean(newcomers)[0]
-    if mixture.n_classes:
-        assert np.exp(mean) == pytest.approx(share / mixture.n_classes + (1 - share) * np.exp(newcomers[0, 1]))
+    if n_classes:
+        assert np.exp(mean) == pytest.approx(share * np.exp(newcomers[0, 0]) + (1 - share) / n_classes)
     else:
-        assert mean == pytest.approx(-share + (1 - share) * newcomers[0, 1])
+        assert mean == pytest.approx(0.5 - 1.5 * share)
     twins = np.nan_to_num(members) if not mixture.n_classes else log_softmax(np.nan_to_num(members))
     twins[:, 0] = twins[:, 1]
     one, _ = learned(kind, twins, y, weight)  # two members that are one have the weight of one together
