@@ -113,6 +113,23 @@ def test_rows_without_weights_have_no_gap_and_the_bound_is_that_of_the_theorem(k
         assert math.log(3) < excess <= math.log(3) + 2 / 3 * math.log(400) + 1e-9
 
 
+@pytest.mark.parametrize("kind", LOSSES)
+def test_an_interval_after_large_losses_has_these_skipped_in_full(kind):
+    members, y, _ = stream(kind, 300, 8)
+    members[:10], y[:10] = 100.0 * members[:10], 100.0 * y[:10]
+    mixture = Mixture(N_MEMBERS, *of_kind(kind))
+    mixed = mixture.learn(members, y, np.ones(300))
+    account, losses = mixture.account, [loss_of(kind, *row) for row in zip(y, mixed, strict=True)]
+    start, excess = int(account.start), mixing_excess(mixture.account, 300.0)
+    assert 10 < start <= 300 and float(account.skipped) == pytest.approx(sum(losses[: start - 1]), rel=1e-9)
+    assert excess == pytest.approx(
+        sum(losses[: start - 1])
+        + float(account.gap)
+        + float(account.units[0]) * interval_cost(start, 300)
+        + float(account.units[1]) * math.log(900)
+    )
+
+
 def test_the_cost_of_intervals_is_the_sum_that_it_stands_for():
     for s, T in ((1, 1), (1, 50), (7, 50), (50, 50)):
         terms = sum(math.log(1 - 2 / 3 / r) for r in range(s + 1, T + 1))
