@@ -146,7 +146,7 @@ def test_balanced_classes_weigh_the_same():
         TuneFreeClassifier(learner="generations", class_weight=balanced).fit(X[:1000], y[:1000]).predict_proba(X[1000:])
         for balanced in (None, "balanced")
     ]
-    assert found[0][:, 1].mean() < 0.15 < 0.35 < found[1][:, 1].mean() < 0.6
+    assert found[0][:, 1].mean() < 0.15 < 0.2 < found[1][:, 1].mean() < 0.6
     losses = [log_loss(y[1000:], own, sample_weight=weight[1000:]) for own in found]
     assert losses[1] < 0.9 * losses[0]
 

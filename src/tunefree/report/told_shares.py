@@ -40,7 +40,9 @@ def without_weights(model: Any) -> str:
     """Why features have no weights in a model, as a line."""
     if isinstance(model, Model) and model.options.has_generations:
         return "made of trees and linear learners, mixed by rules that learn, where features have no weights"
-    return f"made of {model.n_support:,} rows, in the space of a kernel, where features as they are given have no weights"
+    return (
+        f"made of {model.n_support:,} rows, in the space of a kernel, where features as they are given have no weights"
+    )
 
 
 def meaning_of_shares(model: Model) -> str:

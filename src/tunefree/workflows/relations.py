@@ -19,7 +19,6 @@ from tunefree.model.kernel_bank import KernelBank
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.pool.model import PoolModel
 
-
 MOST_FAILURES = 62  # of trials, each twice as late as the one before
 
 

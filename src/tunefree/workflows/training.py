@@ -211,8 +211,7 @@ def learn_more(
     New columns, categories, words and classes are learned as they come. The model is, to the byte, the one that one
     pass over all rows makes, if its first rows were enough to fix the views of its members: 256 of a table, 1024 with
     kernels or their features. After fewer, these views stay as they are. A table that was gone through again
-    (:mod:`tunefree.workflows.refit`) goes on from there, and no rows are gone through again later. So does a model of
-    generations, with those that were grown at the end of its pass.
+    (:mod:`tunefree.workflows.refit`), or at whose end generations were grown, goes on from there.
 
     Parameters
     ----------
@@ -263,8 +262,6 @@ def continued(trained: Trained) -> Trained:
         raise ModelError("the model is a checkpoint of a training that has not ended; go on with that by --resume")
     learned, held_out = progress.progressive[:1], progress.held_out[:1]
     first = {"progressive": learned, "held_out": held_out, "rows": progress.first_rows}
-    if trained.model.options.has_generations and trained.model.pool.only_predicts:  # type: ignore[attr-defined]
-        raise ModelError("the model only predicts (--for-prediction); go on with that of a training without this option")
     begun = replace(progress, complete=False, number=0, position=Position(), refit=None, **first)  # type: ignore[arg-type]
     return replace(trained, progress=begun)
 
