@@ -26,6 +26,8 @@ AS_THEY_COME = [
     PiSTOLRegressor(),
     TuneFreeClassifier(),
     TuneFreeRegressor(),
+    TuneFreeClassifier(learner="generations"),
+    TuneFreeRegressor(learner="generations"),
     KernelPiSTOLClassifier(),
     KernelPiSTOLRegressor(),
     KernelSGDClassifier(),

@@ -72,6 +72,23 @@ def test_a_row_of_weight_0_is_a_row_that_is_not_there(kind, targets, size):
     assert model.predict(rows.blocks[0]).tobytes() == expected.predict(rows.blocks[0]).tobytes()
 
 
+@pytest.mark.parametrize("kind", ["dense", "table"])
+def test_weights_change_what_is_predicted_as_copies_of_rows_to_come_would(kind):
+    """A class of nine times the weight is predicted as if it were as frequent, whichever mixture predicts."""
+    rows = stream(kind, "two", 1200)
+    heavy = rows._replace(weight=np.where(np.array(rows.targets) == "a", 9.0, 1.0))
+    *_, (X, _, _) = stream(kind, "two", 500, seed=1).pieces(10**6)
+    truth = np.array(stream(kind, "two", 500, seed=1).targets) == "a"
+    losses = []
+    for weighted_rows in (rows, heavy):
+        model, _ = learned(weighted_rows, classes=["b", "a"])
+        model.freeze()
+        margins = model.predict(X)[:, 0]
+        of_row = np.logaddexp(0.0, np.where(truth, -margins, margins))
+        losses.append(np.average(of_row, weights=np.where(truth, 9.0, 1.0)))
+    assert losses[1] < 0.95 * losses[0]
+
+
 def noisy(n, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 6))

@@ -304,7 +304,9 @@ def _save(trained: Any, output: Path, for_prediction: bool, watcher: Any) -> Non
     """Write what predicts, or the whole model if that is asked for, or if it is more than weights."""
     from tunefree.workflows.prediction_model import ForPrediction, MoreThanWeightsError
 
-    if for_prediction:
+    if for_prediction and trained.model.options.has_generations:
+        trained.model.pool.reduce()
+    elif for_prediction:
         try:
             ForPrediction.of(trained).save(output)
             return

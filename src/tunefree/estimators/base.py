@@ -70,10 +70,9 @@ class OnlineEstimator(LearnsLater, Explaining, Saving, Weighted, LearnedInNotebo
         dimension = special_about(learner).dimension
         if dimension is not None and tables.encoder_of(self) is None:  # else features are found along the stream
             settings = {dimension: float(n_features + self._intercept()), **settings}
-        average = bool(getattr(self, "average", False))
-        of_rows = classes, n_features + 1, self._kernel_config()
-        chosen = self._task, learner, self.loss, average, settings, self._view(), *of_rows
-        return class_of(learner)(*chosen, pairs=self._pairs())
+        average, of_rows = bool(getattr(self, "average", False)), (classes, n_features + 1, self._kernel_config())
+        chosen = learner, self.loss, average, settings, self._view(), *of_rows
+        return class_of(learner)(self._task, *chosen, pairs=self._pairs())
 
     def _pairs(self) -> list[tuple[int, int]] | None:
         """Pairs of columns whose products are learned; None if they are to be found."""

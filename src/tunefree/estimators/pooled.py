@@ -146,9 +146,10 @@ class Pooled(OnlineEstimator):
 
     def _pass_in_random_order(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
         """One pass, in an order that is drawn by the seed, and its end."""
-        rounds = validation.spread(X, y, weight) if self.shuffle else validation.as_given(weight)
+        rounds = validation.merged(X, y, weight) if self.shuffle else validation.as_given(weight)
         if self.shuffle:
-            rounds = validation.shuffled(rounds, weight, check_random_state(self.random_state))
+            order = check_random_state(self.random_state).permutation(len(rounds.row))
+            rounds = validation.Rounds(*(part[order] for part in rounds))
         self._pass(X, y, rounds, first=True)
         self._learned.model.freeze()
         self.n_iter_ = 1

@@ -92,7 +92,7 @@ def _check_pool(pool: Any) -> None:
 
 def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
     keys, pending = set(growth.columns.keys), [own for birth in growth.pending for own in birth.grown.values()]
-    _fit(len(keys) == len(growth.columns.keys), "two columns have one key")
+    _fit(len(keys) == len(growth.columns.keys) == len(growth.columns.fills), "columns have not a key each")
     for window in growth.windows:
         times = window.is_awake, window.failures, window.birth
         _fit([type(part) for part in times] == [bool, int, int], "a window has no times")

@@ -128,6 +128,7 @@ POOL = {
     "growth": Optional(
         {
             "keys": Sequence(Number(-(2**31), 2**31, whole=True)),
+            "sparse": Sequence(Flag()),
             "kept": COUNT,
             "windows": Sequence(Sequence(Anything(), 3)),  # whether it is awake, its failures and its birth
             "awake": Sequence(GENERATION, MOST_MEMBERS),
@@ -144,6 +145,7 @@ POOL_ARRAYS = {
     "model.pool.*.model.*": Array("float64|float32|int64|int32|uint8|bool", may_be_missing=True),
     "model.pool.*.columns": Array("float64", ("n", None), may_be_infinite=True, may_be_missing=True),
     "model.pool.*.digests": Array("uint64", ("n",)),
+    "model.pool.seen.counts": Array("uint8", ("n",)),
     "model.pool.*.targets": Array("float64", ("n",)),
     "model.pool.frozen.predicted": Array("float64", ("n", None, None), may_be_infinite=True, may_be_missing=True),
     "model.pool.*.base.*": Array("float64", may_be_infinite=True),

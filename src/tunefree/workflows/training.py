@@ -211,7 +211,7 @@ def learn_more(
     New columns, categories, words and classes are learned as they come. The model is, to the byte, the one that one
     pass over all rows makes, if its first rows were enough to fix the views of its members: 256 of a table, 1024 with
     kernels or their features. After fewer, these views stay as they are. A table that was gone through again
-    (:mod:`tunefree.workflows.refit`) goes on from there, and no rows are gone through again later.
+    (:mod:`tunefree.workflows.refit`), or at whose end generations were grown, goes on from there.
 
     Parameters
     ----------

@@ -1,0 +1,199 @@
+"""`--learner generations` on the command line: options have effects or are refused, commands tell the truth."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv
+
+from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tests.workflows.test_training import people
+from tunefree.workflows.training import Trained
+
+N = 300
+PIECE = 100
+
+
+def written(path, start, stop, *without):
+    csv.write_csv(pa.table(people()).slice(start, stop - start).drop_columns(list(without)), path)
+    return path
+
+
+@pytest.fixture
+def data(tmp_path):
+    return written(tmp_path / "people.csv", 0, N, "pay")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Files of a model of classes and of one of numbers, and new rows."""
+    from tunefree.stream.source import open_source
+    from tunefree.workflows.plan import Plan
+    from tunefree.workflows.training import train
+
+    folder = tmp_path_factory.mktemp("models")
+    for name, target, other in (("rich", "rich", "pay"), ("pay", "pay", "rich")):
+        source = open_source(str(written(folder / f"{name}.csv", 0, N, other)))
+        train(source, Plan(target=target, learner="generations")).save(folder / f"{name}.model")
+        written(folder / f"{name}.new.csv", N, N + 200, other)
+    return folder
+
+
+REFUSED = [  # options that have no effect on generations, and what the error says
+    (("--passes", "3"), "--passes has no effect with --learner generations"),
+    (("--refit", "0"), "--refit has no effect"),
+    (("--kernel",), "--kernel has no effect"),
+    (("--pairs", "age*job"), "--pairs has no effect"),
+    (("--pairs", "none"), "--pairs has no effect"),
+    (("--view", "steady"), "--view has no effect"),
+    (("--average",), "--average has no effect"),
+    (("--set", "eta=0.1"), "--set has no effect"),
+    (("--max-support", "9"), "--max-support has no effect"),
+    (("--device", "cpu"), "--device has no effect"),
+    (("--horizon", "9"), "--horizon has no effect"),
+    (("--method", "early-stopping"), "--learner is for learning row by row"),
+    (("--method", "kernel-sgd"), "leave --learner out"),
+    (("--loss", "hinge"), "the pool learns probabilities"),
+    (("--workers", "2"), "--learner is for one machine"),
+    (("--scheduler", "tcp://nowhere:1"), "--learner is for one machine"),
+    (("--memory-limit", "1K"), "of memory, more than the 0 MiB of --memory-limit"),
+]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"), REFUSED, ids=lambda part: " ".join(part) if isinstance(part, tuple) else ""
+)
+def test_options_without_an_effect_are_refused(run, data, tmp_path, options, problem):  # noqa: F811
+    status, out, err = run("train", data, "-t", "rich", "--learner", "generations", "-o", tmp_path / "m", *options)
+    assert (status, out) == (2, "")
+    assert err.count("tunefree: ") == 1 and problem in err.replace("\n", " ")
+    assert not (tmp_path / "m").exists()
+
+
+EFFECTIVE = [
+    ("--holdout", "0.2"),
+    ("--hash-bits", "6"),
+    ("--class-weight", "balanced"),
+    ("--class-weight", "yes=3"),
+    ("--shuffle",),
+    ("--shuffle", "--seed", "3"),
+    ("--ignore", "age"),
+    ("--categorical", "age"),
+    ("--weight", "age"),
+    ("--for-prediction",),
+]
+
+
+def test_other_options_have_an_effect(run, data, tmp_path):  # noqa: F811
+    found = {}
+    for options in ((), *EFFECTIVE):
+        path = tmp_path / "m"
+        status, _, err = run("train", data, "-t", "rich", "--learner", "generations", "-o", path, "-q", *options)
+        assert (status, err) == (0, ""), options
+        assert run("predict", path, data, "-o", tmp_path / "p.csv")[0] == 0
+        found[options] = (tmp_path / "p.csv").read_bytes(), path.stat().st_size
+    assert len({content for content, _ in found.values()}) == len(found)
+    assert found["--for-prediction",][1] < 0.8 * found[()][1]
+
+
+def test_checkpoints_reports_and_pages_on_the_way_change_no_model(run, data, tmp_path):  # noqa: F811
+    start = "train", data, "-t", "rich", "--learner", "generations", "-q", "-o"
+    assert run(*start, tmp_path / "whole")[0] == 0
+    for options in (("--checkpoint-every", PIECE), ("--report", tmp_path / "r.html"), ("--live", "0"), ("--resume",)):
+        status, _, err = run(*start, tmp_path / "m", *options)
+        assert status == 0, err
+        assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
+    assert "Who learned" in (tmp_path / "r.html").read_text()
+
+
+def test_inspect_shows_the_members_that_predict(run, trained):  # noqa: F811
+    for name in ("rich", "pay"):
+        model = Trained.load(trained / f"{name}.model").model
+        found = json.loads(run("inspect", trained / f"{name}.model", "--json")[1])
+        awake = set(np.array(model.pool.members.names)[model.pool.members.places_awake].tolist())
+        assert set(found["members"]) <= awake
+        assert sum(found["members"].values()) == pytest.approx(1.0)
+        assert found["features"] == [] and found["share_of_weights"] == 0.0
+        status, out, err = run("inspect", trained / f"{name}.model")
+        assert (status, err) == (0, "")
+        assert "weight of each member awake in the mean that the mixture corrects" in out
+        assert "features have no weights" in out and "importance" not in out
+        assert all(member in out for member in found["members"])
+
+
+NOT_EXPLAINED = "models of generations are not explained"
+NO_ANSWER = [
+    (("explain", "{model}", "{new}"), NOT_EXPLAINED),
+    (("predict", "{model}", "{new}", "--contributions"), NOT_EXPLAINED),
+    (("inspect", "{model}", "--weights", "-"), NOT_EXPLAINED),
+    (("inspect", "{model}", "--rows", "{new}"), NOT_EXPLAINED),
+    (("inspect", "{model}", "--plot", "{folder}/curves.png"), NOT_EXPLAINED),
+    (("inspect", "{model}", "--decay", "{folder}/decay.png"), "train with --learner pool"),
+    (("compare", "{new}", "--target", "rich", "--learner", "generations"), "unknown learner 'generations'"),
+    (("train", "{new}", "--from", "{model}", "--passes", "2", "-o", "{folder}/m"), "--passes is for a new model"),
+]
+
+
+@pytest.mark.parametrize(("command", "problem"), NO_ANSWER, ids=lambda part: part[0] if isinstance(part, tuple) else "")
+@pytest.mark.parametrize("name", ["rich", "pay"])
+def test_what_cannot_be_told_of_trees_is_one_error(run, trained, tmp_path, name, command, problem):  # noqa: F811
+    known = {"model": trained / f"{name}.model", "new": trained / f"{name}.new.csv", "folder": tmp_path}
+    status, _, err = run(*(word.format(**known) for word in command))
+    assert status == 2
+    assert err.count("tunefree: ") == 1 and problem in err.replace("\n", " ")
+    assert "Traceback" not in err and not list(tmp_path.iterdir())
+
+
+def test_certificates_say_nothing_of_the_mixture_of_members(run, trained):  # noqa: F811
+    for name in ("rich", "pay"):
+        found = json.loads(run("certify", trained / f"{name}.model", "--json")[1])
+        progressive = Trained.load(trained / f"{name}.model").progress.progressive[0]
+        assert found["loss"] == pytest.approx(progressive.mean_loss())
+        assert "pool" not in found and "kernels" not in found
+        bounds = list(found["lower_bounds"].values())
+        assert bounds == sorted(bounds, reverse=True)
+        out = run("certify", trained / f"{name}.model")[1]
+        assert "mixing cost" not in out
+
+
+@pytest.mark.parametrize("name", ["rich", "pay"])
+def test_reports_show_the_members_that_predict_and_no_weights(run, trained, tmp_path, name):  # noqa: F811
+    page = tmp_path / "r.html"
+    status, _, err = run("report", trained / f"{name}.model", trained / f"{name}.new.csv", "-o", page)
+    assert status == 0, err
+    text, model = page.read_text(), Trained.load(trained / f"{name}.model").model
+    assert all(member in text for member in model.shares_by_member())
+    assert "Weight of each member awake in the mean that the mixture corrects" in text
+    assert "Features of the linear members" not in text and "mixing cost" not in text
+
+
+def test_evaluate_agrees_with_predict(run, trained, tmp_path):  # noqa: F811
+    model, new = trained / "rich.model", trained / "rich.new.csv"
+    assert run("predict", model, new, "-o", tmp_path / "p.csv")[0] == 0
+    wrong = np.mean(csv.read_csv(tmp_path / "p.csv")["prediction"].to_numpy() != csv.read_csv(new)["rich"].to_numpy())
+    found = json.loads(run("evaluate", model, new, "--json")[1])
+    assert found["error"] == pytest.approx(wrong) and wrong < 0.35
+
+
+def test_a_model_goes_on_with_further_rows(run, trained, tmp_path):  # noqa: F811
+    status, _, err = run("train", trained / "rich.new.csv", "--from", trained / "rich.model", "-o", tmp_path / "m")
+    assert status == 0, err
+    model = Trained.load(tmp_path / "m").model
+    assert model.pool.rows == N + 200
+    assert model.pool.members.growth.awake[0, "boosted"][0].rows == N + 200
+
+
+def test_a_model_for_prediction_predicts_as_the_whole_and_learns_no_more(run, data, tmp_path):  # noqa: F811
+    start = "train", data, "-t", "rich", "--learner", "generations", "-q", "-o"
+    assert run(*start, tmp_path / "whole")[0] == run(*start, tmp_path / "small", "--for-prediction")[0] == 0
+    found = []
+    for name in ("whole", "small"):
+        assert run("predict", tmp_path / name, data, "-o", tmp_path / "p.csv")[0] == 0
+        found.append(csv.read_csv(tmp_path / "p.csv")["probability[yes]"].to_numpy())
+    np.testing.assert_allclose(found[1], found[0], atol=2e-3)
+    status, _, err = run("train", data, "--from", tmp_path / "small", "-o", tmp_path / "more")
+    assert status == 2 and "what learning needs was left out of this model" in err
+    assert not (tmp_path / "more").exists()

@@ -1,0 +1,182 @@
+"""Training of generations: killed and resumed, gone on with, in bounded memory, and files that were made to mislead."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from tests.workflows.test_training import model_bytes, people, written
+from tunefree.core import storage
+from tunefree.core.errors import ModelError
+from tunefree.stream.batch import BadRows
+from tunefree.stream.lines import read_lines
+from tunefree.stream.source import open_source
+from tunefree.stream.tables import read_tables
+from tunefree.workflows.evaluation import evaluate
+from tunefree.workflows.plan import Plan
+from tunefree.workflows.training import Trained, learn_more, train
+
+PLAN = Plan(target="rich", ignore=("pay",), learner="generations")
+N = 600
+
+
+class Crash(Exception):
+    pass
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl", "vw", "svm"])
+def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix):
+    monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", 100)
+    monkeypatch.setattr("tunefree.stream.tables.read_tables", partial(read_tables, block_size=2000))
+    monkeypatch.setattr("tunefree.stream.source.read_lines", partial(read_lines, block_size=2000))
+    stream = written(pa.table(people(N)), tmp_path / f"people.{suffix}")
+    plan = PLAN if suffix not in ("vw", "svm") else Plan(learner="generations")
+    plan = replace(plan, holdout=0.1)
+    whole = model_bytes(train(open_source(stream), plan), tmp_path / "whole")
+    saved, original = [0], Trained.save
+
+    def save_and_crash(self, *arguments, **options):
+        original(self, *arguments, **options)
+        saved[0] += 1
+        raise Crash
+
+    monkeypatch.setattr(Trained, "save", save_and_crash)
+    while True:
+        try:
+            trained = train(open_source(stream), plan, None, tmp_path / "kept", 150, resume=True)
+            break
+        except Crash:
+            continue
+    monkeypatch.undo()
+    assert saved[0] >= 2
+    assert model_bytes(trained, tmp_path / "resumed") == whole
+
+
+def test_killed_at_any_moment_and_resumed(tmp_path):
+    parquet.write_table(pa.table(people(5000)), tmp_path / "people.parquet", row_group_size=500)
+    command = [sys.executable, "-m", "tunefree.cli", "train", str(tmp_path / "people.parquet"), "--target", "rich"]
+    command += ["--learner", "generations", "--quiet", "--checkpoint-every", "1000"]
+    subprocess.run([*command, "-o", str(tmp_path / "whole")], check=True)
+    output, checkpoint = tmp_path / "model", tmp_path / "model.checkpoint"
+    rng, kills = np.random.default_rng(0), 0
+    for kill in (True, True, False):
+        written_at = checkpoint.stat().st_mtime_ns if checkpoint.exists() else None
+        process = subprocess.Popen([*command, "-o", str(output), "--resume"])
+        while kill and process.poll() is None:
+            if checkpoint.exists() and checkpoint.stat().st_mtime_ns != written_at:
+                time.sleep(0.2 * rng.random())
+                process.send_signal(signal.SIGKILL)
+                kills += 1
+                break
+            time.sleep(0.001)
+        process.wait()
+        assert not output.exists() or output.read_bytes() == (tmp_path / "whole").read_bytes()
+    assert kills > 0 and process.returncode == 0
+    assert output.read_bytes() == (tmp_path / "whole").read_bytes()
+    assert not checkpoint.exists()
+
+
+def test_a_model_goes_on_from_its_file_as_from_memory(tmp_path):
+    table = people(N)
+    first = {name: values[:400] for name, values in table.items()}
+    rest = {name: values[400:] for name, values in table.items()}
+    trained = train(open_source(first), PLAN)
+    trained.save(tmp_path / "first")
+    found = [learn_more(model, open_source(rest)) for model in (trained, Trained.load(tmp_path / "first"))]
+    assert model_bytes(found[0], tmp_path / "a") == model_bytes(found[1], tmp_path / "b")
+    assert evaluate(found[0], open_source(people(300, seed=1)), BadRows()).metrics.mean_error() < 0.3
+
+
+def test_generations_that_take_more_than_the_limit_are_one_error(monkeypatch):
+    monkeypatch.setattr("tunefree.stream.frames.rows_of_a_chunk", lambda *_: 200)
+    with pytest.raises(ModelError, match="generations and the rows that they are grown on take .* of --memory-limit"):
+        train(open_source(people(2000)), PLAN, memory_limit="5M")
+    assert train(open_source(people(400)), PLAN, memory_limit="1G").progress.complete
+
+
+def test_the_order_of_rows_is_drawn_by_the_seed():
+    source = open_source(people(N))
+    found = [train(source, replace(PLAN, shuffle=seed)).progress.progressive[0].loss for seed in (0, 0, 1)]
+    assert found[0] == found[1] != found[2]
+
+
+@pytest.fixture(scope="module")
+def parts():
+    """The arrays and the header of a file whose pool has a copy and generations that are being grown."""
+    source = open_source(people(2000) | {"w": [1.0] * 2000})
+    trained = train(source, PLAN)
+    arrays, header = trained.model.save_state()
+    return trained, arrays, header
+
+
+def with_change(parts, tmp_path, change):
+    trained, arrays, header = parts
+    trained.save(tmp_path / "sound")
+    arrays, header = storage.load(tmp_path / "sound")
+    arrays = {name: np.array(array) for name, array in arrays.items()}
+    change(arrays, header["model"]["pool"])
+    storage.save_parts(
+        tmp_path / "other",
+        {
+            "model": (_under("model.", arrays), header["model"]),
+            "encoder": (_under("encoder.", arrays), header["encoder"]),
+        },
+        {name: part for name, part in header.items() if name not in ("model", "encoder", "order")},
+    )
+    return tmp_path / "other"
+
+
+def _under(prefix, arrays):
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def put(name, place, value):
+    def change(arrays, pool):
+        arrays[f"model.pool.{name}"][place] = value
+
+    return change
+
+
+def told(value, *path):
+    def change(arrays, pool):
+        for step in path[:-1]:
+            pool = pool[step]
+        pool[path[-1]] = value
+
+    return change
+
+
+LIES = {
+    "a place of no member": told([99, 1, 2, 3], "linear_places"),
+    "too few places": told([0], "linear_places"),
+    "a takeover that is over": told([[True, 0, 5], [False, 0, 32768]], "growth", "windows"),
+    "trials without end": told([[False, 10**9, 10**9], [False, 0, 32768]], "growth", "windows"),
+    "a copy that is never taken": told(0, "frozen", "next"),
+    "rows that are not there": told(10**9, "growth", "kept"),
+    "columns that are not there": told([1], "growth", "keys"),
+    "a generation of no kind": told("magic", "growth", "awake", 0, "kind"),
+    "a generation of other classes": told(9, "growth", "awake", 0, "n_classes"),
+    "a column of another generation": put("awake0.keys", 0, 77),
+    "a class that is none": put("whole.targets", 3, 7.0),
+    "a leaf that is not there": put("awake0.model.nodes", (-1, 1), 10**6),
+    "a weight that is no number": put("mixture.base.means", 0, np.nan),
+}
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_files_that_lie_are_refused(parts, tmp_path, lie):
+    with pytest.raises(ModelError, match="train again or restore it from a backup"):
+        Trained.load(with_change(parts, tmp_path, lie))
+
+
+def test_a_file_without_a_lie_is_read(parts, tmp_path):
+    Trained.load(with_change(parts, tmp_path, lambda arrays, pool: None))
