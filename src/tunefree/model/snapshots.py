@@ -17,7 +17,7 @@ from tunefree.core.states import flatten, under
 from tunefree.losses.objectives import predictions_of
 from tunefree.model import views
 from tunefree.model.group import Further, MemberGroup, Read
-from tunefree.model.members import scored, with_offsets
+from tunefree.model.members import scored, split, with_offsets
 from tunefree.model.weights import side_by_side
 
 CHUNK = 512  # rows that are predicted at a time
@@ -51,6 +51,7 @@ def with_outputs(read: Read, n_outputs: int, offsets: np.ndarray | None) -> Read
     stop = first + weights.shape[1]
     placed = np.zeros((len(weights), n_outputs))
     placed[:, first:stop] = weights
+    placed = split(placed) if first else placed
     if offsets is None:
         return placed, units
     return with_offsets((placed, units.copy()), np.where(np.arange(n_outputs) < stop, 0.0, offsets))
