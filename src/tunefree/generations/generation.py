@@ -12,7 +12,7 @@ import numpy as np
 
 from tunefree.generations import growing
 from tunefree.generations.columns import is_categorical
-from tunefree.generations.leaves import LivingLeaves, learners_of, objective_of
+from tunefree.generations.leaves import LivingLeaves, learners_of, log_probabilities, objective_of
 from tunefree.generations.problem import Problem
 
 FREQUENT = 32  # rows of one observation among those grown on, from which on one more row is no copy to be remembered
@@ -48,7 +48,7 @@ class Generation:
         self.kind, self.rows, self.keys, self.n_classes = birth.kind, birth.rows, birth.keys, birth.n_classes
         observations, counts = np.unique(birth.digests, return_counts=True)
         self.observations = observations[counts < FREQUENT]  # (m,) uint64, ascending: those it may remember
-        self.model, self.loss = model, loss
+        self.model, self.loss, self.n_late = model, loss, 0  # classes that came after the birth
         n_leaves, n_outputs = growing.n_leaves(model), growing.n_outputs(model)
         objective = objective_of(birth.n_classes, loss)
         self.living = [LivingLeaves(*named, n_leaves, n_outputs, objective) for named in learners_of(birth.kind)]
@@ -84,18 +84,27 @@ class Generation:
         y : (n,) array
             Numbers of classes, or numbers.
         weight : (n,) array
-            A row of weight 0 is predicted only, as is one of a class that came after the birth.
+            A row of weight 0 is predicted only.
 
         Returns
         -------
         list of (n, K) arrays
-            Margins, or numbers, as the generation was born, and as each of its learners has them.
+            Margins, or numbers, as the generation was born, and as each of its learners has them. Classes that came
+            after the birth begin with what :func:`tunefree.generations.leaves.log_probabilities` gives them.
         """
         leaves, margins = growing.apply(self.model, columns)
+        if self.n_late:
+            margins = log_probabilities(margins, self.n_classes, self.rows)
         if self.n_classes:
-            weight = np.where(y < self.n_classes, weight, 0.0)
             y = np.where(y == 1.0, 1.0, -1.0) if margins.shape[1] == 1 else np.where(weight > 0.0, y, 0.0)
         return [margins, *(living.follow(leaves, margins, y, weight) for living in self.living)]
+
+    def know(self, n_classes: int) -> None:
+        """Know so many classes; those that came after the birth are learned on the leaves."""
+        for more in range(self.n_classes + 1, n_classes + 1):
+            self.n_classes, self.n_late = more, self.n_late + 1
+            for part in self.living:
+                part.add_class(more)
 
     def copied(self) -> Generation:
         """A copy whose leaves do not learn what this generation's learn."""
@@ -113,7 +122,8 @@ class Generation:
         """Arrays and a header from which :meth:`restored` makes the same generation."""
         arrays = {f"model.{name}": array for name, array in growing.save_state(self.model).items()}
         arrays |= {"keys": self.keys, "observations": self.observations}
-        header: dict[str, Any] = {"kind": self.kind, "rows": self.rows, "n_classes": self.n_classes, "living": []}
+        header: dict[str, Any] = {"kind": self.kind, "rows": self.rows, "n_classes": self.n_classes - self.n_late}
+        header |= {"n_late": self.n_late, "living": []}
         for number, part in enumerate(self.living):
             of_part, of_header = part.save_state()
             arrays |= {f"living{number}.{name}": array for name, array in of_part.items()}
@@ -130,6 +140,7 @@ class Generation:
         model = growing.restored(header["kind"], _under("model.", arrays), len(keys))
         generation = cls(birth, model, loss)
         generation.observations = np.array(arrays["observations"], np.uint64)
+        generation.know(header["n_classes"] + header["n_late"])
         for number, (part, saved) in enumerate(zip(generation.living, header["living"], strict=True)):
             part.restore(_under(f"living{number}.", arrays), saved)
         return generation

@@ -15,6 +15,7 @@ from tunefree.core import threads
 from tunefree.core.rows import Sparse, Table, n_rows, part
 from tunefree.generations.columns import MOST_COLUMNS
 from tunefree.generations.generation import Generation
+from tunefree.generations.leaves import log_probabilities
 from tunefree.losses.objectives import measured, regression
 from tunefree.mixing.mixture import Mixture
 from tunefree.model.group import LabelledRows
@@ -22,7 +23,7 @@ from tunefree.model.pool import OF_TABLES, OF_TEXTS
 from tunefree.pool import slots
 from tunefree.pool.frozen import Frozen
 from tunefree.pool.growth import Growth, Observed
-from tunefree.pool.slots import Slot, log_probabilities
+from tunefree.pool.slots import Slot
 from tunefree.pool.windows import BLOCK, LENGTHS, Rises
 
 PIECE = 2048  # rows that members learn at a time
@@ -143,6 +144,8 @@ class Pool:
             self.frozen.add_class()
         if self.growth is not None:
             self.growth.n_classes = self._width
+            for _, _, _, generation in self.growth.generations():
+                generation.know(self._width)
 
     def _pieces(self, X: Any, weight: np.ndarray) -> Iterator[tuple[int, int]]:
         """Cut rows at events, and into pieces; an event is over when the next piece is asked for."""
