@@ -305,7 +305,7 @@ def with_outputs(state: Any, n_outputs: int, first: int = 0, mirrors: bool = Fal
 
 
 def begin_outputs(state: Any, begun: Any, places: Iterable[int]) -> None:
-    """Let some outputs begin with what a learner of one output and the same settings knows of its constant, in place."""
+    """Let outputs begin with what a learner of one output and the same settings knows of its constant, in place."""
     for name, array, known in zip(state._fields, state, begun, strict=True):
         if hasattr(array, "_fields"):
             begin_outputs(array, known, places)
@@ -317,10 +317,10 @@ def begin_outputs(state: Any, begun: Any, places: Iterable[int]) -> None:
 def mirror(state: Any, features: Any = slice(None)) -> None:
     """Let outputs 0 and 1 have what output 1 has learned of the margin between them, in place.
 
-    Slopes of class 0 were those of class 1 with the other sign. So output 0 takes over the statistics that do not depend
-    on the sign: otherwise its first steps would be as long as those of a learner that has seen nothing. Where weights
-    can be halved, each output has half of the margin, as if both had been learned from the start, so that a class to
-    come is not taken for one like class 0.
+    Slopes of class 0 were those of class 1 with the other sign. So output 0 takes over the statistics that do not
+    depend on the sign: otherwise its first steps would be as long as those of a learner that has seen nothing. Where
+    weights can be halved, each output has half of the margin, as if both had been learned from the start, so that a
+    class to come is not taken for one like class 0.
 
     Parameters
     ----------

@@ -88,8 +88,8 @@ def write_gradient(features, corrected, y, gradient):
 def mix(base, first, second, top, members, y, weight, is_over, mixed):
     """Write mixed log-probabilities (n, K) of rows, and learn those of a weight above 0, each after its prediction.
 
-    ``members`` (n, M, K) are log-probabilities, NaN of a member that sleeps. Weights of rows are relative to their mean.
-    Where ``is_over``, means of the members' weights over the stream are used.
+    ``members`` (n, M, K) are log-probabilities, NaN of a member that sleeps. Weights of rows are relative to their
+    mean. Where ``is_over``, means of the members' weights over the stream are used.
     """
     n, n_members, n_classes = members.shape
     n_features = n_members + 1 + (n_classes if n_classes <= MOST_BIASED else 0)

@@ -13,6 +13,8 @@ from tunefree.losses.objectives import chosen, measured
 from tunefree.model import calibration
 
 MANY_CLASSES = 1000
+FEWEST_ROWS = 3  # of a class that is not rare
+MANY_ROWS = 1000  # up to so many no class is rare
 LONGEST_LABEL = 2**16  # letters of one
 MOST_SUMMED = 1e308  # what sums of losses and errors end at
 
