@@ -64,11 +64,13 @@ def test_a_late_class_begins_as_improbable_as_it_was(learner):
     X, y = stream(3000, 0)
     model, _ = learned(learner, X[:-1], y[:-1], TWO)
     rows = dense(X[:50])
-    before = model.member_predictions(rows)[:, :, 0]
+    before, margins = model.member_predictions(rows)[:, :, 0], model.predict(rows)[:, 0]
     model.add_class("goo")
     after = model.member_predictions(rows)
     np.testing.assert_allclose(after[:, :, 1] - after[:, :, 0], before, rtol=1e-9, atol=1e-9)
-    probabilities = model.probabilities(model.predict(rows))[:, 2]
+    predicted = model.predict(rows)
+    np.testing.assert_allclose(predicted[:, 1] - predicted[:, 0], margins, rtol=1e-3, atol=1e-3)
+    probabilities = model.probabilities(predicted)[:, 2]
     assert (probabilities > 0.1 / 3000).all() and (probabilities < 10 / 3000).all()
 
 
