@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -82,6 +83,15 @@ def train(
             metavar="LABEL=W",
             help="What rows of a class weigh; may be given again. Or balanced: all classes weigh the same, for which "
             "the data are read once more.",
+            show_default=False,
+        ),
+    ] = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="All labels, between commas; a row with another one cannot be used. By default a new label becomes a "
+            "class.",
             show_default=False,
         ),
     ] = None,
@@ -183,6 +193,7 @@ def train(
         pairs=None if pairs is None else tuple(pair for pair in pairs if pair != "none"),
         holdout=holdout,
         class_weight=tuple(class_weight or ()),
+        classes=_labels(classes),
         horizon=horizon,
         refit=refit,
         shuffle=seed if shuffle else None,
@@ -341,6 +352,19 @@ def _stop_early(files: Files, plan: Plan, row_by_row: list[str], kernel: bool, o
         from tunefree.cli.display.path import show_stopped
 
         show_stopped(found, output)
+
+
+def _labels(text: str | None) -> tuple[str, ...]:
+    """The labels between commas; one that holds a comma stands in quotes, as in a CSV file.
+
+    Examples
+    --------
+    >>> _labels('yes, no, "yes, but"')
+    ('yes', 'no', 'yes, but')
+    """
+    return (
+        () if text is None else tuple(label.strip() for label in next(csv.reader([text], skipinitialspace=True), [""]))
+    )
 
 
 def _settings(given: list[str]) -> dict[str, float]:

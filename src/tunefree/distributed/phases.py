@@ -125,7 +125,10 @@ class Rounds(NamedTuple):
 def check(plan: Plan) -> None:
     """Raise a ModelError if a plan asks for what is not learned over shards."""
     plan.refuse(
-        ["learner", "average", "settings", "view", "passes", "max_support", "device", "shuffle", "holdout", "horizon"],
+        [
+            *("learner", "average", "settings", "view", "passes", "max_support", "device", "shuffle", "holdout"),
+            *("horizon", "classes"),
+        ],
         "is for one machine; leave it out to learn over shards",
     )
     class_weights.is_balanced(plan)

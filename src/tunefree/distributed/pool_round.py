@@ -206,7 +206,7 @@ def merge_members(model: Model, merged: Merged) -> None:
             setting = Setting(MERGED + member.setting.learner, member.setting.settings, member.setting.view)
             standing = StandingMember(setting, len(weights), model.n_outputs, member.objective)
             standing.take(weights, np.array((squares > 0.0).any(axis=1), np.float64))
-            standing.rows = member.rows
+            standing.rows, standing.mass = member.rows, member.mass
             made.append(standing)
             number += 1
         group.members = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
@@ -10,15 +9,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state, compute_class_weight
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from tunefree.estimators import jobs, memory, tables, validation
+from tunefree.estimators import class_sets, jobs, memory, tables, validation
 from tunefree.estimators.explanation import Explaining
+from tunefree.estimators.learned import Learned
 from tunefree.estimators.model_file import Saving
 from tunefree.estimators.notebook import LearnedInNotebooks
 from tunefree.estimators.waiting import LearnsLater
 from tunefree.estimators.weights import Weighted
-from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
@@ -26,28 +25,6 @@ from tunefree.model.pool import special_about
 from tunefree.model.targets import Labels, RunningMetrics
 from tunefree.pool.model import class_of
 from tunefree.theory.evidence import Certificate
-
-
-class _Learned:
-    """The model of an estimator, and what its user has been told."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self._told = False  # that members go on in features
-
-    def learn(self, X: Any, y: Any, weight: np.ndarray, counts: np.ndarray | None) -> None:
-        """Learn a block; rows with ``counts`` enter the progressive loss, and members are evaluated on them."""
-        evaluation_weight = weight if counts is not None else np.zeros(len(weight))
-        predictions, row_losses = self.model.learn(X, y, weight, evaluation_weight, again=counts is None)
-        if counts is not None:
-            self.model.metrics.add(counts, row_losses, self.model.errors(y, predictions))
-        self._tell()
-
-    def _tell(self) -> None:
-        """Warn, once, that kernel learners go on in features."""
-        if self.model.switched is not None and not self._told:
-            self._told = True
-            warnings.warn(f"{SWITCHED.format(self.model.switched)}; a larger max_support is more exact", stacklevel=2)
 
 
 class OnlineEstimator(LearnsLater, Explaining, Saving, Weighted, LearnedInNotebooks, BaseEstimator):
@@ -103,7 +80,7 @@ class OnlineEstimator(LearnsLater, Explaining, Saving, Weighted, LearnedInNotebo
 
     def _begin_again(self, model: Model) -> None:
         """Start from a model that has seen nothing."""
-        self._learned, self.t_ = _Learned(model), 0
+        self._learned, self.t_ = Learned(model), 0
 
     def _pass(self, X: Any, y: Any, rounds: validation.Rounds, first: bool) -> None:
         """Learn the rounds' rows; in the first pass over them their losses are counted."""
@@ -169,7 +146,9 @@ class OnlineEstimator(LearnsLater, Explaining, Saving, Weighted, LearnedInNotebo
     def _parts_of_file(self, encoder: Any, target: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
         model = self._learned.model
         options, passes = model.options, max(int(self.n_iter_), 1)
-        plan = {"target": target, "task": model.task, "learner": options.learner, "loss": options.loss}
+        plan: dict[str, Any] = {"target": target, "task": model.task, "learner": options.learner, "loss": options.loss}
+        closed = getattr(self, "_closed", None)
+        plan |= {} if closed is None else {"classes": [str(label) for label in closed.tolist()]}
         progress = {
             "complete": True,
             "number": passes,
@@ -190,19 +169,11 @@ class OnlineEstimator(LearnsLater, Explaining, Saving, Weighted, LearnedInNotebo
         return tags
 
 
-def _union(known: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The classes known and some labels, sorted."""
-    if not (len(known) and len(labels)):
-        return labels if len(labels) else known
-    if (known.dtype.kind in "OSU") != (labels.dtype.kind in "OSU"):
-        raise ValueError(f"the classes known are {known.tolist()}; labels like {labels[0]!r} are of another type")
-    return np.unique(np.concatenate([known, labels]))
-
-
 class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
     """Targets are labels; margins are of the sorted classes."""
 
     _task = "classification"
+    _closed: np.ndarray | None = None  # the labels that classes were closed to
     classes_: np.ndarray
 
     def _check_parameters(self) -> None:
@@ -211,8 +182,11 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         if self.class_weight != "balanced":
             validation.class_weights(self.class_weight)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Any:
         """Fit the model (with ``warm_start``, continue from the present model).
+
+        A class of fewer than three rows, where there are more than a thousand, is reported by a warning, unless the
+        classes are given.
 
         Parameters
         ----------
@@ -220,6 +194,8 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         y : array-like of shape (n_samples,)
             Labels of at least two classes.
         sample_weight : array-like of shape (n_samples,), optional
+        classes : array-like, optional
+            All labels, here and in calls to come; another label is an error.
 
         Returns
         -------
@@ -230,19 +206,25 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         X, y = validation.labelled(self, X, y, not again)
         validation.class_labels(y)
         weight = validation.weights(sample_weight, len(y), may_vanish=False)
+        closed = class_sets.closed(classes, self, again)
+        class_sets.check(y, closed)
         labels = np.unique(y)
-        classes = _union(self.classes_, labels) if again else labels
-        if len(classes) < 2:
-            raise ValueError(f"The number of classes has to be greater than one; got 1 class ({classes[0]!r})")
+        known = labels if closed is None else closed
+        known = class_sets.union(self.classes_, known) if again else known
+        if len(known) < 2:
+            raise ValueError(f"The number of classes has to be greater than one; got 1 class ({known[0]!r})")
         weight = weight * self._class_weight(y, weight, labels)
         if not weight.any():
             raise ValueError("sample_weight and class_weight together leave all rows a weight of zero")
         if not again:
-            self._begin(X.shape[1], classes)
-        self._know(classes)
+            self._begin(X.shape[1], known)
+        self._know(known)
+        self._closed = closed
         self._check_memory(X)
         with jobs.of(self):
-            self._epochs(X, np.searchsorted(classes, y), weight)
+            self._epochs(X, np.searchsorted(known, y), weight)
+        if closed is None:
+            class_sets.warn_of_rare(y, weight)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
@@ -255,9 +237,10 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         ----------
         X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            Labels; a new label becomes a new class.
+            Labels; a new label becomes a new class, unless classes are given.
         classes : array-like, optional
-            Labels known in advance. If the first call has all of them, the model does not depend on the division into
+            All labels, here and in calls to come, until a call gives more; another label is an error. If the first
+            call has them, the model does not depend on the division into
             batches and equals that of ``fit`` with one epoch and ``shuffle=False``.
         sample_weight : array-like of shape (n_samples,), optional
 
@@ -274,14 +257,17 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         X, y = validation.labelled(self, X, y, not again, stream=True)
         validation.class_labels(y)
         weight = validation.weights(sample_weight, len(y), may_vanish=True)
-        named = np.unique(column_or_1d(classes)) if classes is not None else y[:0]
-        known = _union(self.classes_, named) if again else named
+        closed = class_sets.closed(classes, self, again)
+        class_sets.check(y[weight > 0], closed, np.flatnonzero(weight > 0))
+        named = y[:0] if closed is None else closed
+        known = class_sets.union(self.classes_, named) if again else named
         if not again:
             self._begin(X.shape[1], known)
         self._know(known)
+        self._closed = closed
         labels, codes = np.unique(y, return_inverse=True)
         weight = weight * self._class_weight(y, weight, labels)
-        self.classes_ = _union(self.classes_, labels[np.unique(codes[weight > 0])])
+        self.classes_ = class_sets.union(self.classes_, labels[np.unique(codes[weight > 0])])
         with jobs.of(self):
             self._pass(X, np.searchsorted(self.classes_, y), validation.as_given(weight), first=True)
         self.n_iter_ = 1
@@ -289,7 +275,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         return self
 
     def _begin(self, n_features: int, classes: np.ndarray) -> None:
-        self._learned = _Learned(self._model(n_features, classes.tolist()))
+        self._learned = Learned(self._model(n_features, classes.tolist()))
         self.classes_, self.t_ = classes, 0
 
     def _know(self, classes: np.ndarray) -> None:
@@ -467,7 +453,7 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         return self
 
     def _begin(self, n_features: int) -> None:
-        self._learned = _Learned(self._model(n_features, []))
+        self._learned = Learned(self._model(n_features, []))
         self.t_ = 0
 
     def _targets(self, y: np.ndarray, row: np.ndarray) -> np.ndarray:

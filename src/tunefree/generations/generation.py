@@ -13,7 +13,7 @@ import numpy as np
 from tunefree.core.states import under
 from tunefree.generations import growing
 from tunefree.generations.columns import is_categorical
-from tunefree.generations.leaves import FrozenLeaves, LivingLeaves, learners_of, objective_of
+from tunefree.generations.leaves import FrozenLeaves, LivingLeaves, learners_of, log_probabilities, objective_of
 from tunefree.generations.problem import Problem
 from tunefree.generations.reservoir import hashed
 from tunefree.generations.seen import FREQUENT
@@ -49,7 +49,7 @@ class Generation:
         self.kind, self.rows, self.keys, self.n_classes = birth.kind, birth.rows, birth.keys, birth.n_classes
         observations, counts = np.unique(birth.digests, return_counts=True)
         self.observations = observations[counts < FREQUENT]  # (m,) uint64, ascending: those it may remember
-        self.model, self.loss = model, loss
+        self.model, self.loss, self.n_late = model, loss, 0  # classes that came after the birth
         n_leaves, n_outputs = growing.n_leaves(model), growing.n_outputs(model)
         objective = objective_of(birth.n_classes, loss)
         self.living: list[Any] = [
@@ -81,18 +81,28 @@ class Generation:
         y : (n,) array
             Numbers of classes, or numbers.
         weight : (n,) array
-            A row of weight 0 is predicted only, as is one of a class that came after the birth.
+            A row of weight 0 is predicted only.
 
         Returns
         -------
         list of (n, K) arrays
             Margins, or numbers, as the generation was born (of each strength), and as each of its learners has them.
+            Classes that came after the birth begin with what
+            :func:`tunefree.generations.leaves.log_probabilities` gives them.
         """
         leaves, born = growing.apply(self.model, columns)
+        if self.n_late:
+            born = np.stack([log_probabilities(margins, self.n_classes, self.rows) for margins in born])
         if self.n_classes:
-            weight = np.where(y < self.n_classes, weight, 0.0)
             y = np.where(y == 1.0, 1.0, -1.0) if born.shape[2] == 1 else np.where(weight > 0.0, y, 0.0)
         return [*born, *(living.follow(leaves, born[0], y, weight) for living in self.living)]
+
+    def know(self, n_classes: int) -> None:
+        """Know so many classes; those that came after the birth are learned on the leaves."""
+        for more in range(self.n_classes + 1, n_classes + 1):
+            self.n_classes, self.n_late = more, self.n_late + 1
+            for part in self.living:
+                part.add_class(more)
 
     def frozen(self) -> Generation:
         """This generation as it predicts now, which learns no more and remembers no rows."""
@@ -110,7 +120,8 @@ class Generation:
         """Arrays and a header from which :meth:`restored` makes the same generation."""
         arrays = {f"model.{name}": array for name, array in growing.save_state(self.model).items()}
         arrays |= {"keys": self.keys, "observations": self.observations}
-        header: dict[str, Any] = {"kind": self.kind, "rows": self.rows, "n_classes": self.n_classes, "living": []}
+        header: dict[str, Any] = {"kind": self.kind, "rows": self.rows, "n_classes": self.n_classes - self.n_late}
+        header |= {"n_late": self.n_late, "living": []}
         for number, part in enumerate(self.living):
             of_part, of_header = part.save_state()
             arrays |= {f"living{number}.{name}": array for name, array in of_part.items()}
@@ -127,6 +138,7 @@ class Generation:
         model = growing.restored(header["kind"], under("model.", arrays), len(keys))
         generation = cls(birth, model, loss)
         generation.observations = np.array(arrays["observations"], np.uint64)
+        generation.know(header["n_classes"] + header["n_late"])
         for number, saved in enumerate(header["living"]):
             of_part, living = under(f"living{number}.", arrays), generation.living[number]
             if "largest" in saved:

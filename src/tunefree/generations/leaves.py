@@ -14,7 +14,7 @@ from tunefree.core import compiled, states
 from tunefree.core.coordinates import room
 from tunefree.core.rows import OneHot, n_rows, row
 from tunefree.learners import ALL
-from tunefree.learners.contract import Scale, coordinate, factor, magnitude, predict, update
+from tunefree.learners.contract import Scale, coordinate, factor, magnitude, predict, update, with_outputs
 from tunefree.losses import loss_of, objectives
 from tunefree.losses.linked import linked, unlinked, write_prediction
 from tunefree.losses.objectives import differentiate, predictions_of, scale
@@ -39,6 +39,35 @@ def _follow(state, objective, leaves, offsets, y, weight, predictions):
         if weight[i] > 0.0:
             differentiate(objective, y[i], weight[i], margins, gradient, curvature)
             update(state, x, gradient, curvature)
+
+
+def log_probabilities(margins: np.ndarray, n_classes: int, rows: int) -> np.ndarray:
+    """Log-probabilities (n, n_classes) of margins, which may be of fewer classes.
+
+    Parameters
+    ----------
+    margins : (n, K) array
+        One of two classes, or one for each class that the member knows.
+    n_classes : int
+    rows : int
+        That the member learned: a class that it does not know has 1 / (rows + n_classes).
+
+    Examples
+    --------
+    >>> np.exp(log_probabilities(np.array([[0.0]]), 3, 7)).round(3)
+    array([[0.45, 0.45, 0.1 ]])
+    """
+    if margins.shape[1] == 1:
+        logs = np.column_stack([-np.logaddexp(0.0, margins[:, 0]), -np.logaddexp(0.0, -margins[:, 0])])
+    else:
+        logs = margins - margins.max(axis=1, keepdims=True)
+        logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
+    missing = n_classes - logs.shape[1]
+    if missing > 0:
+        unknown = 1.0 / (rows + n_classes)
+        rest = np.full((len(logs), missing), np.log(unknown))
+        logs = np.concatenate([logs + np.log1p(-missing * unknown), rest], axis=1)
+    return logs
 
 
 @compiled.entry
@@ -73,7 +102,7 @@ class LivingLeaves:
     """
 
     def __init__(self, learner: str, settings: dict[str, float], n_leaves: int, n_outputs: int, objective: Any) -> None:
-        self.objective = objective
+        self.objective, self.learner = objective, learner
         self.state = ALL[learner].create(n_leaves, n_outputs, **settings)
         if learner == "nag":  # as if each leaf had been met once, at a slope of 1: the first row moves it by less
             self.state.features["inverse"] = self.state.features["largest"] = 1.0
@@ -122,6 +151,15 @@ class LivingLeaves:
             (weights / largest).astype(np.float16) if largest > 0.0 else np.zeros((0, weights.shape[1]), np.float16)
         )
         return FrozenLeaves(self.objective, levels, largest)
+
+    def add_class(self, n_classes: int) -> None:
+        """Have one more output, of which nothing is known."""
+        n_before = len(self.state.outputs)
+        first = 1 if n_before == 1 else 0
+        self.state = with_outputs(self.state, n_classes, first, mirrors=first == 1)
+        if self.learner == "nag":
+            self.state.coordinates["squares"][:, first + n_before :] = 1.0
+        self.objective = objective_of(n_classes, None)
 
     @property
     def nbytes(self) -> int:

@@ -25,7 +25,7 @@ from tunefree.learners.plain import plain_weights, write_margins
 
 # The first step is as long however small the slope is. Where large margins cancel, or a margin of a hinge is large
 # enough, that slope is a rounding error.
-@traits(rate="eta", well_conditioned=False, can_replay=True, even=("norms",))
+@traits(rate="eta", well_conditioned=False, can_replay=True, even=("norms",), odd=("weights",), halved=("weights",))
 @plain_weights
 class AdaGrad(NamedTuple):
     """Gradient descent whose rate for each coordinate is eta over the norm of its gradients so far.

@@ -30,7 +30,7 @@ from tunefree.learners.contract import coordinate, factor, magnitude, matters, o
 SMALLEST_BOUND = 1e-8  # where L_i starts in Algorithm 2
 
 
-@traits(can_replay=True, even=("largest", "slopes"))
+@traits(can_replay=True, even=("largest", "slopes", "rewards"), odd=("gradients", "bets"), halved=("gradients", "bets"))
 class CoCoB(NamedTuple):
     """COCOB-Backprop (Algorithm 2): learns fast once features are near 1 in size, without a guarantee.
 
@@ -58,7 +58,7 @@ class CoCoB(NamedTuple):
         return self.create(n_features, n_outputs)
 
 
-@traits(invariant_to_slopes=True, can_replay=True, even=("slopes",))
+@traits(invariant_to_slopes=True, can_replay=True, even=("slopes", "rewards"))
 class CoCoBOriginal(NamedTuple):
     """COCOB (Algorithm 1), the original with a bound on its regret; it has no settings."""
 

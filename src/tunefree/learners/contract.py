@@ -26,7 +26,7 @@ a factor shared by all features (so that shrinking costs nothing), and the featu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,6 +64,8 @@ class Traits(NamedTuple):
     can_replay: bool = False  # a feature that was left out of a row is learned by :func:`replay` as by the row
     even: tuple[str, ...] = ()  # statistics of outputs that are the same where all slopes have the other sign, and
     #   that alone leave an output's weights at 0
+    odd: tuple[str, ...] = ()  # statistics of coordinates that have the other sign then; with them the weights do
+    halved: tuple[str, ...] = ()  # statistics of coordinates that weights are proportional to, the others being equal
     scratch: tuple[str, ...] = ()  # fields, of the state or its records, that are written before they are read, and so
     #   need not be saved
     well_conditioned: bool = True  # rounding errors stay small with features scaled by 2^-20 to 2^20; if not, with
@@ -292,10 +294,7 @@ def grow(state: Any, n_features: int, n_outputs: int, first: int = 0) -> Any:
 def with_outputs(state: Any, n_outputs: int, first: int = 0, mirrors: bool = False) -> Any:
     """The same learner with more outputs, see :func:`grow`.
 
-    Where one margin becomes those of several classes under a softmax, ``first`` is 1 and it ``mirrors``: slopes of
-    class 0 were those of class 1 with the other sign. So output 0 takes over the statistics that do not depend on it.
-    Otherwise its first steps would be as long as those of a learner that has seen nothing, and spoil what output 1 has
-    learned.
+    Where one margin becomes those of several classes under a softmax, ``first`` is 1 and it ``mirrors``.
     """
     grown = grow(state, len(state.coordinates), n_outputs, first)
     if hasattr(grown, "begin_outputs"):
@@ -305,16 +304,40 @@ def with_outputs(state: Any, n_outputs: int, first: int = 0, mirrors: bool = Fal
     return grown
 
 
+def begin_outputs(state: Any, begun: Any, places: Iterable[int]) -> None:
+    """Let outputs begin with what a learner of one output and the same settings knows of its constant, in place."""
+    for name, array, known in zip(state._fields, state, begun, strict=True):
+        if hasattr(array, "_fields"):
+            begin_outputs(array, known, places)
+        elif name != "outputs" and isinstance(array, np.ndarray) and array.ndim == 2:
+            for k in places:
+                array[0, k] = known[0, 0]
+
+
 def mirror(state: Any, features: Any = slice(None)) -> None:
-    """Copy statistics that are even from output 1 to output 0, in place; those of coordinates only of some features."""
-    for name in traits_of(type(state)).even:
-        if name in state._fields:
+    """Let outputs 0 and 1 have what output 1 has learned of the margin between them, in place.
+
+    Slopes of class 0 were those of class 1 with the other sign. So output 0 takes over the statistics that do not
+    depend on the sign: otherwise its first steps would be as long as those of a learner that has seen nothing. Where
+    weights can be halved, each output has half of the margin, as if both had been learned from the start, so that a
+    class to come is not taken for one like class 0.
+
+    Parameters
+    ----------
+    state : learner
+    features : slice or array, optional
+        Features whose coordinates are meant; all of the learner by default.
+    """
+    special, coordinates = traits_of(type(state)), state.coordinates
+    for name in (*special.even, *special.odd):
+        if name not in state._fields:
+            coordinates[name][features, 0] = coordinates[name][features, 1] * (-1.0 if name in special.odd else 1.0)
+        elif isinstance(features, slice):
             of_outputs = getattr(state, name)
             by_output = of_outputs.T if of_outputs.ndim == 2 else of_outputs
             by_output[0] = by_output[1]
-        else:
-            of_coordinates = state.coordinates[name]
-            of_coordinates[features, 0] = of_coordinates[features, 1]
+    for name in special.halved:
+        coordinates[name][features, :2] *= 0.5
     for part in state:
         if hasattr(part, "_fields") and hasattr(part, "coordinates"):
             mirror(part, features)

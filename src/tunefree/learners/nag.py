@@ -47,6 +47,8 @@ from tunefree.learners.units import combine, is_larger, largest_value, rescale, 
     invariant_to_slopes=True,
     can_replay=True,
     even=("squares",),
+    odd=("bets",),
+    halved=("bets",),
     scratch=("left_out",),
 )
 class NAG(NamedTuple):

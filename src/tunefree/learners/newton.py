@@ -55,6 +55,8 @@ WIDE = 8.0  # what a feature may be in its unit
     quadratic_cost=True,
     can_replay=True,
     even=("covariance", "corrections", "ratios"),
+    odd=("weights",),
+    halved=("weights",),
     scratch=("directions",),
 )
 class Newton(NamedTuple):

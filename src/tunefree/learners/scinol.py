@@ -24,7 +24,12 @@ from tunefree.learners.contract import coordinate, factor, magnitude, matters, o
 from tunefree.learners.units import combine, largest_value, rescale, update_magnitudes
 
 
-@traits(invariant_to_scale_of="each feature", even=("squares", "wealth_scale", "stakes"))
+@traits(
+    invariant_to_scale_of="each feature",
+    even=("squares", "wealth_scale", "stakes"),
+    odd=("gradients",),
+    halved=("stakes",),
+)
 class ScInOL1(NamedTuple):
     """Scale-invariant online learner 1 (Algorithm 1)."""
 
@@ -51,7 +56,14 @@ class ScInOL1(NamedTuple):
         return self.create(n_features, n_outputs)
 
 
-@traits(invariant_to_scale_of="each feature", can_replay=True, even=("squares",), scratch=("bets",))
+@traits(
+    invariant_to_scale_of="each feature",
+    can_replay=True,
+    even=("squares", "wealth", "wealth_scale"),
+    odd=("gradients",),
+    halved=("wealth",),
+    scratch=("bets",),
+)
 class ScInOL2(NamedTuple):
     """Scale-invariant online learner 2 (Algorithm 2)."""
 

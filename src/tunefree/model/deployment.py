@@ -257,13 +257,12 @@ class Deployment:
         """What to expect of a model that stands still from here on; None if too little is known."""
         return self.decay.expectation(self.rows, self.horizon)
 
-    def add_outputs(self, n_outputs: int, members: list[Any]) -> None:
+    def add_outputs(self, ensemble: Ensemble) -> None:
         """Have more outputs, as the members have. Copies cannot tell the new class, and are judged no further."""
         self.wait()
-        self.copies = []
-        if self.averages is not None:
-            pairs = zip(self.averages, members, strict=True)
-            self.averages = [snapshots.with_outputs(own, n_outputs, member.offsets) for own, member in pairs]
+        self.copies, now = [], ensemble.reads(self.reach)
+        if self.averages is not None and now is not None:
+            self.averages = [snapshots.with_outputs(own, read) for own, read in zip(self.averages, now, strict=True)]
 
     def prune(self, leaves: np.ndarray) -> None:
         """Go on without some members."""

@@ -73,7 +73,8 @@ class LinearBank(WarmupBank):
         return self._weights() if self.frozen else None
 
     def add(self, member: Any) -> None:
-        member.rows = max([member.rows, *(own.rows for own in self.members)])
+        counts = [(other.rows, other.mass) for other in (member, *self.members)]
+        member.rows, member.mass = max(counts)
         self.members, self._read = [*self.members, member], None
 
     def with_weights(self, reads: list[Read]) -> LinearBank:

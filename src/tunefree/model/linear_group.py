@@ -259,7 +259,8 @@ class LinearGroup(MemberGroup):
         return self._shown(X, {view})[view]
 
     def add(self, member: Member) -> None:
-        member.rows = max([member.rows, *(own.rows for own in self.members)])
+        counts = [(other.rows, other.mass) for other in (member, *self.members)]
+        member.rows, member.mass = max(counts)
         self.members, self._weights = [*self.members, member], None
 
     def keep(self, stays: list[int]) -> None:

@@ -9,14 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import n_rows
+from tunefree.core.rows import dense, n_rows
 from tunefree.core.states import filled, flatten
 from tunefree.learners import ALL, Averaged
-from tunefree.learners.contract import check_room, fresh, grow, mirror, traits_of, with_outputs
-from tunefree.losses.objectives import Multinomial, predictions_of, with_slopes_as_they_come
+from tunefree.learners.contract import begin_outputs, check_room, fresh, grow, mirror, traits_of, with_outputs
+from tunefree.losses import loss_of
+from tunefree.losses.objectives import Binary, Multinomial, predictions_of, with_slopes_as_they_come
 from tunefree.model import meetings, passes
 from tunefree.model.meetings import Met, Past
+from tunefree.model.targets import running_sum
 
+MOST_ABSENT = 2**17  # rows that a class is said to have been absent from
 Read = tuple[np.ndarray, np.ndarray]  # weights (d, K) relative to the units (d,) of the features
 
 
@@ -47,6 +50,7 @@ class Member:
     objective: Any
     log: np.ndarray | None = None  # of rows, for first meetings that are replayed; there is none before the first
     rows: int = 0  # learned
+    mass: float = 0.0  # weights of these
     offsets: np.ndarray | None = None  # (K,) added to the weights of the constant; None before a class came late
 
     @classmethod
@@ -85,18 +89,37 @@ class Member:
         """Have more outputs than the ``before`` so far; the margin of two classes becomes that of class 1.
 
         The steepest slope so far still bounds the slopes of the new objective. A class that comes after many rows
-        begins as improbable as it was in them.
+        begins as improbable as it was in them, and as one that was known to be absent from them.
         """
         first = 1 if before == 1 else 0
+        begun, margin = self._absent(objective) if self.rows else (None, 0.0)
         offsets = np.zeros(before) if self.offsets is None else self.offsets
-        self.offsets = with_late_classes(offsets, n_outputs, first, late_margin(objective, self.rows))
+        self.offsets = with_late_classes(offsets, n_outputs, first, margin)
         mirrors = first == 1 and isinstance(objective, Multinomial)
         self._add_outputs(n_outputs, first, mirrors)
+        if begun is not None:
+            begin_outputs(self.state, begun, range(first + before, n_outputs))
         if self.log is not None:
             self.log = meetings.with_outputs(self.log, n_outputs, first, passes.OF_ROW)
             if mirrors:  # a replay then lets output 0 take over what the state does here
                 self.log[:, passes.OF_ROW] = math.nan
         self.objective = objective._replace(steepest=max(objective.steepest, self.objective.steepest))
+
+    def _absent(self, objective: Any) -> tuple[Any, float]:
+        """A learner of one output, which knows from the constant alone that a class was absent from the rows so far,
+        and what its margin lacks then (:func:`late_margin`)."""
+        margin = late_margin(objective, self.rows)
+        if self.state is None or isinstance(self.state, Averaged):
+            return None, margin
+        n, learner = min(self.rows, MOST_ABSENT), fresh(self.state, 2, 1)
+        loss = loss_of("classification", None) if isinstance(objective, Multinomial) else objective.loss
+        against = Binary(loss, objective.steepest)
+        weight = np.full(n, self.mass / self.rows)
+        passes.learn(learner, against, dense(np.zeros((n, 0))), np.full(n, -1.0), weight, np.empty((n, 1)))
+        weights, units = np.empty((1, 1)), np.empty(1)
+        passes.read(learner, weights, units)
+        learned = float(weights[0, 0] / units[0]) if units[0] > 0.0 else 0.0
+        return learner, margin - learned if isinstance(objective, Multinomial) else 0.0
 
     def _add_outputs(self, n_outputs: int, first: int, mirrors: bool) -> None:
         """Have more outputs, see :func:`tunefree.learners.contract.with_outputs`."""
@@ -107,7 +130,7 @@ class Member:
 
         ``met`` tells what was left out of them; :meth:`replay` comes before.
         """
-        self.rows += int(np.count_nonzero(weight > 0.0))
+        self._count(weight)
         if met is None:
             self.objective = passes.learn(self.state, self.objective, X, y, weight, predictions, offsets=self.offsets)
             return
@@ -115,6 +138,11 @@ class Member:
         self.log = meetings.with_room(log, 1 + int(met.places.max(initial=-1)))
         of_rows = X, y, weight, predictions, met.left_out, met.places, self.log, self.offsets
         self.objective = passes.learn(self.state, self.objective, *of_rows)
+
+    def _count(self, weight: np.ndarray) -> None:
+        """Count rows that are learned."""
+        self.rows += int(np.count_nonzero(weight > 0.0))
+        self.mass = running_sum(self.mass, weight)
 
     def replay(self, X: Any, past: Past) -> None:
         """Learn first meetings, rows of one entry each, of features that have room now."""
@@ -157,14 +185,14 @@ class Member:
         objective = {name: value for name, value in self.objective._asdict().items() if name != "loss"}
         more = {"log": self.log, "offsets": self.offsets}
         arrays |= {name: value for name, value in more.items() if value is not None}
-        return arrays, {"scalars": scalars, "objective": objective, "rows": self.rows}
+        return arrays, {"scalars": scalars, "objective": objective, "rows": self.rows, "mass": self.mass}
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` wrote."""
         self.state = filled("learner", self.state, arrays, header["scalars"])
         self.objective = self.objective._replace(**header["objective"])
         self.log, self.offsets = (np.array(arrays[name]) if name in arrays else None for name in ("log", "offsets"))
-        self.rows = header.get("rows", 0)  # older files do not tell
+        self.rows, self.mass = header.get("rows", 0), header.get("mass", 0.0)  # older files do not tell
 
 
 def late_margin(objective: Any, rows: int) -> float:
@@ -192,6 +220,20 @@ def with_late_classes(offsets: np.ndarray, n_outputs: int, first: int, margin: f
     wider = np.zeros(n_outputs)
     wider[first : first + len(offsets)], wider[first + len(offsets) :] = offsets, margin
     return wider
+
+
+def split(weights: np.ndarray) -> np.ndarray:
+    """Weights (d, K) of which those of output 1 are of the margin between classes 0 and 1: each has half of it.
+
+    Examples
+    --------
+    >>> split(np.array([[0.0, 4.0, 0.0]]))
+    array([[-2.,  2.,  0.]])
+    """
+    shared = weights.copy()
+    shared[:, 1] *= 0.5
+    shared[:, 0] = -shared[:, 1]
+    return shared
 
 
 def with_offsets(read: Read, offsets: np.ndarray) -> Read:

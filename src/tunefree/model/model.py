@@ -403,7 +403,7 @@ class Model(ScoredModel):
         if self.n_outputs > before:
             self.record.add_outputs(self.n_outputs, self.objective)
             if self.deployment is not None:
-                self.deployment.add_outputs(self.n_outputs, self.members)
+                self.deployment.add_outputs(self.ensemble)
 
     def predict(self, X: Any) -> np.ndarray:
         """Margins (n, K), or in regression the predicted targets (n, 1), of a block of rows."""

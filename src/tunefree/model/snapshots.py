@@ -17,7 +17,7 @@ from tunefree.core.states import flatten, under
 from tunefree.losses.objectives import predictions_of
 from tunefree.model import views
 from tunefree.model.group import Further, MemberGroup, Read
-from tunefree.model.members import scored, with_offsets
+from tunefree.model.members import scored, split
 from tunefree.model.weights import side_by_side
 
 CHUNK = 512  # rows that are predicted at a time
@@ -43,17 +43,18 @@ class Snapshot(NamedTuple):
     counts: tuple[int, int] = (0, 0)  # of the linear members' group, which is the first
 
 
-def with_outputs(read: Read, n_outputs: int, offsets: np.ndarray | None) -> Read:
-    """Weights with more outputs, as :meth:`tunefree.model.members.Member.add_outputs` makes them; ``offsets`` (K,) are
-    the member's."""
-    weights, units = read
+def with_outputs(read: Read, now: Read) -> Read:
+    """Weights with as many outputs as those of the member ``now``; new classes have its weights of the constant."""
+    (weights, units), n_outputs = read, now[0].shape[1]
     first = 1 if weights.shape[1] == 1 else 0
     stop = first + weights.shape[1]
     placed = np.zeros((len(weights), n_outputs))
     placed[:, first:stop] = weights
-    if offsets is None:
-        return placed, units
-    return with_offsets((placed, units.copy()), np.where(np.arange(n_outputs) < stop, 0.0, offsets))
+    placed, units = split(placed) if first else placed, units.copy()
+    if now[1][0] > 0.0:
+        units[0] = units[0] if units[0] > 0.0 else 1.0
+        placed[0, stop:] = now[0][0, stop:] / now[1][0] * units[0]
+    return placed, units
 
 
 def take(groups: Sequence[MemberGroup], now: Sequence[Read], averages: Sequence[Read]) -> Snapshot:

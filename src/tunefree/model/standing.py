@@ -12,7 +12,7 @@ import numpy as np
 
 from tunefree.model.group import Read
 from tunefree.model.meetings import Met, Past
-from tunefree.model.members import Member, Setting, with_offsets
+from tunefree.model.members import Member, Setting, split, with_offsets
 
 LEARNER = "batch"  # the name of its learner in settings, which is not in learners.ALL
 MERGED = "merged-"  # what the name of a learner begins with whose weights are means over learners of parts of the rows
@@ -57,6 +57,8 @@ class StandingMember(Member):
 
     def _add_outputs(self, n_outputs: int, first: int, mirrors: bool) -> None:
         self.resize(self.room, n_outputs, first)
+        if mirrors:
+            self.take(split(self._read[0]), self._read[1])
         if self.offsets is not None:
             self.take(*with_offsets(self._read, self.offsets))
             self.offsets = None
@@ -72,7 +74,7 @@ class StandingMember(Member):
 
     def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, met: Met | None = None) -> None:
         """Predict rows (n, K), and learn nothing."""
-        self.rows += int(np.count_nonzero(weight > 0.0))
+        self._count(weight)
         predictions[:] = self.predict(X, self._read)
 
     def replay(self, X: Any, past: Past) -> None:
@@ -92,11 +94,13 @@ class StandingMember(Member):
             "scalars": {},
             "objective": objective,
             "rows": self.rows,
+            "mass": self.mass,
         }
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         self.take(arrays["learner.weights"], arrays["learner.units"])
-        self.objective, self.rows = self.objective._replace(**header["objective"]), header.get("rows", 0)
+        self.objective = self.objective._replace(**header["objective"])
+        self.rows, self.mass = header.get("rows", 0), header.get("mass", 0.0)
 
 
 def created(setting: Setting, average: bool, n_features: int, n_outputs: int, objective: Any) -> Member:

@@ -13,6 +13,8 @@ from tunefree.losses.objectives import chosen, measured
 from tunefree.model import calibration
 
 MANY_CLASSES = 1000
+FEWEST_ROWS = 3  # of a class that is not rare
+MANY_ROWS = 1000  # up to so many no class is rare
 LONGEST_LABEL = 2**16  # letters of one
 MOST_SUMMED = 1e308  # what sums of losses and errors end at
 
@@ -71,10 +73,10 @@ class RunningMetrics:
         self.rows += len(weight)
         predicted = ~np.isnan(row_losses)
         weight, row_losses, errors = weight[predicted], row_losses[predicted], errors[predicted]
-        self.weight = _running(self.weight, weight)
+        self.weight = running_sum(self.weight, weight)
         with np.errstate(over="ignore"):
-            self.loss = _running(self.loss, weight * row_losses)
-            self.errors = _running(self.errors, weight * errors)
+            self.loss = running_sum(self.loss, weight * row_losses)
+            self.errors = running_sum(self.errors, weight * errors)
 
     def mean_loss(self) -> float:
         return self.loss / self.weight if self.weight > 0 else 0.0
@@ -110,7 +112,8 @@ class RunningMean:
             return np.where(weights[:-1] > 0.0, totals[:-1] / weights[:-1], np.nan)
 
 
-def _running(start: float, terms: np.ndarray) -> float:
+def running_sum(start: float, terms: np.ndarray) -> float:
+    """A sum that goes on term by term, so that it does not depend on how rows come in batches."""
     with np.errstate(over="ignore"):
         return float(np.minimum(np.cumsum(np.concatenate([[start], terms]))[-1], MOST_SUMMED))
 

@@ -163,6 +163,7 @@ class Growth:
             for kind, future in pending.grown.items():
                 generation = future.result()
                 if generation is not None:
+                    generation.know(self.n_classes)
                     before = self.awake.get((pending.clock, kind), [])
                     self.awake[pending.clock, kind] = [generation, *before][: len(AGES)]
         self.pending = [pending for pending in self.pending if pending.takeover > rows]

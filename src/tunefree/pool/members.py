@@ -11,12 +11,13 @@ from tunefree.core import threads
 from tunefree.core.rows import Sparse, Table, n_rows
 from tunefree.generations.columns import MOST_COLUMNS
 from tunefree.generations.generation import Generation
+from tunefree.generations.leaves import log_probabilities
 from tunefree.losses.objectives import measured, regression
 from tunefree.model.group import LabelledRows
 from tunefree.model.members import name_of
 from tunefree.model.pool import BESIDE_GENERATIONS, OF_TABLES, OF_TEXTS
 from tunefree.pool.growth import Growth, Observed
-from tunefree.pool.slots import Slot, log_probabilities, slots_of
+from tunefree.pool.slots import Slot, slots_of
 from tunefree.pool.windows import LENGTHS
 
 LARGEST_LOSS = 1e300
@@ -95,6 +96,8 @@ class Members:
         self.linear.add_class(objective, n_outputs, self.n_classes)
         if self.growth is not None:
             self.growth.n_classes = self.width
+            for _, _, _, generation in self.growth.generations():
+                generation.know(self.width)
 
     def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, rows: int) -> Learned:
         """Predict rows, of which so many were learned before, and learn each of a weight above 0 after that."""

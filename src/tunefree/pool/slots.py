@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from tunefree.generations.clocks import AGES
 from tunefree.generations.leaves import learners_of
 from tunefree.generations.linear import STRENGTHS
@@ -57,32 +55,3 @@ def slots_of(windows: Sequence[int]) -> list[Slot]:
             versions = range(1 if clock else 0, 1 + len(learners_of(kind)))
             slots += [Slot(clock, kind, age, version) for age in ages for version in versions]
     return slots
-
-
-def log_probabilities(margins: np.ndarray, n_classes: int, rows: int) -> np.ndarray:
-    """Log-probabilities (n, n_classes) of margins, which may be of fewer classes.
-
-    Parameters
-    ----------
-    margins : (n, K) array
-        One of two classes, or one for each class that the member knows.
-    n_classes : int
-    rows : int
-        That the member learned: a class that it does not know has 1 / (rows + n_classes).
-
-    Examples
-    --------
-    >>> np.exp(log_probabilities(np.array([[0.0]]), 3, 7)).round(3)
-    array([[0.45, 0.45, 0.1 ]])
-    """
-    if margins.shape[1] == 1:
-        logs = np.column_stack([-np.logaddexp(0.0, margins[:, 0]), -np.logaddexp(0.0, -margins[:, 0])])
-    else:
-        logs = margins - margins.max(axis=1, keepdims=True)
-        logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
-    missing = n_classes - logs.shape[1]
-    if missing > 0:
-        unknown = 1.0 / (rows + n_classes)
-        rest = np.full((len(logs), missing), np.log(unknown))
-        logs = np.concatenate([logs + np.log1p(-missing * unknown), rest], axis=1)
-    return logs

@@ -20,6 +20,7 @@ from tunefree.losses.objectives import chosen
 from tunefree.stream.batch import Batch, Refused
 from tunefree.stream.formats import TABLE
 from tunefree.stream.jsonlines import read_objects
+from tunefree.workflows.closed_classes import of_named_classes
 from tunefree.workflows.training import Trained, continued, ended, learn_batches
 
 Row = dict[str, Any]
@@ -179,7 +180,8 @@ class Service:
         if self.id_column not in types:
             rows = [{name: value for name, value in row.items() if name != self.id_column} for row in rows]
         chunk = read_objects(rows, types, "the request")
-        return encoder.encode(chunk, labelled, Refused(), labelled)
+        refused = Refused(classes=self.trained.plan.classes if labelled else (), target=encoder.target)
+        return of_named_classes(encoder.encode(chunk, labelled, refused, labelled), refused)
 
 
 def _key(id: Any) -> str:

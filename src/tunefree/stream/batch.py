@@ -56,6 +56,9 @@ def as_named(file: str, row: int) -> tuple[str, int]:
     return file, row
 
 
+Origin = Callable[[str, int], tuple[str, int]]  # from the file and number of a row to those that the user knows
+
+
 @dataclass
 class BadRows:
     """What happens to rows that cannot be used, and how many there were.
@@ -70,6 +73,10 @@ class BadRows:
         Those that were left out.
     origin : callable, optional
         From a file and the number of a row in it to those that the user knows, where rows were moved.
+    classes : tuple of str
+        Labels, as texts, that a row that can be used has one of; none if all labels can be used.
+    target : str, optional
+        The column of the labels.
     """
 
     has_options: ClassVar[bool] = True  # whether errors may name options of the command line
@@ -77,7 +84,9 @@ class BadRows:
     skip: bool = False
     skip_unlabelled: bool = False
     tally: Tally = field(default_factory=Tally)
-    origin: Callable[[str, int], tuple[str, int]] = as_named
+    origin: Origin = as_named
+    classes: tuple[str, ...] = ()
+    target: str | None = None
 
     @property
     def count(self) -> int:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model.targets import Labels
+from tunefree.stream.batch import Batch
 from tunefree.stream.source import Source
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.reading import begin
@@ -58,6 +60,11 @@ def class_factors(weights: dict[str, float], y: Labels) -> np.ndarray:
     array([1., 5., 1.])
     """
     return np.array([weights.get(str(value), 1.0) for value in y.values])[y.codes]
+
+
+def weighed(batch: Batch, y: Any, by_label: dict[str, float]) -> Batch:
+    """The batch with what its rows weigh by their classes too."""
+    return batch._replace(weight=batch.weight * class_factors(by_label, y)) if by_label else batch
 
 
 def with_weights(plan: Plan, source: Source) -> Plan:

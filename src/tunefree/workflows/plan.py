@@ -38,6 +38,7 @@ OPTIONS = {
 }  # fields whose option has another name
 SHARE_OF_THE_POOL = Fraction(1, 10)  # of the rows is held out where the pool finds its number of passes
 REFIT = 2**17  # rows up to which a table is gone through again, by default
+OF_NUMBERS = "--classes is for classes, and the target is a number to predict; leave it out"
 FINEST = 10**9  # largest denominator of a share held out
 
 
@@ -89,6 +90,9 @@ class Plan:
     class_weight : sequence of str
         What rows of a class weigh more or less, each written ``"label=weight"``
         (:func:`tunefree.workflows.class_weights.balanced` finds weights).
+    classes : sequence of str
+        All labels, each as a text; a row with another label cannot be used. By default a label that is new becomes a
+        class.
     horizon : int, optional
         Rows that will be predicted after the last one learned, for which the pool gathers evidence; by default as many
         as were learned.
@@ -128,6 +132,7 @@ class Plan:
     categorical: tuple[str, ...] = ()
     date: tuple[str, ...] = ()
     class_weight: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
     horizon: int | None = None
     refit: int = REFIT
 
@@ -147,6 +152,10 @@ class Plan:
             (self.decimal and self.decimal == self.thousands, "--decimal and --thousands differ"),
             (self.horizon is not None and self.horizon < 1, f"--horizon must be at least 1 row, not {self.horizon}"),
             (self.refit < 0, f"--refit must be at least 0 rows, not {self.refit}"),
+            (any(not label for label in self.classes), "--classes: a name is empty; write the labels as A,B"),
+            (len(set(self.classes)) < len(self.classes), f"--classes {','.join(self.classes)}: name each label once"),
+            (len(self.classes) == 1, f"--classes {','.join(self.classes)}: name at least two labels"),
+            (self.classes and self.task == "regression", OF_NUMBERS),
             (self.task not in (None, "classification", "regression"), f"there is no task {self.task!r}"),
         ):
             if is_wrong:
@@ -161,7 +170,7 @@ class Plan:
 
     def saved(self) -> dict[str, Any]:
         """The plan for JSON; what is said of columns and classes only where something is."""
-        usual, seldom = Plan(), (*TYPES, "class_weight", "horizon", "refit")
+        usual, seldom = Plan(), (*TYPES, "class_weight", "classes", "horizon", "refit")
         return {
             name: value
             for name, value in asdict(self).items()
@@ -177,7 +186,7 @@ class Plan:
 
     def bad_rows(self) -> BadRows:
         """What happens to rows that cannot be used, with a count of them."""
-        return BadRows(self.skip_bad_rows, skip_unlabelled=self.skip_unlabelled)
+        return BadRows(self.skip_bad_rows, self.skip_unlabelled, classes=self.classes, target=self.target)
 
     def refuse(self, names: Collection[str], why: str) -> None:
         """Raise an error if one of some fields differs from its default.

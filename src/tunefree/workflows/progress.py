@@ -42,6 +42,14 @@ class Refit:
 
 
 @dataclass
+class Occurrences:
+    """How often a class came in the first pass, and the file and number of its first rows, at most two."""
+
+    rows: int = 0
+    first: list[tuple[str, int]] = field(default_factory=list)
+
+
+@dataclass
 class Progress:
     """How far training has come; saved with the model, so that it can be resumed."""
 
@@ -61,6 +69,7 @@ class Progress:
     held_out: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, never learned
     curve: list[RunningMetrics] = field(default_factory=list)  # of the first pass up to each of POINTS
     refit: Refit | None = None  # how the rows were predicted when they were gone through again
+    occurrences: list[Occurrences] = field(default_factory=list)  # of each class of the model
 
     @property
     def first_rows(self) -> int:
@@ -90,7 +99,9 @@ class Progress:
         metrics = {name: [RunningMetrics(**own) for own in saved.get(name, [])] for name in names}
         reasons = [Reason(**own) for own in saved.get("reasons", [])]
         refit = None if saved.get("refit") is None else Refit(**saved["refit"])
-        of_pass = {"reasons": reasons, "position": Position(*saved["position"]), "refit": refit}
+        of_pass: dict[str, Any] = {"reasons": reasons, "position": Position(*saved["position"]), "refit": refit}
+        classes = [(own["rows"], [(file, row) for file, row in own["first"]]) for own in saved.get("occurrences", [])]
+        of_pass["occurrences"] = [Occurrences(*own) for own in classes]
         return cls(**{**saved, **metrics, **of_pass})
 
     @property

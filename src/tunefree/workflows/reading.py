@@ -20,6 +20,7 @@ from tunefree.stream.batch import BadRows, Batch, Columns, Position
 from tunefree.stream.columns import row_numbers
 from tunefree.stream.source import Source
 from tunefree.stream.tally import Tally
+from tunefree.workflows.closed_classes import closed_classes, of_named_classes
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.targets import target_of, task_of
 
@@ -71,9 +72,12 @@ def begin(source: Source, plan: Plan, bad: BadRows) -> Reading:
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
         batch = encoder.encode(chunk, True, bad, True)  # no row of those before could be used
     task = plan.task or task_of(batch.target)
-    classes = sorted(target_of(task, batch).values) if task == "classification" else []
+    if plan.classes:
+        classes, batch = closed_classes(plan.classes, task, batch.target), of_named_classes(batch, bad)
+    else:
+        classes = sorted(target_of(task, batch).values) if task == "classification" else []
     rest = encoded(encoder, chunks, bad, learning=True, labelled=True)
-    return Reading(task, classes, encoder, itertools.chain([batch], rest))
+    return Reading(task, classes, encoder, itertools.chain([batch] if len(batch.weight) else [], rest))
 
 
 def batches_from(position: Position, source: Source, encoder: Any, bad: BadRows) -> Iterator[Batch]:
@@ -131,7 +135,7 @@ def encoded(
 
     def finish(chunk: Any, prepared: Future[Any], unread: Tally) -> Batch:
         bad.tally.add_all(unread)
-        batch = encoder.finish(prepared.result(), learning, bad)
+        batch = of_named_classes(encoder.finish(prepared.result(), learning, bad), bad)
         return batch._replace(columns=_kept(chunk, batch.numbers, kept)) if kept else batch
 
     with ThreadPoolExecutor(os.cpu_count(), "tunefree-prepare") as pool:

@@ -103,6 +103,7 @@ GENERATION = {
     "kind": Text(tuple(KINDS)),
     "rows": COUNT,
     "n_classes": Number(0, MANY_CLASSES, whole=True),
+    "n_late": Number(0, MANY_CLASSES, whole=True),
     "clock": COUNT,
     "living": Sequence(
         {"objective": Mapping(Number()), "scalars": Optional(Mapping(Number())), "largest": Optional(SIZE)}, 8

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from tunefree.stream.source import Source, open_source
 from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.workflows import model_files, training
 from tunefree.workflows.plan import Plan
+from tunefree.workflows.rare_classes import rare_classes
 
 
 class TrainedEstimator(ShownInNotebooks, BaseEstimator):
@@ -354,6 +356,11 @@ def train(
     DataError, ModelError
         If a row cannot be used, the target has one class only, or there is no such option.
 
+    Warns
+    -----
+    UserWarning
+        For each class of fewer than three rows, where there are more than a thousand and ``classes`` are not given.
+
     Examples
     --------
     >>> table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
@@ -364,10 +371,13 @@ def train(
         raise ModelError(f"pass a plan, or {', '.join(sorted(options))}, not both")
     if unknown := sorted(set(options) - set(Plan.__dataclass_fields__)):
         raise ModelError(f"there is no option {unknown[0]!r}; the options are {', '.join(Plan.__dataclass_fields__)}")
+    if options.get("classes") is not None:
+        options["classes"] = tuple(str(label) for label in options["classes"])
     source = data if isinstance(data, Source) else open_source(data)
-    return estimator_of(
-        training.train(source, plan or Plan.restore(options), watcher, checkpoint, checkpoint_every, resume)
-    )
+    trained = training.train(source, plan or Plan.restore(options), watcher, checkpoint, checkpoint_every, resume)
+    for line in rare_classes(trained, "classes=[...]"):
+        warnings.warn(line, stacklevel=2)
+    return estimator_of(trained)
 
 
 def _named(X: Any, names: list[str]) -> dict[str, Any]:

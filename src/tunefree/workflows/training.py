@@ -22,17 +22,18 @@ from tunefree.model.model import Model
 from tunefree.model.pool import POOLS
 from tunefree.model.targets import RunningMetrics
 from tunefree.pool.model import class_of
-from tunefree.stream.batch import BadRows, Batch, Position
+from tunefree.stream.batch import BadRows, Batch, Origin, Position, as_named
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import Source, encoder_of
 from tunefree.stream.tally import Tally
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.workflows import model_files, refit
-from tunefree.workflows.class_weights import check_task, class_factors, weights_by_label, with_weights
+from tunefree.workflows.class_weights import check_task, weighed, weights_by_label, with_weights
 from tunefree.workflows.memory_limit import MemoryLimit, limit_of
 from tunefree.workflows.plan import Plan, pair_of
 from tunefree.workflows.progress import Progress
+from tunefree.workflows.rare_classes import follow
 from tunefree.workflows.reading import ahead, batches_from, begin, check_learned, encoded, types_of
 from tunefree.workflows.resuming import (
     Passed,
@@ -320,7 +321,8 @@ def _train(
     while not (progress.complete or is_over(plan, progress)):
         if batches is None:
             batches = batches_from(progress.position, source, trained.encoder, bad)
-        _one_pass(trained, _reads(trained, batches, bad, watchers, due, running), watchers, checkpoint, limit)
+        reads = _reads(trained, batches, bad, watchers, due, running)
+        _one_pass(trained, reads, watchers, checkpoint, limit, source.origin)
         progress.number, progress.position, progress.rows = progress.number + 1, Position(), 0
         batches, bad = None, replace(bad, tally=unread.tally.copy())
     check_learned(trained.model, progress.progressive[0].rows if progress.progressive else 0, source)
@@ -343,7 +345,7 @@ def _keep_again(kept: refit.KeptRows, trained: Trained, source: Source) -> None:
         if not kept.goes_on or (progress.number == 0 and kept.n_rows >= progress.rows):
             return
         y, held_out = target_of(trained.model.task, batch), _held_out(trained.plan, kept.n_rows, batch)
-        kept.add(batch.rows, y, _weighed(batch, y, by_label).weight, held_out)
+        kept.add(batch.rows, y, weighed(batch, y, by_label).weight, held_out)
 
 
 def is_over(plan: Plan, progress: Progress) -> bool:
@@ -404,12 +406,12 @@ def _begun(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
     task, classes, encoder, batches = begin(source, plan, bad)
     check_task(plan, task)
     chosen = task, plan.learner, plan.loss, plan.average, dict(plan.settings), plan.view, classes
-    replays = not plan.hash_bits  # features that are hashed are as many as there is room for, and few are met once
     kernel, pairs = KernelConfig(max_support=plan.max_support, device=plan.device), sources_of_pairs(plan, encoder)
 
     def make(n_features: int, settings: list[Setting] | None = None) -> Model:
-        made = class_of(plan.learner)
-        return made(*chosen, n_features, kernel, settings, pairs=pairs, horizon=plan.horizon, replays=replays)
+        # Features that are hashed are as many as there is room for, and few are met once.
+        options: dict[str, Any] = {"pairs": pairs, "horizon": plan.horizon, "replays": not plan.hash_bits}
+        return class_of(plan.learner)(*chosen, n_features, kernel, settings, **options)
 
     model = make(encoder.n_features, limit.members_that_fit(make, encoder.n_features))
     return Trained(model, encoder, source.kind, plan, Progress(), TargetSample(task == "regression")), batches
@@ -430,8 +432,7 @@ def sources_of_pairs(plan: Plan, encoder: Any) -> list[tuple[int, int]] | None:
     found: list[tuple[int, int]] = []
     for pair in plan.pairs:
         names = pair_of(pair, [column.name for column in encoder.columns])
-        first, second = (encoder.sources(name) for name in names)
-        found += product(first, second)
+        found += product(*map(encoder.sources, names))
     return found
 
 
@@ -455,14 +456,15 @@ def _reads(
         yield _Read(batch, encoder.n_features, bad.tally.copy(), state, passed)
 
 
-def _weighed(batch: Batch, y: Any, by_label: dict[str, float]) -> Batch:
-    """The batch with what its rows weigh by their classes too."""
-    return batch._replace(weight=batch.weight * class_factors(by_label, y)) if by_label else batch
-
-
 def _one_pass(
-    trained: Trained, reads: Iterator[_Read], watcher: Watcher, checkpoint: Any, limit: MemoryLimit | None = None
+    trained: Trained,
+    reads: Iterator[_Read],
+    watcher: Watcher,
+    checkpoint: Any,
+    limit: MemoryLimit | None = None,
+    origin: Origin = as_named,
 ) -> None:
+    """Learn the batches of a pass, in order."""
     progress, model = trained.progress, trained.model
     by_label = weights_by_label(trained.plan.class_weight)
     if len(progress.progressive) == progress.number:
@@ -471,9 +473,8 @@ def _one_pass(
         if progress.number > 0:
             model.begin_pass()
     for read in ahead(reads):
-        batch = read.batch
-        y = target_of(model.task, batch)
-        batch = _weighed(batch, y, by_label)
+        y = target_of(model.task, read.batch)
+        batch = weighed(read.batch, y, by_label)
         if limit is not None:
             n_slots = model.n_slots_after(batch.rows)
             limit.make_room(model, n_slots)
@@ -484,13 +485,13 @@ def _one_pass(
         # Members are evaluated on rows that they have not learned: in further passes these are the ones held out.
         evaluation_weight = weight if progress.number == 0 else np.where(held_out, batch.weight, 0.0)
         predictions, row_losses = model.learn(batch.rows, y, weight, evaluation_weight, again=progress.number > 0)
+        if progress.number == 0:
+            follow(trained, y, batch, origin)
         errors = model.errors(y, predictions)
-        if progress.number == 0 and trained.order is not None:
-            trained.order.add(y if model.task == "regression" else model.codes(y)[0])
         for add, rows in ((progress.add, ~held_out), (progress.held_out[-1].add, held_out)):
             add(batch.weight[rows], row_losses[rows], errors[rows])
-        progress.rows, progress.position = progress.rows + len(batch.weight), batch.position
-        progress.tally = read.skipped
+        progress.rows += len(batch.weight)
+        progress.position, progress.tally = batch.position, read.skipped
         watcher.step(trained, Step(batch, y, predictions, row_losses, held_out))
         if read.passed is not None:
             progress.read, progress.read_digests = read.passed

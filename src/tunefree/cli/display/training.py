@@ -21,6 +21,7 @@ from tunefree.model.targets import RunningMetrics
 from tunefree.report.told import describe, listed, losses_of, reasons_told, rows_of_expectation
 from tunefree.report.told_columns import lines_of_kinds, naming_columns
 from tunefree.stream.source import Source
+from tunefree.workflows.rare_classes import rare_classes
 from tunefree.workflows.training import Step, Trained, Watcher
 
 LINE_SECONDS = 10.0  # between lines of progress where there is no terminal to draw a bar on
@@ -181,7 +182,7 @@ def show_trained(trained: Trained, output: Path) -> None:
     table.add_row("model", str(output))
     console = plain_console()
     console.print(table)
-    for warning in [*order_told(trained), *expectation_told(trained)]:
+    for warning in [*order_told(trained), *expectation_told(trained), *rare_classes(trained, "--classes")]:
         console.print(warning)
     if getattr(trained.encoder, "has_queries", False):
         console.print(

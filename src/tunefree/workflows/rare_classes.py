@@ -1,0 +1,83 @@
+"""Classes of very few rows, which may be mistakes: where their rows are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tunefree.model.targets import FEWEST_ROWS, MANY_ROWS
+from tunefree.stream.batch import Batch, Origin
+from tunefree.workflows.progress import Occurrences
+
+
+def follow(trained: Any, y: Any, batch: Batch, origin: Origin) -> None:
+    """Take note of the targets of a batch of the first pass, which was learned: their order, and rows of rare classes.
+
+    Parameters
+    ----------
+    trained : Trained
+        Its order and progress are changed.
+    y : Labels, or (n,) array of numbers
+    batch : Batch
+    origin : callable
+        From a file and the number of a row in it to those that the user knows.
+    """
+    is_of_classes = trained.model.task == "classification"
+    codes = trained.model.codes(y)[0] if is_of_classes else y
+    if trained.order is not None:
+        trained.order.add(codes)
+    if not is_of_classes:
+        return
+    known = trained.progress.occurrences
+    known += [Occurrences() for _ in range(len(known), len(trained.model.classes))]
+    for k, count in enumerate(np.bincount(codes, minlength=len(known)).tolist()):
+        if count and len(known[k].first) < FEWEST_ROWS - 1:
+            rows = batch.numbers[np.flatnonzero(codes == k)[: FEWEST_ROWS - 1 - len(known[k].first)]]
+            known[k].first += [origin(batch.file, row) for row in rows.tolist()]
+        known[k].rows += count
+
+
+def rare_classes(trained: Any, option: str) -> list[str]:
+    """A line for each class of fewer than three rows, where there are more than a thousand in all.
+
+    Parameters
+    ----------
+    trained : Trained
+    option : str
+        What closes the set of classes, as the user writes it.
+
+    Returns
+    -------
+    list of str
+        Empty where the classes were named.
+
+    Examples
+    --------
+    >>> from tunefree.stream.source import open_source
+    >>> from tunefree.workflows.plan import Plan
+    >>> from tunefree.workflows.training import train
+    >>> table = {"age": [20.0, 60.0] * 600 + [30.0], "rich": ["no", "yes"] * 600 + ["goo"]}
+    >>> rare_classes(train(open_source(table), Plan(target="rich", learner="scinol2")), "--classes")[0].split(";")[0]
+    "class 'goo' has 1 of 1,201 rows: the table, row 1201"
+    """
+    known = trained.progress.occurrences
+    total = sum(own.rows for own in known)
+    if total <= MANY_ROWS or trained.plan.classes:
+        return []
+    return [
+        f"class {label!r} has {own.rows} of {total:,} rows: {_places(own.first)}; if it is a mistake, correct it, or "
+        f"name all classes by {option}"
+        for label, own in zip(trained.model.classes, known, strict=False)
+        if 0 < own.rows < FEWEST_ROWS
+    ]
+
+
+def _places(rows: list[tuple[str, int]]) -> str:
+    """Rows in words."""
+    files = list(dict.fromkeys(file for file, _ in rows))
+    numbers = [[str(row) for file, row in rows if file == name] for name in files]
+    return ", ".join(
+        f"{file}, row{'s' if len(own) > 1 else ''} {' and '.join(own)}"
+        for file, own in zip(files, numbers, strict=True)
+    )

@@ -1,0 +1,84 @@
+"""Classes that are named in `fit` and `partial_fit`, and warnings of classes of very few rows."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+import tunefree
+from tunefree import ScInOLClassifier, TuneFreeClassifier
+
+
+def rows(n=1200, odd=(700,)):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 2))
+    y = np.where(X[:, 0] + rng.normal(size=n) > 0, "yes", "no").astype("U3")
+    y[list(odd)] = "goo"
+    return X, y
+
+
+@pytest.mark.parametrize("learner", ["pool", "generations"])
+def test_another_label_is_an_error_of_fit(learner):
+    X, y = rows()
+    model = TuneFreeClassifier(learner=learner, random_state=0)
+    with pytest.raises(ValueError, match=r"y\[700\] is 'goo', which is not among the classes \['no', 'yes'\]"):
+        model.fit(X, y, classes=["yes", "no"])
+    kept = y != "goo"
+    model.fit(X[kept], y[kept], classes=["yes", "no", "may"])
+    assert model.classes_.tolist() == ["may", "no", "yes"]
+    assert model.predict_proba(X)[:, 0].max() < 0.1
+
+
+@pytest.mark.parametrize("make", [ScInOLClassifier, TuneFreeClassifier])
+def test_another_label_is_an_error_of_partial_fit(make):
+    X, y = rows()
+    model = make().partial_fit(X[:600], y[:600], classes=["no", "yes"])
+    for copy in (model, pickle.loads(pickle.dumps(model))):
+        for own in (slice(690, 710), slice(700, 701)):
+            with pytest.raises(ValueError, match="'goo', which is not among the classes"):
+                copy.partial_fit(X[own], y[own])
+    model.partial_fit(X[690:710], y[690:710], sample_weight=(y[690:710] != "goo").astype(float))
+    assert model.classes_.tolist() == ["no", "yes"]
+    model.partial_fit(X[700:701], y[700:701], classes=["goo"])
+    assert model.classes_.tolist() == ["goo", "no", "yes"]
+
+
+def test_without_classes_a_new_label_is_a_class():
+    X, y = rows()
+    assert ScInOLClassifier().partial_fit(X, y).classes_.tolist() == ["goo", "no", "yes"]
+    closed = ScInOLClassifier().fit(X[:600], y[:600], classes=["no", "yes"])
+    assert closed.fit(X[:800], y[:800]).classes_.tolist() == ["goo", "no", "yes"]
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [(["no", "no", "yes"], "'no' twice"), ([], "empty"), (["", "no"], "empty name"), ([0, 1], "not among the classes")],
+)
+def test_names_that_are_no_set_of_classes(classes, message):
+    X, y = rows()
+    for call in (TuneFreeClassifier().fit, TuneFreeClassifier().partial_fit):
+        with pytest.raises(ValueError, match=message):
+            call(X, y, classes=classes)
+
+
+def test_a_saved_model_keeps_its_classes(tmp_path):
+    X, y = rows(odd=())
+    ScInOLClassifier().fit(X, y, classes=["no", "yes"]).save(tmp_path / "m", target="label")
+    assert tunefree.load(tmp_path / "m").plan.classes == ("no", "yes")
+
+
+@pytest.mark.parametrize(("odd", "places"), [((700,), r"y\[700\]"), ((3, 700), r"y\[3\] and y\[700\]")])
+def test_rare_classes_are_reported(odd, places):
+    with pytest.warns(UserWarning, match=f"class 'goo' has {len(odd)} of 1,200 rows: {places}.*classes="):
+        ScInOLClassifier().fit(*rows(odd=odd))
+
+
+def test_classes_that_are_not_rare():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for n, odd in ((1200, (1, 2, 3)), (1000, (700,)), (1200, ())):
+            ScInOLClassifier().fit(*rows(n, odd))
+        ScInOLClassifier().fit(*rows(), classes=["goo", "no", "yes"])

@@ -1,0 +1,128 @@
+"""A class that comes late begins as it would be had it been declared from the start."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tunefree import learners
+from tunefree.core.rows import dense
+from tunefree.learners.contract import traits_of, with_outputs
+from tunefree.losses import loss_of
+from tunefree.losses.objectives import Binary, Multinomial
+from tunefree.model import passes
+from tunefree.model.members import Member, Setting, scored
+from tunefree.model.targets import Labels
+from tunefree.pool.model import class_of
+
+LEARNERS = ("pool", "generations")
+TWO, THREE = ["c0", "c1"], ["c0", "c1", "goo"]
+
+
+def stream(n_before, n_after, share=0.0):
+    """Rows of two classes, an odd one, and rows of these classes of which some are of a third, if there is a share."""
+    rng = np.random.default_rng(0)
+    n = n_before + n_after
+    X = rng.normal(size=(n, 6))
+    odds = X @ np.array([1.5, -1.0, 0.7, 0.5, -0.3, 0.0]) + 0.2
+    y = np.where(rng.random(n) < 1.0 / (1.0 + np.exp(-odds)), "c1", "c0").astype("U3")
+    third = rng.random(n_after) < 2.0 * share * (X[n_before:, 0] > 0.0)
+    y[n_before:][third] = "goo"
+    return np.insert(X, n_before, 0.1, axis=0), np.insert(y, n_before, "goo")
+
+
+def learned(learner, X, y, classes, batch=1000, scale=1.0):
+    """A model of rows in batches, and the loss of each row before it was learned."""
+    model, losses = class_of(learner)("classification", learner, classes=classes), []
+    for start in range(0, len(y), batch):
+        rows = slice(start, start + batch)
+        weight = np.full(len(y[rows]), scale)
+        losses.append(model.learn(dense(X[rows]), Labels.of(y[rows]), weight)[1])
+    return model, np.concatenate(losses)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize(("n_before", "n_after", "share"), [(1000, 3000, 0.0), (5000, 3000, 0.0), (5000, 3000, 0.1)])
+def test_a_late_class_is_predicted_as_a_declared_one(learner, n_before, n_after, share):
+    X, y = stream(n_before, n_after, share)
+    late, declared = (learned(learner, X, y, classes)[1][n_before + 1 :] for classes in (TWO, THREE))
+    assert late.mean() <= 1.005 * declared.mean()
+    assert late[:300].mean() <= 1.03 * declared[:300].mean()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_a_late_class_after_many_rows(learner, share):
+    X, y = stream(100_000, 30_000, share)
+    late, declared = (learned(learner, X, y, classes)[1][100_001:] for classes in (TWO, THREE))
+    assert late.mean() <= 1.005 * declared.mean()
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_a_late_class_begins_as_improbable_as_it_was(learner):
+    X, y = stream(3000, 0)
+    model, _ = learned(learner, X[:-1], y[:-1], TWO)
+    rows = dense(X[:50])
+    before, margins = model.member_predictions(rows)[:, :, 0], model.predict(rows)[:, 0]
+    model.add_class("goo")
+    after = model.member_predictions(rows)
+    np.testing.assert_allclose(after[:, :, 1] - after[:, :, 0], before, rtol=1e-9, atol=1e-9)
+    predicted = model.predict(rows)
+    np.testing.assert_allclose(predicted[:, 1] - predicted[:, 0], margins, rtol=1e-3, atol=1e-3)
+    probabilities = model.probabilities(predicted)[:, 2]
+    assert (probabilities > 0.1 / 3000).all() and (probabilities < 10 / 3000).all()
+
+
+def test_weights_of_rows_are_relative_to_a_late_class():
+    X, y = stream(2000, 2000, 0.1)
+    losses = [learned("pool", X, y, classes, scale=2.0**-20)[1][2001:].mean() for classes in (TWO, THREE)]
+    assert losses[0] <= 1.02 * losses[1]
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_a_late_class_is_saved_to_the_bit_and_does_not_depend_on_batches(learner):
+    X, y = stream(700, 500, 0.1)
+    models = [learned(learner, X, y, TWO, batch)[0] for batch in (len(y), 137)]
+    begun, _ = learned(learner, X[:800], y[:800], TWO)
+    arrays, header = begun.save_state()
+    restored = class_of(learner).restore({name: array.copy() for name, array in arrays.items()}, header)
+    restored.learn(dense(X[800:]), Labels.of(y[800:]), np.ones(len(y) - 800))
+    prefix = "pool." if learner == "generations" else ""
+    saved = [state_of(model, prefix) for model in (*models, restored)]
+    assert saved[0] == saved[1] == saved[2]
+    np.testing.assert_array_equal(restored.predict(dense(X[:50])), models[0].predict(dense(X[:50])))
+
+
+def state_of(model, prefix):
+    return {name: array.tobytes() for name, array in model.save_state()[0].items() if name.startswith(prefix)}
+
+
+@pytest.mark.parametrize("name", [name for name in learners.ALL if traits_of(learners.ALL[name]).halved])
+def test_two_classes_share_the_margin_between_them(name):
+    X, y = stream(300, 0)
+    state, X, weight = learners.ALL[name].create(7, 1), dense(X), np.ones(len(y))
+    objective = Binary(loss_of("classification", None), 0.0)
+    passes.learn(state, objective, X, np.where(y == "c1", 1.0, -1.0), weight, np.empty((len(y), 1)))
+    read = np.empty((7, 1)), np.empty(7)
+    passes.read(state, *read)
+    wider = with_outputs(state, 3, first=1, mirrors=True)
+    read_wider = np.empty((7, 3)), np.empty(7)
+    passes.read(wider, *read_wider)
+    margins = scored(X, read_wider)
+    np.testing.assert_allclose(margins[:, 1], 0.5 * scored(X, read)[:, 0], rtol=1e-12)
+    np.testing.assert_allclose(margins[:, 0], -margins[:, 1], rtol=1e-12)
+    assert not margins[:, 2].any()
+
+
+def test_a_late_class_knows_that_it_was_absent():
+    """What the constant has learned is what it learns of rows of other classes alone."""
+    X, y = stream(400, 0)
+    member = Member.create(Setting("scinol2", {}, "raw"), False, 7, 1, Binary(loss_of("classification", None), 0.0))
+    member.learn(dense(X), np.where(y == "c1", 1.0, -1.0), np.ones(len(y)), np.empty((len(y), 1)))
+    member.add_outputs(Multinomial(1.0), 1, 3)
+    constant = member.state.coordinates[0, 2]
+    assert constant.wealth > 1.0 and constant.gradients < 0.0
+    weights, units = member.weights(7, 3)
+    np.testing.assert_allclose(weights[0, 2] / units[0], -np.log(len(y)), rtol=1e-12)
+    assert not weights[1:, 2].any()
