@@ -55,6 +55,17 @@ def test_rows_learned_one_by_one_go_on_with_the_stream(file):
     assert service.state()["progressive loss"] == whole.progress.progressive[0].mean_loss()
 
 
+def test_generations_learn_rows_one_by_one_as_together(tmp_path):
+    train(open_source(table(0, N)), Plan(target="rich", learner="generations")).save(tmp_path / "m")
+    alone, together = (Service(Trained.load(tmp_path / "m")) for _ in range(2))
+    for row in rows(N, 1050):
+        alone.learn([row])
+    together.learn(rows(N, 1050))
+    unknown = rows(1100, 1200, "rich")
+    assert alone.predict(unknown) == together.predict(unknown)
+    assert alone.state()["rows"] == 1050
+
+
 def test_labels_that_come_later_are_learned_as_if_they_had_come_with_the_rows(file):
     late, at_once = Service(Trained.load(file)), Service(Trained.load(file))
     sent = [{"id": number, **row} for number, row in enumerate(rows(N, 1050, "rich"))]

@@ -99,7 +99,7 @@ def test_a_model_goes_on_from_its_file_as_from_memory(tmp_path):
 def test_generations_that_take_more_than_the_limit_are_one_error(monkeypatch):
     monkeypatch.setattr("tunefree.stream.frames.rows_of_a_chunk", lambda *_: 200)
     with pytest.raises(ModelError, match="generations and the rows that they are grown on take .* of --memory-limit"):
-        train(open_source(people(2000)), PLAN, memory_limit="5M")
+        train(open_source(people(2000)), PLAN, memory_limit="2M")
     assert train(open_source(people(400)), PLAN, memory_limit="1G").progress.complete
 
 

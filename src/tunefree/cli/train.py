@@ -27,7 +27,8 @@ def train(
     learner: Annotated[
         str,
         typer.Option(
-            help=f"pool (many learners mixed), or one of {LEARNERS}; with a kernel of every width {KERNEL_LEARNERS}."
+            help="pool (many learners mixed), generations (trees that go on learning, beside linear learners), or one "
+            f"of {LEARNERS}; with a kernel of every width {KERNEL_LEARNERS}."
         ),
     ] = "pool",
     method: Annotated[

@@ -23,7 +23,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     learner : {"pool", "generations"}, default="pool"
         ``"generations"`` makes one pass with trees that are grown on the way and go on learning, beside some linear
         learners, mixed by rules that learn themselves (:mod:`tunefree.pool`). It has no use for ``kernel``, ``pairs``,
-        ``max_support``, ``device`` and ``epochs``.
+        ``max_support``, ``device`` and ``epochs``, and what it predicts is not explained: it has no ``coef_``.
     loss : {"logistic"}, default="logistic"
         The loss that is minimised.
     kernel : "auto" or bool, default="auto"
@@ -163,7 +163,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     learner : {"pool", "generations"}, default="pool"
         ``"generations"`` makes one pass with trees that are grown on the way and go on learning, beside some linear
         learners, mixed by rules that learn themselves (:mod:`tunefree.pool`). It has no use for ``kernel``, ``pairs``,
-        ``max_support``, ``device`` and ``epochs``.
+        ``max_support``, ``device`` and ``epochs``, and what it predicts is not explained: it has no ``coef_``.
     loss : str, default="square"
         ``"square"`` predicts the mean, ``"absolute"`` the median, ``"quantile:0.9"`` a quantile; also
         ``"power:1.5"``, ``"epsilon-insensitive:0.1"`` and ``"huber:1"``, with the parameter after the colon.

@@ -185,9 +185,10 @@ class MemoryLimit:
             )
         if needed > self._told:
             self._told = 2.0 * needed
+            hint = "generations take most of it" if 2 * grown > needed else "--hash-bits bounds their number"
             self.tell(
                 f"the model has {n_features:,} features and takes {shown(needed)} of the {shown(self.limit)} of "
-                "--memory-limit; --hash-bits bounds their number"
+                f"--memory-limit; {hint}"
             )
 
     def _needed(self, model: Model, n_features: int) -> float:
