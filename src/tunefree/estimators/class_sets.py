@@ -59,9 +59,10 @@ def check(y: np.ndarray, known: np.ndarray | None, rows: np.ndarray | None = Non
     if outside.any():
         first = int(np.argmax(outside))
         row = first if rows is None else int(rows[first])
+        label = y[first : first + 1].tolist()[0]
         raise ValueError(
-            f"y[{row}] is {y[first : first + 1].tolist()[0]!r}, which is not among the classes {known.tolist()}; correct it, leave the row "
-            "out, or name it in classes"
+            f"y[{row}] is {label!r}, which is not among the classes {known.tolist()}; correct it, leave the row out, "
+            "or name it in classes"
         )
 
 
@@ -71,8 +72,8 @@ def warn_of_rare(y: np.ndarray, weight: np.ndarray) -> None:
     labels, codes, counts = np.unique(y[rows], return_inverse=True, return_counts=True)
     for k in np.flatnonzero(counts < FEWEST_ROWS).tolist() if len(rows) > MANY_ROWS else []:
         places = " and ".join(f"y[{row}]" for row in rows[codes == k].tolist())
+        told = f"class {labels.tolist()[k]!r} has {counts[k]} of {len(rows):,} rows: {places}"
         warnings.warn(
-            f"class {labels.tolist()[k]!r} has {counts[k]} of {len(rows):,} rows: {places}; if it is a mistake, correct it, or "
-            "give all classes by classes=[...]",
+            f"{told}; if it is a mistake, correct it, or give all classes by classes=[...]",
             stacklevel=3,
         )
