@@ -15,6 +15,7 @@ from tunefree.model import meetings, record
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.stream.source import open_source
+from tunefree.workflows import schemas
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.training import Trained, learn_more, train
 
@@ -75,7 +76,7 @@ def check_shape(seed, folder, patch):
     drawn = random.Random(seed)
     capacity, logged = drawn.choice([8, 16, 64]), drawn.choice([4, 50, 2**16])
     patch.setattr(meetings, "FIRST", capacity)
-    for module in (meetings, record):
+    for module in (meetings, record, schemas):
         patch.setattr(module, "LOGGED", logged)
     rows = drawn_rows(drawn, drawn.choice([40, 300, 700]), capacity)
     learner = drawn.choice(["pool", "pool", "pool", "scinol2", "nag", "adagrad", "newton", "pistol"])
