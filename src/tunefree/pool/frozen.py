@@ -107,6 +107,7 @@ class Frozen:
         self.copy: Copy | None = None
         self.predicted: list[np.ndarray] = []  # (n, M + 1, K) by the generations of the copy, and by its mixture
         self.targets: list[np.ndarray] = []  # (n,)
+        self.weights: list[np.ndarray] = []  # (n,)
 
     @property
     def choice(self) -> int:
@@ -131,16 +132,18 @@ class Frozen:
             predictions, following = self.copy.predict(members, rows_at(X, rows))
             self.predicted.append(np.concatenate([predictions[:, self.places], following[:, None]], axis=1))
             self.targets.append(y[rows])
+            self.weights.append(evidence[rows])
 
     def learn(self, members: Members) -> None:
         """Judge the frozen mixture by the rows that the copy predicted, and learn these in their order."""
         if self.predicted and self.copy is not None:
             together, y = np.concatenate(self.predicted), np.concatenate(self.targets)
+            weights = np.concatenate(self.weights)
             of_born, following = np.ascontiguousarray(together[:, :-1]), together[:, -1]
             if self.copy.rows >= JUDGED:
                 candidates = np.stack([self.mixture.predict(of_born), self.mixture.mean(of_born), following], axis=1)
-                self.losses = self.losses + members.losses(candidates, y).sum(axis=0)
-            self.mixture.learn(of_born, y, np.ones(len(y)))
+                self.losses = self.losses + weights @ members.losses(candidates, y)
+            self.mixture.learn(of_born, y, weights)
         self.forget()
 
     def is_due(self, rows: int) -> bool:
@@ -175,6 +178,7 @@ class Frozen:
         arrays["losses"] = self.losses
         if self.predicted:
             arrays |= {"predicted": np.concatenate(self.predicted), "targets": np.concatenate(self.targets)}
+            arrays["weights"] = np.concatenate(self.weights)
         if self.copy is not None:
             of_copy, header["copy"] = self.copy.save_state(n_features)
             arrays |= {f"copy.{name}": array for name, array in of_copy.items()}
@@ -186,5 +190,6 @@ class Frozen:
         self.losses, self.next = np.array(arrays["losses"]), header["next"]
         if "predicted" in arrays:
             self.predicted, self.targets = [np.array(arrays["predicted"])], [np.array(arrays["targets"])]
+            self.weights = [np.array(arrays["weights"])]
         if header["copy"] is not None:
             self.copy = Copy.restored(members, blank, under("copy.", arrays), header["copy"])
