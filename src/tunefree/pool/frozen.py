@@ -142,7 +142,7 @@ class Frozen:
             of_born, following = np.ascontiguousarray(together[:, :-1]), together[:, -1]
             if self.copy.rows >= JUDGED:
                 candidates = np.stack([self.mixture.predict(of_born), self.mixture.mean(of_born), following], axis=1)
-                self.losses = self.losses + weights @ members.losses(candidates, y)
+                self.losses = self.losses + (weights[:, None] * members.losses(candidates, y)).sum(axis=0)
             self.mixture.learn(of_born, y, weights)
         self.forget()
 
