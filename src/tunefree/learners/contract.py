@@ -304,6 +304,12 @@ def with_outputs(state: Any, n_outputs: int, first: int = 0, mirrors: bool = Fal
     return grown
 
 
+def _observed(state: Any) -> Any:
+    """The features that a learner has seen; all of those whose statistics are 0 before."""
+    names = getattr(state, "features", np.empty(0)).dtype.names or ()
+    return np.flatnonzero(state.features["largest"] > 0.0) if "largest" in names else slice(None)
+
+
 def begin_outputs(state: Any, begun: Any, places: Iterable[int]) -> None:
     """Let outputs begin with what a learner of one output and the same settings knows of its constant, in place."""
     for name, array, known in zip(state._fields, state, begun, strict=True):
@@ -314,7 +320,7 @@ def begin_outputs(state: Any, begun: Any, places: Iterable[int]) -> None:
                 array[0, k] = known[0, 0]
 
 
-def mirror(state: Any, features: Any = slice(None)) -> None:
+def mirror(state: Any, features: np.ndarray | None = None) -> None:
     """Let outputs 0 and 1 have what output 1 has learned of the margin between them, in place.
 
     Slopes of class 0 were those of class 1 with the other sign. So output 0 takes over the statistics that do not
@@ -325,19 +331,20 @@ def mirror(state: Any, features: Any = slice(None)) -> None:
     Parameters
     ----------
     state : learner
-    features : slice or array, optional
-        Features whose coordinates are meant; all of the learner by default.
+    features : array, optional
+        Features whose coordinates are meant; by default all that it has seen, and the statistics of outputs, too.
     """
     special, coordinates = traits_of(type(state)), state.coordinates
+    chosen = _observed(state) if features is None else features
     for name in (*special.even, *special.odd):
         if name not in state._fields:
-            coordinates[name][features, 0] = coordinates[name][features, 1] * (-1.0 if name in special.odd else 1.0)
-        elif isinstance(features, slice):
+            coordinates[name][chosen, 0] = coordinates[name][chosen, 1] * (-1.0 if name in special.odd else 1.0)
+        elif features is None:
             of_outputs = getattr(state, name)
             by_output = of_outputs.T if of_outputs.ndim == 2 else of_outputs
             by_output[0] = by_output[1]
     for name in special.halved:
-        coordinates[name][features, :2] *= 0.5
+        coordinates[name][chosen, :2] *= 0.5
     for part in state:
         if hasattr(part, "_fields") and hasattr(part, "coordinates"):
             mirror(part, features)

@@ -147,10 +147,14 @@ class Member:
     def replay(self, X: Any, past: Past) -> None:
         """Learn first meetings, rows of one entry each, of features that have room now."""
         if len(past.sources) and self.log is not None:
-            passes.replay_all(self.state, X, past.sources, self.log)
-            before = np.isnan(self.log[past.sources, passes.OF_ROW])  # one margin was that of all classes
-            if before.any():
-                mirror(self.state, past.slots[before])
+            self._replay_into(self.state, X, past)
+
+    def _replay_into(self, state: Any, X: Any, past: Past) -> None:
+        assert self.log is not None
+        passes.replay_all(state, X, past.sources, self.log)
+        before = np.isnan(self.log[past.sources, passes.OF_ROW])  # one margin was that of all classes
+        if before.any():
+            mirror(state, past.slots[before])
 
     def weights(self, n_features: int, n_outputs: int) -> tuple[np.ndarray, np.ndarray]:
         """Weights (d, K) relative to the units (d,) of the features: margin = sum of weight * x / unit."""
@@ -164,7 +168,7 @@ class Member:
             return None
         n_features, n_outputs = 1 + int(past.slots.max(initial=1)), self.log.shape[1] - passes.OF_ROW
         state = fresh(self.state, n_features, n_outputs)
-        passes.replay_all(state, X, past.sources, self.log)
+        self._replay_into(state, X, past)
         weights, units = np.empty((n_features, n_outputs)), np.empty(n_features)
         passes.read(state, weights, units)
         return weights, units

@@ -219,10 +219,11 @@ def paper_bound(
     learner's theorem bounds the regret of its margins. What the objective adds to that:
 
     Classes
-        If a third class first appears during the stream, the one margin m = u_1 x - u_0 x of two classes becomes that
-        of class 1, and the learner of class 0 starts anew. Against the softmax of u it lacks u_0 x in the rounds
-        before, whose linearised loss is u_0 times the sum of the gradients of all classes: this is added. (After the
-        change the gradients of a round add up to 0.)
+        If the one margin m = u_1 x - u_0 x of two classes became that of class 1, and the learner of class 0 began
+        anew, it lacks u_0 x in the rounds before, whose linearised loss is u_0 times the sum of the gradients of all
+        classes: this is added. (After the change the gradients of a round add up to 0.) The package's models let a
+        class that comes late begin with more than that
+        (:meth:`tunefree.model.members.Member.add_outputs`); for these the bound is not used.
     Numbers
         Margins are relative to the running mean c_t of the targets, and a learner's initial wealth follows their
         spread. Slopes are taken at c_t + margin, while c_{t-1} + margin is what was predicted. With ``drift``, the

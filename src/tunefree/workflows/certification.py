@@ -190,6 +190,8 @@ def _theorem(trained: Trained, weights: np.ndarray) -> float:
     if linear is None:
         return math.inf
     (member,), by_slot = linear.members, linear.by_slot(weights)
+    if member.offsets is not None:  # a class that came late began with more than the learner's rounds
+        return math.inf
     room = np.zeros((member.room, model.n_outputs))
     kept = min(len(room), len(by_slot))  # features beyond the room were never met
     room[:kept] = by_slot[:kept]

@@ -43,7 +43,7 @@ class Refit:
 
 @dataclass
 class Occurrences:
-    """How often a class came in the first pass, and the file and number of its first rows, at most two."""
+    """How often a class came in the first pass; file and number of its rows while there are fewer than three."""
 
     rows: int = 0
     first: list[tuple[str, int]] = field(default_factory=list)

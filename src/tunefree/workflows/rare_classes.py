@@ -32,10 +32,11 @@ def follow(trained: Any, y: Any, batch: Batch, origin: Origin) -> None:
     known = trained.progress.occurrences
     known += [Occurrences() for _ in range(len(known), len(trained.model.classes))]
     for k, count in enumerate(np.bincount(codes, minlength=len(known)).tolist()):
-        if count and len(known[k].first) < FEWEST_ROWS - 1:
-            rows = batch.numbers[np.flatnonzero(codes == k)[: FEWEST_ROWS - 1 - len(known[k].first)]]
-            known[k].first += [origin(batch.file, row) for row in rows.tolist()]
         known[k].rows += count
+        if known[k].rows >= FEWEST_ROWS:
+            known[k].first = []
+        elif count:
+            known[k].first += [origin(batch.file, row) for row in batch.numbers[codes == k].tolist()]
 
 
 def rare_classes(trained: Any, option: str) -> list[str]:
