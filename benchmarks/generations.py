@@ -239,7 +239,8 @@ def tables(options: argparse.Namespace, store: Store) -> None:
             row |= {peer: base.get("loss"), f"{peer}_seconds": base.get("seconds"), f"over_{peer}": over(figures, base)}
             row[f"seconds_over_{peer}"] = over(figures, base, "seconds")
         if options.learner == "none":
-            row["lightgbm_over_catboost"] = row["lightgbm"] / row["catboost"]
+            peers = ({"loss": row[peer]} for peer in reversed(PEERS))
+            row["lightgbm_over_catboost"] = over(*peers)
         pool = store.figures().get(f"tables/{name}/pool", {})
         return row | {"pool": pool.get("loss"), "over_pool": over(figures, pool)}
 

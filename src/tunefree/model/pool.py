@@ -44,9 +44,11 @@ NOT_OF_WIDE_ROWS: tuple[Setting, ...] = (
     Setting("scinol2", {"epsilon": 1.0}, "raw"),
 )
 # The linear members beside generations (see tunefree.pool), some of them for tables or for texts alone.
-OF_TABLES: tuple[Setting, ...] = (Setting("nag", {"eta": 0.5}, "steady"),)
+OF_TABLES: tuple[Setting, ...] = (
+    Setting("nag", {"eta": 0.5}, "steady"),
+    Setting("nag", {"eta": 10.0}, "steady"),
+)
 OF_TEXTS: tuple[Setting, ...] = (
-    Setting("nag", {"eta": 2.0}, "steady"),
     Setting("adagrad", {"eta": 0.02}, "steady"),
     Setting("adagrad", {"eta": 0.1}, "steady"),
 )
@@ -54,6 +56,7 @@ BESIDE_GENERATIONS: tuple[Setting, ...] = (
     Setting("newton", {"variance": 1.0}, "steady"),
     Setting("scinol2", {"epsilon": 1.0}, "steady"),
     Setting("cocob", {"alpha": 100.0}, "raw"),
+    Setting("nag", {"eta": 2.0}, "steady"),
     *OF_TABLES,
     *OF_TEXTS,
 )
