@@ -81,9 +81,10 @@ class Mixture:
         """
         return self._mix(members, y, weight)
 
-    def predict(self, members: np.ndarray) -> np.ndarray:
-        """Predict rows to come, with means of the weights over the rows learned."""
-        return self._mix(members)
+    def predict(self, members: np.ndarray, is_over: bool = True) -> np.ndarray:
+        """Predict rows to come: with means of the weights over the rows if the stream is over, else with the last."""
+        nothing = None if is_over else np.zeros(len(members))
+        return self._mix(members, nothing, nothing)
 
     def mean(self, members: np.ndarray) -> np.ndarray:
         """Predict rows to come by the base alone."""

@@ -67,8 +67,8 @@ class Growth:
         self.seen = Seen()
         self.next = clocks.births(0)
 
-    def observe(self, X: Any, learned: np.ndarray) -> Observed:
-        """Rows of a block as generations see them, of which some (n,) are learned."""
+    def observe(self, X: Any, learned: np.ndarray | None = None) -> Observed:
+        """Rows of a block as generations see them, of which some (n,) are learned, or none."""
         matrix = self.columns.matrix(X, learned)
         return Observed(matrix, digests_of(matrix, self.columns.keys))
 

@@ -28,6 +28,7 @@ class Learned(NamedTuple):
 
     predictions: np.ndarray  # (n, M, K) log-probabilities, or numbers; NaN of those asleep
     evidence: np.ndarray  # (n,) weights of rows that judge members: 0 where a generation may remember the row
+    digests: np.ndarray  # (n,) uint64 of the observations; none where there are no generations
 
 
 class Members:
@@ -101,7 +102,7 @@ class Members:
 
     def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, rows: int) -> Learned:
         """Predict rows, of which so many were learned before, and learn each of a weight above 0 after that."""
-        predictions, evidence = self.asleep(len(y)), weight
+        predictions, evidence, digests = self.asleep(len(y)), weight, np.empty(0, np.uint64)
         targets = y if self.loss is not None or self.linear.n_outputs > 1 else np.where(y == 1.0, 1.0, -1.0)
         of_linear = np.empty((len(self.linear.members), len(y), self.linear.n_outputs))
         self.linear.learn(LabelledRows(X, np.ascontiguousarray(targets), weight, weight), of_linear)
@@ -109,12 +110,13 @@ class Members:
         if self.growth is not None:
             learned = weight > 0.0
             observed = self.growth.observe(X, learned)
+            digests = observed.digests
             is_known = self.growth.knows(observed.digests) | self.growth.seen.add(observed.digests, weight)
             evidence = np.where(is_known, 0.0, weight)
             self.follow(self.growth.generations(), observed, y, weight, predictions)
             kept = Observed(observed.matrix[learned], observed.digests[learned])
             self.growth.add(kept, y[learned], weight[learned])
-        return Learned(predictions, evidence)
+        return Learned(predictions, evidence, digests)
 
     def predict(self, X: Any, rows: int) -> np.ndarray:
         """What all predict of rows to come, (n, M, K), after so many were learned."""

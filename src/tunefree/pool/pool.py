@@ -15,6 +15,7 @@ from tunefree.core.rows import n_rows, part
 from tunefree.mixing.mixture import Mixture
 from tunefree.pool.frozen import FOLLOWING, Frozen
 from tunefree.pool.members import Members
+from tunefree.pool.waiting import Waiting
 from tunefree.pool.weights_record import WeightsRecord, running
 from tunefree.pool.windows import BLOCK, Rises
 
@@ -44,14 +45,17 @@ class Pool:
         Of generations as they were born, and what is known of predicting rows to come.
     record : WeightsRecord
         Weights and losses of the members over the rows, as long as there are generations.
+    has_finished : bool
+        Whether the pass has ended, and no row was learned since.
     only_predicts : bool
         Whether all that learning needs was left out.
     """
 
     def __init__(self, linear: Any, n_classes: int, loss: Any = None) -> None:
         self.members = Members(linear, n_classes, loss)
-        self.rows, self.mass, self.only_predicts = 0, 0.0, False
+        self.rows, self.mass, self.has_finished, self.only_predicts = 0, 0.0, False, False
         self.mixture, self.frozen = self.new_mixture(), self.new_frozen()
+        self.waiting = Waiting()
         self.record = WeightsRecord(len(self.members.names))
         self.rises, self.block = Rises(), np.zeros(2)  # loss of the mixture and rows in the present block
 
@@ -84,28 +88,38 @@ class Pool:
         """
         if self.rows == 0 and len(weight):
             self.members.choose(X)
+        self.has_finished = self.has_finished and not (weight > 0.0).any()
         for start, stop in self._pieces(X, weight):
             piece = slice(start, stop)
             yield piece, self._learn_piece(part(X, start, stop), np.asarray(y[piece], np.float64), weight[piece])
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predict rows to come: log-probabilities (n, classes), or numbers (n, 1)."""
+        """Predict rows to come: log-probabilities (n, classes), or numbers (n, 1).
+
+        A pool that has not finished is expected to go on learning: it predicts as it would the next row it learns, and
+        remembers what it predicted of the latest rows (:mod:`tunefree.pool.waiting`).
+        """
         mixed = [np.empty((0, max(self.members.width, 1)))]
         for start in range(0, n_rows(X), PIECE):
-            predictions = self.members.predict(part(X, start, min(start + PIECE, n_rows(X))), self.rows)
-            mixed.append(self.frozen.predict(predictions, self.mixture.predict(predictions)))
+            rows = part(X, start, min(start + PIECE, n_rows(X)))
+            predictions = self.members.predict(rows, self.rows)
+            if self.members.growth is not None and not self.has_finished:
+                self.waiting.keep(self.members.growth.observe(rows).digests, predictions)
+            following = self.mixture.predict(predictions, self.has_finished)
+            mixed.append(self.frozen.predict(predictions, following) if self.has_finished else following)
         return np.concatenate(mixed)
 
     def finish(self) -> None:
         """End a pass: the last generation is grown on all rows kept, and predicts from here on."""
+        self.has_finished, self.waiting = True, Waiting()
         self.frozen.learn(self.members)
         if self.members.growth is not None and not self.only_predicts:
             self.members.growth.finish(self.rows)
 
     def shares(self) -> dict[str, float]:
         """The weights of the members awake in the base of the mixture that predicts rows to come; their sum is 1."""
-        weights = self.mixture.base.means
-        if self.frozen.choice != FOLLOWING:
+        weights = self.mixture.base.means if self.has_finished else self.mixture.base.weights
+        if self.has_finished and self.frozen.choice != FOLLOWING:
             weights = np.zeros(len(self.members.names))
             weights[self.frozen.places] = self.frozen.mixture.base.means
         awake = [place for place in self.members.places_awake if weights[place] > 0.0]
@@ -115,13 +129,14 @@ class Pool:
     def add_class(self, objective: Any, n_outputs: int) -> None:
         """Know one more class; ``objective`` is that of linear members from so many outputs."""
         self.members.add_class(objective, n_outputs)
+        self.waiting = Waiting()  # what it remembers does not know the class
         if self.members.n_classes > 2:
             self.mixture.add_class()
             self.frozen.add_class()
 
     def reduce(self) -> None:
         """Keep what predicts, and leave out all that learning needs."""
-        self.only_predicts = True
+        self.only_predicts, self.waiting = True, Waiting()
         self.frozen.forget()
         if self.members.growth is not None:
             self.members.growth.reduce()
@@ -153,7 +168,8 @@ class Pool:
         return relative.astype(np.float32).astype(np.float64)
 
     def _learn_piece(self, X: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        predictions, evidence = self.members.learn(X, y, self._relative(weight), self.rows)
+        predictions, evidence, digests = self.members.learn(X, y, self._relative(weight), self.rows)
+        self.waiting.put_back(digests, predictions)
         mixed = self.mixture.learn(predictions, y, evidence)
         numbers = self.rows + np.cumsum(weight > 0.0)
         if self.members.growth is not None:

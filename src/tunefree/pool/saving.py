@@ -15,7 +15,7 @@ from tunefree.pool.growth import Growth, Pending
 from tunefree.pool.pool import Pool
 
 State = tuple[dict[str, np.ndarray], dict[str, Any]]
-_OF_POOL = ("rows", "mass", "only_predicts")
+_OF_POOL = ("rows", "mass", "has_finished", "only_predicts")
 
 
 def save_state(pool: Pool, n_features: int) -> State:
@@ -24,6 +24,7 @@ def save_state(pool: Pool, n_features: int) -> State:
     header: dict[str, Any] = {name: getattr(pool, name) for name in _OF_POOL} | {"rises": dict(vars(pool.rises))}
     header["linear_places"] = pool.members.linear_places
     arrays |= {f"record.{name}": array for name, array in pool.record.save_state().items()}
+    arrays |= {f"waiting.{name}": array for name, array in pool.waiting.save_state().items()}
     of_frozen, header["frozen"] = pool.frozen.save_state(n_features)
     arrays |= {f"frozen.{name}": array for name, array in of_frozen.items()}
     if pool.members.growth is not None:
@@ -41,6 +42,7 @@ def restore(pool: Pool, arrays: dict[str, np.ndarray], header: dict[str, Any]) -
         setattr(pool, name, header[name])
     vars(pool.rises).update(header["rises"])
     pool.block, members.linear_places = np.array(arrays["block"]), header["linear_places"]
+    pool.waiting.restore(under("waiting.", arrays))
     pool.record.restore(under("record.", arrays))
     pool.mixture.restore(under("mixture.", arrays))
     if members.growth is not None:

@@ -86,6 +86,8 @@ def _check_pool(pool: Any) -> None:
         for stack in copy.linear.stacks:
             of_members = len(stack.candidates) * copy.linear.n_outputs
             _fit(stack.weights.shape[1:] == (of_members,), "a copy has not the weights of its members")
+    shape = len(members.names), max(n_classes, 1)
+    _fit(all(of_row.shape == shape for of_row in pool.waiting.rows.values()), "rows that wait have other members")
     if members.growth is not None:
         _check_growth(members.growth, pool, n_classes)
 
@@ -102,12 +104,12 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
     of_copy = [] if pool.frozen.copy is None else [own[3] for own in pool.frozen.copy.generations]
     for generation in [*awake, *of_copy, *(future.result() for future in pending)]:
         _fit(keys >= set(generation.keys.tolist()), "a generation has other columns than the rows")
-        known = generation.n_classes
-        _fit(min(n_classes, 2) <= known <= n_classes, "a generation has other classes than the model")
-        _fit(n_outputs(generation.model) == (known if known > 2 else 1), "a generation has not a margin of each class")
+        known, born = generation.n_classes, generation.n_classes - generation.n_late
+        _fit(min(n_classes, 2) <= born <= known <= n_classes, "a generation has other classes than the model")
+        _fit(n_outputs(generation.model) == (born if born > 2 else 1), "a generation has not a margin of each class")
         for levels in (leaves.levels for leaves in generation.living if isinstance(leaves, FrozenLeaves)):
             is_whole = len(levels) in (0, n_leaves(generation.model))
-            _fit(is_whole and levels.shape[1:] == (n_outputs(generation.model),), "leaves have not a weight each")
+            _fit(is_whole and levels.shape[1:] == (known if known > 2 else 1,), "leaves have not a weight each")
     for kept in (growth.whole, growth.recent):
         _fit(len(kept.columns) == len(kept.targets) == len(kept.digests) == len(kept.weights), "rows lack parts")
         _fit(len(kept.targets) == min(kept.rows, kept.capacity), "there are not as many rows kept as the header tells")

@@ -112,6 +112,7 @@ GENERATION = {
 POOL = {
     "rows": COUNT,
     "mass": SIZE,
+    "has_finished": Flag(),
     "only_predicts": Flag(),
     "linear_places": Sequence(COUNT, MOST_MEMBERS),
     "rises": Mapping(Number()),
@@ -146,6 +147,7 @@ POOL_ARRAYS = {
     "model.pool.*.model.*": Array("float64|float32|int64|int32|uint8|bool", may_be_missing=True),
     "model.pool.*.columns": Array("float64", ("n", None), may_be_infinite=True, may_be_missing=True),
     "model.pool.*.digests": Array("uint64", ("n",)),
+    "model.pool.waiting.predictions": Array("float64", ("n", None, None), may_be_infinite=True, may_be_missing=True),
     "model.pool.seen.counts": Array("uint8", ("n",)),
     "model.pool.*.targets": Array("float64", ("n",)),
     "model.pool.frozen.predicted": Array("float64", ("n", None, None), may_be_infinite=True, may_be_missing=True),

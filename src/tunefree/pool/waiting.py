@@ -1,0 +1,55 @@
+"""Rows that were predicted, and whose targets are still to come.
+
+Where targets come late, members that follow the latest ones are worse than they look when a row is learned. So a row
+that was predicted before it is learned is evidence as it was predicted then.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+MOST_ROWS = 4096  # that wait; the earliest predicted are forgotten
+
+
+class Waiting:
+    """What members predicted of the latest rows, by the digest of their observation.
+
+    Examples
+    --------
+    >>> waiting = Waiting()
+    >>> waiting.keep(np.array([7], np.uint64), np.array([[[0.25]]]))
+    >>> later = np.array([[[0.5]], [[0.75]]])
+    >>> waiting.put_back(np.array([6, 7], np.uint64), later)
+    >>> later[:, 0, 0]
+    array([0.5 , 0.25])
+    """
+
+    def __init__(self) -> None:
+        self.rows: dict[int, np.ndarray] = {}  # (M, K) of each
+
+    def keep(self, digests: np.ndarray, predictions: np.ndarray) -> None:
+        """Keep predictions (n, M, K) of rows."""
+        for digest, of_row in zip(digests.tolist(), predictions, strict=True):
+            self.rows.pop(digest, None)
+            self.rows[digest] = of_row.copy()
+        for digest in list(self.rows)[: max(len(self.rows) - MOST_ROWS, 0)]:
+            del self.rows[digest]
+
+    def put_back(self, digests: np.ndarray, predictions: np.ndarray) -> None:
+        """Write the predictions that were kept of rows over those (n, M, K) of now; these rows no longer wait."""
+        if self.rows:
+            for number, digest in enumerate(digests.tolist()):
+                of_row = self.rows.pop(digest, None)
+                if of_row is not None:
+                    predictions[number] = of_row
+
+    def save_state(self) -> dict[str, np.ndarray]:
+        """Arrays from which :meth:`restore` makes the same; none where no row waits."""
+        if not self.rows:
+            return {}
+        return {"digests": np.array(list(self.rows), np.uint64), "predictions": np.stack(list(self.rows.values()))}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take over what :meth:`save_state` gave."""
+        if arrays:
+            self.keep(np.array(arrays["digests"]), np.array(arrays["predictions"]))

@@ -1,0 +1,94 @@
+"""Targets that come late: a row that was predicted before it is learned is evidence as it was predicted then."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tunefree
+from tunefree import TuneFreeClassifier
+from tunefree.core.rows import dense
+from tunefree.model.targets import Labels
+from tunefree.pool.model import PoolModel
+from tunefree.pool.waiting import MOST_ROWS, Waiting
+
+N = 400
+
+
+def blocks(seed=0, n=N):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 3))
+    return X, np.where(X[:, 0] + 0.5 * random.normal(size=n) > 0, "yes", "no")
+
+
+def learned_late(predicts):
+    """The mixture after rows were learned in blocks of 40, each of them predicted 80 rows before or not."""
+    X, y = blocks()
+    model = TuneFreeClassifier(learner="generations", n_jobs=1)
+    for start in range(0, N, 40):
+        if start >= 80:
+            model.partial_fit(X[start - 80 : start - 40], y[start - 80 : start - 40], classes=["no", "yes"])
+            if predicts:
+                model.predict_proba(X[start : start + 40])
+    return model
+
+
+def test_evidence_is_what_was_predicted_then():
+    late, at_once = (learned_late(predicts)._learned.model.pool for predicts in (True, False))
+    assert late.rows == at_once.rows and late.mixture.base.rounds == at_once.mixture.base.rounds
+    assert (late.mixture.base.weights != at_once.mixture.base.weights).any()
+    name = "boosted, newest, nag"  # leaves learn the same, whatever is evidence
+    X, _ = blocks(1)
+    predictions = [pool.members.predict(dense(X), pool.rows) for pool in (late, at_once)]
+    place = late.members.names.index(name)
+    np.testing.assert_array_equal(predictions[0][:, place], predictions[1][:, place])
+
+
+def test_rows_that_wait_are_saved():
+    X, y = blocks()
+    model = PoolModel("classification")
+    model.learn(dense(X[:200]), Labels.of(y[:200].tolist()), np.ones(200))
+    model.predict(dense(X[200:]))
+    again = PoolModel.restore(*model.save_state())
+    assert len(again.pool.waiting.rows) == N - 200
+    for one in (model, again):
+        one.learn(dense(X[200:]), Labels.of(y[200:].tolist()), np.ones(N - 200))
+    np.testing.assert_array_equal(model.predict(dense(X)), again.predict(dense(X)))
+
+
+def test_a_model_that_was_fitted_remembers_no_predictions():
+    X, y = blocks()
+    model = TuneFreeClassifier(learner="generations", n_jobs=1).fit(X, y)
+    model.predict_proba(X)
+    assert model._learned.model.pool.waiting.rows == {}
+
+
+def test_the_earliest_are_forgotten():
+    waiting = Waiting()
+    waiting.keep(np.arange(MOST_ROWS + 3, dtype=np.uint64), np.zeros((MOST_ROWS + 3, 1, 1)))
+    assert len(waiting.rows) == MOST_ROWS and 2 not in waiting.rows and 3 in waiting.rows
+
+
+@pytest.mark.parametrize("reduced", [False, True])
+def test_a_model_with_a_class_that_came_late_is_restored(tmp_path, reduced):
+    X, y = blocks(2, 300)
+    y = y.astype("U5")
+    y[250:] = np.where(np.arange(50) % 2, "perhaps"[:5], y[250:])
+    table = {"a": X[:, 0], "b": X[:, 1], "label": y}
+    model = tunefree.train(table, target="label", learner="generations")
+    if reduced:
+        model.model.pool.reduce()
+    model.save(tmp_path / "m")
+    rows = {"a": X[:, 0], "b": X[:, 1]}
+    np.testing.assert_array_equal(tunefree.load(tmp_path / "m").predict_proba(rows), model.predict_proba(rows))
+
+
+def test_late_classes_make_what_waits_worthless():
+    X, y = blocks()
+    model = PoolModel("classification")
+    rows = dense(X)
+    model.learn(rows, Labels.of(y.tolist()), np.ones(N))
+    model.predict(rows)
+    assert model.pool.waiting.rows
+    model.learn(rows, Labels.of(["perhaps"] * N), np.ones(N))
+    assert not model.pool.waiting.rows
