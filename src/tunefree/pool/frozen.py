@@ -20,7 +20,6 @@ from tunefree.generations.generation import Generation
 from tunefree.mixing.mixture import Mixture
 from tunefree.model import snapshots
 from tunefree.model.snapshots import Snapshot
-from tunefree.pool.growth import Observed
 from tunefree.pool.members import Members
 
 EARLIEST = 4 * FIRST  # rows of the first copy
@@ -45,8 +44,8 @@ class Copy(NamedTuple):
         of_linear = snapshots.predict([self.linear], [members.linear], X)[0, : len(members.linear.members)]
         members.place_linear(predictions, of_linear, self.rows)
         assert members.growth is not None
-        observed = Observed(members.growth.columns.matrix(X), np.empty(0, np.uint64))
-        members.follow(self.generations, observed, nothing, nothing, predictions)
+        matrix = members.growth.columns.matrix(X)
+        members.follow(self.generations, matrix, nothing, nothing, predictions)
         return predictions, self.mixture.predict(predictions)
 
     def save_state(self, n_features: int) -> State:

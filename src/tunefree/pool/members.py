@@ -27,7 +27,7 @@ class Learned(NamedTuple):
     """What members predicted of rows before they learned these."""
 
     predictions: np.ndarray  # (n, M, K) log-probabilities, or numbers; NaN of those asleep
-    evidence: np.ndarray  # (n,) weights of rows that judge members: 0 where a generation may remember the row
+    evidence: np.ndarray  # (n,) weights of rows that judge members, and that leaves learn: 0 where a row may be known
     digests: np.ndarray  # (n,) uint64 of the observations; none where there are no generations
 
 
@@ -113,7 +113,7 @@ class Members:
             digests = observed.digests
             is_known = self.growth.knows(observed.digests) | self.growth.seen.add(observed.digests, weight)
             evidence = np.where(is_known, 0.0, weight)
-            self.follow(self.growth.generations(), observed, y, weight, predictions)
+            self.follow(self.growth.generations(), observed.matrix, y, evidence, predictions)
             kept = Observed(observed.matrix[learned], observed.digests[learned])
             self.growth.add(kept, y[learned], weight[learned])
         return Learned(predictions, evidence, digests)
@@ -124,8 +124,7 @@ class Members:
         self.place_linear(predictions, self.linear.predict(X), rows)
         if self.growth is not None and self.growth.awake:
             nothing = np.zeros(n_rows(X))
-            observed = Observed(self.growth.columns.matrix(X), np.empty(0, np.uint64))
-            self.follow(self.growth.generations(), observed, nothing, nothing, predictions)
+            self.follow(self.growth.generations(), self.growth.columns.matrix(X), nothing, nothing, predictions)
         return predictions
 
     def asleep(self, n: int) -> np.ndarray:
@@ -143,21 +142,18 @@ class Members:
     def follow(
         self,
         generations: Iterable[tuple[int, str, int, Generation]],
-        observed: Observed,
+        matrix: np.ndarray,
         y: np.ndarray,
         weight: np.ndarray,
         written: np.ndarray,
     ) -> None:
-        """Let generations predict rows, and learn those that they do not remember."""
+        """Let generations predict rows (n, c) under the keys of the columns so far, and learn those of a weight."""
         assert self.growth is not None
         places = self.growth.places
 
         def of_generation(clock: int, kind: str, age: int, generation: Generation) -> None:
-            columns = np.ascontiguousarray(observed.matrix[:, places(generation)])
-            learned = weight
-            if len(observed.digests):
-                learned = np.where(generation.knows(observed.digests), 0.0, weight)
-            for version, predictions in enumerate(generation.follow(columns, y, learned)):
+            columns = np.ascontiguousarray(matrix[:, places(generation)])
+            for version, predictions in enumerate(generation.follow(columns, y, weight)):
                 place = self.slots.get(Slot(clock, kind, age, version))
                 if place is not None:
                     written[:, place] = self._as_mixed(predictions, generation.rows)
