@@ -27,7 +27,7 @@ class Birth(NamedTuple):
     keys: np.ndarray  # (c,) int64 of the columns, ascending
     columns: np.ndarray  # (n, c) float64, NaN where nothing is known
     targets: np.ndarray  # (n,) numbers of classes, or numbers
-    weights: np.ndarray  # (n,) above 0, with mean 1
+    weights: np.ndarray  # (n,) above 0, at most 1
     digests: np.ndarray  # (n,) uint64 of the observations
     n_classes: int  # 0 for numbers
 

@@ -150,7 +150,7 @@ class Growth:
         columns = np.tile(self.columns.fills, (len(rows["targets"]), 1))
         columns[:, : rows["columns"].shape[1]] = rows["columns"]
         columns, keys = np.ascontiguousarray(columns[:, order]), np.array(self.columns.keys, np.int64)[order]
-        of_rows = columns, rows["targets"], rows["weights"] / rows["weights"].mean(), rows["digests"], self.n_classes
+        of_rows = columns, rows["targets"], rows["weights"] / rows["weights"].max(), rows["digests"], self.n_classes
         kinds = (*TREES, *((LINEAR,) if clock == WHOLE and event.birth <= MOST_LINEAR_ROWS else ()))
         births = [Birth(kind, event.birth, keys, *of_rows) for kind in kinds]
         begin = threads.beside if at_last or event.takeover > event.birth else threads.now

@@ -100,19 +100,22 @@ class Members:
             for _, _, _, generation in self.growth.generations():
                 generation.know(self.width)
 
-    def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, rows: int) -> Learned:
-        """Predict rows, of which so many were learned before, and learn each of a weight above 0 after that."""
-        predictions, evidence, digests = self.asleep(len(y)), weight, np.empty(0, np.uint64)
+    def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, relative: np.ndarray, rows: int) -> Learned:
+        """Predict rows, of which so many were learned before, and learn each of a weight above 0 after that.
+
+        Weights relative to those before are for learners that go on; rows are kept with their weights as they are.
+        """
+        predictions, evidence, digests = self.asleep(len(y)), relative, np.empty(0, np.uint64)
         targets = y if self.loss is not None or self.linear.n_outputs > 1 else np.where(y == 1.0, 1.0, -1.0)
         of_linear = np.empty((len(self.linear.members), len(y), self.linear.n_outputs))
-        self.linear.learn(LabelledRows(X, np.ascontiguousarray(targets), weight, weight), of_linear)
+        self.linear.learn(LabelledRows(X, np.ascontiguousarray(targets), relative, relative), of_linear)
         self.place_linear(predictions, of_linear, rows)
         if self.growth is not None:
             learned = weight > 0.0
             observed = self.growth.observe(X, learned)
             digests = observed.digests
             is_known = self.growth.knows(observed.digests) | self.growth.seen.add(observed.digests, weight)
-            evidence = np.where(is_known, 0.0, weight)
+            evidence = np.where(is_known, 0.0, relative)
             self.follow(self.growth.generations(), observed.matrix, y, evidence, predictions)
             kept = Observed(observed.matrix[learned], observed.digests[learned])
             self.growth.add(kept, y[learned], weight[learned])

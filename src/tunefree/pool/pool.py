@@ -168,7 +168,7 @@ class Pool:
         return relative.astype(np.float32).astype(np.float64)
 
     def _learn_piece(self, X: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        predictions, evidence, digests = self.members.learn(X, y, self._relative(weight), self.rows)
+        predictions, evidence, digests = self.members.learn(X, y, weight, self._relative(weight), self.rows)
         self.waiting.put_back(digests, predictions)
         mixed = self.mixture.learn(predictions, y, evidence)
         numbers = self.rows + np.cumsum(weight > 0.0)
