@@ -435,7 +435,7 @@ COMMANDS = {
 def main() -> None:
     """Run a benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("benchmark", choices=COMMANDS)
+    parser.add_argument("benchmark", nargs="?", default="tables", choices=COMMANDS)
     parser.add_argument("--learner", choices=LEARNERS, default="generations")
     parser.add_argument("--half", choices=sets.HALVES, help="of the tables; all if left out")
     parser.add_argument("--sets", type=lambda names: tuple(names.split(",")), help="names of sets; all if left out")
