@@ -49,6 +49,10 @@ class Columns:
         """Whether rows have columns, and not too many."""
         return 0 < len(self.keys) <= MOST_COLUMNS
 
+    def places(self, keys: np.ndarray) -> list[int]:
+        """Where the columns with these keys are among those so far."""
+        return [self._place[key] for key in keys.tolist()]
+
     def matrix(self, X: Any, learned: np.ndarray | None = None) -> np.ndarray:
         """The columns (n, c) of a block of rows, with those at the end that rows which are learned, (n,), bring."""
         parts = parts_of(X)

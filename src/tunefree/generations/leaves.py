@@ -186,19 +186,19 @@ class FrozenLeaves:
     objective : objective
         As it was.
     levels : (n_leaves, K) float16 array
-        Weights relative to the largest one; none where all are 0.
+        Weights relative to the largest one; none where all are 0. Single precision holds them while they are used.
     largest : float
         Absolute value of a weight.
     """
 
     def __init__(self, objective: Any, levels: np.ndarray, largest: float) -> None:
-        self.objective, self.levels, self.largest = objective, levels, largest
+        self.objective, self.levels, self.largest = objective, levels.astype(np.float32), largest
 
     def follow(self, leaves: np.ndarray, margins: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Predict rows as :meth:`LivingLeaves.follow` does, and learn nothing."""
         sums = np.zeros(margins.shape)
         if len(self.levels):
-            _add_weights(self.levels.astype(np.float32), leaves, sums)
+            _add_weights(self.levels, leaves, sums)
         sums *= self.largest
         return margins + (predictions_of(self.objective, sums) if self.objective.task == "regression" else sums)
 
@@ -214,7 +214,7 @@ class FrozenLeaves:
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restored` makes the same."""
         objective = {name: value for name, value in self.objective._asdict().items() if name != "loss"}
-        return {"levels": self.levels}, {"largest": self.largest, "objective": objective}
+        return {"levels": self.levels.astype(np.float16)}, {"largest": self.largest, "objective": objective}
 
     @classmethod
     def restored(cls, objective: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> FrozenLeaves:

@@ -54,6 +54,8 @@ class Seen:
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Take over what :meth:`save_state` gave."""
         digests = np.array(arrays["seen.digests"], np.uint64)
+        if not len(digests):
+            return
         self.add(digests[:0], np.empty(0))
         places = (digests & np.uint64(PLACES - 1)).astype(np.int64)
         self.table[places], self.counts[places] = digests, arrays["seen.counts"]

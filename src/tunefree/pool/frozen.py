@@ -114,10 +114,8 @@ class Frozen:
         best = int(np.argmin(self.losses[:2]))
         return best if self.losses[best] < MUCH * self.losses[2] else FOLLOWING
 
-    def predict(self, predictions: np.ndarray, following: np.ndarray) -> np.ndarray:
-        """What is chosen of members' predictions (n, M, K), of which ``following`` (n, K) is the mixture."""
-        if self.choice == FOLLOWING:
-            return following
+    def predict(self, predictions: np.ndarray) -> np.ndarray:
+        """What the frozen mixture, or its base, makes of members' predictions (n, M, K)."""
         of_born = predictions[:, self.places]
         return self.mixture.predict(of_born) if self.choice == 0 else self.mixture.mean(of_born)
 

@@ -90,11 +90,6 @@ class Growth:
             known |= generation.knows(digests)
         return known
 
-    def places(self, generation: Generation) -> list[int]:
-        """Where the columns of a generation are among those so far."""
-        place = {key: number for number, key in enumerate(self.columns.keys)}
-        return [place[key] for key in generation.keys.tolist()]
-
     def add(self, rows: Observed, y: np.ndarray, weight: np.ndarray) -> None:
         """Keep rows that were learned."""
         if self.columns.is_for_trees:

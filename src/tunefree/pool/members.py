@@ -152,10 +152,10 @@ class Members:
     ) -> None:
         """Let generations predict rows (n, c) under the keys of the columns so far, and learn those of a weight."""
         assert self.growth is not None
-        places = self.growth.places
+        places = self.growth.columns.places
 
         def of_generation(clock: int, kind: str, age: int, generation: Generation) -> None:
-            columns = np.ascontiguousarray(matrix[:, places(generation)])
+            columns = np.ascontiguousarray(matrix[:, places(generation.keys)])
             for version, predictions in enumerate(generation.follow(columns, y, weight)):
                 place = self.slots.get(Slot(clock, kind, age, version))
                 if place is not None:

@@ -105,8 +105,10 @@ class Pool:
             predictions = self.members.predict(rows, self.rows)
             if self.members.growth is not None and not self.has_finished:
                 self.waiting.keep(self.members.growth.observe(rows).digests, predictions)
-            following = self.mixture.predict(predictions, self.has_finished)
-            mixed.append(self.frozen.predict(predictions, following) if self.has_finished else following)
+            if self.has_finished and self.frozen.choice != FOLLOWING:
+                mixed.append(self.frozen.predict(predictions))
+            else:
+                mixed.append(self.mixture.predict(predictions, self.has_finished))
         return np.concatenate(mixed)
 
     def finish(self) -> None:

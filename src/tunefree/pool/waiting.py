@@ -33,7 +33,7 @@ class Waiting:
             self.rows.pop(digest, None)
             self.rows[digest] = of_row.copy()
         for digest in list(self.rows)[: max(len(self.rows) - MOST_ROWS, 0)]:
-            del self.rows[digest]
+            self.rows.pop(digest, None)  # another thread may have put it back
 
     def put_back(self, digests: np.ndarray, predictions: np.ndarray) -> None:
         """Write the predictions that were kept of rows over those (n, M, K) of now; these rows no longer wait."""
