@@ -16,7 +16,7 @@ from sklearn.utils.validation import assert_all_finite, check_array, check_X_y, 
 from tunefree.core import rows
 from tunefree.estimators import tables
 from tunefree.estimators.tables import EncodedRows
-from tunefree.generations.seen import FREQUENT
+from tunefree.generations.seen import without_copies
 
 BLOCK = 16384  # rows that are copied at a time, so that an ordered pass needs no second table
 MOST_FEATURES = 2**31 - 2  # features are numbered from 1 by int32
@@ -171,17 +171,14 @@ def spread(X: Any, y: np.ndarray, weight: np.ndarray) -> Rounds:
 def merged(X: Any, y: np.ndarray, weight: np.ndarray) -> Rounds:
     """Rounds in an order that depends on the weighted set of rows alone, where copies are no evidence.
 
-    A row and its copies make one round, whose weight is the sum of theirs, so a row of weight 3 is three of them. Where
-    there are FREQUENT of a row or more, there are few values to observe, and each makes a round.
+    A row and its copies make one round, whose weight is the sum of theirs, so a row of weight 3 is three of them. What
+    is a copy is as for generations (:func:`tunefree.generations.seen.without_copies`).
     """
     row = np.flatnonzero(weight)
     keys = digests(X, y)[row]
-    _, first, place, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
-    is_frequent = counts[place] >= FREQUENT
-    total = np.where(is_frequent, weight[row], np.bincount(place, weight[row])[place])
-    kept = np.union1d(first, np.flatnonzero(is_frequent))
-    order = kept[np.lexsort((total[kept], keys[kept]))]
-    return Rounds(row[order], total[order], total[order])
+    kept, total = without_copies(keys, weight[row])
+    order = np.lexsort((total, keys[kept]))
+    return Rounds(row[kept[order]], total[order], total[order])
 
 
 def shuffled(rounds: Rounds, weight: np.ndarray, random: np.random.RandomState) -> Rounds:

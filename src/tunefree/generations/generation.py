@@ -16,7 +16,7 @@ from tunefree.generations.columns import is_categorical
 from tunefree.generations.leaves import FrozenLeaves, LivingLeaves, learners_of, log_probabilities, objective_of
 from tunefree.generations.problem import Problem
 from tunefree.generations.reservoir import hashed
-from tunefree.generations.seen import FREQUENT
+from tunefree.generations.seen import FREQUENT, without_copies
 
 
 class Birth(NamedTuple):
@@ -61,7 +61,8 @@ class Generation:
         """The generation of a birth; None where there is nothing to learn from, or the kind is not for such rows."""
         if birth.n_classes and len(np.unique(birth.targets)) < 2:
             return None
-        rows, weights = without_copies(birth)
+        keys = birth.digests + hashed((birth.targets + 0.0).view(np.uint64))
+        rows, weights = without_copies(keys, birth.weights)
         of_rows = birth.columns[rows], is_categorical(birth.keys), birth.targets[rows], weights
         model = growing.grow(birth.kind, Problem(*of_rows, birth.n_classes, loss), birth.rows)
         return None if model is None else cls(birth, model, loss)
@@ -146,20 +147,3 @@ class Generation:
             else:
                 living.restore(of_part, saved)
         return generation
-
-
-def without_copies(birth: Birth) -> tuple[Any, np.ndarray]:
-    """The rows of a birth without copies of others, and weights, to which those of the copies are added.
-
-    Copies have the same observation and target. Where there are FREQUENT of them or more, there are few values to
-    observe, and each counts for itself.
-    """
-    keys = birth.digests + hashed((birth.targets + 0.0).view(np.uint64))
-    _, first, place, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
-    if len(first) == len(keys):
-        return slice(None), birth.weights
-    is_kept = counts[place] >= FREQUENT
-    is_kept[first] = True
-    sums = np.bincount(place, birth.weights)
-    weights = np.where(counts[place] >= FREQUENT, birth.weights, sums[place])
-    return is_kept, weights[is_kept]

@@ -25,6 +25,23 @@ def _add(digests, weight, table, counts, is_seen):
             counts[place] = min(counts[place] + 1, FREQUENT) if is_same else 1
 
 
+def without_copies(keys: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The places of rows without copies of others, and their weights, to which those of the copies are added.
+
+    Copies have the same key. Where there are FREQUENT of them or more, there are few values to observe, and each row
+    counts for itself.
+
+    Examples
+    --------
+    >>> without_copies(np.array([7, 8, 7]), np.array([1.0, 1.0, 2.0]))
+    (array([0, 1]), array([3., 1.]))
+    """
+    _, first, place, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    is_frequent = counts[place] >= FREQUENT
+    kept = np.union1d(first, np.flatnonzero(is_frequent))
+    return kept, np.where(is_frequent, weights, np.bincount(place, weights)[place])[kept]
+
+
 class Seen:
     """The latest observations.
 
