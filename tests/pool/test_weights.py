@@ -43,7 +43,7 @@ def test_times_another_number_predictions_are_the_same_but_for_rounding(kind, ta
 
 
 @pytest.mark.parametrize("targets", ["two", "numbers"])
-@pytest.mark.parametrize("constant", [0.1, 7.0])
+@pytest.mark.parametrize("constant", [0.1, 7.0, 5e-324, 1e-300, 1e308])
 def test_constant_weights_are_no_weights(targets, constant):
     rows = stream("dense", targets, N)
     found = predictions(rows._replace(weight=np.full(N, constant)), "dense", targets)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.core.numbers import power_below
 from tunefree.core.rows import n_rows, part
 from tunefree.mixing.mixture import Mixture
 from tunefree.pool.frozen import FOLLOWING, Frozen
@@ -20,6 +21,7 @@ from tunefree.pool.weights_record import WeightsRecord, running
 from tunefree.pool.windows import BLOCK, Rises
 
 PIECE = 2048  # rows that members learn at a time
+MOST_WEIGHT = 1e280  # over the first one, so that sums do not overflow
 
 
 class Pool:
@@ -53,7 +55,8 @@ class Pool:
 
     def __init__(self, linear: Any, n_classes: int, loss: Any = None) -> None:
         self.members = Members(linear, n_classes, loss)
-        self.rows, self.mass, self.has_finished, self.only_predicts = 0, 0.0, False, False
+        self.rows, self.has_finished, self.only_predicts = 0, False, False
+        self.unit, self.mass = 0.0, 0.0  # power of two next below the first weight; sum of the weights, in units
         self.mixture, self.frozen = self.new_mixture(), self.new_frozen()
         self.waiting = Waiting()
         self.record = WeightsRecord(len(self.members.names))
@@ -163,10 +166,14 @@ class Pool:
 
         In single precision, so that rounding does not tell constant weights from none.
         """
-        totals = np.cumsum(np.concatenate([[self.mass], weight]))[1:]
+        if self.unit == 0.0 and (weight > 0.0).any():
+            self.unit = float(power_below(weight[weight > 0.0][0]))
+        with np.errstate(over="ignore"):
+            scaled = np.minimum(weight / self.unit, MOST_WEIGHT) if self.unit > 0.0 else weight
+        totals = np.cumsum(np.concatenate([[self.mass], scaled]))[1:]
         counts = self.rows + np.cumsum(weight > 0.0)
         self.mass = float(totals[-1]) if len(totals) else self.mass
-        relative = np.divide(weight * counts, totals, out=np.zeros(len(weight)), where=totals > 0.0)
+        relative = np.divide(scaled * counts, totals, out=np.zeros(len(weight)), where=totals > 0.0)
         return relative.astype(np.float32).astype(np.float64)
 
     def _learn_piece(self, X: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:

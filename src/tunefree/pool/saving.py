@@ -15,7 +15,7 @@ from tunefree.pool.growth import Growth, Pending
 from tunefree.pool.pool import Pool
 
 State = tuple[dict[str, np.ndarray], dict[str, Any]]
-_OF_POOL = ("rows", "mass", "has_finished", "only_predicts")
+_OF_POOL = ("rows", "unit", "mass", "has_finished", "only_predicts")
 
 
 def save_state(pool: Pool, n_features: int) -> State:

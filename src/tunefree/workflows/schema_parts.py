@@ -111,6 +111,7 @@ GENERATION = {
 }
 POOL = {
     "rows": COUNT,
+    "unit": SIZE,
     "mass": SIZE,
     "has_finished": Flag(),
     "only_predicts": Flag(),
