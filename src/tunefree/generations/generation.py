@@ -6,6 +6,7 @@ It predicts as it was born, and as each learner on its leaves corrects it (:mod:
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -147,3 +148,22 @@ class Generation:
             else:
                 living.restore(of_part, saved)
         return generation
+
+
+def save_all(prefix: str, generations: Iterable[tuple[Generation, dict[str, Any]]]) -> tuple[Any, list[dict[str, Any]]]:
+    """Arrays and headers of generations, from which :func:`restored_all` makes the same; something is added to each."""
+    arrays: dict[str, np.ndarray] = {}
+    headers = []
+    for number, (generation, added) in enumerate(generations):
+        of_generation, header = generation.save_state()
+        arrays |= {f"{prefix}{number}.{name}": array for name, array in of_generation.items()}
+        headers.append(added | header)
+    return arrays, headers
+
+
+def restored_all(
+    prefix: str, arrays: dict[str, np.ndarray], headers: list[dict[str, Any]], loss: Any
+) -> Iterator[tuple[Generation, dict[str, Any]]]:
+    """The generations that :func:`save_all` wrote down, each with its header."""
+    for number, header in enumerate(headers):
+        yield Generation.restored(under(f"{prefix}{number}.", arrays), header, loss), header

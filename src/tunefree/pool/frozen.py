@@ -16,7 +16,7 @@ import numpy as np
 from tunefree.core.rows import n_rows, rows_at
 from tunefree.core.states import under
 from tunefree.generations.clocks import FIRST
-from tunefree.generations.generation import Generation
+from tunefree.generations.generation import Generation, restored_all, save_all
 from tunefree.mixing.mixture import Mixture
 from tunefree.model import snapshots
 from tunefree.model.snapshots import Snapshot
@@ -53,12 +53,9 @@ class Copy(NamedTuple):
         arrays = {f"mixture.{name}": array for name, array in self.mixture.save_state().items()}
         of_linear, header = snapshots.save_state(self.linear, n_features)
         arrays |= {f"linear.{name}": array for name, array in of_linear.items()}
-        saved: dict[str, Any] = {"rows": self.rows, "linear": header, "generations": []}
-        for number, (clock, _, age, generation) in enumerate(self.generations):
-            of_generation, of_header = generation.save_state()
-            arrays |= {f"{number}.{name}": array for name, array in of_generation.items()}
-            saved["generations"].append({"clock": clock, "age": age} | of_header)
-        return arrays, saved
+        generations = [(generation, {"clock": clock, "age": age}) for clock, _, age, generation in self.generations]
+        of_generations, headers = save_all("", generations)
+        return arrays | of_generations, {"rows": self.rows, "linear": header, "generations": headers}
 
     @classmethod
     def restored(
@@ -68,10 +65,10 @@ class Copy(NamedTuple):
         mixture.restore(under("mixture.", arrays))
         objectives = [member.objective for member in members.linear.members]
         linear = snapshots.restored(under("linear.", arrays), header["linear"], objectives)
-        generations = []
-        for number, saved in enumerate(header["generations"]):
-            generation = Generation.restored(under(f"{number}.", arrays), saved, members.loss)
-            generations.append((saved["clock"], saved["kind"], saved["age"], generation))
+        generations = [
+            (saved["clock"], generation.kind, saved["age"], generation)
+            for generation, saved in restored_all("", arrays, header["generations"], members.loss)
+        ]
         return cls(header["rows"], linear, generations, mixture)
 
 

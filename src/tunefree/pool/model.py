@@ -18,6 +18,7 @@ from tunefree.model.model import Model
 from tunefree.model.pool import GENERATIONS
 from tunefree.model.targets import join_margins
 from tunefree.pool import saving
+from tunefree.pool.members import Members
 from tunefree.pool.pool import Pool
 
 
@@ -45,7 +46,7 @@ class PoolModel(Model):
     def __init__(self, task: str, learner: str = GENERATIONS, loss: str | None = None, *further: Any, **options: Any):
         super().__init__(task, learner, loss, *further, **options)
         of_numbers = loss_of(task, loss) if task == "regression" else None
-        self.pool = Pool(self.ensemble.linear, 0 if of_numbers is not None else len(self.classes), of_numbers)
+        self.pool = Pool(Members(self.ensemble.linear, len(self.classes), of_numbers))
 
     def learn(
         self, X: Any, y: Any, weight: np.ndarray, evaluation_weight: np.ndarray | None = None, again: bool = False

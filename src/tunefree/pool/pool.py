@@ -16,6 +16,7 @@ from tunefree.core.rows import n_rows, part
 from tunefree.mixing.mixture import Mixture
 from tunefree.pool.frozen import FOLLOWING, Frozen
 from tunefree.pool.members import Members
+from tunefree.pool.slots import WHOLE
 from tunefree.pool.waiting import Waiting
 from tunefree.pool.weights_record import WeightsRecord, running
 from tunefree.pool.windows import BLOCK, Rises
@@ -29,18 +30,12 @@ class Pool:
 
     Parameters
     ----------
-    linear : LinearGroup
-        Of the online learners.
-    n_classes : int
-        Known from the start; 0 for numbers.
-    loss : loss, optional
-        Of numbers.
+    members : Members
 
     Attributes
     ----------
     rows : int
         Rows learned.
-    members : Members
     mixture : Mixture
         Of the members as they learn.
     frozen : Frozen
@@ -53,11 +48,13 @@ class Pool:
         Whether all that learning needs was left out.
     """
 
-    def __init__(self, linear: Any, n_classes: int, loss: Any = None) -> None:
-        self.members = Members(linear, n_classes, loss)
+    def __init__(self, members: Members) -> None:
+        self.members = members
         self.rows, self.has_finished, self.only_predicts = 0, False, False
         self.unit, self.mass = 0.0, 0.0  # power of two next below the first weight; sum of the weights, in units
-        self.mixture, self.frozen = self.new_mixture(), self.new_frozen()
+        self.mixture = self.new_mixture()
+        born = [place for slot, place in members.slots.items() if slot.clock == WHOLE and slot.is_as_born]
+        self.frozen = Frozen(born, members.width, members.loss)
         self.waiting = Waiting()
         self.record = WeightsRecord(len(self.members.names))
         self.rises, self.block = Rises(), np.zeros(2)  # loss of the mixture and rows in the present block
@@ -65,11 +62,6 @@ class Pool:
     def new_mixture(self) -> Mixture:
         """A mixture of all members that knows nothing."""
         return Mixture(len(self.members.names), self.members.width, self.members.loss)
-
-    def new_frozen(self) -> Frozen:
-        """A frozen mixture that knows nothing."""
-        places = [place for slot, place in self.members.slots.items() if slot.clock == 0 and slot.is_as_born]
-        return Frozen(places, self.members.width, self.members.loss)
 
     def learn(self, X: Any, y: np.ndarray, weight: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Predict rows in order, and learn each after that, piece after piece.

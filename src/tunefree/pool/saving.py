@@ -10,7 +10,7 @@ from tunefree.core import threads
 from tunefree.core.states import under
 from tunefree.generations import clocks
 from tunefree.generations.columns import Columns
-from tunefree.generations.generation import Generation
+from tunefree.generations.generation import restored_all, save_all
 from tunefree.pool.growth import Growth, Pending
 from tunefree.pool.pool import Pool
 
@@ -57,20 +57,17 @@ def _state_of_growth(growth: Growth) -> State:
     header["sparse"] = [fill == 0.0 for fill in growth.columns.fills]
     arrays |= growth.seen.save_state()
     of_windows = [[window.is_awake, window.failures, window.birth] for window in growth.windows]
-    header |= {"windows": of_windows, "awake": [], "pending": []}
-    awake = [(own, {"clock": clock}) for clock, _, _, own in growth.generations()]
+    header["windows"] = of_windows
+    awake = [(generation, {"clock": clock}) for clock, _, _, generation in growth.generations()]
+    grown = [(birth, future.result()) for birth in growth.pending for future in birth.grown.values()]
     pending = [
-        (future.result(), {"clock": own.clock, "takeover": own.takeover})
-        for own in growth.pending
-        for future in own.grown.values()
+        (generation, {"clock": birth.clock, "takeover": birth.takeover})
+        for birth, generation in grown
+        if generation is not None
     ]
     for stage, generations in (("awake", awake), ("pending", pending)):
-        for generation, place in generations:
-            if generation is not None:
-                of_generation, of_header = generation.save_state()
-                number = len(header[stage])
-                arrays |= {f"{stage}{number}.{name}": array for name, array in of_generation.items()}
-                header[stage].append(place | of_header)
+        of_stage, header[stage] = save_all(stage, generations)
+        arrays |= of_stage
     return arrays, header
 
 
@@ -82,13 +79,11 @@ def _restore_growth(growth: Growth, arrays: dict[str, np.ndarray], header: dict[
     growth.recent.restore(under("recent.", arrays), header["kept"])
     for window, saved in zip(growth.windows, header["windows"], strict=True):
         window.is_awake, window.failures, window.birth = saved
-    for number, saved in enumerate(header["awake"]):
-        generation = Generation.restored(under(f"awake{number}.", arrays), saved, growth.loss)
-        growth.awake.setdefault((saved["clock"], saved["kind"]), []).append(generation)
+    for generation, saved in restored_all("awake", arrays, header["awake"], growth.loss):
+        growth.awake.setdefault((saved["clock"], generation.kind), []).append(generation)
     by_event: dict[tuple[int, int], Pending] = {}
-    for number, saved in enumerate(header["pending"]):
+    for generation, saved in restored_all("pending", arrays, header["pending"], growth.loss):
         event = saved["takeover"], saved["clock"]
         pending = by_event.setdefault(event, Pending(*event, {}))
-        generation = Generation.restored(under(f"pending{number}.", arrays), saved, growth.loss)
-        pending.grown[saved["kind"]] = threads.now(lambda grown=generation: grown)
+        pending.grown[generation.kind] = threads.now(lambda grown=generation: grown)
     growth.pending = list(by_event.values())
