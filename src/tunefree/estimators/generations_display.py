@@ -129,18 +129,18 @@ class GenerationsDisplay:
 
     def groups(self) -> list[Group]:
         """Members that are one area: those of generations of all rows below, online linear members on top."""
-        slots, found = self.pool.members.slots, []
+        slots, areas = self.pool.members.slots, []
         for kind in TREES:
             for age, name in enumerate(AGES):
                 places = [slots[slot] for slot in slots if (slot.clock, slot.kind, slot.age) == (WHOLE, kind, age)]
                 style = {"facecolor": OF_KINDS[kind][age], "hatch": HATCHES[name]}
-                found.append(Group(f"all rows: {kind}, {name}", places, style))
+                areas.append(Group(f"all rows: {kind}, {name}", places, style))
         for length, color in zip(LENGTHS, OF_WINDOWS, strict=True):
             places = [place for slot, place in slots.items() if slot.clock == length]
-            found.append(Group(f"latest {length:,} rows", places, {"facecolor": color}))
+            areas.append(Group(f"latest {length:,} rows", places, {"facecolor": color}))
         places = [place for slot, place in slots.items() if slot.kind == LINEAR]
-        found.append(Group("all rows: linear", places, {"facecolor": FEW_ROWS, "hatch": "...."}))
-        return [*found, Group("online linear", self._online, {"facecolor": ONLINE})]
+        areas.append(Group("all rows: linear", places, {"facecolor": FEW_ROWS, "hatch": "...."}))
+        return [*areas, Group("online linear", self._online, {"facecolor": ONLINE})]
 
     @property
     def _online(self) -> list[int]:

@@ -166,4 +166,4 @@ class Growth:
     @property
     def nbytes(self) -> int:
         """Bytes of the generations and of the rows kept."""
-        return sum(own[3].nbytes for own in self.generations()) + self.whole.nbytes + self.recent.nbytes
+        return sum(generation.nbytes for *_, generation in self.generations()) + self.whole.nbytes + self.recent.nbytes

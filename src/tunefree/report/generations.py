@@ -28,8 +28,10 @@ def weights_of(pool: Pool) -> list[Figure]:
     for length in LENGTHS:
         places[f"latest {length:,}"] = [place for slot, place in slots.items() if slot.clock == length]
     x = record.rows.tolist()
-    weights = [record.weights[:, own].sum(axis=1) for own in places.values()]
-    bands = [Series(name, x, own.tolist(), 1 + k) for k, (name, own) in enumerate(zip(places, weights, strict=True))]
+    weights = [record.weights[:, of_group].sum(axis=1) for of_group in places.values()]
+    bands = [
+        Series(name, x, weight.tolist(), 1 + k) for k, (name, weight) in enumerate(zip(places, weights, strict=True))
+    ]
     bands.append(Series("linear", x, (1.0 - sum(weights)).clip(0.0).tolist()))
     described = "Weights at the end: " + ", ".join(f"{band.name} {100 * band.y[-1]:.1f} %" for band in bands) + "."
     scale = Scale(x[0], x[-1], LOG)

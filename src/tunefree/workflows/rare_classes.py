@@ -63,14 +63,14 @@ def rare_classes(trained: Any, option: str) -> list[str]:
     "class 'goo' has 1 of 1,201 rows: the table, row 1201"
     """
     known = trained.progress.occurrences
-    total = sum(own.rows for own in known)
+    total = sum(occurrences.rows for occurrences in known)
     if total <= MANY_ROWS or trained.plan.classes:
         return []
     return [
-        f"class {label!r} has {own.rows} of {total:,} rows: {_places(own.first)}; if it is a mistake, correct it, or "
+        f"class {label!r} has {seen.rows} of {total:,} rows: {_places(seen.first)}; if it is a mistake, correct it, or "
         f"name all classes by {option}"
-        for label, own in zip(trained.model.classes, known, strict=False)
-        if 0 < own.rows < FEWEST_ROWS
+        for label, seen in zip(trained.model.classes, known, strict=False)
+        if 0 < seen.rows < FEWEST_ROWS
     ]
 
 
@@ -79,6 +79,6 @@ def _places(rows: list[tuple[str, int]]) -> str:
     files = list(dict.fromkeys(file for file, _ in rows))
     numbers = [[str(row) for file, row in rows if file == name] for name in files]
     return ", ".join(
-        f"{file}, row{'s' if len(own) > 1 else ''} {' and '.join(own)}"
-        for file, own in zip(files, numbers, strict=True)
+        f"{file}, row{'s' if len(of_file) > 1 else ''} {' and '.join(of_file)}"
+        for file, of_file in zip(files, numbers, strict=True)
     )

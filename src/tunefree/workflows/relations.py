@@ -93,16 +93,17 @@ def _check_pool(pool: Any) -> None:
 
 
 def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
-    keys, pending = set(growth.columns.keys), [own for birth in growth.pending for own in birth.grown.values()]
+    keys = set(growth.columns.keys)
+    pending = [future.result() for birth in growth.pending for future in birth.grown.values()]
     _fit(len(keys) == len(growth.columns.keys) == len(growth.columns.fills), "columns have not a key each")
     for window in growth.windows:
         times = window.is_awake, window.failures, window.birth
         _fit([type(part) for part in times] == [bool, int, int], "a window has no times")
         _fit(0 <= window.failures <= MOST_FAILURES, "a window has failed more often than it can")
     _fit(growth.event() > pool.rows or pool.only_predicts, "what is due lies behind the rows learned")
-    awake = [own[3] for own in growth.generations()]
-    of_copy = [] if pool.frozen.copy is None else [own[3] for own in pool.frozen.copy.generations]
-    for generation in [*awake, *of_copy, *(future.result() for future in pending)]:
+    awake = [generation for *_, generation in growth.generations()]
+    of_copy = [] if pool.frozen.copy is None else [generation for *_, generation in pool.frozen.copy.generations]
+    for generation in [*awake, *of_copy, *pending]:
         _fit(keys >= set(generation.keys.tolist()), "a generation has other columns than the rows")
         known, born = generation.n_classes, generation.n_classes - generation.n_late
         _fit(min(n_classes, 2) <= born <= known <= n_classes, "a generation has other classes than the model")
