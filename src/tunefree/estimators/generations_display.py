@@ -75,7 +75,7 @@ class GenerationsDisplay:
         Parameters
         ----------
         estimator : TuneFreeClassifier, TuneFreeRegressor, or what :func:`tunefree.train` and :func:`tunefree.load` give
-            Its learner is ``"generations"``.
+            A pool.
         figure : matplotlib figure, optional
             An empty figure to draw on. Default: a new one.
 
@@ -94,7 +94,7 @@ class GenerationsDisplay:
         >>> from sklearn.datasets import load_breast_cancer
         >>> from tunefree import GenerationsDisplay, TuneFreeClassifier
         >>> X, y = load_breast_cancer(return_X_y=True)
-        >>> model = TuneFreeClassifier(learner="generations").fit(X, y)
+        >>> model = TuneFreeClassifier().fit(X, y)
         >>> display = GenerationsDisplay.from_estimator(model)
         >>> [axes.get_ylabel() for axes in display.axes_]
         ['weight in the base mixture', 'log-loss (nats per row)']
@@ -103,7 +103,7 @@ class GenerationsDisplay:
             check_is_fitted(estimator)
         model = estimator.model if hasattr(estimator, "model") else estimator._learned.model
         if not isinstance(getattr(model, "pool", None), Pool):
-            raise ModelError("only models with learner='generations' have generations that can be drawn")
+            raise ModelError("only pools have generations that can be drawn")
         return cls(pool=model.pool, loss_name=_loss_name(model)).plot(figure=figure)
 
     def plot(self, *, figure: Any = None) -> GenerationsDisplay:

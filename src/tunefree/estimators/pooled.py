@@ -21,7 +21,7 @@ from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.mixture import predictive_shares, without
 from tunefree.model.model import Model
-from tunefree.model.pool import GENERATIONS, is_kernel, settings_of_members
+from tunefree.model.pool import is_kernel, settings_of_members
 from tunefree.model.selection import Found, find_passes
 
 HELD_OUT = 10  # one round of so many is held out while the number of passes is found
@@ -51,8 +51,6 @@ class Pooled(OnlineEstimator):
     _display: FitDisplay  # while rows are fitted
 
     def _learner(self) -> tuple[str, dict[str, float]]:
-        if self.learner == GENERATIONS:
-            return GENERATIONS, {}
         return "kernel-pool" if self._kernel_always else "pool", {}
 
     @property
@@ -92,14 +90,7 @@ class Pooled(OnlineEstimator):
 
     def _check_learner(self) -> None:
         """Whether the learner is known, and all that is chosen has an effect with it."""
-        if self.learner not in ("pool", GENERATIONS):
-            raise ModelError(f"learner must be 'pool' or {GENERATIONS!r}, not {self.learner!r}")
-        if self.learner == GENERATIONS:
-            usual: dict[str, tuple[Any, ...]] = {"epochs": ("auto", 1), "kernel": ("auto", False), "pairs": ("auto",)}
-            usual |= {"max_support": (None,), "device": (None,)}
-            for name, values in usual.items():
-                if not any(getattr(self, name) is value or getattr(self, name) == value for value in values):
-                    raise ModelError(f"{name} has no effect with learner={GENERATIONS!r}; leave it out")
+        return
 
     def _epochs(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
         with FitDisplay(type(self).__name__, bool(self.verbose)) as self._display:
@@ -124,9 +115,8 @@ class Pooled(OnlineEstimator):
             display.say(f"a pass over {len(rounds.row):,} rounds, progressive loss {self.progressive_loss_:.6g}")
 
     def _find_and_fit(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
-        if self.learner == GENERATIONS:
-            self._pass_in_random_order(X, y, weight)
-            return
+        self._pass_in_random_order(X, y, weight)
+        return
         again = self.t_ > 0
         few = np.count_nonzero(weight) < FEWEST
         if self.epochs != "auto" or again or few:

@@ -11,7 +11,6 @@ from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.pool import (
     FOLLOW_THE_LEADER,
-    GENERATIONS,
     POOLS,
     can_replay,
     check_settings,
@@ -83,7 +82,7 @@ class ModelOptions:
     @property
     def has_generations(self) -> bool:
         """Whether trees predict too, and the mixture learns: predictions are then no weighted means of members."""
-        return self.learner == GENERATIONS
+        return self.learner in POOLS
 
     @property
     def is_mixed(self) -> bool:
@@ -94,7 +93,7 @@ class ModelOptions:
     def is_deployed(self) -> bool:
         """Whether evidence is gathered of how the members predict once learning has ended. A single learner is what
         its paper says, and copies of kernel members would cost as much as the members."""
-        return self.learner == "pool"
+        return False
 
     @property
     def replays_first_meetings(self) -> bool:

@@ -14,36 +14,7 @@ from tunefree.model import additive_bank, views
 from tunefree.model.feature_bank import VIEWS as KERNEL_FEATURE_VIEWS
 from tunefree.model.members import Setting
 
-# Chosen on real data: on some data set each leads, or the pool is worse without it (see docs/design.md).
-MEMBERS: tuple[Setting, ...] = (
-    Setting("newton", {"variance": 1.0}, "steady"),
-    Setting("scinol2", {"epsilon": 1.0}, "steady"),
-    Setting("scinol2", {"epsilon": 0.1}, "steady"),
-    Setting("adagrad", {"eta": 0.02}, "steady"),
-    Setting("adagrad", {"eta": 0.1}, "steady"),
-    Setting("adagrad", {"eta": 0.5}, "steady"),
-    Setting("nag", {"eta": 0.5}, "steady"),
-    Setting("nag", {"eta": 2.0}, "steady"),
-    Setting("nag", {"eta": 10.0}, "steady"),
-    Setting("cocob", {"alpha": 100.0}, "raw"),
-    Setting("nag", {"eta": 10.0}, "raw"),
-    Setting("scinol2", {"epsilon": 1.0}, "raw"),
-    Setting("scinol2", {"epsilon": 1.0}, "curves"),
-    Setting("nag", {"eta": 2.0}, "curves"),
-    Setting("scinol2", {"epsilon": 0.1}, "pairs"),
-    Setting("nag", {"eta": 0.5}, "pairs"),
-    Setting("cocob", {"alpha": 100.0}, "pairs"),
-)
-# Of texts of many classes these take half of the memory and change no loss by half a per cent.
-NOT_OF_WIDE_ROWS: tuple[Setting, ...] = (
-    Setting("scinol2", {"epsilon": 0.1}, "steady"),
-    Setting("adagrad", {"eta": 0.5}, "steady"),
-    Setting("nag", {"eta": 0.5}, "steady"),
-    Setting("nag", {"eta": 10.0}, "steady"),
-    Setting("nag", {"eta": 10.0}, "raw"),
-    Setting("scinol2", {"epsilon": 1.0}, "raw"),
-)
-# The linear members beside generations (see tunefree.pool), some of them for tables or for texts alone.
+# The linear members of the pool (see tunefree.pool), some of them for tables or for texts alone.
 OF_TABLES: tuple[Setting, ...] = (
     Setting("nag", {"eta": 0.5}, "steady"),
     Setting("nag", {"eta": 10.0}, "steady"),
@@ -52,7 +23,7 @@ OF_TEXTS: tuple[Setting, ...] = (
     Setting("adagrad", {"eta": 0.02}, "steady"),
     Setting("adagrad", {"eta": 0.1}, "steady"),
 )
-BESIDE_GENERATIONS: tuple[Setting, ...] = (
+MEMBERS: tuple[Setting, ...] = (
     Setting("newton", {"variance": 1.0}, "steady"),
     Setting("scinol2", {"epsilon": 1.0}, "steady"),
     Setting("cocob", {"alpha": 100.0}, "raw"),
@@ -61,8 +32,7 @@ BESIDE_GENERATIONS: tuple[Setting, ...] = (
     *OF_TEXTS,
 )
 VIEWS = (*KERNEL_FEATURE_VIEWS, *additive_bank.VIEWS)  # of banks, which keep their first rows back
-GENERATIONS = "generations"  # the pool of tunefree.pool
-POOLS = ("pool", "kernel-pool", GENERATIONS)
+POOLS = ("pool", "kernel-pool")
 WIDTHS = tuple(2.0**exponent for exponent in range(-2, 7))  # times the median rule's gamma
 KERNEL_VIEWS = ("steady", "level")
 FOLLOW_THE_LEADER = "kernel-regularized-sgd"  # of several, the one with the least progressive loss predicts alone
@@ -109,12 +79,10 @@ def settings_of_members(learner: str, settings: dict[str, float], view: str, nam
     Examples
     --------
     >>> len(settings_of_members("pool", {}, "raw")), len(settings_of_members("kernel-pool", {}, "raw"))
-    (17, 35)
+    (8, 26)
     """
     if learner == "pool":
         return list(MEMBERS)
-    if learner == GENERATIONS:
-        return list(BESIDE_GENERATIONS)
     if learner == "kernel-pool":
         of_kernels = [at_every_width("kernel-pistol", {"growth": 1.0}, seen, named) for seen in KERNEL_VIEWS]
         return [*MEMBERS, *(setting for settings in of_kernels for setting in settings)]

@@ -19,7 +19,7 @@ from tunefree.model.additive_bank import FIRST_ROWS
 from tunefree.model.additive_bank import VIEWS as ADDITIVE_VIEWS
 from tunefree.model.ensemble import Ensemble
 from tunefree.model.group import MemberGroup
-from tunefree.model.pool import NOT_OF_WIDE_ROWS, POOLS, is_kernel
+from tunefree.model.pool import POOLS, is_kernel
 
 FIRST_REVIEW = 64  # rows after which shares are first reviewed
 FIRST_PRUNING = 2**17  # rows after which members may be dropped
@@ -95,7 +95,7 @@ def unsuited_members(ensemble: Ensemble, rounds: int) -> np.ndarray:
     """Which members (N,) of a pool to drop after so many rows, whatever their shares: they are not worth their cost."""
     if ensemble.options.learner not in POOLS:
         return np.zeros(len(ensemble.members), bool)
-    left_out = NOT_OF_WIDE_ROWS if are_wide(ensemble, rounds) else ()
+    left_out: tuple[Any, ...] = ()
     has_many = ensemble.linear.n_outputs >= MANY_OUTPUTS and bool(ensemble.linear.members)
     settings = [member.setting for member in ensemble.members]
     return np.array([own in left_out or (has_many and own.view in ADDITIVE_VIEWS) for own in settings])

@@ -15,7 +15,7 @@ from tunefree.generations.leaves import log_probabilities
 from tunefree.losses.objectives import measured, regression
 from tunefree.model.group import LabelledRows
 from tunefree.model.members import name_of
-from tunefree.model.pool import BESIDE_GENERATIONS, OF_TABLES, OF_TEXTS
+from tunefree.model.pool import MEMBERS, OF_TABLES, OF_TEXTS
 from tunefree.pool.growth import Growth, Observed
 from tunefree.pool.slots import Slot, slots_of
 from tunefree.pool.windows import LENGTHS
@@ -55,9 +55,9 @@ class Members:
 
     def __init__(self, linear: Any, n_classes: int, loss: Any) -> None:
         self.linear, self.n_classes, self.loss = linear, n_classes, loss
-        self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS), len(BESIDE_GENERATIONS))}
-        self.names = [*(name_of(setting) for setting in BESIDE_GENERATIONS), *(slot.name for slot in self.slots)]
-        self.linear_places = [BESIDE_GENERATIONS.index(member.setting) for member in linear.members]
+        self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS), len(MEMBERS))}
+        self.names = [*(name_of(setting) for setting in MEMBERS), *(slot.name for slot in self.slots)]
+        self.linear_places = [MEMBERS.index(member.setting) for member in linear.members]
         self.growth: Growth | None = Growth(self.width, loss, self.slots)
 
     @property

@@ -15,7 +15,7 @@ from tunefree.losses.objectives import measured
 from tunefree.model.aggregation import Aggregation
 from tunefree.model.group import LabelledRows
 from tunefree.model.model import Model
-from tunefree.model.pool import GENERATIONS
+from tunefree.model.pool import POOLS
 from tunefree.model.targets import join_margins
 from tunefree.pool import saving
 from tunefree.pool.members import Members
@@ -23,7 +23,7 @@ from tunefree.pool.pool import Pool
 
 
 class PoolModel(Model):
-    """A model whose learner is ``"generations"``; see :class:`tunefree.model.model.Model`.
+    """A model that is a pool; see :class:`tunefree.model.model.Model`.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class PoolModel(Model):
     (['no', 'yes'], array([False,  True]))
     """
 
-    def __init__(self, task: str, learner: str = GENERATIONS, loss: str | None = None, *further: Any, **options: Any):
+    def __init__(self, task: str, learner: str = "pool", loss: str | None = None, *further: Any, **options: Any):
         super().__init__(task, learner, loss, *further, **options)
         of_numbers = loss_of(task, loss) if task == "regression" else None
         self.pool = Pool(Members(self.ensemble.linear, len(self.classes), of_numbers))
@@ -136,7 +136,7 @@ def class_of(learner: str) -> type[Model]:
 
     Examples
     --------
-    >>> class_of("generations").__name__, class_of("pool").__name__
+    >>> class_of("pool").__name__, class_of("nag").__name__
     ('PoolModel', 'Model')
     """
-    return PoolModel if learner == GENERATIONS else Model
+    return PoolModel if learner in POOLS else Model

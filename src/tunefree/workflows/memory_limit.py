@@ -21,7 +21,6 @@ from tunefree.model.meetings import FIRST
 from tunefree.model.members import Setting
 from tunefree.model.mixture import predictive_shares
 from tunefree.model.model import Model
-from tunefree.model.pool import NOT_OF_WIDE_ROWS
 
 SHARE = 4  # of the machine's memory, by default one part of so many
 TOLD = 8  # parts of the limit from one of which on growth is told
@@ -169,8 +168,7 @@ class MemoryLimit:
             )
         while needed > self.limit and len(model.members) > 1:
             shares = _shares(model)
-            of_narrow_rows = [own in NOT_OF_WIDE_ROWS for own in model.member_settings]
-            least = min(range(len(shares)), key=lambda m: (shares[m], not of_narrow_rows[m]))
+            least = min(range(len(shares)), key=lambda m: shares[m])
             name = model.members[least].name
             model.prune(np.arange(len(model.members)) == least)
             self.tell(

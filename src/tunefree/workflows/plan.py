@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from tunefree.core.errors import ModelError
-from tunefree.model.pool import FOLLOW_THE_LEADER, GENERATIONS, POOLS
+from tunefree.model.pool import FOLLOW_THE_LEADER, POOLS
 from tunefree.stream.batch import BadRows
 from tunefree.stream.notation import ColumnTypes
 
@@ -28,8 +28,8 @@ PROBLEM = (
     "skip_unlabelled",
     *TYPES,
 )
-# Fields that have no effect on generations, which make one pass and choose the rest by themselves.
-NOT_OF_GENERATIONS = ("average", "settings", "view", "passes", "max_support", "device", "pairs", "horizon", "refit")
+# Fields that have no effect on the pool, which makes one pass and chooses the rest by itself.
+NOT_OF_THE_POOL = ("average", "settings", "view", "passes", "max_support", "device", "pairs", "horizon", "refit")
 READING = ("skip_bad_rows", "skip_unlabelled", "shuffle", "refit")  # fields that say how rows are read
 OPTIONS = {
     "settings": "set",
@@ -160,8 +160,8 @@ class Plan:
         ):
             if is_wrong:
                 raise ModelError(message)
-        if self.learner == GENERATIONS:
-            self.refuse(NOT_OF_GENERATIONS, f"has no effect with --learner {GENERATIONS}; leave it out")
+        if self.learner in POOLS:
+            self.refuse(NOT_OF_THE_POOL, "is for single learners: the pool makes one pass, and chooses by itself; name a learner, or leave it out")
 
     @property
     def column_types(self) -> ColumnTypes:
@@ -279,8 +279,6 @@ def learner_of(method: str, learner: str, average: bool, kernel: bool) -> tuple[
             if given:
                 raise ModelError(f"{KERNEL_SGD} is a learner, and has kernels; leave --{option} out, or --method")
         return FOLLOW_THE_LEADER, True
-    if kernel and learner == GENERATIONS:
-        raise ModelError(f"--kernel has no effect with --learner {GENERATIONS}; leave it out")
     of_kernels = kernel and learner == "pool" and method != EARLY_STOPPING
     return "kernel-pool" if of_kernels else learner, average
 
