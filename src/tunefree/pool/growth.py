@@ -80,7 +80,7 @@ class Growth:
     def event(self) -> int:
         """Rows learned at the next birth or takeover."""
         births = self.next.birth, *(window.birth for window in self.windows)
-        return min(*births, *(pending.takeover for pending in self.pending))
+        return min([*births, *(pending.takeover for pending in self.pending)])
 
     def generations(self) -> Iterator[tuple[int, str, int, Generation]]:
         """Those awake: clock, kind, age, and generation."""

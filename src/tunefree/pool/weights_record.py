@@ -8,7 +8,7 @@ from tunefree.core.errors import ModelError
 
 MOST = 256  # points that are kept
 N_SUMS = 5
-MOST_LOSS = 1e150  # whose square is finite
+MOST_LOSS = 1e145  # of a unit, so that sums of squares are finite
 
 
 class WeightsRecord:
@@ -61,7 +61,7 @@ class WeightsRecord:
         ``weights`` (n,) are those of the rows, and ``starts`` the first rows of units, if these are not single rows.
         """
         awake = ~np.isnan(losses)
-        weighted = np.where(awake, weights[:, None] * np.nan_to_num(losses), 0.0)
+        weighted = np.minimum(np.where(awake, weights[:, None] * np.minimum(losses, MOST_LOSS), 0.0), MOST_LOSS)
         of_units, unit_awake = weighted, awake
         if starts is not None and len(losses):
             of_units, unit_awake = (np.add.reduceat(array, starts, axis=0) for array in (weighted, awake))
