@@ -103,11 +103,11 @@ class Leader:
 
     def save_state(self) -> State:
         """Arrays and a header from which :meth:`restore` makes the same."""
-        arrays, scalars = {"losses": self.losses}, {}
-        if self.calibration is not None:
-            of_calibration, scalars = flatten("calibration", self.calibration, len(self.calibration.learner.features))
-            arrays |= of_calibration
-        return arrays, {"scalars": scalars}
+        arrays: dict[str, np.ndarray] = {"losses": self.losses}
+        if self.calibration is None:
+            return arrays, {"scalars": {}}
+        of_calibration, scalars = flatten("calibration", self.calibration, len(self.calibration.learner.features))
+        return arrays | of_calibration, {"scalars": scalars}
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` wrote."""
@@ -150,7 +150,8 @@ class Mixed:
         if self.mixture.loss is not None:
             return rows
         odds = np.concatenate([np.zeros_like(rows), rows], axis=2) if rows.shape[2] == 1 else rows
-        return odds - np.logaddexp.reduce(odds, axis=2, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            return odds - np.logaddexp.reduce(odds, axis=2, keepdims=True)
 
     def _as_margins(self, mixed: np.ndarray, n_outputs: int) -> np.ndarray:
         """Margins (n, K) of log-probabilities: one of up to two classes."""
