@@ -54,7 +54,7 @@ def single_rows(seed: int) -> Case:
 
 
 def unequal_sizes(seed: int) -> Case:
-    """Ten classes, each half as large as the one before: boosting of all classes at once goes astray on the smallest."""
+    """Ten classes, each half as large as the one before: boosting goes astray on the smallest."""
     rng = np.random.default_rng(seed)
     shares = 0.5 ** np.arange(10.0)
     y = rng.choice(10, 3000 + TEST, p=shares / shares.sum())

@@ -11,7 +11,7 @@ GROUPS, LIKE = 400, 12
 
 
 def of_groups(seed: int) -> tuple[np.random.Generator, np.ndarray, np.ndarray]:
-    """Centres of groups (groups, 8), and groups of rows in random order; the last quarter of the groups is for tests."""
+    """Centres of groups (groups, 8), and the group of each row, in random order."""
     rng = np.random.default_rng(seed)
     n = GROUPS + GROUPS // 4 * 10
     return rng, rng.normal(size=(n, 8)), rng.permutation(np.repeat(np.arange(n), LIKE))

@@ -27,7 +27,8 @@ class Rows(NamedTuple):
 
     def take(self, rows: Any) -> Rows:
         """These rows, in this order."""
-        return Rows(*(None if part is None else part[rows] for part in self))
+        weight, groups = (None if part is None else part[rows] for part in (self.weight, self.groups))
+        return Rows(self.X[rows], self.y[rows], weight, groups)
 
 
 class Case(NamedTuple):

@@ -77,9 +77,7 @@ def copied_minority(seed: int) -> Case:
 def weighted_minority(seed: int) -> Case:
     """The rare class is worth more than others: probabilities are those of the weighted rows."""
     case = few_positives(seed)
-    train, test = (
-        rows._replace(weight=np.where(rows.y == 1, float(TIMES), 1.0)) for rows in (case.train, case.test)
-    )
+    train, test = (rows._replace(weight=np.where(rows.y == 1, float(TIMES), 1.0)) for rows in (case.train, case.test))
     return Case(train, test)
 
 
