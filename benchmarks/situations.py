@@ -33,7 +33,7 @@ def line(situation: Situation) -> tuple[str, bool]:
     except FileNotFoundError as error:
         return f"{head} skipped: {error.filename} does not exist | | | | |", True
     except Exception as error:
-        return f"{head} {type(error).__name__}: {error} | | | | no |", False
+        return f"{head} {type(error).__name__}: {str(error).splitlines()[0]} | | | | **no** |", False
     reference = f"{comparison.references[comparison.best]:.4g} ({comparison.best})"
     holds = "yes" if comparison.holds else "**no**"
     figures = f"{comparison.loss:.4g} | {reference} | {comparison.ratio:.3f} | {comparison.bar:.2f} | {holds} |"

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from tests.situations.situation import Case
 from tests.situations.truths import TEST, cut, labels, mixed, mixed_numbers
 
 
-def with_columns(case: Case, change: Callable[[np.ndarray], np.ndarray]) -> Case:
+def table(X: np.ndarray) -> pd.DataFrame:
+    """A table with these columns, whose gaps are missing values."""
+    return pd.DataFrame(X, columns=[f"column {j}" for j in range(X.shape[1])])
+
+
+def with_columns(case: Case, change: Callable[[np.ndarray], Any]) -> Case:
     """Training rows and test rows with other columns."""
     return case._replace(
         train=case.train._replace(X=change(case.train.X)), test=case.test._replace(X=change(case.test.X))
@@ -57,14 +64,14 @@ def row_numbers(seed: int) -> Case:
 
 
 def missing_at_random(seed: int) -> Case:
-    """A fifth of the values is missing."""
+    """A fifth of the values of a table is missing."""
     rng = np.random.default_rng(seed)
-    return with_columns(mixed(seed), lambda X: np.where(rng.random(X.shape) < 0.2, np.nan, X))
+    return with_columns(mixed(seed), lambda X: table(np.where(rng.random(X.shape) < 0.2, np.nan, X)))
 
 
 def missing_where_large(seed: int) -> Case:
-    """Large values are missing, so that a gap says something."""
-    return with_columns(mixed_numbers(seed), lambda X: np.where(X > 0.8, np.nan, X))
+    """Large values of a table are missing, so that a gap says something."""
+    return with_columns(mixed_numbers(seed), lambda X: table(np.where(X > 0.8, np.nan, X)))
 
 
 def large_offsets(seed: int) -> Case:
