@@ -8,7 +8,21 @@ from tests.situations.catalogue import ALL, CHOSEN, HALVES
 from tests.situations.measures import compare
 from tests.situations.situation import Situation
 
-QUICK = ("noise[500]", "iris")
+QUICK = (  # a minute together
+    "constant_weights[3.7]",
+    "rare[0.002-500]",
+    "noise[500]",
+    "linear_classes[150]",
+    "linear_numbers[150]",
+    "exact_numbers",
+    "exclusive_or",
+    "groups_of_like_rows",
+    "two_clusters",
+    "breast_cancer",
+    "iris",
+    "diabetes",
+    "short_texts[1000]",
+)
 
 
 @pytest.mark.parametrize(
