@@ -18,7 +18,7 @@ from tunefree.core.rows import part
 from tunefree.estimators import memory
 from tunefree.kernel import fourier
 from tunefree.kernel.feature_expansion import FeatureExpansion, affordable
-from tunefree.kernel.fourier import LENGTH, Fourier
+from tunefree.kernel.fourier import Fourier
 from tunefree.kernel.gaussian import Gaussian
 from tunefree.kernel.kernels import frequency_scale
 from tunefree.kernel.laplacian import Laplacian
@@ -66,11 +66,9 @@ def restored(model, path):
 
 def test_features_by_cauchys_law_have_products_near_the_laplacian_kernel():
     X = np.random.default_rng(0).normal(size=(60, 4))
-    made = Fourier.create(5, 8192, spectral_distribution="cauchy")
-    shown = (
-        fourier.features(fourier.angles(made, rows.dense(X)), 0.5 * frequency_scale(Laplacian(0.3)) ** 2).values
-        / LENGTH
-    )
+    angles = fourier.angles(Fourier.create(5, 8192, spectral_distribution="cauchy"), rows.dense(X))
+    shown = np.empty((60, 2 * 8192))
+    fourier.turn(angles, frequency_scale(Laplacian(0.3)), 1.0 / np.sqrt(8192), shown)
     error = shown @ shown.T - np.exp(-0.3 * cdist(X, X, "cityblock"))
     assert np.sqrt(np.mean(error[np.triu_indices(60, 1)] ** 2)) < 1.2 / np.sqrt(8192)
 
