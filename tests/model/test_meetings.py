@@ -117,7 +117,7 @@ def test_first_meetings_that_left_the_log_are_not_taught_and_certificates_allow_
         monkeypatch.setattr(module, "LOGGED", 12)
     X, y, weight = streams(7)
     cuts = [*range(8, N, 8)]  # members learn fewer rows at a time than a log holds
-    of_learner = {"learner": "scinol2", "view": "raw"}
+    of_learner = {"learner": "cocob", "view": "raw"}
     everything, of_all = learned(X, y, weight, cuts, replays=False, **of_learner)
     once, losses = learned(X, y, weight, cuts, **of_learner)
     assert abs(losses.mean() / of_all.mean() - 1.0) < 0.05 and not np.array_equal(losses, of_all)
