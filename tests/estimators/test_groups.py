@@ -92,8 +92,8 @@ def test_in_given_order_groups_come_as_they_are(cls, learned):
 def test_rows_of_a_known_group_are_no_evidence():
     """Twelve rows of each group are alike in their columns and labels: a memory of groups looks like knowledge."""
     rng = np.random.default_rng(0)
-    centres = rng.normal(size=(200, 5))
-    labels = rng.random(200) < 1.0 / (1.0 + np.exp(-centres[:, 0]))
+    centres = rng.normal(size=(2100, 5))
+    labels = rng.random(2100) < 1.0 / (1.0 + np.exp(-centres[:, 0]))
     place = np.repeat(np.arange(100), 12)
     rows, y = centres[place] + 0.01 * rng.normal(size=(1200, 5)), labels[place]
     losses = [

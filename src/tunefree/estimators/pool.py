@@ -77,20 +77,18 @@ class Pooled(OnlineEstimator):
         """The members that predict, those with the largest weights first, and what they were judged by.
 
         Arrays of one entry a member: ``member``, its name; ``weight`` in the mean that the mixture corrects, of sum 1;
-        ``loss``, the mean of the rows that were evidence, each predicted before it was learned; its
-        ``standard_error``; and the number of these ``rows``.
+        ``loss``, the mean of the rows that were evidence, each predicted before it was learned (NaN if there was none);
+        its ``standard_error``, which is of groups if there are any; and the number of these ``rows``.
         """
         check_is_fitted(self)
         selection = self._learned.model.selection()
-        order = np.argsort(-selection.weights, kind="stable")
-        columns = {
+        return {
             "member": np.array(selection.members, object),
             "weight": selection.weights,
             "loss": selection.losses,
             "standard_error": selection.standard_errors,
             "rows": selection.rows,
         }
-        return {name: column[order] for name, column in columns.items()}
 
 
 class TuneFreeClassifier(Pooled, OnlineClassifierBase):
