@@ -237,7 +237,7 @@ def test_rows_to_come_may_be_dense_or_sparse_whatever_the_first_were(cls, first_
     kinds = (sparse.csr_array, np.asarray) if first_sparse else (np.asarray, sparse.csr_array)
     one, other = (cls().partial_fit(kinds[0](X[:100]), y[:100]) for _ in range(2))
     for kind in kinds:
-        np.testing.assert_array_equal(said(one, kind(X)), said(one, X))
+        np.testing.assert_array_equal(said(one, kind(X)), said(other, X))
     one.partial_fit(kinds[0](X[100:]), y[100:])
     other.partial_fit(kinds[1](X[100:]), y[100:])
     assert_same(one, other, X)
@@ -306,7 +306,7 @@ def test_regression_targets_of_any_scale_and_offset(scale, offset):
 def test_multiplying_targets_by_a_power_of_two_multiplies_predictions():
     X, _ = table(200)
     y = X @ [300.0, 30.0, 1.0, 0.1, 0.01] + 3.0
-    one, other = TuneFreeRegressor().fit(X, y), TuneFreeRegressor().fit(X, np.ldexp(y, 60))
+    one, other = (TuneFreeRegressor(shuffle=False).fit(X, np.ldexp(y, power)) for power in (0, 60))
     np.testing.assert_allclose(np.ldexp(one.predict(X), 60), other.predict(X), rtol=1e-9)
 
 
@@ -392,7 +392,7 @@ def test_a_minority_that_was_copied_has_the_weight_of_its_copies():
     copied = TuneFreeClassifier().fit(X[copies], y[copies])
     assert_same(weighted, copied, X)
     alone = TuneFreeClassifier().fit(X[kept], y[kept])
-    assert weighted.predict_proba(X)[:, 1].mean() > alone.predict_proba(X)[:, 1].mean() + 0.1
+    assert weighted.predict_proba(X)[:, 1].mean() > alone.predict_proba(X)[:, 1].mean() + 0.05
 
 
 @pytest.mark.parametrize("weight", [2.0**-20, 0.1, 1.0 / 3.0, 7.0, 1e6])
