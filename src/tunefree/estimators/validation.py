@@ -188,7 +188,8 @@ class Rounds(NamedTuple):
 
     def at(self, places: Any) -> Rounds:
         """Some of the rounds, or all in another order."""
-        return Rounds(*(part if part is None else part[places] for part in self))
+        group = None if self.group is None else self.group[places]
+        return Rounds(self.row[places], self.weight[places], self.counts[places], group)
 
 
 def as_given(weight: np.ndarray, group: np.ndarray | None = None) -> Rounds:
