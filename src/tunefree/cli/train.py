@@ -54,7 +54,9 @@ def train(
             show_default=False,
         ),
     ] = None,
-    average: Annotated[bool, typer.Option("--average", help="A single learner predicts with the mean of its iterates.")] = False,
+    average: Annotated[
+        bool, typer.Option("--average", help="A single learner predicts with the mean of its iterates.")
+    ] = False,
     passes: Annotated[int, typer.Option(help="Passes of a single learner over the data.")] = 1,
     max_support: Annotated[
         int | None,
@@ -110,7 +112,7 @@ def train(
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="What the model may take, such as 4G; parts of the pool sleep before it does. A quarter of the memory.",
+            help="What the model may take, such as 4G; parts of it sleep before it does. A quarter of the memory.",
             show_default=False,
         ),
     ] = None,

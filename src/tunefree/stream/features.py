@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from tunefree.core import rows
 from tunefree.core.errors import DataError, ModelError
-from tunefree.stream.arrays import beyond_doubles, of_booleans, of_numbers, to_numpy
+from tunefree.stream.arrays import beyond_doubles, is_missing, of_booleans, of_numbers
 from tunefree.stream.batch import BadRows, Batch, Columns
 from tunefree.stream.calendar import TimeOfDay, Timestamp
 from tunefree.stream.columns import (
@@ -214,13 +214,6 @@ class TableEncoder:
             places[1 + len(numbers) :] = self._ids.names.columns()
         return places
 
-    def sources(self, name: str) -> list[int]:
-        """What rows hold of a column, as sources of pairs (see ``model.Model``): its numbers and its codes."""
-        place = [column.name for column in self.columns].index(name)
-        first = sum(len(column.names()) for column in self.columns[:place])
-        numbers = range(first, first + len(self.columns[place].names()))
-        return [*numbers, *(-1 - code for code in range(MOST_CODES * place, MOST_CODES * (place + 1)))]
-
     def types(self) -> dict[str, Any]:
         """Arrow types as which a text source should read the columns, so that they are read as in training."""
         types = {column.name: column.arrow_type() for column in self.columns}
@@ -388,8 +381,7 @@ class TableEncoder:
         group = str(self.group)
         check_name("group", group, chunk.table.schema.names, chunk.file)
         names = names_of(without(_column(chunk, group, faults), self.na_values), group, chunk.file)
-        missing = to_numpy(names.is_null(), True)
-        faults.add(np.flatnonzero(missing), group, lambda row: "the group is missing")
+        faults.add(np.flatnonzero(is_missing(names)), group, lambda row: "the group is missing")
         return np.asarray(names.to_numpy(zero_copy_only=False), object)
 
     def _rows(self, converted: Sequence[Any], n: int, learning: bool) -> rows.Table:
@@ -459,7 +451,7 @@ def names_of(values: Any, column: str, file: str) -> Any:
         If it holds lists or structs.
     """
     plain = blank_to_null(decoded(values))
-    if family(plain.type) == "nested":
+    if pa.types.is_nested(plain.type) or family(plain.type) == "nested":
         remedy = "name a column of numbers or texts"
         raise DataError(f"groups cannot be of type {plain.type}", file, column=column, remedy=remedy)
     return plain.cast(pa.string())

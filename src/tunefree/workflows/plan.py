@@ -165,7 +165,7 @@ class Plan:
         if self.learner != "kernel-pool" and not is_kernel(self.learner):
             self.refuse(OF_KERNELS, "is for learners with a kernel; leave it out, or pass --kernel")
         if self.group is not None and self.group == self.target:
-            raise ModelError(f"--group {self.group}: this is the target; name the column of the groups, or leave it out")
+            raise ModelError(f"--group {self.group}: this is the target; name the column of groups, or leave it out")
         if self.shuffle is not None:
             self.refuse(
                 ["group"],
@@ -181,11 +181,11 @@ class Plan:
 
     def saved(self) -> dict[str, Any]:
         """The plan for JSON; what is said of columns and classes only where something is."""
-        usual, seldom = Plan(), (*TYPES, "class_weight", "classes", "group")
+        usual, seldom = _defaults(), (*TYPES, "class_weight", "classes", "group")
         return {
             name: value
             for name, value in asdict(self).items()
-            if name not in seldom or getattr(self, name) != getattr(usual, name)
+            if name not in seldom or getattr(self, name) != usual[name]
         }
 
     @property
@@ -217,9 +217,9 @@ class Plan:
         Traceback (most recent call last):
         tunefree.core.errors.ModelError: --set is for single learners
         """
-        usual = Plan()
-        for name in (own.name for own in fields(self) if own.name in names):
-            if getattr(self, name) != getattr(usual, name):
+        usual = _defaults()
+        for name in (option for option in usual if option in names):
+            if getattr(self, name) != usual[name]:
                 raise ModelError(f"--{OPTIONS.get(name, name.replace('_', '-'))} {why}")
 
     def further(self, asked: Plan) -> Plan:
@@ -240,7 +240,7 @@ class Plan:
         1
         """
         asked.refuse(["passes"], "is for a new model; further rows are learned in one pass")
-        others = [own.name for own in fields(self) if own.name not in READING]
+        others = [name for name in _defaults() if name not in READING]
         changed = [name for name in others if getattr(asked, name) != getattr(self, name)]
         asked.refuse(changed, "differs from what the model was made with; leave it out to go on with that")
         return replace(self, passes=1, **{name: getattr(asked, name) for name in READING})
@@ -252,6 +252,12 @@ class Plan:
             name: tuple(value) if isinstance(value, list) else value for name, value in saved.items()
         }
         return cls(**own)
+
+
+def _defaults() -> dict[str, Any]:
+    """The default of each field of a plan."""
+    defaults = {option.name: option.default for option in fields(Plan)}
+    return defaults | {"settings": {}}  # the only one that is made anew
 
 
 def learner_of(method: str, learner: str, average: bool, kernel: bool) -> tuple[str, bool]:

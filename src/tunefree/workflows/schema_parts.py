@@ -84,7 +84,10 @@ PLAN = {
     "holdout": Optional(Number(0.0, 0.5)),
     "settings": Optional(Mapping(FINITE)),
     "shuffle": Optional(Number(0, whole=True, may_be_none=True)),
-    **{name: Optional(NAMES) for name in ("ignore", "na_values", "numeric", "categorical", "date", "class_weight", "classes")},
+    **{
+        name: Optional(NAMES)
+        for name in ("ignore", "na_values", "numeric", "categorical", "date", "class_weight", "classes")
+    },
     "text": Optional(Sequence(Text(), may_be_none=True)),
 }
 

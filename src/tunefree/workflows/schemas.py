@@ -31,7 +31,6 @@ from tunefree.learners.newton import DEPTH
 from tunefree.model.meetings import LOGGED
 from tunefree.model.passes import OF_ROW
 from tunefree.model.pool import is_kernel
-from tunefree.model.targets import MANY_CLASSES
 from tunefree.model.views import ALL as VIEWS
 from tunefree.stream.tally import MOST_REASONS
 from tunefree.workflows.schema_parts import (

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.stream.batch import Columns, Position
-from tunefree.stream.columns import row_numbers, with_row_numbers
+from tunefree.stream.columns import Faults, row_numbers, valid_utf8, with_row_numbers
 from tunefree.stream.features import check_name, names_of
 
 MOST = 100_000  # rows of a run that are kept back
@@ -81,7 +81,7 @@ def whole_groups(
 def _names(chunk: Columns, group: str) -> np.ndarray:
     """The names of the groups (n,) of the rows of a chunk; None where one is missing."""
     check_name("group", group, chunk.table.schema.names, chunk.file)
-    names = names_of(chunk.table.column(group), group, chunk.file)
+    names = names_of(valid_utf8(chunk.table.column(group), group, Faults()), group, chunk.file)
     return np.asarray(names.to_numpy(zero_copy_only=False), object)
 
 
