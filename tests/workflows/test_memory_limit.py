@@ -1,4 +1,4 @@
-"""A limit of what a model may take: told, parts put to sleep, and an error at last; always before the memory is taken."""
+"""A limit of what a model may take: told, parts put to sleep, an error at last; always before the memory is taken."""
 
 from __future__ import annotations
 
