@@ -57,7 +57,7 @@ def _check_linear(trained: Any) -> None:
     for calibration in [model.aggregation.calibration, *(getattr(m, "calibration", None) for m in model.members)]:
         n_classes = 2 if calibration is None else calibration.n_classes
         _fit(n_classes == max(len(model.classes), 2) or calibration is None, "a calibration has other classes")
-    if not trained.order.numbers:
+    if trained.order is not None and not trained.order.numbers:
         for codes in (trained.order.first, trained.order.spaced):
             _fit(not len(codes) or 0 <= codes.min() <= codes.max() < MANY_CLASSES, "order has classes that are none")
 

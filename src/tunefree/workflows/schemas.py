@@ -125,7 +125,7 @@ LINEAR = {
         "occurrences": Sequence({"rows": COUNT, "first": Sequence(Anything(), 3)}),
     },
     "model": MODEL,
-    "order": {"numbers": Flag(), "rows": COUNT, "stride": Number(1, 2**62, whole=True)},
+    "order": Optional({"numbers": Flag(), "rows": COUNT, "stride": Number(1, 2**62, whole=True)}),
     "held": Optional({"file": Text(), "row": COUNT, "position": Sequence(COUNT, 3)}),
     "encoder": Anything(),  # as its source has it
 }
