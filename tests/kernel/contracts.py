@@ -14,7 +14,7 @@ from tunefree import losses
 from tunefree.core.rows import n_rows, part
 from tunefree.kernel.points import keys, points, size
 from tunefree.losses import objectives, slope
-from tunefree.model import warmup as waiting
+from tunefree.model import kernel_bank
 from tunefree.model.group import LabelledRows
 from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
@@ -62,7 +62,7 @@ def gram(X: np.ndarray, Z: np.ndarray, name: str, gamma: float, degree: int = 3,
 @contextmanager
 def frozen_after(n: int) -> Any:
     """Banks settle on their first n rows."""
-    with patch.object(waiting, "WARMUP_ROWS", n):
+    with patch.object(kernel_bank, "WARMUP_ROWS", n):
         yield
 
 
@@ -87,7 +87,6 @@ def teach(
     data: Rows,
     cuts: tuple[int, ...] = (),
     evaluation_weight: Any = None,
-    busy: Any = None,
 ) -> Any:
     """What each learner predicted (M, n, K) before it learned a row; cut into batches at ``cuts``."""
     n = n_rows(block)
@@ -97,7 +96,7 @@ def teach(
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
         here = slice(start, stop)
         rows = LabelledRows(part(block, start, stop), data.y[here], data.weight[here], evaluation_weight[here])
-        bank.learn(rows, predictions[:, here], busy)
+        bank.learn(rows, predictions[:, here])
     return predictions
 
 

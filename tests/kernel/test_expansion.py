@@ -21,7 +21,7 @@ few = settings(max_examples=10, deadline=None)
 
 def taught_again(bank, block, data, **options):
     """Another pass over the same rows."""
-    bank.begin_pass(list(range(len(bank.members))))
+    bank.begin_pass()
     return teach(bank, block, data, evaluation_weight=np.zeros(len(data.y)), **options)
 
 
@@ -152,19 +152,6 @@ def test_compacting_changes_no_prediction():
     expansion.compact()
     assert expansion.n == 0
     assert np.isfinite(teach(bank, block, data)).all()
-
-
-def test_some_functions_learn_while_others_rest():
-    data, block = drawn(6, 300), as_dense(drawn(6, 300).X)
-    bank, _ = taught(data, widths=WIDTHS, kernel_config=DOUBLE)
-    resting = bank.predict(block)[1]
-    bank.begin_pass([0, 2])
-    teach(bank, block, data, busy=[0, 2])
-    np.testing.assert_allclose(bank.predict(block)[1], resting, rtol=1e-10, atol=1e-12)
-    for m, width in ((0, WIDTHS[0]), (2, WIDTHS[2])):
-        alone, _ = taught(data, widths=(width,), kernel_config=DOUBLE)
-        taught_again(alone, block, data)
-        np.testing.assert_allclose(bank.predict(block)[m], alone.predict(block)[0], rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("n", [50, 200])

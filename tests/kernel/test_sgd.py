@@ -11,7 +11,7 @@ import pytest
 from tunefree import KernelSGDClassifier
 from tunefree.core.errors import ModelError
 from tunefree.kernel.regularized_sgd import RegularizedKernelSGD
-from tunefree.model import warmup as waiting
+from tunefree.model import kernel_bank
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
@@ -29,7 +29,7 @@ SLOPES = {
 
 @pytest.fixture(autouse=True)
 def settled_early(monkeypatch):
-    monkeypatch.setattr(waiting, "WARMUP_ROWS", 100)
+    monkeypatch.setattr(kernel_bank, "WARMUP_ROWS", 100)
 
 
 def drawn(n=400, n_classes=2, seed=0):

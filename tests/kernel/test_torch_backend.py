@@ -15,7 +15,7 @@ from tunefree.core import rows, storage
 from tunefree.core.errors import ModelError
 from tunefree.kernel.backends import at_hand, backend_of
 from tunefree.losses import objectives
-from tunefree.model import warmup as waiting
+from tunefree.model import kernel_bank
 from tunefree.model.group import LabelledRows
 from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
@@ -33,7 +33,7 @@ CALL = 700  # rows of a call: several superblocks and blocks that stay open
 
 @pytest.fixture(autouse=True)
 def settled_early(monkeypatch):
-    monkeypatch.setattr(waiting, "WARMUP_ROWS", 200)
+    monkeypatch.setattr(kernel_bank, "WARMUP_ROWS", 200)
 
 
 @pytest.fixture(params=DEVICES)
@@ -63,20 +63,19 @@ def bank_of(choice, widths, n_outputs):
 
 
 def learned(choice, widths, n_outputs, X, y, ahead=None, calls=CALL):
-    """A bank that has learned the rows in several calls, the second pass with some learners only."""
+    """A bank that has learned the rows in several calls, in two passes."""
     bank = bank_of(choice, widths, n_outputs)
     progress = []
     for again in (False, True):
-        busy = list(range(0, len(widths), 2)) if again else None
         if again:
-            bank.begin_pass(busy)
+            bank.begin_pass()
         for start in range(0, N, calls):
             stop = min(start + calls, N)
             predictions = np.empty((len(widths), stop - start, n_outputs))
             part, weight = rows.part(X, start, stop), np.ones(stop - start)
             if ahead is not None and bank.expansion is not None:
                 bank.expansion.backend.ahead = ahead
-            bank.learn(LabelledRows(part, y[start:stop], weight, weight), predictions, busy)
+            bank.learn(LabelledRows(part, y[start:stop], weight, weight), predictions)
             progress.append(predictions)
     return bank, np.concatenate(progress, axis=1)
 

@@ -1,4 +1,4 @@
-"""The members of a model in groups: whose numbers become places, who learns, and what is chosen stays as it is."""
+"""The members of a model in groups: who learns, what is saved, and what is chosen stays as it is."""
 
 from __future__ import annotations
 
@@ -7,28 +7,27 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
+from tests.kernel.contracts import frozen_after
 from tunefree.core.rows import dense
 from tunefree.model.ensemble import Ensemble
-from tunefree.model.group import MemberGroup
+from tunefree.model.group import LabelledRows, MemberGroup
 from tunefree.model.members import Setting
 from tunefree.model.model import Model
 from tunefree.model.options import ModelOptions
-from tunefree.model.pruning import next_narrower
 from tunefree.model.targets import Labels
 
 SETTINGS = [
     Setting("scinol2", {}, "raw"),
-    Setting("scinol2", {}, "fourier"),
     Setting("kernel-pistol", {"width": 1.0}, "steady"),
     Setting("scinol2", {}, "steady"),
     Setting("kernel-pistol", {"width": 2.0}, "steady"),
     Setting("kernel-pistol", {"width": 2.0}, "level"),
 ]
-IN_ORDER = [SETTINGS[m] for m in (0, 3, 1, 2, 4, 5)]  # linear members, then bank after bank
+IN_ORDER = [SETTINGS[m] for m in (0, 2, 1, 3, 4)]  # linear members, then bank after bank
 
 
-def ensemble(settings=SETTINGS):
-    return Ensemble(ModelOptions.create("classification", member_settings=settings), 4, 1, 2)
+def ensemble():
+    return Ensemble(ModelOptions.create("classification", "kernel-pool", member_settings=SETTINGS), 4, 1, 2)
 
 
 def rows(n=60):
@@ -36,49 +35,39 @@ def rows(n=60):
     return X, np.where(X[:, 0] > 0, "yes", "no")
 
 
+def labelled(n=60):
+    X, y = rows(n)
+    return LabelledRows(dense(X), np.where(y == "yes", 1.0, -1.0), np.ones(n), np.ones(n))
+
+
 def test_members_are_numbered_group_after_group():
-    made = ensemble()
-    assert [member.setting for member in made.members] == IN_ORDER
-    assert [len(group.members) for group in made.groups] == [2, 1, 2, 1]
-    numbers = np.arange(6)
-    parts = made.split(numbers)
-    assert [part.tolist() for part in parts] == [[0, 1], [2], [3, 4], [5]]
-    parts[2][:] = 7
-    assert numbers.tolist() == [0, 1, 2, 7, 7, 5]
-    assert made.kernel_banks == made.groups[2:]
-    assert all(isinstance(group, MemberGroup) for group in made.groups)
+    members = ensemble()
+    assert [member.setting for member in members.members] == IN_ORDER
+    assert [len(group.members) for group in members.groups] == [2, 2, 1]
+    assert members.kernel_banks == members.groups[1:]
+    assert all(isinstance(group, MemberGroup) for group in members.groups)
 
 
-def test_pruning_drops_members_and_banks_without_any():
-    made = ensemble()
-    made.prune(np.array([True, False, True, False, True, False]))
-    assert [member.setting for member in made.members] == [IN_ORDER[m] for m in (1, 3, 5)]
-    made.prune(np.array([True, False, True]))
-    assert [member.setting for member in made.members] == [IN_ORDER[3]]
-    assert made.groups == [made.linear, made.banks[0]]
-    assert made.linear.members == []
+def test_kernels_sleep_until_there_are_rows_enough_and_then_predict_log_odds():
+    members, first = ensemble(), labelled()
+    with frozen_after(40):
+        predictions = members.learn(first)
+    assert np.isfinite(predictions[:2]).all()
+    assert np.isnan(predictions[2:, :40]).all() and np.isfinite(predictions[2:, 40:]).all()
+    assert members.take_warmup_predictions() is None  # linear members predicted these rows in time
+    assert all(bank.nbytes > 0 for bank in members.kernel_banks)
 
 
-def test_only_members_that_are_named_learn_rows_again():
-    X, y = rows()
-    model = Model("classification", member_settings=SETTINGS, n_features=4)
-    model.learn(dense(X), Labels.of(y), np.ones(60))
-    model.begin_pass([1, 2])
-    before = model.member_predictions(dense(X))
-    model.replay(dense(X), Labels.of(y), np.ones(60), [1, 2])
-    changed = (model.member_predictions(dense(X)) != before).any(axis=(1, 2))
-    assert changed.tolist() == [False, True, True, False, False, False]
+def test_a_saved_ensemble_goes_on_alike():
+    members, again = ensemble(), ensemble()
+    with frozen_after(40):
+        members.learn(labelled())
+    again.restore(*members.save_state(4))
+    np.testing.assert_array_equal(members.learn(labelled()), again.learn(labelled()))
+    np.testing.assert_array_equal(members.predict(labelled().X), again.predict(labelled().X))
 
 
-def test_the_next_narrower_kernel_of_a_group_is_known():
-    linear, _, bank, other = ensemble().groups
-    assert next_narrower(bank, np.array([0.6, 0.1])).tolist() == [False, True]
-    assert next_narrower(bank, np.array([0.1, 0.6])).tolist() == [False, False]
-    assert not next_narrower(other, np.array([1.0])).any()
-    assert not next_narrower(linear, np.array([0.5, 0.5])).any()
-
-
-@pytest.mark.parametrize("learned", ["members", "mixture", "evidence", "risks", "banks", "views", "history"])
+@pytest.mark.parametrize("learned", ["members", "mixture", "evidence", "risks", "banks", "views", "aggregation"])
 def test_what_is_learned_is_no_argument(learned):
     with pytest.raises(TypeError, match=learned):
         Model("classification", **{learned: []})

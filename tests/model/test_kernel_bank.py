@@ -17,8 +17,7 @@ from tunefree.core import storage, threads
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import part
 from tunefree.losses import objectives
-from tunefree.model.kernel_bank import KernelConfig
-from tunefree.model.warmup import WARMUP_ROWS
+from tunefree.model.kernel_bank import WARMUP_ROWS, KernelConfig
 
 WIDTHS = (0.5, 1.0, 4.0)
 few = settings(max_examples=8, deadline=None)

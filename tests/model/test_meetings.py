@@ -9,21 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.workflows.test_prediction_model import margins
-from tunefree import Plan, open_source
 from tunefree.core.rows import part, sparse, table
-from tunefree.explanation.decomposition import contributions
 from tunefree.model import meetings, record
-from tunefree.model.members import Setting
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
-from tunefree.workflows import model_files, prediction_model
-from tunefree.workflows.prediction_model import ForPrediction
-from tunefree.workflows.training import train
 
 FIRST = 6
 N = 160
-POOL = [Setting("nag", {"eta": 2.0}, "steady"), Setting("scinol2", {"epsilon": 0.1}, "raw")]
 LEARNERS = ["scinol2", "adagrad", "nag", "cocob", "cocob-original"]
 
 
@@ -49,8 +41,8 @@ def block(rng, kind):
     return table(rng.normal(size=(N, 2)), [1, 2], rng.integers(3, 60, size=(N, 1)), words(rng, zeros=0.0))
 
 
-def learned(X, y, weight, cuts=(), task="classification", learner="pool", replays=True):
-    model = Model(task, learner, member_settings=POOL if learner == "pool" else None, replays=replays)
+def learned(X, y, weight, cuts=(), task="classification", learner="nag", replays=True, view="steady"):
+    model = Model(task, learner, view=view, replays=replays)
     edges, losses = [0, *sorted(cuts), N], []
     for start, stop in zip(edges, edges[1:], strict=False):
         own = y[start:stop] if task == "regression" else Labels.of([f"c{c}" for c in y[start:stop]])
@@ -85,11 +77,12 @@ def test_it_makes_no_difference_to_predictions_nor_where_rows_are_cut(seed, cuts
     assert FIRST < once.n_slots < 0.8 * once.n_features
 
 
+@pytest.mark.parametrize("view", ["raw", "steady"])
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_each_learner_that_can_replay_predicts_as_if_it_had_learned_all(learner):
+def test_each_learner_that_can_replay_predicts_as_if_it_had_learned_all(learner, view):
     X, y, weight = streams(3, 2)
-    everything, of_all = learned(X, y, weight, learner=learner, replays=False)
-    once, losses = learned(X, y, weight, [50, 51, 90], learner=learner)
+    everything, of_all = learned(X, y, weight, learner=learner, replays=False, view=view)
+    once, losses = learned(X, y, weight, [50, 51, 90], learner=learner, view=view)
     np.testing.assert_allclose(losses, of_all, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(once.predict(X), everything.predict(X), rtol=1e-9, atol=1e-12)
     assert once.n_slots < once.n_features
@@ -176,40 +169,6 @@ def test_in_a_second_pass_all_features_are_learned():
     for everything, once in zip(*(own.mean_weights() for own in models), strict=True):
         np.testing.assert_allclose(once, everything, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(*(own.certificate().pulls for own in models), rtol=1e-9, atol=1e-12)
-
-
-def test_terms_add_up_to_the_margin_of_rows_with_features_that_were_met_once():
-    X, y, weight = streams(11, 2)
-    model, _ = learned(X, y, weight, learner="scinol2")
-    names, terms = contributions(model, None, X)
-    np.testing.assert_allclose(terms.sum(axis=1), model.predict(X), rtol=1e-9, atol=1e-9)
-    assert len(names) == model.n_features
-
-
-def texts(tmp_path, n=300):
-    rng = np.random.default_rng(12)
-    path = tmp_path / "words.svm"
-    rows = [(i % 3, np.unique((3000 * rng.random(8) ** 3).astype(int) + 2)) for i in range(n)]
-    path.write_text("".join(f"{y} {y + 1}:1 " + " ".join(f"{j + 3}:1" for j in row) + "\n" for y, row in rows))
-    return open_source(str(path))
-
-
-def test_files_predict_and_go_on_as_the_model_does(tmp_path):
-    source = texts(tmp_path)
-    trained = train(source, Plan(learner="scinol2", task="classification"))
-    assert trained.model.n_slots < trained.model.n_features
-    trained.save(tmp_path / "whole")
-    ForPrediction.of(trained).save(tmp_path / "short")
-    whole, short = (model_files.load(tmp_path / name) for name in ("whole", "short"))
-    np.testing.assert_array_equal(margins(whole, source), margins(trained, source))
-    of_both = (own.model.probabilities(margins(own, source)) for own in (short, trained))
-    np.testing.assert_allclose(*of_both, rtol=1e-5, atol=1e-6)
-    assert (tmp_path / "short").stat().st_size < (tmp_path / "whole").stat().st_size / 2
-
-
-def test_slopes_below_single_precision_keep_their_sign_in_files_for_prediction():
-    found = prediction_model._in_single_precision(np.array([1e-300, -1e-60, 0.0, 1e300, 0.5]))
-    assert np.sign(found).tolist() == [1.0, -1.0, 0.0, 1.0, 1.0] and np.isfinite(found).all() and found[4] == 0.5
 
 
 def test_what_will_be_needed_is_known_before_rows_are_learned_and_nothing_is_copied_meanwhile():

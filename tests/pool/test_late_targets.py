@@ -24,7 +24,7 @@ def blocks(seed=0, n=N):
 def learned_late(predicts):
     """The mixture after rows were learned in blocks of 40, each of them predicted 80 rows before or not."""
     X, y = blocks()
-    model = TuneFreeClassifier(learner="generations", n_jobs=1)
+    model = TuneFreeClassifier(learner="pool", n_jobs=1)
     for start in range(0, N, 40):
         if start >= 80:
             model.partial_fit(X[start - 80 : start - 40], y[start - 80 : start - 40], classes=["no", "yes"])
@@ -58,7 +58,7 @@ def test_rows_that_wait_are_saved():
 
 def test_a_model_that_was_fitted_remembers_no_predictions():
     X, y = blocks()
-    model = TuneFreeClassifier(learner="generations", n_jobs=1).fit(X, y)
+    model = TuneFreeClassifier(learner="pool", n_jobs=1).fit(X, y)
     model.predict_proba(X)
     assert model._learned.model.pool.waiting.rows == {}
 
@@ -75,7 +75,7 @@ def test_a_model_with_a_class_that_came_late_is_restored(tmp_path, reduced):
     y = y.astype("U5")
     y[250:] = np.where(np.arange(50) % 2, "perhaps"[:5], y[250:])
     table = {"a": X[:, 0], "b": X[:, 1], "label": y}
-    model = tunefree.train(table, target="label", learner="generations")
+    model = tunefree.train(table, target="label", learner="pool")
     if reduced:
         model.model.pool.reduce()
     model.save(tmp_path / "m")

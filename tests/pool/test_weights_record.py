@@ -14,13 +14,16 @@ from tunefree.pool.weights_record import MOST, WeightsRecord
 
 def filled(points):
     """A record of blocks of ten rows, with its totals counted apart."""
-    random, record, totals = np.random.default_rng(0), WeightsRecord(3), np.zeros((2, 4))
+    random, record, totals = np.random.default_rng(0), WeightsRecord(3), np.zeros((4, 4))
     for number in range(1, points + 1):
         losses = random.random((10, 4))
         losses[:, 1] = np.nan if number % 3 else losses[:, 1]
-        record.observe(losses)
+        weights = random.random(10) + 0.5
+        record.observe(losses, weights)
         record.add(10 * number, np.array([0.2, np.nan if number % 3 else 0.3, 0.5]))
-        totals += np.nansum(losses, axis=0), (~np.isnan(losses)).sum(axis=0)
+        awake = ~np.isnan(losses)
+        weighted = np.nan_to_num(losses) * weights[:, None]
+        totals += weighted.sum(axis=0), weights @ awake, awake.sum(axis=0), (weighted**2).sum(axis=0)
     return record, totals
 
 
@@ -33,8 +36,8 @@ def test_points_are_thinned_and_no_loss_is_forgotten(points):
     steps = np.diff(record.rows, prepend=0)
     roots = np.diff(np.sqrt(record.rows), prepend=np.sqrt(record.rows[0]))
     assert roots.max() <= max(3.0 * np.sqrt(10 * points) / MOST, np.sqrt(20) - np.sqrt(10))
-    np.testing.assert_array_equal(record.losses[:, 1, 0], steps)
-    np.testing.assert_allclose(record.losses.sum(axis=0) + record.since, totals)
+    np.testing.assert_array_equal(record.losses[:, 2, 0], steps)
+    np.testing.assert_allclose((record.losses.sum(axis=0) + record.since)[:4], totals)
     np.testing.assert_allclose(record.weights.sum(axis=1), 1.0)
 
 
@@ -55,7 +58,7 @@ def test_a_record_is_restored():
     again = WeightsRecord(3)
     again.restore(record.save_state())
     for one in (record, again):
-        one.observe(np.ones((5, 4)))
+        one.observe(np.ones((5, 4)), np.ones(5))
         one.add(10**6, np.ones(3))
     for name, array in record.save_state().items():
         np.testing.assert_array_equal(array, again.save_state()[name])
@@ -83,3 +86,13 @@ def test_a_pool_records_the_same_however_rows_come_and_after_it_was_saved():
     np.testing.assert_allclose(whole.weights.sum(axis=1), 1.0)
     for name, array in whole.save_state().items():
         np.testing.assert_array_equal(array, cut.save_state()[name], err_msg=name)
+
+
+def test_standard_errors_are_those_of_means_of_units():
+    random, record = np.random.default_rng(1), WeightsRecord(1)
+    losses = np.repeat(random.random(50), 4)[:, None] * np.ones((1, 2))  # four like rows a unit
+    record.observe(losses, np.full(200, 3.0), np.arange(0, 200, 4))
+    means, standard_errors, rows = record.totals()
+    np.testing.assert_allclose(means, losses.mean(axis=0))
+    np.testing.assert_allclose(standard_errors, losses[::4].std(axis=0, ddof=1) / np.sqrt(50))
+    assert rows.tolist() == [200, 200]

@@ -280,11 +280,6 @@ def rows_at(X: Any, places: np.ndarray) -> Any:
     return type(X)(**rows)
 
 
-def rows_with_weight(X: Any, weight: np.ndarray) -> Any:
-    """The rows of a block whose weight is above 0; the block itself if all are."""
-    return X if (weight > 0.0).all() else rows_at(X, np.flatnonzero(weight > 0.0))
-
-
 def together(blocks: list[Any]) -> Any:
     """Blocks of one kind, below each other, in memory of their own."""
     fields = {name: [block._asdict()[name] for block in blocks] for name in blocks[0]._fields}
@@ -328,32 +323,9 @@ def reach_table(X):
     return 1 + max(int(features.max(initial=0)) for features in (X.columns, X.codes, X.features))
 
 
-@generic
-def n_entries(X: Any) -> int:
-    """Entries of a block of which something may be known, without the constant's."""
-    raise TypeError(f"{type(X).__name__} is not a block of rows")
-
-
-@n_entries.register(Dense)
-def n_entries_dense(X):
-    return X.values.size
-
-
-@n_entries.register(Sparse)
-def n_entries_sparse(X):
-    return len(X.values)
-
-
-@n_entries.register(Table)
-def n_entries_table(X):
-    return X.numbers.size + int(np.count_nonzero(X.codes)) + len(X.values)
-
-
 def rebuilt(kind: str, fields: dict[str, Any]) -> Any:
     """A block of the kind of that name from its fields, as they were saved."""
     made = {"Dense": Dense, "Sparse": Sparse, "Table": Table}[kind]
-    if made is Table and "code_columns" not in fields:  # saved by an older version
-        fields = fields | {"code_columns": np.arange(fields["codes"].shape[1], dtype=np.int32)}
     return made(**{name: float(v) if v.ndim == 0 else read_only(v, v.dtype) for name, v in fields.items()})
 
 

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-OPTIONAL = ("first", "prior")  # fields of records that older files do not have; they stay 0
-
 
 def flatten(prefix: str, state: Any, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, float]]:
     """The arrays (those of the features cut to the features known) and the scalars of a state, by dotted name.
@@ -36,11 +34,8 @@ def flatten(prefix: str, state: Any, n_features: int) -> tuple[dict[str, np.ndar
 
 
 def filled(prefix: str, blank: Any, arrays: dict[str, np.ndarray], scalars: dict[str, float]) -> Any:
-    """A fresh state with the arrays and scalars that :func:`flatten` gave.
-
-    What a file of an earlier version lacks stays as it is in a state that has seen nothing.
-    """
-    fields, may_lack = {}, (*OPTIONAL, *_scratch(blank))
+    """A fresh state with the arrays and scalars that :func:`flatten` gave."""
+    fields, may_lack = {}, _scratch(blank)
     for name, value in blank._asdict().items():
         key = f"{prefix}.{name}"
         fields[name] = value

@@ -33,8 +33,8 @@ class IncomingRows(NamedTuple):
 class Backend(Protocol):
     """Computes sums of kernel values times coefficients."""
 
-    def sums(self, expansion: ExpansionTerms, busy: list[int], incoming: IncomingRows) -> np.ndarray:
-        """Sums (BLOCK, len(busy), K) of the functions ``busy`` at incoming rows; 0 for other rows of the block."""
+    def sums(self, expansion: ExpansionTerms, incoming: IncomingRows) -> np.ndarray:
+        """Sums (BLOCK, M, K) of all functions at incoming rows; 0 for other rows of the block."""
 
     def support_changed(self, block: Any, active: np.ndarray, places: np.ndarray, coefficients: np.ndarray) -> None:
         """The active rows of a block have joined the support at some places, with coefficients (M, K, BLOCK).

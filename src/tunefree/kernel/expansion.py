@@ -60,15 +60,13 @@ class Expansion:
         """Rows that the functions are made of."""
         return self.n + self.filled
 
-    def open(self, more: Any, which: np.ndarray, busy: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    def open(self, more: Any, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Put rows into the open block, which has room for them.
 
         Parameters
         ----------
         more, which : points, array
             Some points, and which of them, one after another.
-        busy : list of int
-            The functions that are to learn them.
 
         Returns
         -------
@@ -80,12 +78,11 @@ class Expansion:
         first, self.filled = self.filled, self.filled + len(which)
         self.block = joined(self.block, first, more, which)
         block = cut(self.block, 0, BLOCK)
-        known = np.zeros((BLOCK, self.n_functions, self.n_outputs))
         incoming = IncomingRows(block, (first, self.filled), more, int(which[0]))
-        known[:, busy] = self.backend.sums(self.terms(self.coefficients), busy, incoming)
+        known = self.backend.sums(self.terms(self.coefficients), incoming)
         if not np.isfinite(known).all():
             raise ModelError(kernel_sums.NOT_FINITE)
-        n_steps = int(self.steps[busy].max(initial=0)) + 1
+        n_steps = int(self.steps.max(initial=0)) + 1
         return known, kernel_sums.values_within(self.kernel, n_steps, block, (first, self.filled))
 
     def close(self) -> None:
@@ -127,11 +124,10 @@ class Expansion:
                 grown[:, :, : own.shape[2]] = own
                 setattr(self, name, grown)
 
-    def restart_averages(self, busy: list[int], clocks: np.ndarray) -> None:
-        """Begin the averages of some functions anew; what was learned before goes into their lags."""
-        if busy:
-            self.lags[busy, :, : self.n] = self.coefficients[busy, :, : self.n] * clocks[:, :, None]
-            self.open_lags[busy] = self.open_coefficients[busy] * clocks[:, :, None]
+    def restart_averages(self, clocks: np.ndarray) -> None:
+        """Begin the averages of the functions anew; what was learned before goes into their lags."""
+        self.lags[:, :, : self.n] = self.coefficients[:, :, : self.n] * clocks[:, :, None]
+        self.open_lags[:] = self.open_coefficients * clocks[:, :, None]
 
     def fold(self, m: int, factors: np.ndarray, clocks: np.ndarray) -> None:
         """Multiply the coefficients of a function by factors (K,), which the learner then resets to 1.

@@ -14,7 +14,6 @@ for the Gaussian kernel, the Cauchy distribution for the Laplacian (Rahimi, Rech
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -99,13 +98,13 @@ class FeatureExpansion(Expansion):
     def n_support(self) -> int:
         return self.filled
 
-    def open(self, more: Any, which: np.ndarray, busy: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    def open(self, more: Any, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         first, self.filled = self.filled, self.filled + len(which)
         self.block = joined(self.block, first, more, which)
         self.angles[first : self.filled] = self._angles(more, which)[: len(which)]
         known = np.zeros((BLOCK, self.n_functions, self.n_outputs))
         values = np.zeros((int(self.steps.max()) + 1, BLOCK, BLOCK))
-        for step, functions in self._by_width(busy):
+        for step, functions in self._by_width():
             features = self._features(self.angles, step)
             with one_for_products():
                 values[step] = features @ features.T
@@ -120,7 +119,7 @@ class FeatureExpansion(Expansion):
         self.block, self.filled = joined(nothing(self.block, None), 0, self.block, np.arange(0)), 0
 
     def _add(self, angles: np.ndarray, coefficients: np.ndarray, lags: np.ndarray) -> None:
-        for step, functions in self._by_width(range(self.n_functions)):
+        for step, functions in self._by_width():
             features = self._features(angles, step)
             with one_for_products():
                 for m in functions:
@@ -133,12 +132,12 @@ class FeatureExpansion(Expansion):
         self.directions = fourier.extended(self.directions, reach(rows))
         return fourier.angles(self.directions, rows)
 
-    def _by_width(self, chosen: Iterable[int]) -> list[tuple[int, list[int]]]:
-        """Some of the functions, those together that share a step of the ladder."""
-        found: dict[int, list[int]] = {}
-        for m in chosen:
-            found.setdefault(int(self.steps[m]), []).append(m)
-        return list(found.items())
+    def _by_width(self) -> list[tuple[int, list[int]]]:
+        """The functions, those together that share a step of the ladder."""
+        functions: dict[int, list[int]] = {}
+        for m, step in enumerate(self.steps.tolist()):
+            functions.setdefault(step, []).append(m)
+        return list(functions.items())
 
     def _features(self, angles: np.ndarray, step: int) -> np.ndarray:
         """Features (n, D) of which the products are nearly the kernel at a step of the ladder."""
@@ -150,7 +149,7 @@ class FeatureExpansion(Expansion):
     def values(self, rows: Any, coefficients: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
         found = np.zeros((self.n_functions, size(rows), self.n_outputs))
         weights = coefficients[0].copy()
-        widths = self._by_width(range(self.n_functions))
+        widths = self._by_width()
         for step, functions in widths:
             features = self._features(self.angles, step)
             with one_for_products():

@@ -8,8 +8,6 @@ so that phi(x) phi(z) is the mean of h cosines of w_i (x - z), whose expectation
 by about sqrt(1 / h) at most. As many features with one cosine and a random phase each are worse for near rows
 (Sutherland, Schneider: On the error of random Fourier features, UAI 2015). One set of directions serves all widths:
 w_i x for gamma is sqrt(2 gamma) times that of standard normal directions, which is the costly part.
-
-Features have LENGTH times the size above: learners that are not indifferent to it want functions of about this size.
 """
 
 from __future__ import annotations
@@ -22,12 +20,10 @@ import numpy as np
 from tunefree.core import compiled
 from tunefree.core.numbers import clip
 from tunefree.core.registry import Registry
-from tunefree.core.rows import Dense, dense
 from tunefree.kernel.projection import TILE, products_with, tiles_of
 
 N_FREQUENCIES = 4096  # h
 MOST_NUMBERS = 2**23  # of directions
-LENGTH = 4.0  # of a row of features
 FASTEST = 1e9  # angles beyond have lost their digits
 # pi / 2 in three parts, the first two of which are exact in products with integers below 2^20, and Taylor's series
 # between -pi / 4 and pi / 4 with the last coefficients moved, both from FreeBSD's msun.
@@ -102,22 +98,6 @@ def between_0_and_1(seed: int, feature: int, n: int) -> np.ndarray:
 def angles(fourier: Fourier, X: Any) -> np.ndarray:
     """Products (n, h) of rows with the directions, for all widths."""
     return products_with(X, fourier.directions, fourier.limit)
-
-
-def features(angles: np.ndarray, gamma: float, constant: float = 1.0) -> Dense:
-    """Rows of 2 h features for the kernel exp(-gamma ||x - z||^2).
-
-    Examples
-    --------
-    >>> fourier = Fourier.create(n_features=4)
-    >>> rows = dense([[0.0, 1.0, 2.0], [0.5, 1.0, 1.0]])
-    >>> x, z = features(angles(fourier, rows), gamma=0.2).values / LENGTH
-    >>> round(x @ z, 3), round(math.exp(-0.2 * 1.25), 3)
-    (np.float64(0.774), 0.779)
-    """
-    written = np.empty((len(angles), 2 * angles.shape[1]))
-    turn(angles, math.sqrt(2.0 * gamma), LENGTH / math.sqrt(angles.shape[1]), written)
-    return dense(written)._replace(constant=constant)
 
 
 @compiled.entry

@@ -14,10 +14,9 @@ from tunefree.kernel.points import BLOCK, cut, joined, nothing, size
 class ProcessorBackend:
     """Sums by blocks of rows, in compiled code (:mod:`tunefree.kernel.kernel_sums`)."""
 
-    def sums(self, expansion: ExpansionTerms, busy: list[int], incoming: IncomingRows) -> np.ndarray:
-        kernel, _, store, n, coefficients = expansion
-        own = coefficients[busy, :, :n]
-        return kernel_sums.evaluate(kernel, expansion.steps[busy], incoming.block, incoming.rows, store, own)
+    def sums(self, expansion: ExpansionTerms, incoming: IncomingRows) -> np.ndarray:
+        kernel, steps, store, n, coefficients = expansion
+        return kernel_sums.evaluate(kernel, steps, incoming.block, incoming.rows, store, coefficients[:, :, :n])
 
     def support_changed(self, block: Any, active: np.ndarray, places: np.ndarray, coefficients: np.ndarray) -> None:
         pass

@@ -84,35 +84,6 @@ def project(X, directions, limit, first, last, products):
             add_up(row(X, i), directions[tile], limit, sums)
 
 
-@compiled.entry
-def spread(X, limit, directions):
-    directions[:] = 0.0
-    for i in range(n_rows(X)):
-        x = row(X, i)
-        for k in range(1, size(x)):
-            at, x_j = placed(x, k, limit, directions.shape[1])
-            directions[i // TILE, at, i % TILE] += x_j
-
-
-@compiled.entry
-def squared_lengths(X, squares):
-    for i in range(n_rows(X)):
-        x, total = row(X, i), 0.0
-        for k in range(1, size(x)):
-            x_j = clip(entry(x, k)[1], LONGEST)
-            total += x_j * x_j
-        squares[i] = total
-
-
-@compiled.entry
-def weigh(features, coefficients, weights):
-    weights[:] = 0.0
-    for i in range(len(features)):
-        for j in range(features.shape[1]):
-            for k in range(weights.shape[1]):
-                weights[j, k] += coefficients[i, k] * features[i, j]
-
-
 def products_with(X: Any, directions: np.ndarray, limit: int) -> np.ndarray:
     """Products (n, directions) of a block of rows with directions (tiles, rows, TILE)."""
     products, edges = (
@@ -125,23 +96,3 @@ def products_with(X: Any, directions: np.ndarray, limit: int) -> np.ndarray:
 
     threads.each(of_tiles, pairwise(edges), n_rows(X))
     return products
-
-
-def lengths_of(X: Any) -> np.ndarray:
-    """Squared lengths (n,) of rows, the constant left out."""
-    squares = np.empty(n_rows(X))
-    squared_lengths(X, squares)
-    return squares
-
-
-def as_directions(X: Any, n_features: int, limit: int) -> np.ndarray:
-    """The rows of a block as directions."""
-    directions = np.empty((tiles_of(n_rows(X)), min(n_features, limit), TILE))
-    spread(X, limit, directions)
-    return directions
-
-
-def in_tiles(directions: np.ndarray) -> np.ndarray:
-    """Directions (rows, n), n a multiple of TILE, as (n / TILE, rows, TILE)."""
-    n_tiles = directions.shape[1] // TILE
-    return np.ascontiguousarray(directions.reshape(len(directions), n_tiles, TILE).transpose(1, 0, 2))

@@ -119,10 +119,9 @@ class Ahead(NamedTuple):
     """Rows that are learned next, and their sums over the support as it was before any of them was learned."""
 
     more: Any  # the points they come from
-    busy: list[int]  # the functions that learn
     start: int  # of the first of them
     rows: Rows
-    sums: Any  # (R, len(busy), K) float64 tensor
+    sums: Any  # (R, M, K) float64 tensor
     since: Support  # rows of blocks closed since, with what came to their coefficients
 
 
@@ -147,21 +146,21 @@ class TorchBackend:
         self._ahead: Ahead | None = None
         self._read: tuple[Any, Any] = (None, None)  # coefficients for predicting, there and here
 
-    def sums(self, expansion: ExpansionTerms, busy: list[int], incoming: IncomingRows) -> np.ndarray:
+    def sums(self, expansion: ExpansionTerms, incoming: IncomingRows) -> np.ndarray:
         first, last = incoming.rows
         start, stop = incoming.start, incoming.start + last - first
         seen = self._ahead
-        fits = seen is not None and seen.more is incoming.more and seen.busy == busy
+        fits = seen is not None and seen.more is incoming.more
         if seen is None or not (fits and seen.start <= start and stop <= seen.start + len(seen.rows.norms)):
-            seen = self._ahead = self._sums_ahead(expansion, busy, incoming)
+            seen = self._ahead = self._sums_ahead(expansion, incoming)
         here = slice(start - seen.start, stop - seen.start)
         rows = Rows(seen.rows.values[here], seen.rows.norms[here])
-        changes = seen.since.sums(expansion.kernel, expansion.steps[busy], rows, seen.since.coefficients)
+        changes = seen.since.sums(expansion.kernel, expansion.steps, rows, seen.since.coefficients)
         found = np.zeros((BLOCK, *seen.sums.shape[1:]))
         found[first:last] = (seen.sums[here] + changes).cpu().numpy()
         return found
 
-    def _sums_ahead(self, expansion: ExpansionTerms, busy: list[int], incoming: IncomingRows) -> Ahead:
+    def _sums_ahead(self, expansion: ExpansionTerms, incoming: IncomingRows) -> Ahead:
         """Compute the sums of the next rows over the present support."""
         stop = min(incoming.start + self.ahead, size(incoming.more))
         more = cut(incoming.more, incoming.start, stop)
@@ -171,22 +170,20 @@ class TorchBackend:
         support.coefficients[:, :, self._index(places)] = self._tensor(expansion.coefficients[:, :, places], support)
         self._stale = []
         rows = self._rows(more, support.width)
-        all_learn = busy == list(range(len(expansion.coefficients)))
-        coefficients = support.coefficients if all_learn else support.coefficients[busy]
-        sums = support.sums(expansion.kernel, expansion.steps[busy], rows, coefficients)
-        since = Support(self.device, rows.norms.dtype, (len(busy), expansion.coefficients.shape[1]))
+        sums = support.sums(expansion.kernel, expansion.steps, rows, support.coefficients)
+        since = Support(self.device, rows.norms.dtype, expansion.coefficients.shape[:2])
         since.make_room(stop - incoming.start + BLOCK, support.width)
-        return Ahead(incoming.more, busy, incoming.start, rows, sums, since)
+        return Ahead(incoming.more, incoming.start, rows, sums, since)
 
     def support_changed(self, block: Any, active: np.ndarray, places: np.ndarray, coefficients: np.ndarray) -> None:
         if self._stale is not ...:
             self._stale.extend(places.tolist())
         if self._ahead is not None and len(active) > 0:
-            since, busy = self._ahead.since, self._ahead.busy
+            since = self._ahead.since
             values, norms = laid_out(block, since.width)[active], block.norms[active]
             since.extend(Rows(self._tensor(values, since), self._tensor(norms, since)))
-            own = coefficients[busy][:, :, active]
-            since.coefficients[:, :, since.n - len(active) : since.n] = self._tensor(own, since)
+            added = self._tensor(coefficients[:, :, active], since)
+            since.coefficients[:, :, since.n - len(active) : since.n] = added
 
     def values(self, expansion: ExpansionTerms, rows: Any) -> np.ndarray:
         support = self._support_of(expansion, 0)

@@ -24,15 +24,12 @@ from tunefree.core.addresses import (
     with_numbers,
 )
 from tunefree.learners.contract import Scale
-from tunefree.losses.aggregation import aggregate
 from tunefree.losses.objectives import (
     differentiate,
     loss_at,
-    predictions_of,
     respond,
     scale,
     true_slope,
-    unit_of_margins,
 )
 
 
@@ -45,7 +42,6 @@ class Linked(NamedTuple):
     respond: Any
     loss_at: Any
     true_slope: Any
-    aggregate: Any
 
 
 def _scale_of(restored: Any) -> Any:
@@ -84,14 +80,6 @@ def _true_slope_of(restored: Any) -> Any:
     return true_slope_of
 
 
-def _aggregate_of(restored: Any) -> Any:
-    def aggregate_of(numbers, shares, predictions, aggregated, members, n):
-        every = array(predictions, members * n).reshape((members, n))
-        aggregate(restored(numbers), array(shares, members), every, array(aggregated, n))
-
-    return aggregate_of
-
-
 _SCALE = types.NamedUniTuple(NUMBER, len(Scale._fields), Scale)
 find_scale, call_scale = addressed(_scale_of, _SCALE, NUMBER)
 find_differentiate, call_differentiate = addressed(
@@ -100,7 +88,6 @@ find_differentiate, call_differentiate = addressed(
 find_respond, call_respond = addressed(_respond_of, NOTHING, POINTER, COUNT)
 find_loss, call_loss = addressed(_loss_of, NUMBER, NUMBER, POINTER, COUNT)
 find_true_slope, call_true_slope = addressed(_true_slope_of, NOTHING, NUMBER, POINTER, POINTER, COUNT)
-find_aggregate, call_aggregate = addressed(_aggregate_of, NOTHING, POINTER, POINTER, POINTER, COUNT, COUNT)
 
 
 @compiled.entry
@@ -111,7 +98,6 @@ def find_all(objective):
         find_respond(objective),
         find_loss(objective),
         find_true_slope(objective),
-        find_aggregate(objective),
     )
 
 
@@ -174,46 +160,3 @@ def loss_at_linked(objective, y, predictions):
 @true_slope.register(Linked)
 def true_slope_linked(objective, y, predictions, slopes):
     call_true_slope(objective.true_slope, objective.numbers, (y, predictions, slopes, len(slopes)))
-
-
-@aggregate.register(Linked)
-def aggregate_linked(objective, shares, predictions, aggregated):
-    given = shares, predictions, aggregated, len(shares), len(aggregated)
-    call_aggregate(objective.aggregate, objective.numbers, given)
-
-
-@compiled.entry
-def _true_slopes(objective, y, weight, predictions, slopes):
-    total = 0.0
-    for i in range(len(y)):
-        true_slope(objective, y[i], predictions[i], slopes[i])
-        total += weight[i] * loss_at(objective, y[i], predictions[i])
-        for k in range(slopes.shape[1]):
-            slopes[i, k] *= weight[i]
-    return total
-
-
-def slopes_in_predictions(
-    objective: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray
-) -> tuple[float, np.ndarray]:
-    """The sum of the losses times sample weights, and its slopes (n, K) in the predictions (n, K)."""
-    slopes = np.empty_like(predictions)
-    return _true_slopes(linked(objective), y, weight, predictions, slopes), slopes
-
-
-def slopes_in_margins(
-    objective: Any, y: np.ndarray, weight: np.ndarray, margins: np.ndarray
-) -> tuple[float, np.ndarray]:
-    """The sum of the losses times sample weights, and its slopes (n, K) in the margins (n, K).
-
-    Examples
-    --------
-    >>> from tunefree.losses import Square, objectives
-    >>> objective = objectives.regression(Square())._replace(unit=2.0, centre=1.0)
-    >>> loss, slopes = slopes_in_margins(objective, np.array([5.0]), np.array([3.0]), np.array([[1.0]]))
-    >>> loss, slopes
-    (3.0, array([[-12.]]))
-    """
-    predictions = np.ascontiguousarray(predictions_of(objective, margins))
-    total, slopes = slopes_in_predictions(objective, y, weight, predictions)
-    return total, slopes * unit_of_margins(objective)

@@ -142,30 +142,6 @@ def predictions_of(objective: Any, margins: np.ndarray) -> np.ndarray:
 
 
 @singledispatch
-def unit_of_margins(objective: Any) -> float:
-    """By how much a prediction grows where a learner's margin grows by 1.
-
-    Examples
-    --------
-    >>> unit_of_margins(Regression(None, 0.0, 1.0, unit=2.0, centre=1.5, spread=0.0, margin=0.0, mass=1.0))
-    2.0
-    """
-    return 1.0
-
-
-@singledispatch
-def size_of_margins(objective: Any) -> float:
-    """How far from 0 a learner's margins usually have to be: 1 where they are log-odds.
-
-    Examples
-    --------
-    >>> size_of_margins(Regression(None, 0.0, 1.0, unit=2.0, centre=1.5, spread=3.0, margin=0.0, mass=1.0))
-    3.0
-    """
-    return 1.0
-
-
-@singledispatch
 def labels_of(objective: Any, targets: np.ndarray) -> np.ndarray:
     """Targets as labels: classes as they are, numbers as two labels, up to their median and above.
 
@@ -375,16 +351,6 @@ def respond_regression(objective, margins):
 def predictions_of_regression(objective, margins):
     with np.errstate(over="ignore"):
         return np.clip((objective.centre + margins) * objective.unit, -LARGEST, LARGEST)
-
-
-@size_of_margins.register(Regression)
-def size_of_margins_regression(objective):
-    return objective.spread
-
-
-@unit_of_margins.register(Regression)
-def unit_of_numbers(objective):
-    return objective.unit
 
 
 @labels_of.register(Regression)

@@ -1,81 +1,95 @@
-"""From the members' predictions to those of a model: aggregated by the mixture, calibrated to log-odds."""
+"""From the members' predictions to those of a model.
+
+A single learner predicts alone. Of several with penalties of their own, the one with the least total loss does: the
+leader. Kernel learners of several widths are mixed by the rule of the pool (:mod:`tunefree.mixing`).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tunefree.core.states import filled, flatten
+from tunefree.core.states import filled, flatten, under
+from tunefree.losses import loss_of
+from tunefree.losses.objectives import measured
+from tunefree.mixing.mixture import Mixture
 from tunefree.model import calibration
-from tunefree.model.mixture import Mixture, combine, mix, without
+from tunefree.model.calibration import Calibration
 from tunefree.model.options import ModelOptions
+from tunefree.model.relative import RelativeWeights
+
+MOST_LOSS = 1e300  # what total losses end at
+State = tuple[dict[str, np.ndarray], dict[str, Any]]
 
 
-@dataclass
-class Aggregation:
-    """The mixture of a model's members, and the calibration of its margins."""
+class Leader:
+    """The member with the least total loss so far predicts, the first of several.
 
-    mixture: Mixture
-    calibration: Any  # None where predictions are log-odds, or numbers
+    Parameters
+    ----------
+    n_members : int
+    n_classes : int, optional
+        Of margins that are calibrated to log-odds; None where predictions are numbers, or log-odds themselves.
 
-    @classmethod
-    def create(cls, options: ModelOptions, n_members: int, n_classes: int) -> Aggregation:
-        """Equal shares, and a calibration that has seen nothing."""
-        made = calibration.Calibration.create(n_classes) if options.is_calibrated else None
-        return cls(Mixture.for_task(options.task, n_members, options.follows_the_leader), made)
+    Attributes
+    ----------
+    losses : (N,) array
+        Total loss of each member; infinite once it predicted what is no finite number. A single one is not judged.
+    calibration : Calibration or None
+    """
 
-    def update(
-        self,
-        objective: Any,
-        y: np.ndarray,
-        evaluation_weight: np.ndarray,
-        predictions: np.ndarray,
-        otherwise: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Predict rows of a stream, and update shares and calibration by their targets.
+    mixture: Mixture | None = None
+
+    def __init__(self, n_members: int, n_classes: int | None) -> None:
+        self.losses = np.zeros(n_members)
+        self.calibration = None if n_classes is None else Calibration.create(n_classes)
+
+    def learn(self, objective: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+        """Predict rows of a stream in order, and learn each after that.
 
         Parameters
         ----------
         objective : objective
-        y, evaluation_weight : (n,) arrays
+            Of a member.
+        y, weight : (n,) arrays
+            Targets as the objective takes them. A row of weight 0 is predicted only, and so is one of which all members
+            sleep.
         predictions : (N, n, K) array
-            Of the members, each made before its row was learned; is overwritten.
-        otherwise : (n,) array, optional
-            The predictions of rows of which all members sleep; 0 by default.
+            Of the members, each made before its row was learned; NaN while a member sleeps.
 
         Returns
         -------
         (n, K) array
             The prediction of each row before its target was used.
         """
-        if self.calibration is not None or otherwise is not None:
-            asleep = np.isnan(predictions).all(axis=(0, 2))
-        mixed = _alone(predictions[0]) if len(predictions) == 1 else np.empty_like(predictions[0])
-        if len(predictions) > 1:
-            mix(self.mixture, objective, y, evaluation_weight, predictions, mixed)
-        if self.calibration is not None:  # rows of which all members slept have no margin to learn from
-            told = np.where(asleep, 0.0, evaluation_weight)
-            calibration.learn(self.calibration, mixed, y > 0 if predictions.shape[2] == 1 else y, told)
-        if otherwise is not None:
-            mixed[asleep, 0] = otherwise[asleep]
-        return mixed
+        weight = _of_rows_awake(weight, predictions)
+        leaders = self._leaders(objective, y, weight, predictions)
+        chosen = _finite(predictions[leaders, np.arange(len(y))])
+        if self.calibration is not None:
+            calibration.learn(self.calibration, chosen, _codes(y, predictions.shape[2]), weight)
+        return chosen
 
-    def predict(self, objective: Any, predictions: np.ndarray, shares: np.ndarray | None = None) -> np.ndarray:
-        """Predictions (n, K) of new rows from those (N, n, K) of the members, which are overwritten.
+    def _leaders(self, objective: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+        """The place of the leader before each row; a single member is that of all rows."""
+        if len(self.losses) == 1:
+            return np.zeros(len(y), np.int64)
+        rows = [measured(objective, y, np.ascontiguousarray(_finite(of_member))) for of_member in predictions]
+        losses = np.where(np.isfinite(predictions).all(axis=2), np.array(rows), np.inf)
+        counted = np.multiply(losses, weight, out=np.zeros(losses.shape), where=weight > 0.0)
+        totals = np.cumsum(np.column_stack([self.losses, counted]), axis=1)
+        totals = np.where(np.isfinite(totals), np.minimum(totals, MOST_LOSS), totals)
+        self.losses = totals[:, -1].copy()
+        return totals[:, :-1].argmin(axis=0)
 
-        ``shares`` (N,) are those of the mixture if None; others may be of the members, and then of their averages.
-        """
-        if len(predictions) == 1:
-            return _alone(predictions[0])
-        mixed = np.empty_like(predictions[0])
-        mixture = self.mixture
-        if shares is not None:
-            losses = np.tile(mixture.losses, len(shares) // len(mixture.losses))  # who has failed fails on average too
-            mixture = mixture._replace(means=shares, losses=losses)
-        combine(mixture, objective, predictions, mixed)
-        return mixed
+    def predict(self, predictions: np.ndarray) -> np.ndarray:
+        """Predictions (n, K) of new rows from those (N, n, K) of the members."""
+        return _finite(predictions[self.losses.argmin()])
+
+    @property
+    def shares(self) -> np.ndarray:
+        """The share (N,) of each member in predictions of new rows."""
+        return np.eye(len(self.losses))[self.losses.argmin()]
 
     def log_odds(self, margins: np.ndarray) -> np.ndarray:
         """Logarithms (n, classes) of what is proportional to the probabilities."""
@@ -84,30 +98,117 @@ class Aggregation:
     def add_class(self, n_classes: int) -> None:
         """Know one more class."""
         if self.calibration is not None:
-            self.calibration = calibration.add_classes(
-                self.calibration, n_classes, int(self.calibration.view.rounds[()])
-            )
+            rows = int(self.calibration.view.rounds[()])
+            self.calibration = calibration.add_classes(self.calibration, n_classes, rows)
 
-    def prune(self, leaves: np.ndarray) -> None:
-        """Go on without some members."""
-        if leaves.any():
-            self.mixture = without(self.mixture, ~leaves)
-
-    def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header from which :meth:`restore` makes the same aggregation."""
-        arrays, scalars = flatten("mixture", self.mixture, n_features)
-        if self.calibration is not None:
-            more = flatten("calibration", self.calibration, len(self.calibration.learner.features))
-            arrays, scalars = arrays | more[0], scalars | more[1]
-        return arrays, {"scalars": scalars}
+    def save_state(self) -> State:
+        """Arrays and a header from which :meth:`restore` makes the same."""
+        arrays: dict[str, np.ndarray] = {"losses": self.losses}
+        if self.calibration is None:
+            return arrays, {"scalars": {}}
+        of_calibration, scalars = flatten("calibration", self.calibration, len(self.calibration.learner.features))
+        return arrays | of_calibration, {"scalars": scalars}
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` wrote."""
-        self.mixture = filled("mixture", self.mixture, arrays, header["scalars"])
+        self.losses = np.array(arrays["losses"])
         if self.calibration is not None:
             self.calibration = filled("calibration", self.calibration, arrays, header["scalars"])
 
 
-def _alone(predictions: np.ndarray) -> np.ndarray:
-    """The predictions of a single member, in place; 0 while it sleeps, and where one is no finite number."""
-    return np.nan_to_num(predictions, copy=False, posinf=0.0, neginf=0.0)
+class Mixed:
+    """A mixture of members that predict log-odds of classes, or numbers.
+
+    Parameters
+    ----------
+    n_members : int
+    n_classes : int
+        0 for numbers.
+    loss : loss, optional
+        Of numbers.
+    """
+
+    def __init__(self, n_members: int, n_classes: int, loss: Any = None) -> None:
+        self.mixture = Mixture(n_members, n_classes, loss)
+        self.relative = RelativeWeights()
+
+    def learn(self, objective: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+        """Predict rows of a stream in order, and learn each after that, see :meth:`Leader.learn`."""
+        weight = self.relative.of(_of_rows_awake(weight, predictions))
+        targets = y if self.mixture.loss is not None else _codes(y, predictions.shape[2])
+        mixed = self.mixture.learn(self._as_mixed(predictions), targets, weight)
+        return self._as_margins(mixed, predictions.shape[2])
+
+    def predict(self, predictions: np.ndarray) -> np.ndarray:
+        """Predictions (n, K) of new rows from those (N, n, K) of the members."""
+        return self._as_margins(self.mixture.predict(self._as_mixed(predictions)), predictions.shape[2])
+
+    def _as_mixed(self, predictions: np.ndarray) -> np.ndarray:
+        """Log-probabilities or numbers (n, N, C); NaN where a member sleeps, or predicts what is no finite number."""
+        known = np.isfinite(predictions).all(axis=2, keepdims=True)
+        rows = np.where(known, predictions, np.nan).transpose(1, 0, 2)
+        if self.mixture.loss is not None:
+            return rows
+        odds = np.concatenate([np.zeros_like(rows), rows], axis=2) if rows.shape[2] == 1 else rows
+        with np.errstate(invalid="ignore"):
+            return odds - np.logaddexp.reduce(odds, axis=2, keepdims=True)
+
+    def _as_margins(self, mixed: np.ndarray, n_outputs: int) -> np.ndarray:
+        """Margins (n, K) of log-probabilities: one of up to two classes."""
+        is_of_two = self.mixture.loss is None and n_outputs == 1
+        return mixed[:, 1:] - mixed[:, :1] if is_of_two else mixed
+
+    @property
+    def shares(self) -> np.ndarray:
+        """The weight (N,) of each member in the base of the mixture that predicts new rows."""
+        return self.mixture.base.means
+
+    def log_odds(self, margins: np.ndarray) -> np.ndarray:
+        """Logarithms (n, classes) of what is proportional to the probabilities."""
+        return calibration.of_classes(margins)
+
+    def add_class(self, n_classes: int) -> None:
+        """Know one more class."""
+        if n_classes > 2:
+            self.mixture.add_class()
+
+    def save_state(self) -> State:
+        """Arrays and a header from which :meth:`restore` makes the same."""
+        arrays = {f"mixture.{name}": array for name, array in self.mixture.save_state().items()}
+        return arrays, {"relative": self.relative.saved()}
+
+    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        """Take over what :meth:`save_state` wrote."""
+        self.mixture.restore(under("mixture.", arrays))
+        self.relative = RelativeWeights(**header["relative"])
+
+
+def aggregation_of(options: ModelOptions, n_members: int, n_classes: int) -> Leader | Mixed:
+    """What has seen nothing; the pool aggregates by itself, and needs one of no member."""
+    if options.is_pool:
+        return Leader(0, None)
+    if options.is_mixed:
+        is_numeric = options.task == "regression"
+        loss = loss_of(options.task, options.loss) if is_numeric else None
+        return Mixed(n_members, 0 if is_numeric else max(n_classes, 2), loss)
+    return Leader(n_members, n_classes if options.is_calibrated else None)
+
+
+def asleep(predictions: np.ndarray) -> np.ndarray:
+    """The rows (n,) of which all members sleep, by their predictions (N, n, K)."""
+    return np.isnan(predictions).all(axis=(0, 2))
+
+
+def _of_rows_awake(weight: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+    """Weights; 0 of rows of which all members sleep, which tell nothing of them."""
+    return np.where(asleep(predictions), 0.0, weight)
+
+
+def _codes(y: np.ndarray, n_outputs: int) -> np.ndarray:
+    """Numbers of classes from targets as the objective takes them."""
+    return np.where(y > 0, 1.0, 0.0) if n_outputs == 1 else y
+
+
+def _finite(predictions: np.ndarray) -> np.ndarray:
+    """Predictions; 0 while a member sleeps, and where one is no finite number."""
+    return np.nan_to_num(predictions, posinf=0.0, neginf=0.0)

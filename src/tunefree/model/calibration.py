@@ -17,12 +17,10 @@ the log-loss.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.core import threads
-from tunefree.core.generic import generic
 from tunefree.core.rows import Sparse, n_rows, read_only, sparse
 from tunefree.learners import ALL
 from tunefree.learners.contract import grow as with_room
@@ -60,72 +58,9 @@ class Calibration(NamedTuple):
         return len(self.view.centres)
 
 
-class Scaling(NamedTuple):
-    """From margins to log-odds, fitted once to rows that were never learned; see :func:`fitted`."""
-
-    slopes: np.ndarray  # (K,) a
-    offsets: np.ndarray  # (K,) b
-
-    @property
-    def n_classes(self) -> int:
-        """Classes there are an a and a b for."""
-        return len(self.slopes)
-
-
-def fitted(margins: np.ndarray, codes: np.ndarray, weight: np.ndarray, n_classes: int) -> Scaling:
-    """The a and b of least log-loss on some rows.
-
-    As Platt proposed, targets are smoothed, as if one more row of each class had been seen, so that separable rows
-    do not give an infinite a.
-
-    Parameters
-    ----------
-    margins : (n, 1) or (n, K) array
-    codes, weight : (n,) arrays
-    n_classes : int
-
-    Examples
-    --------
-    >>> scaling = fitted(np.array([[-1.0], [-2.0], [1.0], [2.0]]), np.array([0, 0, 1, 1]), np.ones(4), 2)
-    >>> log_odds(scaling, np.array([[2.0]])).round(1)[:, 1]
-    array([2.])
-    """
-    from scipy.optimize import minimize
-
-    numbers = of_classes(margins)
-    n_classes = max(n_classes, 2)
-    share = weight.sum() / (weight.sum() + n_classes)
-    wanted = (share * np.eye(n_classes)[codes.astype(np.int64)] + (1.0 - share) / n_classes) * weight[:, None]
-    size = np.abs(numbers).mean() or 1.0
-
-    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
-        scores = numbers / size * parameters[:n_classes] + parameters[n_classes:]
-        logs = scores - scores.max(axis=1, keepdims=True)
-        logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
-        slopes = np.exp(logs) * weight[:, None] - wanted
-        gradient = np.concatenate([(slopes * numbers / size).sum(axis=0), slopes.sum(axis=0)])
-        return -float((wanted * logs).sum()), gradient
-
-    with threads.one_for_products():
-        found = minimize(loss, np.repeat([1.0, 0.0], n_classes), jac=True, method="L-BFGS-B").x
-    return Scaling(found[:n_classes] / size, found[n_classes:])
-
-
-@generic
-def add_classes(calibration: Any, n_classes: int, rows: int) -> Any:
+def add_classes(calibration: Calibration, n_classes: int, rows: int) -> Calibration:
     """The same for more classes, which begin as improbable as they were in so many rows; log-odds of others do not
     change."""
-    raise TypeError(f"{type(calibration).__name__} is no calibration")
-
-
-@add_classes.register(Scaling)
-def add_classes_scaling(calibration, n_classes, rows):
-    new = max(n_classes - calibration.n_classes, 0)
-    return Scaling(np.pad(calibration.slopes, (0, new)), _with_late(calibration.offsets, new, rows))
-
-
-@add_classes.register(Calibration)
-def add_classes_calibration(calibration, n_classes, rows):
     new = max(n_classes - calibration.n_classes, 0)
     view, n_features = calibration.view, 2 * (calibration.n_classes + new) + 1
     columns = {name: np.pad(array, (0, new)) for name, array in view._asdict().items() if array.ndim}
@@ -138,9 +73,8 @@ def _with_late(offsets: np.ndarray, new: int, rows: int) -> np.ndarray:
     return np.concatenate([offsets, np.full(new, -np.log(max(rows, 1)))])
 
 
-@generic
-def learn(calibration: Any, margins: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Learn rows in order; a scaling stays as it is.
+def learn(calibration: Calibration, margins: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Learn rows in order.
 
     Parameters
     ----------
@@ -157,16 +91,6 @@ def learn(calibration: Any, margins: np.ndarray, codes: np.ndarray, weight: np.n
     (n, K) array
         The logarithms of what is proportional to the probabilities, as they were before each row was learned.
     """
-    raise TypeError(f"{type(calibration).__name__} is no calibration")
-
-
-@learn.register(Scaling)
-def learn_scaling(calibration, margins, codes, weight):
-    return log_odds_scaling(calibration, margins)
-
-
-@learn.register(Calibration)
-def learn_calibration(calibration, margins, codes, weight):
     codes = np.asarray(codes, np.float64)
     predicted = np.empty((len(codes), calibration.n_classes))
     for piece in _pieces(calibration, len(margins)):
@@ -176,12 +100,12 @@ def learn_calibration(calibration, margins, codes, weight):
     return predicted
 
 
-def log_odds(calibration: Any, margins: np.ndarray) -> np.ndarray:
+def log_odds(calibration: Calibration | None, margins: np.ndarray) -> np.ndarray:
     """Logarithms (n, K) of what is proportional to the probabilities; -inf where the margin is.
 
     Parameters
     ----------
-    calibration : Calibration, Scaling or None
+    calibration : Calibration or None
         None where margins are log-odds themselves.
     margins : (n, 1) or (n, K) array
     """
@@ -194,20 +118,7 @@ def probabilities(log_odds: np.ndarray) -> np.ndarray:
     return odds / odds.sum(axis=1, keepdims=True)
 
 
-@generic
-def _log_odds(calibration: Any, margins: np.ndarray) -> np.ndarray:
-    raise TypeError(f"{type(calibration).__name__} is no calibration")
-
-
-@_log_odds.register(Scaling)
-def log_odds_scaling(calibration, margins):
-    numbers = of_classes(margins)
-    known = np.isfinite(numbers)
-    return np.where(known, np.where(known, numbers, 0.0) * calibration.slopes + calibration.offsets, -np.inf)
-
-
-@_log_odds.register(Calibration)
-def log_odds_calibration(calibration, margins):
+def _log_odds(calibration: Calibration, margins: np.ndarray) -> np.ndarray:
     n_features = len(calibration.learner.features)
     weights, units = np.empty((n_features, 1)), np.empty(n_features)
     passes.read(calibration.learner, weights, units)
@@ -216,8 +127,8 @@ def log_odds_calibration(calibration, margins):
         rows = _rows(calibration, margins[piece], np.zeros(len(margins[piece])))
         first = piece.start * calibration.n_classes
         passes.score(weights, units, rows, scores[first : first + n_rows(rows)])
-    found = scores.reshape(-1, calibration.n_classes) + calibration.offsets
-    return np.where(np.isneginf(of_classes(margins)), -np.inf, found)
+    shifted = scores.reshape(-1, calibration.n_classes) + calibration.offsets
+    return np.where(np.isneginf(of_classes(margins)), -np.inf, shifted)
 
 
 def _pieces(calibration: Calibration, n: int) -> Iterator[slice]:

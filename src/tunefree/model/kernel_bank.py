@@ -1,6 +1,9 @@
 """Kernel learners of several widths on the same rows: one matrix product serves them all.
 
-View and widths are fixed by the first rows (:mod:`tunefree.model.warmup`): a support point could not follow them.
+A support point could not follow a view or a width that changes, so the first rows fix both. A bank keeps WARMUP_ROWS
+rows back. Then it is frozen: the rows whose weight is above 0 fix the view and the kernel, and all rows kept back are
+learned in order. Until then the members sleep: they predict NaN. A bank that has to predict earlier does so with a copy
+that is frozen on the rows so far. The end of a pass freezes it, too.
 """
 
 from __future__ import annotations
@@ -12,20 +15,23 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import CEILING
-from tunefree.core.rows import numbers_alone
-from tunefree.core.states import under
+from tunefree.core.rows import n_rows, numbers_alone, parts, rebuilt, together
+from tunefree.core.states import filled, flatten, size_of, under
 from tunefree.kernel import contract, feature_expansion, kernels
 from tunefree.kernel.backends import at_hand, backend_of
 from tunefree.kernel.expansion import Expansion
 from tunefree.kernel.feature_expansion import FeatureExpansion
 from tunefree.kernel.points import BLOCK, DensePoints, as_matrix, points
-from tunefree.losses.objectives import OneAgainstAll
-from tunefree.model.group import LabelledRows
+from tunefree.losses.objectives import OneAgainstAll, labels_of
+from tunefree.model import views
+from tunefree.model.group import LabelledRows, MemberGroup, WarmupPredictions
 from tunefree.model.kernel_member import KernelMember
 from tunefree.model.members import Setting
 from tunefree.model.starting import TRIED, largest_diagonal, starting_states
-from tunefree.model.warmup import UNLIKE, WarmupBank
+from tunefree.model.views import create_view, transform
 
+UNLIKE = "rows are dense where they were sparse at first, or sparse where dense; give them alike"
+WARMUP_ROWS = 1024  # rows after which view and kernel are fixed
 FEW_POINTS = 2**12  # support points for which a block is no work for several threads
 
 
@@ -46,7 +52,7 @@ class KernelConfig(NamedTuple):
         return cls(**{**saved, "device": at_hand(saved.get("device"))})
 
 
-class KernelBank(WarmupBank):
+class KernelBank(MemberGroup):
     """Kernel learners on one view of the rows.
 
     Parameters
@@ -59,6 +65,8 @@ class KernelBank(WarmupBank):
         ``n_classes`` is None where margins are predicted as they are, else they are calibrated to log-odds.
     average : bool
         Whether new rows are predicted with averages of the members' functions, or with the last ones.
+    warmup_rows : int
+        Rows after which view and kernel are fixed.
     """
 
     def __init__(
@@ -69,15 +77,22 @@ class KernelBank(WarmupBank):
         n_outputs: int,
         n_classes: int | None,
         average: bool,
+        warmup_rows: int = WARMUP_ROWS,
     ) -> None:
-        super().__init__([KernelMember.create(own, n_outputs, objective, n_classes) for own in settings], n_outputs)
-        self.frozen_view = self.view_name
-        self.kernel_config, self.average = kernel_config, average
+        self.members = [KernelMember.create(setting, n_outputs, objective, n_classes) for setting in settings]
+        self.warmup_rows = warmup_rows
+        self.n_outputs, self.kernel_config, self.average = n_outputs, kernel_config, average
         backend_of(kernel_config.device)  # what is wrong with it shows now, not after the first rows
         self.expansion: Any = None  # once the bank is frozen
+        self.view: Any = None  # once the bank is frozen, unless rows are taken as they are
+        self.gamma = 0.0  # of width 1, once the bank is frozen
+        self.waiting: list[LabelledRows] = []
+        self.warmup_predictions: WarmupPredictions | None = None  # until they are taken
+        self.n_columns: int | None = None  # dense columns of the rows so far
         self.max_support = kernel_config.max_support
         self.rows = 0  # learned, those learned again included
         self.switched: int | None = None  # rows learned when functions went on in Fourier features, if they have
+        self._read: Any = None  # what predicts, until a member changes
         self._check()
 
     def _check(self) -> None:
@@ -93,7 +108,33 @@ class KernelBank(WarmupBank):
 
     @property
     def frozen(self) -> bool:
+        """Whether view and kernel are fixed."""
         return self.expansion is not None
+
+    @property
+    def has_learned(self) -> bool:  # type: ignore[override]
+        return self.frozen
+
+    @property
+    def is_sparse(self) -> bool | None:
+        return None if self.n_columns is None else self.n_columns == 0
+
+    @property
+    def view_name(self) -> str:
+        """The view that the members' settings name."""
+        return self.members[0].setting.view
+
+    @property
+    def n_warmup(self) -> int:
+        """Number of rows that are kept back."""
+        return sum(len(rows.y) for rows in self.waiting)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the functions, of what the members know, and of the rows kept back; not those on a device."""
+        of_members = [[member.state, member.average, member.record] for member in self.members]
+        expansion = {} if self.expansion is None else dict(vars(self.expansion))
+        return size_of([of_members, expansion, self.waiting])
 
     @property
     def uses_threads(self) -> bool:
@@ -108,7 +149,36 @@ class KernelBank(WarmupBank):
         """gamma of a member's kernel."""
         return self.gamma * member.setting.settings.get("width", 1.0)
 
-    def learn_frozen(self, rows: LabelledRows, predictions: np.ndarray, busy: list[int], again: bool) -> None:
+    def learn(self, rows: LabelledRows, predictions: np.ndarray, again: bool = False) -> None:
+        predictions[:], self._read = np.nan, None
+        self._check_kind(rows.X)
+        n = len(rows.y)
+        start = 0 if self.frozen else n if again else self._keep_back(rows)
+        if start < n:
+            self._learn(rows.part(start, n), predictions[:, start:])
+
+    def _check_kind(self, X: Any) -> None:
+        """Whether rows are like those before, which compiled code does not check."""
+        n_columns = parts(X).numbers.shape[1]
+        if self.waiting and type(self.waiting[0].X) is not type(X):
+            raise ModelError(UNLIKE)
+        if self.n_columns is not None and (self.n_columns == 0) != (n_columns == 0):
+            raise ModelError(UNLIKE)
+        if self.n_columns not in (None, n_columns):
+            raise ModelError(f"rows of {n_columns} dense columns, where the model has learned {self.n_columns}")
+
+    def _keep_back(self, rows: LabelledRows) -> int:
+        """Keep rows back until there are enough, then freeze; returns how many rows were kept back."""
+        stop = min(self.warmup_rows - self.n_warmup, len(rows.y))
+        kept = rows.part(0, stop)
+        self.n_columns = parts(rows.X).numbers.shape[1]
+        self.waiting.append(LabelledRows(together([kept.X]), *(array.copy() for array in kept[1:])))
+        if self.n_warmup == self.warmup_rows:
+            self.freeze()
+        return stop
+
+    def _learn(self, rows: LabelledRows, predictions: np.ndarray) -> None:
+        """Learn rows with view and kernel fixed; writes what was predicted of them (M, n, K)."""
         X, y, weight, evaluation_weight = rows
         expansion, seen = self.expansion, self._points(X)
         margins = np.zeros((len(self.members), len(y), self.n_outputs))
@@ -117,25 +187,24 @@ class KernelBank(WarmupBank):
             first = expansion.filled
             stop = min(start + BLOCK - first, len(y))
             here = slice(start, stop)
-            known, values = expansion.open(seen, np.arange(start, stop), busy)
-            for m in busy:
-                own = self.members[m]
-                own.objective = contract.learn_rows(
-                    own.state, own.average, own.record, own.objective, values[expansion.steps[m]], known[:, m], first,
-                    y[here], weight[here], evaluation_weight[here],
+            known, values = expansion.open(seen, np.arange(start, stop))
+            for m, member in enumerate(self.members):
+                member.objective = contract.learn_rows(
+                    member.state, member.average, member.record, member.objective,
+                    values[expansion.steps[m]], known[:, m], first, y[here], weight[here], evaluation_weight[here],
                     expansion.open_coefficients[m], expansion.open_lags[m], margins[m, here],
                 )  # fmt: skip
             self.rows += stop - start
             if expansion.filled == BLOCK:
-                expansion = self._closed(busy)
+                expansion = self._closed()
             start = stop
-        for m in busy:
-            predictions[m] = self.members[m].calibrated(margins[m], y, evaluation_weight)
+        for member, of_member, written in zip(self.members, margins, predictions, strict=True):
+            written[:] = member.calibrated(of_member, y, evaluation_weight)
 
-    def _closed(self, busy: list[int]) -> Any:
+    def _closed(self) -> Any:
         """Close the open block; functions of too many points go on in Fourier features."""
         self.expansion.close()
-        self._fold_factors(busy)
+        self._fold_factors()
         most = self.max_support
         if most is not None and self.switched is None and self.expansion.n > most:
             n_features = feature_expansion.affordable(most)
@@ -144,16 +213,44 @@ class KernelBank(WarmupBank):
                 member.close_record()
         return self.expansion
 
-    def _fold_factors(self, busy: list[int]) -> None:
+    def _fold_factors(self) -> None:
         """Multiply factors that have become small into the coefficients, before their numbers leave the range."""
-        for m in busy:
-            own = self.members[m]
-            factors = contract.give_up(own.state)
+        for m, member in enumerate(self.members):
+            factors = contract.give_up(member.state)
             if factors is not None:
-                self.expansion.fold(m, factors, own.average.clocks)
-                own.average.clocks[:] = 0.0
+                self.expansion.fold(m, factors, member.average.clocks)
+                member.average.clocks[:] = 0.0
 
-    def _freeze(self, first: LabelledRows, usable: np.ndarray, labels: np.ndarray) -> None:
+    def freeze(self) -> None:
+        """Fix view and kernel by the rows kept back, if there are any, and learn these.
+
+        ``warmup_predictions`` then holds what was predicted of them, for a mixture of members that all slept.
+        """
+        if self.frozen or not self.waiting:
+            return
+        first = self._warmup_rows()
+        self.waiting, self._read = [], None
+        if self.view_name != "raw":
+            self.view = create_view(self.view_name, first.X)
+            transform(self.view, first.X, first.weight)
+        self._fix_kernel(first)
+        predicted = np.empty((len(self.members), len(first.y), self.n_outputs))
+        self._learn(first, predicted)
+        self.warmup_predictions = WarmupPredictions(first.y, first.evaluation_weight, predicted)
+
+    def take_warmup_predictions(self) -> WarmupPredictions | None:
+        taken, self.warmup_predictions = self.warmup_predictions, None
+        return taken
+
+    def _warmup_rows(self) -> LabelledRows:
+        """The rows kept back, as one block."""
+        blocks, *others = zip(*self.waiting, strict=True)
+        return LabelledRows(together(list(blocks)), *(np.concatenate(arrays) for arrays in others))
+
+    def _fix_kernel(self, first: LabelledRows) -> None:
+        """Fix the kernel by the first rows, and the members' first states."""
+        usable = np.flatnonzero(first.weight)
+        labels = labels_of(self.members[0].objective, first.y[usable])
         rows = as_matrix(points(self._transformed(first.X), self._kernel(1.0), np.float64))[usable]
         has_widths = kernels.distance_of(self._kernel(1.0)) is not None
         self.gamma = self.kernel_config.gamma or (kernels.median_gamma(rows, labels) if has_widths else 1.0)
@@ -177,8 +274,7 @@ class KernelBank(WarmupBank):
         trial.expansion = Expansion(self.expansion.kernel, steps, self.n_outputs, seen)
         n = min(TRIED, len(first.y))
         rows = first.part(0, n)._replace(evaluation_weight=first.weight[:n])
-        every = list(range(len(candidates)))
-        trial.learn_frozen(rows, np.empty((len(candidates), n, self.n_outputs)), every, again=False)
+        trial._learn(rows, np.empty((len(candidates), n, self.n_outputs)))
         return [float(member.record.loss[()]) for member in trial.members]
 
     def _kernel(self, gamma: float) -> Any:
@@ -200,9 +296,21 @@ class KernelBank(WarmupBank):
             found = points(numbers, self._kernel(1.0), precision)
         return found
 
-    def _predict(self, X: Any) -> np.ndarray:
-        margins = self.margins(X)
-        return np.array([member.predict(own) for member, own in zip(self.members, margins, strict=True)])
+    def _transformed(self, X: Any) -> Any:
+        """Rows in the fixed view."""
+        return X if self.view is None else transform(self.view, X, np.zeros(n_rows(X)))
+
+    def predict(self, X: Any) -> np.ndarray:
+        if self.frozen:
+            margins = self.margins(X)
+            pairs = zip(self.members, margins, strict=True)
+            return np.array([member.predict(of_member) for member, of_member in pairs])
+        if not self.waiting:
+            return np.full((len(self.members), n_rows(X), self.n_outputs), np.nan)
+        if self._read is None:
+            self._read = copy.deepcopy(self)  # frozen on fewer rows than there will be; the bank itself is not
+            self._read.freeze()
+        return self._read.predict(X)
 
     def margins(self, X: Any) -> np.ndarray:
         """Values (M, n, K) of the functions at new rows."""
@@ -226,25 +334,14 @@ class KernelBank(WarmupBank):
         shares = np.array([member.average.shares[()] for member in self.members]) + to_come
         return self.expansion.averaged(np.minimum(clocks, CEILING), np.minimum(shares, CEILING))
 
-    def begin_pass(self, busy: list[int]) -> None:
-        """Let the averages of some members start again."""
-        super().begin_pass(busy)
-        own = [self.members[m] for m in busy]
-        if self.frozen:
-            self.expansion.restart_averages(busy, np.array([member.average.clocks for member in own]))
-        for member in own:
-            member.restart_average()
-
-    def recalibrate(self, X: Any, codes: np.ndarray, weight: np.ndarray, chosen: list[int]) -> None:
-        """Fit the log-odds of some members' margins to the classes of rows that are never learned."""
-        if not chosen:
-            return
+    def begin_pass(self) -> None:
+        """Learn the rows kept back, and let averages start again."""
+        self._read = None
         self.freeze()
-        if not self.frozen:
-            return
-        margins = self.margins(X)
-        for m in chosen:
-            self.members[m].recalibrate(margins[m], codes, weight)
+        if self.frozen:
+            self.expansion.restart_averages(np.array([member.average.clocks for member in self.members]))
+        for member in self.members:
+            member.restart_average()
 
     def move(self, device: str | None) -> None:
         """Compute on another device from now on; the functions stay what they are."""
@@ -253,7 +350,7 @@ class KernelBank(WarmupBank):
             self.expansion.move(device)
 
     def keep(self, stays: list[int]) -> None:
-        super().keep(stays)
+        self.members, self._read = [self.members[m] for m in stays], None
         if self.expansion is not None:
             self.expansion.keep(stays, *self._kernel_and_steps())
 
@@ -266,29 +363,42 @@ class KernelBank(WarmupBank):
         placed = np.eye(n_outputs, self.n_outputs)
         if self.n_outputs == 1 < n_outputs:
             placed[:2, 0] = -1.0 if isinstance(objective, OneAgainstAll) else 0.0, 1.0
-        super().add_class(objective, n_outputs, n_classes)
+            self.waiting = [rows._replace(y=np.where(rows.y > 0, 1.0, 0.0)) for rows in self.waiting]
+        self.n_outputs, self._read = n_outputs, None
         for member in self.members:
             member.add_class(objective, placed, n_classes)
         if self.expansion is not None:
             self.expansion.remap_outputs(placed)
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        arrays, header = super().save_state(n_features)
+        header: dict[str, Any] = {"gamma": self.gamma, "frozen": self.frozen, "n_columns": self.n_columns}
         header |= {"members": [], "rows": self.rows, "switched": self.switched}
+        arrays = {} if self.view is None else flatten("view", self.view, n_features)[0]
+        if self.waiting:
+            rows = self._warmup_rows()
+            header["waiting"] = type(rows.X).__name__
+            arrays |= {f"waiting.{name}": getattr(rows, name) for name in ("y", "weight", "evaluation_weight")}
+            arrays |= {f"waiting.X.{name}": np.asarray(value) for name, value in rows.X._asdict().items()}
         for m, member in enumerate(self.members):
-            own, own_header = member.save_state()
-            arrays |= {f"{m}.{name}": array for name, array in own.items()}
-            header["members"].append(own_header)
+            of_member, header_of_member = member.save_state()
+            arrays |= {f"{m}.{name}": array for name, array in of_member.items()}
+            header["members"].append(header_of_member)
         if self.expansion is not None:
             arrays |= {f"expansion.{name}": array for name, array in self.expansion.save_state().items()}
         return arrays, header
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        super().restore(arrays, header)
+        self.gamma, self.n_columns = header["gamma"], header["n_columns"]
+        self.rows, self.switched = header["rows"], header["switched"]
+        if "waiting" in header:
+            block = rebuilt(header["waiting"], under("waiting.X.", arrays))
+            others = (arrays[f"waiting.{name}"] for name in ("y", "weight", "evaluation_weight"))
+            self.waiting = [LabelledRows(block, *others)]
         for m, (member, saved) in enumerate(zip(self.members, header["members"], strict=True)):
             member.restore(under(f"{m}.", arrays), saved)
-        self.rows, self.switched = header["rows"], header["switched"]
         if header["frozen"]:
             kind = Expansion if self.switched is None else FeatureExpansion
-            arrays_of_points = under("expansion.", arrays)
-            self.expansion = kind.restore(*self._kernel_and_steps(), arrays_of_points, self.kernel_config.device)
+            of_expansion = under("expansion.", arrays)
+            self.expansion = kind.restore(*self._kernel_and_steps(), of_expansion, self.kernel_config.device)
+            if self.view_name != "raw":
+                self.view = filled("view", views.ALL[self.view_name].create(self.n_columns), arrays, {})

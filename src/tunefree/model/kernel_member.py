@@ -65,11 +65,6 @@ class KernelMember:
             return predictions_of(self.objective, margins)
         return like_margins(calibration.log_odds(self.calibration, margins), margins.shape[1])
 
-    def recalibrate(self, margins: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> None:
-        """Fit the log-odds of margins (n, K) to the classes of rows that are never learned."""
-        if self.calibration is not None:
-            self.calibration = calibration.fitted(margins, codes, weight, self.calibration.n_classes)
-
     def close_record(self) -> None:
         """The certificate is of the rows so far: from here on the learner's sums are of rows that come again as well,
         or of other functions."""
@@ -109,8 +104,6 @@ class KernelMember:
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` wrote."""
-        if "calibration.slopes" in arrays:
-            self.calibration = calibration.Scaling(arrays["calibration.slopes"], arrays["calibration.offsets"])
         for name in ("state", "average", "record", "calibration"):
             if getattr(self, name) is not None:
                 setattr(self, name, filled(name, getattr(self, name), arrays, header["scalars"]))

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from tunefree.core import threads
-from tunefree.core.rows import n_entries, n_rows, rows_with_weight
+from tunefree.core.rows import n_rows
 from tunefree.core.states import flatten, under
 from tunefree.model import views
+from tunefree.model.frozen_group import FrozenGroup
 from tunefree.model.group import Further, LabelledRows, MemberGroup, Read, WeightedRows
 from tunefree.model.meetings import MOST, FirstMeetings, Met, Past, with_room
 from tunefree.model.members import Member, Setting
-from tunefree.model.mixture import failures
-from tunefree.model.standing import created
 from tunefree.model.views import create_view, transform
 
 
@@ -36,7 +35,6 @@ class LinearGroup(MemberGroup):
         is by slots then.
     """
 
-    name = "linear"
     uses_threads = True
 
     def __init__(
@@ -51,7 +49,8 @@ class LinearGroup(MemberGroup):
         self.meetings = meetings
         self._met: Met | None = None  # of the latest rows
         self.n_features, self.n_outputs = self.n_slots(n_features), n_outputs
-        self.members = [created(own, average, self.n_features, n_outputs, objective) for own in settings]
+        of_members = average, self.n_features, n_outputs, objective
+        self.members = [Member.create(setting, *of_members) for setting in settings]
         self.views: dict[str, Any] = {}  # by name, from the first rows on; raw rows need none
         self._weights: list[tuple[np.ndarray, np.ndarray]] | None = None  # until a member changes
 
@@ -94,12 +93,6 @@ class LinearGroup(MemberGroup):
         return None if other.meetings is not None and other.meetings.n_partial else other
 
     @property
-    def n_met(self) -> int:
-        """Features that were met in rows that were learned, as far as members know of them."""
-        alone = 0 if self.meetings is None else self.meetings.n_met_once
-        return alone + max((int(np.count_nonzero(units)) for _, units in self.weights()), default=0)
-
-    @property
     def meetings_held(self) -> Any:
         """What is kept of first meetings, as nested arrays."""
         return () if self.meetings is None else (self.meetings.known, self.meetings.values)
@@ -128,49 +121,63 @@ class LinearGroup(MemberGroup):
             each = [(member, rows[member.setting.view]) for member in self.members if member.setting.view in rows]
             threads.each(lambda member, X: member.replay(X, past), each, len(past.sources))
 
-    def learn(
-        self, rows: LabelledRows, predictions: np.ndarray, busy: list[int] | None = None, again: bool = False
-    ) -> None:
+    def learn(self, rows: LabelledRows, predictions: np.ndarray, again: bool = False) -> None:
         X, y, weight, _ = rows
         self._weights = None
-        chosen = range(len(self.members)) if busy is None else busy
-        self.work += n_entries(rows_with_weight(X, weight)) * len(chosen) * self.n_outputs
-        shown = {self.members[m].setting.view for m in chosen}
-        seen = self._transformed(X, shown, np.zeros(len(y)) if again else weight)
+        seen = self._transformed(X, self._views_of_members(), np.zeros(len(y)) if again else weight)
         met = self._meet(seen, weight)
         threads.each(
             lambda member, written: member.learn(seen[member.setting.view], y, weight, written, met),
-            [(self.members[m], predictions[m]) for m in chosen],
+            list(zip(self.members, predictions, strict=True)),
             len(y),
         )
-        if self.observer is not None:
-            self.observer(seen, rows, predictions, list(chosen))
-        for m in chosen:
-            failures(predictions[m])
 
     def predict(self, X: Any) -> np.ndarray:
-        seen = self._transformed(X, {member.setting.view for member in self.members}, np.zeros(n_rows(X)))
-        alone, seen = self.alone_in(seen), self._with_slots(seen)
+        for name in self._views_of_members() - {"raw"}:
+            self._view(name, X)
+        objectives = [member.objective for member in self.members]
+        return self.predict_as(X, self.views, self.weights(), objectives, (MOST, MOST))
+
+    def predict_as(
+        self, X: Any, views: dict[str, Any], reads: list[Read], objectives: list[Any], counts: tuple[int, int]
+    ) -> np.ndarray:
+        """What each member predicts of rows, (M, n, K), with the views, weights and objectives that it had.
+
+        ``counts`` are the numbers of slots, and of rows with a first meeting, that there were; features that were met
+        later count nothing.
+        """
+        nothing = np.zeros(n_rows(X))
+        seen = {"raw": X} | {name: transform(view, X, nothing) for name, view in views.items()}
+        alone, seen = self.alone_in(seen, *counts), self._with_slots(seen)
         predictions = np.empty((len(self.members), n_rows(X), self.n_outputs))
 
-        def of_member(member: Member, weights: Any, written: np.ndarray) -> None:
-            written[:] = member.predict(seen[member.setting.view], weights, alone(member))
+        def of_member(member: Member, read: Read, objective: Any, written: np.ndarray) -> None:
+            written[:] = member.predict(seen[member.setting.view], read, alone(member), objective)
 
-        threads.each(of_member, zip(self.members, self.weights(), predictions, strict=True), n_rows(X))
+        threads.each(of_member, zip(self.members, reads, objectives, predictions, strict=True), n_rows(X))
         return predictions
 
-    def _transformed(self, X: Any, shown: set[str], learns: np.ndarray) -> dict[str, Any]:
-        """The rows in some views, and as they are; the views learn from rows with ``learns`` above 0."""
-        seen = {"raw": X}
-        for name in shown - {"raw"}:
-            if name not in self.views:
-                self.views[name] = create_view(name, X)
-            seen[name] = transform(self.views[name], X, learns)
-        return seen
+    def frozen(self) -> FrozenGroup:
+        """The members as they are now: they predict to the bit what they predict now while the group learns on."""
+        return FrozenGroup(self)
 
-    def _shown(self, X: Any, views: set[str]) -> dict[str, Any]:
-        """Rows that teach nothing in some views, with slots."""
-        return self._with_slots(self._transformed(X, views, np.zeros(n_rows(X))))
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Slots by now, and rows in which some features were met first (:mod:`tunefree.model.meetings`)."""
+        return (0, 0) if self.meetings is None else (self.n_features, int(self.meetings.known.counts[1]))
+
+    def _views_of_members(self) -> set[str]:
+        return {member.setting.view for member in self.members}
+
+    def _view(self, name: str, X: Any) -> Any:
+        """The view of this name, of rows like these."""
+        if name not in self.views:
+            self.views[name] = create_view(name, X)
+        return self.views[name]
+
+    def _transformed(self, X: Any, names: set[str], learns: np.ndarray) -> dict[str, Any]:
+        """The rows in some views, and as they are; the views learn from rows with ``learns`` above 0."""
+        return {"raw": X} | {name: transform(self._view(name, X), X, learns) for name in names - {"raw"}}
 
     def _with_slots(self, seen: dict[str, Any]) -> dict[str, Any]:
         return seen if self.meetings is None else {view: self.meetings.in_slots(X) for view, X in seen.items()}
@@ -180,18 +187,6 @@ class LinearGroup(MemberGroup):
         if self._weights is None:
             self._weights = [member.weights(self.n_features, self.n_outputs) for member in self.members]
         return self._weights
-
-    def reads(self, n_features: int) -> list[Read] | None:
-        n_slots = self.n_slots(n_features)
-        return [(weights[:n_slots], units[:n_slots]) for weights, units in self.weights()]
-
-    def with_weights(self, reads: list[Read]) -> LinearGroup:
-        other = copy.copy(self)
-        other._weights = reads
-        return other
-
-    def n_weights(self, n_features: int) -> int:
-        return len(self.members) * n_features * self.n_outputs
 
     def alone_in(
         self, seen: dict[str, Any], n_slots: int = MOST, n_met: int = MOST
@@ -213,28 +208,8 @@ class LinearGroup(MemberGroup):
 
         return of_member
 
-    @property
-    def moving_views(self) -> dict[str, Any]:
-        return self.views
-
-    def shown(self, X: Any, moving: dict[str, Any], n_features: int) -> dict[str, Any]:
-        return self._with_slots(self._moved(X, moving))
-
-    @property
-    def counts(self) -> tuple[int, int]:
-        return (0, 0) if self.meetings is None else (self.n_features, int(self.meetings.known.counts[1]))
-
-    def further(self, X: Any, moving: dict[str, Any], counts: tuple[int, int]) -> Callable[[Member], Further | None]:
-        if self.meetings is None:
-            return lambda member: None
-        return self.alone_in(self._moved(X, moving), *counts)
-
-    def _moved(self, X: Any, moving: dict[str, Any]) -> dict[str, Any]:
-        """Rows in all views, with the statistics that these had."""
-        nothing = np.zeros(n_rows(X))
-        return {"raw": X} | {name: transform(view, X, nothing) for name, view in moving.items()}
-
     def by_slot(self, of_features: np.ndarray) -> np.ndarray:
+        """What belongs to features (d, ...), in the order of the weights of members."""
         return of_features if self.meetings is None else self.meetings.by_slot(of_features)
 
     def by_feature(self, of_slots: np.ndarray, n_features: int) -> np.ndarray:
@@ -245,23 +220,12 @@ class LinearGroup(MemberGroup):
         found[: len(of_slots)] = of_slots[:n_features]
         return found
 
-    @property
-    def has_weights(self) -> bool:
-        return True
-
     def weighted_rows(self, X: Any, members: list[int]) -> list[WeightedRows]:
+        """Rows as the members at some places see them."""
         seen = self._transformed(X, {self.members[m].setting.view for m in members}, np.zeros(n_rows(X)))
         alone, seen = self.alone_in(seen), self._with_slots(seen)
         weights = self.weights()
         return [WeightedRows(seen[self.members[m].setting.view], *weights[m], alone(self.members[m])) for m in members]
-
-    def in_view(self, X: Any, view: str) -> Any:
-        return self._shown(X, {view})[view]
-
-    def add(self, member: Member) -> None:
-        counts = [(other.rows, other.mass) for other in (member, *self.members)]
-        member.rows, member.mass = max(counts)
-        self.members, self._weights = [*self.members, member], None
 
     def keep(self, stays: list[int]) -> None:
         self.members, self._weights = [self.members[m] for m in stays], None

@@ -28,7 +28,7 @@ class Setting(NamedTuple):
 
     learner: str  # a name in learners.ALL or kernel.learners.ALL
     settings: dict[str, float]  # its parameters
-    view: str  # "raw", a name in views.ALL, or one in pool.VIEWS
+    view: str  # "raw", or a name in views.ALL
 
 
 @dataclass
@@ -173,15 +173,23 @@ class Member:
         passes.read(state, weights, units)
         return weights, units
 
-    def predict(self, X: Any, read: Read, further: Any = None) -> np.ndarray:
-        """Margins (n, K), or predicted targets (n, 1), of rows in the member's view; ``read``: see :meth:`weights`.
+    def predict(self, X: Any, read: Read, further: Any, objective: Any) -> np.ndarray:
+        """Margins (n, K), or predicted targets (n, 1), of rows in the member's view.
 
-        ``further`` are other entries of these rows (:class:`tunefree.model.group.Further`).
+        Parameters
+        ----------
+        X : block of rows
+        read : (weights, units)
+            See :meth:`weights`.
+        further : Further or None
+            Other entries of these rows (:class:`tunefree.model.group.Further`).
+        objective : objective
+            By which margins become predictions.
         """
         margins = scored(X, read)
         if further is not None:
             margins += scored(further.X, further.read)
-        return predictions_of(self.objective, margins)
+        return predictions_of(objective, margins)
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` fills a member of the same setting."""
@@ -196,7 +204,7 @@ class Member:
         self.state = filled("learner", self.state, arrays, header["scalars"])
         self.objective = self.objective._replace(**header["objective"])
         self.log, self.offsets = (np.array(arrays[name]) if name in arrays else None for name in ("log", "offsets"))
-        self.rows, self.mass = header.get("rows", 0), header.get("mass", 0.0)  # older files do not tell
+        self.rows, self.mass = header["rows"], header["mass"]
 
 
 def late_margin(objective: Any, rows: int) -> float:
@@ -224,20 +232,6 @@ def with_late_classes(offsets: np.ndarray, n_outputs: int, first: int, margin: f
     wider = np.zeros(n_outputs)
     wider[first : first + len(offsets)], wider[first + len(offsets) :] = offsets, margin
     return wider
-
-
-def split(weights: np.ndarray) -> np.ndarray:
-    """Weights (d, K) of which those of output 1 are of the margin between classes 0 and 1: each has half of it.
-
-    Examples
-    --------
-    >>> split(np.array([[0.0, 4.0, 0.0]]))
-    array([[-2.,  2.,  0.]])
-    """
-    shared = weights.copy()
-    shared[:, 1] *= 0.5
-    shared[:, 0] = -shared[:, 1]
-    return shared
 
 
 def with_offsets(read: Read, offsets: np.ndarray) -> Read:

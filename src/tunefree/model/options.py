@@ -14,8 +14,8 @@ from tunefree.model.pool import (
     POOLS,
     can_replay,
     check_settings,
+    is_kernel,
     settings_of_members,
-    waits,
 )
 
 
@@ -37,10 +37,7 @@ class ModelOptions:
     settings: dict[str, float]
     view: str
     kernel_config: KernelConfig
-    may_prune: bool
-    member_settings: tuple[Setting, ...]  # of the members at the start
-    pairs: tuple[tuple[int, int], ...] | None  # of columns, whose products additive members learn; None to find them
-    horizon: int | None  # rows that will be predicted after the last one learned; None for as many as were learned
+    member_settings: tuple[Setting, ...]
     replays: bool = False  # whether first meetings are replayed at the second, where all linear members can
 
     @classmethod
@@ -53,10 +50,7 @@ class ModelOptions:
         settings: dict[str, float] | None = None,
         view: str = "raw",
         kernel_config: KernelConfig | None = None,
-        may_prune: bool = True,
         member_settings: list[Setting] | None = None,
-        pairs: Any = None,
-        horizon: int | None = None,
         replays: bool = False,
     ) -> ModelOptions:
         """Options that can be combined, with the members that they stand for unless these are given.
@@ -69,10 +63,7 @@ class ModelOptions:
         settings, kernel_config = settings or {}, kernel_config or KernelConfig()
         check_settings(task, learner, loss, average, settings, view)
         members = tuple(member_settings or settings_of_members(learner, settings, view, kernel_config.name))
-        may_prune = may_prune and learner != FOLLOW_THE_LEADER
-        named = None if pairs is None else tuple((int(first), int(second)) for first, second in pairs)
-        chosen = task, learner, loss, average, settings, view, kernel_config, may_prune, members, named, horizon
-        return cls(*chosen, replays)
+        return cls(task, learner, loss, average, settings, view, kernel_config, members, replays)
 
     @property
     def follows_the_leader(self) -> bool:
@@ -80,26 +71,20 @@ class ModelOptions:
         return self.learner == FOLLOW_THE_LEADER
 
     @property
-    def has_generations(self) -> bool:
-        """Whether trees predict too, and the mixture learns: predictions are then no weighted means of members."""
+    def is_pool(self) -> bool:
+        """Whether generations predict too, see :mod:`tunefree.pool`."""
         return self.learner in POOLS
 
     @property
     def is_mixed(self) -> bool:
         """Whether predictions are those of a mixture; the members then predict log-odds of classes."""
-        return (len(self.member_settings) > 1 or self.learner in POOLS) and not self.follows_the_leader
-
-    @property
-    def is_deployed(self) -> bool:
-        """Whether evidence is gathered of how the members predict once learning has ended. A single learner is what
-        its paper says, and copies of kernel members would cost as much as the members."""
-        return False
+        return self.is_pool or (len(self.member_settings) > 1 and not self.follows_the_leader)
 
     @property
     def replays_first_meetings(self) -> bool:
         """Whether features get statistics at their second meeting (:mod:`tunefree.model.meetings`)."""
-        linear = [own for own in self.member_settings if not waits(own)]
-        return self.replays and not self.average and all(can_replay(own) for own in linear)
+        linear = [setting for setting in self.member_settings if not is_kernel(setting.learner)]
+        return self.replays and not self.average and all(can_replay(setting) for setting in linear)
 
     @property
     def is_calibrated(self) -> bool:
@@ -113,8 +98,8 @@ class ModelOptions:
 
     def objective_of_kernels(self, n_outputs: int) -> Any:
         """The objective of kernel members; in a pool theirs has few support points."""
-        own = self.task == "classification" and self.learner in POOLS
-        return self._objective("smoothed-hinge" if own else self.loss, n_outputs)
+        in_pool = self.task == "classification" and self.is_pool
+        return self._objective("smoothed-hinge" if in_pool else self.loss, n_outputs)
 
     def objective_of_mixture(self, n_outputs: int) -> Any:
         """The objective of mixed log-odds."""

@@ -1,4 +1,4 @@
-"""The members of a model: one learner, the pool, kernels of every width, or all of them."""
+"""The members of a model: one learner, kernels of every width, or those of the pool."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from tunefree.kernel import learners as kernel
 from tunefree.learners import ALL
 from tunefree.learners.contract import Traits, traits_of
 from tunefree.losses import loss_of
-from tunefree.model import additive_bank, views
-from tunefree.model.feature_bank import VIEWS as KERNEL_FEATURE_VIEWS
+from tunefree.model import views
 from tunefree.model.members import Setting
 
 # The linear members of the pool (see tunefree.pool), some of them for tables or for texts alone.
@@ -31,7 +30,6 @@ MEMBERS: tuple[Setting, ...] = (
     *OF_TABLES,
     *OF_TEXTS,
 )
-VIEWS = (*KERNEL_FEATURE_VIEWS, *additive_bank.VIEWS)  # of banks, which keep their first rows back
 POOLS = ("pool", "kernel-pool")
 WIDTHS = tuple(2.0**exponent for exponent in range(-2, 7))  # times the median rule's gamma
 KERNEL_VIEWS = ("steady", "level")
@@ -56,14 +54,9 @@ def usual_view(learner: str) -> str:
     return "steady" if is_kernel(learner) else "raw"
 
 
-def waits(setting: Setting) -> bool:
-    """Whether a member belongs to a bank, which keeps its first rows back until its kernel is fixed."""
-    return is_kernel(setting.learner) or setting.view in VIEWS
-
-
 def can_replay(setting: Setting) -> bool:
-    """Whether a linear member can learn features later than they are met; one that stands still learns nothing."""
-    return setting.learner not in ALL or traits_of(ALL[setting.learner]).can_replay
+    """Whether a linear member can learn features later than they are met."""
+    return traits_of(ALL[setting.learner]).can_replay
 
 
 def settings_of_members(learner: str, settings: dict[str, float], view: str, named: Any = "rbf") -> list[Setting]:
@@ -86,12 +79,12 @@ def settings_of_members(learner: str, settings: dict[str, float], view: str, nam
     if learner == "kernel-pool":
         of_kernels = [at_every_width("kernel-pistol", {"growth": 1.0}, seen, named) for seen in KERNEL_VIEWS]
         return [*MEMBERS, *(setting for settings in of_kernels for setting in settings)]
-    found = [Setting(learner, settings, view)]
+    of_members = [settings]
     if learner == FOLLOW_THE_LEADER and "penalty" not in settings:
-        found = [Setting(learner, {**settings, "penalty": penalty}, view) for penalty in PENALTIES]
+        of_members = [{**settings, "penalty": penalty} for penalty in PENALTIES]
     if is_kernel(learner) and "width" not in settings:
-        found = [at_width for own in found for at_width in at_every_width(learner, own.settings, view, named)]
-    return found
+        return [member for parameters in of_members for member in at_every_width(learner, parameters, view, named)]
+    return [Setting(learner, parameters, view) for parameters in of_members]
 
 
 def at_every_width(learner: str, settings: dict[str, float], view: str, named: Any) -> list[Setting]:
@@ -111,17 +104,12 @@ def check_settings(task: str, learner: str, loss: str | None, average: bool, set
     known = [*POOLS, *ALL, *kernel.ALL]
     if learner not in known:
         raise ModelError(f"unknown learner {learner!r}; choose one of {', '.join(known)}")
-    if view not in ("raw", *views.ALL, *VIEWS):
-        raise ModelError(f"unknown view {view!r}; choose one of {', '.join(('raw', *views.ALL, *VIEWS))}")
-    special = special_about(learner)
-    if view in VIEWS and is_kernel(learner):
-        raise ModelError(f"{learner} has a kernel of its own; the view {view} is for a linear learner")
-    if view in VIEWS and special.quadratic_cost:
-        raise ModelError(f"{learner} cannot afford as many features as {view} has; name another learner for it")
+    if view not in ("raw", *views.ALL):
+        raise ModelError(f"unknown view {view!r}; choose one of {', '.join(('raw', *views.ALL))}")
     if learner in POOLS:
         if task == "classification" and (loss or "logistic") != "logistic":
             raise ModelError(f"the pool learns probabilities, with the logistic loss; name a learner for {loss}")
         if average or settings or view != "raw":
             raise ModelError("the pool chooses settings, views and averages by itself; name a learner to choose them")
-    if special.classifies_only and task == "regression":
+    if special_about(learner).classifies_only and task == "regression":
         raise ModelError(f"{learner} learns classes only; name another learner for regression")

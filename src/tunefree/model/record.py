@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core.rows import n_rows, reach
+from tunefree.core.rows import reach
 from tunefree.core.states import filled, flatten
 from tunefree.losses.objectives import Multinomial, chosen
 from tunefree.model.group import LabelledRows
@@ -31,8 +31,6 @@ class FirstPassRecord:
     Attributes
     ----------
     evidence : Evidence
-    of_curves : Evidence or None
-        The same of curves of the columns, once there are any.
     risks : dict of str to Progressive
         ``"error"`` and ``"log_loss"``, for classes.
     targets : RunningMean
@@ -43,7 +41,6 @@ class FirstPassRecord:
 
     def __init__(self, options: ModelOptions, n_features: int, n_outputs: int) -> None:
         self.evidence = Evidence.create(n_features, n_outputs)
-        self.of_curves: Evidence | None = None
         self.log, self.steepest = np.zeros((0, n_outputs)), 0.0  # weighted slopes of rows with first meetings
         self.risks = {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
         self.targets = RunningMean()
@@ -61,8 +58,6 @@ class FirstPassRecord:
         self.log = with_outputs(self.log, n_outputs, 1 if split else 0)
         if split and isinstance(objective, Multinomial):
             self.log[:, 0] = 0.0 - self.log[:, 1]
-        if self.of_curves is not None:
-            self.of_curves = widened(self.of_curves, len(self.of_curves.coordinates), n_outputs, objective)
 
     def add(
         self,
@@ -97,29 +92,6 @@ class FirstPassRecord:
             self.evidence = _with_room(self.evidence, reach(X), self.log.shape[1], objective)
             replay_evidence(self.evidence, X, past.sources, with_room(self.log, 1 + int(past.sources.max())))
 
-    def add_curves(
-        self, objective: Any, curves: list[Any], rows: LabelledRows, predictions: np.ndarray, row_losses: np.ndarray
-    ) -> None:
-        """Add the last of some rows as curves of their columns, block after block; the others had no curves yet."""
-        stop = len(rows.y) - sum(map(n_rows, curves))
-        for X in curves:
-            start, stop = stop, stop + n_rows(X)
-            if self.of_curves is None:
-                self.of_curves = Evidence.create(2, predictions.shape[1])
-            self.of_curves = _with_room(self.of_curves, reach(X), predictions.shape[1], objective)
-            of_rows = (
-                rows.y[start:stop],
-                rows.evaluation_weight[start:stop],
-                predictions[start:stop],
-                row_losses[start:stop],
-            )
-            y, weight, own, losses = map(np.ascontiguousarray, of_rows)
-            record_evidence(self.of_curves, objective, X, y, weight, own, losses)
-
-    def additive_certificate(self, objective: Any) -> Certificate | None:
-        """What is known of every additive model of the first knots."""
-        return None if self.of_curves is None else certify(self.of_curves, objective)
-
     def certificate(self, n_features: int, objective: Any, meetings: FirstMeetings | None = None) -> Certificate:
         """What is known of every linear model on these rows; ``meetings`` tells which features have slots.
 
@@ -143,10 +115,6 @@ class FirstPassRecord:
         n_logged = int(np.flatnonzero(self.log.any(axis=1)).max(initial=-1)) + 1  # room depends on how batches were cut
         if n_logged:
             arrays["log"] = self.log[:n_logged]
-        if self.of_curves is not None:
-            features: Any = self.of_curves.features
-            seen = np.flatnonzero(features.inverse)  # the room beyond depends on how batches were cut
-            arrays |= flatten("of_curves", self.of_curves, max(2, 1 + int(seen.max(initial=0))))[0]
         header: dict[str, Any] = {"risks": {name: asdict(risk) for name, risk in self.risks.items()}}
         if self.steepest > 0.0:
             header["steepest"] = self.steepest
@@ -160,9 +128,6 @@ class FirstPassRecord:
         self.evidence = filled("evidence", Evidence.create(n_slots, self.log.shape[1]), arrays, {})
         self.log, self.steepest = np.array(arrays.get("log", self.log)), header.get("steepest", 0.0)
         self.is_over = header.get("over", False)
-        if "of_curves.rounds" in arrays:
-            room, n_outputs = arrays["of_curves.coordinates.gradients"].shape
-            self.of_curves = filled("of_curves", Evidence.create(room, n_outputs), arrays, {})
         self.risks = {name: Progressive(**risk) for name, risk in header["risks"].items()}
         self.targets = RunningMean(**header.get("targets", {}))
 

@@ -1,4 +1,4 @@
-"""The members of the pool: online linear learners and generations, each with places in the mixture."""
+"""The members of the pool: online learners and generations, each with places in the mixture."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from tunefree.core.rows import Sparse, Table, n_rows
 from tunefree.generations.columns import MOST_COLUMNS
 from tunefree.generations.generation import Generation
 from tunefree.generations.leaves import log_probabilities
+from tunefree.generations.seen import FREQUENT, Seen
 from tunefree.losses.objectives import measured, regression
+from tunefree.model.ensemble import Ensemble
 from tunefree.model.group import LabelledRows
 from tunefree.model.members import name_of
-from tunefree.model.pool import MEMBERS, OF_TABLES, OF_TEXTS
+from tunefree.model.pool import OF_TABLES, OF_TEXTS, settings_of_members
+from tunefree.pool.groups import starts_of_runs
 from tunefree.pool.growth import Growth, Observed
 from tunefree.pool.slots import Slot, slots_of
 from tunefree.pool.windows import LENGTHS
@@ -28,16 +31,29 @@ class Learned(NamedTuple):
 
     predictions: np.ndarray  # (n, M, K) log-probabilities, or numbers; NaN of those asleep
     evidence: np.ndarray  # (n,) weights of rows that judge members, and that leaves learn: 0 where a row may be known
-    digests: np.ndarray  # (n,) uint64 of the observations; none where there are no generations
+    digests: np.ndarray  # (n,) uint64 of the observations or groups; none where there are neither
+    n_repeats: int  # rows of a weight whose observation or group was learned before
+
+
+class Ahead(NamedTuple):
+    """What members make of rows of some groups before any of these rows is learned."""
+
+    predictions: np.ndarray  # (n, M, K)
+    is_known: np.ndarray  # (n,) whether a row of the group was learned before
+    groups: np.ndarray  # (n,) uint64
+
+    def part(self, start: int, stop: int) -> Ahead:
+        """The rows from ``start`` up to ``stop``."""
+        return Ahead(*(array[start:stop] for array in self))
 
 
 class Members:
-    """Online linear learners and generations.
+    """Online learners and generations.
 
     Parameters
     ----------
-    linear : LinearGroup
-        Of the online learners.
+    ensemble : Ensemble
+        The online learners: linear ones, and kernel learners if they were asked for.
     n_classes : int
         Known from the start; 0 for numbers.
     loss : loss
@@ -51,30 +67,39 @@ class Members:
         The place of each slot.
     growth : Growth or None
         The generations; None from the first row on that is too wide for trees.
+    seen : Seen
+        The latest observations, or groups, that were learned.
+    has_groups : bool
     """
 
-    def __init__(self, linear: Any, n_classes: int, loss: Any) -> None:
-        self.linear, self.n_classes, self.loss = linear, n_classes, loss
-        self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS), len(MEMBERS))}
-        self.names = [*(name_of(setting) for setting in MEMBERS), *(slot.name for slot in self.slots)]
-        self.linear_places = [MEMBERS.index(member.setting) for member in linear.members]
+    def __init__(self, ensemble: Ensemble, n_classes: int, loss: Any) -> None:
+        self.ensemble, self.n_classes, self.loss = ensemble, n_classes, loss
+        options = ensemble.options
+        settings = settings_of_members(options.learner, {}, options.view, options.kernel_config.name)
+        self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS), len(settings))}
+        self.names = [*(name_of(setting) for setting in settings), *(slot.name for slot in self.slots)]
+        self.online_places = [settings.index(member.setting) for member in ensemble.members]
         self.growth: Growth | None = Growth(self.width, loss, self.slots)
+        self.seen, self.has_groups = Seen(), False
 
     @property
     def width(self) -> int:
         """Classes that the mixture knows, at least two; 0 for numbers."""
         return 0 if self.loss is not None else max(self.n_classes, 2)
 
-    def choose(self, X: Any) -> None:
+    def begin(self, X: Any, has_groups: bool) -> None:
         """Go on with the linear members that are for rows like these: one kind is for words, the other for columns."""
+        self.has_groups = has_groups
+        if self.growth is not None:
+            self.growth.has_groups = has_groups
         has_words_only = isinstance(X, Table) and not X.numbers.shape[1] and not X.codes.shape[1]
         others = OF_TABLES if isinstance(X, Sparse) or has_words_only else OF_TEXTS
-        self.keep([m for m, member in enumerate(self.linear.members) if member.setting not in others])
+        self.keep([m for m, member in enumerate(self.ensemble.members) if member.setting not in others])
 
     def keep(self, stays: list[int]) -> None:
-        """Go on with these of the linear members; the places of the others in the mixture sleep."""
-        self.linear.keep(stays)
-        self.linear_places = [self.linear_places[m] for m in stays]
+        """Go on with these of the online members; the places of the others in the mixture sleep."""
+        self.ensemble.keep(stays)
+        self.online_places = [self.online_places[m] for m in stays]
 
     @property
     def places_awake(self) -> list[int]:
@@ -82,7 +107,8 @@ class Members:
         awake = self.growth.awake if self.growth is not None else {}
         ages = {key: len(of_kind) for key, of_kind in awake.items()}
         slots = [place for slot, place in self.slots.items() if slot.age < ages.get((slot.clock, slot.kind), 0)]
-        return [*self.linear_places, *slots]
+        members = zip(self.online_places, self.ensemble.are_awake, strict=True)
+        return [*(place for place, is_awake in members if is_awake), *slots]
 
     def first_wide(self, X: Any) -> int:
         """The first row that is too wide for trees; beyond the last if none is."""
@@ -91,40 +117,63 @@ class Members:
         wide = np.flatnonzero(X.features > MOST_COLUMNS)
         return int(np.searchsorted(X.pointers, wide[0], "right")) - 1 if len(wide) else n_rows(X)
 
-    def add_class(self, objective: Any, n_outputs: int) -> None:
-        """Know one more class; ``objective`` is that of linear members from so many outputs."""
+    def add_class(self, n_outputs: int) -> None:
+        """Know one more class, of so many outputs."""
         self.n_classes += 1
-        self.linear.add_class(objective, n_outputs, self.n_classes)
+        self.ensemble.add_class(n_outputs, self.n_classes)
         if self.growth is not None:
             self.growth.n_classes = self.width
             for _, _, _, generation in self.growth.generations():
                 generation.know(self.width)
 
-    def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, relative: np.ndarray, rows: int) -> Learned:
+    def ahead(self, X: Any, weight: np.ndarray, groups: np.ndarray, rows: int) -> Ahead:
+        """Predict rows of groups (n,) that follow so many, and take note of the groups of those of a weight above 0."""
+        starts = starts_of_runs(groups)
+        of_runs = groups[starts]
+        is_known = self.seen.add(of_runs, np.maximum.reduceat(weight, starts), most=FREQUENT + 1)
+        if self.growth is not None:
+            is_known |= self.growth.knows(of_runs)
+        lengths = np.diff(np.append(starts, len(groups)))
+        return Ahead(self.predict(X, rows), np.repeat(is_known, lengths), groups)
+
+    def learn(
+        self, X: Any, y: np.ndarray, weight: np.ndarray, relative: np.ndarray, rows: int, ahead: Ahead | None = None
+    ) -> Learned:
         """Predict rows, of which so many were learned before, and learn each of a weight above 0 after that.
 
         Weights relative to those before are for learners that go on; rows are kept with their weights as they are.
+        Rows of groups are judged by what was predicted of them ``ahead``.
         """
-        predictions, evidence, digests = self.asleep(len(y)), relative, np.empty(0, np.uint64)
-        targets = y if self.loss is not None or self.linear.n_outputs > 1 else np.where(y == 1.0, 1.0, -1.0)
-        of_linear = np.empty((len(self.linear.members), len(y), self.linear.n_outputs))
-        self.linear.learn(LabelledRows(X, np.ascontiguousarray(targets), relative, relative), of_linear)
-        self.place_linear(predictions, of_linear, rows)
+        predictions, learned = self.asleep(len(y)), weight > 0.0
+        observed = self._observe(X, learned, ahead)
+        is_known = self._knows(observed.digests, weight) if ahead is None else ahead.is_known
+        evidence = np.where(is_known, 0.0, relative)
+        has_two = self.loss is None and self.ensemble.linear.n_outputs == 1
+        targets = np.ascontiguousarray(np.where(y == 1.0, 1.0, -1.0) if has_two else y)
+        self.place_online(predictions, self.ensemble.learn(LabelledRows(X, targets, relative, evidence)), rows)
         if self.growth is not None:
-            learned = weight > 0.0
-            observed = self.growth.observe(X, learned)
-            digests = observed.digests
-            is_known = self.growth.knows(observed.digests) | self.growth.seen.add(observed.digests, weight)
-            evidence = np.where(is_known, 0.0, relative)
             self.follow(self.growth.generations(), observed.matrix, y, evidence, predictions)
             kept = Observed(observed.matrix[learned], observed.digests[learned])
             self.growth.add(kept, y[learned], weight[learned])
-        return Learned(predictions, evidence, digests)
+        judged = predictions if ahead is None else ahead.predictions
+        return Learned(judged, evidence, observed.digests, int((is_known & learned).sum()))
+
+    def _observe(self, X: Any, learned: np.ndarray, ahead: Ahead | None) -> Observed:
+        """Rows as generations see them; empty ones where there are none."""
+        nothing = Observed(np.empty((n_rows(X), 0)), np.empty(0, np.uint64))
+        observed = nothing if self.growth is None else self.growth.observe(X, learned)
+        return observed if ahead is None else observed._replace(digests=ahead.groups)
+
+    def _knows(self, digests: np.ndarray, weight: np.ndarray) -> Any:
+        """Which rows (n,) members may remember, by the digests of their observations; none where there are none."""
+        if self.growth is None:
+            return np.zeros(len(weight), bool)
+        return self.growth.knows(digests) | self.seen.add(digests, weight)
 
     def predict(self, X: Any, rows: int) -> np.ndarray:
         """What all predict of rows to come, (n, M, K), after so many were learned."""
         predictions = self.asleep(n_rows(X))
-        self.place_linear(predictions, self.linear.predict(X), rows)
+        self.place_online(predictions, self.ensemble.predict(X, asleep=True), rows)
         if self.growth is not None and self.growth.awake:
             nothing = np.zeros(n_rows(X))
             self.follow(self.growth.generations(), self.growth.columns.matrix(X), nothing, nothing, predictions)
@@ -134,10 +183,14 @@ class Members:
         """Predictions (n, M, K) where all sleep."""
         return np.full((n, len(self.names), max(self.width, 1)), np.nan)
 
-    def place_linear(self, written: np.ndarray, predictions: np.ndarray, rows: int) -> None:
-        """Write what linear members predict, (m, n, k), to their places, after so many rows were learned."""
-        for place, of_member in zip(self.linear_places, predictions, strict=True):
-            written[:, place] = self._as_mixed(np.nan_to_num(of_member), rows)
+    def place_online(self, written: np.ndarray, predictions: np.ndarray, rows: int) -> None:
+        """Write what the first online members predict, (m, n, k), to their places, after so many rows were learned.
+
+        What is no finite number is no prediction.
+        """
+        for place, of_member in zip(self.online_places, predictions, strict=False):
+            is_number = np.isfinite(of_member).all(axis=1, keepdims=True)
+            written[:, place] = self._as_mixed(np.where(is_number, of_member, np.nan), rows)
 
     def _as_mixed(self, predictions: np.ndarray, rows: int) -> np.ndarray:
         return predictions if self.loss is not None else log_probabilities(predictions, self.width, rows)

@@ -1,1 +1,0 @@
-"""Additive models: curves of single columns, and products of two columns' coarse curves."""

@@ -1,0 +1,51 @@
+"""Weights of rows over their running mean, for learners and mixtures that must not depend on the scale of weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tunefree.core.numbers import power_below
+
+MOST = 1e280  # times the first weight, so that sums do not overflow
+
+
+class RelativeWeights:
+    """Divides weights by the mean of those before; each weight is in its mean.
+
+    Attributes
+    ----------
+    rows : int
+        Rows of a weight above 0 so far.
+    unit, mass : float
+        The power of two next below the first weight, and the sum of the weights in such units.
+
+    Examples
+    --------
+    >>> RelativeWeights().of(np.array([7.0, 0.0, 21.0]))
+    array([1. , 0. , 1.5])
+    """
+
+    def __init__(self, rows: int = 0, unit: float = 0.0, mass: float = 0.0) -> None:
+        self.rows, self.unit, self.mass = rows, unit, mass
+
+    def of(self, weight: np.ndarray) -> np.ndarray:
+        """Relative weights (n,) of the next rows; 0 stays 0.
+
+        In single precision, so that rounding does not tell constant weights from none.
+        """
+        if self.unit == 0.0 and (weight > 0.0).any():
+            self.unit = float(power_below(weight[weight > 0.0][0]))
+        with np.errstate(over="ignore"):
+            scaled = np.minimum(weight / self.unit, MOST) if self.unit > 0.0 else weight
+        totals = np.cumsum(np.concatenate([[self.mass], scaled]))[1:]
+        counts = self.rows + np.cumsum(weight > 0.0)
+        if len(weight):
+            self.mass, self.rows = float(totals[-1]), int(counts[-1])
+        relative = np.divide(scaled * counts, totals, out=np.zeros(len(weight)), where=totals > 0.0)
+        return relative.astype(np.float32).astype(np.float64)
+
+    def saved(self) -> dict[str, Any]:
+        """The arguments that make the same."""
+        return dict(vars(self))

@@ -1,0 +1,99 @@
+"""Frozen groups: they predict to the bit what the group predicted when it was frozen, whatever it learned since."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+from tunefree.core.rows import dense, part, sparse, table
+from tunefree.losses import Square, objectives
+from tunefree.model import meetings
+from tunefree.model.frozen_group import FrozenGroup
+from tunefree.model.group import LabelledRows
+from tunefree.model.linear_group import LinearGroup
+from tunefree.model.members import Setting
+
+N = 200
+SETTINGS = [
+    Setting("nag", {"eta": 2.0}, "steady"),
+    Setting("scinol2", {"epsilon": 0.1}, "raw"),
+    Setting("adagrad", {"eta": 0.1}, "steady"),
+    Setting("newton", {}, "steady"),
+]
+REPLAYED = SETTINGS[:3]  # those that can learn first meetings later
+
+
+@pytest.fixture(autouse=True)
+def few_features_have_slots_from_the_start(monkeypatch):
+    monkeypatch.setattr(meetings, "FIRST", 6)
+
+
+def words(rng, n=N, d=400):
+    """Rows of words of which most are met once; later rows reach further."""
+    rows = [np.unique(((200 + d * i / n) * rng.random(9) ** 2).astype(int) + 1) for i in range(n)]
+    pointers = np.cumsum([0, *map(len, rows)])
+    return sparse(pointers, np.concatenate(rows), rng.exponential(size=pointers[-1]))
+
+
+def block(rng, kind):
+    if kind == "dense":
+        return dense(rng.normal(size=(N, 5)) * [1e-3, 1.0, 1e3, 1.0, 0.0])
+    if kind == "sparse":
+        return words(rng)
+    return table(rng.normal(size=(N, 2)), [1, 2], rng.integers(3, 60, size=(N, 1)), words(rng))
+
+
+def group_of(kind, task):
+    objective = objectives.Multinomial(1.0) if task == "classes" else objectives.regression(Square())
+    of_group = (SETTINGS, objective, 6) if kind == "dense" else (REPLAYED, objective, 2)
+    known = None if kind == "dense" else meetings.FirstMeetings()
+    return LinearGroup(*of_group, 3 if task == "classes" else 1, False, known)
+
+
+def learn(group, X, y, start, stop):
+    for first in range(start, stop, 40):
+        last = min(first + 40, stop)
+        rows = part(X, first, last)
+        group.reserve_features(1000)
+        weight = np.ones(last - first)
+        group.learn(LabelledRows(rows, y[first:last], weight, weight), predictions_of(group, last - first))
+
+
+def predictions_of(group, n):
+    return np.empty((len(group.members), n, group.n_outputs))
+
+
+@pytest.mark.parametrize("task", ["classes", "numbers"])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "table"])
+def test_it_predicts_what_the_group_did(kind, task):
+    rng = np.random.default_rng(0)
+    X, y = block(rng, kind), rng.integers(0, 3, N).astype(float)
+    group = group_of(kind, task)
+    learn(group, X, y, 0, 100)
+    frozen, expected = group.frozen(), group.predict(X)
+    saved = copy.deepcopy(frozen.save_state(1000))
+    np.testing.assert_array_equal(frozen.predict(X), expected)
+    for start in range(100, N, 50):
+        learn(group, X, y, start, start + 50)
+        np.testing.assert_array_equal(frozen.predict(X), expected)
+    assert (group.predict(X) != expected).any()
+    restored = FrozenGroup.restored(group, *saved)
+    np.testing.assert_array_equal(restored.predict(X), expected)
+    assert frozen.nbytes == restored.nbytes > 0
+
+
+def test_it_is_restored_beside_a_group_that_was_restored():
+    rng = np.random.default_rng(1)
+    X, y = words(rng), rng.integers(0, 3, N).astype(float)
+    group, other = group_of("sparse", "classes"), group_of("sparse", "classes")
+    learn(group, X, y, 0, 100)
+    frozen, expected = group.frozen(), group.predict(X)
+    learn(group, X, y, 100, 150)
+    other.restore(*copy.deepcopy(group.save_state(1000)))
+    restored = FrozenGroup.restored(other, *copy.deepcopy(frozen.save_state(1000)))
+    for each in (group, other):
+        learn(each, X, y, 150, N)
+    np.testing.assert_array_equal(restored.predict(X), expected)
+    np.testing.assert_array_equal(frozen.predict(X), expected)

@@ -1,0 +1,151 @@
+"""Groups: what is predicted of them, what is evidence, and what decides how a pool predicts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.pool.rows import bytes_of
+from tunefree.core.errors import ModelError
+from tunefree.core.rows import dense, part, sparse
+from tunefree.model.targets import Labels
+from tunefree.pool import groups
+from tunefree.pool.model import PoolModel
+
+CLASSES = ["no", "yes"]
+
+
+def like_rows(seed: int, n_groups: int, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of a group hardly differ, and have one label: what trees remember of it tells nothing of other groups."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(n_groups, 5))
+    labels = rng.random(n_groups) < 1.0 / (1.0 + np.exp(-2.0 * centres[:, 0]))
+    group = np.repeat(np.arange(n_groups), size)
+    return centres[group] + 0.05 * rng.normal(size=(len(group), 5)), labels[group].astype(int), group
+
+
+def learned(X: np.ndarray, y: np.ndarray, of_groups: np.ndarray | None, size: int = 10**9) -> PoolModel:
+    """A finished pool; blocks of at least so many rows end where a group does."""
+    model = PoolModel("classification", classes=CLASSES)
+    starts = np.arange(0, len(y), size) if of_groups is None else groups.starts_of_runs(of_groups)[:: max(size // 8, 1)]
+    for start, stop in zip(starts, [*starts[1:], len(y)], strict=True):
+        rows = slice(start, stop)
+        labels = Labels.of([CLASSES[k] for k in y[rows]])
+        model.learn(
+            dense(X[rows]), labels, np.ones(stop - start), groups=None if of_groups is None else of_groups[rows]
+        )
+    model.freeze()
+    return model
+
+
+def log_loss(model: PoolModel, X: np.ndarray, y: np.ndarray) -> float:
+    margins = model.predict(dense(X))[:, 0]
+    return float(np.logaddexp(0.0, np.where(y == 1, -margins, margins)).mean())
+
+
+def test_groups_that_are_named_are_not_remembered_for_evidence():
+    X, y, group = like_rows(0, 300, 8)
+    new, labels, _ = like_rows(1, 300, 8)
+    order = np.random.default_rng(2).permutation(len(y))
+    by_group = np.concatenate([np.flatnonzero(group == k) for k in np.random.default_rng(2).permutation(300)])
+    named = log_loss(learned(X[by_group], y[by_group], groups.digests(group[by_group])), new, labels)
+    assert named < 0.85 * log_loss(learned(X[order], y[order], None), new, labels)
+    assert named < np.log(2.0)
+
+
+def test_rows_of_a_group_are_predicted_before_any_of_them_is_learned():
+    X, y, group = like_rows(3, 40, 8)
+    digests = groups.digests(group)
+    model, other = (learned(X[:-8], y[:-8], digests[:-8]) for _ in range(2))
+    expected = other.pool.predict(dense(X[-8:]))
+    model.pool.has_finished = other.pool.has_finished = False
+    expected = other.pool.mixture.predict(other.pool.members.predict(dense(X[-8:]), other.pool.rows), is_over=False)
+    margins, _ = model.learn(dense(X[-8:]), Labels.of([CLASSES[k] for k in y[-8:]]), np.ones(8), groups=digests[-8:])
+    assert np.array_equal(margins[:, 0], expected[:, 1] - expected[:, 0])
+
+
+def test_a_group_that_comes_again_is_no_evidence():
+    X, y, group = like_rows(4, 50, 8)
+    digests = groups.digests(group)
+    once = learned(X, y, digests)
+    again = learned(np.tile(X, (2, 1)), np.tile(y, 2), np.tile(digests, 2))
+    assert once.repeats() == (0, 400) and again.repeats() == (400, 800)
+    assert (again.selection().rows <= 400).all() and float(again.pool.mixture.base.rounds[()]) == 400.0
+
+
+def test_blocks_that_end_with_groups_only_decide_how_many_runs_are_predicted_together():
+    X, y, group = like_rows(5, 20, 8)  # as many as are predicted one by one
+    digests = groups.digests(group)
+    whole = learned(X, y, digests)
+    for size in (8, 24):
+        assert bytes_of(learned(X, y, digests, size)) == bytes_of(whole)
+
+
+@pytest.mark.parametrize("first", [None, np.zeros(8, np.uint64)])
+def test_rows_without_groups_do_not_follow_rows_with_groups(first):
+    X, y, _ = like_rows(6, 1, 8)
+    model, labels = PoolModel("classification", classes=CLASSES), Labels.of(["no", "yes"] * 4)
+    model.learn(dense(X), labels, np.ones(8), groups=first)
+    with pytest.raises(ModelError, match="rows learned before had"):
+        model.learn(dense(X), labels, np.ones(8), groups=np.ones(8, np.uint64) if first is None else None)
+
+
+def test_groups_of_rows_too_wide_for_trees():
+    rng = np.random.default_rng(7)
+    n, group = 240, np.repeat(np.arange(60), 4)
+    features = np.sort(rng.integers(2000, 9000, (n, 5)), axis=1) + np.arange(5)
+    X = sparse(np.arange(0, 5 * n + 1, 5), features.ravel(), np.ones(5 * n), True)
+    model, y = PoolModel("classification", classes=CLASSES), Labels.of(["no", "yes"] * (n // 2))
+    model.learn(X, y, np.ones(n), groups=groups.digests(group))
+    assert model.pool.members.growth is None and model.repeats() == (0, n)
+    model.learn(part(X, 0, 4), Labels.of(["no"] * 4), np.ones(4), groups=groups.digests(group[:4]))
+    assert model.repeats() == (4, n + 4)
+
+
+def test_a_pool_with_groups_is_restored_to_the_bit_and_goes_on():
+    X, y, group = like_rows(8, 60, 8)
+    digests = groups.digests(group)
+    model = learned(X[:240], y[:240], digests[:240])
+    other = PoolModel.restore(*model.save_state())
+    for one in (model, other):
+        labels = Labels.of([CLASSES[k] for k in y[240:]])
+        one.learn(dense(X[240:]), labels, np.ones(240), groups=digests[240:])
+    assert bytes_of(model) == bytes_of(other)
+
+
+def test_digests_are_the_same_in_each_call_and_of_equal_labels():
+    assert np.array_equal(groups.digests([3, 1, 3])[[0, 1]], groups.digests(np.array([3.0, 1.0])))
+    assert np.array_equal(groups.digests(["b", "a"]), groups.digests(np.array(["b", "a"], object)))
+    assert len(set(groups.digests(np.arange(10_000)).tolist())) == 10_000
+
+
+def test_what_decided_is_what_the_stream_shows():
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(900, 3))
+    y = 2.0 * X[:, 0] + 0.1 * rng.normal(size=900)
+    model = PoolModel("regression")
+    model.learn(dense(X), y, np.ones(900))
+    selection = model.selection()
+    assert np.isclose(selection.weights.sum(), 1.0) and (np.diff(selection.weights) <= 0.0).all()
+    assert len(selection.members) == len(selection.losses) == len(selection.rows) == selection.weights_at.shape[1]
+    best = int(np.nanargmin(selection.losses))
+    assert selection.members[best].startswith(("linear", "newton"))
+    assert (selection.standard_errors > 0.0).all() and (selection.standard_errors < selection.losses).any()
+    assert len(selection.points) == len(selection.weights_at) and selection.points[-1] <= 900
+
+
+def test_what_takes_memory_is_given_up_in_a_fixed_order_and_the_rest_goes_on():
+    rng = np.random.default_rng(10)
+    X, y = rng.normal(size=(3000, 4)), Labels.of([CLASSES[k] for k in rng.integers(0, 2, 3000)])
+    model = PoolModel("classification", classes=CLASSES)
+    model.learn(dense(X), y, np.ones(3000))
+    names, sizes = [], [model.nbytes]
+    while (name := model.put_to_sleep()) is not None:
+        names.append(name)
+        sizes.append(model.nbytes)
+        model.learn(dense(X[:600]), Labels(y.values, y.codes[:600]), np.ones(600))
+        other = PoolModel.restore(*model.save_state())
+        assert bytes_of(other) == bytes_of(model)
+        assert np.isfinite(model.predict(dense(X[:9]))).all()
+    assert [name.split()[1] for name in names] == ["windows", "previous", "randomised", "trees"]
+    assert (np.diff(sizes) < 0).all()
