@@ -38,7 +38,7 @@ def handed(monkeypatch):
 
     def spied(self, X, y, weight, evaluation_weight=None, groups=None):
         calls.append(None if groups is None else groups.tolist())
-        return learn(self, X, y, weight, evaluation_weight, groups)
+        return learn(self, X, y, weight, evaluation_weight, groups=groups)
 
     monkeypatch.setattr(PoolModel, "learn", spied)
     return calls
