@@ -54,7 +54,8 @@ def _check_linear(trained: Any) -> None:
         _check_expansion(bank, model)
     if isinstance(model, PoolModel):
         _check_pool(model.pool)
-    for calibration in [getattr(model.aggregation, "calibration", None), *(getattr(m, "calibration", None) for m in model.members)]:
+    for part in [model.aggregation, *model.members]:
+        calibration = getattr(part, "calibration", None)
         n_classes = 2 if calibration is None else calibration.n_classes
         _fit(n_classes == max(len(model.classes), 2) or calibration is None, "a calibration has other classes")
     if trained.order is not None and not trained.order.numbers:
