@@ -82,9 +82,11 @@ class Decomposition:
         self.names = [CONSTANT, *columns]
         number = {column: 1 + k for k, column in enumerate(columns)}
         self._of_part = np.array([*(number[part.column] for part in layout.parts), 0], np.int64)  # -1: the constant
-        self.reference = Reference.of(model, rows)
+        self.reference = Reference.of(model, bool(layout.columns), rows)
         if not model.options.has_generations:
-            self._linear = LinearTerms(model.ensemble.linear, self._of_feature, len(self.names), self.reference.rows)
+            self._linear = LinearTerms(
+                model.ensemble.linear, self.term_of_feature, len(self.names), self.reference.rows
+            )
             return
         pool: Any = model.pool  # type: ignore[attr-defined]
         is_frozen = pool.has_finished and pool.frozen.choice != FOLLOWING
@@ -92,18 +94,18 @@ class Decomposition:
         mixture = pool.frozen.mixture if is_frozen else pool.mixture
         self._rule = Rule.of(mixture, pool.has_finished, is_frozen and pool.frozen.choice == 1)
         n_terms = len(self.names) + 1
-        terms_of = self._of_feature, self._of_keys, n_terms
+        terms_of = self.term_of_feature, self._of_keys, n_terms
         self._pool_terms = PoolTerms(pool, self._places, *terms_of, self.reference)
         self.names += [KERNELS] if self._pool_terms.others else []
 
     @property
-    def _of_feature(self) -> np.ndarray:
+    def term_of_feature(self) -> np.ndarray:
         """The term (d,) of each feature."""
         return self._of_part[self.layout.of_feature]
 
     def _of_keys(self, keys: np.ndarray) -> np.ndarray:
         """The term (c,) of the columns that generations know under some keys."""
-        of_feature = self._of_feature
+        of_feature = self.term_of_feature
         return np.array(
             [
                 of_feature[key] if key > 0 else self._of_part[self.layout.code_source(-1 - key)[1]]
@@ -192,7 +194,9 @@ class Line:
         totals = [np.zeros((len(rows), ends[0].shape[1], change.shape[1])) for change in self.changes]
         for _ in range(HALVINGS):
             means = self._means(rows, low, high)
-            sums = [np.einsum("nqk,nk->nq", mean, change[rows]) for mean, change in zip(means, self.changes, strict=True)]
+            sums = [
+                np.einsum("nqk,nk->nq", mean, change[rows]) for mean, change in zip(means, self.changes, strict=True)
+            ]
             should = self.margins_at(rows, high) - self.margins_at(rows, low)
             is_exact = (np.abs(sum(sums) - should) <= EXACT * scale[rows][:, None]).all(axis=1)
             for total, mean in zip(totals, means, strict=True):

@@ -172,7 +172,9 @@ class LinearModelTerms:
     def parts(self, columns: np.ndarray) -> list[Part]:
         """The parts of rows (n, c)."""
         away = design(columns, *self.model[:4]) - self.means
-        terms = [np.einsum("nd,dk,dt->ntk", away, weights, self.of_terms, optimize=True) for weights in self.model.weights]
+        terms = [
+            np.einsum("nd,dk,dt->ntk", away, weights, self.of_terms, optimize=True) for weights in self.model.weights
+        ]
         return [Part(self.means @ weights, of_part) for weights, of_part in zip(self.model.weights, terms, strict=True)]
 
 
@@ -192,7 +194,13 @@ class PoolTerms:
     """
 
     def __init__(
-        self, pool: Any, places: list[int], term_of_feature: np.ndarray, term_of_key: Any, n_terms: int, reference: Reference
+        self,
+        pool: Any,
+        places: list[int],
+        term_of_feature: np.ndarray,
+        term_of_key: Any,
+        n_terms: int,
+        reference: Reference,
     ) -> None:
         self.pool, self.n_terms = pool, n_terms
         members = pool.members
