@@ -160,10 +160,9 @@ class CurveDisplay:
     def _draw(self, axes: Any, panel: Dependence, is_first: bool) -> None:
         """Draw a panel, of the classes that are drawn."""
         of_picture = self.picture
-        parts = [of_picture.sign * part[:, of_picture.outputs] for part in (panel.mean, panel.low, panel.high)]
-        parts = parts if of_picture.sign > 0.0 else [parts[0], parts[2], parts[1]]
+        mean, low, high = (of_picture.sign * part[:, of_picture.outputs] for part in (panel.mean, panel.low, panel.high))
         missing = None if panel.missing is None else of_picture.sign * panel.missing[of_picture.outputs]
-        shown = Dependence(panel.term, panel.axis, *parts, missing)
+        shown = panel._replace(mean=mean, low=low, high=high, missing=missing)
         draw = draw_curve if panel.axis.is_numeric else draw_bars
         draw(axes, shown, of_picture.importance.get(panel.term, 0.0))
         if is_first and panel.axis.is_numeric:

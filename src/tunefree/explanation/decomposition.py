@@ -4,10 +4,10 @@ Margins are log-odds (of more than two classes log-probabilities, or other margi
 or numbers. The constant is the margin where all members predict their mean over the rows of a reference
 (:mod:`tunefree.explanation.reference`).
 
-Single linear learners: the margin is a sum over columns. A pool: the margins of its members are sums of parts, which are
-sums over columns (:mod:`tunefree.explanation.members`), and its mixture is a function of them. Along the line from the
-reference's parts to the row's, the derivatives of the mixture are integrated; the integral times what a column adds to
-the parts is its contribution (Aumann, Shapley: Values of non-atomic games, 1974; Sundararajan, Taly, Yan: Axiomatic
+Single linear learners: the margin is a sum over columns. A pool: the margins of its members are sums of parts, which
+are sums over columns (:mod:`tunefree.explanation.members`), and its mixture is a function of them. Along the line from
+the reference's parts to the row's, the derivatives of the mixture are integrated; the integral times what a column adds
+to the parts is its contribution (Aumann, Shapley: Values of non-atomic games, 1974; Sundararajan, Taly, Yan: Axiomatic
 attribution for deep networks, ICML 2017). So contributions add up to the margin. The line is cut in halves until they
 do, as the mixture is not smooth where it clips.
 """
@@ -219,8 +219,8 @@ class Line:
             share = (weight * (high - low))[:, None, None]
             for member in self.members:
                 of_member = derivatives[:, :, self.column_of[member.place]]
-                for part, in_part in zip(member.parts, member.pulled_back(values, of_member), strict=True):
-                    means[part] += share * in_part
+                for place, of_part in zip(member.parts, member.pulled_back(values, of_member), strict=True):
+                    means[place] += share * of_part
         return means
 
 

@@ -23,7 +23,6 @@ from tunefree.losses.objectives import Regression
 from tunefree.model.passes import add_terms
 from tunefree.pool.slots import Slot
 
-
 SHORT = 1e-12  # change of a share, beside which the slope of a line is that of the curve
 
 
@@ -226,13 +225,13 @@ class PoolTerms:
         for place, part in zip(members.linear_places, self.linear.parts(X), strict=True):
             of_mixture.append(Member(place, [len(parts)], members.width, self.pool.rows, 0))
             parts.append(part)
-        matrix = members.growth.columns.matrix(X) if self.generations else None
-        for slot, generation, terms in self.generations:
+        matrix = members.growth.columns.matrix(X) if self.generations else np.empty((n_rows(X), 0))
+        for (clock, kind, age), generation, terms in self.generations:
             born, first = terms.parts(_columns(matrix, members.growth.columns.places(generation.keys))), len(parts)
             late, is_linear = generation.n_classes if generation.n_late else 0, isinstance(generation.model, Linear)
             for version in range(len(born)):
                 used = [first + version] if is_linear or not version else [first, first + version]
-                place = members.slots.get(Slot(*slot, version))
+                place = members.slots.get(Slot(clock, kind, age, version))
                 if place is not None:
                     of_mixture.append(Member(place, used, members.width, generation.rows, late))
             parts += born

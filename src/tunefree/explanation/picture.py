@@ -167,7 +167,7 @@ def _note(decomposition: Decomposition) -> str:
     rows = len(evenly_spaced(n_rows(reference_of(decomposition)), MOST_ROWS))
     low, high = (f"{100 * quantile:.0f} %" for quantile in INNER)
     return (
-        f"Lines and bars: mean over {rows} rows in which the column takes each value. Bands and whiskers: from {low} to"
-        f" {high} of the curves of single rows, moved to the same mean height; a wide one means that other columns change"
-        " what the column does. Right above: importance, the mean absolute contribution of the column."
+        f"Lines and points: mean over {rows} rows in which the column takes each value. Bands and whiskers: {low} to"
+        f" {high} of the curves of single rows, moved to the same mean height; a wide one means that other columns"
+        " change what this one does. Right above: importance, the mean absolute contribution of the column."
     )
