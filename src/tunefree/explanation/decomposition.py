@@ -9,8 +9,8 @@ are sums over columns (:mod:`tunefree.explanation.members`), and its mixture is 
 the reference's parts to the row's, the derivatives of the mixture are integrated; the integral times what a column adds
 to the parts is its contribution (Aumann, Shapley: Values of non-atomic games, 1974; Sundararajan, Taly, Yan: Axiomatic
 attribution for deep networks, ICML 2017). The line is cut in halves where eight points are not enough, as the mixture
-is not smooth where it clips. What still lacks, a hundred-thousandth, is made up by the least change of the derivatives, so that
-contributions add up to the margin.
+is not smooth where it clips. What still lacks, a hundred-thousandth, is made up by the least change of the derivatives,
+so that contributions add up to the margin.
 """
 
 from __future__ import annotations
