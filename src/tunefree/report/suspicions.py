@@ -79,7 +79,7 @@ def _sample(trained: Trained) -> Sample | None:
     sample of all rows is compared with the latest ones.
     """
     model: Any = trained.model
-    growth = model.pool.members.growth if model.options.has_generations else None
+    growth = model.pool.members.growth if model.options.is_pool else None
     if growth is None or not growth.whole.rows:
         return None
     layout, matrix = Layout.of_encoder(trained.encoder), growth.whole.kept()["columns"]
