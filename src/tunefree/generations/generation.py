@@ -29,8 +29,9 @@ class Birth(NamedTuple):
     columns: np.ndarray  # (n, c) float64, NaN where nothing is known
     targets: np.ndarray  # (n,) numbers of classes, or numbers
     weights: np.ndarray  # (n,) above 0, at most 1
-    digests: np.ndarray  # (n,) uint64 of the observations
+    digests: np.ndarray  # (n,) uint64 of the observations, or of the rows' groups
     n_classes: int  # 0 for numbers
+    has_groups: bool
 
 
 class Generation:
@@ -49,7 +50,8 @@ class Generation:
     def __init__(self, birth: Birth, model: Any, loss: Any) -> None:
         self.kind, self.rows, self.keys, self.n_classes = birth.kind, birth.rows, birth.keys, birth.n_classes
         observations, counts = np.unique(birth.digests, return_counts=True)
-        self.observations = observations[counts < FREQUENT]  # (m,) uint64, ascending: those it may remember
+        is_remembered = birth.has_groups | (counts < FREQUENT)
+        self.observations = observations[is_remembered]  # (m,) uint64, ascending: observations, or groups, it may know
         self.model, self.loss, self.n_late = model, loss, 0  # classes that came after the birth
         n_leaves, n_outputs = growing.n_leaves(model), growing.n_outputs(model)
         objective = objective_of(birth.n_classes, loss)
@@ -63,13 +65,14 @@ class Generation:
         if birth.n_classes and len(np.unique(birth.targets)) < 2:
             return None
         keys = birth.digests + hashed((birth.targets + 0.0).view(np.uint64))
-        rows, weights = without_copies(keys, birth.weights)
+        all_rows = np.arange(len(keys)), birth.weights
+        rows, weights = all_rows if birth.has_groups else without_copies(keys, birth.weights)
         of_rows = birth.columns[rows], is_categorical(birth.keys), birth.targets[rows], weights
         model = growing.grow(birth.kind, Problem(*of_rows, birth.n_classes, loss), birth.rows)
         return None if model is None else cls(birth, model, loss)
 
     def knows(self, digests: np.ndarray) -> np.ndarray:
-        """Which rows (n,) it may remember: their observation was among those that it was grown on."""
+        """Which rows (n,) it may remember: their observation, or group, was among those that it was grown on."""
         places = np.minimum(np.searchsorted(self.observations, digests), max(len(self.observations) - 1, 0))
         return self.observations[places] == digests if len(self.observations) else np.zeros(len(digests), bool)
 
@@ -136,7 +139,7 @@ class Generation:
         empty = np.empty(0)
         nothing = empty.reshape(0, 0), empty, empty, np.empty(0, np.uint64)
         keys = np.array(arrays["keys"], np.int64)
-        birth = Birth(header["kind"], header["rows"], keys, *nothing, header["n_classes"])
+        birth = Birth(header["kind"], header["rows"], keys, *nothing, header["n_classes"], False)
         model = growing.restored(header["kind"], under("model.", arrays), len(keys))
         generation = cls(birth, model, loss)
         generation.observations = np.array(arrays["observations"], np.uint64)

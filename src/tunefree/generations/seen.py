@@ -14,12 +14,12 @@ FREQUENT = 32  # rows of one observation, from which on one more is no copy to b
 
 
 @compiled.entry
-def _add(digests, weight, table, counts, is_seen):
-    """Mark the rows whose observation was seen before, but not often; those of a weight above 0 are seen from here."""
+def _add(digests, weight, most, table, counts, is_seen):
+    """Mark the rows whose observation was seen before, fewer than ``most`` times; see :meth:`Seen.add`."""
     for i in range(len(digests)):
         place = digests[i] & np.uint64(len(table) - 1)
         is_same = table[place] == digests[i] and counts[place] > 0
-        is_seen[i] = is_same and counts[place] < FREQUENT
+        is_seen[i] = is_same and counts[place] < most
         if weight[i] > 0.0:
             table[place] = digests[i]
             counts[place] = min(counts[place] + 1, FREQUENT) if is_same else 1
@@ -55,12 +55,15 @@ class Seen:
         self.table = np.zeros(0, np.uint64)  # (places,) digests; none before the first row
         self.counts = np.zeros(0, np.uint8)  # (places,) rows of each, at most FREQUENT; 0 where there is none
 
-    def add(self, digests: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Which rows (n,) have an observation that was seen before; rows of a weight above 0 are seen from here on."""
+    def add(self, digests: np.ndarray, weight: np.ndarray, most: int = FREQUENT) -> np.ndarray:
+        """Which rows (n,) have an observation that was seen before, but fewer than ``most`` times.
+
+        Rows of a weight above 0 are seen from here on. Counts end at FREQUENT.
+        """
         if not len(self.table):
             self.table, self.counts = np.zeros(PLACES, np.uint64), np.zeros(PLACES, np.uint8)
         is_seen = np.empty(len(digests), bool)
-        _add(digests, weight, self.table, self.counts, is_seen)
+        _add(digests, weight, most, self.table, self.counts, is_seen)
         return is_seen
 
     def save_state(self) -> dict[str, np.ndarray]:

@@ -14,7 +14,6 @@ from tunefree.generations.clocks import AGES, Event
 from tunefree.generations.columns import Columns, digests_of
 from tunefree.generations.generation import Birth, Generation
 from tunefree.generations.reservoir import Reservoir
-from tunefree.generations.seen import Seen
 from tunefree.pool.slots import LATEST_LINEAR_ROWS, LINEAR, MOST_LINEAR_ROWS, TREES, WHOLE, Slot
 from tunefree.pool.windows import LENGTHS, Window
 
@@ -33,7 +32,7 @@ class Observed(NamedTuple):
     """Rows as generations see them."""
 
     matrix: np.ndarray  # (n, c) under the keys of the columns so far
-    digests: np.ndarray  # (n,) uint64 of the observations
+    digests: np.ndarray  # (n,) uint64 of the observations, or of the groups
 
 
 class Growth:
@@ -53,6 +52,12 @@ class Growth:
     awake : dict of (clock, kind) to list of Generation
         The newest first; the clock of all rows is 0, another one is the length of its window.
     windows : list of Window
+    kinds : tuple of str
+        Of the trees that are grown.
+    n_ages : int
+        Generations of a clock and kind that are awake.
+    has_groups : bool
+        Whether what is remembered of rows are their groups, not their observations.
     """
 
     def __init__(self, n_classes: int, loss: Any, slots: dict[Slot, int]) -> None:
@@ -64,7 +69,7 @@ class Growth:
         self.windows = [Window(length, clocks_of_places == length) for length in LENGTHS]
         self.awake: dict[tuple[int, str], list[Generation]] = {}
         self.pending: list[Pending] = []
-        self.seen = Seen()
+        self.has_groups, self.kinds, self.n_ages = False, TREES, len(AGES)
         self.next = clocks.births(0)
 
     def observe(self, X: Any, learned: np.ndarray | None = None) -> Observed:
@@ -93,7 +98,7 @@ class Growth:
     def add(self, rows: Observed, y: np.ndarray, weight: np.ndarray) -> None:
         """Keep rows that were learned."""
         if self.columns.is_for_trees:
-            for reservoir in (self.whole, self.recent):
+            for reservoir in (self.whole, self.recent) if self.windows else (self.whole,):
                 reservoir.add(rows.matrix, y, weight, rows.digests, self.columns.fills)
 
     def advance(self, rows: int, weights: np.ndarray) -> bool:
@@ -133,7 +138,7 @@ class Growth:
 
     def reduce(self) -> None:
         """Keep what predicts: generations that learn no more, and no rows."""
-        self.pending, self.whole, self.recent, self.seen = [], Reservoir(), Reservoir(max(LENGTHS)), Seen()
+        self.pending, self.whole, self.recent = [], Reservoir(), Reservoir(max(LENGTHS))
         self.awake = {key: [generation.frozen() for generation in of_kind] for key, of_kind in self.awake.items()}
 
     def _give_birth(self, clock: int, event: Event, at_last: bool = False) -> None:
@@ -145,9 +150,9 @@ class Growth:
         columns = np.tile(self.columns.fills, (len(rows["targets"]), 1))
         columns[:, : rows["columns"].shape[1]] = rows["columns"]
         columns, keys = np.ascontiguousarray(columns[:, order]), np.array(self.columns.keys, np.int64)[order]
-        of_rows = columns, rows["targets"], rows["weights"] / rows["weights"].max(), rows["digests"], self.n_classes
-        kinds = (*TREES, *((LINEAR,) if clock == WHOLE and event.birth <= MOST_LINEAR_ROWS else ()))
-        births = [Birth(kind, event.birth, keys, *of_rows) for kind in kinds]
+        of_rows = columns, rows["targets"], rows["weights"] / rows["weights"].max(), rows["digests"]
+        kinds = (*self.kinds, *((LINEAR,) if clock == WHOLE and event.birth <= MOST_LINEAR_ROWS else ()))
+        births = [Birth(kind, event.birth, keys, *of_rows, self.n_classes, self.has_groups) for kind in kinds]
         begin = threads.beside if at_last or event.takeover > event.birth else threads.now
         grown = {birth.kind: begin(Generation.grown, birth, self.loss) for birth in births}
         self.pending.append(Pending(event.takeover, clock, grown))
@@ -160,8 +165,25 @@ class Growth:
                 if generation is not None:
                     generation.know(self.n_classes)
                     before = self.awake.get((pending.clock, kind), [])
-                    self.awake[pending.clock, kind] = [generation, *before][: len(AGES)]
+                    self.awake[pending.clock, kind] = [generation, *before][: self.n_ages]
         self.pending = [pending for pending in self.pending if pending.takeover > rows]
+
+    def put_to_sleep(self) -> str | None:
+        """Give up what takes memory and predicts least; returns its name, None if only boosted trees are left."""
+        self.pending = []
+        if self.windows:
+            self.windows, self.recent = [], Reservoir(max(LENGTHS))
+            self.awake = {key: of_kind for key, of_kind in self.awake.items() if key[0] == WHOLE}
+            return "the windows of the latest rows"
+        if self.n_ages > 1:
+            self.n_ages = 1
+            self.awake = {key: of_kind[:1] for key, of_kind in self.awake.items()}
+            return "the previous generations"
+        if len(self.kinds) > 1:
+            self.kinds = TREES[:1]
+            self.awake = {key: of_kind for key, of_kind in self.awake.items() if key[1] in self.kinds}
+            return "the randomised trees"
+        return None
 
     @property
     def nbytes(self) -> int:

@@ -12,11 +12,13 @@ from tunefree.core.rows import Sparse, Table, n_rows
 from tunefree.generations.columns import MOST_COLUMNS
 from tunefree.generations.generation import Generation
 from tunefree.generations.leaves import log_probabilities
+from tunefree.generations.seen import FREQUENT, Seen
 from tunefree.losses.objectives import measured, regression
 from tunefree.model.group import LabelledRows
 from tunefree.model.members import name_of
 from tunefree.model.pool import MEMBERS, OF_TABLES, OF_TEXTS
 from tunefree.pool.growth import Growth, Observed
+from tunefree.pool.groups import starts_of_runs
 from tunefree.pool.slots import Slot, slots_of
 from tunefree.pool.windows import LENGTHS
 
@@ -28,7 +30,20 @@ class Learned(NamedTuple):
 
     predictions: np.ndarray  # (n, M, K) log-probabilities, or numbers; NaN of those asleep
     evidence: np.ndarray  # (n,) weights of rows that judge members, and that leaves learn: 0 where a row may be known
-    digests: np.ndarray  # (n,) uint64 of the observations; none where there are no generations
+    digests: np.ndarray  # (n,) uint64 of the observations or groups; none where there are neither
+    n_repeats: int  # rows of a weight whose observation or group was learned before
+
+
+class Ahead(NamedTuple):
+    """What members make of rows of some groups before any of these rows is learned."""
+
+    predictions: np.ndarray  # (n, M, K)
+    is_known: np.ndarray  # (n,) whether a row of the group was learned before
+    groups: np.ndarray  # (n,) uint64
+
+    def part(self, start: int, stop: int) -> Ahead:
+        """The rows from ``start`` up to ``stop``."""
+        return Ahead(*(array[start:stop] for array in self))
 
 
 class Members:
@@ -51,6 +66,9 @@ class Members:
         The place of each slot.
     growth : Growth or None
         The generations; None from the first row on that is too wide for trees.
+    seen : Seen
+        The latest observations, or groups, that were learned.
+    has_groups : bool
     """
 
     def __init__(self, linear: Any, n_classes: int, loss: Any) -> None:
@@ -59,14 +77,18 @@ class Members:
         self.names = [*(name_of(setting) for setting in MEMBERS), *(slot.name for slot in self.slots)]
         self.linear_places = [MEMBERS.index(member.setting) for member in linear.members]
         self.growth: Growth | None = Growth(self.width, loss, self.slots)
+        self.seen, self.has_groups = Seen(), False
 
     @property
     def width(self) -> int:
         """Classes that the mixture knows, at least two; 0 for numbers."""
         return 0 if self.loss is not None else max(self.n_classes, 2)
 
-    def choose(self, X: Any) -> None:
+    def begin(self, X: Any, has_groups: bool) -> None:
         """Go on with the linear members that are for rows like these: one kind is for words, the other for columns."""
+        self.has_groups = has_groups
+        if self.growth is not None:
+            self.growth.has_groups = has_groups
         has_words_only = isinstance(X, Table) and not X.numbers.shape[1] and not X.codes.shape[1]
         others = OF_TABLES if isinstance(X, Sparse) or has_words_only else OF_TEXTS
         self.keep([m for m, member in enumerate(self.linear.members) if member.setting not in others])
@@ -100,26 +122,50 @@ class Members:
             for _, _, _, generation in self.growth.generations():
                 generation.know(self.width)
 
-    def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, relative: np.ndarray, rows: int) -> Learned:
+    def ahead(self, X: Any, weight: np.ndarray, groups: np.ndarray, rows: int) -> Ahead:
+        """Predict rows of groups (n,) that follow so many, and take note of the groups of those of a weight above 0."""
+        starts = starts_of_runs(groups)
+        of_runs = groups[starts]
+        is_known = self.seen.add(of_runs, np.maximum.reduceat(weight, starts), most=FREQUENT + 1)
+        if self.growth is not None:
+            is_known |= self.growth.knows(of_runs)
+        lengths = np.diff(np.append(starts, len(groups)))
+        return Ahead(self.predict(X, rows), np.repeat(is_known, lengths), groups)
+
+    def learn(
+        self, X: Any, y: np.ndarray, weight: np.ndarray, relative: np.ndarray, rows: int, ahead: Ahead | None = None
+    ) -> Learned:
         """Predict rows, of which so many were learned before, and learn each of a weight above 0 after that.
 
         Weights relative to those before are for learners that go on; rows are kept with their weights as they are.
+        Rows of groups are judged by what was predicted of them ``ahead``.
         """
-        predictions, evidence, digests = self.asleep(len(y)), relative, np.empty(0, np.uint64)
+        predictions, learned = self.asleep(len(y)), weight > 0.0
         targets = y if self.loss is not None or self.linear.n_outputs > 1 else np.where(y == 1.0, 1.0, -1.0)
         of_linear = np.empty((len(self.linear.members), len(y), self.linear.n_outputs))
         self.linear.learn(LabelledRows(X, np.ascontiguousarray(targets), relative, relative), of_linear)
         self.place_linear(predictions, of_linear, rows)
+        observed = self._observe(X, learned, ahead)
+        is_known = self._knows(observed.digests, weight) if ahead is None else ahead.is_known
+        evidence = np.where(is_known, 0.0, relative)
         if self.growth is not None:
-            learned = weight > 0.0
-            observed = self.growth.observe(X, learned)
-            digests = observed.digests
-            is_known = self.growth.knows(observed.digests) | self.growth.seen.add(observed.digests, weight)
-            evidence = np.where(is_known, 0.0, relative)
             self.follow(self.growth.generations(), observed.matrix, y, evidence, predictions)
             kept = Observed(observed.matrix[learned], observed.digests[learned])
             self.growth.add(kept, y[learned], weight[learned])
-        return Learned(predictions, evidence, digests)
+        judged = predictions if ahead is None else ahead.predictions
+        return Learned(judged, evidence, observed.digests, int((is_known & learned).sum()))
+
+    def _observe(self, X: Any, learned: np.ndarray, ahead: Ahead | None) -> Observed:
+        """Rows as generations see them; empty ones where there are none."""
+        nothing = Observed(np.empty((n_rows(X), 0)), np.empty(0, np.uint64))
+        observed = nothing if self.growth is None else self.growth.observe(X, learned)
+        return observed if ahead is None else observed._replace(digests=ahead.groups)
+
+    def _knows(self, digests: np.ndarray, weight: np.ndarray) -> Any:
+        """Which rows (n,) members may remember, by the digests of their observations; none where there are none."""
+        if self.growth is None:
+            return np.zeros(len(weight), bool)
+        return self.growth.knows(digests) | self.seen.add(digests, weight)
 
     def predict(self, X: Any, rows: int) -> np.ndarray:
         """What all predict of rows to come, (n, M, K), after so many were learned."""

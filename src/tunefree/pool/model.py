@@ -20,6 +20,7 @@ from tunefree.model.targets import join_margins
 from tunefree.pool import saving
 from tunefree.pool.members import Members
 from tunefree.pool.pool import Pool
+from tunefree.pool.selection import Selection
 
 
 class PoolModel(Model):
@@ -49,8 +50,19 @@ class PoolModel(Model):
         self.pool = Pool(Members(self.ensemble.linear, len(self.classes), of_numbers))
 
     def learn(
-        self, X: Any, y: Any, weight: np.ndarray, evaluation_weight: np.ndarray | None = None, again: bool = False
+        self,
+        X: Any,
+        y: Any,
+        weight: np.ndarray,
+        evaluation_weight: np.ndarray | None = None,
+        again: bool = False,
+        groups: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
+        """Learn a block of rows in order, see :meth:`tunefree.model.model.Model.learn`.
+
+        ``groups`` (n,) are digests of the rows' groups (:mod:`tunefree.pool.groups`). Runs of rows of one group must
+        not be cut between two calls.
+        """
         if again:
             raise ModelError("generations make one pass; leave out the number of passes")
         if self.pool.only_predicts:
@@ -63,7 +75,8 @@ class PoolModel(Model):
         starts = [0, *(first for first, _ in new), n_rows(X)]
         for (start, stop), (_, label) in zip(pairwise(starts), [*new, (0, None)], strict=True):
             rows = LabelledRows(X, codes, weight, evaluation_weight).part(start, stop)
-            for piece, mixed in self.pool.learn(*rows[:3]):
+            of_rows = None if groups is None else groups[start:stop]
+            for piece, mixed in self.pool.learn(*rows[:3], of_rows):
                 predictions, losses = self._record(rows.part(piece.start, piece.stop), mixed)
                 margins.append(predictions)
                 row_losses.append(losses)
@@ -116,6 +129,30 @@ class PoolModel(Model):
 
     def shares_by_member(self) -> dict[str, float]:
         return self.pool.shares()
+
+    def selection(self) -> Selection:
+        """What decided how it predicts."""
+        return self.pool.selection()
+
+    def repeats(self) -> tuple[int, int]:
+        """Rows learned whose observation, or group, was learned before, and all rows learned."""
+        return self.pool.n_repeats, self.pool.rows
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all but the linear members and the evidence for certificates."""
+        return self.pool.nbytes
+
+    def put_to_sleep(self) -> str | None:
+        """Give up what takes memory and predicts least; returns its name, None if nothing is left but linear members.
+
+        Windows go first, then the previous generations, the randomised trees, and all trees.
+        """
+        growth = self.pool.members.growth
+        name = None if growth is None else growth.put_to_sleep()
+        if growth is not None and name is None:
+            self.pool.members.growth, name = None, "all trees"
+        return name
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         self.aggregation = Aggregation.create(self.options, len(self.members), len(self.classes))  # predicts nothing

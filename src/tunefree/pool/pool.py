@@ -11,11 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.core.errors import ModelError
 from tunefree.core.numbers import power_below
 from tunefree.core.rows import n_rows, part
+from tunefree.generations.seen import Seen
 from tunefree.mixing.mixture import Mixture
 from tunefree.pool.frozen import FOLLOWING, Frozen
-from tunefree.pool.members import Members
+from tunefree.pool.groups import chunks, starts_of_runs
+from tunefree.pool.members import Ahead, Members
+from tunefree.pool.selection import Selection
 from tunefree.pool.slots import WHOLE
 from tunefree.pool.waiting import Waiting
 from tunefree.pool.weights_record import WeightsRecord, running
@@ -23,6 +27,7 @@ from tunefree.pool.windows import BLOCK, Rises
 
 PIECE = 2048  # rows that members learn at a time
 MOST_WEIGHT = 1e280  # over the first one, so that sums do not overflow
+UNGROUPED = "rows learned before had no groups; leave them out for these, or begin a new model with them"
 
 
 class Pool:
@@ -34,8 +39,8 @@ class Pool:
 
     Attributes
     ----------
-    rows : int
-        Rows learned.
+    rows, n_repeats : int
+        Rows learned, and those of them whose observation, or group, was learned before.
     mixture : Mixture
         Of the members as they learn.
     frozen : Frozen
@@ -50,7 +55,7 @@ class Pool:
 
     def __init__(self, members: Members) -> None:
         self.members = members
-        self.rows, self.has_finished, self.only_predicts = 0, False, False
+        self.rows, self.n_repeats, self.has_finished, self.only_predicts = 0, 0, False, False
         self.unit, self.mass = 0.0, 0.0  # power of two next below the first weight; sum of the weights, in units
         self.mixture = self.new_mixture()
         born = [place for slot, place in members.slots.items() if slot.clock == WHOLE and slot.is_as_born]
@@ -63,7 +68,9 @@ class Pool:
         """A mixture of all members that knows nothing."""
         return Mixture(len(self.members.names), self.members.width, self.members.loss)
 
-    def learn(self, X: Any, y: np.ndarray, weight: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    def learn(
+        self, X: Any, y: np.ndarray, weight: np.ndarray, groups: np.ndarray | None = None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
         """Predict rows in order, and learn each after that, piece after piece.
 
         Parameters
@@ -73,6 +80,8 @@ class Pool:
             Numbers of classes, or numbers.
         weight : (n,) array
             Counts relative to the mean so far; a row of weight 0 is predicted only.
+        groups : (n,) uint64 array, optional
+            Digests of the rows' groups. A run of rows of one group is predicted before any of it is learned.
 
         Yields
         ------
@@ -80,13 +89,27 @@ class Pool:
             Where these rows are among all.
         mixed : (n, K) array
             Log-probabilities of at least two classes, or numbers, each predicted before its row was learned.
+
+        Raises
+        ------
+        ModelError
+            If rows before had groups and these have none, or the other way round.
         """
         if self.rows == 0 and len(weight):
-            self.members.choose(X)
+            self.members.begin(X, groups is not None)
+        if len(weight) and (groups is not None) != self.members.has_groups:
+            raise ModelError("rows learned before had groups; give them for these" if groups is None else UNGROUPED)
         self.has_finished = self.has_finished and not (weight > 0.0).any()
-        for start, stop in self._pieces(X, weight):
-            piece = slice(start, stop)
-            yield piece, self._learn_piece(part(X, start, stop), np.asarray(y[piece], np.float64), weight[piece])
+        for first, last in [(0, len(weight))] if groups is None else chunks(groups, self.rows, PIECE):
+            within, ahead, mixed_ahead = slice(first, last), None, None
+            if groups is not None:
+                ahead = self.members.ahead(part(X, first, last), weight[within], groups[within], self.rows)
+                mixed_ahead = self.mixture.predict(ahead.predictions, is_over=False)
+            for start, stop in self._pieces(part(X, first, last), weight[within]):
+                piece = slice(first + start, first + stop)
+                of_rows = part(X, piece.start, piece.stop), np.asarray(y[piece], np.float64), weight[piece]
+                mixed = self._learn_piece(*of_rows, None if ahead is None else ahead.part(start, stop))
+                yield piece, mixed if mixed_ahead is None else mixed_ahead[start:stop]
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict rows to come: log-probabilities (n, classes), or numbers (n, 1).
@@ -98,7 +121,7 @@ class Pool:
         for start in range(0, n_rows(X), PIECE):
             rows = part(X, start, min(start + PIECE, n_rows(X)))
             predictions = self.members.predict(rows, self.rows)
-            if self.members.growth is not None and not self.has_finished:
+            if self.members.growth is not None and not (self.has_finished or self.members.has_groups):
                 self.waiting.keep(self.members.growth.observe(rows).digests, predictions)
             if self.has_finished and self.frozen.choice != FOLLOWING:
                 mixed.append(self.frozen.predict(predictions))
@@ -115,13 +138,26 @@ class Pool:
 
     def shares(self) -> dict[str, float]:
         """The weights of the members awake in the base of the mixture that predicts rows to come; their sum is 1."""
+        return {self.members.names[place]: weight for place, weight in self._weights_awake().items()}
+
+    def _weights_awake(self) -> dict[int, float]:
+        """Weights by the places of the members awake."""
         weights = self.mixture.base.means if self.has_finished else self.mixture.base.weights
         if self.has_finished and self.frozen.choice != FOLLOWING:
             weights = np.zeros(len(self.members.names))
             weights[self.frozen.places] = self.frozen.mixture.base.means
         awake = [place for place in self.members.places_awake if weights[place] > 0.0]
         total = weights[awake].sum()
-        return {self.members.names[place]: float(weights[place] / total) for place in awake}
+        return {place: float(weights[place] / total) for place in awake}
+
+    def selection(self) -> Selection:
+        """What decided how it predicts, see :class:`tunefree.pool.selection.Selection`."""
+        weights = self._weights_awake()
+        places = sorted(weights, key=lambda place: -weights[place])
+        names = [self.members.names[place] for place in places]
+        totals = (array[places] for array in self.record.totals())
+        of_members = names, np.array([weights[place] for place in places]), *totals
+        return Selection(*of_members, self.record.rows, self.record.weights[:, places])
 
     def add_class(self, objective: Any, n_outputs: int) -> None:
         """Know one more class; ``objective`` is that of linear members from so many outputs."""
@@ -135,6 +171,7 @@ class Pool:
         """Keep what predicts, and leave out all that learning needs."""
         self.only_predicts, self.waiting = True, Waiting()
         self.frozen.forget()
+        self.members.seen = Seen()
         if self.members.growth is not None:
             self.members.growth.reduce()
 
@@ -168,9 +205,12 @@ class Pool:
         relative = np.divide(scaled * counts, totals, out=np.zeros(len(weight)), where=totals > 0.0)
         return relative.astype(np.float32).astype(np.float64)
 
-    def _learn_piece(self, X: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        predictions, evidence, digests = self.members.learn(X, y, weight, self._relative(weight), self.rows)
-        self.waiting.put_back(digests, predictions)
+    def _learn_piece(self, X: Any, y: np.ndarray, weight: np.ndarray, ahead: Ahead | None) -> np.ndarray:
+        learned = self.members.learn(X, y, weight, self._relative(weight), self.rows, ahead)
+        predictions, evidence, digests, n_repeats = learned
+        self.n_repeats += n_repeats
+        if ahead is None:
+            self.waiting.put_back(digests, predictions)
         mixed = self.mixture.learn(predictions, y, evidence)
         numbers = self.rows + np.cumsum(weight > 0.0)
         if self.members.growth is not None:
@@ -178,7 +218,8 @@ class Pool:
         self.rows = int(numbers[-1])
         if self.members.growth is not None:
             judged: Any = slice(None) if evidence.all() else evidence > 0.0  # all: no copy of the predictions
-            self._judge(predictions[judged], mixed[judged], y[judged])
+            groups = None if ahead is None else ahead.groups[judged]
+            self._judge(predictions[judged], mixed[judged], y[judged], evidence[judged], groups)
             weights = np.where(np.isnan(predictions[-1, :, 0]), np.nan, self.mixture.base.weights)
             if self.rows % BLOCK == 0 or self.rows == self.members.growth.event():
                 self.record.add(self.rows, weights)
@@ -186,10 +227,13 @@ class Pool:
                 self.frozen.take(self.members, self.mixture, self.rows)
         return mixed
 
-    def _judge(self, predictions: np.ndarray, mixed: np.ndarray, y: np.ndarray) -> None:
+    def _judge(
+        self, predictions: np.ndarray, mixed: np.ndarray, y: np.ndarray, weight: np.ndarray, groups: np.ndarray | None
+    ) -> None:
         """Record how members and the mixture predicted, and wake windows where the loss of the mixture rises."""
         losses = self.members.losses(mixed[:, None], y)
-        self.record.observe(np.column_stack([self.members.losses(predictions, y), losses]))
+        starts = None if groups is None else starts_of_runs(groups)
+        self.record.observe(np.column_stack([self.members.losses(predictions, y), losses]), weight, starts)
         self.block = running(self.block, np.column_stack([losses, np.ones(len(y))]))
         if self.rows % BLOCK == 0 and self.block[1] > 0.0:
             if self.rises.add(self.block[0] / self.block[1]) and self.members.growth is not None:

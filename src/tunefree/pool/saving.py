@@ -14,15 +14,17 @@ from tunefree.generations.generation import restored_all, save_all
 from tunefree.pool.growth import Growth, Pending
 from tunefree.pool.pool import Pool
 
+_OF_MEMBERS = ("linear_places", "has_groups")
 State = tuple[dict[str, np.ndarray], dict[str, Any]]
-_OF_POOL = ("rows", "unit", "mass", "has_finished", "only_predicts")
+_OF_POOL = ("rows", "n_repeats", "unit", "mass", "has_finished", "only_predicts")
 
 
 def save_state(pool: Pool, n_features: int) -> State:
     """Arrays and a header of all but the linear members; generations that are being grown are waited for."""
     arrays = {f"mixture.{name}": array for name, array in pool.mixture.save_state().items()} | {"block": pool.block}
     header: dict[str, Any] = {name: getattr(pool, name) for name in _OF_POOL} | {"rises": dict(vars(pool.rises))}
-    header["linear_places"] = pool.members.linear_places
+    header |= {name: getattr(pool.members, name) for name in _OF_MEMBERS}
+    arrays |= pool.members.seen.save_state()
     arrays |= {f"record.{name}": array for name, array in pool.record.save_state().items()}
     arrays |= {f"waiting.{name}": array for name, array in pool.waiting.save_state().items()}
     of_frozen, header["frozen"] = pool.frozen.save_state(n_features)
@@ -41,11 +43,15 @@ def restore(pool: Pool, arrays: dict[str, np.ndarray], header: dict[str, Any]) -
     for name in _OF_POOL:
         setattr(pool, name, header[name])
     vars(pool.rises).update(header["rises"])
-    pool.block, members.linear_places = np.array(arrays["block"]), header["linear_places"]
+    for name in _OF_MEMBERS:
+        setattr(members, name, header[name])
+    pool.block = np.array(arrays["block"])
+    members.seen.restore(arrays)
     pool.waiting.restore(under("waiting.", arrays))
     pool.record.restore(under("record.", arrays))
     pool.mixture.restore(under("mixture.", arrays))
     if members.growth is not None:
+        members.growth.has_groups = members.has_groups
         _restore_growth(members.growth, arrays, header["growth"], pool.rows)
     pool.frozen.restore(members, pool.new_mixture(), under("frozen.", arrays), header["frozen"])
 
@@ -55,9 +61,8 @@ def _state_of_growth(growth: Growth) -> State:
     arrays |= {f"recent.{name}": array for name, array in growth.recent.save_state().items()}
     header: dict[str, Any] = {"keys": growth.columns.keys, "kept": growth.whole.rows}
     header["sparse"] = [fill == 0.0 for fill in growth.columns.fills]
-    arrays |= growth.seen.save_state()
     of_windows = [[window.is_awake, window.failures, window.birth] for window in growth.windows]
-    header["windows"] = of_windows
+    header |= {"windows": of_windows, "kinds": list(growth.kinds), "n_ages": growth.n_ages}
     awake = [(generation, {"clock": clock}) for clock, _, _, generation in growth.generations()]
     grown = [(birth, future.result()) for birth in growth.pending for future in birth.grown.values()]
     pending = [
@@ -74,9 +79,10 @@ def _state_of_growth(growth: Growth) -> State:
 def _restore_growth(growth: Growth, arrays: dict[str, np.ndarray], header: dict[str, Any], rows: int) -> None:
     fills = [0.0 if is_sparse else np.nan for is_sparse in header["sparse"]]
     growth.columns, growth.next = Columns(header["keys"], fills), clocks.births(rows)
-    growth.seen.restore(arrays)
     growth.whole.restore(under("whole.", arrays), header["kept"])
     growth.recent.restore(under("recent.", arrays), header["kept"])
+    growth.kinds, growth.n_ages = tuple(header["kinds"]), header["n_ages"]
+    growth.windows = growth.windows[: len(header["windows"])]
     for window, saved in zip(growth.windows, header["windows"], strict=True):
         window.is_awake, window.failures, window.birth = saved
     for generation, saved in restored_all("awake", arrays, header["awake"], growth.loss):

@@ -7,6 +7,8 @@ import numpy as np
 from tunefree.core.errors import ModelError
 
 MOST = 256  # points that are kept
+N_SUMS = 5
+MOST_LOSS = 1e150  # whose square is finite
 
 
 class WeightsRecord:
@@ -25,17 +27,18 @@ class WeightsRecord:
         Rows learned at each point.
     weights : (T, M) array
         Of the base mixture: weights of those awake, which sum to 1; 0 of those asleep.
-    losses : (T, 2, M + 1) array
-        Sums of the losses of the members and of the mixture since the point before, and numbers of rows in these.
+    losses : (T, 5, M + 1) array
+        Sums since the point before, of the members and of the mixture: weighted losses, weights, rows, squares of the
+        weighted losses of units, and units. A unit is a row, or a run of rows of one group.
 
     Examples
     --------
     Two members, of which the second sleeps up to row 100:
 
     >>> record = WeightsRecord(2)
-    >>> record.observe(np.array([[0.7, np.nan, 0.7]] * 100))
+    >>> record.observe(np.array([[0.7, np.nan, 0.7]] * 100), np.ones(100))
     >>> record.add(100, np.array([0.5, np.nan]))
-    >>> record.observe(np.array([[0.6, 0.2, 0.3]] * 100))
+    >>> record.observe(np.array([[0.6, 0.2, 0.3]] * 100), np.ones(100))
     >>> record.add(200, np.array([0.1, 0.9]))
     >>> record.rows, record.weights
     (array([100., 200.]), array([[1. , 0. ],
@@ -43,16 +46,28 @@ class WeightsRecord:
     >>> record.means().round(3)
     array([[0.7, nan, 0.7],
            [0.6, 0.2, 0.3]])
+    >>> losses, standard_errors, rows = record.totals()
+    >>> losses.round(3), rows
+    (array([0.65, 0.2 , 0.5 ]), array([200, 100, 200]))
     """
 
     def __init__(self, n_members: int) -> None:
         self.rows, self.weights = np.empty(0), np.empty((0, n_members))
-        self.losses, self.since = np.empty((0, 2, n_members + 1)), np.zeros((2, n_members + 1))
+        self.losses, self.since = np.empty((0, N_SUMS, n_members + 1)), np.zeros((N_SUMS, n_members + 1))
 
-    def observe(self, losses: np.ndarray) -> None:
-        """Take note of the losses (n, M + 1) of the members and of the mixture on rows; NaN of those asleep."""
+    def observe(self, losses: np.ndarray, weights: np.ndarray, starts: np.ndarray | None = None) -> None:
+        """Take note of the losses (n, M + 1) of the members and of the mixture on rows; NaN of those asleep.
+
+        ``weights`` (n,) are those of the rows, and ``starts`` the first rows of units, if these are not single rows.
+        """
         awake = ~np.isnan(losses)
-        self.since = running(self.since, np.stack([np.where(awake, losses, 0.0), awake], axis=1))
+        weighted = np.where(awake, weights[:, None] * np.nan_to_num(losses), 0.0)
+        of_units, unit_awake = weighted, awake
+        if starts is not None and len(losses):
+            of_units, unit_awake = (np.add.reduceat(array, starts, axis=0) for array in (weighted, awake))
+        squares, units = np.zeros_like(weighted), np.zeros_like(weighted)
+        squares[: len(of_units)], units[: len(of_units)] = np.minimum(of_units, MOST_LOSS) ** 2, unit_awake > 0
+        self.since = running(self.since, np.stack([weighted, weights[:, None] * awake, awake, squares, units], axis=1))
 
     def add(self, rows: int, weights: np.ndarray) -> None:
         """Add a point: weights (M,) after so many rows, NaN of members that sleep."""
@@ -75,8 +90,13 @@ class WeightsRecord:
 
     def means(self) -> np.ndarray:
         """Mean losses (T, M + 1) since the point before; NaN of those that slept."""
-        totals, rows = self.losses[:, 0], self.losses[:, 1]
-        return np.divide(totals, rows, out=np.full(totals.shape, np.nan), where=rows > 0.0)
+        return ratio(self.losses[:, 0], self.losses[:, 1])
+
+    def totals(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mean losses (M + 1,) of the members and of the mixture, their standard errors, and the rows in these."""
+        losses, weights, rows, squares, units = np.concatenate([self.losses, self.since[None]]).sum(axis=0)
+        spread = np.maximum(squares - ratio(np.minimum(losses, MOST_LOSS) ** 2, units), 0.0) * ratio(units, np.maximum(units - 1.0, 1.0))
+        return ratio(losses, weights), ratio(np.sqrt(spread), weights), rows.astype(np.int64)
 
     def save_state(self) -> dict[str, np.ndarray]:
         """Arrays from which :meth:`restore` makes the same record."""
@@ -90,6 +110,11 @@ class WeightsRecord:
             if arrays[name].shape != shape:
                 raise ModelError(f"the record of weights: {name} has the shape {arrays[name].shape}, not {shape}")
         vars(self).update({name: np.array(array) for name, array in arrays.items()})
+
+
+def ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """One over the other; NaN where that is 0."""
+    return np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0.0)
 
 
 def running(start: np.ndarray, terms: np.ndarray) -> np.ndarray:

@@ -1,0 +1,68 @@
+"""Groups: rows that belong together, such as those of one patient, of which one tells more of another than rows to come.
+
+A run of rows of one group is predicted before any of it is learned, and rows of a group that was learned before are no
+evidence. So the evidence is of groups that are new, as rows to come are. Short runs are taken together, as long as they
+are few beside the rows learned before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+TOGETHER = 64  # runs are predicted together up to one of so many of the rows learned before
+
+
+def digests(labels: Any) -> np.ndarray:
+    """A 64-bit digest of each label, the same in each call; numbers that are equal have the same one.
+
+    Parameters
+    ----------
+    labels : (n,) array-like
+        Texts, numbers, or what else has a name.
+
+    Returns
+    -------
+    (n,) uint64 array
+
+    Examples
+    --------
+    >>> first, second, third = digests(["ann", "bob", "ann"]).tolist()
+    >>> first == third, first == second, bool(digests([1])[0] == digests([1.0])[0])
+    (True, False, True)
+    """
+    labels = np.asarray(labels)
+    distinct, places = np.unique(labels.astype(str) if labels.dtype == object else labels, return_inverse=True)
+    names = [np.format_float_positional(x, trim="-") if distinct.dtype.kind == "f" else str(x) for x in distinct]
+    hashes = [hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names]
+    return np.frombuffer(b"".join(hashes), np.uint64)[places]
+
+
+def starts_of_runs(groups: np.ndarray) -> np.ndarray:
+    """The first row of each run of rows of one group.
+
+    Examples
+    --------
+    >>> starts_of_runs(np.array([7, 7, 5, 7]))
+    array([0, 2, 3])
+    """
+    return np.flatnonzero(np.append(True, groups[1:] != groups[:-1])) if len(groups) else np.empty(0, np.int64)
+
+
+def chunks(groups: np.ndarray, rows: int, most: int) -> Iterator[tuple[int, int]]:
+    """Where rows are cut between runs, if so many were learned before; a chunk is longer than ``most`` if a run is.
+
+    Examples
+    --------
+    >>> list(chunks(np.array([7, 7, 5, 5, 6]), 0, 100)), list(chunks(np.array([7, 7, 5, 5, 6]), 300, 100))
+    ([(0, 2), (2, 4), (4, 5)], [(0, 4), (4, 5)])
+    """
+    edges, start = np.append(starts_of_runs(groups), len(groups)), 0
+    while start < len(groups):
+        least = min(start + min(max((rows + start) // TOGETHER, 1), most), len(groups))
+        stop = int(edges[np.searchsorted(edges, least)])
+        yield start, stop
+        start = stop
