@@ -28,10 +28,11 @@ class Encoded(NamedTuple):
     weight: np.ndarray  # (n,) sample weights, with those of classes
 
     def at(self, chosen: np.ndarray) -> Encoded:
-        """Some of the rows."""
+        """Some of the rows, by their numbers or by which they are."""
         if self.X is None:
             return self
-        return Encoded(rows_at(self.X, np.flatnonzero(chosen)), self.y[chosen], self.weight[chosen])
+        numbers = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+        return Encoded(rows_at(self.X, numbers), self.y[numbers], self.weight[numbers])
 
     def part(self, start: int, stop: int) -> Encoded:
         """The rows from one on, up to another."""
@@ -112,8 +113,8 @@ def drawn(rows: int, size: int, start: int, n: int, draw: int = 0) -> np.ndarray
     >>> drawn(100, 10, 0, 100).sum(), drawn(100, 10, 0, 10).sum(), drawn(5, 9, 0, 5).all()
     (np.int64(10), np.int64(1), np.True_)
     """
-    if size >= rows:
-        return np.ones(n, bool)
+    if size >= rows or not size:
+        return np.full(n, size > 0)
     edges = np.arange(size + 1) * rows // size
     numbers = edges[:-1] + (hashed(2 * np.arange(size) + draw) % np.diff(edges).astype(np.uint64)).astype(np.int64)
     places = numbers[np.searchsorted(numbers, start) : np.searchsorted(numbers, start + n)] - start

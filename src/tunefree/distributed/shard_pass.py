@@ -42,6 +42,7 @@ class Passed(NamedTuple):
 
     rows: int  # with a weight above 0
     mass: float  # their weights, in the unit of the pool
+    n_repeats: int  # of these whose observation was learned before
     metrics: dict[str, float]
     learners: dict[str, Statistics]
     proved: Proved | None  # None where there are no rows
@@ -59,9 +60,9 @@ class Passed(NamedTuple):
             for name, statistics in (other.learners | self.learners).items()
             if name in self.learners
         }
+        counts = self.rows + other.rows, self.mass + other.mass, self.n_repeats + other.n_repeats
         rows = [np.concatenate([getattr(self, name), getattr(other, name)]) for name in self._fields[-3:]]
-        proved = self.proved.plus(other.proved)
-        return Passed(self.rows + other.rows, self.mass + other.mass, metrics, learners, proved, *rows)
+        return Passed(*counts, metrics, learners, self.proved.plus(other.proved), *rows)
 
     @property
     def nbytes(self) -> int:
@@ -94,12 +95,14 @@ def started(
     model = PoolModel(task, "pool", loss, classes=classes, n_features=n_features)
     metrics, rows = RunningMetrics(), gathered(sample)
     with threads.at_most(1), threads.one_for_products():
-        is_late = np.arange(len(rows.y)) % LATE == LATE - 1 if has_rest else np.zeros(len(rows.y), bool)
-        _learn(model, rows.at(~is_late), metrics)
+        if has_rest:
+            rows = rows.at(shuffled(len(rows.y)))
+        first = len(rows.y) - len(rows.y) // LATE if has_rest else len(rows.y)
+        _learn(model, rows.part(0, first), metrics)
         model.freeze()
         if has_rest:
             stop_growing(model)
-            _learn(model, rows.at(is_late), metrics)
+            _learn(model, rows.part(first, len(rows.y)), metrics)
     return Start(model.save_state(), asdict(metrics))
 
 
@@ -107,38 +110,59 @@ def learned(rest: Rest, start: Start) -> Passed:
     """Let a shard go on from the common start."""
     rows, metrics = rest.rows, RunningMetrics()
     if rows.X is None or not len(rows.y):
-        return Passed(0, 0.0, {}, {}, None, np.empty((0, 0, 0)), np.empty(0), np.empty(0))
+        return Passed(0, 0.0, 0, {}, {}, None, np.empty((0, 0, 0)), np.empty(0), np.empty(0))
     model = PoolModel.restore(*start.model)
     stop_growing(model)
-    begun, known = (model.pool.rows, model.pool.mass), model.record.targets
+    pool, known = model.pool, model.record.targets
+    begun = pool.rows, pool.mass, pool.n_repeats
     model.record = FirstPassRecord(model.options, model.n_slots, model.n_outputs)
     model.record.targets = RunningMean(known.weight, known.total)
     before = joining.begin(model)
-    mixture = model.pool.mixture = KeepingMixture(model.pool.mixture, rest.is_mixed)
+    mixture = pool.mixture = KeepingMixture(pool.mixture, rest.is_mixed)
     with threads.at_most(1), threads.one_for_products():
         _learn(model, rows, metrics)
-    n_rows, mass = model.pool.rows - begun[0], model.pool.mass - begun[1]
-    found = evidence.proved(model.record, model.n_features, known)
-    learners = joining.learned(model, before, max(n_rows, 1))
-    kept = [np.concatenate([block[part] for block in mixture.kept]) for part in range(3)]
-    return Passed(n_rows, mass, asdict(metrics), learners, found, *kept)
+    counts = pool.rows - begun[0], pool.mass - begun[1], pool.n_repeats - begun[2]
+    sums = evidence.proved(model.record, model.n_features, known)
+    learners = joining.learned(model, before, max(counts[0], 1))
+    kept = [np.concatenate([block[field] for block in mixture.kept]) for field in range(3)]
+    return Passed(*counts, asdict(metrics), learners, sums, *kept)
 
 
 def join(model: PoolModel, total: Passed) -> None:
     """Let the common start have what all shards learned, and end its pass."""
     pool, growth = model.pool, model.pool.members.growth
+    pool.has_finished = True
+    if total.proved is None:
+        return
+    evidence.add(model.record, total.proved, model.n_features, model.n_outputs)
     joining.join(model, total.learners, total.rows)
-    if total.proved is not None:
-        evidence.add(model.record, total.proved, model.n_features, model.n_outputs)
-    if total.rows:
-        pool.mixture.learn(total.predictions, total.targets, total.weights)
-    pool.rows, pool.mass, pool.has_finished = pool.rows + total.rows, pool.mass + total.mass, True
+    pool.rows, pool.mass = pool.rows + total.rows, pool.mass + total.mass
+    pool.n_repeats += total.n_repeats
+    if len(total.targets):
+        _mix(model, total)
     if growth is not None:
         growth.next = clocks.births(pool.rows)
         if growth.whole.rows >= growth.whole.capacity:
             growth.whole.rows = pool.rows  # of all of which it is a uniform sample
         for window in growth.windows:
             window.is_awake, window.birth = False, pool.rows + 2 * window.length
+
+
+def _mix(model: PoolModel, total: Passed) -> None:
+    """Let the mixture learn what members predicted in their shards, and record how good that was."""
+    pool, members = model.pool, model.pool.members
+    order = shuffled(len(total.targets))
+    predictions, y, weight = (array[order] for array in (total.predictions, total.targets, total.weights))
+    mixed = pool.mixture.learn(predictions, y, weight)
+    losses = [members.losses(part, y) for part in (predictions, mixed[:, None])]
+    pool.record.observe(np.concatenate(losses, axis=1), weight)
+    is_asleep = np.isnan(predictions[-1, :, 0])
+    pool.record.add(pool.rows, np.where(is_asleep, np.nan, pool.mixture.base.weights))
+
+
+def shuffled(n: int) -> np.ndarray:
+    """The numbers of rows in a random order that is always the same: how files are sorted must not be learned."""
+    return np.random.default_rng(0).permutation(n)
 
 
 def stop_growing(model: PoolModel) -> None:
