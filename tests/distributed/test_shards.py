@@ -18,6 +18,7 @@ from tunefree.stream.source import open_source
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.reading import begin
 
+
 def read_all(path, plan, cut):
     """The encoder of all shards, and their rows as models take them, with an empty sample."""
     cut_up = shards(path, cut)
@@ -29,7 +30,7 @@ def read_all(path, plan, cut):
         encoded.prepared(own, whole, found.classes, offset, encoded.Sizes(found.offsets[-1], 0, 0), shard)
         for own, offset, shard in zip(local, found.offsets, cut_up, strict=False)
     ]
-    return found, encoded.gathered([own.rest.rows for own in ready]), cut_up
+    return found, encoded.gathered([own.rest for own in ready]), cut_up
 
 
 def same_as_one_reader(path, plan, cut):

@@ -1,7 +1,7 @@
 """Rows of a shard as models take them, with the features and classes of all shards.
 
-Some rows are the sample that the common start learns. Of the others, the predictions of some go to the client. Which
-rows these are depends on their number among all rows alone.
+Some rows are the sample that the common start learns, and some are the last ones, which are learned when shards are
+joined. Which rows these are depends on their number among all rows alone.
 """
 
 from __future__ import annotations
@@ -48,21 +48,15 @@ class Sizes(NamedTuple):
 
     rows: int
     sample: int  # that the common start learns
-    mixed: int  # of whose predictions the mixture learns, at most
-
-
-class Rest(NamedTuple):
-    """The rows of a shard that are not in the sample."""
-
-    rows: Encoded
-    is_mixed: np.ndarray  # (n,) whether the mixture learns of the predictions of a row
+    last: int  # that are learned when shards are joined, or a few less
 
 
 class Prepared(NamedTuple):
     """A shard, ready to be learned."""
 
     sample: Encoded
-    rest: Rest
+    last: Encoded
+    rest: Encoded
 
 
 def prepared(
@@ -74,7 +68,7 @@ def prepared(
     shard: Shard,
     frames: Sequence[Any] = (),
 ) -> Prepared:
-    """Number features and classes as all shards do, and take the sample.
+    """Number features and classes as all shards do, and take apart what others learn.
 
     Parameters
     ----------
@@ -93,14 +87,14 @@ def prepared(
     if ids is None and local.X is not None:  # it knew other columns, so its numbers mean other things
         local = read(shard, united, False, frames)
     if local.X is None:
-        return Prepared(NOTHING, Rest(NOTHING, np.zeros(0, bool)))
+        return Prepared(NOTHING, NOTHING, NOTHING)
     X = local.X if ids is None else renumbered(local.X, ids)
     by_label = weights_by_label(united.plan.class_weight)
     weight = local.weight * class_factors(by_label, local.y) if by_label else local.weight
     rows = Encoded(X, _codes(local.y, classes), weight)
     is_sample = drawn(sizes.rows, sizes.sample, offset, len(weight))
-    is_mixed = drawn(sizes.rows, sizes.mixed, offset, len(weight), 1)
-    return Prepared(rows.at(is_sample), Rest(rows.at(~is_sample), is_mixed[~is_sample]))
+    is_last = drawn(sizes.rows, sizes.last, offset, len(weight), 1) & ~is_sample
+    return Prepared(rows.at(is_sample), rows.at(is_last), rows.at(~is_sample & ~is_last))
 
 
 def drawn(rows: int, size: int, start: int, n: int, draw: int = 0) -> np.ndarray:
@@ -144,6 +138,11 @@ def sample_of(shard: Prepared) -> Encoded:
     return shard.sample
 
 
-def rest_of(shard: Prepared) -> Rest:
-    """The other rows."""
+def last_of(shard: Prepared) -> Encoded:
+    """The rows that are learned when shards are joined."""
+    return shard.last
+
+
+def rest_of(shard: Prepared) -> Encoded:
+    """The rows that a worker learns."""
     return shard.rest

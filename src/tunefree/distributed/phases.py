@@ -29,8 +29,8 @@ from tunefree.workflows.progress import Progress
 from tunefree.workflows.training import Trained
 
 SAMPLE = MOST_ROWS  # rows that the common start learns, which is as many as generations are grown on
-MIXED = 2**14  # other rows, of whose predictions the mixture learns
-MOST_NUMBERS = 2**20  # of one member's predictions of these
+LAST = 2**14  # other rows that are learned when shards are joined
+LAST_OF = 8  # of as many rows beside the sample at most one is one of these
 
 
 class Parts(NamedTuple):
@@ -64,21 +64,19 @@ def learn(
     journal = journal or Journal()
     beginning, local, whole = _read(engine, parts, plan, skips, tell)
     rows = whole.offsets[-1]
-    sizes = Sizes(rows, min(SAMPLE, rows), min(MIXED, MOST_NUMBERS // max(len(whole.classes), 1)))
+    sample = min(SAMPLE, rows)
+    sizes = Sizes(rows, sample, min(LAST, (rows - sample) // LAST_OF))
     journal.begin(plan.saved(), parts.shards, whole.offsets, whole.classes, whole.encoder.n_features, sizes)
     ready = _prepare(engine, parts, beginning, local, whole, sizes)
     del local
     start = Start(*journal.summed("start", lambda: _start(engine, ready, beginning, whole, sizes)))
     tell(f"common start: {sizes.sample:,} rows of all shards, loss before each was learned {_loss(start.metrics)}")
-    model = PoolModel.restore(*start.model)
-    metrics = dict(start.metrics)
-    if sizes.sample < rows:
+    if sample < rows:
         total = _passed(journal.summed("shard", lambda: _shards(engine, ready, start)))
-        shard_pass.join(model, total)
-        metrics = {name: value + total.metrics.get(name, 0) for name, value in metrics.items()}
-        megabytes = f"{total.nbytes / 1e6:.3g} MB"
-        tell(f"shards: {total.rows:,} rows, loss before each was learned {_loss(total.metrics)}, {megabytes} in all")
-    return _trained(model, whole, beginning, metrics)
+        tell(f"shards: {total.rows:,} rows, loss before each was learned {_loss(total.metrics)}")
+        last = engine.each("last", encoded.last_of, [(shard,) for shard in ready])
+        start = engine.value(engine.each("join", shard_pass.joined, [(start, total, last)])[0])
+    return _trained(start, whole, beginning)
 
 
 def check(plan: Plan) -> None:
@@ -162,8 +160,8 @@ def _loss(metrics: dict[str, float]) -> str:
     return f"{metrics.get('loss', 0.0) / max(metrics.get('weight', 0.0), 1e-300):.5g}"
 
 
-def _trained(model: PoolModel, whole: United, beginning: Beginning, metrics: dict[str, Any]) -> Trained:
-    progressive = RunningMetrics(**metrics)
+def _trained(end: Start, whole: United, beginning: Beginning) -> Trained:
+    progressive = RunningMetrics(**end.metrics)  # type: ignore[arg-type]
     progress = Progress(complete=True, number=1, progressive=[progressive], held_out=[RunningMetrics()])
     progress.tally = whole.skipped
-    return Trained(model, whole.encoder, beginning.kind, beginning.plan, progress)
+    return Trained(PoolModel.restore(*end.model), whole.encoder, beginning.kind, beginning.plan, progress)

@@ -1,7 +1,9 @@
-"""What workers learn: one the common start, of a sample of all shards; then each its shards, from that start on.
+"""What workers learn: the common start, of a sample of all shards; then each shard, from that start on; then the end.
 
 The start is a pool like any other. Where there are more rows than the sample, a part of the sample comes after the last
-generation was born, so that learners on its leaves have begun when shards go on. In shards no generation is born.
+generation was born, so that learners on its leaves have begun when shards go on. In shards no generation is born. What
+they learned is joined, and goes on with some last rows of all shards. These tell the mixture what became of members:
+where files are sorted by class, learners that follow their shard are worse than before.
 """
 
 from __future__ import annotations
@@ -13,14 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core import threads
-from tunefree.core.states import size_of
 from tunefree.distributed import evidence, joining
-from tunefree.distributed.encoded import Encoded, Rest, gathered
+from tunefree.distributed.encoded import Encoded, gathered
 from tunefree.distributed.evidence import Proved
 from tunefree.distributed.joining import Statistics
 from tunefree.generations import clocks
 from tunefree.generations.clocks import LATE, Event
-from tunefree.mixing.mixture import Mixture
 from tunefree.model.record import FirstPassRecord
 from tunefree.model.targets import Labels, RunningMean, RunningMetrics
 from tunefree.pool.model import PoolModel
@@ -46,28 +46,16 @@ class Passed(NamedTuple):
     metrics: dict[str, float]
     learners: dict[str, Statistics]
     proved: Proved | None  # None where there are no rows
-    predictions: np.ndarray  # (n, M, K) of members, of the rows that the mixture learns, before they learned each
-    targets: np.ndarray  # (n,) of these rows
-    weights: np.ndarray  # (n,)
 
     def plus(self, other: Passed) -> Passed:
         """The sums over the shards of both."""
         if self.proved is None or other.proved is None:
             return other if self.proved is None else self
-        metrics = {name: value + other.metrics[name] for name, value in self.metrics.items()}
-        learners = {
-            name: statistics.plus(other.learners[name]) if name in other.learners else statistics
-            for name, statistics in (other.learners | self.learners).items()
-            if name in self.learners
-        }
         counts = self.rows + other.rows, self.mass + other.mass, self.n_repeats + other.n_repeats
-        rows = [np.concatenate([getattr(self, name), getattr(other, name)]) for name in self._fields[-3:]]
-        return Passed(*counts, metrics, learners, self.proved.plus(other.proved), *rows)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of what is sent."""
-        return size_of((self.predictions, self.learners))
+        metrics = {name: value + other.metrics[name] for name, value in self.metrics.items()}
+        known = [name for name in self.learners if name in other.learners]  # not of shards with rows too wide for trees
+        learners = {name: self.learners[name].plus(other.learners[name]) for name in known}
+        return Passed(*counts, metrics, learners, self.proved.plus(other.proved))
 
 
 def plus(*parts: Passed) -> Passed:
@@ -90,13 +78,13 @@ def started(
     sample : sequence of Encoded
         The part that each shard has.
     has_rest : bool
-        Whether there are rows that are not in the sample.
+        Whether there are rows that are not in the sample. If not, the rows keep their order, as on one machine.
     """
     model = PoolModel(task, "pool", loss, classes=classes, n_features=n_features)
     metrics, rows = RunningMetrics(), gathered(sample)
     with threads.at_most(1), threads.one_for_products():
         if has_rest:
-            rows = rows.at(shuffled(len(rows.y)))
+            rows = shuffled(rows)
         first = len(rows.y) - len(rows.y) // LATE if has_rest else len(rows.y)
         _learn(model, rows.part(0, first), metrics)
         model.freeze()
@@ -106,63 +94,45 @@ def started(
     return Start(model.save_state(), asdict(metrics))
 
 
-def learned(rest: Rest, start: Start) -> Passed:
+def learned(rows: Encoded, start: Start) -> Passed:
     """Let a shard go on from the common start."""
-    rows, metrics = rest.rows, RunningMetrics()
     if rows.X is None or not len(rows.y):
-        return Passed(0, 0.0, 0, {}, {}, None, np.empty((0, 0, 0)), np.empty(0), np.empty(0))
-    model = PoolModel.restore(*start.model)
+        return Passed(0, 0.0, 0, {}, {}, None)
+    model, metrics = PoolModel.restore(*start.model), RunningMetrics()
     stop_growing(model)
     pool, known = model.pool, model.record.targets
     begun = pool.rows, pool.mass, pool.n_repeats
     model.record = FirstPassRecord(model.options, model.n_slots, model.n_outputs)
     model.record.targets = RunningMean(known.weight, known.total)
     before = joining.begin(model)
-    mixture = pool.mixture = KeepingMixture(pool.mixture, rest.is_mixed)
     with threads.at_most(1), threads.one_for_products():
         _learn(model, rows, metrics)
     counts = pool.rows - begun[0], pool.mass - begun[1], pool.n_repeats - begun[2]
     sums = evidence.proved(model.record, model.n_features, known)
-    learners = joining.learned(model, before, max(counts[0], 1))
-    kept = [np.concatenate([block[field] for block in mixture.kept]) for field in range(3)]
-    return Passed(*counts, asdict(metrics), learners, sums, *kept)
+    return Passed(*counts, asdict(metrics), joining.learned(model, before, max(counts[0], 1)), sums)
 
 
-def join(model: PoolModel, total: Passed) -> None:
-    """Let the common start have what all shards learned, and end its pass."""
-    pool, growth = model.pool, model.pool.members.growth
-    pool.has_finished = True
-    if total.proved is None:
-        return
-    evidence.add(model.record, total.proved, model.n_features, model.n_outputs)
-    joining.join(model, total.learners, total.rows)
-    pool.rows, pool.mass = pool.rows + total.rows, pool.mass + total.mass
-    pool.n_repeats += total.n_repeats
-    if len(total.targets):
-        _mix(model, total)
-    if growth is not None:
-        growth.next = clocks.births(pool.rows)
-        if growth.whole.rows >= growth.whole.capacity:
-            growth.whole.rows = pool.rows  # of all of which it is a uniform sample
-        for window in growth.windows:
-            window.is_awake, window.birth = False, pool.rows + 2 * window.length
+def joined(start: Start, total: Passed, last: Sequence[Encoded]) -> Start:
+    """The common start with what all shards learned, which goes on with the last rows, and ends its pass."""
+    model, metrics = PoolModel.restore(*start.model), RunningMetrics(**start.metrics)
+    if total.proved is not None:
+        metrics = RunningMetrics(*(start.metrics[name] + total.metrics[name] for name in start.metrics))
+        evidence.add(model.record, total.proved, model.n_features, model.n_outputs)
+        joining.join(model, total.learners, total.rows)
+        pool = model.pool
+        pool.rows, pool.mass = pool.rows + total.rows, pool.mass + total.mass
+        pool.n_repeats += total.n_repeats
+    stop_growing(model)
+    with threads.at_most(1), threads.one_for_products():
+        _learn(model, shuffled(gathered(last)), metrics)
+    model.pool.has_finished = True
+    go_on_growing(model)
+    return Start(model.save_state(), asdict(metrics))
 
 
-def _mix(model: PoolModel, total: Passed) -> None:
-    """Let the mixture learn what members predicted in their shards, and record how good that was."""
-    pool, members = model.pool, model.pool.members
-    order = shuffled(len(total.targets))
-    predictions, y, weight = (array[order] for array in (total.predictions, total.targets, total.weights))
-    mixed = pool.mixture.learn(predictions, y, weight)
-    losses = [members.losses(part, y) for part in (predictions, mixed[:, None])]
-    pool.record.observe(np.concatenate(losses, axis=1), weight)
-    is_asleep = np.isnan(predictions[-1, :, 0])
-    pool.record.add(pool.rows, np.where(is_asleep, np.nan, pool.mixture.base.weights))
-
-
-def shuffled(n: int) -> np.ndarray:
-    """The numbers of rows in a random order that is always the same: how files are sorted must not be learned."""
-    return np.random.default_rng(0).permutation(n)
+def shuffled(rows: Encoded) -> Encoded:
+    """Rows in a random order that is always the same: how files are sorted must not be learned."""
+    return rows.at(np.random.default_rng(0).permutation(len(rows.y)))
 
 
 def stop_growing(model: PoolModel) -> None:
@@ -174,27 +144,15 @@ def stop_growing(model: PoolModel) -> None:
             window.is_awake, window.birth = True, NEVER  # one that is awake is not woken
 
 
-class KeepingMixture(Mixture):
-    """A mixture that keeps what members predicted of some of the rows.
-
-    Parameters
-    ----------
-    mixture : Mixture
-    is_kept : (n,) array of bool
-        Of all rows to come.
-    """
-
-    def __init__(self, mixture: Mixture, is_kept: np.ndarray) -> None:
-        super().__init__(mixture.n_members, mixture.n_classes, mixture.loss)
-        self.restore(mixture.save_state())
-        self.is_kept, self.rows = is_kept, 0
-        self.kept: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # predictions, targets, weights
-
-    def learn(self, members: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        chosen = self.is_kept[self.rows : self.rows + len(y)] & (weight > 0.0)
-        self.kept.append((members[chosen], y[chosen], weight[chosen]))
-        self.rows += len(y)
-        return super().learn(members, y, weight)
+def go_on_growing(model: PoolModel) -> None:
+    """Let generations be born after as many further rows as if all rows had been learned one after the other."""
+    rows, growth = model.pool.rows, model.pool.members.growth
+    if growth is not None:
+        growth.next = clocks.births(rows)
+        if growth.whole.rows >= growth.whole.capacity:
+            growth.whole.rows = rows  # of all of which it is a uniform sample
+        for window in growth.windows:
+            window.is_awake, window.birth = False, rows + 2 * window.length
 
 
 def _learn(model: PoolModel, rows: Encoded, metrics: RunningMetrics) -> None:
