@@ -111,7 +111,7 @@ def test_estimators_predict_collections_lazily(client):
     frames, arrays = pytest.importorskip("dask.dataframe"), pytest.importorskip("dask.array")
     table = people(1500).to_pandas()
     frame = frames.from_pandas(table, npartitions=3)
-    found = DaskTuneFreeClassifier(client, shard_rows=1).fit(frame[["age", "job"]], frame["rich"])
+    found = DaskTuneFreeClassifier(client, shard_rows=1, class_weight={"yes": 2.0}).fit(frame[["age", "job"]], frame["rich"])
     predicted = found.predict(frame[["age", "job"]])
     assert hasattr(predicted, "dask") and predicted.npartitions == 3
     computed = predicted.compute()
@@ -123,7 +123,7 @@ def test_estimators_predict_collections_lazily(client):
     X = random.normal(size=(600, 2))
     y = X @ [1.0, -2.0] + 0.1 * random.normal(size=600)
     blocks, targets = arrays.from_array(X, chunks=(200, 2)), arrays.from_array(y, chunks=200)
-    own = DaskTuneFreeRegressor(client, shard_rows=1).fit(blocks, targets).predict(blocks)
+    own = DaskTuneFreeRegressor(client, shard_rows=1, loss="square").fit(blocks, targets).predict(blocks)
     assert own.chunks == ((200, 200, 200),) and np.corrcoef(own.compute(), y)[0, 1] > 0.98
 
 
@@ -191,7 +191,7 @@ def test_the_command_line_learns_on_a_cluster_that_is_there(run_cli, tmp_path):
     for wrong, problem in (
         (["--workers", "0"], "--workers must be at least 1"),
         (["--workers", "1", "--scheduler", "tcp://x:1"], "give one of them"),
-        (["--workers", "1", "--passes", "2"], "--passes is for one machine"),
+        (["--workers", "1", "--holdout", "0.1"], "--holdout is for one machine"),
         (["--workers", "1", "--from", model], "--from is for one machine"),
         (["--workers", "1", "--on-bad-shard", "mend"], "--on-bad-shard is error or skip"),
     ):

@@ -116,7 +116,7 @@ def joined(start: Start, total: Passed, last: Sequence[Encoded]) -> Start:
     """The common start with what all shards learned, which goes on with the last rows, and ends its pass."""
     model, metrics = PoolModel.restore(*start.model), RunningMetrics(**start.metrics)
     if total.proved is not None:
-        metrics = RunningMetrics(*(start.metrics[name] + total.metrics[name] for name in start.metrics))
+        metrics = RunningMetrics(**{name: value + total.metrics[name] for name, value in start.metrics.items()})
         evidence.add(model.record, total.proved, model.n_features, model.n_outputs)
         joining.join(model, total.learners, total.rows)
         pool = model.pool
