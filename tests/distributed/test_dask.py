@@ -111,7 +111,9 @@ def test_estimators_predict_collections_lazily(client):
     frames, arrays = pytest.importorskip("dask.dataframe"), pytest.importorskip("dask.array")
     table = people(1500).to_pandas()
     frame = frames.from_pandas(table, npartitions=3)
-    found = DaskTuneFreeClassifier(client, shard_rows=1, class_weight={"yes": 2.0}).fit(frame[["age", "job"]], frame["rich"])
+    weighed = DaskTuneFreeClassifier(client, shard_rows=1, class_weight={"yes": 2.0})
+    found = weighed.fit(frame[["age", "job"]], frame["rich"])
+    assert found.local_.trained.plan.class_weight == ("yes=2.0",)
     predicted = found.predict(frame[["age", "job"]])
     assert hasattr(predicted, "dask") and predicted.npartitions == 3
     computed = predicted.compute()

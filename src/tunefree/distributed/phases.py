@@ -161,7 +161,7 @@ def _loss(metrics: dict[str, float]) -> str:
 
 
 def _trained(end: Start, whole: United, beginning: Beginning) -> Trained:
-    progressive = RunningMetrics(**end.metrics)  # type: ignore[arg-type]
+    progressive = RunningMetrics(**end.metrics)
     progress = Progress(complete=True, number=1, progressive=[progressive], held_out=[RunningMetrics()])
     progress.tally = whole.skipped
     return Trained(PoolModel.restore(*end.model), whole.encoder, beginning.kind, beginning.plan, progress)

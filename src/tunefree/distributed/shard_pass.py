@@ -34,7 +34,7 @@ class Start(NamedTuple):
     """The common start."""
 
     model: ModelState
-    metrics: dict[str, float]  # of its predictions of rows before it learned each
+    metrics: dict[str, Any]  # of its predictions of rows before it learned each
 
 
 class Passed(NamedTuple):
@@ -43,7 +43,7 @@ class Passed(NamedTuple):
     rows: int  # with a weight above 0
     mass: float  # their weights, in the unit of the pool
     n_repeats: int  # of these whose observation was learned before
-    metrics: dict[str, float]
+    metrics: dict[str, Any]
     learners: dict[str, Statistics]
     proved: Proved | None  # None where there are no rows
 
