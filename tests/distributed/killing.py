@@ -18,7 +18,7 @@ import distributed
 from tunefree.distributed import train
 
 MOST = 6  # workers killed while one model is learned
-STAGES = ("read", "prepare", "start", "shard")
+STAGES = ("read", "prepare", "start", "shard", "join")
 
 
 @contextmanager
