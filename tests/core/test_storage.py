@@ -174,9 +174,15 @@ def test_pipes_and_devices_are_written_through(tmp_path):
         storage.save("/dev/full", {}, {})
 
 
-@pytest.mark.parametrize("format", [storage.BLAKE, storage.FORMAT])
-def test_files_of_both_checksums_are_read_and_checked(format, tmp_path):
-    raw.save(tmp_path / "model", {"weights": np.arange(3.0)}, {"format": format})
+def test_files_of_other_formats_are_one_clear_error(tmp_path):
+    for step, problem in ((-1, "was written by an earlier version of tunefree; train again"), (1, "upgrade tunefree")):
+        raw.save(tmp_path / "model", {"weights": np.arange(3.0)}, {"format": storage.FORMAT + step})
+        with pytest.raises(ModelError, match=problem):
+            storage.load(tmp_path / "model")
+
+
+def test_checksums_are_checked(tmp_path):
+    raw.save(tmp_path / "model", {"weights": np.arange(3.0)}, {})
     assert storage.load(tmp_path / "model")[0]["weights"].tolist() == [0.0, 1.0, 2.0]
     (tmp_path / "model").write_bytes((tmp_path / "model").read_bytes()[:-1] + b"\1")
     with pytest.raises(ModelError, match="damaged"):

@@ -1,4 +1,4 @@
-"""A limit of what a model may take: told, members dropped, and an error at last; always before the memory is taken."""
+"""A limit of what a model may take: told, parts put to sleep, and an error at last; always before the memory is taken."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ def test_what_is_kept_of_rows_is_not_expected_to_grow_with_the_features(ids, tmp
 
 
 @pytest.mark.slow
-def test_a_pool_drops_members_and_says_so(ids_met_twice, monkeypatch):
+def test_a_pool_puts_parts_to_sleep_and_says_so(ids_met_twice, monkeypatch):
     blocks(monkeypatch)
     watcher = Told()
     trained = train(ids_met_twice, Plan(), watcher, memory_limit="30M")
-    dropped = [message for message in watcher.told if "is dropped, which had the least share" in message]
+    dropped = [message for message in watcher.told if "sleeps from here on" in message]
     assert dropped and len(trained.model.members) >= 1
     assert held(trained.model) < 30 * 2**20
 
