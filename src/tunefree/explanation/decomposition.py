@@ -83,7 +83,7 @@ class Decomposition:
         number = {column: 1 + k for k, column in enumerate(columns)}
         self._of_part = np.array([*(number[part.column] for part in layout.parts), 0], np.int64)  # -1: the constant
         self.reference = Reference.of(model, bool(layout.columns), rows)
-        if not model.options.has_generations:
+        if not model.options.is_pool:
             self._linear = LinearTerms(
                 model.ensemble.linear, self.term_of_feature, len(self.names), self.reference.rows
             )
@@ -121,7 +121,7 @@ class Decomposition:
 
     def margins(self, X: Any) -> np.ndarray:
         """The margins (n, K) that the model has for rows."""
-        if not self.model.options.has_generations:
+        if not self.model.options.is_pool:
             return identified(self.model.objective, self.model.predict(X))
         pool = self.model.pool  # type: ignore[attr-defined]
         pieces = [part(X, start, start + PIECE) for start in range(0, n_rows(X), PIECE)]
@@ -130,8 +130,8 @@ class Decomposition:
 
     def contributions(self, X: Any) -> np.ndarray:
         """What each term contributes to the margins of rows, (n, terms, K)."""
-        explained = self._of_pool if self.model.options.has_generations else self._of_learner
-        n_parts = len(self._pool_terms.used) if self.model.options.has_generations else 1
+        explained = self._of_pool if self.model.options.is_pool else self._of_learner
+        n_parts = len(self._pool_terms.used) if self.model.options.is_pool else 1
         of_row = (len(self.names) * (1 + n_parts) + 4 * n_parts * self.n_outputs) * self.n_outputs
         step = int(np.clip(MOST_NUMBERS // of_row, 1, PIECE))
         pieces = [explained(part(X, start, start + step)) for start in range(0, n_rows(X), step)]

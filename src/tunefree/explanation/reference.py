@@ -27,7 +27,7 @@ class Reference(NamedTuple):
         members are compared to none, and to the centre of their column. ``of_table`` tells whether rows come from a
         table, and not from an array.
         """
-        growth = model.pool.members.growth if model.options.has_generations else None  # type: ignore[attr-defined]
+        growth = model.pool.members.growth if model.options.is_pool else None  # type: ignore[attr-defined]
         columns = Columns() if growth is None else growth.columns
         if rows is None and growth is not None and growth.whole.rows:
             kept = growth.whole.kept()["columns"]

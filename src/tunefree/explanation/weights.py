@@ -35,7 +35,7 @@ def linear_weights(model: Model, names: list[str]) -> Weights:
         If the model is another one.
     """
     group = model.ensemble.linear
-    if model.options.has_generations or len(model.members) != 1 or not group.members or model.options.view != "raw":
+    if model.options.is_pool or len(model.members) != 1 or not group.members or model.options.view != "raw":
         raise ModelError(
             "only single linear learners on raw rows have weights of features; explain tells what columns contribute,"
             " and feature_importances_ or inspect how much they matter"

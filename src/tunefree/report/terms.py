@@ -12,8 +12,7 @@ from tunefree.explanation.importance import Importance, importance
 from tunefree.explanation.told import importance_told
 from tunefree.report import charts, panels
 from tunefree.report.document import Figure, Note, Section, Table
-from tunefree.report.told import sentence
-from tunefree.report.told_shares import without_weights
+from tunefree.report.told import sentence, without_weights
 from tunefree.workflows.explanation import picture_of
 from tunefree.workflows.training import Trained
 
