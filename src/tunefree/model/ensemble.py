@@ -12,12 +12,14 @@ from tunefree.core import threads
 from tunefree.core.rows import n_rows
 from tunefree.core.states import under
 from tunefree.model.group import LabelledRows, MemberGroup, WarmupPredictions
-from tunefree.model.kernel_bank import KernelBank
+from tunefree.model.kernel_bank import WARMUP_ROWS, KernelBank
 from tunefree.model.linear_group import LinearGroup
 from tunefree.model.meetings import FirstMeetings
 from tunefree.model.members import Setting
 from tunefree.model.options import ModelOptions
 from tunefree.model.pool import is_kernel
+
+WARMUP_IN_POOL = 256  # rows after which kernel members join those of the pool
 
 
 class Ensemble:
@@ -69,15 +71,24 @@ class Ensemble:
         _each(lambda group, written: group.learn(rows, written, again), list(parts), len(rows.y))
         return predictions
 
-    def predict(self, X: Any) -> np.ndarray:
-        """What each member predicts of new rows, (N, n, K)."""
-        predictions = np.empty((len(self.members), n_rows(X), self.linear.n_outputs))
+    @property
+    def are_awake(self) -> list[bool]:
+        """Whether each member has learned; kernel members keep their first rows back."""
+        return [group.has_learned for group in self.groups for _ in group.members]
+
+    def predict(self, X: Any, asleep: bool = False) -> np.ndarray:
+        """What each member predicts of new rows, (N, n, K).
+
+        Members that keep rows back predict as if they had learned these, or NaN if they are to sleep.
+        """
+        predictions = np.full((len(self.members), n_rows(X), self.linear.n_outputs), np.nan)
 
         def of_group(group: MemberGroup, written: np.ndarray) -> None:
             written[:] = group.predict(X)
 
         parts = zip(self.groups, self._parts(predictions), strict=True)
-        _each(of_group, [(group, written) for group, written in parts if group.members], n_rows(X))
+        awake = [(group, part) for group, part in parts if group.members and (group.has_learned or not asleep)]
+        _each(of_group, awake, n_rows(X))
         return predictions
 
     def _parts(self, of_members: np.ndarray) -> list[np.ndarray]:
@@ -102,6 +113,13 @@ class Ensemble:
         if not of_groups or len(of_groups) < len(taken):
             return None
         return of_groups[0]._replace(predictions=np.concatenate([of_group.predictions for of_group in of_groups]))
+
+    def keep(self, stays: list[int]) -> None:
+        """Go on with some members; banks that are left without any go."""
+        chosen = np.isin(np.arange(len(self.members)), stays)
+        for group, of_group in zip(self.groups, self._parts(chosen), strict=True):
+            group.keep(np.flatnonzero(of_group).tolist())
+        self.kernel_banks = [bank for bank in self.kernel_banks if bank.members]
 
     def add_class(self, n_outputs: int, n_classes: int) -> None:
         """Know one more class, see :meth:`tunefree.model.group.MemberGroup.add_class`."""
@@ -138,7 +156,8 @@ def kernel_banks_of(options: ModelOptions, n_outputs: int, n_classes: int) -> li
     classes = n_classes if options.is_mixed and options.task == "classification" else None
     of_banks = options.kernel_config, options.objective_of_kernels(n_outputs), n_outputs, classes
     average = options.average or options.is_mixed
-    return [KernelBank(settings, *of_banks, average) for settings in by_view.values()]
+    n_warmup = WARMUP_IN_POOL if options.is_pool else WARMUP_ROWS
+    return [KernelBank(settings, *of_banks, average, n_warmup) for settings in by_view.values()]
 
 
 def _each(function: Callable[..., None], arguments: list[tuple[Any, ...]], rows: int) -> None:

@@ -58,8 +58,11 @@ class MemberGroup:
         Each has a ``name``, a ``setting``, an ``objective`` and a ``state``.
     n_outputs : int
         Margins of a row.
+    has_learned : bool
+        Whether members have learned, or would have if there had been rows; some keep their first rows back.
     """
 
+    has_learned = True
     members: list[Any]
     n_outputs: int
 

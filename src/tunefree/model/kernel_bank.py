@@ -65,6 +65,8 @@ class KernelBank(MemberGroup):
         ``n_classes`` is None where margins are predicted as they are, else they are calibrated to log-odds.
     average : bool
         Whether new rows are predicted with averages of the members' functions, or with the last ones.
+    warmup_rows : int
+        Rows after which view and kernel are fixed.
     """
 
     def __init__(
@@ -75,8 +77,10 @@ class KernelBank(MemberGroup):
         n_outputs: int,
         n_classes: int | None,
         average: bool,
+        warmup_rows: int = WARMUP_ROWS,
     ) -> None:
         self.members = [KernelMember.create(setting, n_outputs, objective, n_classes) for setting in settings]
+        self.warmup_rows = warmup_rows
         self.n_outputs, self.kernel_config, self.average = n_outputs, kernel_config, average
         backend_of(kernel_config.device)  # what is wrong with it shows now, not after the first rows
         self.expansion: Any = None  # once the bank is frozen
@@ -106,6 +110,10 @@ class KernelBank(MemberGroup):
     def frozen(self) -> bool:
         """Whether view and kernel are fixed."""
         return self.expansion is not None
+
+    @property
+    def has_learned(self) -> bool:  # type: ignore[override]
+        return self.frozen
 
     @property
     def is_sparse(self) -> bool | None:
@@ -161,11 +169,11 @@ class KernelBank(MemberGroup):
 
     def _keep_back(self, rows: LabelledRows) -> int:
         """Keep rows back until there are enough, then freeze; returns how many rows were kept back."""
-        stop = min(WARMUP_ROWS - self.n_warmup, len(rows.y))
+        stop = min(self.warmup_rows - self.n_warmup, len(rows.y))
         kept = rows.part(0, stop)
         self.n_columns = parts(rows.X).numbers.shape[1]
         self.waiting.append(LabelledRows(together([kept.X]), *(array.copy() for array in kept[1:])))
-        if self.n_warmup == WARMUP_ROWS:
+        if self.n_warmup == self.warmup_rows:
             self.freeze()
         return stop
 

@@ -18,8 +18,7 @@ from tunefree.core.states import under
 from tunefree.generations.clocks import FIRST
 from tunefree.generations.generation import Generation, restored_all, save_all
 from tunefree.mixing.mixture import Mixture
-from tunefree.model import snapshots
-from tunefree.model.snapshots import Snapshot
+from tunefree.model.frozen_group import FrozenGroup
 from tunefree.pool.members import Members
 
 EARLIEST = 4 * FIRST  # rows of the first copy
@@ -34,15 +33,14 @@ class Copy(NamedTuple):
     """A pool as it was."""
 
     rows: int  # learned
-    linear: Snapshot
+    linear: FrozenGroup
     generations: list[tuple[int, str, int, Generation]]  # clock, kind, age, and generation
     mixture: Mixture
 
     def predict(self, members: Members, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """What its members, which are those of the pool as they were, and its mixture predict, (n, M, K) and (n, K)."""
         predictions, nothing = members.asleep(n_rows(X)), np.zeros(n_rows(X))
-        of_linear = snapshots.predict([self.linear], [members.linear], X)[0, : len(members.linear.members)]
-        members.place_linear(predictions, of_linear, self.rows)
+        members.place_online(predictions, self.linear.predict(X), self.rows)
         assert members.growth is not None
         matrix = members.growth.columns.matrix(X)
         members.follow(self.generations, matrix, nothing, nothing, predictions)
@@ -51,7 +49,7 @@ class Copy(NamedTuple):
     def save_state(self, n_features: int) -> State:
         """Arrays and a header from which :meth:`restored` makes the same."""
         arrays = {f"mixture.{name}": array for name, array in self.mixture.save_state().items()}
-        of_linear, header = snapshots.save_state(self.linear, n_features)
+        of_linear, header = self.linear.save_state(n_features)
         arrays |= {f"linear.{name}": array for name, array in of_linear.items()}
         generations = [(generation, {"clock": clock, "age": age}) for clock, _, age, generation in self.generations]
         of_generations, headers = save_all("", generations)
@@ -63,8 +61,7 @@ class Copy(NamedTuple):
     ) -> Copy:
         """What :meth:`save_state` wrote down; ``mixture`` knows nothing yet."""
         mixture.restore(under("mixture.", arrays))
-        objectives = [member.objective for member in members.linear.members]
-        linear = snapshots.restored(under("linear.", arrays), header["linear"], objectives)
+        linear = FrozenGroup.restored(members.ensemble.linear, under("linear.", arrays), header["linear"])
         generations = [
             (saved["clock"], generation.kind, saved["age"], generation)
             for generation, saved in restored_all("", arrays, header["generations"], members.loss)
@@ -148,7 +145,7 @@ class Frozen:
         """Take a copy of a pool that has learned so many rows."""
         self.learn(members)
         assert members.growth is not None
-        linear = snapshots.take([members.linear], members.linear.weights(), [])
+        linear = members.ensemble.linear.frozen()
         generations = [(clock, kind, age, one.frozen()) for clock, kind, age, one in members.growth.generations()]
         self.copy = Copy(rows, linear, generations, mixture.copied())
         while self.next <= rows:

@@ -1,4 +1,4 @@
-"""Groups: rows that belong together, such as those of one patient, of which one tells more of another than rows to come.
+"""Groups: rows that belong together, such as those of one patient, and tell more of each other than of rows to come.
 
 A run of rows of one group is predicted before any of it is learned, and rows of a group that was learned before are no
 evidence. So the evidence is of groups that are new, as rows to come are. Short runs are taken together, as long as they

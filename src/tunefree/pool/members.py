@@ -1,4 +1,4 @@
-"""The members of the pool: online linear learners and generations, each with places in the mixture."""
+"""The members of the pool: online learners and generations, each with places in the mixture."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from tunefree.generations.generation import Generation
 from tunefree.generations.leaves import log_probabilities
 from tunefree.generations.seen import FREQUENT, Seen
 from tunefree.losses.objectives import measured, regression
+from tunefree.model.ensemble import Ensemble
 from tunefree.model.group import LabelledRows
 from tunefree.model.members import name_of
-from tunefree.model.pool import MEMBERS, OF_TABLES, OF_TEXTS
-from tunefree.pool.growth import Growth, Observed
+from tunefree.model.pool import OF_TABLES, OF_TEXTS, settings_of_members
 from tunefree.pool.groups import starts_of_runs
+from tunefree.pool.growth import Growth, Observed
 from tunefree.pool.slots import Slot, slots_of
 from tunefree.pool.windows import LENGTHS
 
@@ -47,12 +48,12 @@ class Ahead(NamedTuple):
 
 
 class Members:
-    """Online linear learners and generations.
+    """Online learners and generations.
 
     Parameters
     ----------
-    linear : LinearGroup
-        Of the online learners.
+    ensemble : Ensemble
+        The online learners: linear ones, and kernel learners if they were asked for.
     n_classes : int
         Known from the start; 0 for numbers.
     loss : loss
@@ -71,11 +72,13 @@ class Members:
     has_groups : bool
     """
 
-    def __init__(self, linear: Any, n_classes: int, loss: Any) -> None:
-        self.linear, self.n_classes, self.loss = linear, n_classes, loss
-        self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS), len(MEMBERS))}
-        self.names = [*(name_of(setting) for setting in MEMBERS), *(slot.name for slot in self.slots)]
-        self.linear_places = [MEMBERS.index(member.setting) for member in linear.members]
+    def __init__(self, ensemble: Ensemble, n_classes: int, loss: Any) -> None:
+        self.ensemble, self.n_classes, self.loss = ensemble, n_classes, loss
+        options = ensemble.options
+        settings = settings_of_members(options.learner, {}, options.view, options.kernel_config.name)
+        self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS), len(settings))}
+        self.names = [*(name_of(setting) for setting in settings), *(slot.name for slot in self.slots)]
+        self.online_places = [settings.index(member.setting) for member in ensemble.members]
         self.growth: Growth | None = Growth(self.width, loss, self.slots)
         self.seen, self.has_groups = Seen(), False
 
@@ -91,12 +94,12 @@ class Members:
             self.growth.has_groups = has_groups
         has_words_only = isinstance(X, Table) and not X.numbers.shape[1] and not X.codes.shape[1]
         others = OF_TABLES if isinstance(X, Sparse) or has_words_only else OF_TEXTS
-        self.keep([m for m, member in enumerate(self.linear.members) if member.setting not in others])
+        self.keep([m for m, member in enumerate(self.ensemble.members) if member.setting not in others])
 
     def keep(self, stays: list[int]) -> None:
-        """Go on with these of the linear members; the places of the others in the mixture sleep."""
-        self.linear.keep(stays)
-        self.linear_places = [self.linear_places[m] for m in stays]
+        """Go on with these of the online members; the places of the others in the mixture sleep."""
+        self.ensemble.keep(stays)
+        self.online_places = [self.online_places[m] for m in stays]
 
     @property
     def places_awake(self) -> list[int]:
@@ -104,7 +107,8 @@ class Members:
         awake = self.growth.awake if self.growth is not None else {}
         ages = {key: len(of_kind) for key, of_kind in awake.items()}
         slots = [place for slot, place in self.slots.items() if slot.age < ages.get((slot.clock, slot.kind), 0)]
-        return [*self.linear_places, *slots]
+        members = zip(self.online_places, self.ensemble.are_awake, strict=True)
+        return [*(place for place, is_awake in members if is_awake), *slots]
 
     def first_wide(self, X: Any) -> int:
         """The first row that is too wide for trees; beyond the last if none is."""
@@ -113,10 +117,10 @@ class Members:
         wide = np.flatnonzero(X.features > MOST_COLUMNS)
         return int(np.searchsorted(X.pointers, wide[0], "right")) - 1 if len(wide) else n_rows(X)
 
-    def add_class(self, objective: Any, n_outputs: int) -> None:
-        """Know one more class; ``objective`` is that of linear members from so many outputs."""
+    def add_class(self, n_outputs: int) -> None:
+        """Know one more class, of so many outputs."""
         self.n_classes += 1
-        self.linear.add_class(objective, n_outputs, self.n_classes)
+        self.ensemble.add_class(n_outputs, self.n_classes)
         if self.growth is not None:
             self.growth.n_classes = self.width
             for _, _, _, generation in self.growth.generations():
@@ -141,13 +145,12 @@ class Members:
         Rows of groups are judged by what was predicted of them ``ahead``.
         """
         predictions, learned = self.asleep(len(y)), weight > 0.0
-        targets = y if self.loss is not None or self.linear.n_outputs > 1 else np.where(y == 1.0, 1.0, -1.0)
-        of_linear = np.empty((len(self.linear.members), len(y), self.linear.n_outputs))
-        self.linear.learn(LabelledRows(X, np.ascontiguousarray(targets), relative, relative), of_linear)
-        self.place_linear(predictions, of_linear, rows)
         observed = self._observe(X, learned, ahead)
         is_known = self._knows(observed.digests, weight) if ahead is None else ahead.is_known
         evidence = np.where(is_known, 0.0, relative)
+        has_two = self.loss is None and self.ensemble.linear.n_outputs == 1
+        targets = np.ascontiguousarray(np.where(y == 1.0, 1.0, -1.0) if has_two else y)
+        self.place_online(predictions, self.ensemble.learn(LabelledRows(X, targets, relative, evidence)), rows)
         if self.growth is not None:
             self.follow(self.growth.generations(), observed.matrix, y, evidence, predictions)
             kept = Observed(observed.matrix[learned], observed.digests[learned])
@@ -170,7 +173,7 @@ class Members:
     def predict(self, X: Any, rows: int) -> np.ndarray:
         """What all predict of rows to come, (n, M, K), after so many were learned."""
         predictions = self.asleep(n_rows(X))
-        self.place_linear(predictions, self.linear.predict(X), rows)
+        self.place_online(predictions, self.ensemble.predict(X, asleep=True), rows)
         if self.growth is not None and self.growth.awake:
             nothing = np.zeros(n_rows(X))
             self.follow(self.growth.generations(), self.growth.columns.matrix(X), nothing, nothing, predictions)
@@ -180,10 +183,14 @@ class Members:
         """Predictions (n, M, K) where all sleep."""
         return np.full((n, len(self.names), max(self.width, 1)), np.nan)
 
-    def place_linear(self, written: np.ndarray, predictions: np.ndarray, rows: int) -> None:
-        """Write what linear members predict, (m, n, k), to their places, after so many rows were learned."""
-        for place, of_member in zip(self.linear_places, predictions, strict=True):
-            written[:, place] = self._as_mixed(np.nan_to_num(of_member), rows)
+    def place_online(self, written: np.ndarray, predictions: np.ndarray, rows: int) -> None:
+        """Write what the first online members predict, (m, n, k), to their places, after so many rows were learned.
+
+        What is no finite number is no prediction.
+        """
+        for place, of_member in zip(self.online_places, predictions, strict=False):
+            is_number = np.isfinite(of_member).all(axis=1, keepdims=True)
+            written[:, place] = self._as_mixed(np.where(is_number, of_member, np.nan), rows)
 
     def _as_mixed(self, predictions: np.ndarray, rows: int) -> np.ndarray:
         return predictions if self.loss is not None else log_probabilities(predictions, self.width, rows)

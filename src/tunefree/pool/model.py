@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +13,7 @@ from tunefree.core.rows import n_rows, reach
 from tunefree.core.states import under
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import measured
-from tunefree.model.aggregation import Aggregation
+from tunefree.model.ensemble import WARMUP_IN_POOL
 from tunefree.model.group import LabelledRows
 from tunefree.model.model import Model
 from tunefree.model.pool import POOLS
@@ -47,7 +48,7 @@ class PoolModel(Model):
     def __init__(self, task: str, learner: str = "pool", loss: str | None = None, *further: Any, **options: Any):
         super().__init__(task, learner, loss, *further, **options)
         of_numbers = loss_of(task, loss) if task == "regression" else None
-        self.pool = Pool(Members(self.ensemble.linear, len(self.classes), of_numbers))
+        self.pool = Pool(Members(self.ensemble, len(self.classes), of_numbers))
 
     def learn(
         self,
@@ -64,7 +65,7 @@ class PoolModel(Model):
         not be cut between two calls.
         """
         if again:
-            raise ModelError("generations make one pass; leave out the number of passes")
+            raise ModelError("the pool makes one pass; name a learner to make several")
         if self.pool.only_predicts:
             raise ModelError("what learning needs was left out of this model; go on from the one before")
         evaluation_weight = weight if evaluation_weight is None else evaluation_weight
@@ -110,17 +111,18 @@ class PoolModel(Model):
         return self.ensemble.predict(X)
 
     def freeze(self) -> None:
-        super().freeze()
+        if not all(self.ensemble.are_awake) and self.pool.rows:
+            warnings.warn(f"kernels join after {WARMUP_IN_POOL} rows; there were {self.pool.rows}", stacklevel=3)
         self.pool.finish()
 
     def begin_pass(self, members: list[int] | None = None) -> None:
-        raise ModelError("generations make one pass; leave out the number of passes")
+        raise ModelError("the pool makes one pass; name a learner to make several")
 
     def add_class(self, label: Any) -> None:
         self.check_room_for_a_class()
         before = self.n_outputs
         self.classes.append(label)
-        self.pool.add_class(self.options.objective(self.n_outputs), self.n_outputs)
+        self.pool.add_class(self.n_outputs)
         if self.n_outputs > before:
             self.record.add_outputs(self.n_outputs, self.objective)
 
@@ -140,14 +142,17 @@ class PoolModel(Model):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all but the linear members and the evidence for certificates."""
+        """Bytes of all but the online members and the evidence for certificates."""
         return self.pool.nbytes
 
     def put_to_sleep(self) -> str | None:
         """Give up what takes memory and predicts least; returns its name, None if nothing is left but linear members.
 
-        Windows go first, then the previous generations, the randomised trees, and all trees.
+        Kernel members go first, then windows, the previous generations, the randomised trees, and all trees.
         """
+        if self.kernel_banks:
+            self.pool.members.keep(list(range(len(self.ensemble.linear.members))))
+            return "the kernel members"
         growth = self.pool.members.growth
         name = None if growth is None else growth.put_to_sleep()
         if growth is not None and name is None:
@@ -155,7 +160,6 @@ class PoolModel(Model):
         return name
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        self.aggregation = Aggregation.create(self.options, len(self.members), len(self.classes))  # predicts nothing
         arrays, header = super().save_state()
         of_pool, header["pool"] = saving.save_state(self.pool, self.n_features)
         return arrays | {f"pool.{name}": array for name, array in of_pool.items()}, header

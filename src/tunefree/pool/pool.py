@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.numbers import power_below
 from tunefree.core.rows import n_rows, part
 from tunefree.generations.seen import Seen
 from tunefree.mixing.mixture import Mixture
+from tunefree.model.relative import RelativeWeights
 from tunefree.pool.frozen import FOLLOWING, Frozen
 from tunefree.pool.groups import chunks, starts_of_runs
 from tunefree.pool.members import Ahead, Members
@@ -26,12 +26,11 @@ from tunefree.pool.weights_record import WeightsRecord, running
 from tunefree.pool.windows import BLOCK, Rises
 
 PIECE = 2048  # rows that members learn at a time
-MOST_WEIGHT = 1e280  # over the first one, so that sums do not overflow
 UNGROUPED = "rows learned before had no groups; leave them out for these, or begin a new model with them"
 
 
 class Pool:
-    """Online linear learners and generations, mixed.
+    """Online learners and generations, mixed.
 
     Parameters
     ----------
@@ -39,8 +38,8 @@ class Pool:
 
     Attributes
     ----------
-    rows, n_repeats : int
-        Rows learned, and those of them whose observation, or group, was learned before.
+    n_repeats : int
+        Rows learned whose observation, or group, was learned before.
     mixture : Mixture
         Of the members as they learn.
     frozen : Frozen
@@ -55,14 +54,18 @@ class Pool:
 
     def __init__(self, members: Members) -> None:
         self.members = members
-        self.rows, self.n_repeats, self.has_finished, self.only_predicts = 0, 0, False, False
-        self.unit, self.mass = 0.0, 0.0  # power of two next below the first weight; sum of the weights, in units
+        self.relative, self.n_repeats, self.has_finished, self.only_predicts = RelativeWeights(), 0, False, False
         self.mixture = self.new_mixture()
         born = [place for slot, place in members.slots.items() if slot.clock == WHOLE and slot.is_as_born]
         self.frozen = Frozen(born, members.width, members.loss)
         self.waiting = Waiting()
         self.record = WeightsRecord(len(self.members.names))
         self.rises, self.block = Rises(), np.zeros(2)  # loss of the mixture and rows in the present block
+
+    @property
+    def rows(self) -> int:
+        """Rows learned."""
+        return self.relative.rows
 
     def new_mixture(self) -> Mixture:
         """A mixture of all members that knows nothing."""
@@ -159,9 +162,9 @@ class Pool:
         of_members = names, np.array([weights[place] for place in places]), *totals
         return Selection(*of_members, self.record.rows, self.record.weights[:, places])
 
-    def add_class(self, objective: Any, n_outputs: int) -> None:
-        """Know one more class; ``objective`` is that of linear members from so many outputs."""
-        self.members.add_class(objective, n_outputs)
+    def add_class(self, n_outputs: int) -> None:
+        """Know one more class, of so many outputs."""
+        self.members.add_class(n_outputs)
         self.waiting = Waiting()  # what it remembers does not know the class
         if self.members.n_classes > 2:
             self.mixture.add_class()
@@ -190,33 +193,16 @@ class Pool:
             yield start, stop
             start = stop
 
-    def _relative(self, weight: np.ndarray) -> np.ndarray:
-        """Weights over their running mean, which includes each row's own; 0 stays 0.
-
-        In single precision, so that rounding does not tell constant weights from none.
-        """
-        if self.unit == 0.0 and (weight > 0.0).any():
-            self.unit = float(power_below(weight[weight > 0.0][0]))
-        with np.errstate(over="ignore"):
-            scaled = np.minimum(weight / self.unit, MOST_WEIGHT) if self.unit > 0.0 else weight
-        totals = np.cumsum(np.concatenate([[self.mass], scaled]))[1:]
-        counts = self.rows + np.cumsum(weight > 0.0)
-        self.mass = float(totals[-1]) if len(totals) else self.mass
-        relative = np.divide(scaled * counts, totals, out=np.zeros(len(weight)), where=totals > 0.0)
-        return relative.astype(np.float32).astype(np.float64)
-
     def _learn_piece(self, X: Any, y: np.ndarray, weight: np.ndarray, ahead: Ahead | None) -> np.ndarray:
-        learned = self.members.learn(X, y, weight, self._relative(weight), self.rows, ahead)
+        before = self.rows
+        learned = self.members.learn(X, y, weight, self.relative.of(weight), before, ahead)
         predictions, evidence, digests, n_repeats = learned
         self.n_repeats += n_repeats
         if ahead is None:
             self.waiting.put_back(digests, predictions)
         mixed = self.mixture.learn(predictions, y, evidence)
-        numbers = self.rows + np.cumsum(weight > 0.0)
         if self.members.growth is not None:
-            self.frozen.judge(self.members, X, y, evidence, numbers)
-        self.rows = int(numbers[-1])
-        if self.members.growth is not None:
+            self.frozen.judge(self.members, X, y, evidence, before + np.cumsum(weight > 0.0))
             judged: Any = slice(None) if evidence.all() else evidence > 0.0  # all: no copy of the predictions
             groups = None if ahead is None else ahead.groups[judged]
             self._judge(predictions[judged], mixed[judged], y[judged], evidence[judged], groups)
@@ -243,6 +229,6 @@ class Pool:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all but the linear members."""
+        """Bytes of all but the online members."""
         growth = self.members.growth
         return (growth.nbytes if growth is not None else 0) + self.mixture.nbytes + self.frozen.nbytes

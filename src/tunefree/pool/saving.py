@@ -11,18 +11,20 @@ from tunefree.core.states import under
 from tunefree.generations import clocks
 from tunefree.generations.columns import Columns
 from tunefree.generations.generation import restored_all, save_all
+from tunefree.model.relative import RelativeWeights
 from tunefree.pool.growth import Growth, Pending
 from tunefree.pool.pool import Pool
 
-_OF_MEMBERS = ("linear_places", "has_groups")
+_OF_MEMBERS = ("online_places", "has_groups")
 State = tuple[dict[str, np.ndarray], dict[str, Any]]
-_OF_POOL = ("rows", "n_repeats", "unit", "mass", "has_finished", "only_predicts")
+_OF_POOL = ("n_repeats", "has_finished", "only_predicts")
 
 
 def save_state(pool: Pool, n_features: int) -> State:
-    """Arrays and a header of all but the linear members; generations that are being grown are waited for."""
+    """Arrays and a header of all but the online members; generations that are being grown are waited for."""
     arrays = {f"mixture.{name}": array for name, array in pool.mixture.save_state().items()} | {"block": pool.block}
     header: dict[str, Any] = {name: getattr(pool, name) for name in _OF_POOL} | {"rises": dict(vars(pool.rises))}
+    header["relative"] = pool.relative.saved()
     header |= {name: getattr(pool.members, name) for name in _OF_MEMBERS}
     arrays |= pool.members.seen.save_state()
     arrays |= {f"record.{name}": array for name, array in pool.record.save_state().items()}
@@ -36,12 +38,13 @@ def save_state(pool: Pool, n_features: int) -> State:
 
 
 def restore(pool: Pool, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-    """Take over what :func:`save_state` gave; the pool has learned nothing, and its linear members are restored."""
+    """Take over what :func:`save_state` gave; the pool has learned nothing, and its online members are restored."""
     members = pool.members
     if "growth" not in header:
         members.growth = None
     for name in _OF_POOL:
         setattr(pool, name, header[name])
+    pool.relative = RelativeWeights(**header["relative"])
     vars(pool.rises).update(header["rises"])
     for name in _OF_MEMBERS:
         setattr(members, name, header[name])

@@ -95,7 +95,9 @@ class WeightsRecord:
     def totals(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean losses (M + 1,) of the members and of the mixture, their standard errors, and the rows in these."""
         losses, weights, rows, squares, units = np.concatenate([self.losses, self.since[None]]).sum(axis=0)
-        spread = np.maximum(squares - ratio(np.minimum(losses, MOST_LOSS) ** 2, units), 0.0) * ratio(units, np.maximum(units - 1.0, 1.0))
+        spread = np.maximum(squares - ratio(np.minimum(losses, MOST_LOSS) ** 2, units), 0.0) * ratio(
+            units, np.maximum(units - 1.0, 1.0)
+        )
         return ratio(losses, weights), ratio(np.sqrt(spread), weights), rows.astype(np.int64)
 
     def save_state(self) -> dict[str, np.ndarray]:
