@@ -6,6 +6,7 @@ import platform
 import shlex
 from dataclasses import fields
 from importlib.metadata import version
+
 import numpy as np
 
 from tunefree.pool.model import PoolModel
@@ -97,7 +98,9 @@ def missing_shares(trained: Predictor) -> dict[str, float]:
     shares = {column.name: 0.0 for column in layout.columns}
     for key, values in zip(growth.columns.keys, matrix.T, strict=False):
         part = int(layout.of_feature[key]) if key > 0 else layout.code_source(-1 - key)[1]
-        codes = [code for code in np.unique(values[values > 0]).tolist() if key < 0 and layout.label(int(code)) == MISSING]
+        codes = [
+            code for code in np.unique(values[values > 0]).tolist() if key < 0 and layout.label(int(code)) == MISSING
+        ]
         share = float(np.isin(values, codes).mean() if key < 0 else np.isnan(values).mean())
         name = layout.parts[part].column
         shares[name] = max(shares.get(name, 0.0), share)
@@ -149,4 +152,3 @@ def reproducing(trained: Trained, digest: str | None) -> Section:
     return Section(
         "reproduce", "How to reproduce it", [Code(command_of(trained.plan)), Facts(facts), Note(note, "fine")]
     )
-

@@ -52,7 +52,9 @@ def tables_of_members(model: Any) -> list[Any]:
     if isinstance(model, PoolModel):
         return [_judged(model), *_along(model), Note(choice_told(model.pool), "fine")]
     weights = sorted(model.shares_by_member().items(), key=lambda item: -item[1])
-    return [Table("Members by weight", ["member", "weight"], [[name, f"{100 * weight:.1f} %"] for name, weight in weights])]
+    return [
+        Table("Members by weight", ["member", "weight"], [[name, f"{100 * weight:.1f} %"] for name, weight in weights])
+    ]
 
 
 def _judged(model: PoolModel) -> Table:
@@ -92,7 +94,9 @@ def choice_told(pool: Pool) -> str:
     said = f"Rows to come are predicted by {CANDIDATES[choice]}."
     if not losses[FOLLOWING] > 0.0:
         return said
-    ratios = " and ".join(f"{name} {losses[k] / losses[FOLLOWING]:.3g}" for k, name in enumerate(CANDIDATES[:FOLLOWING]))
+    ratios = " and ".join(
+        f"{name} {losses[k] / losses[FOLLOWING]:.3g}" for k, name in enumerate(CANDIDATES[:FOLLOWING])
+    )
     return (
         f"{said} Copies of the pool were taken along the stream, did not learn on, and predicted rows after that: over"
         f" these, {ratios} of the loss of the copies' own mixture."

@@ -23,6 +23,7 @@ DEPENDENT = (
     " order has no meaning, train with --shuffle."
 )
 
+
 def listed(names: list[Any], most: int) -> str:
     """The first names, separated by commas."""
     return ", ".join(map(str, names[:most])) + (", ..." if len(names) > most else "")
