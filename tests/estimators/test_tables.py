@@ -68,7 +68,7 @@ def adult():
 
 def test_the_first_data_set_of_the_readme_is_learned(adult):
     X, y = adult
-    model = TuneFreeClassifier(epochs=1).fit(X, y)
+    model = TuneFreeClassifier().fit(X, y)
     assert model.n_features_in_ == 14 and model.feature_names_in_[1] == "workclass"
     assert model.score(X, y) > 0.85
     strange = X.slice(0, 2).to_pandas().assign(workclass=["of a new kind", None])
