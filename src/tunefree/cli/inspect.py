@@ -16,7 +16,7 @@ def inspect(
     plot: Annotated[
         Path | None,
         typer.Option(
-            help="Draw how predictions depend on the columns that matter most: a .png, .svg or .pdf file.",
+            help="Draw how predictions depend on columns: a .png, .svg or .pdf file.",
             show_default=False,
         ),
     ] = None,
@@ -31,8 +31,8 @@ def inspect(
     weights: Annotated[
         str | None,
         typer.Option(
-            help="Write the weights of features of a single linear learner, in the units of the data: a .csv or .parquet file, "
-            "or - for standard output.",
+            help="Write the weights of features of a single linear learner, in the units of the data: a .csv or "
+            ".parquet file, or - for standard output.",
             show_default=False,
         ),
     ] = None,

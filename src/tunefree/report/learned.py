@@ -98,13 +98,16 @@ def missing_shares(trained: Predictor) -> dict[str, float]:
     shares = {column.name: 0.0 for column in layout.columns}
     for key, values in zip(growth.columns.keys, matrix.T, strict=False):
         part = int(layout.of_feature[key]) if key > 0 else layout.code_source(-1 - key)[1]
-        codes = [
-            code for code in np.unique(values[values > 0]).tolist() if key < 0 and layout.label(int(code)) == MISSING
-        ]
-        share = float(np.isin(values, codes).mean() if key < 0 else np.isnan(values).mean())
+        share = float((_codes_of_missing(layout, values) if key < 0 else np.isnan(values)).mean())
         name = layout.parts[part].column
         shares[name] = max(shares.get(name, 0.0), share)
     return shares
+
+
+def _codes_of_missing(layout: Layout, codes: np.ndarray) -> np.ndarray:
+    """Which codes (n,) say that a column is missing."""
+    known = np.unique(codes[codes > 0])
+    return np.isin(codes, [code for code in known.tolist() if layout.label(int(code)) == MISSING])
 
 
 def command_of(plan: Plan, data: str = "DATA", output: str = "MODEL") -> str:

@@ -15,9 +15,9 @@ from tunefree.workflows.training import Trained
 
 POINTS = 5  # of the stream that are listed
 JUDGED = (
-    "Weight: in the mean of the members that the mixture corrects, for rows to come. Loss: mean over the rows that judge"
-    " the member, those whose observation, or group, it had not learned; ±: its standard error. Members are judged by"
-    " different rows, since not all were there from the first row on."
+    "Weight: in the mean of the members that the mixture corrects, for rows to come. Loss: mean over the rows that"
+    " judge the member, those whose observation, or group, it had not learned; ±: its standard error. Members are"
+    " judged by different rows, since not all were there from the first row on."
 )
 ALONG = "Per cent, after so many rows, of the weights in the mean that follows the stream."
 CANDIDATES = (
@@ -52,9 +52,8 @@ def tables_of_members(model: Any) -> list[Any]:
     if isinstance(model, PoolModel):
         return [_judged(model), *_along(model), Note(choice_told(model.pool), "fine")]
     weights = sorted(model.shares_by_member().items(), key=lambda item: -item[1])
-    return [
-        Table("Members by weight", ["member", "weight"], [[name, f"{100 * weight:.1f} %"] for name, weight in weights])
-    ]
+    rows = [[name, f"{100 * weight:.1f} %"] for name, weight in weights]
+    return [Table("Members by weight", ["member", "weight"], rows)]
 
 
 def _judged(model: PoolModel) -> Table:
@@ -74,7 +73,8 @@ def _along(model: PoolModel) -> list[Table]:
     places = np.unique(np.linspace(0, len(selection.points) - 1, POINTS).round().astype(np.int64))
     header = ["member", *(f"{rows:,.0f}" for rows in selection.points[places])]
     weights = 100 * selection.weights_at[places].T
-    rows = [[name, *(f"{weight:.1f}" for weight in of_member)] for name, of_member in zip(selection.members, weights)]
+    of_members = zip(selection.members, weights, strict=True)
+    rows = [[name, *(f"{weight:.1f}" for weight in of_member)] for name, of_member in of_members]
     return [Table("Weights over the stream", header, rows, ALONG, 1, False)]
 
 
@@ -94,12 +94,11 @@ def choice_told(pool: Pool) -> str:
     said = f"Rows to come are predicted by {CANDIDATES[choice]}."
     if not losses[FOLLOWING] > 0.0:
         return said
-    ratios = " and ".join(
-        f"{name} {losses[k] / losses[FOLLOWING]:.3g}" for k, name in enumerate(CANDIDATES[:FOLLOWING])
-    )
+    relative = (losses[:FOLLOWING] / losses[FOLLOWING]).tolist()
+    ratios = " and ".join(f"{name} {ratio:.3g}" for name, ratio in zip(CANDIDATES, relative, strict=False))
     return (
-        f"{said} Copies of the pool were taken along the stream, did not learn on, and predicted rows after that: over"
-        f" these, {ratios} of the loss of the copies' own mixture."
+        f"{said} Copies of the pool were taken along the stream, did not learn on, and predicted rows after that: on"
+        f" these, {ratios} times the loss of the copies' mixture."
     )
 
 

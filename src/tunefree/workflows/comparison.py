@@ -237,7 +237,8 @@ def compare(
     source : Source
         It is read once, batch by batch. All models are in memory.
     plan : Plan
-        What is to be learned. Its learner and the learner's settings, its passes, its groups and its held-out share are ignored.
+        What is to be learned. Its learner and the learner's settings, its passes, its groups and its held-out share
+        are ignored.
     learners : sequence of str, optional
         Names in ``learners.ALL``, and ``"pool"``; all of them if None. Those that cannot learn the task with the
         loss are left out.
@@ -340,7 +341,7 @@ def _n_outputs(model: Model, y: Any) -> int:
 
 
 def _compile(comparison: Comparison, name: str, batch: Batch, y: Any, n_features: int) -> None:
-    """Let another model of the same kind learn a few rows, so that the time of learning does not include compilation."""
+    """Let another model of the kind learn a few rows, so that the time of learning does not include compilation."""
     classes = _classes(comparison.contestants[0].model, y)
     model = _new(comparison.plan, comparison.task, name, classes, n_features)
     n = min(REHEARSED, len(batch.weight))
