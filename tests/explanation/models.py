@@ -17,7 +17,7 @@ TARGETS = ("rich", "mood", "pay")  # two classes, three classes, numbers
 
 
 def table(n=1500, seed=0):
-    """Numbers, of which some are missing, categories, and dates; targets that depend on curves and on two columns together."""
+    """Numbers, of which some are missing, categories, and dates; targets that bend, with an interaction."""
     rng = np.random.default_rng(seed)
     age, income = rng.uniform(18, 80, n), rng.lognormal(0, 2, n)
     flag, job = rng.integers(0, 2, n), rng.choice(["clerk", "cook", "pilot", ""], n, p=[0.4, 0.3, 0.2, 0.1])

@@ -160,7 +160,9 @@ class CurveDisplay:
     def _draw(self, axes: Any, panel: Dependence, is_first: bool) -> None:
         """Draw a panel, of the classes that are drawn."""
         of_picture = self.picture
-        mean, low, high = (of_picture.sign * part[:, of_picture.outputs] for part in (panel.mean, panel.low, panel.high))
+        mean, low, high = (
+            of_picture.sign * part[:, of_picture.outputs] for part in (panel.mean, panel.low, panel.high)
+        )
         missing = None if panel.missing is None else of_picture.sign * panel.missing[of_picture.outputs]
         shown = panel._replace(mean=mean, low=low, high=high, missing=missing)
         draw = draw_curve if panel.axis.is_numeric else draw_bars

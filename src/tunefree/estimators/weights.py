@@ -100,6 +100,8 @@ class Weighted:
                 in_table = columns_by_size.terms <= len(columns)
                 total[columns_by_size.terms[in_table]] = columns_by_size.sizes[in_table]
         except ModelError as error:
-            raise AttributeError(f"{error}: explain(X)") from None
+            raise AttributeError(
+                f"{error}, to explain or CurveDisplay: importances are of rows that are kept"
+            ) from None
         total = total[1:]
         return total / total.sum() if total.sum() > 0.0 else total

@@ -46,5 +46,5 @@ def importance(decomposition: Decomposition, output: int | None = None) -> Impor
 def reference_of(decomposition: Decomposition) -> object:
     """The rows of the reference, which there have to be."""
     if decomposition.reference.rows is None:
-        raise ModelError("the model keeps no rows over which columns could be compared; give rows")
+        raise ModelError("the model keeps no rows, over which columns are compared; give rows")
     return decomposition.reference.rows

@@ -53,6 +53,11 @@ class Rule(NamedTuple):
         has_begun = bool(mixture.base.rounds[()] > numbers.BEGUN)
         return cls(base.copy(), (top.means if is_over else top.weights).copy(), corrections, known, has_begun)
 
+    def of_awake(self, awake: list[int]) -> Rule:
+        """The same rule of those members alone that are awake, by their places."""
+        corrections = np.delete(self.corrections, np.setdiff1d(np.arange(len(self.base)), awake), axis=1)
+        return self._replace(base=self.base[awake], corrections=corrections)
+
     def margins(self, members: np.ndarray) -> np.ndarray:
         """The margins (n, Q) that follow from members' predictions (n, M, K), NaN of a member that sleeps."""
         return self.linearised(members)[0]

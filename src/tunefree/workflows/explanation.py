@@ -11,7 +11,6 @@ import pyarrow as pa
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import n_rows, rows_at, together
 from tunefree.explanation.decomposition import Decomposition
-from tunefree.explanation.importance import reference_of
 from tunefree.explanation.picture import Picture, output_of, picture
 from tunefree.explanation.reference import evenly_spaced
 from tunefree.losses.objectives import chosen
@@ -98,8 +97,8 @@ def picture_of(trained: Trained, decomposition: Decomposition | None, label: Any
         If there are no terms to compare.
     """
     if decomposition is None:
-        reference_of(decomposition_of(trained))  # one of the two tells why
-    assert decomposition is not None
+        decomposition_of(trained)  # where there is none, it tells why
+        raise ModelError("the model keeps no rows that it learned, over which to draw it; pass --rows DATA")
     return picture(decomposition, target=label, name=trained.plan.target)
 
 
