@@ -38,7 +38,7 @@ def handed(monkeypatch):
 
     def spied(self, X, y, weight, evaluation_weight=None, groups=None):
         calls.append(None if groups is None else groups.tolist())
-        return learn(self, X, y, weight, evaluation_weight, groups)
+        return learn(self, X, y, weight, evaluation_weight, groups=groups)
 
     monkeypatch.setattr(PoolModel, "learn", spied)
     return calls
@@ -172,8 +172,8 @@ def test_plans_in_which_groups_have_no_effect(options, problem):
 
 
 def test_groups_that_come_again_and_copies_are_told(monkeypatch):
+    monkeypatch.setattr(PoolModel, "repeats", lambda self: (70, 600))
     with pytest.warns(UserWarning, match=r"70 of 600 rows are of groups that came before, .* sort the rows by home"):
-        monkeypatch.setattr(PoolModel, "repeats", lambda self: (70, 600))
         train(open_source(homes()), PLAN)
     with pytest.warns(UserWarning, match="70 of 600 rows repeat earlier ones and are no evidence; .* by --group"):
         train(open_source(homes()), replace(PLAN, group=None, ignore=("home", "pay")))

@@ -199,7 +199,7 @@ def written(table, path):
         ("csv", 1, "pool"),
         ("jsonl", 1, "scinol2"),
         ("vw", 2, "scinol2"),
-        ("svm", 1, "pool"),
+        ("svm", 1, "scinol2"),
     ],
 )
 def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix, passes, learner):

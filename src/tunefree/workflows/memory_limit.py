@@ -135,7 +135,7 @@ class MemoryLimit:
                 f"{n_features:,} features take {shown(needed)} of memory at least, more than the {shown(self.limit)} "
                 f"of --memory-limit; hash to {bits} bits at most (--hash-bits), or raise the limit"
             )
-        settings = larger.member_settings
+        settings = larger.options.member_settings
         return [settings[k] for k in of_members] if len(of_members) < len(settings) else None
 
     def make_room(self, model: Model, n_features: int) -> None:

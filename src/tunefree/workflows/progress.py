@@ -82,10 +82,12 @@ class Progress:
     def restore(cls, saved: dict[str, Any]) -> Progress:
         """The progress that a model file holds as JSON."""
         names = ("progressive", "held_out", "curve")
-        metrics = {name: [RunningMetrics(**one) for one in saved[name]] for name in names}
-        reasons = [Reason(**reason) for reason in saved["reasons"]]
+        metrics = {name: [RunningMetrics(**one) for one in saved.get(name, [])] for name in names}
+        reasons = [Reason(**reason) for reason in saved.get("reasons", [])]
         of_pass: dict[str, Any] = {"reasons": reasons, "position": Position(*saved["position"])}
-        classes = [(seen["rows"], [(file, row) for file, row in seen["first"]]) for seen in saved["occurrences"]]
+        classes = [
+            (seen["rows"], [(file, row) for file, row in seen["first"]]) for seen in saved.get("occurrences", [])
+        ]
         of_pass["occurrences"] = [Occurrences(*seen) for seen in classes]
         return cls(**{**saved, **metrics, **of_pass})
 

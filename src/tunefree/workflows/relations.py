@@ -57,7 +57,7 @@ def _check_linear(trained: Any) -> None:
     for calibration in [model.aggregation.calibration, *(getattr(m, "calibration", None) for m in model.members)]:
         n_classes = 2 if calibration is None else calibration.n_classes
         _fit(n_classes == max(len(model.classes), 2) or calibration is None, "a calibration has other classes")
-    if not trained.order.numbers:
+    if trained.order is not None and not trained.order.numbers:
         for codes in (trained.order.first, trained.order.spaced):
             _fit(not len(codes) or 0 <= codes.min() <= codes.max() < MANY_CLASSES, "order has classes that are none")
 
@@ -65,17 +65,16 @@ def _check_linear(trained: Any) -> None:
 def _check_pool(pool: Any) -> None:
     """Members have places in the mixture, and generations the columns of the rows that are kept."""
     members = pool.members
-    n_linear, n_classes = len(members.names) - len(members.slots), members.width
-    _fit(len(members.linear_places) == len(members.linear.members), "linear members have not a place each")
-    _fit(all(place < n_linear for place in members.linear_places), "a place of a linear member is that of another")
+    n_online, n_classes = len(members.names) - len(members.slots), members.width
+    _fit(len(members.online_places) == len(members.ensemble.members), "online members have not a place each")
+    _fit(all(place < n_online for place in members.online_places), "a place of an online member is that of another")
     copy = pool.frozen.copy
     if copy is not None:
-        candidates = np.concatenate([np.zeros(0, np.int64), *(stack.candidates for stack in copy.linear.stacks)])
-        _fit(np.array_equal(np.sort(candidates), np.arange(len(members.linear.members))), "a copy has not the members")
-        _fit(copy.linear.n_outputs == members.linear.n_outputs, "a copy has other outputs than the model")
-        for stack in copy.linear.stacks:
-            of_members = len(stack.candidates) * copy.linear.n_outputs
-            _fit(stack.weights.shape[1:] == (of_members,), "a copy has not the weights of its members")
+        n_linear, linear = len(members.ensemble.linear.members), copy.linear
+        _fit(len(linear.reads) == len(linear.objectives) == n_linear, "a copy has not the members")
+        for weights, units in linear.reads:
+            of_features = len(units), pool.members.ensemble.linear.n_outputs
+            _fit(weights.shape == of_features, "a copy has not the weights of its members")
     shape = len(members.names), max(n_classes, 1)
     _fit(all(of_row.shape == shape for of_row in pool.waiting.rows.values()), "rows that wait have other members")
     if members.growth is not None:

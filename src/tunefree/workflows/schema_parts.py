@@ -92,12 +92,12 @@ PLAN = {
 }
 
 SNAPSHOT = {
-    "stacks": Sequence(Sequence(Text(), 2), MOST_MEMBERS),
     "views": Sequence(Text(tuple(VIEWS))),
     "objectives": Sequence(Mapping(Number()), MOST_MEMBERS),
-    "n_outputs": Number(1, MANY_CLASSES, whole=True),
-    "counts": Optional(Sequence(COUNT, 2)),
+    "counts": Sequence(COUNT, 2),
 }
+
+RELATIVE = {"rows": COUNT, "unit": SIZE, "mass": SIZE}  # what weights are relative to
 
 # The pool of generations, see tunefree.pool.saving.
 TIME = Number(1, 2**62, whole=True)  # a number of rows that is doubled until it lies ahead
@@ -112,12 +112,12 @@ GENERATION = {
     ),
 }
 POOL = {
-    "rows": COUNT,
-    "unit": SIZE,
-    "mass": SIZE,
+    "n_repeats": COUNT,
+    "relative": RELATIVE,
+    "has_groups": Flag(),
     "has_finished": Flag(),
     "only_predicts": Flag(),
-    "linear_places": Sequence(COUNT, MOST_MEMBERS),
+    "online_places": Sequence(COUNT, MOST_MEMBERS),
     "rises": Mapping(Number()),
     "frozen": {
         "next": TIME,

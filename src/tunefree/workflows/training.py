@@ -61,8 +61,8 @@ class Trained:
         Which encoder that is: ``"table"``, or a format of text such as ``"svmlight"``.
     plan : Plan
     progress : Progress
-    order : TargetSample
-        What tells whether the targets depend on the order of the rows.
+    order : TargetSample, optional
+        What tells whether the targets depend on the order of the rows; None of shards, which are learned side by side.
     held : Columns, optional
         In a checkpoint: rows that wait for others of their group.
     """
@@ -72,7 +72,7 @@ class Trained:
     kind: str
     plan: Plan
     progress: Progress
-    order: TargetSample
+    order: TargetSample | None = None
     held: Columns | None = None
 
     file_kind: ClassVar[str] = "linear"
@@ -92,7 +92,8 @@ class Trained:
             Rows that wait for others of their group, in a checkpoint.
         """
         parts = {"model": self.model.save_state(), "encoder": encoder or self.encoder.state()}
-        parts["order"] = self.order.save_state()
+        if self.order is not None:
+            parts["order"] = self.order.save_state()
         if held is not None:
             parts["held"] = whole_groups.save_state(held)
         header = {"source": self.kind, "plan": self.plan.saved(), "progress": asdict(self.progress)}
@@ -128,7 +129,7 @@ class Trained:
             header["source"],
             Plan.restore(header["plan"]),
             Progress.restore(header["progress"]),
-            TargetSample.restore(arrays["order"], header["order"]),
+            TargetSample.restore(arrays["order"], header["order"]) if "order" in header else None,
             whole_groups.restored(arrays["held"], header["held"]) if "held" in header else None,
         )
 
@@ -214,9 +215,9 @@ def learn_more(
 ) -> Trained:
     """Let a model go on with further rows, in one pass, as if they had followed those that it has learned.
 
-    New columns, categories, words and classes are learned as they come. The model is, to the byte, the one that one
-    pass over all rows makes, if its first rows were enough to fix the views of its members: 256 of a table, 1024 with
-    kernels. After fewer, these views stay as they are. A pool at whose end generations were grown goes on from there.
+    New columns, categories, words and classes are learned as they come. A single learner is then, to the byte, the one
+    that one pass over all rows makes, if its first rows were enough to fix its view: 256 of a table, 1024 with kernels.
+    After fewer, the view stays as it is. A pool grew generations where its pass had ended, and goes on from these.
 
     Parameters
     ----------
