@@ -48,13 +48,14 @@ def _check_linear(trained: Any) -> None:
     n_columns = _dense_columns(encoder)
     for view in model.ensemble.linear.views.values():
         _fit(len(view.centres) == n_columns, "a view has other columns than the encoder")
-    for bank in model.ensemble.banks:
+    for bank in model.ensemble.kernel_banks:
         _fit(bank.n_columns in (None, n_columns), "a bank has other columns than the encoder")
         _check_waiting(bank, model)
         _check_expansion(bank, model)
     if isinstance(model, PoolModel):
         _check_pool(model.pool)
-    for calibration in [model.aggregation.calibration, *(getattr(m, "calibration", None) for m in model.members)]:
+    for part in [model.aggregation, *model.members]:
+        calibration = getattr(part, "calibration", None)
         n_classes = 2 if calibration is None else calibration.n_classes
         _fit(n_classes == max(len(model.classes), 2) or calibration is None, "a calibration has other classes")
     if trained.order is not None and not trained.order.numbers:
