@@ -13,7 +13,7 @@ from tunefree.explanation.importance import importance
 from tunefree.explanation.told import percent
 from tunefree.report.document import Note, Section, Table
 from tunefree.report.learned import missing_shares
-from tunefree.report.told import REASON_TITLES, drift_warning, order_warning, reasons_told, sentence
+from tunefree.report.told import REASON_TITLES, order_warning, reasons_told, sentence
 from tunefree.report.told_columns import naming_columns
 from tunefree.stream.layout import Layout
 from tunefree.stream.tally import Tally
@@ -99,7 +99,7 @@ def _sample(trained: Trained) -> Sample | None:
 
 def _warnings(trained: Trained, decomposition: Decomposition | None) -> list[str]:
     rows = trained.progress.progressive[0].rows
-    texts = [text for text in (order_warning(trained), drift_warning(trained)) if text]
+    texts = [text for text in (order_warning(trained),) if text]
     texts += [
         f"column “{name}” has {count:,} different values in {rows:,} rows: it may name the rows, and then tells nothing"
         f" of others; pass --ignore {name}."

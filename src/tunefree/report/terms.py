@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,10 @@ from tunefree.core.errors import ModelError
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.importance import Importance, importance
 from tunefree.explanation.told import importance_told
+from tunefree.model.targets import ScoredModel
 from tunefree.report import charts, panels
 from tunefree.report.document import Figure, Note, Section, Table
-from tunefree.report.told import sentence
-from tunefree.report.told_shares import without_weights
+from tunefree.report.told import sentence, without_weights
 from tunefree.workflows.explanation import picture_of
 from tunefree.workflows.training import Trained
 
@@ -36,7 +37,7 @@ def terms(trained: Trained, decomposition: Decomposition | None) -> Section:
         columns = importance(decomposition)
         note = Note(f"{sentence(importance_told(decomposition, columns))}.", "fine")
         blocks += [*_bars(columns), _table(columns), note, *_panels(trained, decomposition)]
-    blocks += _weights(trained)
+    blocks += table_of_features(trained.model, trained.encoder.names(), TOP)
     if not blocks:
         blocks = [Note(f"The model is {without_weights(trained.model)}.")]
     return Section("terms", "What matters", blocks)
@@ -72,20 +73,32 @@ def _panels(trained: Trained, decomposition: Decomposition) -> list[Any]:
     ]
 
 
-def _weights(trained: Trained) -> list[Any]:
-    """The features of the largest weights."""
-    model, names = trained.model, trained.encoder.names()
+def table_of_features(model: ScoredModel, names: Sequence[str], top: int) -> list[Table]:
+    """The features of the largest weights; empty of models without any.
+
+    Parameters
+    ----------
+    model : ScoredModel
+    names : sequence of str
+        Of the features.
+    top : int
+        Features that are listed; 0 for all.
+    """
     if not model.has_weights:
         return []
     weights = model.mean_weights()
-    importance = np.abs(weights[: len(names)]).max(axis=1)
-    order = np.argsort(-importance, kind="stable")
-    order = order[importance[order] > 0][:TOP]
     outputs = model.classes if model.n_outputs > 1 else [model.classes[-1] if model.classes else "prediction"]
     rows = [
-        [names[j], f"{importance[j]:.4g}", *(f"{weight:+.4g}" for weight in weights[j][:MOST_OUTPUTS])]
-        for j in order.tolist()
+        [names[j], f"{size:.4g}", *(f"{weight:+.4g}" for weight in weights[j][:MOST_OUTPUTS])]
+        for j, size in largest(weights[: len(names)], top)
     ]
     note = "Importance: |weight| x size of the feature in its own units, so that scales do not matter."
     header = ["feature", "importance", *map(str, outputs[:MOST_OUTPUTS])]
     return [Table("Features", header, rows, note, 1, False)] if rows else []
+
+
+def largest(weights: np.ndarray, top: int) -> list[tuple[int, float]]:
+    """The features of the largest weights (d, K) that are not 0, and their sizes; ``top`` 0 is for all."""
+    sizes = np.abs(weights).max(axis=1)
+    order = np.argsort(-sizes, kind="stable")
+    return [(j, float(sizes[j])) for j in order[sizes[order] > 0][: top or None].tolist()]
