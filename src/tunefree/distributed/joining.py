@@ -53,7 +53,7 @@ def learners(model: PoolModel) -> Iterator[tuple[str, Any, Any]]:
 
     One that has learned no number yet does not know a unit of targets, so those of shards could not be joined.
     """
-    linear, growth = model.pool.members.linear, model.pool.members.growth
+    linear, growth = model.ensemble.linear, model.pool.members.growth
     for name, view in linear.views.items():
         yield name, view, None
     holders = {f"linear {place}": member for place, member in enumerate(linear.members)}
@@ -100,7 +100,7 @@ def join(model: PoolModel, total: dict[str, Statistics], rows: int) -> None:
             holder.objective = holder.objective._replace(steepest=total[name].steepest)
             if model.task == "regression":
                 holder.objective = holder.objective._replace(mass=holder.objective.mass + rows)
-    linear = model.pool.members.linear
+    linear = model.ensemble.linear
     for member in linear.members:
         member.rows, member.mass = member.rows + rows, member.mass + rows
     linear.keep(list(range(len(linear.members))))  # which reads the weights anew

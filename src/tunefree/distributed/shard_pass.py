@@ -101,13 +101,13 @@ def learned(rows: Encoded, start: Start) -> Passed:
     model, metrics = PoolModel.restore(*start.model), RunningMetrics()
     stop_growing(model)
     pool, known = model.pool, model.record.targets
-    begun = pool.rows, pool.mass, pool.n_repeats
+    begun = pool.rows, pool.relative.mass, pool.n_repeats
     model.record = FirstPassRecord(model.options, model.n_slots, model.n_outputs)
     model.record.targets = RunningMean(known.weight, known.total)
     before = joining.begin(model)
     with threads.at_most(1), threads.one_for_products():
         _learn(model, rows, metrics)
-    counts = pool.rows - begun[0], pool.mass - begun[1], pool.n_repeats - begun[2]
+    counts = pool.rows - begun[0], pool.relative.mass - begun[1], pool.n_repeats - begun[2]
     sums = evidence.proved(model.record, model.n_features, known)
     return Passed(*counts, asdict(metrics), joining.learned(model, before, max(counts[0], 1)), sums)
 
@@ -120,7 +120,8 @@ def joined(start: Start, total: Passed, last: Sequence[Encoded]) -> Start:
         evidence.add(model.record, total.proved, model.n_features, model.n_outputs)
         joining.join(model, total.learners, total.rows)
         pool = model.pool
-        pool.rows, pool.mass = pool.rows + total.rows, pool.mass + total.mass
+        pool.relative.rows += total.rows
+        pool.relative.mass += total.mass
         pool.n_repeats += total.n_repeats
     stop_growing(model)
     with threads.at_most(1), threads.one_for_products():
