@@ -11,7 +11,6 @@ from tunefree.core.errors import ModelError
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.importance import Importance, importance
 from tunefree.explanation.told import importance_told
-from tunefree.model.targets import ScoredModel
 from tunefree.report import charts, panels
 from tunefree.report.document import Figure, Note, Section, Table
 from tunefree.report.told import sentence, without_weights
@@ -73,7 +72,7 @@ def _panels(trained: Trained, decomposition: Decomposition) -> list[Any]:
     ]
 
 
-def table_of_features(model: ScoredModel, names: Sequence[str], top: int) -> list[Table]:
+def table_of_features(model: Any, names: Sequence[str], top: int) -> list[Table]:
     """The features of the largest weights; empty of models without any.
 
     Parameters

@@ -85,7 +85,8 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
         certified["kernels"] = kernels
     risks = {name: risk.bound(DELTA) for name, risk in model.record.risks.items() if risk.rows}
     certified |= order_of(trained)
-    if not certified["order"]["depends_on_rows"] and any(bound is not None for bound in risks.values()):
+    refuted = "order" in certified and certified["order"]["depends_on_rows"]
+    if not refuted and any(bound is not None for bound in risks.values()):
         certified["risk"] = {"confidence": 1.0 - DELTA, **risks}
     return certified
 
@@ -102,8 +103,10 @@ def order_of(trained: Trained) -> dict[str, Any]:
     dict
         ``order``, a dict: ``depends_on_rows``, whether a test refutes at ``level`` that rows are exchangeable;
         ``sorted``, whether rows are sorted by the target or grouped; ``log_evidence``, ``changes`` and ``expected`` as
-        in :class:`tunefree.theory.exchangeability.Finding`.
+        in :class:`tunefree.theory.exchangeability.Finding`. Empty where the order of rows is not known, as over shards.
     """
+    if trained.order is None:
+        return {}
     finding = trained.order.finding()
     told = {"depends_on_rows": finding.is_dependent, "sorted": finding.is_sorted, "level": LEVEL}
     return {"order": told | finding._asdict()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
@@ -88,4 +89,4 @@ def _of_note(block: document.Note) -> list[Any]:
     return [warning_of(block.text) if block.tone == "warning" else block.text]
 
 
-PRINTED = {"facts": _of_facts, "table": _of_table, "note": _of_note}
+PRINTED: dict[str, Callable[[Any], list[Any]]] = {"facts": _of_facts, "table": _of_table, "note": _of_note}
