@@ -164,10 +164,11 @@ def test_members_are_shown_with_what_they_were_judged_by(tmp_path):
 def test_what_predicts_rows_to_come_is_told_with_the_losses_that_decided():
     pool = train(open_source(numbers()), Plan(target="label")).model.pool
     for losses, words in (([0.9, 0.95, 1.0], CANDIDATES[0]), ([0.99, 0.96, 1.0], CANDIDATES[1])):
-        pool.frozen.losses = np.array(losses)
+        pool.frozen.losses, pool.frozen.squares = np.array(losses), np.full(2, 1e-6)
         assert choice_told(pool).startswith(f"Rows to come are predicted by {words}. ")
-    pool.frozen.losses = np.array([2.0, 3.0, 2.0])
-    assert f"{CANDIDATES[0]} 1 and {CANDIDATES[1]} 1.5 times the loss" in choice_told(pool)
+    pool.frozen.losses, pool.frozen.squares = np.array([1.8, 3.0, 2.0]), np.array([0.04, 0.04])
+    said = choice_told(pool)  # better by one standard error only
+    assert CANDIDATES[2] in said and f"{CANDIDATES[0]} 0.9 ± 0.1 and {CANDIDATES[1]} 1.5 ± 0.1 times the loss" in said
 
 
 def test_a_model_without_rows():

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.pool.frozen import FOLLOWING
+from tunefree.pool.frozen import FOLLOWING, MUCH, SURE
 from tunefree.pool.model import PoolModel
 from tunefree.pool.pool import Pool
 from tunefree.report.document import Note, Section, Table
@@ -94,11 +94,13 @@ def choice_told(pool: Pool) -> str:
     said = f"Rows to come are predicted by {CANDIDATES[choice]}."
     if not losses[FOLLOWING] > 0.0:
         return said
-    relative = (losses[:FOLLOWING] / losses[FOLLOWING]).tolist()
-    ratios = " and ".join(f"{name} {ratio:.3g}" for name, ratio in zip(CANDIDATES, relative, strict=False))
+    following = losses[FOLLOWING]
+    of_frozen = zip(CANDIDATES, losses[:FOLLOWING] / following, np.sqrt(pool.frozen.squares) / following, strict=False)
+    ratios = " and ".join(f"{name} {ratio:.3g} ± {error:.1g}" for name, ratio, error in of_frozen)
     return (
         f"{said} Copies of the pool were taken along the stream, did not learn on, and predicted rows after that: on"
-        f" these, {ratios} times the loss of the copies' mixture."
+        f" these, {ratios} times the loss of the copies' mixture. Trees as they were grown take over below {MUCH:g}, if"
+        f" they are better by more than {SURE:g} standard errors."
     )
 
 

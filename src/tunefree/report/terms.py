@@ -11,7 +11,6 @@ from tunefree.core.errors import ModelError
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.importance import Importance, importance
 from tunefree.explanation.told import importance_told
-from tunefree.model.model import Model
 from tunefree.report import charts, panels
 from tunefree.report.document import Figure, Note, Section, Table
 from tunefree.report.told import sentence, without_weights
@@ -73,12 +72,12 @@ def _panels(trained: Trained, decomposition: Decomposition) -> list[Any]:
     ]
 
 
-def table_of_features(model: Model, names: Sequence[str], top: int) -> list[Table]:
+def table_of_features(model: Any, names: Sequence[str], top: int) -> list[Table]:
     """The features of the largest weights; empty of models without any.
 
     Parameters
     ----------
-    model : Model
+    model : ScoredModel
     names : sequence of str
         Of the features.
     top : int

@@ -79,8 +79,8 @@ def reasons_told(reasons: list[Reason]) -> list[list[str]]:
 
 def order_warning(trained: Trained) -> str | None:
     """A warning, if the targets depend on the order of the rows."""
-    order = order_of(trained).get("order")
-    if order is None or not order["depends_on_rows"]:
+    order = order_of(trained).get("order", {"depends_on_rows": False})
+    if not order["depends_on_rows"]:
         return None
     return (SORTED if order["sorted"] else DEPENDENT).format(**order)
 

@@ -85,8 +85,8 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
         certified["kernels"] = kernels
     risks = {name: risk.bound(DELTA) for name, risk in model.record.risks.items() if risk.rows}
     certified |= order_of(trained)
-    depends_on_rows = "order" in certified and certified["order"]["depends_on_rows"]
-    if not depends_on_rows and any(bound is not None for bound in risks.values()):
+    refuted = "order" in certified and certified["order"]["depends_on_rows"]
+    if not refuted and any(bound is not None for bound in risks.values()):
         certified["risk"] = {"confidence": 1.0 - DELTA, **risks}
     return certified
 
@@ -103,7 +103,7 @@ def order_of(trained: Trained) -> dict[str, Any]:
     dict
         ``order``, a dict: ``depends_on_rows``, whether a test refutes at ``level`` that rows are exchangeable;
         ``sorted``, whether rows are sorted by the target or grouped; ``log_evidence``, ``changes`` and ``expected`` as
-        in :class:`tunefree.theory.exchangeability.Finding`. Nothing of shards, which have no order.
+        in :class:`tunefree.theory.exchangeability.Finding`. Empty where the order of rows is not known, as over shards.
     """
     if trained.order is None:
         return {}

@@ -13,7 +13,6 @@ from tunefree.cli.display.path import WATCHED, losses_at_stop, number
 from tunefree.cli.display.terms import facts_of_terms, table_of_terms
 from tunefree.core.console import plain_console
 from tunefree.explanation.decomposition import Decomposition
-from tunefree.model.model import Model
 from tunefree.report.learned import table_of_columns
 from tunefree.report.members import facts_of_members, tables_of_members
 from tunefree.report.terms import largest, table_of_features
@@ -55,7 +54,7 @@ def show_model(trained: Any, decomposition: Decomposition | None, top: int, as_j
         console.print(without_weights(model))
 
 
-def _features(model: Model, names: Any, top: int) -> list[dict[str, Any]]:
+def _features(model: Any, names: Any, top: int) -> list[dict[str, Any]]:
     """The features of the largest weights, for JSON."""
     if not model.has_weights:
         return []
