@@ -112,6 +112,7 @@ GENERATION = {
     ),
 }
 POOL = {
+    "unit": SIZE,
     "n_repeats": COUNT,
     "relative": RELATIVE,
     "has_groups": Flag(),
