@@ -12,7 +12,7 @@ from tunefree.core import threads
 from tunefree.core.rows import n_rows
 from tunefree.core.states import under
 from tunefree.model.group import LabelledRows, MemberGroup, WarmupPredictions
-from tunefree.model.kernel_bank import WARMUP_ROWS, KernelBank
+from tunefree.model.kernel_bank import KernelBank
 from tunefree.model.linear_group import LinearGroup
 from tunefree.model.meetings import FirstMeetings
 from tunefree.model.members import Setting
@@ -156,7 +156,7 @@ def kernel_banks_of(options: ModelOptions, n_outputs: int, n_classes: int) -> li
     classes = n_classes if options.is_mixed and options.task == "classification" else None
     of_banks = options.kernel_config, options.objective_of_kernels(n_outputs), n_outputs, classes
     average = options.average or options.is_mixed
-    n_warmup = WARMUP_IN_POOL if options.is_pool else WARMUP_ROWS
+    n_warmup = WARMUP_IN_POOL if options.is_pool else None
     return [KernelBank(settings, *of_banks, average, n_warmup) for settings in by_view.values()]
 
 

@@ -65,8 +65,8 @@ class KernelBank(MemberGroup):
         ``n_classes`` is None where margins are predicted as they are, else they are calibrated to log-odds.
     average : bool
         Whether new rows are predicted with averages of the members' functions, or with the last ones.
-    warmup_rows : int
-        Rows after which view and kernel are fixed.
+    warmup_rows : int, optional
+        Rows after which view and kernel are fixed, by default WARMUP_ROWS.
     """
 
     def __init__(
@@ -77,10 +77,10 @@ class KernelBank(MemberGroup):
         n_outputs: int,
         n_classes: int | None,
         average: bool,
-        warmup_rows: int = WARMUP_ROWS,
+        warmup_rows: int | None = None,
     ) -> None:
         self.members = [KernelMember.create(setting, n_outputs, objective, n_classes) for setting in settings]
-        self.warmup_rows = warmup_rows
+        self.warmup_rows = WARMUP_ROWS if warmup_rows is None else warmup_rows
         self.n_outputs, self.kernel_config, self.average = n_outputs, kernel_config, average
         backend_of(kernel_config.device)  # what is wrong with it shows now, not after the first rows
         self.expansion: Any = None  # once the bank is frozen
