@@ -38,7 +38,7 @@ def made(n_rows: int, n_features: int, seed: int = 0) -> tuple[np.ndarray, np.nd
 def learned(device: str | None, X: np.ndarray, y: np.ndarray, loss: str, kernel: str) -> tuple[Model, np.ndarray]:
     """A model after one pass, and its progressive predictions."""
     choice = KernelConfig(kernel, device=device)
-    model = Model("classification", "kernel-pistol", loss, kernel_config=choice, may_prune=False, classes=["no", "yes"])
+    model = Model("classification", "kernel-pistol", loss, kernel_config=choice, classes=["no", "yes"])
     model.reserve_features(X.shape[1] + 1)
     predictions = []
     for start in range(0, len(y), CALL):

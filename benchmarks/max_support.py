@@ -1,16 +1,18 @@
 """Kernel PiSTOL in bounded memory: test error, memory and time for limits on support points and Fourier features.
 
-Binary tasks as in ``kernel_features.py``, one pass, all bandwidths of the grid at once.
+Binary tasks of standardised features, one pass, all bandwidths of the grid at once.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
+from typing import NamedTuple
 from unittest.mock import patch
 
 import numpy as np
-from kernel_features import data_of
+from datasets import ALL, load, matrices
 
 from tunefree.core import rows
 from tunefree.kernel import feature_expansion
@@ -19,6 +21,44 @@ from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 
 BOUNDS = ((None, 0), (1024, 1024), (1024, 4096), (4096, 1024), (4096, 4096), (4096, 16384))  # points, features
+
+
+class Task(NamedTuple):
+    """A binary task from the classes of a data set."""
+
+    positive: Callable[[str], bool]
+    most: int = 20000  # training rows
+
+
+TASKS = {
+    "letter_recognition": Task(lambda label: label[0].upper() <= "M"),
+    "satellite": Task(lambda label: label in ("red soil", "cotton crop", "grey soil")),
+    "spambase": Task(lambda label: label in ("spam", "1", "true")),
+    "shuttle": Task(lambda label: label in ("Rad.Flow", "1")),
+    "adult": Task(lambda label: ">50K" in label, 10000),
+    "mnist": Task(lambda label: int(float(label)) % 2 == 1, 10000),
+    "madelon": Task(lambda label: float(label) > 0.0),
+}
+
+
+class Data(NamedTuple):
+    """Standardised rows with targets of -1 and 1."""
+
+    X: np.ndarray
+    y: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+
+
+def data_of(name: str) -> Data:
+    """The rows of a data set with binary targets."""
+    task, split = TASKS[name], load(next(data for data in ALL if data.name == name))
+    m = matrices(split)
+    signs = np.array([1.0 if task.positive(label) else -1.0 for label in m.classes])
+    X, y = m.X[: task.most], signs[m.y[: task.most]]
+    centre, scale = X.mean(axis=0), X.std(axis=0)
+    scale[scale == 0.0] = 1.0
+    return Data((X - centre) / scale, y, (m.X_test - centre) / scale, signs[m.y_test])
 
 
 def main() -> None:

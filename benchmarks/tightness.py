@@ -8,12 +8,10 @@ from __future__ import annotations
 import warnings
 from importlib.resources import as_file, files
 from typing import Any, NamedTuple
-from unittest import mock
 
 import numpy as np
 from pyarrow import parquet
 from scipy.optimize import minimize
-from scipy.sparse import csr_array, vstack
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
@@ -25,10 +23,8 @@ from tunefree.losses import Absolute, Logistic, SmoothedHinge, objectives, value
 from tunefree.losses.objectives import measured
 from tunefree.model import passes
 from tunefree.model.members import Member, Setting
-from tunefree.model.mixture import excess
-from tunefree.model.model import Model
-from tunefree.model.record import FirstPassRecord
 from tunefree.model.targets import Labels
+from tunefree.pool.model import PoolModel
 from tunefree.theory import (
     Progressive,
     averaged_sgd_excess,
@@ -42,6 +38,7 @@ from tunefree.theory import (
     smooth_regret_bound,
 )
 from tunefree.theory.evidence import Evidence, certify, record_evidence
+from tunefree.theory.mixing import mixing_excess
 
 LOSS = Logistic()
 RIDGE = 0.05  # of a comparator that would else be very large
@@ -219,39 +216,12 @@ def of_smooth_losses(data: Rows) -> None:
 
 
 def of_mixing(data: Rows) -> None:
-    """The pool against the best of its members, all predicting each row before it is learned."""
-    model = Model("classification", n_features=data.X.shape[1])
+    """The mixture of the pool against its base, both predicting each row before it is learned."""
+    model = PoolModel("classification", n_features=data.X.shape[1])
     model.learn(rows.dense(data.X[:, 1:]), Labels.of(data.y.astype(int).astype(str)), np.ones(len(data.y)))
-    model.freeze()
-    found = model.certificate().loss - float(model.mixture.losses.min())
-    row(data, "pool, cost of mixing", found, excess(model.mixture, len(model.members)))
-
-
-def of_curves(data: Rows) -> None:
-    """ScInOL2 on curves against an additive model on the same knots, fitted to the same rows."""
-    seen: list[tuple[Any, np.ndarray]] = []
-    record_curves = FirstPassRecord.add_curves
-
-    def noted(record: Any, objective: Any, curves: list[Any], learned: Any, predictions: Any, losses: Any) -> None:
-        labels = learned.y[len(learned.y) - sum(map(rows.n_rows, curves)) :]
-        for X in curves:
-            cells = csr_array((X.values.copy(), X.features.copy(), X.pointers.copy()), shape=(rows.n_rows(X), 2**16))
-            seen.append((cells, labels[: rows.n_rows(X)].copy()))
-            labels = labels[rows.n_rows(X) :]
-        record_curves(record, objective, curves, learned, predictions, losses)
-
-    with mock.patch.object(FirstPassRecord, "add_curves", noted):
-        model = Model("classification", "scinol2", view="curves", n_features=data.X.shape[1])
-        model.learn(rows.dense(data.X[:, 1:]), Labels.of(np.where(data.y > 0, "b", "a")), np.ones(len(data.y)))
-    certificate = model.additive_certificate()
-    assert certificate is not None
-    cells, y = vstack([cells for cells, _ in seen]), np.concatenate([labels for _, labels in seen])
-    X = np.hstack([np.ones((len(y), 1)), cells[:, 1 : len(certificate.largest)].toarray()])
-    u = LogisticRegression(C=1.0, fit_intercept=False, max_iter=2000).fit(X, y).coef_[0]
-    radius = float(np.abs(u * np.maximum(certificate.largest, 1.0)).max())
-    regret = certificate.loss - float(np.logaddexp(0.0, -y * (X @ u)).sum())
-    bound = certificate.loss - certificate.weight * certificate.lower_bound(radius)
-    row(data, "ScInOL2 on curves, certificate of additive models", regret, bound)
+    mixture = model.pool.mixture
+    base, mixed = mixture.account.losses
+    row(data, "pool, cost of mixing", float(mixed - base), mixing_excess(mixture.account, int(mixture.top.rounds)))
 
 
 def of_iterations(data: Rows) -> None:
@@ -272,7 +242,7 @@ def row(data: Rows, bound_of: str, found: float, bound: float) -> None:
     TABLE.setdefault(bound_of, {})[data.title] = f"{found:.4g} / {bound:.4g}{ratio}"
 
 
-BEYOND = (of_smooth_losses, of_mixing, of_curves, of_iterations)
+BEYOND = (of_smooth_losses, of_mixing, of_iterations)
 
 
 def main() -> None:

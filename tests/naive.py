@@ -357,31 +357,6 @@ def kernel_perceptron(gram, slope, n_outputs, bounds):
     return margins, f, total / np.sum(bounds)
 
 
-def mixture(predictions, aggregate, loss, weight, rate):
-    """Vovk 1990 with de Rooij, van Erven, Grünwald, Koolen 2014's rate, and a share 1 / (t + 1) dealt out anew.
-
-    ``predictions`` (n, N, K), ``blend(shares, predictions of a round)``, ``loss(t, prediction)``; returns what is
-    blended (n, K), the shares after the last round, and their means in which round t counts like t^2.
-    """
-    n, N = predictions.shape[:2]
-    shares, means, mixability_gap, aggregated = np.full(N, 1 / N), np.full(N, 1 / N), 0.0, []
-    for t in range(n):
-        aggregated.append(aggregate(shares, predictions[t]))
-        losses = weight[t] * np.array([loss(t, prediction) for prediction in predictions[t]])
-        if np.isinf(rate) and np.ptp(losses) > 0:
-            rate = np.log(N) / np.ptp(losses)
-        if np.isfinite(rate):
-            shares = shares * np.exp(-rate * (losses - losses.min()))
-            mix_loss = losses.min() - np.log(shares.sum()) / rate
-            mixability_gap += max(weight[t] * loss(t, aggregated[t]) - mix_loss, 0.0)
-            shares = (1 - 1 / (t + 2)) * shares / shares.sum() + 1 / (t + 2) / N
-            slower = min(rate, np.log(N) / mixability_gap) if mixability_gap > 0 else rate
-            shares = shares ** (slower / rate) / (shares ** (slower / rate)).sum()
-            rate = slower
-        means = means + 3 / (t + 3) * (shares - means)
-    return np.array(aggregated), shares, means
-
-
 def centred(columns):
     """Numbers minus the mean of their column so far, and that mean after the last row."""
     means = np.cumsum(columns, axis=0) / np.arange(1, len(columns) + 1)[:, None]

@@ -235,6 +235,8 @@ def test_wrong_options(run, data, tmp_path):
         ["--learner", "x"],
         ["--loss", "huber"],
         ["--passes", "0"],
+        ["--passes", "2"],
+        ["--group", "age", "--shuffle"],
         ["--format", "x"],
     ):
         status, _, err = run("train", data, "-t", "rich", "-o", tmp_path / "m", *options)
@@ -337,7 +339,9 @@ def test_a_column_that_names_the_rows_is_pointed_out(run, tmp_path):
         ["--hash-bits", "10"],
         ["--text", "note"],
         ["--weight", "h"],
-        ["--passes", "3", "--holdout", "0.1"],
+        ["--holdout", "0.1"],
+        ["--learner", "scinol2", "--passes", "3", "--holdout", "0.1"],
+        ["--group", "note"],
         ["--learner", "pistol", "--average"],
         ["--checkpoint-every", "100", "--resume"],
         ["--format", "parquet", "--quiet"],

@@ -1,4 +1,4 @@
-"""`--learner generations` on the command line: options have effects or are refused, commands tell the truth."""
+"""The pool on the command line: options have effects or are refused, commands tell the truth."""
 
 from __future__ import annotations
 
@@ -37,28 +37,25 @@ def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     for name, target, other in (("rich", "rich", "pay"), ("pay", "pay", "rich")):
         source = open_source(str(written(folder / f"{name}.csv", 0, N, other)))
-        train(source, Plan(target=target, learner="generations")).save(folder / f"{name}.model")
+        train(source, Plan(target=target)).save(folder / f"{name}.model")
         written(folder / f"{name}.new.csv", N, N + 200, other)
     return folder
 
 
-REFUSED = [  # options that have no effect on generations, and what the error says
-    (("--passes", "3"), "--passes has no effect with --learner generations"),
-    (("--refit", "0"), "--refit has no effect"),
-    (("--kernel",), "--kernel has no effect"),
-    (("--pairs", "age*job"), "--pairs has no effect"),
-    (("--pairs", "none"), "--pairs has no effect"),
-    (("--view", "steady"), "--view has no effect"),
-    (("--average",), "--average has no effect"),
-    (("--set", "eta=0.1"), "--set has no effect"),
-    (("--max-support", "9"), "--max-support has no effect"),
-    (("--device", "cpu"), "--device has no effect"),
-    (("--horizon", "9"), "--horizon has no effect"),
-    (("--method", "early-stopping"), "--learner is for learning row by row"),
-    (("--method", "kernel-sgd"), "leave --learner out"),
+OF_LEARNERS = "is for single learners: the pool"
+REFUSED = [  # options that have no effect on the pool, and what the error says
+    (("--passes", "3"), f"--passes {OF_LEARNERS} makes one pass; leave it out, or name a learner by --learner"),
+    (("--view", "steady"), "--view is for single learners: members of the pool have their views"),
+    (("--average",), f"--average {OF_LEARNERS} mixes its members"),
+    (("--set", "eta=0.1"), f"--set {OF_LEARNERS} has nothing to set"),
+    (("--max-support", "9"), "--max-support is for learners with a kernel; leave it out, or pass --kernel"),
+    (("--device", "cpu"), "--device is for learners with a kernel"),
+    (("--learner", "nag", "--for-prediction"), "--for-prediction is for the pool"),
     (("--loss", "hinge"), "the pool learns probabilities"),
-    (("--workers", "2"), "--learner is for one machine"),
-    (("--scheduler", "tcp://nowhere:1"), "--learner is for one machine"),
+    (("--group", "rich"), "--group rich: this is the target"),
+    (("--group", "job", "--shuffle"), "--group keeps the rows of a group together"),
+    (("--group", "jib"), "there is no group column 'jib'; did you mean 'job'"),
+    (("--group", "job", "--learner", "nag"), "--group is for the pool"),
     (("--memory-limit", "1K"), "of memory, more than the 0 MiB of --memory-limit"),
 ]
 
@@ -67,7 +64,7 @@ REFUSED = [  # options that have no effect on generations, and what the error sa
     ("options", "problem"), REFUSED, ids=lambda part: " ".join(part) if isinstance(part, tuple) else ""
 )
 def test_options_without_an_effect_are_refused(run, data, tmp_path, options, problem):  # noqa: F811
-    status, out, err = run("train", data, "-t", "rich", "--learner", "generations", "-o", tmp_path / "m", *options)
+    status, out, err = run("train", data, "-t", "rich", "-o", tmp_path / "m", *options)
     assert (status, out) == (2, "")
     assert err.count("tunefree: ") == 1 and problem in err.replace("\n", " ")
     assert not (tmp_path / "m").exists()
@@ -83,6 +80,7 @@ EFFECTIVE = [
     ("--ignore", "age"),
     ("--categorical", "age"),
     ("--weight", "age"),
+    ("--group", "age"),
     ("--for-prediction",),
 ]
 
@@ -91,7 +89,7 @@ def test_other_options_have_an_effect(run, data, tmp_path):  # noqa: F811
     found = {}
     for options in ((), *EFFECTIVE):
         path = tmp_path / "m"
-        status, _, err = run("train", data, "-t", "rich", "--learner", "generations", "-o", path, "-q", *options)
+        status, _, err = run("train", data, "-t", "rich", "-o", path, "-q", *options)
         assert (status, err) == (0, ""), options
         assert run("predict", path, data, "-o", tmp_path / "p.csv")[0] == 0
         found[options] = (tmp_path / "p.csv").read_bytes(), path.stat().st_size
@@ -100,7 +98,7 @@ def test_other_options_have_an_effect(run, data, tmp_path):  # noqa: F811
 
 
 def test_checkpoints_reports_and_pages_on_the_way_change_no_model(run, data, tmp_path):  # noqa: F811
-    start = "train", data, "-t", "rich", "--learner", "generations", "-q", "-o"
+    start = "train", data, "-t", "rich", "-q", "-o"
     assert run(*start, tmp_path / "whole")[0] == 0
     for options in (("--checkpoint-every", PIECE), ("--report", tmp_path / "r.html"), ("--live", "0"), ("--resume",)):
         status, _, err = run(*start, tmp_path / "m", *options)
@@ -124,16 +122,8 @@ def test_inspect_shows_the_members_that_predict(run, trained):  # noqa: F811
         assert all(member in out for member in found["members"])
 
 
-NOT_EXPLAINED = "models of generations are not explained"
 NO_ANSWER = [
-    (("explain", "{model}", "{new}"), NOT_EXPLAINED),
-    (("predict", "{model}", "{new}", "--contributions"), NOT_EXPLAINED),
-    (("inspect", "{model}", "--weights", "-"), NOT_EXPLAINED),
-    (("inspect", "{model}", "--rows", "{new}"), NOT_EXPLAINED),
-    (("inspect", "{model}", "--plot", "{folder}/curves.png"), NOT_EXPLAINED),
-    (("inspect", "{model}", "--decay", "{folder}/decay.png"), "train with --learner pool"),
-    (("compare", "{new}", "--target", "rich", "--learner", "generations"), "unknown learner 'generations'"),
-    (("train", "{new}", "--from", "{model}", "--passes", "2", "-o", "{folder}/m"), "--passes is for a new model"),
+    (("train", "{new}", "--from", "{model}", "--passes", "2", "-o", "{folder}/m"), "--passes is for single learners"),
 ]
 
 
@@ -187,7 +177,7 @@ def test_a_model_goes_on_with_further_rows(run, trained, tmp_path):  # noqa: F81
 
 
 def test_a_model_for_prediction_predicts_as_the_whole_and_learns_no_more(run, data, tmp_path):  # noqa: F811
-    start = "train", data, "-t", "rich", "--learner", "generations", "-q", "-o"
+    start = "train", data, "-t", "rich", "-q", "-o"
     assert run(*start, tmp_path / "whole")[0] == run(*start, tmp_path / "small", "--for-prediction")[0] == 0
     found = []
     for name in ("whole", "small"):

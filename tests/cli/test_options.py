@@ -26,11 +26,10 @@ def test_lists_in_help_texts_are_those_of_the_registries():
     from tunefree import learners, losses
     from tunefree.estimators.preparation import kernel_names
     from tunefree.kernel import learners as kernel_learners
-    from tunefree.model import additive_bank, feature_bank, views
+    from tunefree.model import views
 
     assert set(names(options.KERNELS)) == set(kernel_names())
-    kinds_of_features = {view.rstrip("+-0123456789") for view in feature_bank.VIEWS}
-    assert set(names(options.VIEWS)) == {"raw", *views.ALL, *additive_bank.VIEWS} | kinds_of_features
+    assert set(names(options.VIEWS)) == {"raw", *views.ALL}
     help_of_train = " ".join(CliRunner().invoke(cli.app, ["train", "--help"]).output.replace("│", " ").split())
     named = [
         *METHODS,

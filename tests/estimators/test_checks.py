@@ -26,8 +26,6 @@ AS_THEY_COME = [
     PiSTOLRegressor(),
     TuneFreeClassifier(),
     TuneFreeRegressor(),
-    TuneFreeClassifier(learner="generations"),
-    TuneFreeRegressor(learner="generations"),
     KernelPiSTOLClassifier(),
     KernelPiSTOLRegressor(),
     KernelSGDClassifier(),

@@ -20,10 +20,9 @@ def rows(n=1200, odd=(700,)):
     return X, y
 
 
-@pytest.mark.parametrize("learner", ["pool", "generations"])
-def test_another_label_is_an_error_of_fit(learner):
+def test_another_label_is_an_error_of_fit():
     X, y = rows()
-    model = TuneFreeClassifier(learner=learner, random_state=0)
+    model = TuneFreeClassifier(random_state=0)
     with pytest.raises(ValueError, match=r"y\[700\] is 'goo', which is not among the classes \['no', 'yes'\]"):
         model.fit(X, y, classes=["yes", "no"])
     kept = y != "goo"

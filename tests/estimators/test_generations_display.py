@@ -7,7 +7,7 @@ import io
 import numpy as np
 import pytest
 
-from tunefree import GenerationsDisplay, ModelError, TuneFreeClassifier, TuneFreeRegressor
+from tunefree import GenerationsDisplay, ModelError, OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor
 from tunefree.pool.model import PoolModel
 
 pytest.importorskip("matplotlib").use("agg")
@@ -23,7 +23,7 @@ def rows(n=2000):
 @pytest.fixture(scope="module")
 def classifier():
     X, y = rows()
-    return TuneFreeClassifier(learner="generations").fit(X, y > 0)
+    return TuneFreeClassifier().fit(X, y > 0)
 
 
 def svg(display):
@@ -38,7 +38,7 @@ def test_axes_are_labelled(classifier):
     assert above.get_ylabel() == "weight in the base mixture"
     assert (below.get_xlabel(), below.get_ylabel()) == ("rows learned", "log-loss (nats per row)")
     X, y = rows(300)
-    regressor = TuneFreeRegressor(learner="generations").fit(X, y)
+    regressor = TuneFreeRegressor().fit(X, y)
     figure = Figure()
     display = GenerationsDisplay.from_estimator(regressor, figure=figure)
     assert display.figure_ is figure
@@ -80,7 +80,7 @@ def test_a_model_that_was_saved_is_drawn_alike(classifier):
 
 def test_what_has_no_generations_is_refused():
     X, y = rows(40)
-    with pytest.raises(ModelError, match="learner='generations'"):
-        GenerationsDisplay.from_estimator(TuneFreeClassifier(epochs=1).fit(X, y > 0))
+    with pytest.raises(ModelError, match="only pools have generations"):
+        GenerationsDisplay.from_estimator(OnlineClassifier().fit(X, y > 0))
     with pytest.raises(ModelError, match="first generations come after 16"):
-        GenerationsDisplay.from_estimator(TuneFreeClassifier(learner="generations").fit(X[:12], y[:12] > 0))
+        GenerationsDisplay.from_estimator(TuneFreeClassifier().fit(X[:12], y[:12] > 0))

@@ -20,13 +20,16 @@ from tunefree import (
     TuneFreeClassifier,
     TuneFreeRegressor,
 )
-from tunefree.estimators import pooled
 
 
 @pytest.fixture(scope="module")
 def circles():
     X, y = make_circles(700, noise=0.15, factor=0.5, random_state=0)
     return np.c_[X, np.random.default_rng(0).normal(size=(700, 1))], np.array(["in", "out"])[1 - y]
+
+
+def kernels_of(model):
+    return [name for name in model.selection_["member"] if name.startswith("kernel-pistol")]
 
 
 @pytest.fixture(scope="module")
@@ -40,13 +43,11 @@ def test_kernels_part_what_no_hyperplane_does(fitted, circles):
     of_machine = SVC().fit(X[:400], y[:400]).score(X[400:], y[400:])
     assert fitted.score(X[400:], y[400:]) > of_machine - 0.03
     assert OnlineClassifier("scinol2", view="steady").fit(X[:400], y[:400]).score(X[400:], y[400:]) < 0.7
-    assert TuneFreeClassifier().fit(X[:400], y[:400]).score(X[400:], y[400:]) > 0.85  # curves part them too
-    said = fitted.predict_proba(X[400:])
-    right = said[np.arange(300), np.searchsorted(fitted.classes_, y[400:])]
+    assert TuneFreeClassifier().fit(X[:400], y[:400]).score(X[400:], y[400:]) > 0.85  # trees part them too
+    probabilities = fitted.predict_proba(X[400:])
+    right = probabilities[np.arange(300), np.searchsorted(fitted.classes_, y[400:])]
     assert -np.log(right).mean() < 0.45
-    assert sum(member["share"] for member in fitted.members_) == pytest.approx(1.0)
-    assert any(member["member"].startswith("kernel-pistol") for member in fitted.members_)
-    assert len(fitted.passes_) == len(fitted.members_)
+    assert kernels_of(fitted)
 
 
 @pytest.mark.parametrize("copied", [lambda model: pickle.loads(pickle.dumps(model)), copy.deepcopy])
@@ -100,65 +101,18 @@ def test_curves_are_fitted(circles):
     assert np.isfinite(TuneFreeRegressor(kernel=True).fit(1e200 * X[:100], y[:100]).predict(1e200 * X)).all()
 
 
-def kernels_of(model):
-    return [member["member"] for member in model.members_ if member["member"].startswith("kernel-pistol")]
+def test_a_model_with_kernels_is_one_like_others(fitted, circles, tmp_path):
+    X, _ = circles
+    fitted.save(tmp_path / "a.model")
+    assert tunefree.load(tmp_path / "a.model").predict_proba(X).tobytes() == fitted.predict_proba(X).tobytes()
+    assert fitted._repr_html_()
 
 
-@pytest.fixture(scope="module", params=[100, 10_000], ids=["one pass", "several passes"])
-def joined(circles, request):
-    """A pool of which the rows are enough for kernels to join."""
+def test_kernels_are_learned_where_they_are_asked_for(circles):
     X, y = circles
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pooled, "FEWEST_FOR_KERNELS", 500)
-        patch.setattr(pooled, "MANY", request.param)
-        yield TuneFreeClassifier().fit(X[:500], y[:500])
-
-
-def test_kernels_join_where_they_pay(joined, circles):
-    X, y = circles
-    assert kernels_of(joined)
-    assert joined.score(X[500:], y[500:]) > SVC().fit(X[:500], y[:500]).score(X[500:], y[500:]) - 0.03
-    shares = {member["member"]: member["share"] for member in joined.members_}
-    assert sum(shares.values()) == pytest.approx(1.0)
-    assert any("batch" in name for name in shares)
-    assert len(joined.passes_) == len(shares) == len(joined.members_)
-
-
-def test_a_model_that_kernels_have_joined_is_one_like_others(joined, circles, tmp_path):
-    X, y = circles
-    joined.save(tmp_path / "a.model")
-    loaded = tunefree.load(tmp_path / "a.model")
-    assert loaded.predict_proba(X).tobytes() == joined.predict_proba(X).tobytes()
-    one, other = copy.deepcopy(joined), pickle.loads(pickle.dumps(joined))
-    assert one.partial_fit(X[500:], y[500:]).predict_proba(X).tobytes() != joined.predict_proba(X).tobytes()
-    assert one.predict_proba(X).tobytes() == other.partial_fit(X[500:], y[500:]).predict_proba(X).tobytes()
-    assert joined.coef_.shape == (1, 3) and joined.feature_importances_.shape == (3,)
-    assert joined._repr_html_()
-
-
-def test_kernels_do_not_join_without_need(circles, monkeypatch):
-    monkeypatch.setattr(pooled, "FEWEST_FOR_KERNELS", 200)
-    X, y = circles
-    assert not kernels_of(TuneFreeClassifier(kernel=False).fit(X[:200], y[:200]))
-    assert not kernels_of(TuneFreeClassifier().fit(X[:199], y[:199]))
-    assert not kernels_of(TuneFreeClassifier().fit(csr_array(X[:200]), y[:200]))
-    assert not kernels_of(TuneFreeClassifier(epochs=1).fit(X[:200], y[:200]))
-    assert not kernels_of(TuneFreeClassifier().partial_fit(X[:200], y[:200]))
-    monkeypatch.setattr(pooled, "MOST_FOR_KERNELS", 250)
-    assert not kernels_of(TuneFreeClassifier().fit(X[:251], y[:251]))
-    monkeypatch.setattr(pooled, "MOST_COEFFICIENTS", 200 * 18 - 1)
     assert not kernels_of(TuneFreeClassifier().fit(X[:200], y[:200]))
-    with pytest.raises(ValueError, match="kernel"):
-        TuneFreeClassifier(kernel="often").fit(X[:200], y[:200])
-
-
-def test_kernels_join_a_regression(monkeypatch):
-    monkeypatch.setattr(pooled, "FEWEST_FOR_KERNELS", 300)
-    X = np.random.default_rng(0).normal(size=(600, 2))
-    y = np.sin(3.0 * X[:, 0] * X[:, 1] + X[:, 0])
-    joined, alone = (TuneFreeRegressor(kernel=kernel).fit(X[:300], y[:300]) for kernel in ("auto", False))
-    assert kernels_of(joined)
-    assert joined.score(X[300:], y[300:]) > alone.score(X[300:], y[300:])
+    with pytest.raises(ValueError, match="kernel must be True or False, not 'auto'"):
+        TuneFreeClassifier(kernel="auto").fit(X[:200], y[:200])
 
 
 ONE_PASS = {"epochs": 1, "shuffle": False}
@@ -167,13 +121,12 @@ OF_KERNELS = {
     "pistol raw": lambda: KernelPiSTOLClassifier(view="raw", **ONE_PASS),
     "sgd": lambda: KernelSGDClassifier(**ONE_PASS),
     "online": lambda: OnlineClassifier("kernel-pistol", view="steady", **ONE_PASS),
-    "fourier": lambda: OnlineClassifier("scinol2", view="fourier+1", **ONE_PASS),
 }
 
 
 @pytest.mark.parametrize("make", OF_KERNELS.values(), ids=OF_KERNELS)
 def test_partial_fit_of_any_batches_is_fit_while_rows_wait_and_after(make):
-    """Views wait for 256 rows, and widths for 1024: rows that were learned while others waited counted twice."""
+    """Views keep 256 rows back, and widths 1024: rows that were learned while others waited counted twice."""
     X, y = make_circles(1100, noise=0.15, factor=0.5, random_state=0)
     X, whole = X * [1.0, 100.0], make().fit(X * [1.0, 100.0], y)
     for cuts in [(512,), (600,), (1023,), (1024,), (255, 513, 700, 1030), tuple(range(37, 1100, 97))]:

@@ -181,7 +181,13 @@ def test_not_a_number_is_refused(cls, bad, kind):
 @holdout_stride
 @pytest.mark.parametrize(
     ("weight", "message"),
-    [([-1.0, 1.0], "Negative"), ([np.nan, 1.0], "NaN"), ([1.0], "shape"), ([[1.0, 1.0]], "1D"), ([0.0, 0.0], "zero")],
+    [
+        ([1.0, -1.0], r"sample_weight\[1\] is -1.0, .*; correct it"),
+        ([np.nan, 1.0], r"sample_weight\[0\] is nan, .*; correct it"),
+        ([1.0], "shape"),
+        ([[1.0, 1.0]], "1D"),
+        ([0.0, 0.0], "zero"),
+    ],
 )
 def test_bad_weights_are_refused(cls, weight, message):
     with pytest.raises(ValueError, match=message):

@@ -37,13 +37,13 @@ def test_the_model_of_a_pool_does_not_depend_on_the_number_of_threads(n_jobs, wo
         model.fit(X, y).save(tmp_path / "m")
         return (tmp_path / "m").read_bytes()
 
-    usual = saved(TuneFreeClassifier(epochs=1))
+    usual = saved(TuneFreeClassifier())
     workers.clear()
-    model = TuneFreeClassifier(epochs=1, n_jobs=n_jobs)
+    model = TuneFreeClassifier(n_jobs=n_jobs)
     assert saved(model) == usual
     here = {threading.current_thread().name}
     assert workers == here if n_jobs in (None, 1) else len(workers - here) <= (2 if n_jobs == 2 else threads.count())
-    assert (model.predict_proba(X) == TuneFreeClassifier(epochs=1).fit(X, y).predict_proba(X)).all()
+    assert (model.predict_proba(X) == TuneFreeClassifier().fit(X, y).predict_proba(X)).all()
 
 
 @pytest.mark.parametrize("kernel", [None, "rbf"])

@@ -93,8 +93,6 @@ def test_choices_that_make_no_sense():
     ):
         with pytest.raises((ValueError, ModelError), match=message):
             clone(wrong).fit(X, y)
-    with pytest.raises(AttributeError, match="kernels have no such weights"):
-        _ = OnlineClassifier(view="fourier").fit(X, y).coef_
 
 
 def test_the_certificate_holds_for_the_learned_weights():

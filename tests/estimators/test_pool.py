@@ -1,4 +1,4 @@
-"""The pool as scikit-learn estimators: how many passes, in what order, of which rows, and that nothing else matters."""
+"""The pool as scikit-learn estimators: in what order, of which rows, and that nothing else matters."""
 
 from __future__ import annotations
 
@@ -17,20 +17,17 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.metrics import log_loss
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tunefree import OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor
+from tunefree import OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor, load, train
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense
-from tunefree.estimators import pooled, validation
-from tunefree.model import pruning
-from tunefree.model.pool import MEMBERS
+from tunefree.estimators import validation
 
 BOTH = (TuneFreeClassifier, TuneFreeRegressor)
-STREAM = {"epochs": 1, "shuffle": False}
-holdout_stride = pytest.mark.parametrize("cls", BOTH)
+of_both = pytest.mark.parametrize("cls", BOTH)
 quick = settings(max_examples=15, deadline=None)
 
 
@@ -48,13 +45,88 @@ def said(estimator, X):
     return estimator.predict(X) if isinstance(estimator, TuneFreeRegressor) else estimator.decision_function(X)
 
 
+def scores(estimator, X):
+    return estimator.predict_proba(X) if isinstance(estimator, TuneFreeClassifier) else estimator.predict(X)
+
+
 def assert_same(one, other, X):
     np.testing.assert_array_equal(said(one, X), said(other, X))
-    assert one.members_ == other.members_
-    assert one.passes_ == other.passes_ if hasattr(one, "passes_") and hasattr(other, "passes_") else True
+    for column, expected in one.selection_.items():
+        np.testing.assert_array_equal(other.selection_[column], expected)
 
 
-@holdout_stride
+def product(seed=0, n=300):
+    """Rows, classes and numbers that depend on a product of two columns."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    signal = X[:, 0] * X[:, 1]
+    return X, np.where(signal > 0.0, "yes", "no"), 10.0 * signal + 5.0
+
+
+def targets(cls, seed=0):
+    return product(seed)[1 if cls is TuneFreeClassifier else 2]
+
+
+@pytest.fixture(scope="module", params=BOTH)
+def fitted(request):
+    return request.param().fit(product()[0], targets(request.param))
+
+
+def test_they_learn_what_no_linear_model_can(fitted):
+    X = product(1)[0]
+    assert fitted.score(X, targets(type(fitted), 1)) > 0.75
+    assert cross_val_score(fitted, product()[0], targets(type(fitted)), cv=3).min() > 0.7
+    assert (fitted.n_iter_, fitted.t_) == (1, 300)
+
+
+def test_files_hold_them_whole(fitted, tmp_path):
+    fitted.save(tmp_path / "m")
+    loaded, X = load(tmp_path / "m"), product(1)[0]
+    np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
+    assert loaded.history().column("loss").to_pylist()[-1] == pytest.approx(fitted.progressive_loss_)
+
+
+def test_the_selection_lists_members_awake_by_their_weights(fitted):
+    members, selection = fitted._learned.model.pool.members, fitted.selection_
+    assert set(selection["member"]) <= {members.names[place] for place in members.places_awake}
+    assert {len(column) for column in selection.values()} == {len(selection["member"])}
+    assert list(selection) == ["member", "weight", "loss", "standard_error", "rows"]
+    assert selection["weight"].sum() == pytest.approx(1.0)
+    assert (np.diff(selection["weight"]) <= 0.0).all()
+    assert selection["rows"].max() <= 300
+    assert "of the mean that is corrected" in fitted._learned_html()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_support": 9}, "max_support has no effect with kernel=False; pass kernel=True"),
+        ({"device": "cpu"}, "device has no effect with kernel=False; pass kernel=True"),
+        ({"kernel": "auto"}, "kernel must be True or False"),
+        ({"kernel": True, "max_support": 0}, "max_support must be a whole number above 0"),
+        ({"shuffle": 1}, "shuffle must be True or False"),
+    ],
+    ids=str,
+)
+@of_both
+def test_parameters_that_make_no_sense(cls, options, message):
+    with pytest.raises(ValueError, match=message):
+        cls(**options).fit(*table())
+
+
+@pytest.mark.parametrize("options", [{"shuffle": False}, {"random_state": 1}], ids=str)
+def test_other_parameters_have_an_effect(fitted, options):
+    X, other = product()[0], clone(fitted).set_params(**options)
+    assert not np.array_equal(scores(other.fit(X, targets(type(fitted))), X), scores(fitted, X))
+
+
+@pytest.mark.parametrize("options", [{"n_jobs": 1}, {"verbose": True}], ids=str)
+def test_these_parameters_change_no_model(fitted, options):
+    X, other = product()[0], clone(fitted).set_params(**options)
+    np.testing.assert_array_equal(scores(other.fit(X, targets(type(fitted))), X), scores(fitted, X))
+
+
+@of_both
 def test_two_fits_are_the_same_and_the_order_depends_on_random_state(cls):
     X, y = table(200)
     first = cls(random_state=3).fit(X, y)
@@ -64,70 +136,13 @@ def test_two_fits_are_the_same_and_the_order_depends_on_random_state(cls):
     assert (said(first, X) != said(cls(random_state=4).fit(X, y), X)).any()
 
 
-@holdout_stride
-def test_passes_and_members(cls):
-    X, y = table(300)
-    found = cls().fit(X, y)
-    names = [member["member"] for member in found.members_]
-    assert len(found.passes_) == len(set(names)) == len(names) == len(MEMBERS) + 2
-    assert [name for name in names if name.startswith("batch")] == ["batch steady", "batch pairs"]
-    assert [member["passes"] for member in found.members_] == found.passes_
-    assert sum(member["share"] for member in found.members_) == pytest.approx(1.0)
-    passes = [number for name, number in zip(names, found.passes_, strict=True) if not name.startswith("batch")]
-    assert all(1 <= number <= pooled.MOST_PASSES for number in passes)
-    assert found.n_iter_ == max(passes)
-    assert found.t_ == 300 * found.n_iter_
-    assert found.coef_.shape[-1] == 5 and found.intercept_.shape == (1,)
-
-
-@holdout_stride
-@pytest.mark.parametrize("shuffle", [True, False])
-def test_a_number_of_epochs_is_obeyed(cls, shuffle):
-    X, y = table(200)
-    thrice = cls(epochs=3, shuffle=shuffle).fit(X, y)
-    assert (thrice.n_iter_, thrice.t_) == (3, 600)
-    assert thrice.passes_ == [3] * len(MEMBERS)
-    for bad in (0, 2.0, True, "all", None):
-        with pytest.raises(ValueError, match="epochs"):
-            cls(epochs=bad).fit(X, y)
-
-
-@holdout_stride
-def test_too_few_rows_to_hold_any_out_are_learned_ten_times(cls):
-    X, y = table(80)
-    weight = (np.arange(80) < pooled.FEWEST - 1).astype(float)
-    assert cls().fit(X, y, weight).passes_ == [pooled.FEW_PASSES] * len(MEMBERS)
-    weight[pooled.FEWEST - 1] = 1.0
-    assert len(set(cls().fit(X, y, weight).passes_)) > 1
-
-
-@holdout_stride
-def test_many_rows_make_few_passes(cls, monkeypatch):
-    X, y = table(300)
-    assert cls().fit(X, y).n_iter_ > 3
-    monkeypatch.setattr(pooled, "MOST_ROUNDS", 300)
-    assert cls().fit(X, y).n_iter_ <= pooled.LEAST_PASSES
-
-
-def test_passes_pay_where_labels_follow_a_rule():
-    X, y = table(700, d=30, noise=0.0)
-    test, truth = X[200:], y[200:]
-    once, auto = (TuneFreeClassifier(epochs=epochs).fit(X[:200], y[:200]) for epochs in (1, "auto"))
-    assert auto.n_iter_ > 4
-    assert log_loss(truth, auto.predict_proba(test)) < 0.9 * log_loss(truth, once.predict_proba(test))
-
-
-def test_passes_do_not_pay_where_labels_are_noise():
+def test_noise_is_learned_as_noise():
     X, y = np.random.default_rng(0).normal(size=(600, 100)), np.random.default_rng(1).integers(0, 2, 600)
-    auto, often = (TuneFreeClassifier(epochs=epochs).fit(X[:300], y[:300]) for epochs in ("auto", 20))
-    losses = [log_loss(y[300:], each.predict_proba(X[300:])) for each in (auto, often)]
-    assert losses[0] < losses[1]
-    assert losses[0] < 1.2 * np.log(2)
-    shares = [member["share"] for member in auto.members_]
-    assert np.average(auto.passes_, weights=shares) < 5
+    fitted = TuneFreeClassifier().fit(X[:300], y[:300])
+    assert log_loss(y[300:], fitted.predict_proba(X[300:])) < 1.1 * np.log(2)
 
 
-@holdout_stride
+@of_both
 @quick
 @given(
     seed=st.integers(0, 2**16),
@@ -141,12 +156,13 @@ def test_partial_fit_in_any_batches_is_fit(cls, seed, n_classes, cuts, in_sparse
     X = sparse.csr_array(X) if in_sparse else X
     weight = np.random.default_rng(seed).choice([0.0, 0.5, 3.0], 80) if weighted else np.ones(80)
     weight[0] = 1.0
-    whole, parts = cls(**STREAM).fit(X, y, weight), cls()
+    whole, parts = cls(shuffle=False).fit(X, y, weight), cls()
     known = {"classes": np.unique(y)} if cls is TuneFreeClassifier else {}
     for start, stop in pairwise(sorted({0, 80, *cuts})):
         parts.partial_fit(X[start:stop], y[start:stop], sample_weight=weight[start:stop], **known)
+    parts._learned.model.freeze()
     assert_same(whole, parts, X)
-    assert whole.progressive_loss_ == parts.progressive_loss_
+    assert whole.progressive_loss_ == pytest.approx(parts.progressive_loss_, rel=1e-12)
     assert whole.t_ == parts.t_ == (weight > 0).sum()
 
 
@@ -172,22 +188,19 @@ def test_a_class_that_appears_late_is_learned():
     assert np.mean(late.predict(X) == y) > 0.8
 
 
-@holdout_stride
-def test_warm_start_goes_on_with_one_pass(cls):
-    X, y = table(200)
+@of_both
+def test_warm_starts_go_on_with_the_pass(cls):
+    X, y = product()[0], targets(cls)
     warm = cls(warm_start=True).fit(X, y)
-    rounds, before = warm.t_, said(warm, X)
-    warm.fit(X, y)
-    assert warm.n_iter_ == 1
-    assert warm.t_ == rounds + 200
-    assert warm.passes_ == [1] * (len(MEMBERS) + 2)
-    assert (said(warm, X) != before).any()
-    halves = cls(warm_start=True, **STREAM).fit(X[:100], y[:100]).fit(X[100:], y[100:])
-    assert_same(halves, cls(**STREAM).fit(X, y), X)
-    assert_same(cls(warm_start=True).fit(X, y), cls().fit(X, y), X)
+    assert_same(warm, cls().fit(X, y), X)
+    first = copy.deepcopy(warm)
+    warm.fit(product(1)[0], targets(cls, 1))
+    assert (warm.t_, warm.n_iter_) == (600, 1)
+    test = product(2)[0], targets(cls, 2)
+    assert warm.score(*test) > first.score(*test) - 0.02
 
 
-@holdout_stride
+@of_both
 @pytest.mark.parametrize("in_sparse", [False, True])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_weights_are_copies_in_any_order(cls, seed, in_sparse):
@@ -202,7 +215,7 @@ def test_weights_are_copies_in_any_order(cls, seed, in_sparse):
     assert_same(cls().fit(rows, y, kept), cls().fit(rows[kept], y[kept]), X)
 
 
-@holdout_stride
+@of_both
 @pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names")
 def test_kinds_of_table_give_the_same_bits(cls):
     X, y = table()
@@ -216,7 +229,7 @@ def test_kinds_of_table_give_the_same_bits(cls):
         np.testing.assert_array_equal(said(of_sparse, kind), said(of_sparse, X))
 
 
-@holdout_stride
+@of_both
 @pytest.mark.parametrize("first_sparse", [False, True])
 def test_rows_to_come_may_be_dense_or_sparse_whatever_the_first_were(cls, first_sparse):
     """Views see dense columns and sparse entries differently, but an estimator's in one way, that of its first rows."""
@@ -224,7 +237,7 @@ def test_rows_to_come_may_be_dense_or_sparse_whatever_the_first_were(cls, first_
     kinds = (sparse.csr_array, np.asarray) if first_sparse else (np.asarray, sparse.csr_array)
     one, other = (cls().partial_fit(kinds[0](X[:100]), y[:100]) for _ in range(2))
     for kind in kinds:
-        np.testing.assert_array_equal(said(one, kind(X)), said(one, X))
+        np.testing.assert_array_equal(said(one, kind(X)), said(other, X))
     one.partial_fit(kinds[0](X[100:]), y[100:])
     other.partial_fit(kinds[1](X[100:]), y[100:])
     assert_same(one, other, X)
@@ -253,7 +266,7 @@ def test_dense_and_sparse_rows_are_learned_equally_well():
         assert TuneFreeClassifier().fit(kind(X[:500]), y[:500]).score(kind(X[500:]), y[500:]) > 0.8
 
 
-@holdout_stride
+@of_both
 @pytest.mark.parametrize("kind", ["pickle", "deepcopy", "joblib"])
 def test_copies_predict_and_learn_alike(cls, kind, tmp_path):
     X, y = table()
@@ -268,31 +281,13 @@ def test_copies_predict_and_learn_alike(cls, kind, tmp_path):
     assert_same(fitted.partial_fit(X[60:], y[60:]), copied.partial_fit(X[60:], y[60:]), X)
 
 
-@holdout_stride
+@of_both
 @pytest.mark.parametrize("shuffle", [True, False])
 def test_rows_are_learned_in_blocks_without_a_trace(cls, shuffle, monkeypatch):
     X, y = table(150)
     fitted = cls(shuffle=shuffle).fit(X, y)
     monkeypatch.setattr(validation, "BLOCK", 16)
     assert_same(fitted, cls(shuffle=shuffle).fit(X, y), X)
-
-
-@holdout_stride
-def test_members_may_leave_while_rows_are_learned(cls, monkeypatch):
-    X, y = table(400)
-    everybody = cls().fit(X, y)
-    monkeypatch.setattr(pruning, "FIRST_PRUNING", 128)
-    fewer = cls().fit(X, y)
-    assert 2 <= len(fewer.members_) < len(MEMBERS)
-    assert len(fewer.passes_) == len(fewer.members_)
-    assert sum(member["share"] for member in fewer.members_) == pytest.approx(1.0)
-    names = [member["member"] for member in everybody.members_]
-    assert [names.index(member["member"]) for member in fewer.members_] == sorted(
-        names.index(member["member"]) for member in fewer.members_
-    )
-    assert_same(fewer, cls().fit(X, y), X)
-    copied = pickle.loads(pickle.dumps(fewer))
-    assert_same(fewer.partial_fit(X, y), copied.partial_fit(X, y), X)
 
 
 @pytest.mark.filterwarnings("error")
@@ -304,14 +299,14 @@ def test_regression_targets_of_any_scale_and_offset(scale, offset):
     fitted = TuneFreeRegressor().fit(X[:400], scale * y[:400])
     predictions = fitted.predict(X[400:])
     assert np.isfinite(predictions).all()
-    assert np.isfinite([member["share"] for member in fitted.members_]).all()
+    assert np.isfinite(fitted.selection_["weight"]).all()
     assert np.abs(predictions / scale - y[400:]).mean() < 0.5 * np.abs(y - y.mean()).mean()
 
 
 def test_multiplying_targets_by_a_power_of_two_multiplies_predictions():
     X, _ = table(200)
     y = X @ [300.0, 30.0, 1.0, 0.1, 0.01] + 3.0
-    one, other = TuneFreeRegressor(**STREAM).fit(X, y), TuneFreeRegressor(**STREAM).fit(X, np.ldexp(y, 60))
+    one, other = (TuneFreeRegressor(shuffle=False).fit(X, np.ldexp(y, power)) for power in (0, 60))
     np.testing.assert_allclose(np.ldexp(one.predict(X), 60), other.predict(X), rtol=1e-9)
 
 
@@ -326,12 +321,10 @@ def test_regression_losses(loss):
         assert 0.75 < np.mean(y[400:] < predictions) < 0.99
     else:
         assert np.abs(predictions - y[400:]).mean() < 0.95
-    with pytest.raises(ValueError, match="logistic|loss"):
-        TuneFreeClassifier(loss="hinge").fit(X, y > 0)
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
-@holdout_stride
+@of_both
 def test_finite_whatever_the_scale_of_features(cls, scale):
     X, y = table(100)
     X[:, 1] *= scale
@@ -351,15 +344,14 @@ def test_with_the_tools_of_scikit_learn():
     assert np.mean(predictions == y) > 0.7
 
 
-@holdout_stride
-def test_verbose_tells_of_each_pass(cls, capsys):
+@of_both
+def test_verbose_tells_of_the_pass(cls, capsys):
     X, y = table(300)
     quiet = cls(random_state=1).fit(X, y)
     assert capsys.readouterr().out == ""
     told = cls(random_state=1, verbose=True).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
-    assert any("search, pass 2 of at most" in line for line in lines)
-    assert f"members make up to {told.n_iter_} passes" in "\n".join(lines)
+    assert f"a pass over 300 rows, progressive loss {told.progressive_loss_:.6g}" in lines[-1]
     assert all(line.startswith(f"[{cls.__name__}]") for line in lines)
     assert_same(quiet, told, X)
     cls(verbose=True).partial_fit(X, y)
@@ -372,4 +364,75 @@ def test_verbose_draws_a_bar_on_a_terminal(monkeypatch, capsys):
     monkeypatch.setenv("TERM", "xterm")
     TuneFreeRegressor(random_state=1, verbose=True).fit(X, y)
     out = capsys.readouterr().out
-    assert "search, pass 1 of at most 32: 17 members " in out and "\u2501" in out and "\x1b[?25h" in out
+    assert "a pass over 300 rows" in out and "\u2501" in out and "\x1b[?25h" in out
+
+
+def test_balanced_classes_weigh_the_same():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 2))
+    y = np.where(rng.random(2000) < 1.0 / (1.0 + np.exp(3.0 - X[:, 0])), "yes", "no")
+    weight = np.where(y == "yes", np.mean(y == "no"), np.mean(y == "yes"))
+    predicted = [
+        TuneFreeClassifier(class_weight=balanced).fit(X[:1000], y[:1000]).predict_proba(X[1000:])
+        for balanced in (None, "balanced")
+    ]
+    means = [np.average(probabilities[:, 1], weights=weight[1000:]) for probabilities in predicted]
+    assert means[0] < 0.25 and abs(means[1] - 0.5) < 0.1  # of the balanced rows, half are of either class
+    losses = [log_loss(y[1000:], probabilities, sample_weight=weight[1000:]) for probabilities in predicted]
+    assert losses[1] < 0.9 * losses[0]
+
+
+def test_a_minority_that_was_copied_has_the_weight_of_its_copies():
+    X, y, _ = product()
+    minority = np.flatnonzero(y == "yes")[:20]
+    kept = np.concatenate([np.flatnonzero(y == "no"), minority])
+    copies = np.random.default_rng(0).permutation(np.concatenate([kept, *[minority] * 9]))
+    weight = np.where(y[kept] == "yes", 10.0, 1.0)
+    weighted = TuneFreeClassifier().fit(X[kept], y[kept], sample_weight=weight)
+    copied = TuneFreeClassifier().fit(X[copies], y[copies])
+    assert_same(weighted, copied, X)
+    alone = TuneFreeClassifier().fit(X[kept], y[kept])
+    assert weighted.predict_proba(X)[:, 1].mean() > alone.predict_proba(X)[:, 1].mean() + 0.05
+
+
+@pytest.mark.parametrize("weight", [2.0**-20, 0.1, 1.0 / 3.0, 7.0, 1e6])
+def test_constant_weights_change_no_byte(fitted, weight):
+    X, other = product()[0], clone(fitted)
+    other.fit(X, targets(type(fitted)), sample_weight=np.full(300, weight))
+    assert scores(other, X).tobytes() == scores(fitted, X).tobytes()
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf])
+@of_both
+def test_weights_that_are_none_name_their_row(cls, bad):
+    X, y = table()
+    weight = np.where(np.arange(len(y)) == 7, bad, 1.0)
+    for call in (cls().fit, cls().partial_fit):
+        with pytest.raises(
+            ValueError, match=rf"sample_weight\[7\] is {bad}, .*; correct it, or give the row the weight 0"
+        ):
+            call(X, y, sample_weight=weight)
+
+
+def test_copies_are_weights_and_no_evidence(fitted):
+    X, y = product()[0], targets(type(fitted))
+    order = np.random.default_rng(0).permutation(np.tile(np.arange(300), 5))
+    other = clone(fitted).fit(X[order], y[order])
+    np.testing.assert_allclose(scores(other, X), scores(fitted, X), rtol=1e-9)
+
+
+def test_rows_of_few_values_are_rounds_each():
+    X = np.random.default_rng(0).integers(0, 2, (1000, 2)).astype(float)
+    y = np.where(np.random.default_rng(1).random(1000) < 0.2 + 0.6 * (X[:, 0] != X[:, 1]), "yes", "no")
+    model = TuneFreeClassifier().fit(X, y)
+    assert model.t_ == 1000
+    expected = [np.mean(y[(X[:, 0] != X[:, 1]) == differs] == "yes") for differs in (False, True)]
+    np.testing.assert_allclose(model.predict_proba([[0.0, 0.0], [0.0, 1.0]])[:, 1], expected, atol=0.06)
+
+
+def test_tables_and_the_function_that_trains():
+    X, y, _ = product()
+    mixed = {"a": X[:, 0].tolist(), "b": X[:, 1].tolist(), "c": np.where(X[:, 2] > 0, "up", "down").tolist()}
+    trained = train(mixed | {"y": y.tolist()}, target="y")
+    assert np.mean(trained.predict(mixed) == y) > 0.9
+    assert TuneFreeClassifier().fit(mixed, y).score(mixed, y) > 0.9

@@ -68,7 +68,7 @@ def adult():
 
 def test_the_first_data_set_of_the_readme_is_learned(adult):
     X, y = adult
-    model = TuneFreeClassifier(epochs=1).fit(X, y)
+    model = TuneFreeClassifier().fit(X, y)
     assert model.n_features_in_ == 14 and model.feature_names_in_[1] == "workclass"
     assert model.score(X, y) > 0.85
     strange = X.slice(0, 2).to_pandas().assign(workclass=["of a new kind", None])
@@ -133,7 +133,7 @@ def test_numbers_that_are_first_missing_later():
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(100, 2)), columns=["a", "b"])
     holes = table.assign(a=np.where(np.arange(100) % 2, np.nan, 1.0))
-    for model in (ScInOLClassifier(), TuneFreeClassifier()):  # of whose members some wait for more rows than these
+    for model in (ScInOLClassifier(), TuneFreeClassifier()):
         model.partial_fit(table, rng.integers(0, 2, 100))
         array = table.to_numpy()
         with pytest.warns(UserWarning, match="valid feature names"):

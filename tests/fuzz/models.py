@@ -19,7 +19,6 @@ from tunefree.stream.source import open_source
 from tunefree.workflows import model_files
 from tunefree.workflows.early_stopping import descend
 from tunefree.workflows.plan import Plan
-from tunefree.workflows.prediction_model import ForPrediction
 from tunefree.workflows.training import train
 
 N = 300
@@ -28,10 +27,8 @@ TABLE_PLANS = {
     "averaged": {"learner": "scinol2", "average": True, "hash_bits": 5},
     "steady": {"learner": "newton", "view": "steady"},
     "calibrated": {"learner": "scinol2", "loss": "hinge"},
-    "pairs": {"learner": "scinol2", "view": "pairs"},
-    "waiting": {"learner": "adagrad", "view": "nystroem"},
     "pool": {},
-    "prediction": {"learner": "scinol2", "view": "steady"},
+    "prediction": {},
     "regression": {"task": "regression", "learner": "nag", "view": "steady"},
 }
 LINES = {
@@ -72,7 +69,7 @@ def saved(kind: str, folder: str) -> tuple[dict[str, np.ndarray], dict[str, Any]
     else:
         made = train(open_source(data), Plan(**{"target": "y", "task": "classification", **TABLE_PLANS[kind]}))
     if kind == "prediction":
-        made = ForPrediction.of(made)
+        made.model.reduce()
     made.save(file)
     arrays, header = storage.load(file)
     return arrays, header, data

@@ -17,7 +17,7 @@ def save(path: Path, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> N
     text = json.dumps({"format": storage.FORMAT, **header, "digest": storage._BLANK})
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     blank = to_bytes(contiguous, {"tunefree": text})
-    made = storage.new_digest(header.get("format", storage.FORMAT))
+    made = storage.new_digest()
     made.update(blank)
     digest = made.hexdigest().encode()
     path.write_bytes(

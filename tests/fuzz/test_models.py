@@ -13,7 +13,7 @@ from tunefree.core.errors import ModelError
 from tunefree.workflows import model_files
 
 KEPT = sorted((Path(__file__).parent / "failures").glob("*.model"))  # files that `make fuzz` found
-QUICK = ("linear", "svmlight", "vw", "path", "pairs", "prediction")
+QUICK = ("linear", "svmlight", "vw", "path", "prediction")
 
 
 @pytest.fixture(scope="module")

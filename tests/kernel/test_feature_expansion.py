@@ -18,11 +18,12 @@ from tunefree.core.rows import part
 from tunefree.estimators import memory
 from tunefree.kernel import fourier
 from tunefree.kernel.feature_expansion import FeatureExpansion, affordable
-from tunefree.kernel.fourier import LENGTH, Fourier
+from tunefree.kernel.fourier import Fourier
 from tunefree.kernel.gaussian import Gaussian
 from tunefree.kernel.kernels import frequency_scale
 from tunefree.kernel.laplacian import Laplacian
 from tunefree.kernel.points import BLOCK
+from tunefree.model.group import LabelledRows
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
@@ -43,7 +44,7 @@ def learned(X, y, max_support, kernel="rbf", cuts=(), make=rows.dense, learner="
     view = "raw" if kernel == "precomputed" else "steady"
     model = Model(
         "classification", learner, view=view, n_features=4, average=True, classes=classes, kernel_config=choice,
-        settings=settings, may_prune=False,
+        settings=settings,
     )  # fmt: skip
     labels, block, edges = Labels.of(y.tolist()), make(X), [0, *cuts, len(X)]
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
@@ -66,11 +67,9 @@ def restored(model, path):
 
 def test_features_by_cauchys_law_have_products_near_the_laplacian_kernel():
     X = np.random.default_rng(0).normal(size=(60, 4))
-    made = Fourier.create(5, 8192, spectral_distribution="cauchy")
-    shown = (
-        fourier.features(fourier.angles(made, rows.dense(X)), 0.5 * frequency_scale(Laplacian(0.3)) ** 2).values
-        / LENGTH
-    )
+    angles = fourier.angles(Fourier.create(5, 8192, spectral_distribution="cauchy"), rows.dense(X))
+    shown = np.empty((60, 2 * 8192))
+    fourier.turn(angles, frequency_scale(Laplacian(0.3)), 1.0 / np.sqrt(8192), shown)
     error = shown @ shown.T - np.exp(-0.3 * cdist(X, X, "cityblock"))
     assert np.sqrt(np.mean(error[np.triu_indices(60, 1)] ** 2)) < 1.2 / np.sqrt(8192)
 
@@ -189,14 +188,15 @@ def test_sparse_rows_switch_too_and_meet_new_features():
 def test_a_new_class_and_fewer_members_after_the_switch():
     X, y = noisy(2600)
     model = learned(X, y, 1024)
-    before = model.kernel_banks[0].margins(rows.dense(X[:50]))
-    model.prune(np.arange(len(model.members)) > 2)
-    np.testing.assert_allclose(model.kernel_banks[0].margins(rows.dense(X[:50])), before[:3], atol=1e-9)
-    model.add_class(2)
-    three = model.kernel_banks[0].margins(rows.dense(X[:50]))
-    np.testing.assert_allclose(three[:, :, 1], before[:3, :, 0], atol=1e-9)
-    model.learn(rows.dense(X[:200]), Labels.of([2] * 200), np.ones(200))
-    assert np.isfinite(model.predict(rows.dense(X[:50]))).all()
+    bank, shown = model.kernel_banks[0], rows.dense(X[:50])
+    before = bank.margins(shown)
+    bank.keep([0, 1, 2])
+    np.testing.assert_allclose(bank.margins(shown), before[:3], atol=1e-9)
+    bank.add_class(model.options.objective_of_kernels(3), 3, 3)
+    np.testing.assert_allclose(bank.margins(shown)[:, :, 1], before[:3, :, 0], atol=1e-9)
+    of_class = LabelledRows(rows.dense(X[:200]), np.full(200, 2.0), np.ones(200), np.ones(200))
+    bank.learn(of_class, np.empty((3, 200, 3)))
+    assert np.isfinite(bank.predict(shown)).all()
 
 
 @pytest.mark.parametrize("kernel", ["poly", "linear", "precomputed"])

@@ -148,7 +148,10 @@ class Numbers:
         self.lowest, self.highest, self.mean, self.residual, self.typical = np.inf, -np.inf, 0.0, 0.0, np.zeros(2)
 
     def within(self, predictions):
-        return np.clip(predictions, self.lowest, self.highest) if self.lowest <= self.highest else predictions
+        if self.lowest > self.highest:
+            return predictions
+        beyond = (self.highest - self.lowest) / 2
+        return np.clip(predictions, self.lowest - beyond, self.highest + beyond)
 
     def features(self, members, base):
         x = np.zeros(len(members) + 2)

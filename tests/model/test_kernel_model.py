@@ -1,4 +1,4 @@
-"""Kernel learners within a model: asleep at first, mixed with the others, saved, and let go."""
+"""Kernel learners as a model: asleep at first, then the widths are mixed, and saved."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from tests.kernel.contracts import frozen_after
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense, part
-from tunefree.model import pruning
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
-from tunefree.model.pool import MEMBERS, WIDTHS, waits
+from tunefree.model.pool import WIDTHS
 from tunefree.model.targets import Labels
 
 AXES = np.linalg.qr(np.random.default_rng(1).normal(size=(4, 4)))[0]  # along which curves and pairs are no help
@@ -28,10 +27,10 @@ def rings(n, seed=0, n_classes=2):
     return X @ AXES, np.digitize(np.hypot(X[:, 0], X[:, 1]), np.linspace(0.0, 2.4, n_classes + 1)[1:-1])
 
 
-def learned(X, y, learner="kernel-pool", cuts=(), frozen=256, **options):
+def learned(X, y, learner="kernel-pistol", cuts=(), frozen=256, **options):
     """A model after one pass, and what it predicted on the way."""
     known = options.pop("classes", sorted(set(y.tolist())))
-    made = Model("classification", learner, n_features=X.shape[1] + 1, classes=list(known), **options)
+    made = Model("classification", learner, view="steady", n_features=X.shape[1] + 1, classes=list(known), **options)
     shown, edges = [], [0, *cuts, len(X)]
     with frozen_after(frozen):
         for start, stop in zip(edges[:-1], edges[1:], strict=True):
@@ -48,30 +47,38 @@ def model_bytes(made, path):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_kernels_sleep_at_first_and_then_lead(n_classes):
+def test_kernels_sleep_at_first_and_then_predict_what_no_line_can(n_classes):
     X, y = rings(1500, n_classes=n_classes)
     made, shown = learned(X[:1000], y[:1000])
-    assert len(made.members) == len(MEMBERS) + 2 * len(WIDTHS)
-    assert np.isfinite(shown[0][0]).all()
+    assert len(made.members) == len(WIDTHS)
+    assert np.isfinite(shown[0][0]).all() and not shown[0][0][:256, 0].any()
     wrong = made.errors(Labels.of(y[1000:]), made.predict(dense(X[1000:]))).mean()
-    linear, _ = learned(X[:1000], y[:1000], "pool", member_settings=[own for own in MEMBERS if not waits(own)])
+    linear, _ = learned(X[:1000], y[:1000], "nag")
     assert wrong < 0.15
     assert wrong < 0.5 * linear.errors(Labels.of(y[1000:]), linear.predict(dense(X[1000:]))).mean()
-    assert made.mixture.means[len(MEMBERS) :].sum() > 0.5
+    shares = made.shares_by_member()
+    assert list(shares) == [member.name for member in made.members] and sum(shares.values()) == pytest.approx(1.0)
+    assert made.leader == int(np.argmax(list(shares.values())))
 
 
-def test_while_kernels_sleep_the_pool_predicts_as_it_does_without_them():
+def test_the_mixture_of_the_widths_predicts_about_as_well_as_the_best():
+    X, y = rings(1500)
+    made, _ = learned(X[:1000], y[:1000])
+    labels, rest = Labels.of(y[1000:]), dense(X[1000:])
+    mixed = made.losses(labels, made.predict(rest)).mean()
+    of_members = [made.losses(labels, margins).mean() for margins in made.ensemble.predict(rest)]
+    assert mixed < 1.02 * min(of_members)
+
+
+def test_predictions_while_all_kernels_sleep_and_before_they_know_all_first_rows():
     X, y = rings(200)
-    (made, with_them), (_, without) = learned(X, y), learned(X, y, "pool")
+    made, shown = learned(X, y)
     assert all(bank.expansion is None for bank in made.kernel_banks)
-    # they share what is dealt out anew, so the others' shares differ a little
-    np.testing.assert_allclose(with_them[0][0], without[0][0], rtol=0.2, atol=0.1)
-    named, shown = learned(X, y, "kernel-pistol")
     assert not shown[0][0].any()
-    assert np.isfinite(named.predict(dense(X))).all()
+    assert np.isfinite(made.predict(dense(X))).all()
 
 
-@pytest.mark.parametrize("learner", ["kernel-pool", "kernel-pistol"])
+@pytest.mark.parametrize("learner", ["kernel-pistol", "kernel-regularized-sgd"])
 @pytest.mark.parametrize("n", [100, 300, 900])
 def test_cuts_and_saving_change_no_byte(learner, n, tmp_path):
     X, y = rings(1000)
@@ -96,14 +103,13 @@ def test_rows_that_wait_count_once_wherever_batches_are_cut(cuts, tmp_path):
     """Of 256 rows that wait, the last 128 were mixed as rows of sleeping members as well, after the first 128."""
     X, y = rings(300)
     (whole, shown), (pieces, parts) = learned(X, y, "kernel-pistol"), learned(X, y, "kernel-pistol", cuts)
-    assert [moment["rows"] for moment in whole.history] == [256]
-    assert whole.mixture.rounds[()] == 300
+    assert whole.aggregation.mixture.base.rounds[()] == 300
     assert np.concatenate([margins for margins, _ in parts]).tobytes() == shown[0][0].tobytes()
     assert model_bytes(whole, tmp_path / "whole") == model_bytes(pieces, tmp_path / "pieces")
 
 
 @pytest.mark.parametrize("frozen", [64, 400])
-@pytest.mark.parametrize("learner", ["kernel-pool", "kernel-pistol"])
+@pytest.mark.parametrize("learner", ["kernel-pistol", "kernel-regularized-sgd"])
 def test_classes_that_appear_late_change_no_prediction(learner, frozen):
     X, y = rings(600, n_classes=4)
     order = np.argsort(y, kind="stable")[np.r_[0:300]]
@@ -125,34 +131,6 @@ def test_classes_that_appear_late_change_no_prediction(learner, frozen):
     assert made.n_outputs == 4
 
 
-def test_widths_that_earn_no_share_are_let_go_and_the_others_stay(monkeypatch):
-    X, y = rings(1500)
-    monkeypatch.setattr(pruning, "FIRST_PRUNING_OF_KERNELS", 512)
-    made, _ = learned(X, y)
-    left = [setting for setting in made.member_settings if setting.learner == "kernel-pistol"]
-    assert 0 < len(left) < 2 * len(WIDTHS)
-    assert [member.setting for member in made.members] == made.member_settings
-    assert sum(len(bank.members) for bank in made.kernel_banks) == len(left)
-    assert np.isfinite(made.predict(dense(X))).all()
-    assert made.errors(Labels.of(y), made.predict(dense(X))).mean() < 0.15
-
-
-def test_the_leader_of_a_group_of_kernels_has_more_rows_to_show_what_it_is_worth():
-    X, y = rings(300)
-    made, _ = learned(X, y)
-    own = [place for place, setting in enumerate(made.member_settings) if setting.learner == "kernel-pistol"]
-    leader = len(own) // 2  # the groups of kernels are the last, and each is led by one member
-    shares = np.full(len(made.members), 1e-9)
-    shares[[0, 1, own[leader]]] = 1.0, 1.0, 1e-6
-    dropped = {
-        rounds: pruning.negligible_members(made.ensemble, shares, np.zeros(len(shares)), rounds)[own]
-        for rounds in (pruning.FIRST_PRUNING_OF_KERNELS, pruning.FIRST_PRUNING_OF_LEADERS)
-    }
-    assert not dropped[pruning.FIRST_PRUNING_OF_KERNELS][leader]
-    assert dropped[pruning.FIRST_PRUNING_OF_KERNELS].sum() >= len(own) - 2 * len(made.kernel_banks)
-    assert dropped[pruning.FIRST_PRUNING_OF_LEADERS].all()
-
-
 def test_no_kernel_given_as_a_function_is_saved(tmp_path):
     X, y = rings(100)
     made, _ = learned(X, y, "kernel-pistol", kernel_config=KernelConfig(lambda A, B: A @ B.T))
@@ -172,7 +150,7 @@ def test_kernel_learners_have_no_weights_of_features():
 def test_regression_learns_curves():
     X, _ = rings(1500)
     y = 1e3 * np.sin(2.0 * X @ AXES[0]) + 1e5
-    made = Model("regression", "kernel-pool", n_features=5)
+    made = Model("regression", "kernel-pistol", settings={"growth": 1.0}, view="steady", n_features=5)
     with frozen_after(256):
         made.learn(dense(X[:1000]), y[:1000], np.ones(1000))
     errors = np.abs(made.predict(dense(X[1000:]))[:, 0] - y[1000:])

@@ -13,9 +13,8 @@ from tunefree.losses.objectives import Binary, Multinomial
 from tunefree.model import passes
 from tunefree.model.members import Member, Setting, scored
 from tunefree.model.targets import Labels
-from tunefree.pool.model import class_of
+from tunefree.pool.model import PoolModel
 
-LEARNERS = ("pool", "generations")
 TWO, THREE = ["c0", "c1"], ["c0", "c1", "goo"]
 
 
@@ -31,9 +30,9 @@ def stream(n_before, n_after, share=0.0):
     return np.insert(X, n_before, 0.1, axis=0), np.insert(y, n_before, "goo")
 
 
-def learned(learner, X, y, classes, batch=1000, scale=1.0):
+def learned(X, y, classes, batch=1000, scale=1.0):
     """A model of rows in batches, and the loss of each row before it was learned."""
-    model, losses = class_of(learner)("classification", learner, classes=classes), []
+    model, losses = PoolModel("classification", classes=classes), []
     for start in range(0, len(y), batch):
         rows = slice(start, start + batch)
         weight = np.full(len(y[rows]), scale)
@@ -41,28 +40,25 @@ def learned(learner, X, y, classes, batch=1000, scale=1.0):
     return model, np.concatenate(losses)
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize(("n_before", "n_after", "share"), [(1000, 3000, 0.0), (5000, 3000, 0.0), (5000, 3000, 0.1)])
-def test_a_late_class_is_predicted_as_a_declared_one(learner, n_before, n_after, share):
+def test_a_late_class_is_predicted_as_a_declared_one(n_before, n_after, share):
     X, y = stream(n_before, n_after, share)
-    late, declared = (learned(learner, X, y, classes)[1][n_before + 1 :] for classes in (TWO, THREE))
+    late, declared = (learned(X, y, classes)[1][n_before + 1 :] for classes in (TWO, THREE))
     assert late.mean() <= 1.005 * declared.mean()
     assert late[:300].mean() <= 1.03 * declared[:300].mean()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("share", [0.0, 0.1])
-def test_a_late_class_after_many_rows(learner, share):
+def test_a_late_class_after_many_rows(share):
     X, y = stream(100_000, 30_000, share)
-    late, declared = (learned(learner, X, y, classes)[1][100_001:] for classes in (TWO, THREE))
+    late, declared = (learned(X, y, classes)[1][100_001:] for classes in (TWO, THREE))
     assert late.mean() <= 1.005 * declared.mean()
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_a_late_class_begins_as_improbable_as_it_was(learner):
+def test_a_late_class_begins_as_improbable_as_it_was():
     X, y = stream(3000, 0)
-    model, _ = learned(learner, X[:-1], y[:-1], TWO)
+    model, _ = learned(X[:-1], y[:-1], TWO)
     rows = dense(X[:50])
     before, margins = model.member_predictions(rows)[:, :, 0], model.predict(rows)[:, 0]
     model.add_class("goo")
@@ -76,26 +72,24 @@ def test_a_late_class_begins_as_improbable_as_it_was(learner):
 
 def test_weights_of_rows_are_relative_to_a_late_class():
     X, y = stream(2000, 2000, 0.1)
-    losses = [learned("pool", X, y, classes, scale=2.0**-20)[1][2001:].mean() for classes in (TWO, THREE)]
+    losses = [learned(X, y, classes, scale=2.0**-20)[1][2001:].mean() for classes in (TWO, THREE)]
     assert losses[0] <= 1.02 * losses[1]
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_a_late_class_is_saved_to_the_bit_and_does_not_depend_on_batches(learner):
+def test_a_late_class_is_saved_to_the_bit_and_does_not_depend_on_batches():
     X, y = stream(700, 500, 0.1)
-    models = [learned(learner, X, y, TWO, batch)[0] for batch in (len(y), 137)]
-    begun, _ = learned(learner, X[:800], y[:800], TWO)
+    models = [learned(X, y, TWO, batch)[0] for batch in (len(y), 137)]
+    begun, _ = learned(X[:800], y[:800], TWO)
     arrays, header = begun.save_state()
-    restored = class_of(learner).restore({name: array.copy() for name, array in arrays.items()}, header)
+    restored = PoolModel.restore({name: array.copy() for name, array in arrays.items()}, header)
     restored.learn(dense(X[800:]), Labels.of(y[800:]), np.ones(len(y) - 800))
-    prefix = "pool." if learner == "generations" else ""
-    saved = [state_of(model, prefix) for model in (*models, restored)]
+    saved = [state_of(model) for model in (*models, restored)]
     assert saved[0] == saved[1] == saved[2]
     np.testing.assert_array_equal(restored.predict(dense(X[:50])), models[0].predict(dense(X[:50])))
 
 
-def state_of(model, prefix):
-    return {name: array.tobytes() for name, array in model.save_state()[0].items() if name.startswith(prefix)}
+def state_of(model):
+    return {name: array.tobytes() for name, array in model.save_state()[0].items()}
 
 
 @pytest.mark.parametrize("name", [name for name in learners.ALL if traits_of(learners.ALL[name]).halved])

@@ -117,15 +117,16 @@ def test_first_meetings_that_left_the_log_are_not_taught_and_certificates_allow_
         monkeypatch.setattr(module, "LOGGED", 12)
     X, y, weight = streams(7)
     cuts = [*range(8, N, 8)]  # members learn fewer rows at a time than a log holds
-    everything, of_all = learned(X, y, weight, cuts, replays=False)
-    once, losses = learned(X, y, weight, cuts)
+    of_learner = {"learner": "cocob", "view": "raw"}
+    everything, of_all = learned(X, y, weight, cuts, replays=False, **of_learner)
+    once, losses = learned(X, y, weight, cuts, **of_learner)
     assert abs(losses.mean() / of_all.mean() - 1.0) < 0.05 and not np.array_equal(losses, of_all)
     found, known = once.certificate(), everything.certificate()
     assert found.n_partial > 0 and found.steepest > 0.0
     for radius in (0.01, 0.1):
         for nonzeros in (None, 5):
             assert found.lower_bound(radius, nonzeros) <= known.lower_bound(radius, nonzeros) + 0.05
-    same(once, learned(X, y, weight, cuts)[0])
+    same(once, learned(X, y, weight, cuts, **of_learner)[0])
 
 
 def test_newton_steps_give_up_at_the_first_feature_beyond_their_matrices(monkeypatch):

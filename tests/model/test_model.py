@@ -16,6 +16,7 @@ from tunefree.losses import loss_of
 from tunefree.model.model import Model
 from tunefree.model.pool import special_about
 from tunefree.model.targets import Labels
+from tunefree.pool.model import PoolModel, class_of
 
 NEVER_AVERAGED = ("pool", *(name for name in ALL if not traits_of(ALL[name]).can_be_averaged))
 holdout_stride = pytest.mark.parametrize(
@@ -46,12 +47,12 @@ def test_saved_pickled_and_untouched_models_go_on_alike(tmp_path, learner, avera
     if task == "regression" and special_about(learner).classifies_only:
         pytest.skip(f"{learner} learns classes only")
     X, y = data()
-    model = Model(task, learner, average=average, n_features=5)
+    model = class_of(learner)(task, learner, average=average, n_features=5)
     model.learn(part(X, 0, 200), targets(task, y[:200]), np.ones(200))
     storage.save(tmp_path / "model", *model.save_state())
     arrays, header = storage.load(tmp_path / "model")
     header.pop("format")
-    models = [model, Model.restore(arrays, header), pickle.loads(pickle.dumps(model))]
+    models = [model, type(model).restore(arrays, header), pickle.loads(pickle.dumps(model))]
     results = [each.learn(part(X, 200, 300), targets(task, y[200:]), np.ones(100))[0] for each in models]
     np.testing.assert_array_equal(results[0], results[1])
     np.testing.assert_array_equal(results[0], results[2])
@@ -98,13 +99,13 @@ def test_a_third_class_does_not_move_the_odds_of_the_other_two(learner, average)
 def test_classes_known_beforehand_and_found_at_their_first_row_are_learned_from_there_on():
     X, y = data(classes=("a", "b", "c", "d"))
     first = {label: int(np.argmax(y == label)) for label in "abcd"}
-    found = Model("classification", n_features=5)
+    found = PoolModel("classification", n_features=5)
     margins, _ = found.learn(X, Labels.of(y), np.ones(300))
     assert found.classes == sorted("abcd", key=first.get)
     for k, label in enumerate(found.classes[2:], start=2):
         assert np.isneginf(margins[: first[label], k]).all()
         assert np.isfinite(margins[first[label] :, k]).all()
-    known = Model("classification", n_features=5, classes=found.classes)
+    known = PoolModel("classification", n_features=5, classes=found.classes)
     known.learn(X, Labels.of(y), np.ones(300))
     assert known.errors(Labels.of(y), known.predict(X)).mean() < 0.2
     assert found.errors(Labels.of(y), found.predict(X)).mean() < 0.2

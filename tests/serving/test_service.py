@@ -55,8 +55,8 @@ def test_rows_learned_one_by_one_go_on_with_the_stream(file):
     assert service.state()["progressive loss"] == whole.progress.progressive[0].mean_loss()
 
 
-def test_generations_learn_rows_one_by_one_as_together(tmp_path):
-    train(open_source(table(0, N)), Plan(target="rich", learner="generations")).save(tmp_path / "m")
+def test_the_pool_learns_rows_one_by_one_as_together(tmp_path):
+    train(open_source(table(0, N)), Plan(target="rich")).save(tmp_path / "m")
     alone, together = (Service(Trained.load(tmp_path / "m")) for _ in range(2))
     for row in rows(N, 1050):
         alone.learn([row])

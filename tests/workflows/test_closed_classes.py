@@ -92,7 +92,7 @@ def test_a_regression_has_no_classes():
         Plan(task="regression", classes=("a", "b"))
 
 
-@pytest.mark.parametrize("learner", ["pool", "generations"])
+@pytest.mark.parametrize("learner", ["pool", "scinol2"])
 def test_classes_of_a_training_in_python(learner):
     table = rows()
     with pytest.raises(DataError, match="row 701.*'goo' is not among the classes"):

@@ -25,7 +25,7 @@ from tunefree.workflows.evaluation import evaluate
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.training import Trained, learn_more, train
 
-PLAN = Plan(target="rich", ignore=("pay",), learner="generations")
+PLAN = Plan(target="rich", ignore=("pay",))
 N = 600
 
 
@@ -39,7 +39,7 @@ def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix):
     monkeypatch.setattr("tunefree.stream.tables.read_tables", partial(read_tables, block_size=2000))
     monkeypatch.setattr("tunefree.stream.source.read_lines", partial(read_lines, block_size=2000))
     stream = written(pa.table(people(N)), tmp_path / f"people.{suffix}")
-    plan = PLAN if suffix not in ("vw", "svm") else Plan(learner="generations")
+    plan = PLAN if suffix not in ("vw", "svm") else Plan()
     plan = replace(plan, holdout=0.1)
     whole = model_bytes(train(open_source(stream), plan), tmp_path / "whole")
     saved, original = [0], Trained.save
@@ -64,7 +64,7 @@ def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix):
 def test_killed_at_any_moment_and_resumed(tmp_path):
     parquet.write_table(pa.table(people(5000)), tmp_path / "people.parquet", row_group_size=500)
     command = [sys.executable, "-m", "tunefree.cli", "train", str(tmp_path / "people.parquet"), "--target", "rich"]
-    command += ["--learner", "generations", "--quiet", "--checkpoint-every", "1000"]
+    command += ["--quiet", "--checkpoint-every", "1000"]
     subprocess.run([*command, "-o", str(tmp_path / "whole")], check=True)
     output, checkpoint = tmp_path / "model", tmp_path / "model.checkpoint"
     rng, kills = np.random.default_rng(0), 0
@@ -96,10 +96,13 @@ def test_a_model_goes_on_from_its_file_as_from_memory(tmp_path):
     assert evaluate(found[0], open_source(people(300, seed=1)), BadRows()).metrics.mean_error() < 0.3
 
 
-def test_generations_that_take_more_than_the_limit_are_one_error(monkeypatch):
+def test_what_takes_more_than_the_limit_sleeps_and_is_an_error_at_last(monkeypatch):
     monkeypatch.setattr("tunefree.stream.frames.rows_of_a_chunk", lambda *_: 200)
-    with pytest.raises(ModelError, match="generations and the rows that they are grown on take .* of --memory-limit"):
-        train(open_source(people(2000)), PLAN, memory_limit="2M")
+    with (
+        pytest.warns(UserWarning, match=r"more than the 0 MiB of --memory-limit: .* sleeps from here on"),
+        pytest.raises(ModelError, match="would take .* of memory, more than the 0 MiB of --memory-limit"),
+    ):
+        train(open_source(people(2000)), PLAN, memory_limit="1K")
     assert train(open_source(people(400)), PLAN, memory_limit="1G").progress.complete
 
 
@@ -129,6 +132,7 @@ def with_change(parts, tmp_path, change):
         {
             "model": (_under("model.", arrays), header["model"]),
             "encoder": (_under("encoder.", arrays), header["encoder"]),
+            "order": (_under("order.", arrays), header["order"]),
         },
         {name: part for name, part in header.items() if name not in ("model", "encoder", "order")},
     )

@@ -33,9 +33,7 @@ def days(tmp_path):
     return [tmp_path / f"{day}.csv" for day in range(3)]
 
 
-@pytest.mark.parametrize(
-    "options", [QUICK, (), (*QUICK, "--holdout", "0.3"), (*QUICK, "--hash-bits", "6")], ids=" ".join
-)
+@pytest.mark.parametrize("options", [QUICK, (*QUICK, "--holdout", "0.3"), (*QUICK, "--hash-bits", "6")], ids=" ".join)
 def test_further_rows_are_learned_as_if_they_had_come_in_one_stream(run, days, tmp_path, options):  # noqa: F811
     assert run("train", *days, "-t", "rich", "-o", tmp_path / "whole", *options)[0] == 0
     model = tmp_path / "m"
@@ -47,6 +45,16 @@ def test_further_rows_are_learned_as_if_they_had_come_in_one_stream(run, days, t
     assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
     assert Trained.load(tmp_path / "m").model.classes == ["no", "yes", "perhaps"]
     assert "1,500" in out or "1,050" in out
+
+
+def test_a_pool_goes_on_about_as_if_its_pass_had_not_ended(days):
+    source = open_source([str(day) for day in days])
+    whole, more = train(source, Plan(target="rich")), train(open_source(days[0]), Plan(target="rich"))
+    for day in days[1:]:
+        more = learn_more(more, open_source(day))
+    one, other = (trained.progress.progressive[0] for trained in (whole, more))
+    assert one.rows == other.rows == 1500 and more.model.classes == ["no", "yes", "perhaps"]
+    assert abs(other.mean_loss() / one.mean_loss() - 1.0) < 0.1
 
 
 def test_more_rows_in_python_by_numbers(days, tmp_path):

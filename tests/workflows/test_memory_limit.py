@@ -1,4 +1,4 @@
-"""A limit of what a model may take: told, members dropped, and an error at last; always before the memory is taken."""
+"""A limit of what a model may take: told, parts put to sleep, an error at last; always before the memory is taken."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ def test_what_is_kept_of_rows_is_not_expected_to_grow_with_the_features(ids, tmp
 
 
 @pytest.mark.slow
-def test_a_pool_drops_members_and_says_so(ids_met_twice, monkeypatch):
+def test_a_pool_puts_parts_to_sleep_and_says_so(ids_met_twice, monkeypatch):
     blocks(monkeypatch)
     watcher = Told()
-    trained = train(ids_met_twice, Plan(), watcher, memory_limit="30M")
-    dropped = [message for message in watcher.told if "is dropped, which had the least share" in message]
+    trained = train(ids_met_twice, Plan(), watcher, memory_limit="12M")
+    dropped = [message for message in watcher.told if "sleeps from here on" in message]
     assert dropped and len(trained.model.members) >= 1
-    assert held(trained.model) < 30 * 2**20
+    assert held(trained.model) < 12 * 2**20
 
 
 def test_hashing_to_more_than_there_is_memory_for_is_refused_before_learning(ids):
@@ -107,7 +107,7 @@ def test_records_of_several_classes_are_counted_once():
 
 def test_a_pool_that_would_begin_with_too_much_begins_with_fewer_members(ids):
     watcher = Told()
-    trained = train(ids, Plan(hash_bits=16), watcher, memory_limit="20M")
+    trained = train(ids, Plan(hash_bits=16), watcher, memory_limit="10M")
     left_out = [message for message in watcher.told if message.endswith("is left out")]
-    assert left_out and 1 <= len(trained.model.members) < 12
-    assert held(trained.model) < 20 * 2**20
+    assert left_out and 1 <= len(trained.model.members) < 8
+    assert held(trained.model) < 10 * 2**20

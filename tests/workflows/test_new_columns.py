@@ -56,7 +56,7 @@ def test_new_columns_are_learned_said_and_shown(run, days, tmp_path):  # noqa: F
     assert {"late", "v[1]", "tags=t4"} <= set(csv.read_csv(weights)["feature"].to_pylist())
 
 
-@pytest.mark.parametrize("learner", ["scinol2", "pool"])
+@pytest.mark.parametrize("learner", ["scinol2", "nag"])
 def test_going_on_with_new_columns_equals_one_stream(days, tmp_path, learner):
     plan = Plan(target="y", learner=learner)
     train(open_source(days), plan).save(tmp_path / "whole")

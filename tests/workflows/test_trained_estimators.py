@@ -23,7 +23,6 @@ from tunefree import (
     IterativeRegularizationClassifier,
     IterativeRegularizationRegressor,
     KernelPiSTOLClassifier,
-    OnlineClassifier,
     ScInOLClassifier,
     ScInOLRegressor,
 )
@@ -152,7 +151,7 @@ def test_sparse_rows_are_svmlight_text(tmp_path):
     np.testing.assert_allclose(read(tmp_path / "p.csv")["prediction"], model.predict(X), atol=1e-9)
 
 
-@pytest.mark.parametrize("model", [KernelPiSTOLClassifier(epochs=1), OnlineClassifier(view="fourier", epochs=1)])
+@pytest.mark.parametrize("model", [KernelPiSTOLClassifier(epochs=1)])
 def test_kernels_on_arrays_are_saved_too(tmp_path, model):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 2))

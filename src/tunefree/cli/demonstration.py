@@ -19,9 +19,9 @@ from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows import evaluation, prediction, training
 from tunefree.workflows.plan import Plan
-from tunefree.workflows.refit import FEWEST_ROWS
 
 TARGET = "income"
+COMPILED_BY = 2**11  # rows, which all parts of a model learn
 
 
 class Result(NamedTuple):
@@ -99,7 +99,7 @@ def write_data(folder: Path) -> tuple[Path, Path]:
 
 def _compiled(train_file: Path) -> None:
     """Learn and evaluate some rows, so that the time measured later does not include compilation."""
-    few = parquet.read_table(train_file).slice(0, FEWEST_ROWS)
+    few = parquet.read_table(train_file).slice(0, COMPILED_BY)
     trained = training.train(open_source(few), Plan(target=TARGET))
     evaluation.evaluate(trained, open_source(few), BadRows())
 

@@ -31,7 +31,7 @@ KERNEL_LEARNERS = ", ".join(kernel_learners.ALL)
 FORMATS = ", ".join(formats.names())
 # The modules that know these are slow to import; a test compares the lists with them.
 KERNELS = "linear, rbf, laplacian, poly"
-VIEWS = "raw, centred, steady, level, fourier, nystroem, curves, pairs"
+VIEWS = "raw, centred, steady, level"
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 ClassOf = Annotated[

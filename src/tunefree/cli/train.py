@@ -27,8 +27,8 @@ def train(
     learner: Annotated[
         str,
         typer.Option(
-            help="pool (many learners mixed), generations (trees that go on learning, beside linear learners), or one "
-            f"of {LEARNERS}; with a kernel of every width {KERNEL_LEARNERS}."
+            help="pool (linear learners, and trees that go on learning, mixed), or a single learner: one of "
+            f"{LEARNERS}; with a kernel of every width {KERNEL_LEARNERS}."
         ),
     ] = "pool",
     method: Annotated[
@@ -43,22 +43,21 @@ def train(
         typer.Option("--kernel", help="Kernels of many widths, for tables; with early-stopping a Gaussian kernel."),
     ] = False,
     set: Annotated[
-        list[str] | None, typer.Option(help="A parameter of the learner, such as eta=0.1; may be given again.")
+        list[str] | None,
+        typer.Option(help="A parameter of a single learner, such as eta=0.1; may be given again."),
     ] = None,
     view: Annotated[
         str | None,
         typer.Option(
-            help=f"How numbers are transformed, one of {VIEWS}. centred, steady and level are robust (steady scales "
-            "each column, level all alike); fourier and nystroem are features of a Gaussian kernel, fourier+4 with a "
-            "width parameter 2^4 times larger; curves are piecewise linear functions of each column of a table, and "
-            "pairs products of two of them as well. By default steady for learners with a kernel, else raw.",
+            help=f"How a single learner sees numbers, one of {VIEWS}. centred, steady and level are robust (steady "
+            "scales each column, level all alike). By default steady for learners with a kernel, else raw.",
             show_default=False,
         ),
     ] = None,
-    average: Annotated[bool, typer.Option("--average", help="Predict with the average of all iterates.")] = False,
-    passes: Annotated[
-        int, typer.Option(help="Passes over the data; the pool stops earlier once that pays no more.")
-    ] = 1,
+    average: Annotated[
+        bool, typer.Option("--average", help="A single learner predicts with the mean of its iterates.")
+    ] = False,
+    passes: Annotated[int, typer.Option(help="Passes of a single learner over the data.")] = 1,
     max_support: Annotated[
         int | None,
         typer.Option(
@@ -70,11 +69,11 @@ def train(
         str | None,
         typer.Option(help="Where PyTorch computes sums of kernel learners, such as cuda.", show_default=False),
     ] = None,
-    pairs: Annotated[
-        list[str] | None,
+    group: Annotated[
+        str | None,
         typer.Option(
-            help="Two columns FIRST*SECOND whose products are learned, or none; may be given again. By default the "
-            "pairs that pay are found.",
+            metavar="COLUMN",
+            help="Column of groups of rows that belong together, such as patients: not learned. Sort the file by it.",
             show_default=False,
         ),
     ] = None,
@@ -97,22 +96,6 @@ def train(
         ),
     ] = None,
     holdout: Annotated[float, typer.Option(help="Share of the rows to hold out: predicted, never learned.")] = 0.0,
-    horizon: Annotated[
-        int | None,
-        typer.Option(
-            help="Rows that will be predicted before the model learns again, if you know; by default as many as were "
-            "learned.",
-            show_default=False,
-        ),
-    ] = None,
-    refit: Annotated[
-        int,
-        typer.Option(
-            metavar="ROWS",
-            help="A table of up to so many rows is kept in memory, and gone through again in the end where that "
-            "predicts better; 0 for the passes only.",
-        ),
-    ] = 2**17,
     shuffle: Annotated[
         bool,
         typer.Option("--shuffle", help="Learn the rows in a random order, for sorted files; files of any size."),
@@ -129,7 +112,7 @@ def train(
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="What the model may take, such as 4G; members are dropped before it does. A quarter of the memory.",
+            help="What the model may take, such as 4G; parts of it sleep before it does. A quarter of the memory.",
             show_default=False,
         ),
     ] = None,
@@ -153,7 +136,7 @@ def train(
         bool, typer.Option("--checkpoint", help="Of shards: keep each round in OUTPUT.checkpoint, for --resume.")
     ] = False,
     for_prediction: Annotated[
-        bool, typer.Option("--for-prediction", help="Write weights to predict with only, in a fraction of the space.")
+        bool, typer.Option("--for-prediction", help="Write what predicts only; a pool that cannot go on learning.")
     ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from OUTPUT.checkpoint if it is there.")] = False,
     report: Annotated[
@@ -178,10 +161,12 @@ def train(
 
     tunefree train more.csv --from people.model -o people.model
     """
-    from tunefree.model.pool import usual_view
+    from tunefree.model.pool import POOLS, usual_view
     from tunefree.workflows.plan import EARLY_STOPPING, learner_of
 
     learner, average = learner_of(method, learner, average, kernel)
+    if for_prediction and learner not in POOLS and method != EARLY_STOPPING:
+        refuse(["for-prediction"], "is for the pool; leave it out: the model of a single learner predicts as it is")
     plan = problem.plan(
         files,
         learner=learner,
@@ -191,12 +176,10 @@ def train(
         passes=passes,
         max_support=max_support,
         device=device,
-        pairs=None if pairs is None else tuple(pair for pair in pairs if pair != "none"),
+        group=group,
         holdout=holdout,
         class_weight=tuple(class_weight or ()),
         classes=_labels(classes),
-        horizon=horizon,
-        refit=refit,
         shuffle=seed if shuffle else None,
     )
     kept = checkpoint_of(output)  # beside a pipe or a device there may be no place for one
@@ -248,11 +231,9 @@ def _spread(
     quiet: bool,
 ) -> Trained:
     """Learn shards on a cluster."""
-    from tunefree.workflows.training import Watcher
-
     checkpoint = checkpoint_of(output) if keeps or resume else None
     trained = learn_shards(cluster, source, plan, checkpoint, resume, quiet)
-    _save(trained, output, for_prediction, Watcher())
+    _save(trained, output, for_prediction)
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
     if not quiet:
@@ -301,7 +282,7 @@ def _learn(
         learn, plan = partial(training.learn_more, model), model.plan.further(plan)
     try:
         trained = learn(source, plan, watcher, checkpoint, checkpoint_every, resume, memory_limit=memory_limit)
-        _save(trained, output, for_prediction, watcher)
+        _save(trained, output, for_prediction)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_left(checkpoint, plan)) from None
     finally:
@@ -312,18 +293,10 @@ def _learn(
     return trained
 
 
-def _save(trained: Any, output: Path, for_prediction: bool, watcher: Any) -> None:
-    """Write what predicts, or the whole model if that is asked for, or if it is more than weights."""
-    from tunefree.workflows.prediction_model import ForPrediction, MoreThanWeightsError
-
-    if for_prediction and trained.model.options.has_generations:
-        trained.model.pool.reduce()
-    elif for_prediction:
-        try:
-            ForPrediction.of(trained).save(output)
-            return
-        except MoreThanWeightsError as reason:
-            watcher.tell(f"{output} holds the whole model: {reason}")
+def _save(trained: Any, output: Path, for_prediction: bool) -> None:
+    """Write the model, or of a pool what predicts if that is asked for."""
+    if for_prediction:
+        trained.model.reduce()
     trained.save(output)
 
 

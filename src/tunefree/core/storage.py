@@ -19,8 +19,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 
-FORMAT = 4  # raised when an older version could no longer read what this one writes
-BLAKE = 3  # the last format whose checksum was BLAKE2b; it is SHA-256 since
+FORMAT = 5  # raised when a file of before could no longer be read, or an older version not read what this one writes
 _BLANK = "0" * 64
 _BEFORE_DIGEST = rb"\"digest\": \""  # as no name or label can stand in a header, where quotes are escaped twice
 _PIECE = 2**20  # bytes of a file that are read, or brought together, at a time
@@ -60,7 +59,7 @@ def save(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], header: di
     # The largest numbers first, so that each array begins at a multiple of the size of its numbers.
     ordered = sorted(arrays.items(), key=lambda named: (-named[1].dtype.itemsize, named[0]))
     beginning = _described(ordered, text)
-    digest = new_digest(FORMAT)
+    digest = new_digest()
     digest.update(beginning)
     with whole_file(Path(path)) as file:
         comes_back = file.seekable()  # a pipe has to be told the checksum first, so arrays are gone through twice
@@ -80,9 +79,9 @@ def _with_digest(beginning: bytes, digest: Any) -> bytes:
     return beginning.replace(_BEFORE_DIGEST + _BLANK.encode(), _BEFORE_DIGEST + digest.hexdigest().encode(), 1)
 
 
-def new_digest(format: int) -> Any:
-    """What computes the checksum of a file in some format; most processors have instructions for that of today."""
-    return hashlib.sha256() if format > BLAKE else hashlib.blake2b(digest_size=len(_BLANK) // 2)
+def new_digest() -> Any:
+    """What computes the checksum of a file; most processors have instructions for it."""
+    return hashlib.sha256()
 
 
 def _pieces(ordered: list[tuple[str, np.ndarray]]) -> Iterator[memoryview]:
@@ -131,18 +130,18 @@ def load(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str,
     Raises
     ------
     ModelError
-        If the file is missing, is not a tunefree model, was cut short or changed, or is of a newer format.
+        If the file is missing, is not a tunefree model, was cut short or changed, or is of another format.
     """
     from safetensors import SafetensorError, safe_open
 
     with _opened(path) as file:
         header, beginning = _header_of(path, file)
-        found = _digest(header, beginning, file)
+        computed = _digest(header, beginning, file)
     if header["format"] > FORMAT:
-        raise ModelError(
-            f"{path}: written in format {header['format']}, this tunefree reads up to {FORMAT}; upgrade tunefree"
-        )
-    if header.pop("digest", "") != found:
+        raise ModelError(f"{path}: was written by a later version of tunefree; upgrade tunefree")
+    if header["format"] < FORMAT:
+        raise ModelError(f"{path}: was written by an earlier version of tunefree; train again")
+    if header.pop("digest", "") != computed:
         raise ModelError(f"{path}: damaged (its checksum does not match); train again or restore it from a backup")
     try:
         with safe_open(path, "np") as opened:
@@ -208,7 +207,7 @@ def _digest(header: dict[str, Any], beginning: bytes, file: BinaryIO) -> str:
     """The digest of a file, of which all is still to be read but its beginning."""
     told = str(header.get("digest", ""))
     blank = beginning.replace(_BEFORE_DIGEST + told.encode(), _BEFORE_DIGEST + _BLANK.encode(), 1)
-    digest = new_digest(header["format"])
+    digest = new_digest()
     digest.update(blank)
     while piece := file.read(_PIECE):
         digest.update(piece)

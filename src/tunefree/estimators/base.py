@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -49,11 +49,7 @@ class OnlineEstimator(LearnsLater, Explaining, Saving, Weighted, LearnedInNotebo
             settings = {dimension: float(n_features + self._intercept()), **settings}
         average, of_rows = bool(getattr(self, "average", False)), (classes, n_features + 1, self._kernel_config())
         chosen = learner, self.loss, average, settings, self._view(), *of_rows
-        return class_of(learner)(self._task, *chosen, pairs=self._pairs())
-
-    def _pairs(self) -> list[tuple[int, int]] | None:
-        """Pairs of columns whose products are learned; None if they are to be found."""
-        return None
+        return class_of(learner)(self._task, *chosen)
 
     def _kernel_config(self) -> KernelConfig:
         """The kernel, for learners that have one."""
@@ -78,18 +74,20 @@ class OnlineEstimator(LearnsLater, Explaining, Saving, Weighted, LearnedInNotebo
         some = validation.block(X[: validation.BLOCK], intercept=False)
         memory.check(self._learned.model.kernel_banks, some, X.shape[0])
 
-    def _begin_again(self, model: Model) -> None:
-        """Start from a model that has seen nothing."""
-        self._learned, self.t_ = Learned(model), 0
-
     def _pass(self, X: Any, y: Any, rounds: validation.Rounds, first: bool) -> None:
         """Learn the rounds' rows; in the first pass over them their losses are counted."""
+        for _ in self._steps(X, y, rounds, first):
+            pass
+
+    def _steps(self, X: Any, y: Any, rounds: validation.Rounds, first: bool) -> Iterator[float]:
+        """A pass, block after block; yields the share of the rounds that is learned."""
         encoder = tables.encoder_of(self)
         if encoder is not None:
             self._learned.model.reserve_features(encoder.n_features)
         for place, block in self._blocks(X, rounds):
             targets = self._targets(y, rounds.row[place])
-            self._learned.learn(block, targets, rounds.weight[place], rounds.counts[place] if first else None)
+            self._learned.learn(block, targets, rounds.at(place), first)
+            yield place.stop / len(rounds.row)
         self.t_ += len(rounds.row)
 
     def _blocks(self, X: Any, rounds: validation.Rounds) -> Iterator[tuple[slice, Any]]:
@@ -201,6 +199,10 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         -------
         self
         """
+        return self._fit(X, y, sample_weight, classes, self._epochs)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, classes: Any, learn: Callable[..., None]) -> Any:
+        """Check rows, and let them be learned: ``learn`` takes X, codes of classes and weights."""
         self._check_parameters()
         again = bool(self.warm_start) and self._started()
         X, y = validation.labelled(self, X, y, not again)
@@ -222,7 +224,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         self._closed = closed
         self._check_memory(X)
         with jobs.of(self):
-            self._epochs(X, np.searchsorted(known, y), weight)
+            learn(X, np.searchsorted(known, y), weight)
         if closed is None:
             class_sets.warn_of_rare(y, weight)
         return self
@@ -248,7 +250,11 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         -------
         self
         """
-        if self._keep(X, y, (classes, sample_weight)):
+        return self._update(X, y, classes, sample_weight)
+
+    def _update(self, X: Any, y: Any, classes: Any, sample_weight: Any, groups: Any = None) -> Any:
+        """Check rows of a stream, and learn them, or let them wait."""
+        if self._keep(X, y, (classes, sample_weight, groups)):
             return self
         self._check_parameters()
         if isinstance(self.class_weight, str):
@@ -257,6 +263,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         X, y = validation.labelled(self, X, y, not again, stream=True)
         validation.class_labels(y)
         weight = validation.weights(sample_weight, len(y), may_vanish=True)
+        group = validation.group_digests(groups, len(y), may_be_one=True)
         closed = class_sets.closed(classes, self, again)
         class_sets.check(y[weight > 0], closed, np.flatnonzero(weight > 0))
         named = y[:0] if closed is None else closed
@@ -269,7 +276,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         weight = weight * self._class_weight(y, weight, labels)
         self.classes_ = class_sets.union(self.classes_, labels[np.unique(codes[weight > 0])])
         with jobs.of(self):
-            self._pass(X, np.searchsorted(self.classes_, y), validation.as_given(weight), first=True)
+            self._pass(X, np.searchsorted(self.classes_, y), validation.as_given(weight, group), first=True)
         self.n_iter_ = 1
         self._let_wait(X, self.classes_)
         return self
@@ -411,6 +418,10 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         -------
         self
         """
+        return self._fit(X, y, sample_weight, self._epochs)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, learn: Callable[..., None]) -> Any:
+        """Check rows, and let them be learned: ``learn`` takes X, y and weights."""
         self._check_parameters()
         again = bool(self.warm_start) and self._started()
         X, y = validation.labelled(self, X, y, not again, y_numeric=True)
@@ -419,7 +430,7 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
             self._begin(X.shape[1])
         self._check_memory(X)
         with jobs.of(self):
-            self._epochs(X, y, weight)
+            learn(X, y, weight)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -438,16 +449,21 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         -------
         self
         """
-        if self._keep(X, y, (sample_weight,)):
+        return self._update(X, y, sample_weight)
+
+    def _update(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Any:
+        """Check rows of a stream, and learn them, or let them wait."""
+        if self._keep(X, y, (sample_weight, groups)):
             return self
         self._check_parameters()
         again = self._started()
         X, y = validation.labelled(self, X, y, not again, y_numeric=True, stream=True)
         weight = validation.weights(sample_weight, len(y), may_vanish=True)
+        group = validation.group_digests(groups, len(y), may_be_one=True)
         if not again:
             self._begin(X.shape[1])
         with jobs.of(self):
-            self._pass(X, y, validation.as_given(weight), first=True)
+            self._pass(X, y, validation.as_given(weight, group), first=True)
         self.n_iter_ = 1
         self._let_wait(X)
         return self

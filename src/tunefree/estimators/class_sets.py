@@ -74,5 +74,5 @@ def warn_of_rare(y: np.ndarray, weight: np.ndarray) -> None:
         warnings.warn(
             f"class {labels.tolist()[k]!r} has {counts[k]} of {len(rows):,} rows: {places}; "
             "if it is a mistake, correct it, or give all classes by classes=[...]",
-            stacklevel=3,
+            stacklevel=4,
         )

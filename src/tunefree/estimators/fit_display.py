@@ -1,4 +1,4 @@
-"""What a long ``fit`` shows while it learns: a line for each pass, and on a terminal a progress bar."""
+"""What a long ``fit`` shows while it learns: lines, and on a terminal a progress bar."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tunefree.core import compilation
 
 
 class FitDisplay:
-    """Lines, each with the seconds so far, and a bar for the pass that is being made; nothing unless verbose.
+    """Lines, each with the seconds so far, and a bar for the pass; nothing unless verbose.
 
     Parameters
     ----------
@@ -21,10 +21,10 @@ class FitDisplay:
     Examples
     --------
     >>> with FitDisplay("Example", verbose=True) as display:
-    ...     display.begins("pass 1")
+    ...     display.begins("a pass over 10 rows")
     ...     display.advance(0.5)
-    ...     display.say("pass 1: done")  # doctest: +ELLIPSIS
-    [Example]     ... s  pass 1: done
+    ...     display.say("10 rows learned")  # doctest: +ELLIPSIS
+    [Example]     ... s  10 rows learned
     """
 
     def __init__(self, name: str, verbose: bool) -> None:
@@ -55,19 +55,17 @@ class FitDisplay:
             self._console.print(f"[{self.name}] {time.perf_counter() - self.began:7.1f} s  {text}")
 
     def begins(self, text: str) -> None:
-        """A pass begins, of which the bar shows the share that is done."""
+        """The pass begins, of which the bar shows the share that is done."""
         if self._console is None or not self._console.is_terminal:
             return
-        if self._bar is None:
-            from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
 
-            from tunefree.core.console import description_column
+        from tunefree.core.console import description_column
 
-            columns = (SpinnerColumn(), description_column(), BarColumn(), TimeElapsedColumn())
-            self._bar = Progress(*columns, console=self._console, transient=True)
-            self._task = self._bar.add_task(text, total=1.0)
-            self._bar.start()
-        self._bar.update(self._task, description=text, completed=0.0)
+        columns = (SpinnerColumn(), description_column(), BarColumn(), TimeElapsedColumn())
+        self._bar = Progress(*columns, console=self._console, transient=True)
+        self._task = self._bar.add_task(text, total=1.0)
+        self._bar.start()
 
     def advance(self, share: float) -> None:
         """So much of the pass is done, from 0 to 1."""

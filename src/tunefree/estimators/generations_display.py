@@ -193,11 +193,11 @@ class GenerationsDisplay:
         calm(axes)
 
     def _blocks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Middles of blocks of rows, and mean losses (T, M + 1) in them; NaN of members that mostly slept."""
+        """Middles of blocks of rows, and weighted mean losses (T, M + 1) in them; NaN of members that mostly slept."""
         record = self.pool.record
         before = np.concatenate([[0], record.rows[:-1]])
         starts = np.unique(BLOCKS * before // record.rows[-1], return_index=True)[1]
-        totals, counts = np.moveaxis(np.add.reduceat(record.losses, starts, axis=0), 1, 0)
+        totals, counts = np.moveaxis(np.add.reduceat(record.losses[:, :2], starts, axis=0), 1, 0)
         is_shown = (counts > 0.0) & (counts >= 0.5 * counts[:, -1:])
         means = np.divide(totals, counts, out=np.full(totals.shape, np.nan), where=is_shown)
         return 0.5 * (before[starts] + record.rows[np.append(starts[1:], len(before)) - 1]), means

@@ -16,7 +16,6 @@ from tunefree.kernel import feature_expansion
 from tunefree.kernel.kernels import is_ladder, kernel_of
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
-from tunefree.model.mixture import predictive_shares
 from tunefree.theory.bounds import pistol_parameter
 from tunefree.theory.kernel_certificates import KernelCertificate, certificate_of
 
@@ -122,7 +121,7 @@ class KernelEstimator(OnlineEstimator):
         """gamma of each bandwidth and its weight (share) in predictions."""
         check_is_fitted(self)
         model = self._learned.model
-        rows = zip(model.members, predictive_shares(model.mixture).tolist(), strict=True)
+        rows = zip(model.members, model.shares_by_member().values(), strict=True)
         return [{"gamma": self.gamma_ * member.setting.settings["width"], "share": share} for member, share in rows]
 
     def __sklearn_tags__(self) -> Any:

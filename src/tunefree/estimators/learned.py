@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.estimators.validation import Rounds
 from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.model.model import Model
 
@@ -18,12 +19,14 @@ class Learned:
         self.model = model
         self._told = False  # that members go on in features
 
-    def learn(self, X: Any, y: Any, weight: np.ndarray, counts: np.ndarray | None) -> None:
-        """Learn a block; rows with ``counts`` enter the progressive loss, and members are evaluated on them."""
-        evaluation_weight = weight if counts is not None else np.zeros(len(weight))
-        predictions, row_losses = self.model.learn(X, y, weight, evaluation_weight, again=counts is None)
-        if counts is not None:
-            self.model.metrics.add(counts, row_losses, self.model.errors(y, predictions))
+    def learn(self, X: Any, y: Any, rounds: Rounds, first: bool) -> None:
+        """Learn a block, of these rounds; in a first pass members are evaluated, and losses are counted."""
+        evaluation_weight = rounds.weight if first else np.zeros(len(rounds.weight))
+        more: dict[str, Any] = {} if first else {"again": True}
+        more |= {} if rounds.group is None else {"groups": rounds.group}
+        predictions, row_losses = self.model.learn(X, y, rounds.weight, evaluation_weight, **more)
+        if first:
+            self.model.metrics.add(rounds.counts, row_losses, self.model.errors(y, predictions))
         self._tell()
 
     def _tell(self) -> None:

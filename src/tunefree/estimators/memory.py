@@ -20,8 +20,8 @@ def needed(X: Any, n: int, functions: int, n_outputs: int, itemsize: int = 4) ->
     >>> needed(dense([[0.0] * 100]), 10**6, 9, 1)
     1088000000
     """
-    given = parts(X)
-    dense, entries = given.numbers.shape[1], len(given.entries) / max(n_rows(X), 1)
+    arrays = parts(X)
+    dense, entries = arrays.numbers.shape[1], len(arrays.entries) / max(n_rows(X), 1)
     point = itemsize * dense + (itemsize + 4) * entries
     return int(GROWING * n * (point + 16 * functions * n_outputs))
 
@@ -35,6 +35,5 @@ def check(banks: list[Any], X: Any, n: int) -> None:
     if most and bytes_needed > most:
         raise ModelError(
             f"{n:,} rows may all become support points, which take {bytes_needed / 2**30:.1f} GiB of memory; this "
-            f"machine has {most / 2**30:.1f}: bound them with max_support, or learn features of the kernel with "
-            "OnlineClassifier or OnlineRegressor and the view 'fourier' or 'nystroem'"
+            f"machine has {most / 2**30:.1f}: bound them with max_support, or learn without kernels"
         )

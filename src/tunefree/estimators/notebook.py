@@ -37,9 +37,9 @@ class LearnedInNotebooks(ShownInNotebooks):
         if not hasattr(self, "_learned"):
             return ""
         model = self._learned.model
-        shares = sorted(model.shares_by_member().items(), key=lambda own: -own[1])
+        shares = sorted(model.shares_by_member().items(), key=lambda share: -share[1])
         facts = [("rows learned", f"{model.metrics.rows:,}"), ("progressive loss", f"{model.metrics.mean_loss():.6g}")]
-        of = "the mean that is corrected" if model.options.has_generations else "predictions"
+        of = "the mean that is corrected" if model.options.is_pool else "predictions"
         facts += [(name, f"{100 * share:.1f} % of {of}") for name, share in shares[:MOST_MEMBERS]]
         facts += [(f"{len(shares) - MOST_MEMBERS} other members", "the rest")] if len(shares) > MOST_MEMBERS else []
         rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in facts)

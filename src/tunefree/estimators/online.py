@@ -44,11 +44,8 @@ class OnlineClassifier(Named, OnlineClassifierBase):
         Parameters of the learner, such as ``{"eta": 0.1}``; the others have their default values. For
         ``"coordinate-ogd"``, ``"rates"`` may hold one rate for each feature, with that of the constant first.
     view : str, default="raw"
-        Transformation of the rows: none (``"raw"``), numbers minus the running mean of their column (``"centred"``), or
-        robustly standardised numbers (``"steady"``). ``"fourier"`` and ``"nystroem"`` are approximate features of a
-        Gaussian kernel; ``"nystroem+3"`` has a gamma 2^3 times that of the median heuristic. ``"curves"`` are piecewise
-        linear functions of each column, ``"pairs"`` products of two of them as well; both for dense rows of at most
-        128 columns.
+        Transformation of the rows: none (``"raw"``), numbers minus the running mean of their column (``"centred"``),
+        robustly standardised numbers (``"steady"``), or the same with one scale for all columns (``"level"``).
     loss : str, default="logistic"
         ``"logistic"`` (multinomial with more than two classes), ``"hinge"``, ``"smoothed-hinge"``,
         ``"squared-hinge"``, ``"exponential"`` or ``"square"`` (each class against the others).
@@ -81,8 +78,7 @@ class OnlineClassifier(Named, OnlineClassifierBase):
     classes_ : ndarray of shape (n_classes,)
         Class labels known to the classifier, sorted.
     coef_, intercept_ : ndarray
-        Weights of the columns in their own units, and intercept; of curves and pairs the nearest linear function, of
-        features of a kernel none.
+        Weights of the columns in their own units, and intercept, with the view ``"raw"``.
     feature_importances_ : ndarray of shape (n_features_in_,)
         How much predictions vary with each column, whatever its units.
     certificate_ : tunefree.theory.Certificate
@@ -149,11 +145,8 @@ class OnlineRegressor(Named, OnlineRegressorBase):
         Parameters of the learner, such as ``{"eta": 0.1}``; step sizes are in units of the target's mean absolute
         deviation.
     view : str, default="raw"
-        Transformation of the rows: none (``"raw"``), numbers minus the running mean of their column (``"centred"``), or
-        robustly standardised numbers (``"steady"``). ``"fourier"`` and ``"nystroem"`` are approximate features of a
-        Gaussian kernel; ``"nystroem+3"`` has a gamma 2^3 times that of the median heuristic. ``"curves"`` are piecewise
-        linear functions of each column, ``"pairs"`` products of two of them as well; both for dense rows of at most
-        128 columns.
+        Transformation of the rows: none (``"raw"``), numbers minus the running mean of their column (``"centred"``),
+        robustly standardised numbers (``"steady"``), or the same with one scale for all columns (``"level"``).
     loss : str, default="square"
         ``"square"``, ``"absolute"``, ``"power:1.5"``, ``"epsilon-insensitive:0.1"``, ``"huber:1"`` or
         ``"quantile:0.5"``, with the parameter after the colon.
@@ -180,8 +173,7 @@ class OnlineRegressor(Named, OnlineRegressorBase):
     Attributes
     ----------
     coef_, intercept_ : ndarray
-        Weights of the columns in their own units, and intercept; of curves and pairs the nearest linear function, of
-        features of a kernel none.
+        Weights of the columns in their own units, and intercept, with the view ``"raw"``.
     feature_importances_ : ndarray of shape (n_features_in_,)
         How much predictions vary with each column, whatever its units.
     certificate_ : tunefree.theory.Certificate

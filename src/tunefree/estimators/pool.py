@@ -1,53 +1,126 @@
-"""The pool as scikit-learn estimators: nothing to choose, not even the number of passes."""
+"""The pool as scikit-learn estimators: one pass is the whole training, and nothing has to be chosen."""
 
 from __future__ import annotations
 
+import warnings
+from functools import partial
 from typing import Any
 
-from tunefree.estimators.base import OnlineClassifierBase, OnlineRegressorBase
-from tunefree.estimators.pooled import Pooled
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from tunefree.estimators import validation
+from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator, OnlineRegressorBase
+from tunefree.estimators.fit_display import FitDisplay
+from tunefree.losses import loss_of
+from tunefree.model.kernel_bank import KernelConfig
+
+MANY_REPEATS = 0.05  # of the rows, from which on they are reported
+
+
+class Pooled(OnlineEstimator):
+    """What the two estimators share."""
+
+    loss: str
+    kernel: bool
+    max_support: int | None
+    device: str | None
+
+    def _learner(self) -> tuple[str, dict[str, float]]:
+        return "kernel-pool" if self.kernel else "pool", {}
+
+    def _kernel_config(self) -> KernelConfig:
+        return KernelConfig(device=self.device, max_support=self.max_support)
+
+    def _check_parameters(self) -> None:
+        switches = ("kernel", "shuffle", "warm_start", "verbose")
+        validation.switches(**{name: getattr(self, name) for name in switches})
+        for name in ("max_support", "device"):
+            if getattr(self, name) is not None and not self.kernel:
+                raise ValueError(f"{name} has no effect with kernel=False; pass kernel=True, or leave {name} out")
+        if self.max_support is not None:
+            validation.whole(max_support=self.max_support)
+        loss_of(self._task, str(self.loss))
+
+    def _pass_of(self, groups: Any, y: Any) -> Any:
+        """The function that learns the rows of a ``fit``, which are of these groups."""
+        group = None if groups is None else validation.group_digests(groups, _num_samples(y), may_be_one=False)
+        return partial(self._one_pass, group)
+
+    def _one_pass(self, group: np.ndarray | None, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
+        """A pass over the rows, and its end."""
+        if self.shuffle:
+            rounds = validation.merged(X, y, weight, group)
+            rounds = validation.drawn(rounds, check_random_state(self.random_state))
+        else:
+            rounds = validation.as_given(weight, group)
+        with FitDisplay(type(self).__name__, bool(self.verbose)) as display:
+            display.begins(f"a pass over {len(rounds.row):,} rows")
+            for share in self._steps(X, y, rounds, first=True):
+                display.advance(share)
+            self._learned.model.freeze()
+            display.say(f"a pass over {len(rounds.row):,} rows, progressive loss {self.progressive_loss_:.6g}")
+        self.n_iter_ = 1
+        self._warn_of_repeats(group is not None)
+
+    def _warn_of_repeats(self, has_groups: bool) -> None:
+        repeats, rows = self._learned.model.repeats()
+        if repeats < MANY_REPEATS * rows:
+            return
+        problem = f"{repeats:,} of {rows:,} rows repeat earlier ones, or are of earlier groups, and are no evidence"
+        remedy = "keep the rows of a group together" if has_groups else "if rows belong to one subject, pass groups="
+        warnings.warn(f"{problem}; {remedy}", stacklevel=5)
+
+    @property
+    def selection_(self) -> dict[str, np.ndarray]:
+        """The members that predict, those with the largest weights first, and what they were judged by.
+
+        Arrays of one entry a member: ``member``, its name; ``weight`` in the mean that the mixture corrects, of sum 1;
+        ``loss``, the mean of the rows that were evidence, each predicted before it was learned (NaN if there was none);
+        its ``standard_error``, which is of groups if there are any; and the number of these ``rows``.
+        """
+        check_is_fitted(self)
+        selection = self._learned.model.selection()
+        return {
+            "member": np.array(selection.members, object),
+            "weight": selection.weights,
+            "loss": selection.losses,
+            "standard_error": selection.standard_errors,
+            "rows": selection.rows,
+        }
 
 
 class TuneFreeClassifier(Pooled, OnlineClassifierBase):
-    """A classifier with nothing to tune: a pool of online learners, mixed.
+    """A classifier with nothing to tune: trees that go on learning and online learners, mixed.
 
-    Seventeen learners (second-order and first-order, scale-invariant and adaptive, with several rates, on raw and on
-    robustly standardised rows) are trained in parallel, and their probabilities are averaged with Bayesian weights
-    [1]_. Five of them learn additive models, piecewise linear in each column, three of these with interactions of pairs
-    of columns; they are for dense rows of at most 128 columns, and join after 256 rows. On a stream (``partial_fit``,
-    sample weights up to 1) the total log-loss of the mixture exceeds that of its best member by at most
-    ln 17 + ln(rounds + 1). ``fit`` ends with exact gradients of all rows (L-BFGS), stopped early.
+    Members predict each row together, and then learn it. There are two kinds of them:
+
+    - *Generations* are models that are grown on the rows so far: boosted trees [1]_, randomised trees [2]_, and on few
+      rows logistic regression. New ones are grown while rows come, and the two newest of each kind predict. Their
+      trees go on learning: online learners [3]_ correct the values of their leaves, row by row.
+    - A few *online linear learners* on standardised columns. On sparse rows of many features there are no others.
+
+    The members are mixed by rules that learn, too: a mean of their probabilities, whose weights follow their losses
+    [4]_, and corrections that learn weights of the members' differences from it. Each row was predicted before it was
+    learned, so it tells how good each member is. No rows are held out, and one pass is the whole training. ``fit``
+    draws an order of the rows, and ends the pass with generations of all of them; ``partial_fit`` goes on with the
+    pass, in the order in which rows come.
 
     Parameters
     ----------
-    learner : {"pool", "generations"}, default="pool"
-        ``"generations"`` makes one pass with trees that are grown on the way and go on learning, beside some linear
-        learners, mixed by rules that learn themselves (:mod:`tunefree.pool`). It has no use for ``kernel``, ``pairs``,
-        ``max_support``, ``device`` and ``epochs``, and what it predicts is not explained: it has no ``coef_``.
-    loss : {"logistic"}, default="logistic"
-        The loss that is minimised.
-    kernel : "auto" or bool, default="auto"
-        Whether PiSTOL [2]_ with Gaussian kernels of nine bandwidths, on two views of the rows, joins the pool. Time and
-        memory then grow with the number of rows of small margin. With ``"auto"`` it joins in ``fit`` of 2048 to 16,384
-        dense rows of at most 128 columns, and is dropped where it does not pay; what it has learned is no sum of
-        functions of columns, and is left out of explanations.
+    kernel : bool, default=False
+        Whether functions of Gaussian kernels of nine bandwidths, on two views of the rows, join the pool, learned by
+        PiSTOL [5]_. Time and memory then grow with the number of rows of small margin.
     max_support : int, optional
-        Maximum number of support points of each view, with ``kernel``. Beyond it the functions continue in random
+        Maximum number of support points of each view, with ``kernel=True``. Beyond it the functions continue in random
         Fourier features, with bounded memory and a warning.
     device : str, optional
-        PyTorch device for the evaluation of kernels, ``"cuda"`` or ``"cpu"``; by default compiled code is used.
-    pairs : "auto" or list of (column, column), default="auto"
-        Pairs of columns whose products are learned beside curves of single columns, by their names or numbers from 0.
-        ``"auto"`` finds the pairs that pay; an empty list learns none.
-    epochs : "auto" or int, default="auto"
-        Number of passes over the rows in ``fit``. ``"auto"`` selects it by early stopping on a held-out tenth of the
-        rows and then fits all rows. With fewer than 40 rows it is ten; a ``fit`` that continues (``warm_start``) makes
-        one pass.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept.
+        PyTorch device for the evaluation of kernels, ``"cuda"`` or ``"cpu"``, with ``kernel=True``; by default compiled
+        code is used.
     shuffle : bool, default=True
-        Whether ``fit`` shuffles the rows; the model then depends only on the weighted set of rows. With False the rows
-        are learned in the given order, as by ``partial_fit``.
+        Whether ``fit`` draws the order of the rows; the model then depends only on the weighted set of rows. With False
+        the rows are learned in the given order, as by ``partial_fit``.
     n_jobs : int, default=-1
         Threads that work at once, by scikit-learn's rules: -1 for as many as there are processors, None for one. The
         model does not depend on it.
@@ -57,9 +130,10 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         Weights of the classes, which multiply the sample weights (1 for classes not given).
         ``"balanced"``, in ``fit`` only: inversely proportional to the total weights of the classes.
     warm_start : bool, default=False
-        Whether ``fit`` continues from the present model instead of starting again.
+        Whether ``fit`` goes on with the pass of the present model instead of starting again.
     verbose : bool, default=False
-        Whether ``fit`` prints a line for each pass, and one when code is compiled. On a terminal it also draws a bar.
+        Whether ``fit`` prints a line when the pass is over, and one when code is compiled. On a terminal it also draws
+        a bar.
     categorical_features : array-like of str, int or bool, optional
         Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
         a table, strings, categories and booleans are encoded in any case.
@@ -71,19 +145,17 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Class labels known to the classifier, sorted.
-    members_ : list of dict
-        The members of the pool: ``member``, its weight (``share``) in predictions, and its number of ``passes``.
-    coef_, intercept_ : ndarray
-        The linear function that is nearest to the model, in the units of the columns, if each column is one number;
-        :meth:`feature_weights` has that of all features, and how much of the model's variance it explains.
+    selection_ : dict of arrays
+        The members that predict, with their weights and what they were judged by: ``member``, ``weight``, ``loss``,
+        ``standard_error`` and ``rows``.
     feature_importances_ : ndarray of shape (n_features_in_,)
         How much predictions vary with each column, whatever its units.
     progressive_loss_ : float
         Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
     t_ : int
-        Number of rounds so far.
+        Number of rows learned so far; copies are one row.
     n_iter_ : int
-        Largest number of passes of a member that learns row by row in the latest ``fit``.
+        Number of passes of the latest ``fit``, which is 1.
     n_features_in_ : int
         Number of features seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -91,8 +163,12 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
 
     References
     ----------
-    .. [1] V. Vovk. Aggregating strategies. COLT 1990.
-    .. [2] F. Orabona. Simultaneous model selection and optimization through parameter-free stochastic learning.
+    .. [1] J. H. Friedman. Greedy function approximation: a gradient boosting machine. Annals of Statistics 29, 2001.
+    .. [2] P. Geurts, D. Ernst, L. Wehenkel. Extremely randomized trees. Machine Learning 63, 2006.
+    .. [3] M. Kempka, W. Kotlowski, M. K. Warmuth. Adaptive scale-invariant online algorithms for learning linear
+       models. ICML 2019.
+    .. [4] L. Orseau, T. Lattimore, S. Legg. Soft-Bayes: Prod for mixtures of experts with log-loss. ALT 2017.
+    .. [5] F. Orabona. Simultaneous model selection and optimization through parameter-free stochastic learning.
        NIPS 2014.
 
     Examples
@@ -111,17 +187,14 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     ['no', 'perhaps', 'yes']
     """
 
+    loss = "logistic"  # of probabilities
+
     def __init__(
         self,
         *,
-        learner: str = "pool",
-        loss: str = "logistic",
-        kernel: Any = "auto",
+        kernel: bool = False,
         max_support: int | None = None,
         device: str | None = None,
-        pairs: Any = "auto",
-        epochs: Any = "auto",
-        fit_intercept: bool = True,
         shuffle: bool = True,
         n_jobs: int | None = -1,
         random_state: Any = 0,
@@ -131,14 +204,9 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         text_features: Any = None,
         verbose: bool = False,
     ) -> None:
-        self.learner = learner
-        self.loss = loss
         self.kernel = kernel
         self.max_support = max_support
         self.device = device
-        self.pairs = pairs
-        self.epochs = epochs
-        self.fit_intercept = fit_intercept
         self.shuffle = shuffle
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -148,54 +216,100 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         self.text_features = text_features
         self.verbose = verbose
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, groups: Any = None) -> Any:
+        """Fit the model by one pass (with ``warm_start``, go on with that of the present model).
+
+        A class of fewer than three rows, where there are more than a thousand, is reported by a warning, unless the
+        classes are given. So is a twentieth of the rows or more that repeat earlier ones.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels of at least two classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight 2 is two copies of it, and one of weight 0 is left out.
+        classes : array-like, optional
+            All labels, here and in calls to come; another label is an error.
+        groups : array-like of shape (n_samples,), optional
+            Labels of groups of rows that belong together, as those of one patient. The groups are passed in turn, and
+            no row of a group is evidence for what was learned from another of it.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight, classes, self._pass_of(groups, y))
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, groups: Any = None) -> Any:
+        """Go on with the pass over the given rows, in their order.
+
+        Rows that come one by one wait until there are some hundred, or anything is asked of the estimator; then they
+        are learned together, which gives the same model in a fraction of the time.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels; a new label becomes a new class, unless classes are given.
+        classes : array-like, optional
+            All labels, here and in calls to come, until a call gives more; another label is an error. If the first
+            call has them, the model does not depend on the division into calls.
+        sample_weight : array-like of shape (n_samples,), optional
+        groups : array-like of shape (n_samples,), optional
+            Labels of groups of rows that belong together, as in ``fit``. Pass all rows of a group one after another,
+            in one call: rows of a group that an earlier call had are no evidence.
+
+        Returns
+        -------
+        self
+        """
+        return self._update(X, y, classes, sample_weight, groups)
+
 
 class TuneFreeRegressor(Pooled, OnlineRegressorBase):
-    """A regressor with nothing to tune: a pool of online learners, mixed.
+    """A regressor with nothing to tune: trees that go on learning and online learners, mixed.
 
-    Seventeen learners (second-order and first-order, scale-invariant and adaptive, with several rates, on raw and on
-    robustly standardised rows) are trained in parallel. Five of them learn additive models, piecewise linear in each
-    column, three of these with interactions of pairs of columns; they are for dense rows of at most 128 columns, and
-    join after 256 rows. Predictions are averaged with exponential weights and an adaptive rate, as in AdaHedge [1]_.
-    ``fit`` ends with exact gradients of all rows (L-BFGS), stopped early.
+    Members predict each row together, and then learn it. There are two kinds of them:
+
+    - *Generations* are models that are grown on the rows so far: boosted trees [1]_, randomised trees [2]_, and on few
+      rows ridge regression. New ones are grown while rows come, and the two newest of each kind predict. Their
+      trees go on learning: online learners [3]_ correct the values of their leaves, row by row.
+    - A few *online linear learners* on standardised columns. On sparse rows of many features there are no others.
+
+    The members are mixed by rules that learn, too: a mean of their predictions, with exponential weights [4]_,
+    and corrections that learn weights of the members' differences from it. Each row was predicted before it was
+    learned, so it tells how good each member is. No rows are held out, and one pass is the whole training. ``fit``
+    draws an order of the rows, and ends the pass with generations of all of them; ``partial_fit`` goes on with the
+    pass, in the order in which rows come.
 
     Parameters
     ----------
-    learner : {"pool", "generations"}, default="pool"
-        ``"generations"`` makes one pass with trees that are grown on the way and go on learning, beside some linear
-        learners, mixed by rules that learn themselves (:mod:`tunefree.pool`). It has no use for ``kernel``, ``pairs``,
-        ``max_support``, ``device`` and ``epochs``, and what it predicts is not explained: it has no ``coef_``.
     loss : str, default="square"
         ``"square"`` predicts the mean, ``"absolute"`` the median, ``"quantile:0.9"`` a quantile; also
         ``"power:1.5"``, ``"epsilon-insensitive:0.1"`` and ``"huber:1"``, with the parameter after the colon.
-    kernel : "auto" or bool, default="auto"
-        Whether PiSTOL [2]_ with Gaussian kernels of nine bandwidths, on two views of the rows, joins the pool. Time and
-        memory then grow with the number of rows of small margin. With ``"auto"`` it joins in ``fit`` of 2048 to 16,384
-        dense rows of at most 128 columns, and is dropped where it does not pay; what it has learned is no sum of
-        functions of columns, and is left out of explanations.
+    kernel : bool, default=False
+        Whether functions of Gaussian kernels of nine bandwidths, on two views of the rows, join the pool, learned by
+        PiSTOL [5]_. Time and memory then grow with the number of rows of small margin.
     max_support : int, optional
-        Maximum number of support points of each view, with ``kernel``. Beyond it the functions continue in random
+        Maximum number of support points of each view, with ``kernel=True``. Beyond it the functions continue in random
         Fourier features, with bounded memory and a warning.
     device : str, optional
-        PyTorch device for the evaluation of kernels, ``"cuda"`` or ``"cpu"``; by default compiled code is used.
-    pairs : "auto" or list of (column, column), default="auto"
-        Pairs of columns whose products are learned beside curves of single columns, by their names or numbers from 0.
-        ``"auto"`` finds the pairs that pay; an empty list learns none.
-    epochs : "auto" or int, default="auto"
-        Number of passes over the rows in ``fit``. ``"auto"`` selects it by early stopping on a held-out tenth of the
-        rows and then fits all rows. With fewer than 40 rows it is ten; a ``fit`` that continues (``warm_start``) makes
-        one pass.
+        PyTorch device for the evaluation of kernels, ``"cuda"`` or ``"cpu"``, with ``kernel=True``; by default compiled
+        code is used.
     shuffle : bool, default=True
-        Whether ``fit`` shuffles the rows; the model then depends only on the weighted set of rows. With False the rows
-        are learned in the given order, as by ``partial_fit``.
+        Whether ``fit`` draws the order of the rows; the model then depends only on the weighted set of rows. With False
+        the rows are learned in the given order, as by ``partial_fit``.
     n_jobs : int, default=-1
         Threads that work at once, by scikit-learn's rules: -1 for as many as there are processors, None for one. The
         model does not depend on it.
     random_state : int, RandomState instance or None, default=0
         Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     warm_start : bool, default=False
-        Whether ``fit`` continues from the present model instead of starting again.
+        Whether ``fit`` goes on with the pass of the present model instead of starting again.
     verbose : bool, default=False
-        Whether ``fit`` prints a line for each pass, and one when code is compiled. On a terminal it also draws a bar.
+        Whether ``fit`` prints a line when the pass is over, and one when code is compiled. On a terminal it also draws
+        a bar.
     categorical_features : array-like of str, int or bool, optional
         Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
         a table, strings, categories and booleans are encoded in any case.
@@ -205,19 +319,17 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
 
     Attributes
     ----------
-    members_ : list of dict
-        The members of the pool: ``member``, its weight (``share``) in predictions, and its number of ``passes``.
-    coef_, intercept_ : ndarray
-        The linear function that is nearest to the model, in the units of the columns, if each column is one number;
-        :meth:`feature_weights` has that of all features, and how much of the model's variance it explains.
+    selection_ : dict of arrays
+        The members that predict, with their weights and what they were judged by: ``member``, ``weight``, ``loss``,
+        ``standard_error`` and ``rows``.
     feature_importances_ : ndarray of shape (n_features_in_,)
         How much predictions vary with each column, whatever its units.
     progressive_loss_ : float
         Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
     t_ : int
-        Number of rounds so far.
+        Number of rows learned so far; copies are one row.
     n_iter_ : int
-        Largest number of passes of a member that learns row by row in the latest ``fit``.
+        Number of passes of the latest ``fit``, which is 1.
     n_features_in_ : int
         Number of features seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -225,9 +337,12 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
 
     References
     ----------
-    .. [1] S. de Rooij, T. van Erven, P. D. Grünwald, W. M. Koolen. Follow the leader if you can, hedge if you must.
-       JMLR 15, 2014.
-    .. [2] F. Orabona. Simultaneous model selection and optimization through parameter-free stochastic learning.
+    .. [1] J. H. Friedman. Greedy function approximation: a gradient boosting machine. Annals of Statistics 29, 2001.
+    .. [2] P. Geurts, D. Ernst, L. Wehenkel. Extremely randomized trees. Machine Learning 63, 2006.
+    .. [3] M. Kempka, W. Kotlowski, M. K. Warmuth. Adaptive scale-invariant online algorithms for learning linear
+       models. ICML 2019.
+    .. [4] V. Vovk. Aggregating strategies. COLT 1990.
+    .. [5] F. Orabona. Simultaneous model selection and optimization through parameter-free stochastic learning.
        NIPS 2014.
 
     Examples
@@ -243,13 +358,10 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     def __init__(
         self,
         *,
-        learner: str = "pool",
         loss: str = "square",
-        kernel: Any = "auto",
+        kernel: bool = False,
         max_support: int | None = None,
         device: str | None = None,
-        pairs: Any = "auto",
-        epochs: Any = "auto",
         shuffle: bool = True,
         n_jobs: int | None = -1,
         random_state: Any = 0,
@@ -258,13 +370,10 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         text_features: Any = None,
         verbose: bool = False,
     ) -> None:
-        self.learner = learner
         self.loss = loss
         self.kernel = kernel
         self.max_support = max_support
         self.device = device
-        self.pairs = pairs
-        self.epochs = epochs
         self.shuffle = shuffle
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -272,3 +381,45 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         self.categorical_features = categorical_features
         self.text_features = text_features
         self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
+        """Fit the model by one pass (with ``warm_start``, go on with that of the present model).
+
+        A twentieth of the rows or more that repeat earlier ones are reported by a warning.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight 2 is two copies of it, and one of weight 0 is left out.
+        groups : array-like of shape (n_samples,), optional
+            Labels of groups of rows that belong together, as those of one patient. The groups are passed in turn, and
+            no row of a group is evidence for what was learned from another of it.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight, self._pass_of(groups, y))
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
+        """Go on with the pass over the given rows, in their order.
+
+        Rows that come one by one wait until there are some hundred, or anything is asked of the estimator; then they
+        are learned together, which gives the same model in a fraction of the time.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+        groups : array-like of shape (n_samples,), optional
+            Labels of groups of rows that belong together, as in ``fit``. Pass all rows of a group one after another,
+            in one call: rows of a group that an earlier call had are no evidence.
+
+        Returns
+        -------
+        self
+        """
+        return self._update(X, y, sample_weight, groups)

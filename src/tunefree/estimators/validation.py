@@ -9,6 +9,7 @@ from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_array, check_X_y, validate_data
@@ -17,6 +18,7 @@ from tunefree.core import rows
 from tunefree.estimators import tables
 from tunefree.estimators.tables import EncodedRows
 from tunefree.generations.seen import without_copies
+from tunefree.pool.groups import digests as digests_of_labels
 
 BLOCK = 16384  # rows that are copied at a time, so that an ordered pass needs no second table
 MOST_FEATURES = 2**31 - 2  # features are numbered from 1 by int32
@@ -90,17 +92,55 @@ def weights(sample_weight: Any, n_rows: int, may_vanish: bool) -> np.ndarray:
     if isinstance(sample_weight, numbers.Real):
         sample_weight = np.full(n_rows, sample_weight, np.float64)
     options: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 0, "input_name": "sample_weight"}
-    with quiet():
-        weight = check_array(sample_weight, ensure_2d=False, **options)
+    weight = check_array(sample_weight, ensure_2d=False, ensure_all_finite=False, **options)
     if weight.ndim != 1:
         raise ValueError(f"Sample weights must be 1D array or scalar, got {weight.ndim}D array")
     if len(weight) != n_rows:
         raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}!")
-    if (weight < 0).any():
-        raise ValueError(f"Negative values in sample_weight: the smallest is {weight.min()}")
+    is_bad = ~np.isfinite(weight) | (weight < 0)
+    if is_bad.any():
+        row = int(np.argmax(is_bad))
+        problem = f"sample_weight[{row}] is {weight[row]}, but weights are numbers of at least 0"
+        raise ValueError(f"{problem}; correct it, or give the row the weight 0 to leave it out")
     if not (may_vanish or weight.any()):
         raise ValueError("Sample weights must contain at least one non-zero number: all are zero")
     return weight
+
+
+def group_digests(groups: Any, n_rows: int, may_be_one: bool) -> np.ndarray | None:
+    """Digests (n,) of the groups of rows; None where rows have no groups.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_rows,) or None
+        Labels, as the user gives them.
+    n_rows : int
+    may_be_one : bool
+        Whether all rows may be of one group.
+
+    Raises
+    ------
+    ValueError
+    """
+    if groups is None:
+        return None
+    labels = np.asarray(groups)
+    if labels.ndim != 1 or len(labels) != n_rows:
+        raise ValueError(f"groups has the shape {labels.shape}, expected {(n_rows,)}: give one label for each row of X")
+    try:
+        is_missing = pa.array(labels, from_pandas=True).is_null().to_numpy(zero_copy_only=False)
+    except pa.ArrowException:
+        raise ValueError("groups has labels of several types; make them all strings, or all numbers") from None
+    if is_missing.any():
+        row = int(np.argmax(is_missing))
+        raise ValueError(f"groups[{row}] is missing; give the row a label, one of its own if it belongs to no group")
+    found: np.ndarray = digests_of_labels(labels)
+    if not may_be_one and len(np.unique(found)) == 1:
+        raise ValueError(
+            f"groups[0] to groups[{n_rows - 1}] are all {labels[:1].tolist()[0]!r}, so no row could judge what was "
+            "learned from another; give the rows of each subject a label, or leave groups out"
+        )
+    return found
 
 
 def class_weights(class_weight: Any) -> dict[Any, float]:
@@ -144,12 +184,18 @@ class Rounds(NamedTuple):
     row: np.ndarray  # (rounds,) row of X
     weight: np.ndarray  # (rounds,) weight with which it is learned
     counts: np.ndarray  # (rounds,) sample weight of a row in the round that sees it first; 0 in its later ones
+    group: np.ndarray | None = None  # (rounds,) digest of the row's group; None where rows have no groups
+
+    def at(self, places: Any) -> Rounds:
+        """Some of the rounds, or all in another order."""
+        group = None if self.group is None else self.group[places]
+        return Rounds(self.row[places], self.weight[places], self.counts[places], group)
 
 
-def as_given(weight: np.ndarray) -> Rounds:
+def as_given(weight: np.ndarray, group: np.ndarray | None = None) -> Rounds:
     """One round a row, in the order given; rows of weight 0 left out."""
     row = np.flatnonzero(weight)
-    return Rounds(row, weight[row], weight[row])
+    return Rounds(row, weight[row], weight[row], None if group is None else group[row])
 
 
 def spread(X: Any, y: np.ndarray, weight: np.ndarray) -> Rounds:
@@ -168,17 +214,34 @@ def spread(X: Any, y: np.ndarray, weight: np.ndarray) -> Rounds:
     return Rounds(row[order], share[order], np.zeros(len(order)))
 
 
-def merged(X: Any, y: np.ndarray, weight: np.ndarray) -> Rounds:
+def merged(X: Any, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None = None) -> Rounds:
     """Rounds in an order that depends on the weighted set of rows alone, where copies are no evidence.
 
-    A row and its copies make one round, whose weight is the sum of theirs, so a row of weight 3 is three of them. What
-    is a copy is as for generations (:func:`tunefree.generations.seen.without_copies`).
+    A row and its copies in its group make one round, whose weight is the sum of theirs, so a row of weight 3 is three
+    of them. What is a copy is as for generations (:func:`tunefree.generations.seen.without_copies`).
     """
-    row = np.flatnonzero(weight)
-    keys = digests(X, y)[row]
-    kept, total = without_copies(keys, weight[row])
+    rounds = as_given(weight, group)
+    keys = digests(X, y)[rounds.row]
+    keys = keys if rounds.group is None else keys + rounds.group
+    kept, total = without_copies(keys, rounds.weight)
     order = np.lexsort((total, keys[kept]))
-    return Rounds(row[kept[order]], total[order], total[order])
+    return rounds.at(kept[order])._replace(weight=total[order], counts=total[order])
+
+
+def drawn(rounds: Rounds, random: np.random.RandomState) -> Rounds:
+    """The same rounds in random order; those of a group stay together.
+
+    Examples
+    --------
+    >>> rounds = as_given(np.ones(6), np.array([7, 5, 7, 5, 7, 5], np.uint64))
+    >>> drawn(rounds, np.random.RandomState(0)).group
+    array([5, 5, 5, 7, 7, 7], dtype=uint64)
+    """
+    order = random.permutation(len(rounds.row))
+    if rounds.group is not None:
+        groups, place = np.unique(rounds.group, return_inverse=True)
+        order = order[np.argsort(random.permutation(len(groups))[place[order]], kind="stable")]
+    return rounds.at(order)
 
 
 def shuffled(rounds: Rounds, weight: np.ndarray, random: np.random.RandomState) -> Rounds:
@@ -188,13 +251,6 @@ def shuffled(rounds: Rounds, weight: np.ndarray, random: np.random.RandomState) 
     seen, first = np.unique(row, return_index=True)
     counts[first] = weight[seen]
     return Rounds(row, rounds.weight[order], counts)
-
-
-def split(rounds: Rounds, one_of: int) -> tuple[Rounds, Rounds]:
-    """One round of so many, and the others."""
-    is_held_out = np.arange(len(rounds.row)) % one_of == one_of - 1
-    held, rest = (Rounds(*(part[mask] for part in rounds)) for mask in (is_held_out, ~is_held_out))
-    return held, rest
 
 
 def digests(X: Any, y: np.ndarray) -> np.ndarray:
@@ -242,11 +298,19 @@ def _mixed(values: np.ndarray, columns: Any) -> np.ndarray:
 
 
 def blocks(X: Any, rounds: Rounds, intercept: bool, in_sparse: bool | None = None) -> Iterator[tuple[slice, Any]]:
-    """The rounds' rows as blocks for a learner, a few thousand at a time, and where they stand among the rounds."""
-    in_order = len(rounds.row) == X.shape[0] and bool((np.diff(rounds.row) == 1).all())
-    for start in range(0, len(rounds.row), BLOCK):
-        place = slice(start, min(start + BLOCK, len(rounds.row)))
+    """The rounds' rows as blocks for a learner, some thousand at a time, and where they stand among the rounds.
+
+    A block ends where a run of rounds of one group does.
+    """
+    n = len(rounds.row)
+    in_order = n == X.shape[0] and bool((np.diff(rounds.row) == 1).all())
+    ends = np.arange(1, n + 1) if rounds.group is None else np.append(np.flatnonzero(np.diff(rounds.group)) + 1, n)
+    start = 0
+    while start < n:
+        stop = int(ends[np.searchsorted(ends, min(start + BLOCK, n))])
+        place = slice(start, stop)
         yield place, block(X[place] if in_order else X[rounds.row[place]], intercept, in_sparse)
+        start = stop
 
 
 def block(X: Any, intercept: bool, in_sparse: bool | None = None) -> Any:

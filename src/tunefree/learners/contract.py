@@ -50,7 +50,6 @@ class Traits(NamedTuple):
     classifies_only: bool = False  # it is for classes only: it uses no more of a slope than its sign
     margins_are_log_odds: bool = True  # with the logistic loss; if not, probabilities are learned of the margins
     second_order: bool = False  # it uses the second derivative of the loss
-    quadratic_cost: bool = False  # its memory and time a row grow like d^2; it gets no views of thousands of features
     can_be_averaged: bool = True  # a coordinate stands still in rounds without its feature, so that the average of the
     #   iterates can be kept at the cost of a row's non-zeros
     rate: str | None = None  # the setting that is a step size, which users have to tune

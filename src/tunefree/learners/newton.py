@@ -52,7 +52,6 @@ WIDE = 8.0  # what a feature may be in its unit
 @traits(
     can_be_averaged=False,
     second_order=True,
-    quadratic_cost=True,
     can_replay=True,
     even=("covariance", "corrections", "ratios"),
     odd=("weights",),

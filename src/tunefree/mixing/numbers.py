@@ -18,6 +18,7 @@ from tunefree.mixing.corrections import UNIT, learn_gradient, round_of, write_we
 
 WIDEST = 10.0  # difference of a member from the base, in units of the base's residual, as a feature
 WIDEST_BASE = 30.0  # likewise of the base from the mean target
+BEYOND = 0.5  # of the range of the targets, by which predictions may lie beyond it
 BEGUN = 5.0  # rounds after which corrections see more than a constant: before, no residual is typical
 LEAST_LOSS, MOST_LOSS = 1e-290, 1e300  # typical losses below the first are 0; losses are at most the second
 
@@ -41,10 +42,11 @@ class Range(NamedTuple):
 
 @compiled.inline
 def within(known, number):
-    """A prediction within the range of the targets so far."""
+    """A prediction within the range of the targets so far, widened by a part of it: a linear truth goes on beyond."""
     if known.highest[()] < known.lowest[()]:
         return bounded(number)
-    return min(max(number, known.lowest[()]), known.highest[()])
+    beyond = BEYOND * known.highest[()] - BEYOND * known.lowest[()]
+    return bounded(min(max(number, known.lowest[()] - beyond), known.highest[()] + beyond))
 
 
 @compiled.inline

@@ -53,8 +53,8 @@ class Leader:
         objective : objective
             Of a member.
         y, weight : (n,) arrays
-            Targets as the objective takes them. A row of weight 0 is predicted only, and so is one of which all members
-            sleep.
+            Targets as the objective takes them. A row of weight 0 is predicted only; one of which all members sleep is
+            not learned either, and its prediction is 0.
         predictions : (N, n, K) array
             Of the members, each made before its row was learned; NaN while a member sleeps.
 
@@ -134,10 +134,11 @@ class Mixed:
 
     def learn(self, objective: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray) -> np.ndarray:
         """Predict rows of a stream in order, and learn each after that, see :meth:`Leader.learn`."""
-        weight = self.relative.of(_of_rows_awake(weight, predictions))
+        relative = self.relative.of(_of_rows_awake(weight, predictions))
         targets = y if self.mixture.loss is not None else _codes(y, predictions.shape[2])
-        mixed = self.mixture.learn(self._as_mixed(predictions), targets, weight)
-        return self._as_margins(mixed, predictions.shape[2])
+        mixed = self.mixture.learn(self._as_mixed(predictions), targets, relative)
+        margins = self._as_margins(mixed, predictions.shape[2])
+        return np.where(asleep(predictions)[:, None], 0.0, margins)
 
     def predict(self, predictions: np.ndarray) -> np.ndarray:
         """Predictions (n, K) of new rows from those (N, n, K) of the members."""

@@ -4,7 +4,8 @@ A copy of the pool is taken when a generation of all rows takes over, at each do
 some of the rows up to the next copy, so it is judged as far ahead as it is old. A second mixture, of the same rule, has
 the generations of all rows as members, as they were born: the *frozen* mixture. It stands still, too: the rows of a
 copy are predicted with what was learned from those of earlier copies. Rows to come are predicted by the mixture that
-follows the stream, but by the frozen one, or by its base alone, where these lose less than MUCH times as much.
+follows the stream, but by the frozen one, or by its base alone, where these lose less than MUCH times as much, by more
+than SURE standard errors.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from tunefree.pool.members import Members
 EARLIEST = 4 * FIRST  # rows of the first copy
 MOST_ROWS = 1024  # that a copy predicts, of those until the next
 JUDGED = 512  # rows that a copy has learned at least, if it is to count
-MUCH = 0.98
+MUCH, SURE = 0.98, 2.0
+MOST_LOSS = 1e145  # of a row, so that sums of squares are finite
 FOLLOWING = 2  # choice of the mixture that follows the stream
 State = tuple[dict[str, np.ndarray], dict[str, Any]]
 
@@ -86,12 +88,14 @@ class Frozen:
         Of these generations.
     losses : (3,) array
         Total loss of the frozen mixture, of its base, and of the copies' mixtures, on the same rows.
+    squares : (2,) array
+        Sums of the squares of what the copies' mixtures lost more on a row than the first two.
     """
 
     def __init__(self, places: list[int], n_classes: int, loss: Any) -> None:
         self.places = places
         self.mixture = Mixture(len(places), n_classes, loss)
-        self.losses = np.zeros(3)
+        self.losses, self.squares = np.zeros(3), np.zeros(2)
         self.next = EARLIEST  # rows from which on the next copy is taken
         self.forget()
 
@@ -106,7 +110,9 @@ class Frozen:
     def choice(self) -> int:
         """What predicts rows to come: 0 the frozen mixture, 1 its base, 2 the mixture that follows the stream."""
         best = int(np.argmin(self.losses[:2]))
-        return best if self.losses[best] < MUCH * self.losses[2] else FOLLOWING
+        is_much = self.losses[best] < MUCH * self.losses[2]
+        is_sure = self.losses[2] - self.losses[best] > SURE * np.sqrt(self.squares[best])
+        return best if is_much and is_sure else FOLLOWING
 
     def predict(self, predictions: np.ndarray) -> np.ndarray:
         """What the frozen mixture, or its base, makes of members' predictions (n, M, K)."""
@@ -133,7 +139,9 @@ class Frozen:
             of_born, following = np.ascontiguousarray(together[:, :-1]), together[:, -1]
             if self.copy.rows >= JUDGED:
                 candidates = np.stack([self.mixture.predict(of_born), self.mixture.mean(of_born), following], axis=1)
-                self.losses = self.losses + (weights[:, None] * members.losses(candidates, y)).sum(axis=0)
+                losses = np.minimum(weights[:, None] * members.losses(candidates, y), MOST_LOSS)
+                self.losses = self.losses + losses.sum(axis=0)
+                self.squares = self.squares + ((losses[:, 2:] - losses[:, :2]) ** 2).sum(axis=0)
             self.mixture.learn(of_born, y, weights)
         self.forget()
 
@@ -166,7 +174,7 @@ class Frozen:
         """Arrays and a header from which :meth:`restore` makes the same."""
         arrays = {f"mixture.{name}": array for name, array in self.mixture.save_state().items()}
         header: dict[str, Any] = {"next": self.next, "copy": None}
-        arrays["losses"] = self.losses
+        arrays |= {"losses": self.losses, "squares": self.squares}
         if self.predicted:
             arrays |= {"predicted": np.concatenate(self.predicted), "targets": np.concatenate(self.targets)}
             arrays["weights"] = np.concatenate(self.weights)
@@ -178,7 +186,8 @@ class Frozen:
     def restore(self, members: Members, blank: Mixture, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` gave; ``blank`` is a mixture of these members that knows nothing."""
         self.mixture.restore(under("mixture.", arrays))
-        self.losses, self.next = np.array(arrays["losses"]), header["next"]
+        self.losses, self.squares = np.array(arrays["losses"]), np.array(arrays["squares"])
+        self.next = header["next"]
         if "predicted" in arrays:
             self.predicted, self.targets = [np.array(arrays["predicted"])], [np.array(arrays["targets"])]
             self.weights = [np.array(arrays["weights"])]

@@ -13,6 +13,7 @@ from tunefree.losses import objectives
 from tunefree.losses.objectives import measure
 from tunefree.model.members import Member, Setting
 from tunefree.model.model import Model
+from tunefree.pool.model import class_of
 from tunefree.reproduce import drawing
 from tunefree.reproduce.drawing import Style
 
@@ -61,7 +62,7 @@ def member_of(learner: str, rate: float | None, n_features: int, n_outputs: int)
 
 def model_of(learner: str, view: str, n_features: int, labels: list[str]) -> Model:
     """One of our models in its initial state. As in the paper, the classes are known in advance."""
-    return Model("classification", learner, view=view, n_features=n_features, classes=list(labels))
+    return class_of(learner)("classification", learner, view=view, n_features=n_features, classes=list(labels))
 
 
 def cross_entropies(margins: np.ndarray, targets: np.ndarray) -> np.ndarray:

@@ -36,6 +36,7 @@ class Columns(NamedTuple):
     file: str  # name of the file, for messages
     row: int  # number of the first row, counted from 1
     position: Position  # where the next chunk starts
+    held: Any = None  # Columns: rows before the position that are yet to come, or None
 
 
 class Batch(NamedTuple):
@@ -49,6 +50,8 @@ class Batch(NamedTuple):
     file: str  # name of the file, for messages
     position: Position  # where the next batch starts
     columns: Any = None  # pyarrow.RecordBatch (n rows): columns of the table that are kept as they were read, or None
+    groups: np.ndarray | None = None  # (n,) str: names of the groups of the rows
+    held: Any = None  # Columns: rows before the position that are yet to come, or None
 
 
 def as_named(file: str, row: int) -> tuple[str, int]:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from tunefree.core import rows
 from tunefree.core.errors import DataError, ModelError
-from tunefree.stream.arrays import beyond_doubles, of_booleans, of_numbers
+from tunefree.stream.arrays import beyond_doubles, is_missing, of_booleans, of_numbers
 from tunefree.stream.batch import BadRows, Batch, Columns
 from tunefree.stream.calendar import TimeOfDay, Timestamp
 from tunefree.stream.columns import (
@@ -28,6 +28,7 @@ from tunefree.stream.columns import (
     Category,
     Faults,
     Number,
+    blank_to_null,
     decoded,
     family,
     row_numbers,
@@ -45,7 +46,6 @@ from tunefree.stream.texts import Text
 _COLUMNS: dict[str, Callable[..., Any]] = {
     kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text, Bag, Vector)
 }
-_OF_OLD_TEXTS = "bits"  # what older versions had hashed words to
 MOST_CODES = 16  # of one column
 _MISSPELT = 0.8  # similarity of names from which on one is taken for the other, misspelt
 INTEGER = "integer"  # the family of a target of integers that float64 does not tell apart
@@ -60,7 +60,7 @@ class TableEncoder:
     columns : list
         The columns that become features, with ``name`` and ``kind``, in the order of the first chunk; then those that
         came later.
-    target, weight : str or None
+    target, weight, group : str or None
         Names of the columns that hold them.
     further : Further or None
         What is done with columns that come later; None if they are left out.
@@ -88,11 +88,12 @@ class TableEncoder:
         na_values: Sequence[str] = (),
         target_notation: Sequence[str] | None = None,
         further: Further | None = None,
+        group: str | None = None,
     ) -> None:
         self.columns, self.further = list(columns), further
         self.na_values = tuple(na_values)
         self._target_notation = None if target_notation is None else Notation(*target_notation)
-        self.target, self.weight, self.hash_bits = target, weight, hash_bits
+        self.target, self.weight, self.group, self.hash_bits = target, weight, group, hash_bits
         self._target_family = target_family
         self._number_names = [name for column in self.columns for name in column.names()]
         self._ids = FeatureIds(1 + len(self._number_names), hash_bits)
@@ -108,6 +109,7 @@ class TableEncoder:
         hash_bits: int = 0,
         given: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
         grows: bool = True,
+        group: str | None = None,
     ) -> TableEncoder:
         """An encoder for tables with the columns of a first chunk.
 
@@ -127,12 +129,15 @@ class TableEncoder:
             What is said of columns instead of being guessed.
         grows : bool, default=True
             Whether columns that come later become features too.
+        group : str, optional
+            Column that names the group of a row, and is no feature.
         """
         names = _unique_names(chunk)
         ignored, texts = list(ignore), None if text is None else list(text)
         for role, name in [
             *(("target", name) for name in [target] if name is not None),
             *(("weight", name) for name in [weight] if name is not None),
+            *(("group", name) for name in [group] if name is not None),
             *(("ignored", name) for name in ignored if get_close_matches(name, names, 1, _MISSPELT)),
             *(("text", name) for name in texts or []),
             *(("numeric", name) for name in given.numeric),
@@ -141,7 +146,7 @@ class TableEncoder:
         ]:
             if role != "ignored" or not any(is_among(own, [name]) for own in names):
                 check_name(role, name, names, chunk.file)
-        kept = [name for name in names if name not in {target, weight} and not is_among(name, ignored)]
+        kept = [name for name in names if name not in {target, weight, group} and not is_among(name, ignored)]
         arrays = {name: _column(chunk, name, Faults()) for name in names}
         inference = Inference(arrays, chunk.file, texts, given)
         columns = [inference.column(name) for name in kept]
@@ -154,7 +159,7 @@ class TableEncoder:
         elif kind == "number" and beyond_doubles(inference.arrays[str(target)]):
             kind = INTEGER
         further = Further(ignored, texts is None, given.decimal, given.thousands) if grows else None
-        return cls(columns, target, kind, weight, hash_bits, given.na_values, notation, further)
+        return cls(columns, target, kind, weight, hash_bits, given.na_values, notation, further, group)
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Know the columns and features that an encoder like this has learned from rows that follow.
@@ -209,13 +214,6 @@ class TableEncoder:
             places[1 + len(numbers) :] = self._ids.names.columns()
         return places
 
-    def sources(self, name: str) -> list[int]:
-        """What rows hold of a column, as sources of pairs (see ``model.Model``): its numbers and its codes."""
-        place = [column.name for column in self.columns].index(name)
-        first = sum(len(column.names()) for column in self.columns[:place])
-        numbers = range(first, first + len(self.columns[place].names()))
-        return [*numbers, *(-1 - code for code in range(MOST_CODES * place, MOST_CODES * (place + 1)))]
-
     def types(self) -> dict[str, Any]:
         """Arrow types as which a text source should read the columns, so that they are read as in training."""
         types = {column.name: column.arrow_type() for column in self.columns}
@@ -225,6 +223,8 @@ class TableEncoder:
             types[self.target] = _TARGETS[self._target_family]
         if self.weight is not None:
             types[self.weight] = pa.float64()
+        if self.group is not None:
+            types[self.group] = pa.string()
         return types
 
     def encode(self, chunk: Columns, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
@@ -249,7 +249,7 @@ class TableEncoder:
         """
         before = list(self.columns)
         if learning and self.further is not None:
-            known = [self.target, self.weight, *(column.name for column in before)]
+            known = [self.target, self.weight, self.group, *(column.name for column in before)]
             of_chunk = chunk.table, known, chunk.file, self.na_values
             self.columns += self.further.columns(*of_chunk)
         try:
@@ -266,11 +266,11 @@ class TableEncoder:
         converted = [column.convert(array, faults) for column, array in self._select(chunk, faults)]
         target = self._convert_target(chunk, faults, labelled)
         weight = self._convert_weight(chunk, faults, labelled)
+        groups = self._convert_groups(chunk, faults) if learning and self.group is not None else None
         if faults:
             return self._encode(_drop_bad_rows(chunk, faults, bad), learning, bad, labelled)
-        return Batch(
-            self._rows(converted, n, learning), target, weight, row_numbers(chunk), None, chunk.file, chunk.position
-        )
+        encoded = self._rows(converted, n, learning), target, weight, row_numbers(chunk), None, chunk.file
+        return Batch(*encoded, chunk.position, groups=groups, held=chunk.held)
 
     def prepare(self, chunk: Columns, labelled: bool) -> tuple[Columns, bool]:
         """The part of :meth:`encode` that does not depend on other chunks, which is nothing for a table."""
@@ -290,6 +290,8 @@ class TableEncoder:
             "weight": self.weight,
             "hash_bits": self.hash_bits,
         }
+        if self.group is not None:
+            header["group"] = self.group
         if self.na_values:
             header["na_values"] = [*self.na_values]
         if self._target_notation is not None:
@@ -302,9 +304,7 @@ class TableEncoder:
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> TableEncoder:
         """The encoder whose :meth:`state` was taken."""
         described = [dict(column) for column in header["columns"]]
-        names = ("target", "target_family", "weight", "hash_bits", "na_values", "target_notation")
-        if any(_OF_OLD_TEXTS in column for column in described):
-            raise ModelError("its texts were cut into words by an older version, in another way; train the model anew")
+        names = ("target", "target_family", "weight", "group", "hash_bits", "na_values", "target_notation")
         further = Further(**header["further"]) if "further" in header else None
         encoder = cls(
             [_restored(**column) for column in described],
@@ -376,6 +376,14 @@ class TableEncoder:
         faults.add(wrong, self.weight, lambda row: f"the weight is {weights[row]}, not a finite number from 0")
         return weights
 
+    def _convert_groups(self, chunk: Columns, faults: Faults) -> np.ndarray:
+        """The names of the rows' groups (n,)."""
+        group = str(self.group)
+        check_name("group", group, chunk.table.schema.names, chunk.file)
+        names = names_of(without(_column(chunk, group, faults), self.na_values), group, chunk.file)
+        faults.add(np.flatnonzero(is_missing(names)), group, lambda row: "the group is missing")
+        return np.asarray(names.to_numpy(zero_copy_only=False), object)
+
     def _rows(self, converted: Sequence[Any], n: int, learning: bool) -> rows.Table:
         parts = [column.parts(values, learning) for column, values in zip(self.columns, converted, strict=True)]
         numbers = np.empty((n, len(self._number_names)))
@@ -432,6 +440,21 @@ def _numeric_target(array: Any, name: str, faults: Faults, labelled: bool) -> An
     if labelled:
         faults.add(np.flatnonzero(missing), name, lambda row: UNLABELLED)
     return array if pa.types.is_integer(array.type) else of_numbers(values, missing)
+
+
+def names_of(values: Any, column: str, file: str) -> Any:
+    """A column as texts, null where a value is missing: names that are equal in all chunks.
+
+    Raises
+    ------
+    DataError
+        If it holds lists or structs.
+    """
+    plain = blank_to_null(decoded(values))
+    if pa.types.is_nested(plain.type) or family(plain.type) == "nested":
+        remedy = "name a column of numbers or texts"
+        raise DataError(f"groups cannot be of type {plain.type}", file, column=column, remedy=remedy)
+    return plain.cast(pa.string())
 
 
 def _present(target: str, chunk: Columns, needed: bool) -> bool:

@@ -135,10 +135,11 @@ class Source:
         text: Iterable[str] | None = None,
         hash_bits: int = 0,
         given: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
+        group: str | None = None,
     ) -> Any:
         """A new encoder; that of a table takes its columns from the first chunk."""
         if self.kind == formats.TABLE:
-            return encoder_of(self.kind).infer(first, target, weight, ignore, text, hash_bits, given)
+            return encoder_of(self.kind).infer(first, target, weight, ignore, text, hash_bits, given, group=group)
         if weight or text or list(ignore) or given != ColumnTypes():
             raise DataError(f"{self.kind} text has no columns to name", self.name, remedy="leave such options out")
         return encoder_of(self.kind)(hash_bits)

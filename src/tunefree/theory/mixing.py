@@ -63,14 +63,14 @@ nothing, and what it could add to the sums is rounding.
 
 **Theorem 3** (fixed weights, numbers). In round t let b be the base's prediction, r its residual, V(z) the loss of
 b + r z in units of twice the base's mean loss, all as before the round. A correction has z = sum_i w_i x_i, and
-predicts what is nearest to b + r z within the range of the targets so far; it learns the slope V'(z) clipped to s, at
-the steepest before. With V_t1 the loss of what it predicts in these units, for any u
+predicts what is nearest to b + r z within the range of the targets so far, widened by half on both sides; it learns the
+slope V'(z) clipped to s, at the steepest before. With V_t1 the loss of what it predicts in these units, for any u
 
     sum h_t V_t1  <=  sum h_t V_t(u x) + sum_i (epsilon - eta_i + u_i G_i) + sum h_t k_t(u),
     k_t(u) = V_t1 - V(z) + (V'(z) - s) (z - u x).
 
 The second term of k_t is 0 unless the slope is steeper than all before, and |V'(z) - s| adds up to the steepest slope
-at the end. V_t1 <= V(z) unless the target lies beyond those so far, on the side where z does; and then V_t1 <= V(0).
+at the end. V_t1 <= V(z) unless the target lies beyond this range, on the side where z does; and then V_t1 <= V(0).
 Rounds before which the base lost nothing have no unit, and teach nothing; |z| is at most 1e30.
 
 *Proof.* V(z) - V(u x) <= V'(z) (z - u x), and s (z - u x) is what the learner bets on. Both the prediction and b lie

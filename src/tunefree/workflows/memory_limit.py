@@ -1,9 +1,9 @@
 """How much memory the parts of a model may take while it learns.
 
-What they take grows with the features and doubles at a time. It is told while it grows. Before it exceeds the limit the
-members with the least shares are dropped, one by one, and each is told. If even one member takes too much, training
-ends with an error before the memory is taken; hashing features to fewer is then what remains. What rows, the reader and
-the dictionary of features take is not counted.
+What they take grows with the features and doubles at a time. It is told while it grows. Before it exceeds the limit, a
+pool puts to sleep what predicts least for its memory, part by part, and each is told. If nothing is left to give up,
+training ends with an error before the memory is taken; hashing features to fewer is then what remains. What rows, the
+reader and the dictionary of features take is not counted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from tunefree.core.errors import ModelError
 from tunefree.core.states import size_of
 from tunefree.model.meetings import FIRST
 from tunefree.model.members import Setting
-from tunefree.model.mixture import predictive_shares
 from tunefree.model.model import Model
 
 SHARE = 4  # of the machine's memory, by default one part of so many
@@ -49,29 +48,25 @@ def limit_of(text: str | None) -> int:
 
 
 def held(model: Model) -> int:
-    """Bytes that what members, certificates and frozen copies of a model consist of take."""
-    return _of_features(model) + _of_rows(model) + of_generations(model)
+    """Bytes that members and certificates of a model take, and in a pool its generations, the rows that they are grown
+    on, and their mixture."""
+    return _of_features(model) + _of_rows(model) + _of_generations(model)
 
 
-def of_generations(model: Any) -> int:
-    """Bytes of generations, of the rows that they are grown on, and of their mixture."""
-    return int(model.pool.nbytes) if model.options.has_generations else 0
+def _of_generations(model: Any) -> int:
+    return int(model.nbytes) if model.options.is_pool else 0
 
 
-def _shares(model: Model) -> np.ndarray:
-    """The share of each member in predictions; of generations those of the linear members."""
-    if not model.options.has_generations:
-        return predictive_shares(model.mixture)
-    shares = model.shares_by_member()
-    return np.array([shares.get(member.name, 0.0) for member in model.members])
+def _gives_up(model: Any) -> str | None:
+    """The name of what a pool gives up; None if nothing is left, as of a single learner."""
+    name: str | None = model.put_to_sleep() if model.options.is_pool else None
+    return name
 
 
 def _of_features(model: Model, room: int = 0) -> int:
     """Bytes of what is kept of features; only of what has room for so many, and will grow with their number."""
     parts: list[Any] = [getattr(member, "state", ()) for member in model.members]
     parts.append(model.record.evidence)
-    if model.deployment is not None:
-        parts += [model.deployment.averages or (), *(own.snapshot for own in model.deployment.copies)]
     return sum(size_of(part, room) for part in parts)
 
 
@@ -140,40 +135,24 @@ class MemoryLimit:
                 f"{n_features:,} features take {shown(needed)} of memory at least, more than the {shown(self.limit)} "
                 f"of --memory-limit; hash to {bits} bits at most (--hash-bits), or raise the limit"
             )
-        settings = larger.member_settings
+        settings = larger.options.member_settings
         return [settings[k] for k in of_members] if len(of_members) < len(settings) else None
 
-    def has_room_for(self, size: int, what: str) -> bool:
-        """Whether something of so many bytes may be made beside the model; tells if not."""
-        if not self.limit or size <= self.limit:
-            return True
-        self.tell(f"{what} would take {shown(size)}, more than the {shown(self.limit)} of --memory-limit: left out")
-        return False
-
     def make_room(self, model: Model, n_features: int) -> None:
-        """Look whether a model may have statistics of so many features, and drop members until it may.
+        """Look whether a model may have statistics of so many features; a pool puts parts to sleep until it may.
 
         Raises
         ------
         ModelError
-            If one member alone would take more.
+            If nothing is left to give up.
         """
         if not self.limit:
             return
-        grown, needed = of_generations(model), self._needed(model, n_features)
-        if grown > self.limit:
-            raise ModelError(
-                f"generations and the rows that they are grown on take {shown(grown)} of memory, more than the"
-                f" {shown(self.limit)} of --memory-limit; raise it, or train without --learner generations"
-            )
-        while needed > self.limit and len(model.members) > 1:
-            shares = _shares(model)
-            least = min(range(len(shares)), key=lambda m: shares[m])
-            name = model.members[least].name
-            model.prune(np.arange(len(model.members)) == least)
+        needed = self._needed(model, n_features)
+        while needed > self.limit and (name := _gives_up(model)) is not None:
             self.tell(
-                f"{n_features:,} features would take {shown(needed)}, more than the {shown(self.limit)} of "
-                f"--memory-limit: {name} is dropped, which had the least share"
+                f"the model with {n_features:,} features would take {shown(needed)}, more than the "
+                f"{shown(self.limit)} of --memory-limit: {name} sleeps from here on"
             )
             needed = self._needed(model, n_features)
         if needed > self.limit:
@@ -183,7 +162,8 @@ class MemoryLimit:
             )
         if needed > self._told:
             self._told = 2.0 * needed
-            hint = "generations take most of it" if 2 * grown > needed else "--hash-bits bounds their number"
+            of_trees = 2 * _of_generations(model) > needed
+            hint = "generations take most of it" if of_trees else "--hash-bits bounds their number"
             self.tell(
                 f"the model has {n_features:,} features and takes {shown(needed)} of the {shown(self.limit)} of "
                 f"--memory-limit; {hint}"

@@ -19,27 +19,8 @@ KINDS = Registry(
     {
         "linear": "tunefree.workflows.training:Trained",
         "path": "tunefree.workflows.stopped_model:StoppedModel",
-        "prediction": "tunefree.workflows.prediction_model:ForPrediction",
     },
 )
-
-# New names of what files of format 1 call otherwise: parts of the names of arrays, and keys of headers.
-ARRAYS_OF_FORMAT_1 = {
-    "counted": "evaluation_weight",
-    "dealt": "fixed_share_cost",
-    "endowed": "wealth_scale",
-    "gaps": "mixability_gap",
-    "missed": "clipping_cost",
-}
-KEYS_OF_FORMAT_1 = {
-    "_sharpness": "_temperature",
-    "choice": "kernel_config",
-    "farewells": "may_prune",
-    "functions": "members",
-    "roster": "member_settings",
-    "settled": "frozen",
-    "tally": "metrics",
-}
 
 MOST_SHOWN = 500  # letters of what is wrong: a file could fill the screen
 _WHAT_LIES_RAISE = (ArithmeticError, AttributeError, AssertionError, LookupError, MemoryError, TypeError, ValueError)
@@ -63,7 +44,7 @@ def save(path: str | os.PathLike[str], kind: str, parts: dict[str, Saved], heade
     storage.save_parts(path, parts, {"kind": kind, **header})
 
 
-def load(path: str | os.PathLike[str], kind: str | None = None, whole: bool = False) -> Any:
+def load(path: str | os.PathLike[str], kind: str | None = None) -> Any:
     """Read a model.
 
     Parameters
@@ -71,8 +52,6 @@ def load(path: str | os.PathLike[str], kind: str | None = None, whole: bool = Fa
     path : path
     kind : str, optional
         The only kind that is accepted; all kinds by default.
-    whole : bool, default False
-        Whether a model that only predicts is refused.
 
     Returns
     -------
@@ -85,17 +64,12 @@ def load(path: str | os.PathLike[str], kind: str | None = None, whole: bool = Fa
         If the file cannot be read, or its kind is unknown or not accepted.
     """
     arrays, header = storage.load(path)
-    if header["format"] == 1:
-        arrays, header = _from_format_1(arrays, header)
-    found = header.get("kind")
-    if not isinstance(found, str) or found not in KINDS:
-        raise ModelError(f"{path}: a model of kind {found!r}, which this tunefree does not know; upgrade tunefree")
-    refused = getattr(KINDS[found], "refused", None)
-    if refused is not None and (whole or found != (kind or found)):
-        raise ModelError(f"{path}: {refused}")
-    if found != (kind or found):
+    written = header.get("kind")
+    if not isinstance(written, str) or written not in KINDS:
+        raise ModelError(f"{path}: a model of kind {written!r}, which this tunefree does not know; upgrade tunefree")
+    if written != (kind or written):
         raise ModelError(f"{path}: {KINDS[str(kind)].other_kind}")
-    return _checked(path, found, arrays, header)
+    return _checked(path, written, arrays, header)
 
 
 def _checked(path: Any, kind: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Any:
@@ -114,22 +88,3 @@ def _checked(path: Any, kind: str, arrays: dict[str, np.ndarray], header: dict[s
         raise ModelError(f"{path}: {str(error)[:MOST_SHOWN]}; {remedy}") from None
     except _WHAT_LIES_RAISE as error:
         raise ModelError(f"{path}: its parts do not fit together ({repr(error)[:MOST_SHOWN]}); {remedy}") from None
-
-
-def _from_format_1(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Saved:
-    """Arrays and header by the names they have now. Names in an encoder are columns of a user, and stay."""
-    learned = ("model", "estimator")
-    renamed = {_renamed(name) if name.startswith(learned) else name: array for name, array in arrays.items()}
-    return renamed, {key: _with_new_keys(part) if key in learned else part for key, part in header.items()}
-
-
-def _renamed(name: str) -> str:
-    return ".".join(ARRAYS_OF_FORMAT_1.get(word, word) for word in name.split("."))
-
-
-def _with_new_keys(saved: Any) -> Any:
-    if isinstance(saved, list):
-        return [_with_new_keys(part) for part in saved]
-    if not isinstance(saved, dict):
-        return saved
-    return {KEYS_OF_FORMAT_1.get(key, key): _with_new_keys(part) for key, part in saved.items()}

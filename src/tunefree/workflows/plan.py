@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from tunefree.core.errors import ModelError
-from tunefree.model.pool import FOLLOW_THE_LEADER, POOLS
+from tunefree.model.pool import FOLLOW_THE_LEADER, POOLS, is_kernel
 from tunefree.stream.batch import BadRows
 from tunefree.stream.notation import ColumnTypes
 
@@ -28,16 +28,20 @@ PROBLEM = (
     "skip_unlabelled",
     *TYPES,
 )
-# Fields that have no effect on the pool, which makes one pass and chooses the rest by itself.
-NOT_OF_THE_POOL = ("average", "settings", "view", "passes", "max_support", "device", "pairs", "horizon", "refit")
-READING = ("skip_bad_rows", "skip_unlabelled", "shuffle", "refit")  # fields that say how rows are read
+# Fields that have no effect on the pool, and why.
+NOT_OF_THE_POOL = {
+    "passes": "is for single learners: the pool makes one pass",
+    "settings": "is for single learners: the pool has nothing to set",
+    "view": "is for single learners: members of the pool have their views",
+    "average": "is for single learners: the pool mixes its members",
+}
+OF_KERNELS = ("max_support", "device")  # fields that have no effect on learners without a kernel
+READING = ("skip_bad_rows", "skip_unlabelled", "shuffle")  # fields that say how rows are read
 OPTIONS = {
     "settings": "set",
     "skip_bad_rows": "on-bad-row",
     "skip_unlabelled": "unlabelled",
 }  # fields whose option has another name
-SHARE_OF_THE_POOL = Fraction(1, 10)  # of the rows is held out where the pool finds its number of passes
-REFIT = 2**17  # rows up to which a table is gone through again, by default
 OF_NUMBERS = "--classes is for classes, and the target is a number to predict; leave it out"
 FINEST = 10**9  # largest denominator of a share held out
 
@@ -55,25 +59,24 @@ class Plan:
     learner, loss, average, settings, view
         As in :class:`tunefree.model.model.Model`.
     passes : int, default 1
-        Passes over the data. The pool makes at most so many, and stops once rows that are held out are predicted no
-        better.
+        Passes over the data of a single learner. The pool makes one.
     max_support : int, optional
         Largest number of support points of a kernel learner. Beyond it, the learner continues in random Fourier
         features.
     device : str, optional
         Where PyTorch computes sums of kernel learners; by default compiled code computes them on the processor.
-    pairs : sequence of str, optional
-        Pairs of columns whose products are learned beside curves, each written ``"age*hours"``; none if it is empty. By
-        default the pairs that pay are found on the way.
     weight : str, optional
         Column of sample weights.
+    group : str, optional
+        Column that names the group of a row, which is not learned. Rows of one group belong together, such as visits of
+        one patient: they are predicted before any of them is learned, and say nothing of how rows of other groups are
+        predicted once the group is known. For the pool, on files whose groups are contiguous.
     ignore, text : sequences of str
         Columns to leave out; columns of texts (guessed if None).
     hash_bits : int, default 0
         0 for an exact dictionary of features, else features are hashed to 2^hash_bits of them.
     holdout : float, default 0
-        Share of the rows that is predicted but never learned. A tenth is held out if this is 0 and the pool makes
-        several passes.
+        Share of the rows that is predicted but never learned. It measures, and chooses nothing.
     skip_bad_rows : bool, default False
         Count and skip rows that cannot be used instead of stopping at the first.
     skip_unlabelled : bool, default False
@@ -93,12 +96,6 @@ class Plan:
     classes : sequence of str
         All labels, each as a text; a row with another label cannot be used. By default a label that is new becomes a
         class.
-    horizon : int, optional
-        Rows that will be predicted after the last one learned, for which the pool gathers evidence; by default as many
-        as were learned.
-    refit : int, default 131072
-        Rows up to which a table that is learned by the pool is kept, and gone through again in the end
-        (:mod:`tunefree.workflows.refit`); 0 for the passes and no more.
 
     Examples
     --------
@@ -116,8 +113,8 @@ class Plan:
     passes: int = 1
     max_support: int | None = None
     device: str | None = None
-    pairs: tuple[str, ...] | None = None
     weight: str | None = None
+    group: str | None = None
     ignore: tuple[str, ...] = ()
     text: tuple[str, ...] | None = None
     hash_bits: int = 0
@@ -133,8 +130,6 @@ class Plan:
     date: tuple[str, ...] = ()
     class_weight: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
-    horizon: int | None = None
-    refit: int = REFIT
 
     def __post_init__(self) -> None:
         wrong = [f"{name}={value:g}" for name, value in self.settings.items() if not 0.0 <= value < math.inf]
@@ -150,8 +145,6 @@ class Plan:
             (self.decimal not in (None, ".", ","), f"--decimal is a point or a comma, not {self.decimal!r}"),
             (self.thousands not in (None, *".,' "), f"--thousands is one of . , ' and a space, not {self.thousands!r}"),
             (self.decimal and self.decimal == self.thousands, "--decimal and --thousands differ"),
-            (self.horizon is not None and self.horizon < 1, f"--horizon must be at least 1 row, not {self.horizon}"),
-            (self.refit < 0, f"--refit must be at least 0 rows, not {self.refit}"),
             (any(not label for label in self.classes), "--classes: a name is empty; write the labels as A,B"),
             (len(set(self.classes)) < len(self.classes), f"--classes {','.join(self.classes)}: name each label once"),
             (len(self.classes) == 1, f"--classes {','.join(self.classes)}: name at least two labels"),
@@ -160,28 +153,44 @@ class Plan:
         ):
             if is_wrong:
                 raise ModelError(message)
+        self._refuse_what_has_no_effect()
+
+    def _refuse_what_has_no_effect(self) -> None:
+        """Raise an error if a field has no effect on the learner, or on the order of the rows."""
         if self.learner in POOLS:
-            self.refuse(NOT_OF_THE_POOL, "is for single learners: the pool makes one pass, and chooses by itself; name a learner, or leave it out")
+            for name, why in NOT_OF_THE_POOL.items():
+                self.refuse([name], f"{why}; leave it out, or name a learner by --learner")
+        else:
+            self.refuse(["group"], "is for the pool, which judges by groups; leave it out, or leave --learner out")
+        if self.learner != "kernel-pool" and not is_kernel(self.learner):
+            self.refuse(OF_KERNELS, "is for learners with a kernel; leave it out, or pass --kernel")
+        if self.group is not None and self.group == self.target:
+            raise ModelError(f"--group {self.group}: this is the target; name the column of groups, or leave it out")
+        if self.shuffle is not None:
+            self.refuse(
+                ["group"],
+                "keeps the rows of a group together, and --shuffle parts them; leave --shuffle out, and sort the file "
+                "by the column of the groups",
+            )
 
     @property
     def column_types(self) -> ColumnTypes:
-        """What is said of columns instead of being guessed."""
-        return ColumnTypes(*(getattr(self, name) for name in TYPES))
+        """What is said of columns instead of being guessed; groups are names."""
+        given = ColumnTypes(*(getattr(self, name) for name in TYPES))
+        return given if self.group is None else given._replace(categorical=(*given.categorical, self.group))
 
     def saved(self) -> dict[str, Any]:
         """The plan for JSON; what is said of columns and classes only where something is."""
-        usual, seldom = Plan(), (*TYPES, "class_weight", "classes", "horizon", "refit")
+        usual, seldom = _defaults(), (*TYPES, "class_weight", "classes", "group")
         return {
             name: value
             for name, value in asdict(self).items()
-            if name not in seldom or getattr(self, name) != getattr(usual, name)
+            if name not in seldom or getattr(self, name) != usual[name]
         }
 
     @property
     def holdout_share(self) -> Fraction:
         """The share of the rows that is held out, exactly as its decimals say."""
-        if self.learner in POOLS and self.passes > 1 and not self.holdout:
-            return SHARE_OF_THE_POOL
         return Fraction(str(float(self.holdout))).limit_denominator(FINEST)
 
     def bad_rows(self) -> BadRows:
@@ -204,13 +213,13 @@ class Plan:
 
         Examples
         --------
-        >>> Plan(settings={"eta": 0.1}).refuse(["settings", "passes"], "is for single learners")
+        >>> Plan(learner="nag", settings={"eta": 0.1}).refuse(["settings", "passes"], "is for single learners")
         Traceback (most recent call last):
         tunefree.core.errors.ModelError: --set is for single learners
         """
-        usual = Plan()
-        for name in (own.name for own in fields(self) if own.name in names):
-            if getattr(self, name) != getattr(usual, name):
+        usual = _defaults()
+        for name in (option for option in usual if option in names):
+            if getattr(self, name) != usual[name]:
                 raise ModelError(f"--{OPTIONS.get(name, name.replace('_', '-'))} {why}")
 
     def further(self, asked: Plan) -> Plan:
@@ -227,11 +236,11 @@ class Plan:
 
         Examples
         --------
-        >>> Plan(target="income", passes=3).further(Plan(skip_bad_rows=True)).passes
+        >>> Plan(target="income", learner="nag", passes=3).further(Plan(learner="nag", skip_bad_rows=True)).passes
         1
         """
         asked.refuse(["passes"], "is for a new model; further rows are learned in one pass")
-        others = [own.name for own in fields(self) if own.name not in READING]
+        others = [name for name in _defaults() if name not in READING]
         changed = [name for name in others if getattr(asked, name) != getattr(self, name)]
         asked.refuse(changed, "differs from what the model was made with; leave it out to go on with that")
         return replace(self, passes=1, **{name: getattr(asked, name) for name in READING})
@@ -243,6 +252,12 @@ class Plan:
             name: tuple(value) if isinstance(value, list) else value for name, value in saved.items()
         }
         return cls(**own)
+
+
+def _defaults() -> dict[str, Any]:
+    """The default of each field of a plan."""
+    defaults = {option.name: option.default for option in fields(Plan)}
+    return defaults | {"settings": {}}  # the only one that is made anew
 
 
 def learner_of(method: str, learner: str, average: bool, kernel: bool) -> tuple[str, bool]:
@@ -281,25 +296,3 @@ def learner_of(method: str, learner: str, average: bool, kernel: bool) -> tuple[
         return FOLLOW_THE_LEADER, True
     of_kernels = kernel and learner == "pool" and method != EARLY_STOPPING
     return "kernel-pool" if of_kernels else learner, average
-
-
-def pair_of(text: str, columns: Collection[str]) -> tuple[str, str]:
-    """The two columns of a pair written ``"first*second"``; names may have stars of their own.
-
-    Raises
-    ------
-    ModelError
-        If it is not one pair of two of the columns.
-
-    Examples
-    --------
-    >>> pair_of("age * a*b", ["age", "a*b"])
-    ('age', 'a*b')
-    """
-    stars = [place for place, letter in enumerate(text) if letter == "*"]
-    cuts = [(text[:place].strip(), text[place + 1 :].strip()) for place in stars]
-    found = [cut for cut in cuts if cut[0] in columns and cut[1] in columns and cut[0] != cut[1]]
-    if len(found) != 1:
-        known = ", ".join(map(repr, list(columns)[:12]))
-        raise ModelError(f"--pairs {text}: write two columns as FIRST*SECOND, or none; the columns are {known}")
-    return found[0]

@@ -2,43 +2,30 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from tunefree.model import schedule
 from tunefree.model.targets import RunningMetrics
 from tunefree.stream.batch import Position
 from tunefree.stream.tally import Reason, Tally
 
 # Rows after which the losses are kept, each number about 2^(1/8) times the one before.
-POINTS = schedule.of_octaves((64, 70, 76, 83, 91, 99, 108, 117))
+POINTS = tuple(rows << octave for octave in range(50) for rows in (64, 70, 76, 83, 91, 99, 108, 117))
 
 
-@dataclass
-class Refit:
-    """How the rows that were kept were predicted when they were gone through again.
+def points_between(start: int, stop: int) -> tuple[int, ...]:
+    """Those of ``POINTS`` after ``start``, up to ``stop``.
 
-    Parameters
-    ----------
-    rows : int
-        The last ones, from a tenth to a sixth of all, or those that several passes held out.
-    before : float
-        Their mean loss as predicted by the model of the one pass, which learned them one by one, or of the passes.
-    standing : float
-        Their mean loss as predicted by a model of all other rows, which stands still.
+    Examples
+    --------
+    >>> points_between(64, 83)
+    (70, 76, 83)
     """
-
-    rows: int
-    before: float
-    standing: float
-
-    @property
-    def pays(self) -> bool:
-        """Whether the new model predicts."""
-        return self.standing < self.before
+    return POINTS[bisect_left(POINTS, start + 1) : bisect_left(POINTS, stop + 1)]
 
 
 @dataclass
@@ -68,7 +55,6 @@ class Progress:
     progressive: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, then learned
     held_out: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, never learned
     curve: list[RunningMetrics] = field(default_factory=list)  # of the first pass up to each of POINTS
-    refit: Refit | None = None  # how the rows were predicted when they were gone through again
     occurrences: list[Occurrences] = field(default_factory=list)  # of each class of the model
 
     @property
@@ -85,7 +71,7 @@ class Progress:
         """Add rows of the present pass that were predicted, then learned."""
         metrics, start = self.progressive[-1], 0
         before = metrics.rows
-        for cut in schedule.between(POINTS, before, before + len(weight)) if self.number == 0 else ():
+        for cut in points_between(before, before + len(weight)) if self.number == 0 else ():
             rows = slice(start, cut - before)
             metrics.add(weight[rows], row_losses[rows], errors[rows])
             self.curve.append(replace(metrics))
@@ -96,12 +82,13 @@ class Progress:
     def restore(cls, saved: dict[str, Any]) -> Progress:
         """The progress that a model file holds as JSON."""
         names = ("progressive", "held_out", "curve")
-        metrics = {name: [RunningMetrics(**own) for own in saved.get(name, [])] for name in names}
-        reasons = [Reason(**own) for own in saved.get("reasons", [])]
-        refit = None if saved.get("refit") is None else Refit(**saved["refit"])
-        of_pass: dict[str, Any] = {"reasons": reasons, "position": Position(*saved["position"]), "refit": refit}
-        classes = [(own["rows"], [(file, row) for file, row in own["first"]]) for own in saved.get("occurrences", [])]
-        of_pass["occurrences"] = [Occurrences(*own) for own in classes]
+        metrics = {name: [RunningMetrics(**one) for one in saved.get(name, [])] for name in names}
+        reasons = [Reason(**reason) for reason in saved.get("reasons", [])]
+        of_pass: dict[str, Any] = {"reasons": reasons, "position": Position(*saved["position"])}
+        classes = [
+            (seen["rows"], [(file, row) for file, row in seen["first"]]) for seen in saved.get("occurrences", [])
+        ]
+        of_pass["occurrences"] = [Occurrences(*seen) for seen in classes]
         return cls(**{**saved, **metrics, **of_pass})
 
     @property
@@ -133,8 +120,8 @@ class Progress:
         if len(points) > 1 and points[-1].rows == points[-2].rows:
             points.pop()
         columns = {
-            "rows": [own.rows for own in points],
-            "loss": [own.mean_loss() for own in points],
-            "error": [own.mean_error() for own in points],
+            "rows": [point.rows for point in points],
+            "loss": [point.mean_loss() for point in points],
+            "error": [point.mean_error() for point in points],
         }
         return pa.table(columns)

@@ -23,6 +23,7 @@ from tunefree.stream.tally import Tally
 from tunefree.workflows.closed_classes import closed_classes, of_named_classes
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.targets import target_of, task_of
+from tunefree.workflows.whole_groups import whole_groups
 
 
 class Reading(NamedTuple):
@@ -64,10 +65,16 @@ def begin(source: Source, plan: Plan, bad: BadRows) -> Reading:
         raise DataError("no target is named", source.name, remedy="name the column to predict with --target")
     given = plan.column_types
     chunks = source.chunks(bad=bad, given=given, exact=plan.target)
+    if plan.group is not None:
+        if source.kind != "table":
+            problem = f"{source.kind} text has no columns to name a group"
+            raise DataError(problem, source.name, remedy="leave --group out, or give a table")
+        chunks = whole_groups(chunks, plan.group, begins=True)
     first = next(chunks, None)
     if first is None:
         raise no_rows(source)
-    encoder = source.encoder(first, plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits, given)
+    of_columns = plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits, given
+    encoder = source.encoder(first, *of_columns, group=plan.group)
     batch = encoder.encode(first, True, bad, True)
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
         batch = encoder.encode(chunk, True, bad, True)  # no row of those before could be used
@@ -80,7 +87,9 @@ def begin(source: Source, plan: Plan, bad: BadRows) -> Reading:
     return Reading(task, classes, encoder, itertools.chain([batch] if len(batch.weight) else [], rest))
 
 
-def batches_from(position: Position, source: Source, encoder: Any, bad: BadRows) -> Iterator[Batch]:
+def batches_from(
+    position: Position, source: Source, encoder: Any, bad: BadRows, group: str | None = None, held: Any = None
+) -> Iterator[Batch]:
     """Labelled batches from a position on, of a source whose encoder knows the types of its columns.
 
     Parameters
@@ -90,8 +99,14 @@ def batches_from(position: Position, source: Source, encoder: Any, bad: BadRows)
     encoder : encoder of the source
         New features are added to it.
     bad : BadRows
+    group : str, optional
+        Column of groups, between whose rows batches are cut.
+    held : Columns, optional
+        Rows before the position that wait for others of their group.
     """
     chunks = source.chunks(position, bad, types_of(source, encoder))
+    if group is not None:
+        chunks = whole_groups(chunks, group, held)
     return encoded(encoder, chunks, bad, learning=True, labelled=True)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,6 @@ from tunefree.generations.growing import n_leaves, n_outputs
 from tunefree.generations.leaves import FrozenLeaves
 from tunefree.kernel import contract
 from tunefree.kernel.points import BLOCK, DensePoints, size
-from tunefree.model.additive_bank import AdditiveBank
-from tunefree.model.feature_bank import FeatureBank
-from tunefree.model.kernel_bank import KernelBank
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.pool.model import PoolModel
 
@@ -39,10 +35,6 @@ def check(made: Any) -> None:
         _check_linear(made)
     elif kind == "path":
         _check_path(made)
-    elif kind == "prediction":
-        n_columns = _dense_columns(made.encoder)
-        for view in made.model.views.values():
-            _fit(len(view.centres) == n_columns, "a view has other columns than the encoder")
 
 
 def _fit(holds: Any, problem: str) -> None:
@@ -56,15 +48,14 @@ def _check_linear(trained: Any) -> None:
     n_columns = _dense_columns(encoder)
     for view in model.ensemble.linear.views.values():
         _fit(len(view.centres) == n_columns, "a view has other columns than the encoder")
-    for bank in model.ensemble.banks:
+    for bank in model.ensemble.kernel_banks:
         _fit(bank.n_columns in (None, n_columns), "a bank has other columns than the encoder")
         _check_waiting(bank, model)
-        check_bank(bank, model)
-    if model.deployment is not None:
-        _check_deployment(model)
+        _check_expansion(bank, model)
     if isinstance(model, PoolModel):
         _check_pool(model.pool)
-    for calibration in [model.aggregation.calibration, *(getattr(m, "calibration", None) for m in model.members)]:
+    for part in [model.aggregation, *model.members]:
+        calibration = getattr(part, "calibration", None)
         n_classes = 2 if calibration is None else calibration.n_classes
         _fit(n_classes == max(len(model.classes), 2) or calibration is None, "a calibration has other classes")
     if trained.order is not None and not trained.order.numbers:
@@ -75,17 +66,16 @@ def _check_linear(trained: Any) -> None:
 def _check_pool(pool: Any) -> None:
     """Members have places in the mixture, and generations the columns of the rows that are kept."""
     members = pool.members
-    n_linear, n_classes = len(members.names) - len(members.slots), members.width
-    _fit(len(members.linear_places) == len(members.linear.members), "linear members have not a place each")
-    _fit(all(place < n_linear for place in members.linear_places), "a place of a linear member is that of another")
+    n_online, n_classes = len(members.names) - len(members.slots), members.width
+    _fit(len(members.online_places) == len(members.ensemble.members), "online members have not a place each")
+    _fit(all(place < n_online for place in members.online_places), "a place of an online member is that of another")
     copy = pool.frozen.copy
     if copy is not None:
-        candidates = np.concatenate([np.zeros(0, np.int64), *(stack.candidates for stack in copy.linear.stacks)])
-        _fit(np.array_equal(np.sort(candidates), np.arange(len(members.linear.members))), "a copy has not the members")
-        _fit(copy.linear.n_outputs == members.linear.n_outputs, "a copy has other outputs than the model")
-        for stack in copy.linear.stacks:
-            of_members = len(stack.candidates) * copy.linear.n_outputs
-            _fit(stack.weights.shape[1:] == (of_members,), "a copy has not the weights of its members")
+        n_linear, linear = len(members.ensemble.linear.members), copy.linear
+        _fit(len(linear.reads) == len(linear.objectives) == n_linear, "a copy has not the members")
+        for weights, units in linear.reads:
+            of_features = len(units), pool.members.ensemble.linear.n_outputs
+            _fit(weights.shape == of_features, "a copy has not the weights of its members")
     shape = len(members.names), max(n_classes, 1)
     _fit(all(of_row.shape == shape for of_row in pool.waiting.rows.values()), "rows that wait have other members")
     if members.growth is not None:
@@ -118,22 +108,6 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
         _fit(not n_classes or np.isin(kept.targets, np.arange(n_classes)).all(), "rows kept have classes that are none")
 
 
-def _check_deployment(model: Any) -> None:
-    """What predicts once learning has ended has shares of all members and their averages, and weights of each."""
-    found, n_members = model.deployment, len(model.members)
-    _fit(len(found.averages or model.members) == n_members, "averages are not those of the members")
-    _fit(len(found.rule.means) == 1 + 2 * n_members, "shares in predictions are not those of the members")
-    groups = {group.name for group in model.ensemble.groups}
-    for own in found.copies:
-        _fit(len(own.shares) == 2 * n_members, "a copy has not the members")
-        candidates = np.concatenate([np.zeros(0, np.int64), *(stack.candidates for stack in own.snapshot.stacks)])
-        _fit(np.array_equal(np.sort(candidates), np.arange(2 * n_members)), "a copy has not the members")
-        _fit(own.snapshot.n_outputs == model.n_outputs, "a copy has other outputs than the model")
-        for stack in own.snapshot.stacks:
-            _fit(stack.group in groups, "a copy has members of a group that there is not")
-            _fit(stack.weights.shape[1] == len(stack.candidates) * model.n_outputs, "a copy has not the weights")
-
-
 def _dense_columns(encoder: Any) -> int:
     return sum(len(column.names()) for column in getattr(encoder, "columns", []))
 
@@ -149,13 +123,8 @@ def _check_waiting(bank: Any, model: Any) -> None:
         _fit(not bank.frozen and len(rows.y) < bank.warmup_rows, "more rows wait than there can be")
 
 
-@singledispatch
-def check_bank(bank: Any, model: Any) -> None:
-    """Raise a ModelError if what a bank has learned does not fit its members and the rows of its model."""
-
-
-@check_bank.register
-def check_kernel_bank(bank: KernelBank, model: Any) -> None:
+def _check_expansion(bank: Any, model: Any) -> None:
+    """Support points fit the kernel members and the rows of the model."""
     if bank.expansion is None:
         return
     expansion = bank.expansion
@@ -174,20 +143,6 @@ def check_kernel_bank(bank: KernelBank, model: Any) -> None:
         else:
             highest = points.features[: points.pointers[size(points)]].max(initial=0)
             _fit(highest < model.n_features, "support points have features that the model does not have")
-
-
-@check_bank.register
-def check_feature_bank(bank: FeatureBank, model: Any) -> None:
-    landmarks = getattr(bank, "landmarks", None)
-    _fit(not bank.frozen or not hasattr(bank, "landmarks") or landmarks is not None, "the landmarks are missing")
-
-
-@check_bank.register
-def check_additive_bank(bank: AdditiveBank, model: Any) -> None:
-    if bank.features is not None:
-        bank.features.check(model.n_features, bank.n_columns, model.n_outputs)
-        if bank.screening is not None:
-            bank.features.check_screening(bank.screening)
 
 
 def _check_path(made: Any) -> None:

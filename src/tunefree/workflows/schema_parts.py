@@ -7,7 +7,6 @@ from typing import Any
 from tunefree.core.schema import Anything, Array, Flag, Label, Mapping, Number, Optional, Sequence, Text
 from tunefree.generations.growing import KINDS
 from tunefree.learners.newton import DEPTH
-from tunefree.model.pool import VIEWS as VIEWS_OF_BANKS
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model.views import ALL as VIEWS
 
@@ -16,7 +15,7 @@ MOST_MEMBERS = 1000
 COUNT, SIZE, FINITE = Number(0, 2**62, whole=True), Number(0), Number()
 NAME, NAMES = Text(may_be_none=True), Sequence(Text())
 TASK = Text(("classification", "regression"))
-SEEN = ("raw", *VIEWS, *VIEWS_OF_BANKS)
+SEEN = ("raw", *VIEWS)
 CLASSES = Sequence(Label(), MANY_CLASSES)
 METRICS = {"rows": COUNT, "weight": SIZE, "loss": SIZE, "errors": SIZE}
 MEMBER = {"objective": Mapping(Number()), "scalars": Mapping(Number())}
@@ -42,7 +41,7 @@ COLUMNS: dict[str, dict[str, Any]] = {  # what makes a column of each kind again
         "format": Optional(Text()),
     },
     "time": {},
-    "text": {"bits": Optional(Number(1, 30, whole=True))},  # of older versions, which is refused
+    "text": {},
     "bag": {},
     "vector": {"width": Number(0, MOST_FEATURES, whole=True)},
 }
@@ -54,6 +53,7 @@ ENCODERS: dict[str, Any] = {  # formats of others check what they read
         "target": NAME,
         "target_family": Text(("number", "integer", "string", "boolean"), may_be_none=True),
         "weight": NAME,
+        "group": Optional(Text()),
         "hash_bits": Number(0, 30, whole=True),
         "na_values": Optional(NAMES),
         "target_notation": Optional(NAMES),
@@ -75,27 +75,29 @@ ENCODERS: dict[str, Any] = {  # formats of others check what they read
 PLAN = {
     "target": NAME,
     "task": NAME,
-    **{name: Optional(Text()) for name in ("learner", "view")},
+    **{name: Optional(Text()) for name in ("learner", "view", "group")},
     **{name: Optional(NAME) for name in ("loss", "device", "weight", "decimal", "thousands")},
     **{name: Optional(Flag()) for name in ("average", "skip_bad_rows", "skip_unlabelled")},
-    **{name: Optional(Number(1, whole=True, may_be_none=True)) for name in ("max_support", "horizon")},
+    "max_support": Optional(Number(1, whole=True, may_be_none=True)),
     "passes": Optional(Number(1, 2**31, whole=True)),
     "hash_bits": Optional(Number(0, 30, whole=True)),
     "holdout": Optional(Number(0.0, 0.5)),
     "settings": Optional(Mapping(FINITE)),
     "shuffle": Optional(Number(0, whole=True, may_be_none=True)),
-    "refit": Optional(Number(0, whole=True)),
-    **{name: Optional(NAMES) for name in ("ignore", "na_values", "numeric", "categorical", "date", "class_weight")},
-    **{name: Optional(Sequence(Text(), may_be_none=True)) for name in ("text", "pairs")},
+    **{
+        name: Optional(NAMES)
+        for name in ("ignore", "na_values", "numeric", "categorical", "date", "class_weight", "classes")
+    },
+    "text": Optional(Sequence(Text(), may_be_none=True)),
 }
 
 SNAPSHOT = {
-    "stacks": Sequence(Sequence(Text(), 2), MOST_MEMBERS),
     "views": Sequence(Text(tuple(VIEWS))),
     "objectives": Sequence(Mapping(Number()), MOST_MEMBERS),
-    "n_outputs": Number(1, MANY_CLASSES, whole=True),
-    "counts": Optional(Sequence(COUNT, 2)),
+    "counts": Sequence(COUNT, 2),
 }
+
+RELATIVE = {"rows": COUNT, "unit": SIZE, "mass": SIZE}  # what weights are relative to
 
 # The pool of generations, see tunefree.pool.saving.
 TIME = Number(1, 2**62, whole=True)  # a number of rows that is doubled until it lies ahead
@@ -110,12 +112,12 @@ GENERATION = {
     ),
 }
 POOL = {
-    "rows": COUNT,
-    "unit": SIZE,
-    "mass": SIZE,
+    "n_repeats": COUNT,
+    "relative": RELATIVE,
+    "has_groups": Flag(),
     "has_finished": Flag(),
     "only_predicts": Flag(),
-    "linear_places": Sequence(COUNT, MOST_MEMBERS),
+    "online_places": Sequence(COUNT, MOST_MEMBERS),
     "rises": Mapping(Number()),
     "frozen": {
         "next": TIME,
@@ -139,6 +141,20 @@ POOL = {
         }
     ),
 }
+
+
+def of_mixture(prefix: str) -> dict[str, Array]:
+    """Arrays of a mixture (:mod:`tunefree.mixing.mixture`), whose names begin with a prefix."""
+    return {
+        f"{prefix}.base.*": Array("float64", may_be_infinite=True),
+        f"{prefix}.corrections.#.waiting": Array("float64", (), 0, DEPTH + 1),
+        f"{prefix}.corrections.#.covariance": Array("float64", (1, "u", "u")),
+        f"{prefix}.corrections.#.used": Array("float64", (), 0, "u+1"),
+        f"{prefix}.corrections.*": Array("float64|float32|int64|int32|bool", may_be_infinite=True),
+        f"{prefix}.*": Array("float64", may_be_infinite=True),
+    }
+
+
 POOL_ARRAYS = {
     "model.pool.*.keys": Array("int64", (None,)),
     "model.pool.*.observations": Array("uint64", (None,)),
@@ -152,11 +168,7 @@ POOL_ARRAYS = {
     "model.pool.seen.counts": Array("uint8", ("n",)),
     "model.pool.*.targets": Array("float64", ("n",)),
     "model.pool.frozen.predicted": Array("float64", ("n", None, None), may_be_infinite=True, may_be_missing=True),
-    "model.pool.*.base.*": Array("float64", may_be_infinite=True),
-    "model.pool.*.corrections.#.waiting": Array("float64", (), 0, DEPTH + 1),
-    "model.pool.*.corrections.#.covariance": Array("float64", (1, "u", "u")),
-    "model.pool.*.corrections.#.used": Array("float64", (), 0, "u+1"),
-    "model.pool.*.corrections.*": Array("float64|float32|int64|int32|bool", may_be_infinite=True),
+    **of_mixture("model.pool.*"),
     "model.pool.*.leaves.*": Array("float64|float32|int64|int32|bool", may_be_infinite=True),
     "model.pool.*": Array("float64", may_be_infinite=True),
 }

@@ -27,15 +27,10 @@ from tunefree.core.schema import (
     check_arrays,
     check_header,
 )
-from tunefree.kernel.nystroem import N_LANDMARKS
-from tunefree.kernel.projection import TILE
 from tunefree.learners.newton import DEPTH
-from tunefree.model.decay import AGES
 from tunefree.model.meetings import LOGGED
-from tunefree.model.members import Setting
 from tunefree.model.passes import OF_ROW
-from tunefree.model.pool import waits
-from tunefree.model.targets import MANY_CLASSES
+from tunefree.model.pool import is_kernel
 from tunefree.model.views import ALL as VIEWS
 from tunefree.stream.tally import MOST_REASONS
 from tunefree.workflows.schema_parts import (
@@ -56,11 +51,12 @@ from tunefree.workflows.schema_parts import (
     PLAN,
     POOL,
     POOL_ARRAYS,
+    RELATIVE,
     SETTING,
     SIZE,
-    SNAPSHOT,
     STEPS,
     TASK,
+    of_mixture,
 )
 
 BANK = {
@@ -69,19 +65,8 @@ BANK = {
     "n_columns": Number(0, MOST_FEATURES, whole=True, may_be_none=True),
     "members": Sequence(MEMBER, MOST_MEMBERS),
     "waiting": Optional(Text(("Dense", "Sparse", "Table"))),
-    "rows": Optional(COUNT),
-    "switched": Optional(Number(0, whole=True, may_be_none=True)),
-    "rounds": Optional(COUNT),
-    "pays": Optional(Flag()),
-    "screens": Optional(Flag()),
-    "features": Optional(
-        {
-            "n_features": Number(1, MOST_FEATURES, whole=True),
-            "n_outputs": Number(1, MANY_CLASSES, whole=True),
-            "pair_entries": Optional(Number(1, 2**31, whole=True)),
-            "sample": {"stride": Number(1, 2**62, whole=True), "seen": COUNT},
-        }
-    ),
+    "rows": COUNT,
+    "switched": Number(0, whole=True, may_be_none=True),
 }
 
 MODEL = {
@@ -92,50 +77,29 @@ MODEL = {
     "average": Flag(),
     "view": Text(),
     "settings": Mapping(FINITE),
-    "may_prune": Optional(Flag()),
-    "replays": Optional(Flag()),
+    "replays": Flag(),
     "meetings": Optional(MEETINGS),
     "steepest": Optional(SIZE),
     "over": Optional(Flag()),
-    "pairs": Optional(Sequence(Sequence(Number(-(2**31), 2**31, whole=True), 2), may_be_none=True)),
     "classes": CLASSES,
     "n_features": Number(2, MOST_FEATURES, whole=True),
-    "history": Optional(
-        Sequence({"rows": COUNT, "shares": Mapping(Number(0.0, 1.001)), "losses": Optional(Mapping(SIZE))})
-    ),
     "kernel_config": {
         "name": Text(),
         "gamma": SIZE,
         "degree": Number(1, 100, whole=True),
         "constant": FINITE,
         "double": Flag(),
-        "device": Optional(NAME),
-        "max_support": Optional(Number(1, 2**31, whole=True, may_be_none=True)),
+        "device": NAME,
+        "max_support": Number(1, 2**31, whole=True, may_be_none=True),
     },
     "metrics": METRICS,
     "member_settings": Sequence(SETTING, MOST_MEMBERS),
-    "scalars": Mapping(Number()),
+    "aggregation": {"scalars": Optional(Mapping(Number())), "relative": Optional(RELATIVE)},
     "members": Sequence(MEMBER, MOST_MEMBERS),
     "views": Sequence(Text(tuple(VIEWS))),
-    "banks": Optional(Sequence(BANK, MOST_MEMBERS)),
+    "banks": Sequence(BANK, MOST_MEMBERS),
     "risks": Mapping({"ceiling": Number(5e-324), "rows": COUNT, "total": SIZE, "spread": SIZE}),
     "targets": Optional({"weight": SIZE, "total": FINITE}),
-    "deployment": Optional(
-        {
-            **dict.fromkeys(("rows", "captured", "copied"), COUNT),
-            "reach": Number(0, MOST_FEATURES, whole=True),
-            "work": SIZE,
-            "averages": Number(0, MOST_MEMBERS, whole=True),
-            "copies": Sequence(
-                {
-                    "temperature": SIZE,
-                    "record": COUNT,
-                    "snapshot": SNAPSHOT,
-                },
-                8,
-            ),
-        }
-    ),
 }
 
 REASON = {"problem": Text(), "column": Text(), "rows": COUNT, "file": Text(), "row": COUNT}
@@ -148,21 +112,19 @@ LINEAR = {
         "number": COUNT,
         "position": Sequence(COUNT, 3),
         "rows": COUNT,
-        "skipped": Optional(COUNT),
-        "unlabelled": Optional(COUNT),
-        "reasons": Optional(Sequence(REASON, MOST_REASONS + 1)),
-        "sizes": Optional(Sequence(COUNT)),
-        "digests": Optional(NAMES),
-        "times": Optional(Sequence(COUNT)),
-        "read": Optional(Sequence(COUNT)),
-        "read_digests": Optional(NAMES),
         "progressive": Sequence(METRICS),
         "held_out": Sequence(METRICS),
+        # Of estimators that were saved nothing more is known.
+        **{name: Optional(COUNT) for name in ("skipped", "unlabelled")},
+        **{name: Optional(Sequence(COUNT)) for name in ("sizes", "times", "read")},
+        **{name: Optional(NAMES) for name in ("digests", "read_digests")},
+        "reasons": Optional(Sequence(REASON, MOST_REASONS + 1)),
         "curve": Optional(Sequence(METRICS)),
-        "refit": Optional({"rows": COUNT, "before": SIZE, "standing": SIZE}, may_be_none=True),
+        "occurrences": Optional(Sequence({"rows": COUNT, "first": Sequence(Anything(), 3)})),
     },
     "model": MODEL,
     "order": Optional({"numbers": Flag(), "rows": COUNT, "stride": Number(1, 2**62, whole=True)}),
+    "held": Optional({"file": Text(), "row": COUNT, "position": Sequence(COUNT, 3)}),
     "encoder": Anything(),  # as its source has it
 }
 
@@ -250,60 +212,16 @@ MODEL_ARRAYS = {
     "model.evidence.features.*": Array("float64", ("S",), 0),
     "model.evidence.coordinates.*": Array("float64", ("S", "K")),
     "model.evidence.inner": Array("float64", (), may_be_infinite=True),
-    "model.of_curves.coordinates.*": Array("float64", (None, "K")),
-    "model.of_curves.inner": Array("float64", (), may_be_infinite=True),
-    "model.mixture.shares": Array("float64", ("N",), 0, 1.001),
-    "model.mixture.means": Array("float64", ("N",), 0, 1.001),
-    "model.mixture.losses": Array("float64", ("N",), 0, may_be_infinite=True),
-    "model.mixture.rate": Array("float64", (), 0, may_be_infinite=True),
-    "model.mixture.rounds": Array("float64", (), 0),
-    "model.mixture.*est": Array("float64", (), may_be_infinite=True),
+    **of_mixture("model.aggregation.mixture"),
     "model.*.waiting.y": Array("float64", ("n",)),
     "model.*.waiting.weight": Array("float64", ("n",), 0),
     "model.*.waiting.evaluation_weight": Array("float64", ("n",), 0),
-    "model.*.landmarks.landmarks": Array("float64", (N_LANDMARKS // TILE, None, TILE)),
-    "model.*.landmarks.axes": Array("float64", (N_LANDMARKS // TILE, 1 + N_LANDMARKS, TILE)),
-    "model.*.landmarks.squares": Array("float64", (N_LANDMARKS,), 0, may_be_infinite=True),
-    "model.*.landmarks.gamma": Array("float64", (), 0),
-    "model.*.landmarks.limit": Array("int64", (), 1),
     "model.*.expansion.open_coefficients": Array("float64", (None, "K", None)),
     "model.*.expansion.open_lags": Array("float64", (None, "K", None)),
     "model.*.expansion.coefficients": Array("float64", ("m", "K", "n")),
     "model.*.expansion.lags": Array("float64", ("m", "K", "n")),
-    "model.*.features.place_of": Array("int32", (None,), 0),
-    "model.*.features.cell_of": Array("int32", (None,), 0),
-    "model.*.features.knots.counts": Array("int64", (None,), 0),
-    "model.*.features.knots.levels": Array("int64", ("n",), 0),
-    "model.*.features.knots.features": Array("int64", ("n",), 0),
-    "model.*.features.knots.values": Array("float64", ("n",)),
-    "model.*.features.sources.sizes": Array("int64", ("s",), 1, 2**31),
-    "model.*.features.sources.most": Array("int64", ("s",), 1, 3),
-    "model.*.features.sources.code_columns": Array("int64", ("c",), 0),
-    "model.*.features.sources.n_frequent": Array("int64", ("c",), 0, 2**31),
-    "model.*.features.pairs.*": Array("int64", ("n",), 0),
-    "model.*.screening.first": Array("int64", ("n",), 0),
-    "model.*.screening.second": Array("int64", ("n",), 0),
-    "model.deployment.rule.shares": Array("float64", ("c",), 0, 1.001),
-    "model.deployment.rule.means": Array("float64", ("c",), 0, 1.001),
-    "model.deployment.rule.prior": Array("float64", ("c",), 0, 1.001),
-    "model.deployment.rule.losses": Array("float64", ("c",), may_be_infinite=True),
-    "model.deployment.rule.weights": Array("float64", ("c",), 0),
-    "model.deployment.rule.rates": Array("float64", ("c",), 0),
-    "model.deployment.rule.squares": Array("float64", ("c",), 0),
-    "model.deployment.rule.costs": Array("float64", ("c",), 0),
-    "model.deployment.rule.*": Array("float64"),
-    "model.deployment.decay.copies": Array("int64", (None, 2), 0),
-    "model.deployment.decay.sums": Array("float64", (None, AGES, 3)),
-    "model.deployment.decay.way": Array("float64", (None, 2), 0),
-    "model.deployment.averages.#.weights": Array("float64", ("n", "K")),
-    "model.deployment.averages.#.units": Array("float64", ("n",), 0),
-    "model.deployment.copies.#.mixture": Array("float64", ("N",), 0, 1.001),
-    "model.deployment.copies.#.shares": Array("float64", (None,), 0, 1.001),
-    "model.deployment.copies.#.range": Array("float64", (2,), may_be_infinite=True),
-    "model.deployment.copies.*.candidates": Array("int64", (None,), 0),
-    "model.deployment.copies.*.weights": Array("float64", ("n", None)),
-    "model.deployment.copies.*.units": Array("float64", ("n",), 0),
     "order.*": Array("float64|int16", (None,)),
+    "held.rows": Array("uint8", (None,)),
 }
 
 PATH_ARRAYS = {
@@ -326,39 +244,6 @@ PATH_ARRAYS = {
 }
 
 
-PREDICTION = {
-    "source": Text(),
-    "plan": PLAN,
-    "weights": {
-        "task": TASK,
-        "classes": CLASSES,
-        "loss": NAME,
-        "temperature": SIZE,
-        "range": Sequence(Number(may_be_none=True), 2),
-        "views": Sequence(Text(tuple(VIEWS))),
-        "meetings": Optional(MEETINGS),
-        "stacks": Sequence(
-            {
-                "view": Text(("raw", *VIEWS)),
-                "objectives": Sequence(Mapping(Number()), MOST_MEMBERS),
-                "members": Optional(Sequence(SETTING, MOST_MEMBERS)),
-            },
-            MOST_MEMBERS,
-        ),
-    },
-    "encoder": Anything(),  # as its source has it
-}
-PREDICTION_ARRAYS = {
-    "weights.#.weights": Array("float32|int8", ("n", None)),
-    "weights.#.units": Array("float64", ("n",), 0),
-    "weights.#.shares": Array("float64", (None,), 0, 1.001),
-    "weights.#.log.#": Array("float32", ("L", "W")),
-    "weights.meetings.slot_of": Array("int32", ("m",), -1),
-    "weights.meetings.serials": Array("int64", ("m",), 0),
-    "weights.meetings.values.*": Array("float32", ("m",)),
-}
-
-
 class Schema(NamedTuple):
     """What a kind of file holds."""
 
@@ -371,16 +256,11 @@ class Schema(NamedTuple):
 def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
     """Those of a model whose banks have the rows and points that its header, and the names of arrays, tell."""
     found: dict[str, Array] = {}
-    for number, bank in enumerate(header["model"].get("banks", [])):
+    for number, bank in enumerate(header["model"]["banks"]):
         own = f"model.bank{number}"
         if "waiting" in bank:
             kinds = {kind.__name__: kind for kind in ROWS}
             found |= _rows(f"{own}.waiting.X", kinds[bank["waiting"]])
-        if "features" in bank:
-            found[f"{own}.#.learner.weights"] = Array("float64", (f"B{number}", "K"))
-            found[f"{own}.#.learner.units"] = Array("float64", (f"B{number}",), 0)
-            found[f"{own}.#.learner.coordinates.*"] = Array(_ANY, (f"B{number}", "K"), may_be_infinite=True)
-        found |= _rows(f"{own}.features.sample.rows", Table)
         for points in (f"{own}.expansion.support", f"{own}.expansion.open"):
             found |= _points(points, f"{points}.pointers" in arrays)
     return found | MODEL_ARRAYS | ENCODED
@@ -388,14 +268,9 @@ def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
 
 def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
     model = header["model"]
-    lengths = {"D": model["n_features"], "N": len(model["member_settings"])} | _lengths(model)
-    lengths["S"] = lengths.get("S", 0) + min(model["n_features"], model.get("meetings", {}).get("first", MOST_FEATURES))
-    banks = enumerate(model.get("banks", []))
-    return lengths | {f"B{number}": bank["features"]["n_features"] for number, bank in banks if "features" in bank}
-
-
-def _lengths_of_weights(header: dict[str, Any]) -> dict[str, int]:
-    return _lengths(header["weights"])
+    lengths = {"D": model["n_features"]} | _lengths(model)
+    lengths["S"] += min(model["n_features"], model.get("meetings", {}).get("first", MOST_FEATURES))
+    return lengths
 
 
 def _lengths(saved: dict[str, Any]) -> dict[str, int]:
@@ -409,9 +284,9 @@ def _lengths(saved: dict[str, Any]) -> dict[str, int]:
 def _relate_members(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Each member that is to be made has arrays, so that no header asks for more memory than its file takes."""
     model = header["model"]
-    linear = [own for own in model["member_settings"] if not waits(Setting(**own))]
+    linear = [setting for setting in model["member_settings"] if not is_kernel(setting["learner"])]
     groups = [("model", model["members"])]
-    groups += [(f"model.bank{number}", bank["members"]) for number, bank in enumerate(model.get("banks", []))]
+    groups += [(f"model.bank{number}", bank["members"]) for number, bank in enumerate(model["banks"])]
     for prefix, members in groups:
         pattern = re.compile(rf"{re.escape(prefix)}\.(\d+)\.")
         if len({found[1] for found in map(pattern.match, arrays) if found}) != len(members):
@@ -432,26 +307,7 @@ def _relate_path(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
                 raise ModelError(f"{name} is not that of the rows")
 
 
-def _relate_weights(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Each stack has the weights of its members, which have a share, in a view that is there."""
-    saved = header["weights"]
-    n_outputs = len(saved["classes"]) if saved["task"] == "classification" and len(saved["classes"]) > 2 else 1
-    total = 0.0
-    for s, stack in enumerate(saved["stacks"]):
-        own = [arrays.get(f"weights.{s}.{name}", np.zeros((0, 0))) for name in ("weights", "units", "shares")]
-        n_members, total = len(stack["objectives"]), total + own[2].sum()
-        if own[0].shape[1] != n_members * n_outputs or own[2].shape != (n_members,) or not n_members:
-            raise ModelError(f"weights.{s} has not the weights of its members")
-        if stack["view"] not in ("raw", *saved["views"]):
-            raise ModelError(f"weights.{s} is on a view that is not there")
-    if not total > 0.0 or len(saved["range"]) != 2:
-        raise ModelError("the weights have no shares in predictions")
-
-
 SCHEMAS = {
-    "prediction": Schema(
-        PREDICTION, lambda header, arrays: PREDICTION_ARRAYS | ENCODED, _lengths_of_weights, _relate_weights
-    ),
     "linear": Schema(LINEAR, _arrays_of_models, _lengths_of_models, _relate_members),
     "path": Schema(PATH, lambda header, arrays: PATH_ARRAYS | ENCODED, lambda header: {}, _relate_path),
 }

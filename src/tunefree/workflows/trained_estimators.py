@@ -321,7 +321,7 @@ def load(path: str | os.PathLike[str]) -> TrainedClassifier | TrainedRegressor:
     >>> model.classes_.tolist(), model.predict([[19.0], [61.0]]).tolist()
     (['no', 'yes'], ['no', 'yes'])
     """
-    return estimator_of(model_files.load(path, whole=True))
+    return estimator_of(model_files.load(path))
 
 
 def train(

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -15,26 +14,25 @@ import numpy as np
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.registry import Registry
-from tunefree.model import patience
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.model import Model
-from tunefree.model.pool import POOLS
 from tunefree.model.targets import RunningMetrics
+from tunefree.pool.groups import digests
 from tunefree.pool.model import class_of
-from tunefree.stream.batch import BadRows, Batch, Origin, Position, as_named
-from tunefree.stream.features import TableEncoder
+from tunefree.stream.batch import BadRows, Batch, Columns, Origin, Position, as_named
 from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import Source, encoder_of
 from tunefree.stream.tally import Tally
 from tunefree.theory.exchangeability import TargetSample
-from tunefree.workflows import model_files, refit
+from tunefree.workflows import model_files, whole_groups
 from tunefree.workflows.class_weights import check_task, weighed, weights_by_label, with_weights
 from tunefree.workflows.memory_limit import MemoryLimit, limit_of
-from tunefree.workflows.plan import Plan, pair_of
+from tunefree.workflows.plan import Plan
 from tunefree.workflows.progress import Progress
 from tunefree.workflows.rare_classes import follow
-from tunefree.workflows.reading import ahead, batches_from, begin, check_learned, encoded, types_of
+from tunefree.workflows.reading import ahead, batches_from, begin, check_learned
+from tunefree.workflows.repeats import repeats_told
 from tunefree.workflows.resuming import (
     Passed,
     RunningDigests,
@@ -45,7 +43,7 @@ from tunefree.workflows.resuming import (
     file_times,
 )
 from tunefree.workflows.targets import target_of
-from tunefree.workflows.watching import Step, Watcher, Watchers
+from tunefree.workflows.watching import Step, Watcher
 
 # Reports stand above what they are of, and are imported when they are asked for.
 REPORTS = Registry("kind of report", {"page": "tunefree.report.page:page_of"})
@@ -64,7 +62,9 @@ class Trained:
     plan : Plan
     progress : Progress
     order : TargetSample, optional
-        What tells whether the targets depend on the order of the rows; None in older files.
+        What tells whether the targets depend on the order of the rows; None of shards, which are learned side by side.
+    held : Columns, optional
+        In a checkpoint: rows that wait for others of their group.
     """
 
     model: Model
@@ -73,13 +73,14 @@ class Trained:
     plan: Plan
     progress: Progress
     order: TargetSample | None = None
+    held: Columns | None = None
 
     file_kind: ClassVar[str] = "linear"
     other_kind: ClassVar[str] = (
         "it holds a regularization path, which is not certified, explained or gone on with; train by another --method"
     )
 
-    def save(self, path: str | os.PathLike[str], encoder: Any = None) -> None:
+    def save(self, path: str | os.PathLike[str], encoder: Any = None, held: Columns | None = None) -> None:
         """Write the model to a file.
 
         Parameters
@@ -87,10 +88,14 @@ class Trained:
         path : path
         encoder : saved state of the encoder, optional
             As it was after the last row learned, if the encoder has read further since.
+        held : Columns, optional
+            Rows that wait for others of their group, in a checkpoint.
         """
         parts = {"model": self.model.save_state(), "encoder": encoder or self.encoder.state()}
         if self.order is not None:
             parts["order"] = self.order.save_state()
+        if held is not None:
+            parts["held"] = whole_groups.save_state(held)
         header = {"source": self.kind, "plan": self.plan.saved(), "progress": asdict(self.progress)}
         model_files.save(path, self.file_kind, parts, header)
 
@@ -125,6 +130,7 @@ class Trained:
             Plan.restore(header["plan"]),
             Progress.restore(header["progress"]),
             TargetSample.restore(arrays["order"], header["order"]) if "order" in header else None,
+            whole_groups.restored(arrays["held"], header["held"]) if "held" in header else None,
         )
 
 
@@ -209,10 +215,9 @@ def learn_more(
 ) -> Trained:
     """Let a model go on with further rows, in one pass, as if they had followed those that it has learned.
 
-    New columns, categories, words and classes are learned as they come. The model is, to the byte, the one that one
-    pass over all rows makes, if its first rows were enough to fix the views of its members: 256 of a table, 1024 with
-    kernels or their features. After fewer, these views stay as they are. A table that was gone through again
-    (:mod:`tunefree.workflows.refit`), or at whose end generations were grown, goes on from there.
+    New columns, categories, words and classes are learned as they come. A single learner is then, to the byte, the one
+    that one pass over all rows makes, if its first rows were enough to fix its view: 256 of a table, 1024 with kernels.
+    After fewer, the view stays as it is. A pool grew generations where its pass had ended, and goes on from these.
 
     Parameters
     ----------
@@ -263,7 +268,7 @@ def continued(trained: Trained) -> Trained:
         raise ModelError("the model is a checkpoint of a training that has not ended; go on with that by --resume")
     learned, held_out = progress.progressive[:1], progress.held_out[:1]
     first = {"progressive": learned, "held_out": held_out, "rows": progress.first_rows}
-    begun = replace(progress, complete=False, number=0, position=Position(), refit=None, **first)  # type: ignore[arg-type]
+    begun = replace(progress, complete=False, number=0, position=Position(), **first)  # type: ignore[arg-type]
     return replace(trained, progress=begun)
 
 
@@ -300,13 +305,11 @@ def _train(
 ) -> Trained:
     """Learn the rows of a source, of which ``unread`` could not be read when they were shuffled."""
     batches, running = None, RunningDigests(source)
-    kept = refit.KeptRows(plan.refit if refit.is_for(plan) and earlier is None else 0)
     bad = replace(unread, tally=unread.tally.copy(), origin=source.origin)
     if resume and checkpoint and Path(checkpoint).exists():
         trained = Trained.load(checkpoint)
         check_resumable(trained, source, plan, watcher, checkpoint, running)
         bad.tally = trained.progress.tally
-        _keep_again(kept, trained, source)
     elif earlier is not None:
         trained = earlier
         bad.tally = trained.progress.tally
@@ -317,56 +320,21 @@ def _train(
     trained.progress.digests = file_digests(source, trained.progress.sizes)
     trained.progress.times = file_times(source)
     watcher.begin(trained, source)
-    progress, watchers = trained.progress, Watchers([watcher, kept])
-    while not (progress.complete or is_over(plan, progress)):
+    progress = trained.progress
+    while progress.number < plan.passes:
         if batches is None:
-            batches = batches_from(progress.position, source, trained.encoder, bad)
-        reads = _reads(trained, batches, bad, watchers, due, running)
-        _one_pass(trained, reads, watchers, checkpoint, limit, source.origin)
-        progress.number, progress.position, progress.rows = progress.number + 1, Position(), 0
+            batches = batches_from(progress.position, source, trained.encoder, bad, plan.group, trained.held)
+        reads = _reads(trained, batches, bad, watcher, due, running)
+        _one_pass(trained, reads, watcher, checkpoint, limit, source.origin)
+        progress.number, progress.position, progress.rows, trained.held = progress.number + 1, Position(), 0, None
         batches, bad = None, replace(bad, tally=unread.tally.copy())
     check_learned(trained.model, progress.progressive[0].rows if progress.progressive else 0, source)
     trained.model.freeze()
-    if kept.suffices(trained.model) and limit.has_room_for(refit.size_of(kept), "features of all rows"):
-        watcher.refits(trained)
-        progress.refit, trained.model = refit.refitted(trained.model, kept, progress)
     progress.end()
+    for line in repeats_told(trained):
+        watcher.tell(line)
     watcher.end(trained)
     return trained
-
-
-def _keep_again(kept: refit.KeptRows, trained: Trained, source: Source) -> None:
-    """Keep the rows before a checkpoint, which are read again and make the same features."""
-    if not kept.goes_on:
-        return
-    bad, by_label = trained.plan.bad_rows(), weights_by_label(trained.plan.class_weight)
-    chunks, progress = source.chunks(Position(), bad, types_of(source, trained.encoder)), trained.progress
-    for batch in encoded(trained.encoder, chunks, bad, learning=False, labelled=True):
-        if not kept.goes_on or (progress.number == 0 and kept.n_rows >= progress.rows):
-            return
-        y, held_out = target_of(trained.model.task, batch), _held_out(trained.plan, kept.n_rows, batch)
-        kept.add(batch.rows, y, weighed(batch, y, by_label).weight, held_out)
-
-
-def is_over(plan: Plan, progress: Progress) -> bool:
-    """Whether no further pass is to be made.
-
-    Parameters
-    ----------
-    plan : Plan
-    progress : Progress
-        At the end of a pass.
-
-    Examples
-    --------
-    >>> held_out = [RunningMetrics(10, 10.0, loss) for loss in (5.0, 4.0, 4.0, 4.0)]
-    >>> [is_over(Plan(passes=9), Progress(number=n, held_out=held_out)) for n in (3, 4)]
-    [False, True]
-    """
-    if progress.number >= plan.passes:
-        return True
-    losses = [metrics.mean_loss() for metrics in progress.held_out[: progress.number]]
-    return plan.learner in POOLS and patience.POOL.is_over(losses)
 
 
 def held_out_rows(share: Fraction, start: int, n: int) -> np.ndarray:
@@ -406,34 +374,14 @@ def _begun(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
     task, classes, encoder, batches = begin(source, plan, bad)
     check_task(plan, task)
     chosen = task, plan.learner, plan.loss, plan.average, dict(plan.settings), plan.view, classes
-    kernel, pairs = KernelConfig(max_support=plan.max_support, device=plan.device), sources_of_pairs(plan, encoder)
+    kernel = KernelConfig(max_support=plan.max_support, device=plan.device)
 
     def make(n_features: int, settings: list[Setting] | None = None) -> Model:
         # Features that are hashed are as many as there is room for, and few are met once.
-        options: dict[str, Any] = {"pairs": pairs, "horizon": plan.horizon, "replays": not plan.hash_bits}
-        return class_of(plan.learner)(*chosen, n_features, kernel, settings, **options)
+        return class_of(plan.learner)(*chosen, n_features, kernel, settings, replays=not plan.hash_bits)
 
     model = make(encoder.n_features, limit.members_that_fit(make, encoder.n_features))
     return Trained(model, encoder, source.kind, plan, Progress(), TargetSample(task == "regression")), batches
-
-
-def sources_of_pairs(plan: Plan, encoder: Any) -> list[tuple[int, int]] | None:
-    """The pairs of a plan, as a model takes them; None if it is to find them.
-
-    Raises
-    ------
-    DataError, ModelError
-        If a column is not there, or a pair is not written as two columns.
-    """
-    if plan.pairs is None:
-        return None
-    if plan.pairs and not isinstance(encoder, TableEncoder):
-        raise ModelError("--pairs names columns of a table; these rows are not one")
-    found: list[tuple[int, int]] = []
-    for pair in plan.pairs:
-        names = pair_of(pair, [column.name for column in encoder.columns])
-        found += product(*map(encoder.sources, names))
-    return found
 
 
 def _reads(
@@ -484,7 +432,10 @@ def _one_pass(
         weight = np.where(held_out, 0.0, batch.weight)
         # Members are evaluated on rows that they have not learned: in further passes these are the ones held out.
         evaluation_weight = weight if progress.number == 0 else np.where(held_out, batch.weight, 0.0)
-        predictions, row_losses = model.learn(batch.rows, y, weight, evaluation_weight, again=progress.number > 0)
+        options: dict[str, Any] = {"again": True} if progress.number > 0 else {}
+        if batch.groups is not None:
+            options["groups"] = digests(batch.groups)
+        predictions, row_losses = model.learn(batch.rows, y, weight, evaluation_weight, **options)
         if progress.number == 0:
             follow(trained, y, batch, origin)
         errors = model.errors(y, predictions)
@@ -495,6 +446,6 @@ def _one_pass(
         watcher.step(trained, Step(batch, y, predictions, row_losses, held_out))
         if read.passed is not None:
             progress.read, progress.read_digests = read.passed
-            trained.save(checkpoint, read.encoder)
+            trained.save(checkpoint, read.encoder, batch.held)
         if read.encoder is not None and watcher.wants_copy():
             watcher.copy(trained, read.encoder)

@@ -36,9 +36,6 @@ class Watcher:
     def copy(self, trained: Any, encoder: Any) -> None:
         """A batch was learned; ``encoder`` is the saved state of the encoder after it."""
 
-    def refits(self, trained: Any) -> None:
-        """All rows were learned, and are gone through again."""
-
     def end(self, trained: Any) -> None:
         """Training has ended."""
 
@@ -83,10 +80,6 @@ class Watchers(Watcher):
     def copy(self, trained: Any, encoder: Any) -> None:
         for own in self.watchers:
             own.copy(trained, encoder)
-
-    def refits(self, trained: Any) -> None:
-        for own in self.watchers:
-            own.refits(trained)
 
     def end(self, trained: Any) -> None:
         for own in self.watchers:

@@ -1,0 +1,160 @@
+"""Groups of rows that belong together: in which order they are learned, and what is evidence."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GroupKFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from tunefree import TuneFreeClassifier, TuneFreeRegressor
+from tunefree.estimators import validation
+from tunefree.pool.groups import digests
+from tunefree.pool.model import PoolModel
+
+BOTH = (TuneFreeClassifier, TuneFreeRegressor)
+of_both = pytest.mark.parametrize("cls", BOTH)
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 2))
+Y = (X[:, 0] + 0.5 * RNG.normal(size=120) > 0) * 1
+PEOPLE = np.array([f"person {k}" for k in RNG.integers(0, 15, 120)])
+
+
+@pytest.fixture
+def learned(monkeypatch):
+    """The groups of the blocks that a model is told to learn."""
+    blocks, learn = [], PoolModel.learn
+
+    def noted(model, X, y, weight, evaluation_weight=None, groups=None):
+        blocks.append(groups)
+        return learn(model, X, y, weight, evaluation_weight, groups=groups)
+
+    monkeypatch.setattr(PoolModel, "learn", noted)
+    return blocks
+
+
+def runs(groups):
+    """The first of each run of equal groups."""
+    return groups[np.append(True, groups[1:] != groups[:-1])].tolist()
+
+
+@of_both
+def test_groups_are_passed_in_turn_in_an_order_that_is_drawn(cls, learned):
+    cls(random_state=1).fit(X, Y, groups=PEOPLE)
+    cls(random_state=2).fit(X, Y, groups=PEOPLE)
+    first, second = map(runs, learned)
+    assert sorted(first) == sorted(second) == sorted(set(digests(PEOPLE).tolist()))
+    assert first != second
+
+
+@of_both
+def test_blocks_end_where_groups_do(cls, learned, monkeypatch):
+    monkeypatch.setattr(validation, "BLOCK", 16)
+    cls().fit(X, Y, groups=PEOPLE)
+    assert len(learned) > 3
+    of_blocks = [set(groups.tolist()) for groups in learned]
+    assert sum(map(len, of_blocks)) == len(set.union(*of_blocks)) == len(set(PEOPLE))
+
+
+@of_both
+def test_the_model_does_not_depend_on_how_rows_are_ordered_or_copied(cls):
+    fitted = cls().fit(X, Y, groups=PEOPLE)
+    order = np.random.default_rng(1).permutation(np.tile(np.arange(120), 2))
+    other = cls().fit(X[order], Y[order], groups=PEOPLE[order])
+    assert other.predict(X).tobytes() == fitted.predict(X).tobytes()
+    assert other.t_ == fitted.t_ == 120
+
+
+@of_both
+def test_copies_in_other_groups_are_rows_of_their_own(cls):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # half of the rows repeat others
+        groups = np.concatenate([PEOPLE, [f"twin of {name}" for name in PEOPLE]])
+        assert cls().fit(np.tile(X, (2, 1)), np.tile(Y, 2), groups=groups).t_ == 240
+
+
+@of_both
+def test_in_given_order_groups_come_as_they_are(cls, learned):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # groups come again
+        cls(shuffle=False).fit(X, Y, groups=PEOPLE)
+        cls().partial_fit(X, Y, groups=PEOPLE, sample_weight=PEOPLE != "person 3")
+    np.testing.assert_array_equal(learned[0], digests(PEOPLE))
+    np.testing.assert_array_equal(learned[1], digests(PEOPLE[PEOPLE != "person 3"]))
+
+
+def test_rows_of_a_known_group_are_no_evidence():
+    """Twelve rows of each group are alike in their columns and labels: a memory of groups looks like knowledge."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(2100, 5))
+    labels = rng.random(2100) < 1.0 / (1.0 + np.exp(-centres[:, 0]))
+    place = np.repeat(np.arange(100), 12)
+    rows, y = centres[place] + 0.01 * rng.normal(size=(1200, 5)), labels[place]
+    losses = [
+        log_loss(labels[100:], TuneFreeClassifier().fit(rows, y, groups=groups).predict_proba(centres[100:]))
+        for groups in (place, None)
+    ]
+    assert losses[0] < 0.95 * losses[1]
+    assert losses[0] < 1.05 * np.log(2)
+
+
+@of_both
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (PEOPLE[:5], "groups has the shape (5,), expected (120,): give one label for each row"),
+        (PEOPLE[:, None], "groups has the shape (120, 1), expected (120,)"),
+        ([*PEOPLE[:7], None, *PEOPLE[8:]], "groups[7] is missing; give the row a label"),
+        (np.where(np.arange(120) == 9, np.nan, 1.0), "groups[9] is missing; give the row a label"),
+        (["a"] * 120, "groups[0] to groups[119] are all 'a'"),
+        (np.array([1, "a"] * 60, object), "groups has labels of several types"),
+    ],
+    ids=["few", "2D", "None", "NaN", "one", "types"],
+)
+def test_groups_that_are_none(cls, groups, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        cls().fit(X, Y, groups=groups)
+
+
+@of_both
+def test_rows_of_a_stream_may_be_of_one_group(cls):
+    model = cls().partial_fit(X[:60], Y[:60], groups=["a"] * 60).partial_fit(X[60:], Y[60:], groups=["b"] * 60)
+    assert model.t_ == 120
+    with pytest.raises(ValueError, match=r"groups\[3\] is missing"):
+        model.partial_fit(X[:5], Y[:5], groups=["a", "a", "a", None, "b"])
+
+
+@of_both
+def test_metadata_is_routed_through_pipelines_and_cross_validation(cls, learned):
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(StandardScaler(), cls().set_fit_request(groups=True))
+        cross_validate(pipeline, X, Y, params={"groups": PEOPLE}, cv=GroupKFold(3), error_score="raise")
+    of_folds = [set(groups.tolist()) for groups in learned]
+    assert len(of_folds) == 3 and all(len(known) == 10 for known in of_folds)
+
+
+@of_both
+@pytest.mark.parametrize("has_groups", [False, True])
+def test_many_repeated_rows_are_reported(cls, has_groups, monkeypatch):
+    groups = PEOPLE if has_groups else None
+    remedy = "keep the rows of a group together" if has_groups else "if rows belong to one subject, pass groups="
+    monkeypatch.setattr(PoolModel, "repeats", lambda model: (6, 120))
+    with pytest.warns(UserWarning, match=f"6 of 120 rows repeat earlier ones.* no evidence; {remedy}") as warned:
+        cls().fit(X, Y, groups=groups)
+    assert warned[0].filename == __file__
+    monkeypatch.setattr(PoolModel, "repeats", lambda model: (5, 120))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cls().fit(X, Y, groups=groups)
+
+
+def test_rows_that_differ_in_their_labels_alone_repeat():
+    rows, y = np.repeat(X, 2, axis=0), np.tile([0, 1], 120)
+    with pytest.warns(UserWarning, match="120 of 240 rows repeat earlier ones"):
+        TuneFreeClassifier().fit(rows, y)

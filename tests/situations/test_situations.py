@@ -1,0 +1,50 @@
+"""The bars are kept. The quick situations of the chosen half run with the other tests, all the others are slow."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.situations.catalogue import ALL, CHOSEN, HALVES
+from tests.situations.measures import compare
+from tests.situations.situation import Situation
+
+QUICK = (  # a minute together
+    "constant_weights[3.7]",
+    "rare[0.002-500]",
+    "noise[500]",
+    "linear_classes[150]",
+    "linear_numbers[150]",
+    "exact_numbers",
+    "exclusive_or",
+    "groups_of_like_rows",
+    "two_clusters",
+    "breast_cancer",
+    "iris",
+    "diabetes",
+    "short_texts[1000]",
+)
+
+
+@pytest.mark.parametrize(
+    "situation",
+    [
+        pytest.param(situation, id=situation.name, marks=() if situation.name in QUICK else pytest.mark.slow)
+        for situation in ALL
+    ],
+)
+def test_the_bar_is_kept(situation: Situation):
+    try:
+        comparison = compare(situation)
+    except FileNotFoundError as error:
+        pytest.skip(f"{error.filename} does not exist")
+    losses = f"{comparison.loss:.4g}, {comparison.best} {comparison.references[comparison.best]:.4g}"
+    assert comparison.holds, f"{situation.name} ({situation.why}): {losses}, {comparison.ratio:.3f} times"
+
+
+def test_names_are_distinct_and_each_situation_says_why():
+    assert len({situation.name for situation in ALL}) == len(ALL) == sum(map(len, HALVES.values()))
+    assert all(situation.why and "\n" not in situation.why for situation in ALL)
+
+
+def test_quick_situations_are_of_the_half_that_may_be_looked_at():
+    assert set(QUICK) <= {situation.name for situation in CHOSEN}
