@@ -27,7 +27,7 @@ def pages():
 
 def anchors(path):
     """The anchors of the headings of a page, as MkDocs makes them."""
-    headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", path.read_text(), re.M)
     return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", text).strip().lower()) for text in headings}
 
 
@@ -69,7 +69,7 @@ def test_every_page_is_in_the_navigation():
 
 
 def test_the_functions_of_the_architecture_exist():
-    named = re.findall(r"^\*\*\d+\. `([\w.]+)`\*\* \(`([\w/.]+)`\)", (DOCS / "architecture.md").read_text(), re.MULTILINE)
+    named = re.findall(r"^\*\*\d+\. `([\w.]+)`\*\* \(`([\w/.]+)`\)", (DOCS / "architecture.md").read_text(), re.M)
     assert 10 <= len(named) <= 12
     for function, file in named:
         module = import_module(f"tunefree.{file.removesuffix('.py').replace('/', '.')}")
