@@ -1,9 +1,8 @@
-"""Learning over shards: what is lost against one machine, how fast two workers are, and what a thousand would do.
+"""Learning over shards: what is lost against one machine, and how fast two workers are.
 
 `losses` cuts data sets into shards and compares test losses with `train` and `fit` on one machine (root mean square in
 regression). Which process learns a shard changes no byte, so the shards are learned here, one after the other. `speed`
-compares the rows a second of workers on this machine with those of one process. `simulation` takes the bytes and times
-of a round that were measured, and adds them up for clusters that are not here.
+compares the rows a second of workers on this machine with those of one process.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ import tunefree
 from tunefree.distributed import phases
 from tunefree.distributed.engines import Here
 from tunefree.distributed.shards import Cut, count_range, ranges_to_count, shards_of
-from tunefree.estimators.pooled import MOST_FOR_KERNELS
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows import training
@@ -33,9 +31,6 @@ from tunefree.workflows.prediction import predict
 from tunefree.workflows.targets import target_of
 
 SETS = ("adult", "covtype", "mnist", "letter_recognition", "diamonds", "flights_3m")
-BANDWIDTH = 1e9  # bytes a second between any two machines
-ROUND = 0.2  # seconds that a round takes beside its work: measured from 0.04 to 0.19
-ROWS = 10**10
 
 
 def of(trained: Any, test: pa.Table) -> float:
@@ -84,12 +79,12 @@ def without(table: pa.Table, columns: list[str]) -> pa.Table:
     return table
 
 
-def fitted(split: Split, **settings: Any) -> float:
+def fitted(split: Split) -> float:
     """The test loss of the estimator's ``fit``."""
     from sklearn.metrics import log_loss, root_mean_squared_error
 
     regresses, target = split.data.kind == "regression", split.data.target
-    made = tunefree.TuneFreeRegressor(**settings) if regresses else tunefree.TuneFreeClassifier(**settings)
+    made = tunefree.TuneFreeRegressor() if regresses else tunefree.TuneFreeClassifier()
     made.fit(split.train.drop_columns([target]).to_pandas(), split.train[target].to_pandas())
     X, y = split.test.drop_columns([target]).to_pandas(), split.test[target].to_pandas()
     if regresses:
@@ -104,19 +99,18 @@ def on_one_machine(split: Split, fits: bool) -> dict[str, float]:
     )
     found = kept("scale_out").get(name, {})
     if "train" not in found:
-        trained = training.train(open_source(split.train), Plan(target=split.data.target, refit=0))
+        trained = training.train(open_source(split.train), Plan(target=split.data.target))
         found["train"] = of(trained, split.test)
         keep("scale_out", name, found)
     if fits and "fit" not in found and split.data.kind != "text":
         found["fit"] = fitted(split)
-        if len(split.train) <= MOST_FOR_KERNELS:
-            found["fit without kernels"] = fitted(split, kernel=False)
         keep("scale_out", name, found)
     return found
 
 
-def losses(names: list[str], shards: list[int], orders: list[str], most_rows: int, fits: bool) -> None:
+def losses(names: list[str], shards: list[int], orders: list[str], most_rows: int, sample: int, fits: bool) -> None:
     """Compare test losses."""
+    phases.SAMPLE = sample
     for data in available(names):
         split = load(data)
         split = split._replace(train=split.train.take(pa.array(spaced(len(split.train), most_rows))))
@@ -124,15 +118,13 @@ def losses(names: list[str], shards: list[int], orders: list[str], most_rows: in
             given = ordered(split, order)
             compared = on_one_machine(given if order == "missing" else split, fits)
             for n_shards in shards:
-                told: list[str] = []
                 start = time.perf_counter()
-                loss = of(over_shards(given.train, data.target, n_shards, told.append), given.test)
-                contacts = sum(line.startswith("contact") for line in told) - 1  # the first asks of the start
+                loss = of(over_shards(given.train, data.target, n_shards, lambda line: None), given.test)
                 seconds = time.perf_counter() - start
                 others = ", ".join(f"{name} {own:.5g} ({loss / own - 1:+.1%})" for name, own in compared.items())
                 print(
-                    f"{data.name}, {len(split.train):,} rows, {n_shards} shards, {order}: {loss:.5g} after {contacts}"
-                    f" contacts, {seconds:.0f} s; {others}",
+                    f"{data.name}, {len(split.train):,} rows, {n_shards} shards, {order}: {loss:.5g},"
+                    f" {seconds:.0f} s; {others}",
                     flush=True,
                 )
 
@@ -166,7 +158,7 @@ def speed(n_rows: int, n_workers: int, repeats: int) -> None:
         ):
             for path in (small, *[large] * repeats):  # the first compiles
                 start = time.perf_counter()
-                training.train(open_source(path), Plan(target="y", refit=0))
+                training.train(open_source(path), Plan(target="y"))
                 middle = time.perf_counter()
                 lines: list[tuple[float, str]] = []
                 train(client, path, "y", tell=lambda line, own=lines: own.append((time.perf_counter(), line)))
@@ -179,23 +171,6 @@ def speed(n_rows: int, n_workers: int, repeats: int) -> None:
             print(f"{name}: {n_rows / np.median(own):,.0f} rows/s (median of {repeats})")
 
 
-def simulation(row_seconds: float, contact_seconds: float, megabytes: float, contacts: int, shard_rows: int) -> None:
-    """Seconds of all rounds over 10^10 rows with more and more workers.
-
-    A worker learns its shards one after the other. Sums go up a tree of eight at a time, each level of which moves the
-    bytes of eight sums to one machine. Values that all need go down a tree likewise.
-    """
-    print(
-        f"{ROWS:,} rows, {row_seconds * 1e6:.2g} us a row in the pool round, {contact_seconds * 1e6:.2g} in a contact"
-    )
-    for workers in (1, 10, 100, 1000):
-        levels = max(1, int(np.ceil(np.log(max(ROWS / shard_rows, 2)) / np.log(8))))
-        sums = levels * (8 * megabytes * 1e6 / BANDWIDTH + ROUND)
-        pool = ROWS * row_seconds / workers + 2 * sums
-        every = contacts * (ROWS * contact_seconds / workers + 2 * sums)
-        print(f"{workers:5} workers: pool round {pool:12,.0f} s, {contacts} contacts {every:12,.0f} s")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(dest="command")
@@ -204,27 +179,20 @@ def main() -> None:
     of_losses.add_argument("--shards", type=int, nargs="*", default=[16, 64])
     of_losses.add_argument("--orders", nargs="*", default=["given", "class"])
     of_losses.add_argument("--most-rows", type=int, default=1_000_000)
+    of_losses.add_argument("--sample", type=int, default=phases.SAMPLE, help="rows of the common start")
     of_losses.add_argument("--no-fit", dest="fits", action="store_false")
     of_speed = commands.add_parser("speed")
     of_speed.add_argument("--rows", type=int, default=5_000_000)
     of_speed.add_argument("--workers", type=int, default=2)
     of_speed.add_argument("--repeats", type=int, default=5)
-    of_simulation = commands.add_parser("simulation")
-    of_simulation.add_argument("--row-seconds", type=float, required=True)
-    of_simulation.add_argument("--contact-seconds", type=float, required=True)
-    of_simulation.add_argument("--megabytes", type=float, default=1.0)
-    of_simulation.add_argument("--contacts", type=int, default=9)
-    of_simulation.add_argument("--shard-rows", type=int, default=10**6)
     given = vars(parser.parse_args())
     command = given.pop("command")
     if command == "losses":
         losses(**given)
     elif command == "speed":
         speed(given["rows"], given["workers"], given["repeats"])
-    elif command == "simulation":
-        simulation(**given)
     else:
-        losses(["adult"], [16], ["given"], 10**6, True)
+        losses(["adult"], [16], ["given"], 10**6, phases.SAMPLE, True)
 
 
 if __name__ == "__main__":

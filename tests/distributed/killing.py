@@ -18,7 +18,7 @@ import distributed
 from tunefree.distributed import train
 
 MOST = 6  # workers killed while one model is learned
-STAGES = ("read", "prepare", "pool", "early contact", "contact", "evidence")
+STAGES = ("read", "prepare", "start", "shard", "join")
 
 
 @contextmanager

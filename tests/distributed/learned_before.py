@@ -14,5 +14,6 @@ from tunefree.distributed.engines import Here
 from tunefree.workflows.plan import Plan
 
 with tempfile.TemporaryDirectory() as folder:
+    phases.SAMPLE = 300  # so that shards learn too
     cut_up = shards(parquet_of(Path(folder), people(600), 3))
     phases.learn(Here(), phases.Parts(cut_up, [[] for _ in cut_up]), Plan(target="rich"), lambda line: None)

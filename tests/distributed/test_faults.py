@@ -18,6 +18,11 @@ distributed = pytest.importorskip("distributed")
 from tests.distributed.killing import STAGES, learned_while_killed, processes  # noqa: E402 - needs Dask
 
 
+@pytest.fixture(autouse=True)
+def small_sample(monkeypatch):
+    monkeypatch.setattr(phases, "SAMPLE", 300)  # so that shards have rows beside it
+
+
 def bytes_of(trained, folder):
     trained.save(folder / "some.model")
     return (folder / "some.model").read_bytes()

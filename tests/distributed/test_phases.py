@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from tests.distributed.data import parquet_of, people, shards
 from tunefree.core.errors import DataError, ModelError
-from tunefree.distributed import encoded, evidence, phases, pool_round
+from tunefree.distributed import encoded, joining, phases, shard_pass
 from tunefree.distributed.engines import Here
-from tunefree.model.batch_rows import matrix
-from tunefree.model.standing import LEARNER
+from tunefree.model.targets import Labels
+from tunefree.pool.model import PoolModel
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows.class_weights import balanced
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.prediction import predict
 from tunefree.workflows.targets import target_of
-from tunefree.workflows.training import Trained, train
+from tunefree.workflows.training import Trained, learn_more, train
+
+SAMPLE = 1000  # rows of the common start, so that shards have rows beside it
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_sample():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(phases, "SAMPLE", SAMPLE)
+        yield
 
 
 class Shuffled(Here):
@@ -68,32 +78,8 @@ def test_order_and_repetition_change_no_byte(data, trained, tmp_path):
     for name, own in (("one", trained), ("two", again)):
         own.save(tmp_path / name)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    assert told[0].startswith("read 4,000 rows in 6 shards") and "contact 0" in told[2]
-
-
-def exact_members(model):
-    """The members of exact gradients of each view."""
-    found = {}
-    for member in model.members:
-        if member.setting.learner == LEARNER:
-            found.setdefault(member.setting.view, []).append(member.weights(model.n_features, 1)[0])
-    return found
-
-
-def test_exact_gradients_lead_somewhere_from_the_merged_members_and_from_zero(trained):
-    found = exact_members(trained.model)
-    assert found.keys() == {"steady", "pairs"}
-    for of_view in found.values():
-        merged, zero = of_view
-        assert zero.any() and not np.array_equal(merged, zero)
-
-
-def test_where_nothing_was_learned_zero_is_the_only_start(tmp_path):
-    table = people(600)
-    random = np.random.default_rng(0).permutation(len(table))
-    table = table.set_column(2, "rich", table["rich"].take(random))
-    found = exact_members(learned(parquet_of(tmp_path, table, 6), Plan(target="rich")).model)
-    assert len(found["steady"]) == 1
+    assert told[0].startswith("read 4,000 rows in 6 shards")
+    assert told[1].startswith("common start: 1,000 rows") and told[2].startswith("shards: 2,")
 
 
 def test_rows_sorted_by_class_are_learned_alike(data, trained, tmp_path):
@@ -110,40 +96,129 @@ def test_balanced_classes_weigh_as_when_their_weights_are_given(data, tmp_path):
 
 
 def test_what_cannot_be_learned_is_told(data, tmp_path):
-    with pytest.raises(ModelError, match="--passes is for one machine"):
-        learned(data[0], Plan(target="rich", passes=3))
-    with pytest.raises(DataError, match="there are 20 rows"):
-        learned(parquet_of(tmp_path, people(20), 2), Plan(target="rich"))
+    with pytest.raises(ModelError, match="--holdout is for one machine"):
+        learned(data[0], Plan(target="rich", holdout=0.1))
     one_class = people(100).set_column(2, "rich", [["yes"] * 100])
     with pytest.raises(DataError, match="one class only"):
         learned(parquet_of(tmp_path, one_class, 2), Plan(target="rich"))
 
 
-def test_the_certificate_holds_on_all_shards_and_is_tight(data, trained):
+def test_where_all_rows_are_the_sample_it_is_what_one_machine_learns(data, monkeypatch):
+    monkeypatch.setattr(phases, "SAMPLE", 4000)
+    told = []
+    found = learned(data[0], Plan(target="rich"), told=told)
+    alone = train(open_source(data[0]), Plan(target="rich"))
+    assert len(told) == 2 and loss_of(found, data[1]) == loss_of(alone, data[1])
+
+
+def test_shards_learn_what_the_sample_does_not_tell(data, monkeypatch):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(4000, 2))
+    start = shard_pass.started("classification", None, ["a", "b"], 3, [rows_of(X[:300], X[:300, 0] > 0)], True)
+    y = X.sum(axis=1) > 0
+    passed = [shard_pass.learned(rows_of(X[k:3600:2], y[k:3600:2]), start) for k in range(2)]
+    end = shard_pass.joined(start, shard_pass.plus(*passed), [rows_of(X[3600:], y[3600:])])
+    before, after = (
+        np.mean((PoolModel.restore(*at.model).predict(rows_of(X, y).X)[:, 0] > 0) == y) for at in (start, end)
+    )
+    assert before < 0.8 < 0.95 < after
+
+
+def rows_of(X, is_b):
+    from tunefree.core.rows import dense
+
+    return encoded.Encoded(dense(np.ascontiguousarray(X)), is_b.astype(float), np.ones(len(X)))
+
+
+def test_a_model_of_shards_goes_on_with_further_rows(data, trained, tmp_path):
+    trained.save(tmp_path / "people.model")
+    more = learn_more(Trained.load(tmp_path / "people.model"), open_source(people(3000, seed=2)))
+    assert more.progress.progressive[0].rows == 7000 and more.model.pool.rows == 7000
+    assert loss_of(more, data[1]) < 1.01 * loss_of(trained, data[1])
+
+
+def test_members_are_judged_by_rows_of_shards_too(trained):
+    selection = trained.model.selection()
+    assert selection.rows.max() > SAMPLE
+
+
+def test_the_certificate_holds_on_all_shards(data, trained):
     """Sums of evidence add over shards: they bound every linear model on all rows that were learned."""
     certificate = trained.model.certificate()
-    assert certificate.rounds == trained.progress.progressive[0].rows == 3600
+    assert certificate.rounds == trained.progress.progressive[0].rows == 4000
     rows = next(iter(predict(trained, open_source(data[0]), BadRows(), labelled=True))).batch
-    kept = ~encoded.picked(np.arange(len(rows.weight)), encoded.Strides.of(4000).jury)
     random, largest = np.random.default_rng(0), certificate.largest
-    y = trained.model.targets(target_of("classification", rows))[kept]
-    X = matrix(rows.rows, trained.model.n_features).toarray()[kept].astype(np.float64)
-    losses = []
+    y = trained.model.targets(target_of("classification", rows))
+    X = matrix(rows.rows, trained.model.n_features)
     for size in (0.1, 1.0, 3.0):
         for _ in range(20):
             u = random.uniform(-size, size, X.shape[1]) / np.maximum(largest, 1e-12)
-            losses.append(np.logaddexp(0.0, -y * (X @ u)).mean())
-            assert losses[-1] >= certificate.lower_bound(size)
+            assert np.logaddexp(0.0, -y * (X @ u)).mean() >= certificate.lower_bound(size)
     loss = certificate.loss / certificate.weight
-    assert 0.8 * loss < certificate.lower_bound(3.0) <= loss < min(losses)
+    assert loss == pytest.approx(trained.progress.progressive[0].mean_loss()) and certificate.lower_bound(3.0) <= loss
 
 
-def test_evidence_of_shards_adds_up_to_that_of_all_rows(data, trained):
-    rows = next(iter(predict(trained, open_source(data[0]), BadRows(), labelled=True))).batch
-    y = trained.model.codes(target_of("classification", rows))[0].astype(np.float64)
-    whole, state = encoded.Encoded(rows.rows, y, rows.weight), trained.model.save_state()
-    every = np.arange(len(y))
-    parts = [evidence.gathered(whole.at(every % 3 == shard), state) for shard in range(3)]
-    together, at_once = pool_round.plus(*parts), evidence.gathered(whole, state)
-    for name, own in at_once.arrays.items():
-        np.testing.assert_allclose(together.arrays[name], own, rtol=1e-9, atol=1e-7)
+def matrix(rows, n_features):
+    """The rows as an array, with the constant."""
+    columns = as_columns(rows)
+    return columns.toarray()[:, :n_features]
+
+
+def as_columns(rows):
+    n, n_numbers = rows.numbers.shape
+    codes = sparse.csr_array(
+        (np.ones(rows.codes.size), rows.codes.ravel(), np.arange(n + 1) * rows.codes.shape[1]),
+        shape=(n, max(int(rows.codes.max(initial=0)) + 1, n_numbers + 1)),
+    ).tolil()
+    codes[:, 0] = 1.0
+    codes[:, 1 : n_numbers + 1] = rows.numbers
+    return codes.tocsr()
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_evidence_of_shards_adds_up(task):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(900, 2)) * [1.0, 1e3]
+    y = X[:, 0] > 0 if task == "classification" else X[:, 0]
+    rows = encoded.Encoded(rows_of(X, y).X, np.asarray(y, float), random.uniform(0.5, 2.0, 900))
+    classes = ["a", "b"] if task == "classification" else []
+    first, rest = rows.at(np.arange(900) < 300), rows.at(np.arange(900) >= 300)
+    start = shard_pass.started(task, None, classes, 3, [first], True)
+    passed = [shard_pass.learned(rest.part(k, k + 200), start) for k in (0, 200)]
+    total = shard_pass.plus(*passed)
+    model = PoolModel.restore(*shard_pass.joined(start, total, [rest.part(400, 600)]).model)
+    found = model.certificate()
+    assert total.rows == 400 and model.pool.rows == 900
+    assert found.weight == pytest.approx(rows.weight.sum(), rel=1e-2 if task == "regression" else 1e-9)
+    assert np.isfinite(model.predict(rows.X)).all()
+    if task == "regression":
+        assert np.mean((model.predict(rows.X)[:, 0] - y) ** 2) < 0.05 * np.var(y)
+        assert all(member.objective.mass == pytest.approx(900.0, rel=0.01) for member in model.members)
+
+
+def test_newton_without_waiting_corrections_predicts_the_same():
+    model = PoolModel("classification", classes=["a", "b"], n_features=3)
+    X = np.random.default_rng(0).normal(size=(37, 2))
+    model.learn(rows_of(X, X[:, 0] > 0).X, Labels(["a", "b"], (X[:, 0] > 0).astype(int)), np.ones(37))
+    state = next(member.state for member in model.members if member.setting.learner == "newton")
+    assert state.waiting[()] > 0
+    kept, ratios = state.corrections[0, : int(state.waiting[()]), 0], state.ratios[: int(state.waiting[()]), 0]
+    expected = state.covariance[0] - np.einsum("w,wi,wj->ij", ratios, kept, kept)
+    joining.settle_newton(state)
+    np.testing.assert_allclose(state.covariance[0], expected, rtol=1e-12, atol=1e-15)
+    assert state.waiting[()] == 0.0
+
+
+def test_a_coordinate_has_the_mean_of_the_shards_that_learned_of_it():
+    def statistics(weight, weights, units, values):
+        weights = np.array(weights)
+        sums = {".coordinates.bets": (weights * values)[:, None], ".centres": weight * np.ones(2)}
+        return joining.Statistics(weight, weights, np.array(units), sums, 0.5)
+
+    one = statistics(10.0, [10.0, 10.0, 0.0], [1.0, 1.0, 1.0], [3.0, 3.0, 7.0])
+    two = statistics(30.0, [30.0, 30.0, 30.0], [1.0, 0.5, 1.0], [5.0, 5.0, 5.0])
+    both = one.plus(two)
+    means = both.sums[".coordinates.bets"][:, 0] / both.weights
+    np.testing.assert_allclose(means, [4.5, 5.0, 5.0])  # the unit of the second one is larger in shard two
+    np.testing.assert_allclose(both.units, [1.0, 0.5, 1.0])
+    assert both.sums[".centres"][0] / both.weight == 1.0

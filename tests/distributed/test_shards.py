@@ -10,7 +10,7 @@ import pytest
 
 from tests.distributed.data import csv_of, parquet_of, people, shards
 from tunefree.core.errors import DataError
-from tunefree.core.rows import rows_at, together
+from tunefree.core.rows import together
 from tunefree.distributed import encoded, local_rows
 from tunefree.distributed.shards import Cut
 from tunefree.stream.batch import BadRows
@@ -18,21 +18,19 @@ from tunefree.stream.source import open_source
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.reading import begin
 
-NONE = 2**62  # rows of which one would be set apart: at a place far beyond
-
 
 def read_all(path, plan, cut):
-    """The encoder of all shards, and their rows as models take them, none set apart."""
+    """The encoder of all shards, and their rows as models take them, with an empty sample."""
     cut_up = shards(path, cut)
     beginning = local_rows.begun(cut_up[0], plan)
     local = [local_rows.read(own, beginning, False) for own in cut_up]
     found = local_rows.united(beginning, [local_rows.survey(own) for own in local])
     whole = beginning._replace(encoder=found.encoder.state())
     ready = [
-        encoded.prepared(own, whole, found.classes, offset, encoded.Strides(NONE, 1), shard)
+        encoded.prepared(own, whole, found.classes, offset, encoded.Sizes(found.offsets[-1], 0, 0), shard)
         for own, offset, shard in zip(local, found.offsets, cut_up, strict=False)
     ]
-    return found, encoded.gathered([own.early for own in ready]), cut_up
+    return found, encoded.gathered([own.rest for own in ready]), cut_up
 
 
 def same_as_one_reader(path, plan, cut):
@@ -40,8 +38,7 @@ def same_as_one_reader(path, plan, cut):
     found, rows, cut_up = read_all(path, plan, cut)
     reading = begin(open_source(path), plan, BadRows())
     batches = list(reading.batches)
-    order = np.random.default_rng(0).permutation(sum(len(batch.weight) for batch in batches))
-    one = rows_at(together([batch.rows for batch in batches]), order)
+    one = together([batch.rows for batch in batches])
     assert reading.encoder.names() == found.encoder.names()
     for name, own in one._asdict().items():
         if name in ("numbers", "codes", "pointers", "features", "values"):
@@ -119,3 +116,12 @@ def test_rows_that_cannot_be_used_are_counted_as_by_one_reader(tmp_path):
     assert len(cut_up) > 2 and found.skipped.count == 4
     first = [sorted(own.reasons(), key=lambda reason: reason.row) for own in (found.skipped, bad.tally)]
     assert first[0] == first[1] and sorted(found.skipped.first) == sorted(bad.tally.first)
+
+
+@pytest.mark.parametrize(("rows", "size"), [(1000, 90), (7, 7), (5, 20), (10, 1)])
+def test_a_sample_is_the_same_however_rows_are_cut_and_one_of_each_stretch(rows, size):
+    whole = encoded.drawn(rows, size, 0, rows)
+    parts = [encoded.drawn(rows, size, start, min(3, rows - start)) for start in range(0, rows, 3)]
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+    assert whole.sum() == min(rows, size)
+    assert rows <= size or np.diff(np.flatnonzero(whole), prepend=0).max() <= 2 * -(-rows // size)

@@ -7,9 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LinearRegression
 
-from tests.explanation.models import share_weighted
 from tunefree import CurveDisplay, KernelPiSTOLClassifier, OnlineClassifier, OnlineRegressor, TuneFreeClassifier
-from tunefree.core import rows
 from tunefree.core.errors import ModelError
 from tunefree.estimators import explanation
 
@@ -24,16 +22,27 @@ def data(n=400, seed=0):
 @pytest.fixture(scope="module")
 def classifier():
     X, _, y = data()
-    return TuneFreeClassifier(epochs=2).fit(X, y)
+    return TuneFreeClassifier().fit(X, y)
 
 
 def test_contributions_add_up(classifier):
     X, _, _ = data(50, seed=1)
     names, found = classifier.explain(X)
-    assert names[:6] == ["(constant)", "x0", "x1", "x2", "x3", "x4"] and found.shape == (50, len(names), 3)
-    expected = share_weighted(classifier._learned.model, rows.dense(X))
-    np.testing.assert_allclose(found.sum(axis=1), expected, rtol=0, atol=1e-9 * np.abs(expected).max())
-    assert np.mean(classifier.classes_[found.sum(axis=1).argmax(axis=1)] == classifier.predict(X)) > 0.9
+    assert names == ["(constant)", "x0", "x1", "x2", "x3", "x4"] and found.shape == (50, 6, 3)
+    margins = np.log(classifier.predict_proba(X))
+    margins -= margins.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(found.sum(axis=1), margins, rtol=0, atol=1e-9 * np.abs(margins).max())
+    importances = classifier.feature_importances_
+    assert importances.sum() == pytest.approx(1.0) and importances[[0, 1, 3]].min() > importances[[2, 4]].max()
+
+
+def test_a_pool_has_no_weights(classifier):
+    for name in ("coef_", "intercept_"):
+        with pytest.raises(AttributeError, match="feature_importances_"):
+            getattr(classifier, name)
+    X, margin, _ = data()
+    model = OnlineRegressor("newton").fit(X, margin)
+    np.testing.assert_allclose(X @ model.coef_ + model.intercept_, model.predict(X), rtol=1e-9)
 
 
 def test_classes_are_in_the_order_of_the_estimator():
@@ -66,7 +75,7 @@ def test_sparse_rows_have_contributions():
 
 def test_what_cannot_be_explained_is_told(classifier, monkeypatch):
     X, _, y = data()
-    with pytest.raises(ModelError, match="train without kernels"):
+    with pytest.raises(ModelError, match="kernels alone"):
         KernelPiSTOLClassifier(epochs=1).fit(X[:99], y[:99]).explain(X)
     monkeypatch.setattr(explanation, "MOST_NUMBERS", 1000)
     with pytest.raises(ValueError, match="explain fewer at a time"):
@@ -84,17 +93,13 @@ def plt():
 
 
 def test_the_strongest_columns_are_drawn(classifier, plt):
-    display = CurveDisplay.from_estimator(classifier, max_curves=3, max_pairs=1)
-    curves = display.axes_[:3]
-    assert len(display.axes_) == 4 and {"x0", "x1"} <= {axes.get_title("left") for axes in curves}
-    assert curves[0].get_ylabel() == "contribution to the log-odds"
-    assert all(sum(len(line.get_xdata()) > 2 for line in axes.lines) >= 3 for axes in curves)  # one for each class
+    display = CurveDisplay.from_estimator(classifier, max_curves=3)
+    assert {axes.get_title("left") for axes in display.axes_} == {"x0", "x1", "x3"}
+    assert display.axes_[0].get_ylabel() == "log-odds"
+    assert all(sum(len(line.get_xdata()) > 2 for line in axes.lines) >= 3 for axes in display.axes_)  # each class
     (legend,) = display.figure_.legends
     assert [text.get_text() for text in legend.get_texts()] == ["bad", "fair", "good"]
-    note = " ".join(display.figure_.get_supxlabel().split())
-    assert note.startswith("Share-weighted margins of ") and "of the variance of the model's own log-odds" in note
-    assert "x1" in (display.axes_[3].get_xlabel() + display.axes_[3].get_ylabel())
-    assert all(axes.get_title("right").startswith("sd ") for axes in curves)
+    assert " ".join(display.figure_.get_supxlabel().split()).startswith("Lines and points: mean over 100 rows")
 
 
 def test_a_class_and_columns_can_be_chosen(classifier, plt):
@@ -119,10 +124,9 @@ def test_a_picture_fills_the_place_of_axes(classifier, plt):
 def test_rows_are_needed_where_none_are_kept(plt):
     X, margin, _ = data()
     model = OnlineRegressor("adagrad").fit(X, margin)
-    with pytest.raises(ModelError, match="keeps no sample of rows"):
+    with pytest.raises(ModelError, match="keeps no rows"):
         CurveDisplay.from_estimator(model)
     display = CurveDisplay.from_estimator(model, X, max_curves=1)
-    assert display.axes_[0].get_ylabel() == "contribution to the prediction"
-    assert "all terms 100 %" in display.picture.note
+    assert display.axes_[0].get_ylabel() == "prediction"
     with pytest.raises(ModelError, match="learns online"):
         CurveDisplay.from_estimator(LinearRegression().fit(X, margin))

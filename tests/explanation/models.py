@@ -7,9 +7,6 @@ from functools import cache
 
 import numpy as np
 
-from tunefree.explanation.decomposition import LEAST_SHARE, identified
-from tunefree.model import snapshots
-from tunefree.model.mixture import predictive_shares
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows.plan import Plan
@@ -20,7 +17,7 @@ TARGETS = ("rich", "mood", "pay")  # two classes, three classes, numbers
 
 
 def table(n=1500, seed=0):
-    """Numbers, of which some are missing, categories, and dates; targets that depend on curves and a pair."""
+    """Numbers, of which some are missing, categories, and dates; targets that bend, with an interaction."""
     rng = np.random.default_rng(seed)
     age, income = rng.uniform(18, 80, n), rng.lognormal(0, 2, n)
     flag, job = rng.integers(0, 2, n), rng.choice(["clerk", "cook", "pilot", ""], n, p=[0.4, 0.3, 0.2, 0.1])
@@ -58,14 +55,17 @@ def rows_of(model, columns):
     return next(iter(predict(model, open_source(columns), BadRows()))).batch.rows
 
 
-def share_weighted(model, rows):
-    """What the terms of a model are to add up to: the mean of its members' and averages' margins by their shares."""
-    shares, margins, temperature = predictive_shares(model.mixture), model.member_predictions(rows), 1.0
-    deployment = model.deployment
-    if deployment is not None and deployment.predicts:
-        margins = snapshots.predict([deployment.snapshot(model.ensemble)], model.ensemble.groups, rows)[0]
-        shares, temperature = deployment.shares(shares), deployment.temperature
-    together = shares.reshape(-1, len(model.members)).sum(axis=0)
-    heavy = np.tile(together >= LEAST_SHARE, len(margins) // len(model.members))
-    weighted = np.tensordot(shares[heavy] / shares[heavy].sum(), margins[heavy], axes=1)
-    return identified(model.objective, temperature * weighted)
+def margins_of(model, rows):
+    """What contributions are to add up to: log-odds, of more classes minus their mean, or numbers."""
+    margins = model.predict(rows)
+    return margins - margins.mean(axis=1, keepdims=True) if margins.shape[1] > 1 else margins
+
+
+def assert_adds_up(decomposition, rows):
+    """Contributions of rows, which add up to the margins to 1e-9 of the largest."""
+    margins = margins_of(decomposition.model, rows)
+    contributions = decomposition.contributions(rows)
+    assert contributions.shape == (len(margins), len(decomposition.names), margins.shape[1])
+    np.testing.assert_allclose(contributions.sum(axis=1), margins, rtol=0, atol=1e-9 * np.abs(margins).max())
+    assert np.ptp(contributions[:, 0], axis=0).max() <= 1e-9 * np.abs(margins).max()  # a constant is one
+    return contributions

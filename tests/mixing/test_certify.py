@@ -24,7 +24,7 @@ LABELS = np.where(RNG.random(N) < 1 / (1 + np.exp(-SCORES)), "yes", "no")
 
 def trained(label, **plan):
     table = {"a": X[:, 0], "b": X[:, 1], "label": label}
-    return train(open_source(table), Plan(target="label", learner="generations", **plan))
+    return train(open_source(table), Plan(target="label", **plan))
 
 
 def mean_losses(factor):
@@ -63,7 +63,7 @@ def test_no_linear_model_is_below_what_is_certified_of_generations(of_labels, fa
 
 def test_copies_of_rows_that_generations_know_are_no_evidence():
     table = {"a": np.tile(X[:300, 0], 3), "b": np.tile(X[:300, 1], 3), "label": np.tile(LABELS[:300], 3)}
-    model = train(open_source(table), Plan(target="label", learner="generations"))
+    model = train(open_source(table), Plan(target="label"))
     mixing = findings(model)["mixing"]
     assert 300 <= mixing["rows"] < 900 and mixing["loss"] <= mixing["loss_at_most"]
 
@@ -97,6 +97,6 @@ def test_weights_times_a_power_of_two_are_the_same_weights():
     states = []
     for exponent in (0, 5, -30):
         table = {"a": X[:300, 0], "b": X[:300, 1], "w": np.ldexp(WEIGHT[:300], exponent), "label": LABELS[:300]}
-        model = train(open_source(table), Plan(target="label", learner="generations", weight="w"))
+        model = train(open_source(table), Plan(target="label", weight="w"))
         states.append({k: v.tobytes() for k, v in model.model.pool.mixture.save_state().items()})
     assert states[0] == states[1] == states[2]

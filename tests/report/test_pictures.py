@@ -16,7 +16,7 @@ from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.explanation.models import trained
 from tests.workflows.test_training import people
 from tunefree.core.rows import dense
-from tunefree.explanation.panels import Axis, Curve
+from tunefree.explanation.panels import Axis, Dependence
 from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel
 from tunefree.report import pictures
@@ -103,10 +103,10 @@ def test_curves_are_drawn(tmp_path, target):
     pictures.draw_curves(drawn, tmp_path / "plot.svg")
     assert (tmp_path / "plot.svg").read_text() == first
     text = html.unescape(first)
-    goal = {"rich": "the log-odds of 'rich' = 'yes'", "mood": "the log-odds of the classes of 'mood'", "pay": "pay"}
-    for words in (f">Contributions to {goal[target]}<", ">age<", ">job<", ">missing<", ">day[month]<", "explain"):
+    goal = {"rich": "log-odds of 'rich' = 'yes'", "mood": "log-odds of the classes of 'mood'", "pay": "pay"}
+    for words in (f">What the {goal[target]} depends on<", ">age<", ">job<", ">missing<", ">day[month]<", "importance"):
         assert words in text, words
-    assert f"contribution to {'pay' if target == 'pay' else 'the log-odds'}" in text
+    assert f">{'pay' if target == 'pay' else 'log-odds'}<" in text
 
 
 @pytest.mark.parametrize("target", ["rich", "mood", "pay"])
@@ -122,7 +122,7 @@ def test_no_words_of_curves_cover_each_other(target):
     display.plot(figure=figure)
     pairs = combinations(words_of(figure), 2)
     assert [(a, b) for (a, place), (b, other) in pairs if place.padded(-0.5).overlaps(other.padded(-0.5))] == []
-    assert len(display.axes_) == len(display.picture.curves) + len(display.picture.maps) > 5
+    assert len(display.axes_) == len(display.picture.curves) > 5
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
@@ -137,11 +137,9 @@ def test_no_words_of_bars_cover_each_other(ends, labels, n_outputs):
     from tunefree.estimators.curve_panels import draw_bars
 
     heights = np.outer([ends[0], ends[1], 0.0], np.linspace(1.0, 0.5, n_outputs))
-    axis = Axis(
-        1, "clarity of the stone, in grades", np.arange(3), labels, np.array([0.5, 0.496, 0.004]), 0, np.zeros(9)
-    )
+    axis = Axis("clarity of the stone, in grades", np.arange(3), labels, np.array([0.5, 0.496, 0.004]), 0, np.zeros(0))
     figure = Figure(figsize=(2.4, 1.75), layout="constrained", dpi=200)
-    draw_bars(figure.subplots(), Curve(axis, heights, np.zeros(0), None), 1234.5)
+    draw_bars(figure.subplots(), Dependence(1, axis, heights, heights, heights, None), 1234.5)
     figure.axes[0].tick_params(labelsize=6.5)
     pairs = combinations(words_of(figure), 2)
     assert [(a, b) for (a, place), (b, other) in pairs if place.overlaps(other)] == []

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from tunefree.cli.app import app
 from tunefree.core.errors import DataError, ModelError
-from tunefree.model.pool import MEMBERS, waits
+from tunefree.report.members import CANDIDATES, choice_told
 from tunefree.stream.source import open_source
 from tunefree.workflows.certification import findings
 from tunefree.workflows.plan import Plan
@@ -88,26 +88,24 @@ def test_the_theorem_knows_features_that_were_met_once(tmp_path):
     assert 0.1 < regret <= known["weights"]["regret_at_most"] <= known["weights"]["theorem"] + 1e-9 < 0.5
 
 
-@pytest.mark.parametrize(("refit", "same"), [(0, 1e-9), (8000, 0.01)])
-def test_risk_and_pool_on_the_census_data(refit, same):
-    """Of the one pass, or of the one in which all rows came again to a new model."""
+def test_risk_and_mixing_on_the_census_data():
     table = parquet.read_table(CENSUS).slice(0, 8000)
-    trained = train(open_source(table), Plan(target="income", refit=refit))
-    found = findings(trained)
+    trained = train(open_source(table), Plan(target="income"))
+    certified = findings(trained)
     metrics = trained.progress.progressive[0]
-    assert found["rows"] == 8000 and trained.model.record.is_over == bool(refit)
-    assert found["loss"] == pytest.approx(metrics.mean_loss(), rel=same)
-    assert metrics.mean_error() < found["risk"]["error"] < metrics.mean_error() + 0.03
-    assert found["pool"]["members"] == len(MEMBERS) - bool(refit)  # those that made the pass, of which newton was none
-    assert found["pool"]["excess_per_row"] <= (np.log(len(MEMBERS)) + np.log(8001)) / 8000 * (1 + 1e-9)
+    assert certified["rows"] == 8000 and not trained.model.record.is_over
+    assert certified["loss"] == pytest.approx(metrics.mean_loss(), rel=1e-9)
+    assert metrics.mean_error() < certified["risk"]["error"] < metrics.mean_error() + 0.03
+    mixing = certified["mixing"]
+    assert mixing["rows"] <= 8000 - trained.model.repeats()[0] and mixing["loss"] <= mixing["loss_at_most"]
 
 
-def test_members_that_sparse_rows_are_not_for_are_not_counted(tmp_path):
-    (tmp_path / "rows.svm").write_text("".join(f"{i % 2} {1 + i % 3}:1 {5 + i % 2}:2\n" for i in range(100)))
-    found = findings(train(open_source([str(tmp_path / "rows.svm")]), Plan()))
-    members = sum(not waits(setting) for setting in MEMBERS)
-    assert found["pool"]["members"] == members < len(MEMBERS)
-    assert found["pool"]["excess_per_row"] <= (np.log(members) + np.log(101)) / 100 * (1 + 1e-9)
+def test_kernels_of_every_width_have_the_theorem_of_mixing():
+    table = {name: values[:600] for name, values in numbers().items()}
+    trained = train(open_source(table), Plan(target="label", learner="kernel-pistol"))
+    certified = findings(trained)
+    assert len(trained.model.members) > 1 and certified["kernels"]
+    assert certified["mixing"]["loss"] <= certified["mixing"]["loss_at_most"]
 
 
 def test_three_classes(tmp_path):
@@ -148,21 +146,36 @@ def test_command_line(saved, tmp_path):
     assert json.loads(result.output)["members"] == {"scinol2": 1.0}
 
 
-def test_shares_along_the_stream_are_shown(tmp_path):
+def test_members_are_shown_with_what_they_were_judged_by(tmp_path):
     path = tmp_path / "model"
-    train(open_source(numbers()), Plan(target="label", refit=0)).save(path)
+    trained = train(open_source(numbers()), Plan(target="label"))
+    trained.save(path)
+    selection = trained.model.selection()
     shown = CliRunner().invoke(app, ["inspect", str(path)]).output
-    assert "newton variance=1 steady" in shown
-    members = json.loads(CliRunner().invoke(app, ["inspect", str(path), "--json"]).output)
-    assert sum(members["members"].values()) == pytest.approx(1.0)
-    assert [moment["rows"] for moment in members["history"]] == [64, 128, 256, 512, 1024, 2048]
+    for name, loss, rows in zip(selection.members, selection.losses, selection.rows, strict=True):
+        assert any(name in line and f"{loss:.4g}" in line and f"{rows:,}" in line for line in shown.splitlines())
+    assert "Rows to come are predicted by" in shown and "nothing" not in shown
+    known = json.loads(CliRunner().invoke(app, ["inspect", str(path), "--json"]).output)
+    assert [member["member"] for member in known["selection"]] == selection.members
+    assert sum(member["weight"] for member in known["selection"]) == pytest.approx(1.0)
+    assert known["weights_along"]["rows"] == selection.points.tolist() and known["rows_that_repeat"] == 0
+
+
+def test_what_predicts_rows_to_come_is_told_with_the_losses_that_decided():
+    pool = train(open_source(numbers()), Plan(target="label")).model.pool
+    for losses, words in (([0.9, 0.95, 1.0], CANDIDATES[0]), ([0.99, 0.96, 1.0], CANDIDATES[1])):
+        pool.frozen.losses, pool.frozen.squares = np.array(losses), np.full(2, 1e-6)
+        assert choice_told(pool).startswith(f"Rows to come are predicted by {words}. ")
+    pool.frozen.losses, pool.frozen.squares = np.array([1.8, 3.0, 2.0]), np.array([0.04, 0.04])
+    said = choice_told(pool)  # better by one standard error only
+    assert CANDIDATES[2] in said and f"{CANDIDATES[0]} 0.9 ± 0.1 and {CANDIDATES[1]} 1.5 ± 0.1 times the loss" in said
 
 
 def test_a_model_without_rows():
     trained = train(open_source(numbers(100)), Plan(target="label"))
     blank = type(trained.model)("classification", classes=["no", "yes"])
     with pytest.raises(ModelError, match="no rows"):
-        findings(Trained(blank, trained.encoder, trained.kind, trained.plan, trained.progress))
+        findings(Trained(blank, trained.encoder, trained.kind, trained.plan, trained.progress, trained.order))
 
 
 def test_regression_is_certified_in_the_targets_units():

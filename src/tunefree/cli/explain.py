@@ -1,4 +1,4 @@
-"""`tunefree explain`: what columns and pairs of columns contribute to each prediction, as a file."""
+"""`tunefree explain`: what columns contribute to each prediction, as a file."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def explain(
     ] = None,
     class_: ClassOf = None,
 ) -> None:
-    """Explain predictions: what each column, and each pair of columns, contributes to a row's log-odds or number.
+    """Explain predictions: what each column contributes to a row's log-odds or number.
 
-    Contributions are those of the share-weighted margins of all members that have weights of columns, and add up to
-    the column `margin`. With more than two classes the predicted one is explained, or the one asked for. For instance:
+    Contributions add up to the column `margin`, which is what the model predicts. With more than two classes it is the
+    log-probability of the predicted one, or of the one asked for, minus the mean over the classes. For instance:
 
     tunefree explain people.model new.csv --top 10 -o why.csv
     """
-    from tunefree.explanation.told import fidelity_told, shares_told
+    from tunefree.explanation.told import reference_told
     from tunefree.workflows import explanation, model_files
 
     bad = files.bad_rows()
@@ -37,8 +37,6 @@ def explain(
     trained = model_files.load(model, "linear")
     written = explanation.write(trained, files.source(), str(output), bad, class_, top)
     tell_skipped(bad)
-    typer.echo(
-        f"{shares_told(written.decomposition)} {fidelity_told(written.decomposition, written.fidelity)}", err=True
-    )
+    typer.echo(reference_told(written.decomposition), err=True)
     if str(output) != "-":
         typer.echo(f"{written.rows} explanations in {output}", err=True)

@@ -69,9 +69,8 @@ def predict(
     written = prediction.write(trained, files.source(), str(output), bad, layout, beside)
     tell_skipped(bad)
     if explainer is not None:
-        from tunefree.explanation.told import fidelity_told, shares_told
+        from tunefree.explanation.told import reference_told
 
-        told = f"{shares_told(explainer.found)} {fidelity_told(explainer.found, explainer.fidelity)}"
-        typer.echo(told, err=True)
+        typer.echo(reference_told(explainer.decomposition), err=True)
     if str(output) != "-":
         typer.echo(f"{written} predictions in {output}", err=True)

@@ -15,21 +15,16 @@ from tunefree.workflows.trained_estimators import TrainedClassifier, TrainedRegr
 
 
 class _DaskEstimator(BaseEstimator):
-    """What both estimators share.
-
-    Parameters
-    ----------
-    client : distributed.Client, optional
-        By default the one that is current.
-    shard_rows : int, default 16384
-        Rows that a shard has at least; smaller neighbouring partitions are joined.
-    """
+    """What both estimators share: a client, and rows of a shard."""
 
     _task: str
     _local: Any
+    client: Any
+    shard_rows: int
 
-    def __init__(self, client: Any = None, shard_rows: int = FEWEST_ROWS) -> None:
-        self.client, self.shard_rows = client, shard_rows
+    def _plan(self) -> dict[str, Any]:
+        """Fields of the plan that the parameters say."""
+        raise NotImplementedError
 
     def fit(self, X: Any, y: Any) -> Any:
         """Learn a model.
@@ -53,12 +48,12 @@ class _DaskEstimator(BaseEstimator):
         from distributed import get_client
 
         client = get_client() if self.client is None else self.client
+        options = {"task": self._task, "shard_rows": self.shard_rows, **self._plan()}
         if hasattr(X, "columns"):
-            table = X.assign(**{TARGET: y})
-            found = train(client, table, TARGET, task=self._task, shard_rows=self.shard_rows)
+            trained = train(client, X.assign(**{TARGET: y}), TARGET, **options)
         else:
-            found = train(client, X, y=y, task=self._task, shard_rows=self.shard_rows)
-        self.local_ = self._local(found)
+            trained = train(client, X, y=y, **options)
+        self.local_ = self._local(trained)
         return self
 
     def _lazily(self, method: str, X: Any, dtype: Any, width: int | None = None) -> Any:
@@ -106,6 +101,8 @@ class DaskTuneFreeClassifier(ClassifierMixin, _DaskEstimator):
         By default the one that is current.
     shard_rows : int, default 16384
         Rows that a shard has at least; smaller neighbouring partitions are joined.
+    class_weight : dict, "balanced" or None, default None
+        What rows of a class weigh more or less.
 
     Attributes
     ----------
@@ -116,12 +113,20 @@ class DaskTuneFreeClassifier(ClassifierMixin, _DaskEstimator):
 
     _task, _local = "classification", TrainedClassifier
 
+    def __init__(self, client: Any = None, shard_rows: int = FEWEST_ROWS, class_weight: Any = None) -> None:
+        self.client, self.shard_rows, self.class_weight = client, shard_rows, class_weight
+
+    def _plan(self) -> dict[str, Any]:
+        weights = self.class_weight or ()
+        written = (weights,) if isinstance(weights, str) else tuple(f"{label}={weights[label]!r}" for label in weights)
+        return {"class_weight": written}
+
     @property
     def classes_(self) -> np.ndarray:
         """The labels."""
         check_is_fitted(self)
-        found: np.ndarray = self.local_.classes_
-        return found
+        labels: np.ndarray = self.local_.classes_
+        return labels
 
     def predict(self, X: Any) -> Any:
         return self._lazily("predict", X, self.classes_.dtype)
@@ -149,6 +154,8 @@ class DaskTuneFreeRegressor(RegressorMixin, _DaskEstimator):
         By default the one that is current.
     shard_rows : int, default 16384
         Rows that a shard has at least; smaller neighbouring partitions are joined.
+    loss : str, default "square"
+        As in :class:`tunefree.TuneFreeRegressor`.
 
     Attributes
     ----------
@@ -158,14 +165,20 @@ class DaskTuneFreeRegressor(RegressorMixin, _DaskEstimator):
 
     _task, _local = "regression", TrainedRegressor
 
+    def __init__(self, client: Any = None, shard_rows: int = FEWEST_ROWS, loss: str = "square") -> None:
+        self.client, self.shard_rows, self.loss = client, shard_rows, loss
+
+    def _plan(self) -> dict[str, Any]:
+        return {"loss": self.loss}
+
     def predict(self, X: Any) -> Any:
         return self._lazily("predict", X, np.float64)
 
 
 def _called(block: Any, local: Any, method: str) -> np.ndarray:
     """What a method returns for a block of rows."""
-    found: np.ndarray = getattr(local, method)(block)
-    return found
+    predicted: np.ndarray = getattr(local, method)(block)
+    return predicted
 
 
 def _called_on_frame(frame: Any, local: Any, method: str, columns: Any = None) -> Any:
@@ -174,5 +187,5 @@ def _called_on_frame(frame: Any, local: Any, method: str, columns: Any = None) -
 
     if columns is None:
         return pandas.Series(getattr(local, method)(frame) if len(frame) else [], index=frame.index)
-    found = getattr(local, method)(frame) if len(frame) else np.zeros((0, len(columns)))
-    return pandas.DataFrame(found, index=frame.index, columns=columns)
+    predicted = getattr(local, method)(frame) if len(frame) else np.zeros((0, len(columns)))
+    return pandas.DataFrame(predicted, index=frame.index, columns=columns)

@@ -1,87 +1,76 @@
-"""Evidence over shards: the sums of which certificates are made add up, whatever predicted each row.
+"""Evidence over shards: the sums of which certificates are made add up.
 
 The inequality of :mod:`tunefree.theory.evidence` holds for any predictions of any rows, so the sums of all shards bound
-the loss of every linear model on all rows that were learned. Here the predictions are those of the linear member of
-exact gradients, below which no linear model can be far; where there is none, those of the model that training ends
-with.
+the loss of every linear model on all rows that were learned. A shard predicts each of its rows before that is learned,
+by what it learned of the sample and of its own rows before. So in the order of the shards no row was known to what
+predicted it, which is all that the bounds on risks ask for.
 """
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core import threads
-from tunefree.core.rows import n_rows
 from tunefree.core.states import filled, flatten
-from tunefree.distributed.common_model import ModelState, labelled
-from tunefree.distributed.encoded import Encoded
-from tunefree.losses.objectives import measured
-from tunefree.model.model import PIECE, Model
-from tunefree.model.standing import LEARNER
-from tunefree.theory.evidence import Evidence, record_evidence
+from tunefree.model.record import FirstPassRecord
+from tunefree.model.targets import RunningMean
+from tunefree.theory.evidence import Evidence
+from tunefree.theory.risk import Progressive
 
 
 class Proved(NamedTuple):
-    """Sums over shards."""
+    """Sums over rows."""
 
-    arrays: dict[str, np.ndarray]  # by the names of their parts; empty if there are no rows
+    arrays: dict[str, np.ndarray]  # of the evidence, by the names of its parts
+    risks: dict[str, dict[str, Any]]  # progressive losses, by their names
+    targets: dict[str, float]  # in regression
 
     def plus(self, other: Proved) -> Proved:
         """The sums over the rows of both."""
-        if not self.arrays or not other.arrays:
-            return self if self.arrays else other
-        return Proved(_added(self.arrays, other.arrays))
+        risks = {name: _sum_of_risks(risk, other.risks[name]) for name, risk in self.risks.items()}
+        targets = {name: value + other.targets[name] for name, value in self.targets.items()}
+        return Proved(_sum_of_evidence(self.arrays, other.arrays), risks, targets)
 
 
-def gathered(rows: Encoded, state: ModelState) -> Proved:
-    """The evidence of the rows of a shard, as a model predicts them."""
-    if rows.X is None or not len(rows.y):
-        return Proved({})
-    model = Model.restore(*state)
-    found = Evidence.create(model.n_features, model.n_outputs)
-    every, objective = labelled(model, rows), model.objective
-    with threads.at_most(1), threads.one_for_products():
-        for start in range(0, n_rows(rows.X), PIECE):
-            piece = every.part(start, start + PIECE)
-            predictions = np.ascontiguousarray(_predictions(model, piece.X))
-            losses = measured(objective, piece.y, predictions)
-            record_evidence(found, objective, piece.X, piece.y, piece.weight, predictions, losses)
-    return Proved(flatten("evidence", found, model.n_features)[0])
+def proved(record: FirstPassRecord, n_features: int, known: RunningMean) -> Proved:
+    """What a record has; ``known`` are the targets that it began with."""
+    risks = {name: asdict(risk) for name, risk in record.risks.items()}
+    targets = {name: value - getattr(known, name) for name, value in asdict(record.targets).items()}
+    return Proved(flatten("evidence", record.evidence, n_features)[0], risks, targets)
 
 
-def _predictions(model: Model, X: Any) -> np.ndarray:
-    """What the linear member of exact gradients predicts, or the model."""
-    linear = model.ensemble.linear
-    exact = [member for member in linear.members if member.setting.learner == LEARNER]
-    if not exact:
-        return model.predict(X)
-    read = exact[0].weights(model.n_features, model.n_outputs)
-    return exact[0].predict(linear.in_view(X, exact[0].setting.view), read)
+def add(record: FirstPassRecord, more: Proved, n_features: int, n_outputs: int) -> None:
+    """Add the sums of shards to a record."""
+    total = proved(record, n_features, RunningMean()).plus(more)
+    record.evidence = filled("evidence", Evidence.create(n_features, n_outputs), total.arrays, {})
+    record.risks = {name: Progressive(**risk) for name, risk in total.risks.items()}
+    record.targets = RunningMean(**total.targets)
 
 
-def into(model: Model, proved: Proved) -> None:
-    """Let a model have the evidence of all shards."""
-    blank = Evidence.create(model.n_features, model.n_outputs)
-    model.record.evidence = filled("evidence", blank, proved.arrays, {})
+def _sum_of_risks(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    sums = {name: one[name] + other[name] for name in ("rows", "total", "spread")}
+    return sums | {"ceiling": one["ceiling"], "unweighted": one["unweighted"] and other["unweighted"]}
 
 
-def _added(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Sums of evidence: gradients are in units of each feature, powers of two, of which the larger one is kept."""
+def _sum_of_evidence(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Gradients are in units of each feature, powers of two, of which the larger one is kept."""
     both = one, other
-    inverses = [own["evidence.features.inverse"] for own in both]
-    known = [own > 0.0 for own in inverses]
-    inverse = np.where(known[0] & known[1], np.minimum(*inverses), np.maximum(*inverses))
-    shrunk = [
-        np.where(is_known, inverse / np.where(is_known, own, 1.0), 0.0)
-        for is_known, own in zip(known, inverses, strict=True)
+    inverses = [arrays["evidence.features.inverse"] for arrays in both]
+    known = [inverse > 0.0 for inverse in inverses]
+    joined = np.where(known[0] & known[1], np.minimum(*inverses), np.maximum(*inverses))
+    factors = [
+        np.where(is_known, joined / np.where(is_known, inverse, 1.0), 0.0)
+        for is_known, inverse in zip(known, inverses, strict=True)
     ]
-    largest = [own["evidence.features.largest"] * by for own, by in zip(both, shrunk, strict=True)]
-    sums = [own["evidence.coordinates.gradients"] * by[:, None] for own, by in zip(both, shrunk, strict=True)]
-    made: dict[str, Any] = {
-        "evidence.features.inverse": inverse,
+    largest = [arrays["evidence.features.largest"] * factor for arrays, factor in zip(both, factors, strict=True)]
+    sums = [
+        arrays["evidence.coordinates.gradients"] * factor[:, None] for arrays, factor in zip(both, factors, strict=True)
+    ]
+    by_feature: dict[str, Any] = {
+        "evidence.features.inverse": joined,
         "evidence.features.largest": np.maximum(*largest),
         "evidence.coordinates.gradients": sums[0] + sums[1],
     }
-    return made | {name: one[name] + other[name] for name in one if name not in made}
+    return by_feature | {name: one[name] + other[name] for name in one if name not in by_feature}

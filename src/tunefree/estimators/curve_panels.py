@@ -1,4 +1,4 @@
-"""The panels of a picture of a model: a curve with its density and knots, bars of codes, a map of a pair."""
+"""The panels of a picture of a model: a curve with its spread and the density of rows, or bars of codes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.explanation.panels import Axis, Curve, Map
+from tunefree.explanation.panels import Axis, Dependence
 
 # Okabe, Ito: Color universal design (2008). The colour-blind can tell these colours apart; dashes tell the lines apart
 # in black and white.
@@ -19,29 +19,25 @@ STYLES: tuple[dict[str, Any], ...] = (
     {"color": "#333333", "dashes": (3, 1, 1, 1, 1, 1)},
 )
 MARKERS = "osD^vP"
-DIVERGING = ("#003A5C", "#0072B2", "#8DBFDD", "#F7F7F7", "#F0B187", "#D55E00", "#7A3200")  # blue below 0, orange above
 GREY, DARK, PALE = "#C4C4C4", "#4D4D4D", "#E6E6E6"
 SMALL, TINY = 6.5, 6.0  # points
 STRIP = 0.14  # part of the height of a curve's axes that shows the density of the rows
 BINS = 40  # of that density
-TICK = 0.045  # length of a knot's tick, likewise
 PER_CHARACTER = 0.022  # part of the width of axes that a character of a label inside takes
 MARGIN = 0.04  # part of the width right of the longest bar
-LONGEST, LONGEST_BESIDE, LONGEST_NAME = 19, 14, 22  # characters of labels inside and beside axes, and of names
-DOTS = 400  # sampled rows in a map
-LEVELS = 7  # of its lines of equal contribution
+LONGEST, LONGEST_NAME = 19, 22  # characters of labels inside axes, and of names
 LONE = 12  # values that are marked one by one
 
 
-def draw_curve(axes: Any, panel: Curve, importance: float) -> None:
-    """Draw the curves of the classes over a number, with knots and the density of the sampled rows."""
+def draw_curve(axes: Any, panel: Dependence, importance: float) -> None:
+    """Draw the curves of the classes over a number, with their bands, and the density of the rows."""
     values, axis = panel.axis.values, panel.axis
     lone = {"marker": "o", "markersize": 2.5} if len(values) <= LONE else {}
-    for heights, style in zip(panel.heights.T, STYLES, strict=False):
-        axes.plot(values, heights, linewidth=1.3, **lone, **style)
+    for mean, low, high, style in zip(panel.mean.T, panel.low.T, panel.high.T, STYLES, strict=False):
+        axes.fill_between(values, low, high, color=style["color"], alpha=0.15, linewidth=0)
+        axes.plot(values, mean, linewidth=1.3, **lone, **style)
     edges, missing_at = _span_numbers(axes, axis, panel.missing is not None)
-    shown = panel.heights if panel.missing is None else np.vstack([panel.heights, panel.missing])
-    bottom, top = _span(np.append(shown.reshape(-1), 0.0))
+    bottom, top = _range(panel)
     axes.set_ylim(bottom - (STRIP + 0.1) * (top - bottom), top + 0.08 * (top - bottom))
     across = axes.get_xaxis_transform()
     if panel.missing is not None:
@@ -51,10 +47,14 @@ def draw_curve(axes: Any, panel: Curve, importance: float) -> None:
     counts = np.histogram(axis.sample[np.isfinite(axis.sample)], edges)[0]
     heights = STRIP * counts / max(counts.max(initial=1), 1)
     axes.bar(edges[:-1], heights, np.diff(edges), align="edge", color=GREY, linewidth=0, transform=across, zorder=0.7)
-    axes.vlines(panel.knots, 0, TICK, color="black", linewidth=0.4, transform=across, zorder=0.8)
     _frame(axes, axis.name, importance)
-    axes.axhline(0.0, color=DARK, linewidth=0.5, linestyle=(0, (1, 2)), zorder=0)
     _ticks(axes.yaxis, np.array([bottom, top]))
+
+
+def _range(panel: Dependence) -> tuple[float, float]:
+    """The range of all that is drawn of a panel."""
+    missing = np.empty(0) if panel.missing is None else panel.missing
+    return _span(np.concatenate([part.reshape(-1) for part in (panel.mean, panel.low, panel.high, missing)]))
 
 
 def _span_numbers(axes: Any, axis: Axis, with_room: bool) -> tuple[np.ndarray, float]:
@@ -84,50 +84,17 @@ def _span_numbers(axes: Any, axis: Axis, with_room: bool) -> tuple[np.ndarray, f
     return scale.inverted().transform(np.linspace(ends[0], ends[1], BINS + 1)), float(beyond)
 
 
-def draw_columns(axes: Any, panel: Curve, importance: float) -> None:
-    """Draw a column for each code that is a number (a point for each class), with the density of the sampled rows."""
-    axis, places = panel.axis, np.arange(len(panel.axis.values))
-    if panel.heights.shape[1] == 1:
-        axes.bar(places, panel.heights[:, 0], 0.7, color=STYLES[0]["color"], zorder=2)
-    else:
-        for heights, style, marker in zip(panel.heights.T, STYLES, MARKERS, strict=False):
-            axes.plot(places, heights, marker=marker, markersize=2.8, linewidth=0.8, **style)
-    bottom, top = _span(np.append(panel.heights.reshape(-1), 0.0))
-    axes.set_ylim(bottom - (STRIP + 0.1) * (top - bottom), top + 0.08 * (top - bottom))
-    across = axes.get_xaxis_transform()
-    axes.bar(
-        places, STRIP * axis.shares / axis.shares.max(), 1.0, color=GREY, linewidth=0, transform=across, zorder=0.7
-    )
-    _frame(axes, axis.name, importance)
-    axes.axhline(0.0, color=DARK, linewidth=0.6)
-    axes.grid(False, axis="x")
-    axes.set_xlim(-0.6, len(places) - 0.4)
-    _label_codes(axes.xaxis, axis.labels)
-    _ticks(axes.yaxis, np.array([bottom, top]))
-
-
-def _label_codes(side: Any, labels: list[str], most: int = LONE) -> None:
-    """Labels of codes along an axis, of at most so many."""
-    step = -(-len(labels) // most)
-    side.set_ticks(range(0, len(labels), step), [escaped(shortened(label, LONGEST_BESIDE)) for label in labels[::step]])
-    side.set_tick_params(length=0, pad=2, labelsize=TINY)
-
-
-def draw_bars(axes: Any, panel: Curve, importance: float) -> None:
-    """Draw a bar for each code (a point for each class if there are several), with its share of the sampled rows."""
-    axis, n_outputs = panel.axis, panel.heights.shape[1]
-    order = np.arange(len(axis.values))[::-1]  # the first one on top
-    if n_outputs == 1:
-        order = np.argsort(panel.heights[:, 0], kind="stable")
+def draw_bars(axes: Any, panel: Dependence, importance: float) -> None:
+    """Draw a point and a whisker for each code and class, with the code's share of the rows."""
+    axis, n_outputs = panel.axis, panel.mean.shape[1]
+    order = np.argsort(panel.mean[:, 0], kind="stable") if n_outputs == 1 else np.arange(len(axis.values))[::-1]
     places = np.arange(len(order))
-    if n_outputs == 1:
-        axes.barh(places, panel.heights[order, 0], 0.62, color=STYLES[0]["color"], zorder=2)
-    else:
-        axes.hlines(places, panel.heights[order].min(axis=1), panel.heights[order].max(axis=1), color=PALE, linewidth=3)
-        for heights, style, marker in zip(panel.heights[order].T, STYLES, MARKERS, strict=False):
-            axes.plot(heights, places, marker, color=style["color"], markersize=2.8)
-    low, high = _span(np.append(panel.heights.reshape(-1), 0.0))
-    begin = 0.2 + PER_CHARACTER * max(len(shortened(label)) for label in axis.labels)  # of the bars, after their labels
+    for k, (style, marker) in enumerate(zip(STYLES[:n_outputs], MARKERS, strict=False)):
+        away = places + 0.5 * ((k + 0.5) / n_outputs - 0.5)
+        axes.hlines(away, panel.low[order, k], panel.high[order, k], color=style["color"], alpha=0.35, linewidth=2)
+        axes.plot(panel.mean[order, k], away, marker, color=style["color"], markersize=3.2)
+    low, high = _range(panel)
+    begin = 0.2 + PER_CHARACTER * max(len(shortened(label)) for label in axis.labels)  # of the points, after labels
     width = (high - low) / (1.0 - begin - MARGIN)
     axes.set_xlim(high + MARGIN * width - width, high + MARGIN * width)
     beside: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center"}
@@ -140,7 +107,6 @@ def draw_bars(axes: Any, panel: Curve, importance: float) -> None:
     _frame(axes, axis.name, importance)
     axes.spines["left"].set_visible(False)
     axes.spines["bottom"].set_bounds(low, high)
-    axes.vlines(0.0, -0.6, len(order) - 0.4, color=DARK, linewidth=0.6)
     axes.grid(False)
     _plainly(axes.xaxis, np.array([low, high]))
     axes.xaxis.set_ticks(_few_ticks(low, high, (1.0 - begin) / PER_CHARACTER))
@@ -159,70 +125,24 @@ def _few_ticks(low: float, high: float, characters: float) -> np.ndarray:
     return np.zeros(1)
 
 
-def draw_map(axes: Any, panel: Map, output: int, unit: str, title: str) -> None:
-    """Draw the contribution of a pair to one margin as colours, blue below 0 and orange above."""
-    from matplotlib.colors import LinearSegmentedColormap
-
-    heights = panel.heights[:, :, output].T
-    most = max(float(np.nanmax(np.abs(heights), initial=0.0)), 1e-300)
-    x, y = (axis.values if axis.is_numeric else np.arange(len(axis.values)) for axis in (panel.first, panel.second))
-    colours = LinearSegmentedColormap.from_list("below and above", DIVERGING)
-    axes.patch.set(facecolor="white", hatch="/////", edgecolor=PALE, linewidth=0)
-    shown = np.ma.masked_invalid(heights)
-    mesh = axes.pcolormesh(x, y, shown, cmap=colours, vmin=-most, vmax=most, shading="nearest", rasterized=True)
-    if panel.first.is_numeric and panel.second.is_numeric and min(len(x), len(y)) > 1:
-        levels = np.linspace(-most, most, LEVELS + 2)[1:-1]
-        axes.contour(x, y, shown, levels, colors="black", linewidths=0.4, alpha=0.6)
-        places = np.linspace(0, len(panel.first.sample) - 1, DOTS).astype(np.int64)
-        axes.plot(panel.first.sample[places], panel.second.sample[places], ".", color="black", markersize=0.7)
-    _sides(axes, panel)
-    axes.set_title(title, loc="left", size=7)
-    bar = axes.figure.colorbar(mesh, ax=axes, pad=0.02, aspect=18, location="top")
-    bar.set_label(unit, size=TINY, labelpad=2)
-    bar.outline.set_linewidth(0.4)
-    bar.ax.tick_params(labelsize=TINY, width=0.5, length=2, pad=1)
-    _ticks(bar.ax.xaxis, np.array([-most, most]))
-
-
-def _sides(axes: Any, panel: Map) -> None:
-    """Ticks and names of both axes of a map."""
-    for axis, side in ((panel.first, axes.xaxis), (panel.second, axes.yaxis)):
-        side.set_label_text(escaped(shortened(axis.name, LONGEST_NAME)), size=7)
-        side.labelpad = 2
-        if axis.is_numeric:
-            if side is axes.xaxis:
-                _span_numbers(axes, axis, False)
-            else:
-                _ticks(side, axis.values)
-            side.axes.set(**{"xlim" if side is axes.xaxis else "ylim": _span(axis.values)})
-        else:
-            _label_codes(side, axis.labels)
-            if side is axes.xaxis and not axis.in_order:
-                axes.tick_params(axis="x", labelrotation=40)
-                for label in axes.get_xticklabels():
-                    label.set(ha="right", rotation_mode="anchor")
-            if side is axes.yaxis:
-                axes.invert_yaxis()
-
-
 def _frame(axes: Any, name: str, importance: float) -> None:
     """Leave of the frame what is read off; the name of the column and its importance above."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="both", color=PALE, linewidth=0.4)
     axes.set_axisbelow(True)
     axes.set_title(escaped(shortened(name, LONGEST_NAME)), loc="left", size=7.5, weight="bold", pad=3)
-    axes.set_title(deviation(importance), loc="right", size=SMALL, color=DARK, pad=3)
+    axes.set_title(size_told(importance), loc="right", size=SMALL, color=DARK, pad=3)
 
 
-def deviation(importance: float) -> str:
-    """The importance of a term in words.
+def size_told(importance: float) -> str:
+    """An importance in few characters.
 
     Examples
     --------
-    >>> deviation(0.12345), deviation(12345.6)
-    ('sd 0.123', 'sd 12,346')
+    >>> size_told(0.12345), size_told(12345.6)
+    ('0.123', '12,346')
     """
-    return f"sd {importance:.3g}" if importance < 1e3 else f"sd {importance:,.0f}"
+    return f"{importance:.3g}" if importance < 1e3 else f"{importance:,.0f}"
 
 
 def _ticks(side: Any, values: np.ndarray, most: int = 4) -> None:

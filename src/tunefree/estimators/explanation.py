@@ -1,4 +1,4 @@
-"""Contributions of columns and of pairs of columns to the predictions of an online estimator."""
+"""Contributions of columns to the predictions of an online estimator."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.errors import ModelError
 from tunefree.estimators import tables, validation
-from tunefree.explanation.decomposition import Decomposition, evenly_spaced
+from tunefree.explanation.decomposition import Decomposition
+from tunefree.explanation.reference import evenly_spaced
 from tunefree.stream.layout import Layout
 
 MOST_NUMBERS = 2**28  # that are returned
@@ -22,13 +23,12 @@ class Explaining:
     """
 
     def explain(self, X: Any) -> tuple[list[str], np.ndarray]:
-        """Contributions of the columns, and of pairs of columns, to the margins of rows.
+        """Contributions of the columns to the predictions of rows, which add up to these.
 
-        They add up to the share-weighted margin f(x) = sum_m share_m * margin_m(x) of the members that have weights of
-        columns: the log-odds, or in regression the prediction, but for members with a kernel, and for what the mixture
-        does beyond averaging margins. A contribution is relative to its mean over the rows that were learned (over a
-        sample of them; contributions of a single learner are relative to a number of 0 in its view). What a pair tells
-        of one of its columns is counted to the column.
+        A classifier's predictions are explained as log-odds, a regressor's as numbers. A contribution is relative to
+        the mean over the rows that the estimator keeps for growing trees (a sample of those it learned), and includes
+        all codes, one-hot features and words of a column. Where no rows are kept, as with sparse texts and single
+        learners, contributions are relative to a row of which nothing is known.
 
         Parameters
         ----------
@@ -37,15 +37,15 @@ class Explaining:
         Returns
         -------
         names : list of str
-            ``(constant)``, the columns, and pairs such as ``age & height``.
+            ``(constant)``, the columns, and with ``kernel=True`` what kernels contribute, ``(kernels)``.
         contributions : ndarray of shape (n_samples, n_terms) or (n_samples, n_terms, n_classes)
-            With two classes to the margin of the second. With more than two, the margin of a class is relative to the
-            mean over all classes.
+            With two classes to the log-odds of the second. With more than two, to each log-probability minus the mean
+            over all classes.
 
         Raises
         ------
         ModelError
-            If no member has weights of columns, as kernels have none.
+            If the estimator has kernels alone.
         ValueError
             If the contributions take more than 2 GiB.
 
@@ -58,16 +58,16 @@ class Explaining:
         >>> names, contributions = model.explain(X[:5])
         >>> names[:4], contributions.shape[0]
         (['(constant)', 'age', 'sex', 'bmi'], 5)
-        >>> bool(abs(contributions.sum(axis=1) - model.predict(X[:5])).max() < 5.0)
+        >>> bool(np.allclose(contributions.sum(axis=1), model.predict(X[:5]), rtol=1e-9))
         True
         """
-        found = decomposition_of(self)
+        decomposition = decomposition_of(self)
         X = self._prepared(validation.features(self, X))  # type: ignore[attr-defined]
-        names, n_outputs = found.column_names, found.model.n_outputs
-        if X.shape[0] * len(found.terms.names) * n_outputs > MOST_NUMBERS:
+        names, n_outputs = decomposition.names, decomposition.n_outputs
+        if X.shape[0] * len(names) * n_outputs > MOST_NUMBERS:
             raise ValueError(f"contributions of {X.shape[0]} rows take more than 2 GiB; explain fewer at a time")
         blocks = self._blocks(X, validation.as_given(np.ones(X.shape[0])))  # type: ignore[attr-defined]
-        parts = [found.by_column(found.contributions(block)) for _, block in blocks]
+        parts = [decomposition.contributions(block) for _, block in blocks]
         contributions = np.concatenate([np.empty((0, len(names), n_outputs)), *parts])
         if hasattr(self, "_sorted"):
             contributions = self._sorted(contributions.reshape(-1, n_outputs)).reshape(contributions.shape)
@@ -81,15 +81,15 @@ def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
     ----------
     estimator : online estimator
     X : array-like, optional
-        Rows over which terms have mean 0; by default those that the estimator has sampled.
+        To whose means contributions are relative; by default the rows that the estimator keeps.
 
     Raises
     ------
     ModelError
-        If the estimator has no terms.
+        If the estimator has kernels alone, or does not learn online.
     """
     if not isinstance(estimator, Explaining):
-        raise ModelError(f"{type(estimator).__name__} has no members with shares; use an estimator that learns online")
+        raise ModelError(f"{type(estimator).__name__} is not explained; use an estimator that learns online")
     check_is_fitted(estimator)
     model: Any = estimator._learned.model  # type: ignore[attr-defined]
     rows = None

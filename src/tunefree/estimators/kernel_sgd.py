@@ -11,7 +11,6 @@ from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineClassifierBase
 from tunefree.estimators.kernel import KernelEstimator
 from tunefree.kernel.regularized_sgd import BY_THEOREM, LEAST_OFFSET, TUNED
-from tunefree.model.mixture import leader
 from tunefree.model.pool import FOLLOW_THE_LEADER
 
 OFFSETS = {"auto": BY_THEOREM, "tuned": TUNED}
@@ -183,7 +182,7 @@ class KernelSGDClassifier(KernelEstimator, OnlineClassifierBase):
         return isinstance(self.penalty, str)
 
     def _leader(self) -> int:
-        return leader(self._learned.model.mixture)
+        return self._learned.model.leader
 
     @property
     def penalty_(self) -> float:

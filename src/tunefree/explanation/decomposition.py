@@ -1,45 +1,42 @@
-"""The share-weighted margins of a model as a sum of terms.
+"""A model's margins of rows as sums of terms: a constant, and what each column contributes.
 
-f(x) = sum_m share_m * margin_m(x), over the members m whose margins are weighted sums of entries: linear members in
-views that transform column by column, and additive members. Kernel members have no such terms, and members with next
-to no share are left out; the shares of the others are divided by their sum. A model of classes averages probabilities,
-not margins. So f is not what the model predicts, and :mod:`tunefree.explanation.fidelity` measures how near it is.
+Margins are log-odds (of more than two classes log-probabilities, or other margins, minus their mean over the classes),
+or numbers. The constant is the margin where all members predict their mean over the rows of a reference
+(:mod:`tunefree.explanation.reference`).
 
-A term is the sum over the entries of its features of weight * value, minus its mean over a sample of rows that were
-learned; the means are in the constant. What pairs of columns tell of one column is counted to this column
-(:mod:`tunefree.explanation.main_effects`).
+Single linear learners: the margin is a sum over columns. A pool: the margins of its members are sums of parts, which
+are sums over columns (:mod:`tunefree.explanation.members`), and its mixture is a function of them. Along the line from
+the reference's parts to the row's, the derivatives of the mixture are integrated; the integral times what a column adds
+to the parts is its contribution (Aumann, Shapley: Values of non-atomic games, 1974; Sundararajan, Taly, Yan: Axiomatic
+attribution for deep networks, ICML 2017). The line is cut in halves where eight points are not enough, as the mixture
+is not smooth where it clips. What still lacks, a hundred-thousandth, is made up by the least change of the derivatives,
+so that contributions add up to the margin.
 """
 
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from tunefree.additive.sample import SAMPLED
 from tunefree.core.errors import ModelError
-from tunefree.core.numbers import within
-from tunefree.core.rows import Table, as_table, n_rows, part, rows_at
-from tunefree.explanation.main_effects import MainEffects, cells_of, main_effects
-from tunefree.explanation.terms import Terms
-from tunefree.losses.objectives import Multinomial, Regression
-from tunefree.model.group import MemberGroup
+from tunefree.core.rows import n_rows, part
+from tunefree.explanation.members import LinearTerms, Member, Part, PoolTerms
+from tunefree.explanation.reference import Reference
+from tunefree.losses.objectives import Multinomial
+from tunefree.mixing.gradients import Rule
 from tunefree.model.model import Model
-from tunefree.model.passes import add_terms
+from tunefree.pool.frozen import FOLLOWING
 from tunefree.stream.layout import Layout
 
-LEAST_SHARE = 1e-3  # of a member that takes part
+CONSTANT, KERNELS = "(constant)", "(kernels)"
+MOST_NUMBERS = 2**22  # of what is computed of a few rows
 PIECE = 512  # rows at a time
-MOST_NUMBERS = 2**24  # of a piece, and of the terms of the rows of the sample
-
-
-class _Part(NamedTuple):
-    """The members of a group that take part."""
-
-    group: MemberGroup
-    members: list[int]
-    shares: list[float]  # of the members that take part they add up to 1
+POINTS, WEIGHTS = np.polynomial.legendre.leggauss(8)
+POINTS, WEIGHTS = (POINTS + 1.0) / 2.0, WEIGHTS / 2.0  # on the line from 0 to 1
+NEAR = 1e-5  # difference of an integral from what it should add up to, relative to the margins
+HALVINGS = 6  # of a line at most
 
 
 class Decomposition:
@@ -51,229 +48,197 @@ class Decomposition:
     layout : Layout
         Of the features of its rows.
     rows : block of rows, optional
-        The sample over which terms have mean 0. By default the additive members' sample of the rows they learned.
-        If there is none, no mean is subtracted.
+        The reference. By default the rows that a pool keeps for growing; where there are none, as with texts, single
+        learners and models that only predict, terms are relative to a row of which nothing is known.
 
     Attributes
     ----------
-    terms : Terms
-    share : float
-        Of the members that take part, in predictions.
-    n_members : int
-        How many take part.
-    sample : Table or None
-        At most 4096 of the rows of the sample.
+    names : list of str
+        The constant, the columns, and with kernel members a term of these.
+    reference : Reference
 
     Raises
     ------
     ModelError
-        If no member has weights of columns.
+        If the model has kernels only.
 
     Examples
     --------
     >>> from tunefree.core.rows import dense
     >>> from tunefree.model.targets import Labels
-    >>> model, X = Model("classification", "scinol2"), dense([[0.0, 1.0], [1.0, 3.0]] * 50)
+    >>> from tunefree.pool.model import PoolModel
+    >>> model, X = PoolModel("classification"), dense([[0.0, 1.0], [1.0, 3.0]] * 50)
     >>> _ = model.learn(X, Labels.of(["no", "yes"] * 50), np.ones(100))
-    >>> found = Decomposition(model, Layout.of_array(["a", "b"]))
-    >>> margins = found.contributions(X).sum(axis=1)
-    >>> bool(np.allclose(margins, model.predict(X)))
-    True
+    >>> decomposition = Decomposition(model, Layout.of_array(["a", "b"]))
+    >>> margins = decomposition.contributions(X).sum(axis=1)
+    >>> decomposition.names, bool(np.allclose(margins, model.predict(X), rtol=1e-9))
+    (['(constant)', 'a', 'b'], True)
     """
 
     def __init__(self, model: Model, layout: Layout, rows: Any = None) -> None:
-        self.model = model
-        self._parts, self.share = _parts(model)
-        self.n_members = sum(len(own.members) for own in self._parts)
-        if model.options.has_generations:
-            raise ModelError(
-                "models of generations are not explained: trees, and a mixture that learns, are no sums of functions of"
-                " columns; train without --learner generations (learner='pool')"
+        if not model.ensemble.linear.members:
+            raise ModelError("models of kernels alone have no terms of columns; explain a pool or a linear learner")
+        self.model, self.layout = model, layout
+        columns = list(dict.fromkeys(part.column for part in layout.parts))
+        self.names = [CONSTANT, *columns]
+        number = {column: 1 + k for k, column in enumerate(columns)}
+        self._of_part = np.array([*(number[part.column] for part in layout.parts), 0], np.int64)  # -1: the constant
+        self.reference = Reference.of(model, bool(layout.columns), rows)
+        if not model.options.is_pool:
+            self._linear = LinearTerms(
+                model.ensemble.linear, self.term_of_feature, len(self.names), self.reference.rows
             )
-        if not self._parts:
-            raise ModelError(
-                "no member with weights of columns has a share in predictions, and kernels have no such weights; train"
-                " without kernels"
-            )
-        self._additive = next((own.group.additive for own in self._parts if own.group.additive is not None), None)
-        self.terms = Terms.of(layout, self._additive)
-        self._n_terms = len(self.terms.names)
-        learned = None if self._additive is None else self._additive.sample.rows
-        self._effects = [] if learned is None else self._main_effects(learned)
-        self._means = np.zeros((self._n_terms, model.n_outputs))
-        sample = learned if rows is None else rows
-        self.sample: Table | None = None if sample is None else self._thinned(sample)
-        if self.sample is not None:
-            self._means[1:] = self.contributions(self.sample).mean(axis=0)[1:]
+            return
+        pool: Any = model.pool  # type: ignore[attr-defined]
+        is_frozen = pool.has_finished and pool.frozen.choice != FOLLOWING
+        places = pool.frozen.places if is_frozen else list(range(len(pool.members.names)))
+        mixture = pool.frozen.mixture if is_frozen else pool.mixture
+        rule = Rule.of(mixture, pool.has_finished, is_frozen and pool.frozen.choice == 1)
+        awake = [k for k, place in enumerate(places) if place in pool.members.places_awake]
+        self._places, self._rule = [places[k] for k in awake], rule.of_awake(awake)
+        n_terms = len(self.names) + 1
+        terms_of = self.term_of_feature, self._of_keys, n_terms
+        self._pool_terms = PoolTerms(pool, self._places, *terms_of, self.reference)
+        self.names += [KERNELS] if self._pool_terms.others else []
 
     @property
-    def parts(self) -> list[_Part]:
-        """The members that take part, by their groups, with their shares, which add up to 1."""
-        return self._parts
+    def term_of_feature(self) -> np.ndarray:
+        """The term (d,) of each feature."""
+        return self._of_part[self.layout.of_feature]
+
+    def _of_keys(self, keys: np.ndarray) -> np.ndarray:
+        """The term (c,) of the columns that generations know under some keys."""
+        of_feature = self.term_of_feature
+        return np.array(
+            [
+                of_feature[key] if key > 0 else self._of_part[self.layout.code_source(-1 - key)[1]]
+                for key in keys.tolist()
+            ],
+            np.int64,
+        )
 
     @property
-    def reference(self) -> Table:
-        """The sample, which there has to be.
-
-        Raises
-        ------
-        ModelError
-            If there is none.
-        """
-        if self.sample is None or not len(self.sample.numbers):
-            raise ModelError("the model keeps no sample of rows, without which terms cannot be compared; give rows")
-        return self.sample
-
-    def _thinned(self, rows: Any) -> Table:
-        """Evenly spaced rows, as many as are needed and as there is memory for."""
-        most = int(np.clip(MOST_NUMBERS // (self._n_terms * self.model.n_outputs), 1, SAMPLED))
-        return rows_at(as_table(rows), evenly_spaced(n_rows(rows), most))
-
-    def contributions(self, X: Any) -> np.ndarray:
-        """What each term contributes to the margins of rows, (n, terms, K).
-
-        Of classes that only differences of margins tell apart (the multinomial log-loss), margins are relative to
-        their mean over the classes.
-        """
-        step = int(np.clip(MOST_NUMBERS // (self._n_terms * self.model.n_outputs), 1, PIECE))
-        found = np.zeros((n_rows(X), self._n_terms, self.model.n_outputs))
-        for start in range(0, n_rows(X), step):
-            self._add(part(X, start, min(start + step, n_rows(X))), found[start : start + step])
-        found[:, 1:] -= self._means[1:]
-        found[:, 0] += self._means[1:].sum(axis=0)
-        return found
-
-    def _add(self, X: Any, found: np.ndarray) -> None:
-        """Add the contributions to the margins of a few rows."""
-        for group, members, shares in self._parts:
-            term_of = self.terms.of_place if group.additive is not None else group.by_slot(self.terms.of_feature)
-            for m, share, seen in zip(members, shares, group.weighted_rows(X, members), strict=True):
-                unit, offset = unit_and_offset(group.members[m].objective)
-                add_terms(seen.weights, seen.units, share * unit, term_of, seen.X, found)
-                if seen.further is not None:
-                    terms = self.terms.of_feature[seen.further.features]
-                    add_terms(*seen.further.read, share * unit, terms, seen.further.X, found)
-                found[:, 0] += within(np.asarray(share * offset))
-        found[:] = within(found)
-        if self._effects:
-            self._move(as_table(X), found)
-        found[:] = identified(self.model.objective, found)
-
-    @property
-    def column_names(self) -> list[str]:
-        """Names of the constant, of the columns and of the pairs."""
-        return self.terms.by_column()[0]
-
-    def by_column(self, found: np.ndarray) -> np.ndarray:
-        """Contributions (n, terms, K) with one term for each column: all its parts together."""
-        starts = np.unique(self.terms.by_column()[1], return_index=True)[1]
-        return np.add.reduceat(found, starts, axis=1)
-
-    def knots(self, term: int, coarse: bool = False) -> np.ndarray:
-        """The knots (m,) of the curve of a part, or the coarse ones of pairs; none if it has none."""
-        if self._additive is not None:
-            for source, own in enumerate(self._additive.knots):
-                if self.terms.sources[source] == term:
-                    return own.values[own.levels == 0] if coarse else own.values
-        return np.zeros(0)
+    def n_outputs(self) -> int:
+        """Margins of a row."""
+        return self.model.n_outputs
 
     def margins(self, X: Any) -> np.ndarray:
-        """The model's own margins (n, K), of which the terms are to explain the variance."""
-        return identified(self.model.objective, within(self.model.predict(X)))
+        """The margins (n, K) that the model has for rows."""
+        if not self.model.options.is_pool:
+            return identified(self.model.objective, self.model.predict(X))
+        pool = self.model.pool  # type: ignore[attr-defined]
+        pieces = [part(X, start, start + PIECE) for start in range(0, n_rows(X), PIECE)]
+        members = [pool.members.predict(piece, pool.rows)[:, self._places] for piece in pieces]
+        return np.concatenate([np.empty((0, self.n_outputs)), *map(self._rule.margins, members)])
 
-    def _pair_weights(self) -> list[np.ndarray]:
-        """The weights (s, t, K) of each pair, averaged over the members."""
-        additive = self._additive
-        assert additive is not None
-        total = np.zeros((additive.n_features, self.model.n_outputs))
-        for group, members, shares in self._parts:
-            if group.additive is not None:
-                nothing = part(additive.sample.rows, 0, 0)
-                for m, share, seen in zip(members, shares, group.weighted_rows(nothing, members), strict=True):
-                    factor = np.where(seen.units > 0.0, share * unit_and_offset(group.members[m].objective)[0], 0.0)
-                    with np.errstate(over="ignore", invalid="ignore"):
-                        own = seen.weights * (factor / np.where(seen.units > 0.0, seen.units, 1.0))[:, None]
-                    total += within(own)
-        sizes = additive.sources.sizes[self.terms.pairs]
-        return [
-            total[start : start + s * t].reshape(s, t, -1)
-            for start, (s, t) in zip(additive.pairs.starts.tolist(), sizes.tolist(), strict=True)
-        ]
+    def contributions(self, X: Any) -> np.ndarray:
+        """What each term contributes to the margins of rows, (n, terms, K)."""
+        explained = self._of_pool if self.model.options.is_pool else self._of_learner
+        n_parts = len(self._pool_terms.used) if self.model.options.is_pool else 1
+        of_row = (len(self.names) * (1 + n_parts) + 4 * n_parts * self.n_outputs) * self.n_outputs
+        step = int(np.clip(MOST_NUMBERS // of_row, 1, PIECE))
+        pieces = [explained(part(X, start, start + step)) for start in range(0, n_rows(X), step)]
+        return np.concatenate([np.empty((0, len(self.names), self.n_outputs)), *pieces])
 
-    def _cells(self, rows: Table) -> dict[int, Any]:
-        """The cells of rows, for each source of pairs."""
-        assert self._additive is not None
-        return {s: cells_of(self._additive, s, rows) for s in np.unique(self.terms.pairs).tolist()}
+    def _of_learner(self, X: Any) -> np.ndarray:
+        (margins,) = self._linear.parts(X)
+        margins.terms[:, 0] = margins.start
+        return identified(self.model.objective, margins.terms)
 
-    def _main_effects(self, rows: Table) -> list[MainEffects]:
-        """What to take from each pair."""
-        cells = self._cells(rows)
-        weights = zip(self.terms.pairs.tolist(), self._pair_weights(), strict=True)
-        return [main_effects(own, cells[first], cells[second]) for (first, second), own in weights]
-
-    def _move(self, rows: Table, found: np.ndarray) -> None:
-        """Take main effects from the pairs and add them to the columns."""
-        cells = self._cells(rows)
-        for pair, effects in enumerate(self._effects):
-            for source, term, own in zip(
-                self.terms.pairs[pair].tolist(), self.terms.of_pair(pair), effects, strict=True
-            ):
-                moved = cells[source].of(own)
-                found[:, self.terms.first_pair + pair] -= moved
-                found[:, term] += moved
+    def _of_pool(self, X: Any) -> np.ndarray:
+        parts, members = self._pool_terms.parts(X)
+        line = Line(self._rule, self._places, parts, members)
+        contributions = np.zeros((n_rows(X), self._pool_terms.n_terms, self.n_outputs))
+        for of_part, derivatives in zip(parts, line.integrals(), strict=True):
+            contributions += np.einsum("ntk,nqk->ntq", of_part.terms, derivatives, optimize=True)
+        contributions[:, 0] = line.margins_at(np.arange(n_rows(X)), np.zeros(n_rows(X)))
+        return contributions[:, : len(self.names)]
 
 
-def evenly_spaced(n: int, most: int = SAMPLED) -> np.ndarray:
-    """The places of at most so many of n rows.
-
-    Examples
-    --------
-    >>> evenly_spaced(9, 3), evenly_spaced(2, 3)
-    (array([0, 4, 8]), array([0, 1]))
-    """
-    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))
-
-
-def contributions(model: Model, encoder: Any, X: Any) -> tuple[list[str], np.ndarray]:
-    """What the constant, each column and each pair of columns contribute to the margins of rows.
+class Line:
+    """The lines from the reference to rows, on which members' parts move evenly.
 
     Parameters
     ----------
-    model : Model
-    encoder : encoder of the rows, or None
-        Without one each feature is a column.
-    X : block of rows
-
-    Returns
-    -------
-    names : list of str
-    contributions : (n, terms, K) array
+    rule : Rule
+        The mixture.
+    places : list of int
+        Of its members in the pool.
+    parts : list of Part
+    members : list of Member
+        Those that predict.
     """
-    layout = Layout.of_array([f"x{j}" for j in range(model.n_features - 1)])
-    found = Decomposition(model, layout if encoder is None else Layout.of_encoder(encoder))
-    return found.column_names, found.by_column(found.contributions(X))
 
+    def __init__(self, rule: Rule, places: list[int], parts: list[Part], members: list[Member]) -> None:
+        self.rule, self.parts, self.members = rule, parts, members
+        self.column_of = {place: k for k, place in enumerate(places)}
+        self.changes = [part.terms.sum(axis=1) for part in parts]
 
-def _parts(model: Model) -> tuple[list[_Part], float]:
-    """The members that take part, by their groups, and their share in predictions."""
-    found, total = [], 0.0
-    for group, shares in model.predictive_groups():
-        members = np.flatnonzero(shares >= LEAST_SHARE).tolist() if group.has_weights else []
-        if members:
-            found.append((group, members, shares[members]))
-            total += float(shares[members].sum())
-    return [_Part(group, members, (shares / total).tolist()) for group, members, shares in found], min(total, 1.0)
+    def margins_at(self, rows: np.ndarray, t: np.ndarray) -> np.ndarray:
+        """The margins (m, Q) of rows (m,) at the places t (m,) of their lines."""
+        return self.rule.margins(self._predictions(self._values(rows, t)))
 
+    def _values(self, rows: np.ndarray, t: np.ndarray) -> list[np.ndarray]:
+        return [part.start + t[:, None] * change[rows] for part, change in zip(self.parts, self.changes, strict=True)]
 
-@singledispatch
-def unit_and_offset(objective: Any) -> tuple[float, float]:
-    """The prediction that a learner's margin of 0 stands for, and by how much a margin of 1 is larger, reversed."""
-    return 1.0, 0.0
+    def _predictions(self, values: list[np.ndarray]) -> np.ndarray:
+        n, width = len(values[0]), max(self.members[0].width, 1)
+        predictions = np.full((n, len(self.column_of), width), np.nan)
+        for member in self.members:
+            predictions[:, self.column_of[member.place]] = member.predict(values)
+        return predictions
 
+    def integrals(self) -> list[np.ndarray]:
+        """The derivatives (n, Q, k) of the margins in the values of each part, averaged over the lines."""
+        rows = np.arange(len(self.changes[0]))
+        low, high = np.zeros(len(rows)), np.ones(len(rows))
+        ends = self.margins_at(rows, low), self.margins_at(rows, high)
+        scale = np.abs(np.stack(ends)).max(axis=(0, 2))
+        totals = [np.zeros((len(rows), ends[0].shape[1], change.shape[1])) for change in self.changes]
+        for halvings in range(HALVINGS + 1):
+            means = self._means(rows, low, high)
+            rest = self.margins_at(rows, high) - self.margins_at(rows, low) - self._sums(means, rows)
+            is_near = (np.abs(rest) <= NEAR * scale[rows][:, None]).all(axis=1) | (halvings == HALVINGS)
+            for total, mean in zip(totals, means, strict=True):
+                np.add.at(total, rows[is_near], mean[is_near])
+            rows, low, high = rows[~is_near], low[~is_near], high[~is_near]
+            if not len(rows):
+                break
+            middle = low / 2.0 + high / 2.0
+            rows = np.concatenate([rows, rows])
+            low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
+        return self._exact(totals, ends[1] - ends[0])
 
-@unit_and_offset.register(Regression)
-def unit_and_offset_of_numbers(objective: Regression) -> tuple[float, float]:
-    return objective.unit, objective.centre * objective.unit
+    def _sums(self, derivatives: list[np.ndarray], rows: np.ndarray) -> np.ndarray:
+        """What derivatives (m, Q, k) along the lines of rows (m,) add up to, (m, Q)."""
+        changes = (change[rows] for change in self.changes)
+        return sum(np.einsum("nqk,nk->nq", *both) for both in zip(derivatives, changes, strict=True))
+
+    def _exact(self, derivatives: list[np.ndarray], risen: np.ndarray) -> list[np.ndarray]:
+        """Derivatives that add up to how margins (n, Q) have risen, by the least change of these (Gonzalez: Time
+        integration and discrete Hamiltonian systems, 1996)."""
+        rows, used = np.arange(len(risen)), {place for member in self.members for place in member.parts}
+        changes = [change * (place in used) for place, change in enumerate(self.changes)]
+        size = sum((change**2).sum(axis=1) for change in changes)
+        rest = (risen - self._sums(derivatives, rows)) / np.where(size > 0.0, size, 1.0)[:, None]
+        return [
+            derivative + rest[:, :, None] * change[:, None]
+            for derivative, change in zip(derivatives, changes, strict=True)
+        ]
+
+    def _means(self, rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> list[np.ndarray]:
+        """Integrals of the derivatives over parts of lines, by Gauss and Legendre."""
+        width = self.rule.margins(self._predictions(self._values(rows[:0], low[:0]))).shape[1]
+        means = [np.zeros((len(rows), width, change.shape[1])) for change in self.changes]
+        for point, weight in zip(POINTS, WEIGHTS, strict=True):
+            values = self._values(rows, low + point * (high - low))
+            derivatives = self.rule.linearised(self._predictions(values))[1]()
+            share = (weight * (high - low))[:, None, None]
+            for member in self.members:
+                of_member = derivatives[:, :, self.column_of[member.place]]
+                for place, of_part in zip(member.parts, member.pulled_back(values, of_member), strict=True):
+                    means[place] += share * of_part
+        return means
 
 
 @singledispatch

@@ -1,51 +1,33 @@
-"""Words for what terms are of, and for how faithful they are."""
+"""Words for what is explained."""
 
 from __future__ import annotations
 
 import math
 
 from tunefree.explanation.decomposition import Decomposition
-from tunefree.explanation.fidelity import Fidelity
-
-FAITHFUL = 0.05  # by which a factor has to raise the part of the variance that is explained, to be told
+from tunefree.explanation.importance import Importance
 
 
-def shares_told(decomposition: Decomposition) -> str:
-    """What the terms are of, as a sentence."""
-    n, total = decomposition.n_members, len(decomposition.model.members)
-    margins = "predictions" if decomposition.model.task == "regression" else "margins"
-    if total == 1:
-        return f"{margins.capitalize()} of the one member."
-    return f"Share-weighted {margins} of {n} of the {total} members ({percent(decomposition.share)} of the shares)."
+def reference_told(decomposition: Decomposition) -> str:
+    """What contributions are to, and relative to, as a sentence."""
+    rows = decomposition.reference.matrix if decomposition.reference.rows is not None else ()
+    relative = f"to their mean over {len(rows):,} rows" if len(rows) else "to a row of which nothing is known"
+    return f"Contributions add up to the {margins_named(decomposition)}, and are relative {relative}."
 
 
-def fidelity_told(decomposition: Decomposition, fidelity: Fidelity, of_one_class: bool = False) -> str:
-    """How faithful the terms are to the model, or to its margin of one of several classes, as sentences."""
-    text = (
-        f"They explain {percent(fidelity.explained)} of the variance of the model's own {own_margins(decomposition)}"
-        f" over {fidelity.rows:,} rows"
+def importance_told(decomposition: Decomposition, columns: Importance) -> str:
+    """What importance is, as a line."""
+    return (
+        f"importance: mean absolute contribution to the {margins_named(decomposition)}, over {columns.rows:,} rows; the"
+        " standard error is that of this mean"
     )
-    if decomposition.model.task == "classification" and not of_one_class:
-        text += f"; terms and model choose the same class in {percent(fidelity.agreement)} of them"
-    return f"{text}.{scale_told(fidelity)}"
 
 
-def own_margins(decomposition: Decomposition) -> str:
+def margins_named(decomposition: Decomposition) -> str:
     """What the model's margins are called."""
     if decomposition.model.task == "regression":
-        return "predictions"
-    return "log-odds" if decomposition.model.loss_is_log_loss else "margins"
-
-
-def scale_told(fidelity: Fidelity) -> str:
-    """By which factor the terms are too certain, as a sentence; nothing if it makes little difference."""
-    if not fidelity.explained_if_scaled > fidelity.explained + FAITHFUL:
-        return ""
-    explained = percent(fidelity.explained_if_scaled)
-    return (
-        " The model averages probabilities, which are less certain than averaged margins: times"
-        f" {fidelity.scale:.2f} all terms explain {explained}."
-    )
+        return "prediction"
+    return "log-odds" if decomposition.model.loss_is_log_loss else "margin"
 
 
 def percent(part: float) -> str:

@@ -1,6 +1,7 @@
-"""Linear models of few rows: logistic regression by Newton's method, and ridge regression, at several penalties.
+"""Linear models of few rows: logistic regression, and ridge regression, at several penalties.
 
-A path: the weights of one penalty are where Newton's method begins for the next, which is smaller.
+A path: the weights of one penalty are where the next one, which is smaller, begins. Newton's method finds them where
+there are few, else L-BFGS (Liu, Nocedal: On the limited memory BFGS method, 1989; scipy's).
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize
 
 from tunefree.core import compiled, threads
 from tunefree.core.errors import ModelError
@@ -15,10 +17,11 @@ from tunefree.generations.problem import Problem, centre_of, spread_of
 from tunefree.generations.trees import arrays_of
 from tunefree.losses import Square
 
-MOST_WEIGHTS = 512  # of all outputs together
+MOST_WEIGHTS = 512  # of all outputs together, for Newton's method
+MOST_PRODUCTS = 2**21  # of a number and a weight in one pass over the rows
 MOST_LEVELS = 32  # of a category, beyond which its rarer ones have no weight
 STRENGTHS = (0.1, 1.0, 10.0)  # inverses of the penalty on half of the squared weights
-STEPS = 25  # of Newton's method at most
+STEPS, MOST_ITERATIONS = 25, 100  # of Newton's method, and of L-BFGS, at most
 NEAR = 1e-6  # a step that lowers the objective by so small a part of it is the last
 FARTHEST = 8.0  # standard deviations from the mean, where numbers are clipped
 
@@ -83,7 +86,9 @@ def grow_linear(problem: Problem, seed: int = 0) -> Linear | None:
     if problem.n_classes == 0 and not isinstance(problem.loss, Square):
         return None
     features = _features(problem)
-    if (1 + len(features[0])) * n_outputs > MOST_WEIGHTS:
+    n_weights = (1 + len(features[0])) * n_outputs
+    is_small = n_weights <= MOST_WEIGHTS
+    if not is_small and (not problem.n_classes or n_weights * len(problem.targets) > MOST_PRODUCTS):
         return None
     X = design(problem.columns, *features)
     weights = np.zeros((X.shape[1], n_outputs))
@@ -93,7 +98,10 @@ def grow_linear(problem: Problem, seed: int = 0) -> Linear | None:
         for strength in STRENGTHS:
             penalty = np.full(X.shape[1], 1.0 / strength)
             penalty[0] = 1e-10
-            weights = _ridge(X, problem, penalty) if not problem.n_classes else _logistic(X, problem, penalty, weights)
+            if not problem.n_classes:
+                weights = _ridge(X, problem, penalty)
+            else:
+                weights = (_newton if is_small else _lbfgs)(X, problem, penalty, weights)
             path.append(weights)
     return Linear(*features, np.stack(path))
 
@@ -108,11 +116,31 @@ def _ridge(X: np.ndarray, problem: Problem, penalty: np.ndarray) -> np.ndarray:
     return weights
 
 
-def _logistic(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _labels(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of classes (n,), and what probabilities (n, K) ought to be."""
+    codes = problem.targets.astype(np.int64)
+    classes = np.arange(problem.n_outputs) if problem.n_outputs > 1 else np.array([1])
+    return codes, (codes[:, None] == classes).astype(np.float64)
+
+
+def _lbfgs(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The weights of least penalised log-loss, from some weights on."""
+    codes, Y = _labels(problem)
+
+    def value_and_gradient(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        at = flat.reshape(weights.shape)
+        gradient = X.T @ ((_probabilities(X @ at) - Y) * problem.weights[:, None]) + penalty[:, None] * at
+        return _objective(X, codes, problem.weights, penalty, at), gradient.ravel()
+
+    options = {"maxiter": MOST_ITERATIONS, "ftol": NEAR}
+    solution = minimize(value_and_gradient, weights.ravel(), jac=True, method="L-BFGS-B", options=options)
+    return np.array(solution.x).reshape(weights.shape)
+
+
+def _newton(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Newton's method from some weights, with steps halved until the objective falls."""
     n_outputs, d = problem.n_outputs, X.shape[1]
-    codes = problem.targets.astype(np.int64)
-    Y = (codes[:, None] == np.arange(n_outputs)).astype(np.float64) if n_outputs > 1 else codes[:, None].astype(float)
+    codes, Y = _labels(problem)
     value = _objective(X, codes, problem.weights, penalty, weights)
     for _ in range(STEPS):
         P = _probabilities(X @ weights)

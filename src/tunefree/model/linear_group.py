@@ -86,6 +86,13 @@ class LinearGroup(MemberGroup):
         self._replay(past)
         return past, self.meetings.replayed(past, "raw")
 
+    def reduce(self) -> None:
+        """Keep what predicts, and leave out all that learning needs."""
+        self.settle()
+        for member in self.members:
+            member.reduce(self.n_features, self.n_outputs)
+        self._weights = None
+
     def taught(self) -> LinearGroup | None:
         """A copy whose members have learned all first meetings; None if some of these are not known any more."""
         other = copy.deepcopy(self)

@@ -52,6 +52,7 @@ class Member:
     rows: int = 0  # learned
     mass: float = 0.0  # weights of these
     offsets: np.ndarray | None = None  # (K,) added to the weights of the constant; None before a class came late
+    fixed: Read | None = None  # weights that predict, of a member that learns no more, and has no state
 
     @classmethod
     def create(cls, setting: Setting, average: bool, n_features: int, n_outputs: int, objective: Any) -> Member:
@@ -158,9 +159,17 @@ class Member:
 
     def weights(self, n_features: int, n_outputs: int) -> tuple[np.ndarray, np.ndarray]:
         """Weights (d, K) relative to the units (d,) of the features: margin = sum of weight * x / unit."""
+        if self.fixed is not None:
+            return self.fixed
         weights, units = np.empty((n_features, n_outputs)), np.empty(n_features)
         passes.read(self.state, weights, units)
         return (weights, units) if self.offsets is None else with_offsets((weights, units), self.offsets)
+
+    def reduce(self, n_features: int, n_outputs: int) -> None:
+        """Keep what predicts, in single precision, and leave out all that learning needs."""
+        weights, units = self.weights(n_features, n_outputs)
+        self.fixed = weights.astype(np.float32).astype(np.float64), units
+        self.state = self.log = self.offsets = None
 
     def past_weights(self, X: Any, past: Past) -> tuple[np.ndarray, np.ndarray] | None:
         """What :meth:`weights` would have of features that were met once, rows of one entry each, numbered by slots."""
@@ -193,7 +202,9 @@ class Member:
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` fills a member of the same setting."""
-        arrays, scalars = flatten("learner", self.state, n_features)
+        arrays, scalars = flatten("learner", self.state, n_features) if self.fixed is None else ({}, {})
+        if self.fixed is not None:
+            arrays = {"weights": self.fixed[0].astype(np.float32), "units": self.fixed[1]}
         objective = {name: value for name, value in self.objective._asdict().items() if name != "loss"}
         more = {"log": self.log, "offsets": self.offsets}
         arrays |= {name: value for name, value in more.items() if value is not None}
@@ -201,7 +212,10 @@ class Member:
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` wrote."""
-        self.state = filled("learner", self.state, arrays, header["scalars"])
+        if "weights" in arrays:
+            self.state, self.fixed = None, (arrays["weights"].astype(np.float64), np.array(arrays["units"]))
+        else:
+            self.state = filled("learner", self.state, arrays, header["scalars"])
         self.objective = self.objective._replace(**header["objective"])
         self.log, self.offsets = (np.array(arrays[name]) if name in arrays else None for name in ("log", "offsets"))
         self.rows, self.mass = header["rows"], header["mass"]

@@ -69,7 +69,8 @@ class Growth:
         self.windows = [Window(length, clocks_of_places == length) for length in LENGTHS]
         self.awake: dict[tuple[int, str], list[Generation]] = {}
         self.pending: list[Pending] = []
-        self.has_groups, self.kinds, self.n_ages = False, TREES, len(AGES)
+        self.kinds: tuple[str, ...] = TREES
+        self.has_groups, self.n_ages = False, len(AGES)
         self.next = clocks.births(0)
 
     def observe(self, X: Any, learned: np.ndarray | None = None) -> Observed:

@@ -17,11 +17,13 @@ from tunefree.model.ensemble import WARMUP_IN_POOL
 from tunefree.model.group import LabelledRows
 from tunefree.model.model import Model
 from tunefree.model.pool import POOLS
+from tunefree.model.record import FirstPassRecord
 from tunefree.model.targets import join_margins
 from tunefree.pool import saving
 from tunefree.pool.members import Members
 from tunefree.pool.pool import Pool
 from tunefree.pool.selection import Selection
+from tunefree.theory.evidence import Certificate
 
 
 class PoolModel(Model):
@@ -139,6 +141,17 @@ class PoolModel(Model):
     def repeats(self) -> tuple[int, int]:
         """Rows learned whose observation, or group, was learned before, and all rows learned."""
         return self.pool.n_repeats, self.pool.rows
+
+    def reduce(self) -> None:
+        """Keep what predicts, and leave out all that learning, certificates and what decided need."""
+        self.pool.reduce()
+        self.ensemble.linear.reduce()
+        self.record = FirstPassRecord(self.options, 2, self.n_outputs)
+
+    def certificate(self) -> Certificate:
+        if self.pool.only_predicts:
+            raise ModelError("what certificates are made of was left out of this model; certify the one before")
+        return super().certificate()
 
     @property
     def nbytes(self) -> int:

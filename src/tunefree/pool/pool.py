@@ -158,8 +158,8 @@ class Pool:
         weights = self._weights_awake()
         places = sorted(weights, key=lambda place: -weights[place])
         names = [self.members.names[place] for place in places]
-        totals = (array[places] for array in self.record.totals())
-        of_members = names, np.array([weights[place] for place in places]), *totals
+        losses, standard_errors, rows = (array[places] for array in self.record.totals())
+        of_members = names, np.array([weights[place] for place in places]), losses, standard_errors, rows
         return Selection(*of_members, self.record.rows, self.record.weights[:, places])
 
     def add_class(self, n_outputs: int) -> None:

@@ -226,31 +226,33 @@ def ranked_bars(
     return Chart(title, description, marks, height=22.0 * len(names) + 12)
 
 
-def signed_bars(
-    title: str, description: str, names: Sequence[str], heights: Sequence[float], shares: Sequence[float], unit: str
+def points_with_whiskers(
+    title: str, names: Sequence[str], places: np.ndarray, ends: np.ndarray, shares: Sequence[float], unit: str
 ) -> Chart:
-    """Bars to the left and to the right of 0, one a name, thinner where a name is rare."""
+    """A point and a whisker in each of some rows, larger where the row's name is frequent; ``ends`` are (rows, 2)."""
     from tunefree.report.scales import spanning
 
-    low, high = spanning(np.asarray(heights), 0.12, zero=True)
     left = 12 + CHARACTER * max(len(shortened(name, 18)) for name in names)
-    scale, room = Scale(low, high), WIDTH - left - RIGHT
-    (zero,) = (left + room * scale.place(np.array([0.0]))).tolist()
+    scale, room = Scale(*spanning(np.append(ends.reshape(-1), places), 0.06)), WIDTH - left - RIGHT
     marks, most, bottom = [], max(shares, default=1.0) or 1.0, 21.0 * len(names) + 6
     for value, text in scale.ticks():
         place = round(float(left + room * scale.place(np.array([value]))[0]), 2)
         marks.append(Mark("line", {"x1": place, "x2": place, "y1": 2, "y2": bottom, "class": "grid"}))
         marks.append(Mark("text", {"x": place, "y": bottom + 15, "text-anchor": "middle"}, text))
-    for row, (name, height, share) in enumerate(zip(names, heights, shares, strict=True)):
-        top, thick = 21.0 * row + 4, 5 + 10 * (share / most) ** 0.5
-        end = float(left + room * scale.place(np.array([height]))[0])
-        box = {"x": round(min(zero, end), 2), "y": round(top + 9 - thick / 2, 2), "height": round(thick, 2)}
-        box |= {"width": round(max(abs(end - zero), 1.0), 2), "class": "f1"}
-        marks.append(Mark("rect", box, tip=f"{name}: {height:+.3g} ({100 * share:.1f} % of the rows sampled)"))
-        marks.append(Mark("text", {"x": left - 6, "y": top + 13, "text-anchor": "end"}, shortened(name, 18)))
-    marks.append(Mark("line", {"x1": zero, "x2": zero, "y1": 2, "y2": bottom, "class": "axis"}))
+    described = []
+    for row, (name, place, of_row, share) in enumerate(zip(names, places.tolist(), ends, shares, strict=True)):
+        y, along = 21.0 * row + 13, (left + room * scale.place(np.array([*of_row, place]))).round(2).tolist()
+        line = {"x1": along[0], "x2": along[1], "y1": y, "y2": y, "class": "s1 whisker"}
+        tip = f"{name}: {place:.3g} ({100 * share:.1f} % of the rows)"
+        marks += [
+            Mark("line", line),
+            Mark("text", {"x": left - 6, "y": y + 4, "text-anchor": "end"}, shortened(name, 18)),
+        ]
+        circle = {"cx": along[2], "cy": y, "r": round(3 + 3 * (share / most) ** 0.5, 2), "class": "f1"}
+        marks.append(Mark("circle", circle, tip=tip))
+        described.append(f"{name} {place:.3g}")
     marks.append(Mark("text", {"x": left + room / 2, "y": bottom + 34, "text-anchor": "middle"}, unit))
-    return Chart(title, description, marks, height=bottom + 42)
+    return Chart(title, "; ".join(described), marks, height=bottom + 42)
 
 
 def points(
@@ -293,7 +295,7 @@ __all__ = [
     "areas",
     "lines",
     "points",
+    "points_with_whiskers",
     "ranked_bars",
-    "signed_bars",
     "told",
 ]

@@ -6,19 +6,22 @@ import platform
 import shlex
 from dataclasses import fields
 from importlib.metadata import version
-from typing import Any
 
+import numpy as np
+
+from tunefree.pool.model import PoolModel
 from tunefree.report.document import Code, Facts, Note, Section, Table
-from tunefree.report.told import goal_of, listed, rows_of_expectation
+from tunefree.report.told import goal_of, listed
 from tunefree.report.told_columns import facts_of_columns, lines_of_kinds
 from tunefree.stream.layout import MISSING, Layout
 from tunefree.workflows.plan import OPTIONS, Plan
+from tunefree.workflows.prediction import Predictor
 from tunefree.workflows.training import Trained
 
 OPEN = 24  # columns of a table that is shown at once
 MOST = 400  # columns that are listed
 PACKAGES = ("tunefree", "numpy", "numba", "pyarrow")
-UNSAID = ("class_weight", "settings", "pairs", "shuffle", "skip_bad_rows", "skip_unlabelled")  # written otherwise
+UNSAID = ("class_weight", "settings", "shuffle", "skip_bad_rows", "skip_unlabelled")  # written otherwise
 
 
 def learned(trained: Trained) -> Section:
@@ -39,63 +42,72 @@ def learned(trained: Trained) -> Section:
     facts += [("classes", listed(model.classes, 12))] if model.task == "classification" else []
     facts += lines_of_kinds(trained)
     facts += [("loss", model.options.loss or default), ("learner", model.learner)]
-    facts += [("passes", f"{len(progress.progressive)}")]
+    facts += _of_evidence(trained)
     facts += [] if progress.complete else [("state", "a checkpoint, not trained to the end")]
-    return Section("learned", "What was learned", [Facts(facts), *_columns(trained)])
+    return Section("learned", "What was learned", [Facts(facts), *table_of_columns(trained, MOST)])
 
 
-def _columns(trained: Trained) -> list[Any]:
-    """The columns of a table, with the share of sampled rows in which each is missing."""
-    known = facts_of_columns(trained).get("columns", [])
-    if not known:
+def _of_evidence(trained: Trained) -> list[tuple[str, str]]:
+    """Passes of a single learner; of the pool, rows that are no evidence."""
+    model = trained.model
+    if not isinstance(model, PoolModel):
+        return [("passes", f"{len(trained.progress.progressive)}")]
+    repeated, rows = model.repeats()
+    facts = [] if trained.plan.group is None else [("groups", f"column '{trained.plan.group}'")]
+    return [*facts, ("rows that repeat earlier ones, and are no evidence", f"{repeated:,} of {rows:,}")]
+
+
+def table_of_columns(trained: Predictor, most: int) -> list[Table]:
+    """What the first columns became, and the share of the rows kept in which each is missing; empty without columns.
+
+    Parameters
+    ----------
+    trained : Trained or StoppedModel
+    most : int
+        Columns that are listed; 0 for all.
+    """
+    columns = facts_of_columns(trained).get("columns", [])
+    if not columns:
         return []
-    missing, sample = missing_shares(trained), sample_of(trained)
-    header = ["column", "learned as", "because of", *([] if sample is None else ["missing"])]
+    missing = missing_shares(trained)
+    header = ["column", "learned as", "because of", *(["missing"] if missing else [])]
     rows = [
-        [own["name"], own["kind"], own["why"], *([] if sample is None else [_percent(missing.get(own["name"], 0.0))])]
-        for own in known[:MOST]
+        [column["name"], column["kind"], column["why"], *([_percent(missing[column["name"]])] if missing else [])]
+        for column in columns[: most or None]
     ]
-    note = f"The first {MOST:,} of {len(known):,} columns." if len(known) > MOST else ""
-    if sample is not None:
-        note += f" Missing: share of {len(sample.numbers):,} rows, evenly spaced along the stream."
-    return [Table(f"{len(known):,} columns", header, rows, note.strip(), 3, len(known) <= OPEN, True)]
+    notes = [f"The first {most:,} of {len(columns):,} columns."] if 0 < most < len(columns) else []
+    notes += ["Missing: share of the rows that are kept for growing trees."] if missing else []
+    return [Table(f"{len(columns):,} columns", header, rows, " ".join(notes), 3, len(columns) <= OPEN, True)]
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %" if share else "0"
 
 
-def sample_of(trained: Trained) -> Any:
-    """The rows of the stream that a model with curves keeps, in their order; None without.
+def missing_shares(trained: Predictor) -> dict[str, float]:
+    """The share of the rows kept for growing in which each column is missing, by name; empty if none are kept.
 
     Parameters
     ----------
-    trained : Trained
-
-    Returns
-    -------
-    Table or None
+    trained : Trained or StoppedModel
     """
-    additive = trained.model.ensemble.additive
-    return None if additive is None else additive.sample.rows
-
-
-def missing_shares(trained: Trained) -> dict[str, float]:
-    """The share of sampled rows in which a column is missing, by its name, where it ever is; empty without a sample.
-
-    Parameters
-    ----------
-    trained : Trained
-    """
-    sample = sample_of(trained)
-    if sample is None:
+    growth = trained.model.pool.members.growth if isinstance(trained.model, PoolModel) else None
+    if growth is None or not growth.whole.rows:
         return {}
-    layout, found = Layout.of_encoder(trained.encoder), dict[str, float]()
-    for column in sample.codes.T:
-        for feature in set(column[column > 0].tolist()):
-            if layout.label(feature) == MISSING:
-                found[layout.parts[layout.of_feature[feature]].column] = float((column == feature).mean())
-    return found
+    layout, matrix = Layout.of_encoder(trained.encoder), growth.whole.kept()["columns"]
+    shares = {column.name: 0.0 for column in layout.columns}
+    for key, values in zip(growth.columns.keys, matrix.T, strict=False):
+        part = int(layout.of_feature[key]) if key > 0 else layout.code_source(-1 - key)[1]
+        share = float((_codes_of_missing(layout, values) if key < 0 else np.isnan(values)).mean())
+        name = layout.parts[part].column
+        shares[name] = max(shares.get(name, 0.0), share)
+    return shares
+
+
+def _codes_of_missing(layout: Layout, codes: np.ndarray) -> np.ndarray:
+    """Which codes (n,) say that a column is missing."""
+    known = np.unique(codes[codes > 0])
+    return np.isin(codes, [code for code in known.tolist() if layout.label(int(code)) == MISSING])
 
 
 def command_of(plan: Plan, data: str = "DATA", output: str = "MODEL") -> str:
@@ -113,15 +125,13 @@ def command_of(plan: Plan, data: str = "DATA", output: str = "MODEL") -> str:
     "tunefree train DATA --target 'the income' --learner adagrad --passes 3 --set eta=0.5 --shuffle --seed 7 -o MODEL"
     """
     usual, words = Plan(), ["tunefree", "train", data]
-    for name in (own.name for own in fields(plan) if own.name not in UNSAID):
+    for name in (option.name for option in fields(plan) if option.name not in UNSAID):
         value = getattr(plan, name)
         if value != getattr(usual, name):
             option = f"--{OPTIONS.get(name, name.replace('_', '-'))}"
             each = value if isinstance(value, tuple) else (value,)
             words += [word for one in each for word in ([option] if one is True else [option, f"{one}"])]
     words += [word for name, value in plan.settings.items() for word in ("--set", f"{name}={value:g}")]
-    words += [word for pair in (plan.pairs or ()) for word in ("--pairs", pair)]
-    words += ["--pairs", "none"] if plan.pairs == () else []
     words += [word for weight in plan.class_weight for word in ("--class-weight", weight)]
     words += ["--on-bad-row", "skip"] if plan.skip_bad_rows else []
     words += ["--unlabelled", "skip"] if plan.skip_unlabelled else []
@@ -145,8 +155,3 @@ def reproducing(trained: Trained, digest: str | None) -> Section:
     return Section(
         "reproduce", "How to reproduce it", [Code(command_of(trained.plan)), Facts(facts), Note(note, "fine")]
     )
-
-
-def expectations(trained: Trained) -> list[tuple[str, str]]:
-    """What is known of the model after its end, as facts."""
-    return list(rows_of_expectation(trained).items())

@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.model.mixture import losses_by_member
 from tunefree.model.targets import RunningMetrics
 from tunefree.report import charts
-from tunefree.report.charts import COLOURS, Series
+from tunefree.report.charts import Series
 from tunefree.report.document import Facts, Figure, Section, Table
-from tunefree.report.learned import expectations
 from tunefree.report.scales import LOG, Scale, spanning
-from tunefree.report.told import ages_note, expectation_of, losses_by_age, losses_of, sentence
+from tunefree.report.told import losses_of, sentence
 from tunefree.report.told_metrics import INTERVALS, shown, title_of
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.training import Trained
@@ -40,7 +38,7 @@ def performance(trained: Trained, tested: Evaluation | None) -> Section:
     if tested is not None:
         blocks.append(_measures(tested))
         blocks += _classes(trained, tested) if tested.confusion is not None else _numbers(tested)
-    return Section("performance", "How well it predicts", [*blocks, *_ages(trained)])
+    return Section("performance", "How well it predicts", blocks)
 
 
 def progressive_facts(trained: Trained) -> list[tuple[str, str]]:
@@ -50,7 +48,6 @@ def progressive_facts(trained: Trained) -> list[tuple[str, str]]:
     facts = [
         (f"progressive {title}", value + counted) for title, value in losses_of(model, progress.progressive[0]).items()
     ]
-    facts += expectations(trained)
     for number, metrics in enumerate(progress.held_out):
         if metrics.rows:
             passes = f" (pass {number + 1})" if trained.plan.passes > 1 else ""
@@ -64,7 +61,7 @@ def loss_title(trained: Any) -> str:
 
 
 def _stream(trained: Trained) -> list[Any]:
-    """The progressive loss along the stream, and the losses of the members."""
+    """The progressive loss along the stream."""
     first, curve = trained.progress.progressive[0], list(trained.progress.curve)
     if not curve or curve[-1].rows < first.rows:
         curve.append(first)
@@ -73,60 +70,24 @@ def _stream(trained: Trained) -> list[Any]:
     whole = Series("all of it", [own.rows for own in curve], [own.mean_loss() for own in curve], 0)
     octaves = [own for k, own in enumerate(curve) if (len(curve) - 1 - k) % LATELY == 0]
     lately = Series("lately", [own.rows for own in octaves[1:]], [_between(a, b) for a, b in pairwise(octaves)], 1)
-    members = member_curves(trained)
-    named = members[: COLOURS - 2]
-    series = [whole, lately, *(own._replace(colour=2 + k) for k, own in enumerate(named)), *members[len(named) :]]
-    series = [own for own in series if len(own.y)]  # few rows have no rows lately
+    series = [line for line in (whole, lately) if len(line.y)]  # few rows have no rows lately
     top = min(max(whole.y), EARLY * whole.y[-1]) if whole.y[-1] > 0.0 else max(whole.y)
-    low, high = spanning(np.array([top, *(own.y[-1] for own in series if own.colour is not None), *whole.y[2:]]), 0.06)
+    low, high = spanning(np.array([top, *(line.y[-1] for line in series), *whole.y[2:]]), 0.06)
     low = max(low, 0.0)
     axes = Scale(whole.x[0], whole.x[-1], LOG), Scale(low, min(high, 1.1 * top) if high > low else high)
     described = (
         f"The progressive loss falls from {whole.y[0]:.4g} after {whole.x[0]:,} rows to {whole.y[-1]:.4g} after"
-        f" {whole.x[-1]:,}. " + " ".join(f"{own.name}: {own.y[-1]:.4g}." for own in named)
+        f" {whole.x[-1]:,}."
     )
     chart = charts.lines("Progressive loss along the stream", described, series, axes, ("rows", loss_title(trained)))
     caption = "Each row is predicted before it is learned. Thick line: mean over all rows so far. Lately:"
     caption += " mean over the latest rows, about 30 % of them."
-    if members:
-        caption += f" Others: means of the {len(members)} members; the best {len(named)} have names."
     return [Figure(chart, caption)]
 
 
 def _between(before: RunningMetrics, after: RunningMetrics) -> float:
     weight = after.weight - before.weight
     return (after.loss - before.loss) / weight if weight > 0.0 else math.nan
-
-
-def member_curves(trained: Trained) -> list[Series]:
-    """Mean losses of the members along the stream, those of the least loss first; only of several.
-
-    Parameters
-    ----------
-    trained : Trained
-    """
-    model = trained.model
-    if len(model.members) < 2 or model.options.has_generations:
-        return []
-    now = {"rows": int(model.mixture.rounds[()]), "losses": losses_by_member(model.mixture, model.members)}
-    moments = [own for own in [*model.history, now] if "losses" in own and own["rows"]]
-    first = trained.progress.progressive[0]
-    unit = first.rows / first.weight if first.weight > 0.0 else 1.0  # to means by weight
-    found = []
-    for name in {name: None for own in moments for name in own["losses"]}:
-        known = [(own["rows"], unit * own["losses"][name]) for own in moments if name in own["losses"]]
-        found.append(Series(name, [rows for rows, _ in known], [loss for _, loss in known]))
-    last = moments[-1]["rows"] if moments else 0
-    return sorted(found, key=lambda own: (own.x[-1] < last, own.y[-1]))
-
-
-def _ages(trained: Trained) -> list[Any]:
-    found = expectation_of(trained)
-    if found is None:
-        return []
-    header = ["rows after the end", "loss expected"]
-    rows = [list(row) for row in losses_by_age(found)]
-    return [Table("What to expect once learning has ended", header, rows, f"{sentence(ages_note(found))}.", 1, False)]
 
 
 def _measures(tested: Evaluation) -> Table:

@@ -1,4 +1,4 @@
-"""Pictures of comparisons (progressive loss against rows), regularization paths and curves, for screens and print."""
+"""Pictures of comparisons (progressive loss against rows), regularization paths and models, for screens and print."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tunefree.core.errors import ModelError
 from tunefree.core.storage import check_writable, whole_file
 from tunefree.estimators.curve_display import CurveDisplay
 from tunefree.explanation.picture import Picture
-from tunefree.model.decay import AGES, Expectation
 from tunefree.report.scales import spread
 from tunefree.workflows.comparison import Comparison, Contestant, in_figures
 from tunefree.workflows.plan import POOL
@@ -93,7 +90,7 @@ def draw_path(estimator: Any, path: Path) -> None:
 
 
 def draw_curves(picture: Picture, path: Path) -> None:
-    """Draw what a model has learned of columns and of pairs of columns.
+    """Draw how the predictions of a model depend on columns.
 
     Parameters
     ----------
@@ -104,35 +101,6 @@ def draw_curves(picture: Picture, path: Path) -> None:
     display = CurveDisplay(picture=picture)
     with _figure(path, {}, None, figsize=display.inches, layout="constrained") as figure:
         display.plot(figure=figure)
-
-
-def draw_decay(expected: Expectation, path: Path) -> None:
-    """Draw the loss to expect of a model that stands still, against the rows since the end.
-
-    Parameters
-    ----------
-    expected : Expectation
-    path : Path
-        A .png, .svg or .pdf file.
-    """
-    ages = np.arange(1, AGES + 1) / AGES * expected.horizon
-    with _figure(path, {"font.size": 10}, "tight", figsize=(7.2, 3.6)) as figure:
-        axes = figure.add_axes((0.1, 0.15, 0.86, 0.76))
-        axes.stairs(expected.ages, np.concatenate([[0.0], ages]), baseline=None, **_of_line(STYLES[0]))
-        axes.axhline(expected.recent, **_of_line(STYLES[1]))
-        for height, text in ((expected.ages[0], "standing still"), (expected.recent, "on the way lately")):
-            if math.isfinite(height):
-                axes.annotate(text, (0.0, height), (4, 4), textcoords="offset points")
-        axes.set_ylim(0.0, 1.15 * float(np.nanmax([*expected.ages, expected.recent])))
-        axes.set_xlim(0.0, expected.horizon)
-        axes.set_xlabel("rows since the end of learning")
-        axes.set_ylabel("loss expected")
-        axes.spines[["top", "right"]].set_visible(False)
-
-
-def _of_line(style: dict[str, Any]) -> dict[str, Any]:
-    """A style for what has dashes as a line style."""
-    return {"color": style["color"], "linestyle": (0, style["dashes"]), "linewidth": 1.6}
 
 
 @contextmanager

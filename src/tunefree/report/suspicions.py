@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.explanation.decomposition import Decomposition
-from tunefree.explanation.fidelity import ranking
+from tunefree.explanation.importance import importance
 from tunefree.explanation.told import percent
 from tunefree.report.document import Note, Section, Table
-from tunefree.report.learned import missing_shares, sample_of
-from tunefree.report.told import REASON_TITLES, drift_warning, order_warning, reasons_told, sentence
+from tunefree.report.learned import missing_shares
+from tunefree.report.told import REASON_TITLES, order_warning, reasons_told, sentence
 from tunefree.report.told_columns import naming_columns
 from tunefree.stream.layout import Layout
 from tunefree.stream.tally import Tally
 from tunefree.workflows.training import Trained
 
-GIVES_AWAY = 0.9  # part of the variance of margins that one column explains
+GIVES_AWAY = 0.9  # part of the importance of all columns that one has
 SURE = 0.02  # error below which that is suspicious
 TENTH = 10
 FEWEST = 40  # sampled rows of a tenth
 LEVEL = 1e-3  # probability that any column is said to drift if none does
 MOSTLY_MISSING = 0.5
-NOTHING = (
-    "Nothing was found: no column of many different values that may name the rows, no constant column, no column that"
-    " gives the target away, no drift between the first and the last tenth of the rows, no row skipped."
+SOUND = (
+    "Looked at, and as it should be: columns of many different values, which may name the rows; constant columns;"
+    " columns that give the target away; drift between the first and the last rows; rows skipped."
 )
+NOT_KEPT = "The model keeps no rows, so constant columns and drift of columns were not looked for."
 
 
 class Skipped(NamedTuple):
@@ -37,23 +39,23 @@ class Skipped(NamedTuple):
     tally: Tally
 
 
-def suspicions(trained: Trained, found: Decomposition | None, skipped: list[Skipped]) -> Section:
+def suspicions(trained: Trained, decomposition: Decomposition | None, skipped: list[Skipped]) -> Section:
     """What looks wrong.
 
     Parameters
     ----------
     trained : Trained
-    found : Decomposition, optional
+    decomposition : Decomposition, optional
         Its terms.
     skipped : list of Skipped
     """
-    notes = [Note(sentence(text), "warning") for text in _warnings(trained, found)]
-    skipped = [own for own in skipped if own.tally.count]
-    notes += [Note(f"{own.where}: {own.tally.count:,} rows were skipped.", "warning") for own in skipped]
-    reasons = [_reasons_table(own) for own in skipped if own.tally.by_reason]
+    notes = [Note(sentence(text), "warning") for text in _warnings(trained, decomposition)]
+    skipped = [source for source in skipped if source.tally.count]
+    notes += [Note(f"{source.where}: {source.tally.count:,} rows were skipped.", "warning") for source in skipped]
+    reasons = [_reasons_table(source) for source in skipped if source.tally.by_reason]
     drifting = _drift_table(trained)
-    nothing = [] if notes or drifting else [Note(NOTHING if _has_sample(trained) else NO_SAMPLE)]
-    return Section("suspicions", "What looks wrong with the data", [*notes, *reasons, *drifting, *nothing])
+    sound = [] if notes or drifting else [Note(NOT_KEPT if _sample(trained) is None else SOUND)]
+    return Section("suspicions", "What looks wrong with the data", [*notes, *reasons, *drifting, *sound])
 
 
 def _reasons_table(skipped: Skipped) -> Table:
@@ -61,100 +63,123 @@ def _reasons_table(skipped: Skipped) -> Table:
     return Table(title, list(REASON_TITLES), reasons_told(skipped.tally.reasons()), numeric_from=2)
 
 
-NO_SAMPLE = (
-    "Nothing was found. The model keeps no sample of its rows, so constant columns and drift of columns were not looked"
-    " for."
-)
+class Sample(NamedTuple):
+    """Rows that a model keeps, by part of a column."""
+
+    parts: list[int]
+    values: list[np.ndarray]  # of all
+    first: list[np.ndarray]  # of early ones
+    last: list[np.ndarray]  # of late ones
 
 
-def _has_sample(trained: Trained) -> bool:
-    return sample_of(trained) is not None
+def _sample(trained: Trained) -> Sample | None:
+    """The rows that a pool keeps for growing; None where there are none.
+
+    As long as these are all rows, they are in their order: the first and the last tenth are compared. Later, the
+    sample of all rows is compared with the latest ones.
+    """
+    model: Any = trained.model
+    growth = model.pool.members.growth if model.options.is_pool else None
+    if growth is None or not growth.whole.rows:
+        return None
+    layout, matrix = Layout.of_encoder(trained.encoder), growth.whole.kept()["columns"]
+    n = len(matrix) // TENTH
+    first, last = matrix[:n], matrix[len(matrix) - n :]
+    if growth.whole.rows > growth.whole.capacity:
+        first, last = matrix, growth.recent.kept(min(growth.recent.rows, growth.recent.capacity))["columns"]
+    parts, columns = [], []
+    for place, key in enumerate(growth.columns.keys[: matrix.shape[1]]):
+        part = int(layout.of_feature[key]) if key > 0 else layout.code_source(-1 - key)[1]
+        if part >= 0 and part not in parts:  # codes of a number only say where it is missing
+            parts.append(part)
+            rank = _ranks_of(layout, matrix[:, place]) if key < 0 else np.asarray
+            columns.append([rank(rows[:, place]) for rows in (matrix, first, last)])
+    return Sample(parts, *(list(values) for values in zip(*columns, strict=True)))
 
 
-def _warnings(trained: Trained, found: Decomposition | None) -> list[str]:
+def _warnings(trained: Trained, decomposition: Decomposition | None) -> list[str]:
     rows = trained.progress.progressive[0].rows
-    texts = [text for text in (order_warning(trained), drift_warning(trained)) if text]
+    texts = [text for text in (order_warning(trained),) if text]
     texts += [
         f"column “{name}” has {count:,} different values in {rows:,} rows: it may name the rows, and then tells nothing"
         f" of others; pass --ignore {name}."
         for name, count in naming_columns(trained)
     ]
-    texts += [f"column “{name}” has the same value in all rows sampled." for name in constant_columns(trained)]
+    texts += [f"column “{name}” has the same value in all rows kept." for name in constant_columns(trained)]
     texts += [
-        f"column “{name}” is missing in {100 * share:.1f} % of the rows sampled."
+        f"column “{name}” is missing in {100 * share:.1f} % of the rows kept."
         for name, share in missing_shares(trained).items()
         if share > MOSTLY_MISSING
     ]
-    return texts + giving_away(trained, found)
+    return texts + giving_away(trained, decomposition)
 
 
-def giving_away(trained: Trained, found: Decomposition | None) -> list[str]:
-    """A warning where one column explains nearly all, and nearly all predictions are right.
+def giving_away(trained: Trained, decomposition: Decomposition | None) -> list[str]:
+    """A warning where one column contributes nearly all, and nearly all predictions are right.
 
     Parameters
     ----------
     trained : Trained
-    found : Decomposition, optional
+    decomposition : Decomposition, optional
     """
-    if found is None or trained.model.task == "regression":
+    if decomposition is None or trained.model.task == "regression":
         return []
-    ranked, error = ranking(found), trained.progress.progressive[0].mean_error()
-    if not (len(ranked.names) > 1 and ranked.explained[0] > GIVES_AWAY and error < SURE):
+    columns, error = importance(decomposition), trained.progress.progressive[0].mean_error()
+    if len(columns.names) < 2 or error >= SURE:
         return []
-    explained = percent(float(ranked.explained[0]))
+    share = float(columns.sizes[0] / columns.sizes.sum())
+    if share <= GIVES_AWAY:
+        return []
     return [
-        f"column “{ranked.names[0]}” alone explains {explained} of the variance of the model's margins, and only"
+        f"column “{columns.names[0]}” alone has {percent(share)} of the importance of all columns, and only"
         f" {100 * error:.2f} % of the predictions were wrong: it may give the target away. Is it known when predictions"
         " are made?"
     ]
 
 
 def constant_columns(trained: Trained) -> list[str]:
-    """Columns of numbers or categories that have one value in all sampled rows.
+    """Columns of numbers or categories that have one value in all rows kept.
 
     Parameters
     ----------
     trained : Trained
     """
-    if not _has_sample(trained):
+    sample = _sample(trained)
+    if sample is None:
         return []
-    layout, values = Layout.of_encoder(trained.encoder), _sampled(trained)
+    layout = Layout.of_encoder(trained.encoder)
     kinds = {column.name: column.kind for column in getattr(trained.encoder, "columns", [])}
     different: dict[str, set[int]] = {}
-    for part, own in values:
-        different.setdefault(layout.parts[part].column, set()).add(len(np.unique(own)))
+    for part, values in zip(sample.parts, sample.values, strict=True):
+        different.setdefault(layout.parts[part].column, set()).add(len(np.unique(values)))
     whole = {name for name, counts in different.items() if counts == {1}}
     return [name for name in kinds if name in whole and kinds[name] in ("number", "category", "boolean")]
 
 
-def _sampled(trained: Trained) -> list[tuple[int, np.ndarray]]:
-    """The parts of columns with their values or codes in the sampled rows."""
-    rows, layout = sample_of(trained), Layout.of_encoder(trained.encoder)
-    found = [(int(layout.of_feature[j]), own) for j, own in zip(rows.columns.tolist(), rows.numbers.T, strict=True)]
-    known = {part for part, _ in found}
-    for column, own in zip(rows.code_columns.tolist(), rows.codes.T, strict=True):
-        part = layout.code_source(column)[1]
-        if part not in known:  # else the codes say where a number is missing
-            found.append((part, _ranks(own, layout)))
-    return [(part, own) for part, own in found if part >= 0]
+def _ranks_of(layout: Layout, column: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """What puts codes in the order of their labels: that in which they first came would depend on the order of rows.
 
+    A code that is not in ``column``, and a missing one, comes first.
+    """
+    different = np.unique(column[~np.isnan(column)])
+    labels = [layout.label(int(code)) for code in different]
+    ranks = np.empty(len(labels))
+    ranks[sorted(range(len(labels)), key=labels.__getitem__)] = 1.0 + np.arange(len(labels))
 
-def _ranks(codes: np.ndarray, layout: Layout) -> np.ndarray:
-    """Codes in the order of their labels: that in which they were first seen would depend on the order of the rows."""
-    different, places = np.unique(codes, return_inverse=True)
-    labels = ["" if code == 0 else layout.label(code) for code in different.tolist()]
-    ranks = np.empty(len(labels), np.int64)
-    ranks[sorted(range(len(labels)), key=labels.__getitem__)] = np.arange(len(labels))
-    return ranks[places.reshape(-1)]
+    def ranked(codes: np.ndarray) -> np.ndarray:
+        places = np.minimum(np.searchsorted(different, codes), max(len(different) - 1, 0))
+        return np.where(different[places] == codes, ranks[places], 0.0) if len(different) else np.zeros(len(codes))
+
+    return ranked
 
 
 def drifting(trained: Trained) -> list[tuple[str, float, float]]:
-    """Parts of columns whose values in the first and the last tenth of the sampled rows differ.
+    """Parts of columns whose values in early and in late rows differ.
 
-    The sample is in the order of the stream. The distance of two tenths is the largest difference of their empirical
-    distribution functions. By the inequality of Dvoretzky, Kiefer, Wolfowitz for two samples of n rows each (Wei,
-    Dudley 2012: P(distance > t) <= 2 exp(-n t^2) from n = 458 on, with e instead of 2 for fewer) no column is beyond
-    the bound with a probability of 1 - LEVEL, if rows are exchangeable.
+    The distance of two samples is the largest difference of their empirical distribution functions. By the inequality
+    of Dvoretzky, Kiefer, Wolfowitz for two samples of n rows each (Wei, Dudley 2012: P(distance > t) <= 2 exp(-n t^2)
+    from n = 458 on, with e instead of 2 for fewer) no column is beyond the bound with a probability of 1 - LEVEL, if
+    rows are exchangeable.
 
     Parameters
     ----------
@@ -165,37 +190,35 @@ def drifting(trained: Trained) -> list[tuple[str, float, float]]:
     list of (name, distance, bound)
         The largest distance first.
     """
-    if not _has_sample(trained):
+    sample = _sample(trained)
+    n = 0 if sample is None else min(len(sample.first[0]), len(sample.last[0]))
+    if sample is None or n < FEWEST:
         return []
-    layout, values = Layout.of_encoder(trained.encoder), _sampled(trained)
-    n = len(values[0][1]) // TENTH if values else 0
-    if n < FEWEST:
-        return []
-    bound = float(np.sqrt(np.log(math.e * len(values) / LEVEL) / n))
-    found = []
-    for part, own in values:
-        first, last = own[:n], own[-n:]
-        distance = _largest_difference(first, last)
-        if distance > bound:
-            found.append((layout.parts[part].name, distance, bound))
-    return sorted(found, key=lambda each: -each[1])
+    layout = Layout.of_encoder(trained.encoder)
+    bound = float(np.sqrt(np.log(math.e * len(sample.parts) / LEVEL) / n))
+    distances = map(_largest_difference, sample.first, sample.last)
+    beyond = [
+        (layout.parts[part].name, distance, bound)
+        for part, distance in zip(sample.parts, distances, strict=True)
+        if distance > bound
+    ]
+    return sorted(beyond, key=lambda each: -each[1])
 
 
 def _largest_difference(first: np.ndarray, last: np.ndarray) -> float:
     """The largest difference of two empirical distribution functions."""
     points = np.unique(np.concatenate([first, last]))
-    below = [np.searchsorted(np.sort(own), points, "right") / len(own) for own in (first, last)]
+    below = [np.searchsorted(np.sort(values), points, "right") / len(values) for values in (first, last)]
     return float(np.abs(below[0] - below[1]).max())
 
 
 def _drift_table(trained: Trained) -> list[Any]:
-    found = drifting(trained)
-    if not found:
+    rows = [[name, f"{distance:.3f}", f"{bound:.3f}"] for name, distance, bound in drifting(trained)]
+    if not rows:
         return []
-    rows = [[name, f"{distance:.3f}", f"{bound:.3f}"] for name, distance, bound in found]
     note = (
-        "Distance: the largest difference of the distribution functions of the first and the last tenth of the rows"
-        " sampled (of categories in the order of their names). If the order had no meaning, with a"
+        "Distance: the largest difference of the distribution functions of early and of late rows (of categories in the"
+        " order of their names). If the order had no meaning, with a"
         f" probability of {1 - LEVEL:.1%} no column would be beyond its bound (Dvoretzky, Kiefer, Wolfowitz)."
     )
     return [Table("Columns that drift along the stream", ["column", "distance", "at most, without drift"], rows, note)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from tunefree.report.document import Table
 from tunefree.workflows.comparison import RATES, Comparison, Contestant, has_rate, in_figures
 from tunefree.workflows.plan import POOL
 
@@ -19,6 +20,13 @@ def row_of(comparison: Comparison, contestant: Contestant) -> tuple[str, ...]:
     error = contestant.metrics.mean_error()
     shown = f"{100 * error:.2f} %" if comparison.task == "classification" else in_figures(error)
     return contestant.name, in_figures(contestant.metrics.mean_loss()), shown, f"{contestant.seconds:.3f}"
+
+
+def table_of_losses(comparison: Comparison) -> Table:
+    """The learners by progressive loss."""
+    rows = [list(row_of(comparison, contestant)) for contestant in comparison.ranked]
+    note = "Each row is predicted by all learners before any of them learns it."
+    return Table("Learners by progressive loss", ["learner", *titles_of(comparison)], rows, note)
 
 
 def remarks(comparison: Comparison) -> list[str]:

@@ -151,7 +151,8 @@ def _margins_of_paper_learner(prepared, orders, learner, rate):
     predictions = np.empty((len(targets), prepared.n_outputs))
     for order in orders:
         member.learn(data.take(prepared.train, order), targets[order], weight, predictions)
-        yield member.predict(prepared.test, member.weights(prepared.n_features, prepared.n_outputs))
+        weights = member.weights(prepared.n_features, prepared.n_outputs)
+        yield member.predict(prepared.test, weights, None, member.objective)
 
 
 def _margins_of_ours(prepared, orders, learner, view):

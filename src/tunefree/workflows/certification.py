@@ -13,10 +13,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from tunefree.core.errors import DataError, ModelError
-from tunefree.model.mixture import excess
-from tunefree.model.model import Model
-from tunefree.model.pool import POOLS, settings_of_members
-from tunefree.model.standing import MERGED
+from tunefree.mixing.mixture import Mixture
 from tunefree.pool.model import PoolModel
 from tunefree.theory.bounds import paper_bound
 from tunefree.theory.exchangeability import LEVEL
@@ -28,13 +25,7 @@ RADII = (0.3, 1.0, 3.0, 10.0, 30.0)
 NORMS = (1.0, 3.0, 10.0, 30.0)  # of functions in a kernel's space
 GAPS = (0.01, 0.1)  # of the progressive loss
 PROGRESSIVE = "each predicted before it was learned"
-OF_SHARDS = "learned in shards, and predicted by weights at the end"
 DELTA = 0.05  # probability that the bound on the risk fails
-
-
-def is_of_shards(trained: Trained) -> bool:
-    """Whether a model was learned over shards, whose certificate is of predictions made at the end."""
-    return any(setting.learner.startswith(MERGED) for setting in trained.model.member_settings)
 
 
 def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) -> dict[str, Any]:
@@ -52,19 +43,16 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
     dict
         - ``rows``, ``loss`` and ``predictions``: number and mean loss of the predictions, and how they were made.
         - ``lower_bounds``: for each radius, a lower bound on the mean loss of every linear model of that radius.
-        - ``additive``: for models with curves the ``rows`` after those that fixed their first knots, the mean ``loss``
-          of the predictions of these rows, and ``lower_bounds`` on that of every additive model on these knots of
-          which no curve exceeds the radius.
         - ``largest_radii``: for each gap, the radius up to which no linear model is better by more than this part.
         - ``weights``: bounds for the given weights: ``regret_at_most`` and ``loss_at_least``, computed from the slopes,
           and ``theorem``, the bound on the regret of the learner's own theorem, where one covers it.
         - ``kernels``: for each kernel learner its mean loss and, for each norm, a lower bound on the mean loss of
           every function of that norm; ``theorem``, the bound on the regret of the learner's own theorem for each norm,
           where it covers the learner's parameters.
-        - ``pool``: number of members, and what mixing cost at most a row; not of generations.
-        - ``mixing``: of generations, instead: ``rows`` that no generation awake was grown on; the mean ``loss`` of the
-          mixture on these, where a row counts as its weight over the mean of those so far; that of its ``base``, the
-          average of the members; and ``loss_at_most``, the bound that :mod:`tunefree.theory.mixing` gives from it.
+        - ``mixing``: of several members that are mixed: ``rows`` that are evidence, which no generation awake was grown
+          on; the mean ``loss`` of the mixture on these, where a row counts as its weight over the mean of those so far;
+          that of its ``base``, the average of the members; and ``loss_at_most``, the bound that
+          :mod:`tunefree.theory.mixing` gives from it.
         - ``order``: what the order of the rows tells about the targets (:func:`order_of`).
         - ``risk``: bounds on the loss and the error of future rows. They are for rows that are independent and alike,
           and left out where the order of the rows refutes that.
@@ -83,33 +71,24 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
     if certificate.rounds == 0:
         raise ModelError("the model has seen no rows; train it first")
     mean = certificate.loss / certificate.weight
-    found: dict[str, Any] = {
+    certified: dict[str, Any] = {
         "rows": certificate.rounds,
         "loss": mean,
-        "predictions": OF_SHARDS if is_of_shards(trained) else PROGRESSIVE,
+        "predictions": PROGRESSIVE,
         "lower_bounds": dict(certificate.table(RADII)),
         "largest_radii": {gap: certificate.largest_radius(gap * mean) for gap in GAPS},
     }
-    additive = model.additive_certificate()
-    if additive is not None and additive.rounds > 0:
-        bounds = dict(additive.table(RADII))
-        found["additive"] = {"rows": additive.rounds, "loss": additive.loss / additive.weight, "lower_bounds": bounds}
     if weights is not None:
-        found["weights"] = of_weights(trained, read_weights(trained, weights))
-    if isinstance(model, PoolModel):
-        found |= _of_generations(model)
-    elif model.learner in POOLS and not is_of_shards(trained):
-        members = _members_at_the_start(model)
-        total = excess(model.mixture, members)
-        found["pool"] = {"members": members, "excess_per_row": total / certificate.weight}
+        certified["weights"] = of_weights(trained, read_weights(trained, weights))
+    certified |= _of_mixing(model.pool.mixture if isinstance(model, PoolModel) else model.aggregation.mixture)
     if kernels := _of_kernels(trained):
-        found["kernels"] = kernels
+        certified["kernels"] = kernels
     risks = {name: risk.bound(DELTA) for name, risk in model.record.risks.items() if risk.rows}
-    found |= order_of(trained)
-    refuted = "order" in found and found["order"]["depends_on_rows"]
+    certified |= order_of(trained)
+    refuted = "order" in certified and certified["order"]["depends_on_rows"]
     if not refuted and any(bound is not None for bound in risks.values()):
-        found["risk"] = {"confidence": 1.0 - DELTA, **risks}
-    return found
+        certified["risk"] = {"confidence": 1.0 - DELTA, **risks}
+    return certified
 
 
 def order_of(trained: Trained) -> dict[str, Any]:
@@ -124,7 +103,7 @@ def order_of(trained: Trained) -> dict[str, Any]:
     dict
         ``order``, a dict: ``depends_on_rows``, whether a test refutes at ``level`` that rows are exchangeable;
         ``sorted``, whether rows are sorted by the target or grouped; ``log_evidence``, ``changes`` and ``expected`` as
-        in :class:`tunefree.theory.exchangeability.Finding`. Empty for models made before there was this test.
+        in :class:`tunefree.theory.exchangeability.Finding`. Empty where the order of rows is not known, as over shards.
     """
     if trained.order is None:
         return {}
@@ -133,25 +112,20 @@ def order_of(trained: Trained) -> dict[str, Any]:
     return {"order": told | finding._asdict()}
 
 
-def _of_generations(model: PoolModel) -> dict[str, Any]:
-    """What mixing cost; empty where no row is evidence."""
-    mixture = model.pool.mixture
-    account, rounds = mixture.account, int(mixture.top.rounds)
-    if rounds == 0:
+def _of_mixing(mixture: Mixture | None) -> dict[str, Any]:
+    """What mixing cost; empty where no row is evidence, or one member predicts alone."""
+    rounds = 0 if mixture is None else int(mixture.top.rounds)
+    if mixture is None or rounds == 0:
         return {}
+    account = mixture.account
     base, loss = (float(total / account.weight) for total in account.losses)
     at_most = base + mixing_excess(account, rounds) / float(account.weight)
     return {"mixing": {"rows": rounds, "loss": loss, "base": base, "loss_at_most": at_most}}
 
 
-def _members_at_the_start(model: Model) -> int:
-    """How many members the mixture began with: those that the first rows were for; until the first review, at most."""
-    return len(model.history[0]["shares"]) if model.history else len(settings_of_members(model.learner, {}, "raw"))
-
-
 def _of_kernels(trained: Trained) -> list[dict[str, Any]]:
     """Bounds of each kernel learner on the functions of its space, the one with the largest share first."""
-    model, found = trained.model, []
+    model, kernels = trained.model, []
     for bank in model.kernel_banks:
         for member in bank.members:
             certificate = certificate_of(member, bank.gamma_of(member)) if bank.frozen else None
@@ -161,9 +135,9 @@ def _of_kernels(trained: Trained) -> list[dict[str, Any]]:
                 theorem = {norm: certificate.theorem(norm) / certificate.weight for norm in NORMS}
                 if theorem[NORMS[0]] < math.inf:
                     known["theorem"] = theorem
-                found.append(known)
+                kernels.append(known)
     shares = model.shares_by_member()
-    return sorted(found, key=lambda entry: -shares[entry["learner"]])
+    return sorted(kernels, key=lambda entry: -shares[entry["learner"]])
 
 
 def of_weights(trained: Trained, weights: np.ndarray) -> dict[str, Any]:
@@ -182,9 +156,8 @@ def of_weights(trained: Trained, weights: np.ndarray) -> dict[str, Any]:
 def _theorem(trained: Trained, weights: np.ndarray) -> float:
     """The bound of the learner's own theorem on the regret of the first pass; infinite where there is none."""
     model = trained.model
-    several = model.record.is_over or trained.progress.number > 1  # older files have the number of passes only
-    is_mixed = model.learner in POOLS or len(model.members) != 1 or not model.has_weights
-    if several or is_mixed or model.options.view != "raw":
+    is_mixed = len(model.members) != 1 or not model.has_weights
+    if model.record.is_over or is_mixed or model.options.view != "raw":
         return math.inf
     linear = model.ensemble.linear.taught()
     if linear is None:

@@ -22,12 +22,14 @@ from tunefree.losses import loss_of
 from tunefree.model.model import Model
 from tunefree.model.pool import check_settings
 from tunefree.model.targets import Labels, RunningMetrics
+from tunefree.pool.model import PoolModel, class_of
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import Source
 from tunefree.workflows.plan import POOL, Plan
 from tunefree.workflows.reading import begin, check_learned
 from tunefree.workflows.targets import target_of
 
+REHEARSED = 64  # rows that another model of the same kind learns, so that code is compiled before the clock runs
 FIRST_MARK = 64  # rows before the first point of a curve; each further point is at sqrt(2) times as many rows
 RATES = 9  # learning rates that a careful user tries: half decades over four decades
 
@@ -78,6 +80,13 @@ Point(rows=128, loss=1.28125, recent=0.24324324324324326)]
         self.seconds += time.perf_counter() - began
         self.note(batch.weight, row_losses, self.model.errors(y, predictions))
 
+    def finish(self) -> None:
+        """End the pass, which is timed: the pool grows its last trees."""
+        began = time.perf_counter()
+        self.model.freeze()
+        self.seconds += time.perf_counter() - began
+        self.add_point()
+
     def note(self, weight: np.ndarray, row_losses: np.ndarray, errors: np.ndarray) -> None:
         """Add rows to the sums, with a point of the curve at each mark.
 
@@ -109,7 +118,8 @@ Point(rows=128, loss=1.28125, recent=0.24324324324324326)]
     @property
     def bytes(self) -> int:
         """Memory of what has been learned."""
-        return sum(size_of(member.state) for member in self.model.members)
+        of_linear = sum(size_of(member.state) for member in self.model.members)
+        return of_linear + (self.model.nbytes if isinstance(self.model, PoolModel) else 0)
 
 
 class Sweep(NamedTuple):
@@ -157,7 +167,7 @@ class Comparison:
         return next((contestant for contestant in self.contestants if contestant.name == POOL), None)
 
     def leaders(self) -> dict[str, float]:
-        """The pool's members with their shares in its prediction of a new row, the largest first."""
+        """The pool's members with their weights in its prediction of a new row, the largest first."""
         if self.pool is None:
             return {}
         return dict(sorted(self.pool.model.shares_by_member().items(), key=lambda item: -item[1]))
@@ -175,8 +185,8 @@ class Comparison:
         passes = [RATES if has_rate(contestant.name) else 1 for contestant in alone]
         seconds = [contestant.seconds for contestant in alone]
         tuned = Sweep(sum(passes), sum(n * once for n, once in zip(passes, seconds, strict=True)))
-        found = {"learners": Sweep(len(alone), sum(seconds)), "learners_and_rates": tuned}
-        return found if self.pool is None else found | {POOL: Sweep(1, self.pool.seconds)}
+        sweeps = {"learners": Sweep(len(alone), sum(seconds)), "learners_and_rates": tuned}
+        return sweeps if self.pool is None else sweeps | {POOL: Sweep(1, self.pool.seconds)}
 
 
 def in_figures(value: float) -> str:
@@ -202,7 +212,7 @@ def has_rate(learner: str) -> bool:
 
 
 class ComparisonWatcher:
-    """Is told how a comparison goes. This one does nothing."""
+    """Is notified of how a comparison goes. This one does nothing."""
 
     def begin(self, comparison: Comparison, source: Source) -> None:
         """The learners that take part are known."""
@@ -227,7 +237,8 @@ def compare(
     source : Source
         It is read once, batch by batch. All models are in memory.
     plan : Plan
-        What is to be learned. Its learner and the learner's settings, its passes and its held-out share are ignored.
+        What is to be learned. Its learner and the learner's settings, its passes, its groups and its held-out share
+        are ignored.
     learners : sequence of str, optional
         Names in ``learners.ALL``, and ``"pool"``; all of them if None. Those that cannot learn the task with the
         loss are left out.
@@ -267,7 +278,7 @@ def compare(
         watcher.end(comparison)
     check_learned(comparison.contestants[0].model, comparison.rows, source)
     for contestant in comparison.contestants:
-        contestant.add_point()
+        contestant.finish()
     return comparison
 
 
@@ -288,7 +299,7 @@ def _gathered(plan: Plan, task: str, names: list[str], classes: list[Any], n_fea
 
 
 def _new(plan: Plan, task: str, name: str, classes: list[Any], n_features: int) -> Model:
-    return Model(task, name, plan.loss, classes=list(classes), n_features=n_features)
+    return class_of(name)(task, name, plan.loss, classes=list(classes), n_features=n_features)
 
 
 def _one_pass(
@@ -330,8 +341,9 @@ def _n_outputs(model: Model, y: Any) -> int:
 
 
 def _compile(comparison: Comparison, name: str, batch: Batch, y: Any, n_features: int) -> None:
-    """Let another model of the same kind learn a row, so that the time of learning does not include compilation."""
+    """Let another model of the kind learn a few rows, so that the time of learning does not include compilation."""
     classes = _classes(comparison.contestants[0].model, y)
     model = _new(comparison.plan, comparison.task, name, classes, n_features)
-    label = Labels([y.values[y.codes[0]]], np.zeros(1, np.int64)) if isinstance(y, Labels) else y[:1]
-    model.learn(part(batch.rows, 0, 1), label, np.ones(1))
+    n = min(REHEARSED, len(batch.weight))
+    model.learn(part(batch.rows, 0, n), Labels(y.values, y.codes[:n]) if isinstance(y, Labels) else y[:n], np.ones(n))
+    model.freeze()

@@ -1,4 +1,4 @@
-"""Why a model predicts what it does: contributions of columns and of pairs of columns, for each row of a source."""
+"""Why a model predicts what it does: contributions of columns, for each row of a source."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tunefree.additive.sample import Sample
 from tunefree.core.errors import DataError, ModelError
-from tunefree.core.rows import Table, as_table
-from tunefree.explanation.decomposition import Decomposition, identified
-from tunefree.explanation.fidelity import Fidelity
+from tunefree.core.rows import n_rows, rows_at, together
+from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.picture import Picture, output_of, picture
+from tunefree.explanation.reference import evenly_spaced
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import ScoredModel
 from tunefree.stream.batch import BadRows, Batch
@@ -24,6 +23,7 @@ from tunefree.workflows.reading import no_rows
 from tunefree.workflows.training import Trained
 
 OTHER = "(other)"
+MOST_KEPT = 2**14  # rows of a source; of more each second one is kept, and again
 COLUMNS = ("row", "tag", "prediction", "class", "margin", OTHER)  # of the table, which no term may be called
 
 
@@ -40,18 +40,17 @@ class Written(NamedTuple):
     """What was written."""
 
     rows: int
-    fidelity: Fidelity
     decomposition: Decomposition
 
 
-def decomposition_of(trained: Trained, rows: Table | None = None) -> Decomposition:
+def decomposition_of(trained: Trained, rows: Any = None) -> Decomposition:
     """The terms of a trained model.
 
     Parameters
     ----------
     trained : Trained
-    rows : Table, optional
-        Over which terms have mean 0; by default the model's own sample.
+    rows : block of rows, optional
+        To whose means contributions are relative; by default those that the model keeps, if it does.
     """
     return Decomposition(trained.model, Layout.of_encoder(trained.encoder), rows)
 
@@ -63,31 +62,31 @@ def terms_of(trained: Predictor, data: Any = None) -> Decomposition | None:
     ----------
     trained : Trained or StoppedModel
     data : str, path, sequence of them, or a table, optional
-        Over which terms are compared; by default the model's own sample.
+        Over which terms are compared; by default the rows that the model keeps.
 
     Raises
     ------
     ModelError
-        If there are data, and no member has weights of columns.
+        If there are data, and the model has kernels alone.
     """
     if not isinstance(trained, Trained):
         return None
     if data is not None:
         return decomposition_of(trained, sample_of(trained, open_source(data), BadRows()))
     try:
-        found = decomposition_of(trained)
+        decomposition = decomposition_of(trained)
     except ModelError:  # kernels alone
         return None
-    return None if found.sample is None else found
+    return None if decomposition.reference.rows is None else decomposition
 
 
-def picture_of(trained: Trained, found: Decomposition | None, label: Any = None) -> Picture:
+def picture_of(trained: Trained, decomposition: Decomposition | None, label: Any = None) -> Picture:
     """What to draw of a model.
 
     Parameters
     ----------
     trained : Trained
-    found : Decomposition, optional
+    decomposition : Decomposition, optional
         Its terms.
     label : label, optional
         The class whose margin is drawn.
@@ -97,14 +96,14 @@ def picture_of(trained: Trained, found: Decomposition | None, label: Any = None)
     ModelError
         If there are no terms to compare.
     """
-    if found is None:
+    if decomposition is None:
         decomposition_of(trained)  # where there is none, it tells why
-        raise ModelError("the model keeps no sample of the rows it learned, over which to draw it; pass --rows DATA")
-    return picture(found, target=label, name=trained.plan.target)
+        raise ModelError("the model keeps no rows that it learned, over which to draw it; pass --rows DATA")
+    return picture(decomposition, target=label, name=trained.plan.target)
 
 
-def sample_of(trained: Trained, source: Source, bad: BadRows) -> Table:
-    """Evenly spaced rows of a source, at most 4096.
+def sample_of(trained: Trained, source: Source, bad: BadRows) -> Any:
+    """Evenly spaced rows of a source, as a block of rows.
 
     Parameters
     ----------
@@ -118,14 +117,16 @@ def sample_of(trained: Trained, source: Source, bad: BadRows) -> Table:
     DataError
         If there are no rows, or one cannot be used.
     """
-    sample = None
+    blocks: list[Any] = []
     for batch, _ in predict(trained, source, bad):
-        rows = as_table(batch.rows)
-        sample = sample or Sample(rows)
-        sample.add(rows)
-    if sample is None or not len(sample.values):
+        blocks.append(batch.rows)
+        if sum(map(n_rows, blocks)) > MOST_KEPT:
+            rows = together(blocks)
+            blocks = [rows_at(rows, np.arange(0, n_rows(rows), 2))]
+    if not sum(map(n_rows, blocks)):
         raise no_rows(source)
-    return sample.rows
+    rows = together(blocks)
+    return rows_at(rows, evenly_spaced(n_rows(rows)))
 
 
 def explain(
@@ -133,8 +134,7 @@ def explain(
     source: Source,
     bad: BadRows,
     label: Any = None,
-    found: Decomposition | None = None,
-    fidelity: Fidelity | None = None,
+    decomposition: Decomposition | None = None,
 ) -> Iterator[Explained]:
     """Explain the predictions of the rows of a source, batch by batch.
 
@@ -147,20 +147,18 @@ def explain(
     label : label, optional
         The class whose margin is explained. By default the second of two classes, and of more classes the one that is
         predicted.
-    found : Decomposition, optional
+    decomposition : Decomposition, optional
         The terms of the model, if they are known.
-    fidelity : Fidelity, optional
-        Counts the rows.
 
     Yields
     ------
     Explained
-        Its terms are ``found.column_names``.
+        Its terms are ``decomposition.names``.
 
     Raises
     ------
     ModelError
-        If no member has weights of columns, or there is no such class.
+        If the model has kernels alone, or there is no such class.
     DataError
         If the source is of another kind than what the model was trained on, or a row cannot be used.
 
@@ -169,13 +167,12 @@ def explain(
     >>> from tunefree import Plan, open_source, train
     >>> source = open_source({"age": [20.0, 60.0] * 200, "rich": ["no", "yes"] * 200})
     >>> trained = train(source, Plan(target="rich"))
-    >>> decomposition_of(trained).column_names
+    >>> decomposition_of(trained).names
     ['(constant)', 'age']
     >>> [batch.contributions.shape for batch in explain(trained, source, BadRows())]
     [(400, 2)]
     """
-    found = found or decomposition_of(trained)
-    explainer = Explainer(trained, found, label, fidelity)
+    explainer = Explainer(trained, decomposition or decomposition_of(trained), label)
     for predicted in predict(trained, source, bad):
         yield explainer.of(predicted)
 
@@ -183,10 +180,8 @@ def explain(
 class Explainer:
     """Explains the predictions of batches; parameters and errors as in :func:`explain`."""
 
-    def __init__(
-        self, trained: Trained, found: Decomposition, label: Any = None, fidelity: Fidelity | None = None
-    ) -> None:
-        self.model, self.found, self.fidelity = trained.model, found, fidelity or Fidelity()
+    def __init__(self, trained: Trained, decomposition: Decomposition, label: Any = None) -> None:
+        self.model, self.decomposition = trained.model, decomposition
         classes, n_outputs = self.model.classes, self.model.n_outputs
         self.asked = None
         if label is not None or (self.model.task == "classification" and n_outputs == 1):
@@ -194,13 +189,11 @@ class Explainer:
 
     def of(self, predicted: Predicted) -> Explained:
         """The contributions to the predictions of a batch."""
-        contributions = self.found.contributions(predicted.batch.rows)
-        self.fidelity.add(identified(self.model.objective, predicted.predictions), contributions.sum(axis=1))
-        return _of_class(predicted, self.found.by_column(contributions), self.asked)
+        return _of_class(predicted, self.decomposition.contributions(predicted.batch.rows), self.asked)
 
     def beside(self, predicted: Predicted, taken: set[str]) -> dict[str, Any]:
         """The columns that :func:`tunefree.workflows.prediction.write` can put beside predictions."""
-        explained, names = self.of(predicted), self.found.column_names
+        explained, names = self.of(predicted), self.decomposition.names
         of_class = {} if self.model.task == "regression" else {"class": _labels(self.model, explained.classes)}
         own = of_class | _terms(explained.contributions, names, np.arange(1, len(names)))
         return dict(zip(apart(list(own), taken), own.values(), strict=True))
@@ -241,17 +234,18 @@ def write(
     DataError, ModelError
         As in :func:`explain`, and if the file cannot be written, or standard input is to be read twice.
     """
-    found, fidelity, rows = decomposition_of(trained), Fidelity(), 0
-    kept = np.arange(1, len(found.column_names))
+    decomposition, rows = decomposition_of(trained), 0
+    names = decomposition.names
+    kept = np.arange(1, len(names))
     if top is not None and top < len(kept):
         if not source.rewindable:
             raise DataError("standard input can be read only once", remedy="save it to a file, or leave --top out")
-        kept = _largest(explain(trained, source, BadRows(bad.skip), label, found), len(found.column_names), top)
+        kept = _largest(explain(trained, source, BadRows(bad.skip), label, decomposition), len(names), top)
     with writer(output) as put:
-        for explained in explain(trained, source, bad, label, found, fidelity):
-            put(columns(trained, explained, found.column_names, kept, bad.skip))
+        for explained in explain(trained, source, bad, label, decomposition):
+            put(columns(trained, explained, names, kept, bad.skip))
             rows += len(explained.classes)
-    return Written(rows, fidelity, found)
+    return Written(rows, decomposition)
 
 
 def _largest(batches: Iterator[Explained], n_terms: int, top: int) -> np.ndarray:

@@ -9,15 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import ModelError
-from tunefree.explanation.effective import EffectiveWeights, effective_weights
-from tunefree.stream.layout import Layout
+from tunefree.explanation.weights import Weights, linear_weights
 from tunefree.workflows.prediction import writer
 from tunefree.workflows.stopped_model import StoppedModel
 from tunefree.workflows.training import Trained
 
 
 @singledispatch
-def weights_of(trained: Any) -> EffectiveWeights:
+def weights_of(trained: Any) -> Weights:
     """A model's weights: margin = weights[0] + sum of weights[j] * x_j, with x_j as it stands in the data.
 
     Parameters
@@ -26,32 +25,32 @@ def weights_of(trained: Any) -> EffectiveWeights:
 
     Returns
     -------
-    EffectiveWeights
+    Weights
 
     Raises
     ------
     ModelError
-        If no member has weights, as kernels have none.
+        If the model is not one linear learner on raw rows.
     """
     raise TypeError(f"{type(trained).__name__} is no trained model")
 
 
 @weights_of.register(Trained)
-def weights_of_passes(trained: Trained) -> EffectiveWeights:
-    return effective_weights(trained.model, Layout.of_encoder(trained.encoder))
+def weights_of_passes(trained: Trained) -> Weights:
+    return linear_weights(trained.model, trained.encoder.names()[1:])
 
 
 @weights_of.register(StoppedModel)
-def weights_of_a_path(trained: StoppedModel) -> EffectiveWeights:
+def weights_of_a_path(trained: StoppedModel) -> Weights:
     if not trained.model.has_weights:
         raise ModelError("an expansion in a kernel has no weights of features")
     estimator = trained.estimator
     coefficients = np.atleast_2d(estimator.coef_)
     weights = np.concatenate([np.reshape(estimator.intercept_, (1, -1)), coefficients.T])
-    return EffectiveWeights(["(constant)", *trained.encoder.names()[1:]], weights, None)
+    return Weights(["(constant)", *trained.encoder.names()[1:]], weights)
 
 
-def write(trained: Any, output: str) -> EffectiveWeights:
+def write(trained: Any, output: str) -> Weights:
     """Write the weights of all features, of all classes, to a CSV or Parquet file.
 
     Parameters
@@ -62,33 +61,34 @@ def write(trained: Any, output: str) -> EffectiveWeights:
 
     Returns
     -------
-    EffectiveWeights
+    Weights
 
     Raises
     ------
     ModelError
-        If no member has weights, or the file cannot be written.
+        If the model is not one linear learner on raw rows, or the file cannot be written.
 
     Examples
     --------
     >>> from tunefree import train
-    >>> trained = train({"age": [20.0, 60.0] * 200, "rich": ["no", "yes"] * 200}, target="rich").trained
+    >>> rows = {"age": [20.0, 60.0] * 200, "rich": ["no", "yes"] * 200}
+    >>> trained = train(rows, target="rich", learner="scinol2").trained
     >>> table(trained.model, weights_of(trained)).column_names
     ['feature', 'weight[yes]']
     """
-    found = weights_of(trained)
+    weights = weights_of(trained)
     with writer(output) as put:
-        put(table(trained.model, found))
-    return found
+        put(table(trained.model, weights))
+    return weights
 
 
-def table(model: Any, found: EffectiveWeights) -> Any:
+def table(model: Any, weights: Weights) -> Any:
     """A record batch with a row for each feature: its name, and its weight for the prediction, or for each class.
 
     Parameters
     ----------
     model : ScoredModel
-    found : EffectiveWeights
+    weights : Weights
 
     Returns
     -------
@@ -97,5 +97,5 @@ def table(model: Any, found: EffectiveWeights) -> Any:
     """
     labels = model.classes if model.n_outputs > 1 else model.classes[-1:]
     names = [f"weight[{label}]" for label in labels] if model.task == "classification" else ["weight"]
-    columns = {name: found.weights[:, k] for k, name in enumerate(names)}
-    return pa.record_batch({"feature": pa.array(found.names, pa.string())} | columns)
+    columns = {name: weights.weights[:, k] for k, name in enumerate(names)}
+    return pa.record_batch({"feature": pa.array(weights.names, pa.string())} | columns)

@@ -8,10 +8,10 @@ from typing import Any
 
 import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
-from rich.table import Table
 
+from tunefree.cli.display.common import table_of
 from tunefree.core.console import description_column, plain_console
-from tunefree.report.told_comparison import memory, remarks, row_of, titles_of
+from tunefree.report.told_comparison import memory, remarks, table_of_losses
 from tunefree.stream.batch import Batch
 from tunefree.stream.source import Source
 from tunefree.workflows.comparison import Comparison, ComparisonWatcher, Contestant, in_figures
@@ -80,13 +80,8 @@ def show_comparison(comparison: Comparison, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(_comparison_figures(comparison)))
         return
-    table = Table("learner", box=None, header_style="bold", pad_edge=False)
-    for title in titles_of(comparison):
-        table.add_column(title, justify="right")
-    for contestant in comparison.ranked:
-        table.add_row(*row_of(comparison, contestant), style="bold cyan" if contestant.name == POOL else None)
     console = plain_console()
-    console.print(table)
+    console.print(table_of(table_of_losses(comparison), POOL))
     for line in remarks(comparison):
         console.print(line)
 

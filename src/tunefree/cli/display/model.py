@@ -6,81 +6,68 @@ import json
 from functools import singledispatch
 from typing import Any
 
-import numpy as np
 import typer
-from rich.table import Table
 
-from tunefree.cli.display.columns import table_of_columns
-from tunefree.cli.display.common import table_of_names
-from tunefree.cli.display.deployment import facts_of_expectation, table_of_ages
-from tunefree.cli.display.order import order_told
+from tunefree.cli.display.common import order_told, show_blocks, table_of
 from tunefree.cli.display.path import WATCHED, losses_at_stop, number
 from tunefree.cli.display.terms import facts_of_terms, table_of_terms
 from tunefree.core.console import plain_console
 from tunefree.explanation.decomposition import Decomposition
-from tunefree.model.model import Model
-from tunefree.model.targets import ScoredModel
-from tunefree.report.told import describe, goal_of, losses_of
+from tunefree.report.learned import table_of_columns
+from tunefree.report.members import facts_of_members, tables_of_members
+from tunefree.report.terms import largest, table_of_features
+from tunefree.report.told import describe, goal_of, losses_of, without_weights
 from tunefree.report.told_columns import facts_of_columns
-from tunefree.report.told_shares import (
-    caveat_of_weights,
-    facts_of_curves,
-    line_of_curves,
-    meaning_of_shares,
-    share_of_weights,
-    without_weights,
-)
 from tunefree.workflows.certification import order_of
+from tunefree.workflows.repeats import repeats_told
 from tunefree.workflows.stopped_model import StoppedModel
 from tunefree.workflows.training import Trained
 
-MOST_COLUMNS = 6  # of shares along the stream
 
-
-def show_model(trained: Any, found: Decomposition | None, top: int, as_json: bool, label: Any = None) -> None:
-    """Print rows, losses, and what columns, pairs of columns and features matter.
+def show_model(trained: Any, decomposition: Decomposition | None, top: int, as_json: bool, label: Any = None) -> None:
+    """Print rows, losses, members, and what columns and features matter.
 
     Parameters
     ----------
     trained : Trained or StoppedModel
-    found : Decomposition, optional
+    decomposition : Decomposition, optional
         The terms of the model, if it has any that can be compared.
     top : int
-        Most terms and features that are printed; 0 for all.
+        Most columns and features that are printed; 0 for all.
     as_json : bool
     label : label, optional
         The class whose terms are printed.
     """
     model, names = trained.model, trained.encoder.names()
-    weights = model.mean_weights() if model.has_weights else np.zeros((0, 1))
-    importance = np.abs(weights[: len(names)]).max(axis=1)
-    order = np.argsort(-importance, kind="stable")
-    order = order[importance[order] > 0][: top or None]
     if as_json:
-        features = [
-            {"feature": names[j], "importance": importance[j], "weights": weights[j].tolist()} for j in order.tolist()
-        ]
-        typer.echo(
-            json.dumps(
-                facts(trained) | facts_of_columns(trained) | facts_of_terms(found, top, label) | {"features": features}
-            )
-        )
+        of_columns = facts_of_columns(trained) | facts_of_terms(decomposition, top, label)
+        typer.echo(json.dumps(facts(trained) | of_columns | {"features": _features(model, names, top)}))
         return
     console = plain_console()
-    for line in [*story(trained), *table_of_columns(trained, top), *table_of_terms(found, top, label)]:
+    for line in [*story(trained), *map(table_of, table_of_columns(trained, top))]:
         console.print(line)
+    show_blocks(console, details(trained))
+    for line in table_of_terms(decomposition, top, label):
+        console.print(line)
+    show_blocks(console, table_of_features(model, names, top))
     if not model.has_weights:
         console.print(without_weights(model))
-        return
-    console.print(_importances(model, names, weights, importance, order))
-    console.print("importance: |weight| x size of the feature in its own units, so that scales do not matter")
-    for line in caveat(trained):
-        console.print(line)
+
+
+def _features(model: Any, names: Any, top: int) -> list[dict[str, Any]]:
+    """The features of the largest weights, for JSON."""
+    if not model.has_weights:
+        return []
+    weights = model.mean_weights()
+    return [
+        {"feature": names[j], "importance": size, "weights": weights[j].tolist()}
+        for j, size in largest(weights[: len(names)], top)
+    ]
 
 
 @singledispatch
-def caveat(trained: Any) -> list[str]:
-    """What weights of features do not show, as lines; by default they show all."""
+def details(trained: Any) -> list[Any]:
+    """Who learned, as blocks of a report; by default one learner did."""
     return []
 
 
@@ -124,12 +111,8 @@ def facts_of_passes(trained: Trained) -> dict[str, Any]:
         "learner": model.learner,
         "classes": model.classes,
         "progressive": [{"loss": t.mean_loss(), "error": t.mean_error(), "rows": t.rows} for t in progress.progressive],
-        "members": model.shares_by_member(),
-        "history": model.history,
-        "share_of_weights": share_of_weights(model),
-        **facts_of_curves(model),
+        **facts_of_members(model),
         **order_of(trained),
-        **facts_of_expectation(trained),
         "complete": progress.complete,
     }
 
@@ -140,15 +123,13 @@ def story_of_passes(trained: Trained) -> list[Any]:
     seen = progress.progressive[0]
     losses = ", ".join(f"{title} {value}" for title, value in losses_of(model, seen).items())
     lines: list[Any] = [describe(trained) + ("" if progress.complete else "; a checkpoint, not trained to the end")]
-    lines.append(f"{seen.rows:,} rows seen, {len(trained.encoder.names()):,} features; progressive {losses}")
-    lines += [*order_told(trained), *table_of_ages(trained), *line_of_curves(model)]
-    return lines + ([_shares(model)] if len(model.members) > 1 or model.history else [])
+    lines.append(f"{seen.rows:,} rows learned, {len(trained.encoder.names()):,} features; progressive {losses}")
+    return [*lines, *order_told(trained), *repeats_told(trained)]
 
 
-@caveat.register(Trained)
-def caveat_of_passes(trained: Trained) -> list[str]:
-    found = caveat_of_weights(trained.model)
-    return [] if found is None else [found]
+@details.register(Trained)
+def details_of_passes(trained: Trained) -> list[Any]:
+    return tables_of_members(trained.model) if len(trained.model.members) > 1 else []
 
 
 @facts.register(StoppedModel)
@@ -178,37 +159,3 @@ def story_of_a_path(found: StoppedModel) -> list[Any]:
         f"{found.rows:,} rows, {found.model.n_features:,} features; iteration {found.stop:,} of {len(found.path):,}, "
         f"{figures}",
     ]
-
-
-def _importances(
-    model: ScoredModel, names: Any, weights: np.ndarray, importance: np.ndarray, order: np.ndarray
-) -> Table:
-    """A table of features in an order, with their weights."""
-    table = table_of_names("feature")
-    table.add_column("importance", justify="right")
-    outputs = model.classes if model.n_outputs > 1 else [model.classes[-1] if model.classes else "prediction"]
-    for label in outputs[:8]:
-        table.add_column(str(label), justify="right")
-    for j in order.tolist():
-        table.add_row(names[j], f"{importance[j]:.4g}", *(f"{weight:+.4g}" for weight in weights[j][:8]))
-    return table
-
-
-def _shares(model: Model) -> Table:
-    """A table of each member's share in predictions along the stream; a dash where it has been pruned."""
-    last = model.shares_by_member()
-    kept = model.history[:: max(1, -(-len(model.history) // MOST_COLUMNS))]
-    table = Table("member", box=None, header_style="bold", pad_edge=False)
-    for moment in kept:
-        table.add_column(f"{moment['rows']:,}", justify="right")
-    table.add_column("now" if model.deployment is None else "new rows", justify="right")
-    names = {name: None for moment in model.history for name in moment["shares"]} | dict.fromkeys(last)
-    for name in sorted(names, key=lambda name: -last.get(name, -1.0)):
-        along = [moment["shares"].get(name) for moment in kept]
-        cells = ["-" if share is None else f"{100 * share:.1f}" for share in [*along, last.get(name)]]
-        table.add_row(name, *cells)
-    table.caption = f"{meaning_of_shares(model)}, per cent, after so many rows"
-    if model.deployment is not None:
-        table.caption += "; then of rows that are predicted without learning on"
-    table.caption_justify = "left"
-    return table

@@ -9,16 +9,14 @@ from typing import Any
 import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
 
-from tunefree.cli.display.common import plain_table
-from tunefree.cli.display.deployment import expectation_told
-from tunefree.cli.display.order import order_told
+from tunefree.cli.display.common import order_told, plain_table
 from tunefree.core.console import description_column, plain_console
 from tunefree.core.rows import entry, row, size
 from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses.objectives import chosen
 from tunefree.model.model import Model
 from tunefree.model.targets import RunningMetrics
-from tunefree.report.told import describe, listed, losses_of, reasons_told, rows_of_expectation
+from tunefree.report.told import describe, listed, losses_of, reasons_told
 from tunefree.report.told_columns import lines_of_kinds, naming_columns
 from tunefree.stream.source import Source
 from tunefree.workflows.rare_classes import rare_classes
@@ -75,11 +73,6 @@ class TrainingDisplay(Watcher):
         elif now - self.told > LINE_SECONDS:
             self.told = now
             self.console.print(line)
-
-    def refits(self, trained: Trained) -> None:
-        if self.task is not None:
-            rows = f"{trained.progress.first_rows:,}"
-            self.bar.update(self.task, description=f"going through {rows} rows again", total=None)
 
     def end(self, trained: Trained) -> None:
         self.close()
@@ -177,12 +170,10 @@ def show_trained(trained: Trained, output: Path) -> None:
             passes = f" (pass {number + 1})" if trained.plan.passes > 1 else ""
             for title, value in losses_of(model, metrics).items():
                 table.add_row(f"held-out {title}{passes}", value)
-    for title, value in rows_of_expectation(trained).items():
-        table.add_row(title, value)
     table.add_row("model", str(output))
     console = plain_console()
     console.print(table)
-    for warning in [*order_told(trained), *expectation_told(trained), *rare_classes(trained, "--classes")]:
+    for warning in [*order_told(trained), *rare_classes(trained, "--classes")]:
         console.print(warning)
     if getattr(trained.encoder, "has_queries", False):
         console.print(

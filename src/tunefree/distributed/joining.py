@@ -1,0 +1,153 @@
+"""Learners of several shards as one: means of what those learned that began with the same learner.
+
+The mean of a coordinate (a column's or a leaf's statistics) is over the shards that learned something of it, each
+weighted by its rows. So what few shards have is learned from these. Statistics are in units of the coordinate, powers
+of two that grow with its largest value; where shards differ, those with the largest unit are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core.states import flatten
+from tunefree.learners.newton import Newton
+from tunefree.pool.model import PoolModel
+
+OF_COORDINATES = (".features.", ".coordinates.")  # parts of the names of such statistics
+MOVED_BY_NONE = 1e300  # weight of the targets before, with which the mean of targets stays as it is
+
+
+class Statistics(NamedTuple):
+    """Sums over shards of the statistics of one learner, or of a view."""
+
+    weight: float  # of the shards: rows learned
+    weights: np.ndarray  # (d,) of the shards that learned something of a coordinate
+    units: np.ndarray  # (d,) 1 / unit of each coordinate
+    sums: dict[str, np.ndarray]  # of arrays times these weights; of single numbers the largest
+    steepest: float  # largest slope of the objective
+
+    def plus(self, other: Statistics) -> Statistics:
+        """The sums over the shards of both."""
+        seen = [np.where(s.weights > 0.0, s.units, np.inf) for s in (self, other)]
+        units = np.minimum(*seen)
+        kept = [unit == units for unit in seen]
+        weights = kept[0] * self.weights + kept[1] * other.weights
+        sums = {}
+        for name, one in self.sums.items():
+            another = other.sums[name]
+            if not one.ndim:
+                sums[name] = np.maximum(one, another)
+            elif _is_of_coordinates(name):
+                sums[name] = _along(kept[0], one) * one + _along(kept[1], one) * another
+            else:
+                sums[name] = one + another
+        units = np.where(np.isfinite(units), units, 0.0)
+        return Statistics(self.weight + other.weight, weights, units, sums, max(self.steepest, other.steepest))
+
+
+def learners(model: PoolModel) -> Iterator[tuple[str, Any, Any]]:
+    """The learners and views of a pool that are joined: a name, the state, and who holds its objective; None of a view.
+
+    One that has learned no number yet does not know a unit of targets, so those of shards could not be joined.
+    """
+    linear, growth = model.ensemble.linear, model.pool.members.growth
+    for name, view in linear.views.items():
+        yield name, view, None
+    holders = {f"linear {place}": member for place, member in enumerate(linear.members)}
+    for clock, kind, age, generation in [] if growth is None else growth.generations():
+        holders |= {f"{kind} of {clock}, {age}, {number}": part for number, part in enumerate(generation.living)}
+    for name, holder in holders.items():
+        if model.task == "classification" or holder.objective.unit > 0.0:
+            yield name, holder.state, holder
+
+
+def begin(model: PoolModel) -> dict[str, dict[str, np.ndarray]]:
+    """Let the learners of a shard begin; copies of the statistics of all, by the names of both.
+
+    Those of numbers keep the mean of the targets, so that all shards learn differences from the same one.
+    """
+    states = {}
+    for name, state, holder in learners(model):
+        if holder is not None and model.task == "regression":
+            holder.objective = holder.objective._replace(mass=MOVED_BY_NONE)
+        states[name] = {key: array.copy() for key, array in _flat(state, model.n_features).items()}
+    return states
+
+
+def learned(model: PoolModel, before: dict[str, dict[str, np.ndarray]], rows: int) -> dict[str, Statistics]:
+    """What the learners of a shard of so many rows learned, which had the statistics ``before``."""
+    found = {}
+    for name, state, holder in learners(model):
+        if isinstance(state, Newton):
+            settle_newton(state)
+        if name in before:
+            steepest = 0.0 if holder is None else float(holder.objective.steepest)
+            found[name] = _statistics(_flat(state, model.n_features), before[name], steepest, float(rows))
+    return found
+
+
+def join(model: PoolModel, total: dict[str, Statistics], rows: int) -> None:
+    """Let the learners of the common start have what all shards of so many rows learned."""
+    for name, state, holder in learners(model):
+        if name not in total:
+            continue
+        for key, array in _flat(state, model.n_features).items():  # views of what the learner has
+            array[...] = _mean(total[name], key, array)
+        if holder is not None:
+            holder.objective = holder.objective._replace(steepest=total[name].steepest)
+            if model.task == "regression":
+                holder.objective = holder.objective._replace(mass=holder.objective.mass + rows)
+    linear = model.ensemble.linear
+    for member in linear.members:
+        member.rows, member.mass = member.rows + rows, member.mass + rows
+    linear.keep(list(range(len(linear.members))))  # which reads the weights anew
+
+
+def _mean(statistics: Statistics, key: str, before: np.ndarray) -> np.ndarray:
+    if not before.ndim:
+        return statistics.sums[key]
+    if not _is_of_coordinates(key):
+        return statistics.sums[key] / statistics.weight
+    is_learned = statistics.weights > 0.0
+    means = statistics.sums[key] / _along(np.where(is_learned, statistics.weights, 1.0), before)
+    return np.where(_along(is_learned, before), means, before)
+
+
+def settle_newton(state: Newton) -> None:
+    """Subtract the corrections that wait from the matrices."""
+    used = slice(int(state.used[()]))
+    for place in range(int(state.waiting[()])):
+        along = state.corrections[:, place, 0, used]
+        state.covariance[:, used, used] -= state.ratios[place, :, None, None] * along[:, :, None] * along[:, None, :]
+    state.waiting[()] = 0.0
+
+
+def _flat(state: Any, n_features: int) -> dict[str, np.ndarray]:
+    return flatten("", state, max(len(getattr(state, "features", ())), n_features))[0]
+
+
+def _is_of_coordinates(name: str) -> bool:
+    return any(part in name for part in OF_COORDINATES)
+
+
+def _along(of_coordinates: np.ndarray, array: np.ndarray) -> np.ndarray:
+    """One number for each coordinate, shaped so that it goes with an array (d, ...)."""
+    return of_coordinates.reshape(-1, *[1] * (array.ndim - 1))
+
+
+def _statistics(
+    arrays: dict[str, np.ndarray], before: dict[str, np.ndarray], steepest: float, weight: float
+) -> Statistics:
+    n = max([len(array) for name, array in arrays.items() if _is_of_coordinates(name)], default=0)
+    weights, sums = np.zeros(n), {}
+    for name, array in arrays.items():
+        if _is_of_coordinates(name):
+            weights[(array != before[name]).reshape(n, -1).any(axis=1)] = weight
+    for name, array in arrays.items():
+        factor = _along(weights, array) if _is_of_coordinates(name) else weight if array.ndim else 1.0
+        sums[name] = factor * array
+    units = arrays.get(".features.inverse", np.ones(n)).copy()
+    return Statistics(weight, weights, units, sums, steepest)

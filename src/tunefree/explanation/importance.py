@@ -1,0 +1,50 @@
+"""How much each column matters to predictions."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tunefree.core.errors import ModelError
+from tunefree.core.rows import n_rows, rows_at
+from tunefree.explanation.decomposition import Decomposition
+from tunefree.explanation.reference import evenly_spaced
+
+MOST_ROWS = 512
+
+
+class Importance(NamedTuple):
+    """Columns by importance, the largest first."""
+
+    terms: np.ndarray  # (t,) their places among all terms
+    names: list[str]
+    sizes: np.ndarray  # (t,) mean absolute contribution
+    errors: np.ndarray  # (t,) its standard error over the rows
+    rows: int
+
+
+def importance(decomposition: Decomposition, output: int | None = None) -> Importance:
+    """The mean absolute contribution of each column over the reference, to one margin or to all.
+
+    Raises
+    ------
+    ModelError
+        If there is no reference.
+    """
+    rows = reference_of(decomposition)
+    rows = rows_at(rows, evenly_spaced(n_rows(rows), MOST_ROWS))
+    outputs = slice(None) if output is None else slice(output, output + 1)
+    sizes = np.abs(decomposition.contributions(rows)[:, 1:, outputs]).mean(axis=2)
+    means, errors = sizes.mean(axis=0), sizes.std(axis=0) / np.sqrt(len(sizes))
+    order = np.argsort(-means, kind="stable")
+    order = order[means[order] > 0.0]
+    names = [decomposition.names[1 + k] for k in order.tolist()]
+    return Importance(1 + order, names, means[order], errors[order], len(sizes))
+
+
+def reference_of(decomposition: Decomposition) -> object:
+    """The rows of the reference, which there have to be."""
+    if decomposition.reference.rows is None:
+        raise ModelError("the model keeps no rows, over which columns are compared; give rows")
+    return decomposition.reference.rows

@@ -1,0 +1,251 @@
+"""What the margins of a pool's members are made of: parts that are sums over columns.
+
+A linear member's margins are one part. A tree's go along its path (:mod:`tunefree.generations.paths`); what learners
+added on its leaves is a part of its own. Trees that are averaged have means of shares as sums over columns, and margins
+that are logarithms of these: what a column adds to a share is multiplied by the slope of the line between the margin of
+the reference and that of the row. What has no columns, as a kernel, is one term.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core.rows import n_rows
+from tunefree.explanation.reference import Reference
+from tunefree.generations import paths
+from tunefree.generations.generation import Generation
+from tunefree.generations.leaves import log_probabilities
+from tunefree.generations.linear import Linear, design
+from tunefree.generations.trees import Trees
+from tunefree.losses.objectives import Regression
+from tunefree.model.passes import add_terms
+from tunefree.pool.slots import Slot
+
+SHORT = 1e-12  # change of a share, beside which the slope of a line is that of the curve
+
+
+class Part(NamedTuple):
+    """A part of a member's margins: what it is at the reference, and what terms add."""
+
+    start: np.ndarray  # (k,)
+    terms: np.ndarray  # (n, t, k)
+
+
+class Member(NamedTuple):
+    """How a member's prediction follows from the values of its parts."""
+
+    place: int  # in the mixture
+    parts: list[int]  # their places among all parts: what it was born with, and what leaves have learned
+    width: int  # classes of the mixture; 0 for numbers
+    rows: int  # that it has learned: what is known of classes that it does not know
+    n_late: int  # classes that its generation knows, if some of them came after its birth; else 0
+
+    def predict(self, values: list[np.ndarray]) -> np.ndarray:
+        """Log-probabilities (n, K) or numbers, of the values (n, k) of all parts."""
+        margins = self._margins(values)
+        return log_probabilities(margins, self.width, self.rows) if self.width else margins
+
+    def _margins(self, values: list[np.ndarray]) -> np.ndarray:
+        born, *others = (values[part] for part in self.parts)
+        return sum(others, log_probabilities(born, self.n_late, self.rows) if self.n_late else born)
+
+    def pulled_back(self, values: list[np.ndarray], gradient: np.ndarray) -> list[np.ndarray]:
+        """Derivatives (n, Q, k) in the values of its parts, of those (n, Q, K) in its prediction."""
+        of_margins = _in_margins(self._margins(values), gradient) if self.width else gradient
+        of_born = _in_margins(values[self.parts[0]], of_margins) if self.n_late else of_margins
+        return [of_born, *[of_margins] * (len(self.parts) - 1)]
+
+
+def _in_margins(margins: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    """Derivatives in margins (n, k) of those (n, Q, K) in the log-probabilities that follow from them."""
+    known = margins.shape[1]
+    if known == 1:
+        second = np.exp(-np.logaddexp(0.0, -margins))[:, :, None]
+        return (1.0 - second) * gradient[:, :, 1:2] - second * gradient[:, :, :1]
+    shares = np.exp(log_probabilities(margins, known, 0))[:, None]
+    return gradient[:, :, :known] - shares * gradient[:, :, :known].sum(axis=2, keepdims=True)
+
+
+class LinearTerms:
+    """The terms of some members of a linear group.
+
+    Parameters
+    ----------
+    group : LinearGroup
+    term_of : (d,) array of int
+        Of each feature; that of the constant is 0.
+    n_terms : int
+    rows : block of rows, optional
+        The reference.
+    """
+
+    def __init__(self, group: Any, term_of: np.ndarray, n_terms: int, rows: Any = None) -> None:
+        self.group, self.n_terms = group, n_terms
+        self.term_of = np.zeros(max(len(term_of), group.n_features), np.int64)
+        self.term_of[: len(term_of)] = term_of
+        n_members = range(len(group.members))
+        self.means = [np.zeros((n_terms, group.n_outputs)) for _ in n_members]
+        self.means = self.means if rows is None else [part.terms.mean(axis=0) for part in self.parts(rows)]
+
+    def parts(self, X: Any) -> list[Part]:
+        """The margins of rows, a part of each member."""
+        members = list(range(len(self.group.members)))
+        by_slot, parts = self.group.by_slot(self.term_of), []
+        for m, seen in zip(members, self.group.weighted_rows(X, members), strict=True):
+            unit, centre = unit_and_centre(self.group.members[m].objective)
+            terms = np.zeros((n_rows(X), self.n_terms, self.group.n_outputs))
+            add_terms(seen.weights, seen.units, unit, by_slot, seen.X, terms)
+            if seen.further is not None:
+                add_terms(*seen.further.read, unit, self.term_of[seen.further.features], seen.further.X, terms)
+            start = self.means[m].sum(axis=0) + unit * centre
+            if n_rows(X):
+                start = start + terms[0, 0] - self.means[m][0]  # the constant is the same in all rows
+            terms[:, 0] = 0.0
+            terms[:, 1:] -= self.means[m][1:]
+            parts.append(Part(start, terms))
+        return parts
+
+
+def unit_and_centre(objective: Any) -> tuple[float, float]:
+    """The number that a margin of 1 adds, and the margin of a number of 0, in these units and reversed."""
+    return (objective.unit, objective.centre) if isinstance(objective, Regression) else (1.0, 0.0)
+
+
+class TreeTerms:
+    """The terms of a generation of trees: as it was born, and what each learner added on its leaves."""
+
+    def __init__(self, generation: Generation, term_of: np.ndarray, n_terms: int, reference: np.ndarray) -> None:
+        trees = self.trees = generation.model
+        self.term_of, self.n_terms = term_of, n_terms
+        scale = 1.0 / max(len(trees.roots), 1) if trees.is_averaged else 1.0
+        values = [trees.values.astype(np.float64) * scale]
+        n_late = generation.n_classes if generation.n_late else 0
+        leaves = np.arange(trees.n_leaves, dtype=np.int32)[:, None]
+        nothing, zeros = np.zeros((trees.n_leaves, n_late or trees.n_outputs)), np.zeros(trees.n_leaves)
+        offsets = [trees.start * scale]
+        for living in generation.living:
+            unit, centre = unit_and_centre(living.objective)
+            values.append(living.follow(leaves, nothing, zeros, zeros) - unit * centre)
+            offsets.append(np.full(values[-1].shape[1], unit * centre))
+        self.ends = np.cumsum([of_part.shape[1] for of_part in values])[:-1]
+        self.means = paths.node_means(trees, reference, np.concatenate(values, axis=1))
+        roots = self.means[trees.roots].sum(axis=0)
+        self.starts = [start + offset for start, offset in zip(np.split(roots, self.ends), offsets, strict=True)]
+
+    def parts(self, columns: np.ndarray) -> list[Part]:
+        """The parts of rows (n, c)."""
+        terms = np.zeros((len(columns), self.n_terms, self.means.shape[1]))
+        paths.add_paths(self.trees, self.means, columns, self.term_of, terms)
+        split = np.split(terms, self.ends, axis=2)
+        return [_margins_of(self.trees, Part(self.starts[0], split[0])), *map(Part, self.starts[1:], split[1:])]
+
+
+def _margins_of(trees: Trees, part: Part) -> Part:
+    """The part that stands for margins, of one that stands for the sums of trees."""
+    if not (trees.is_averaged and trees.n_classes):
+        return part
+    least, one = float(trees.least), len(part.start) == 1
+    part = part._replace(start=np.clip(part.start, least, 1.0 - least if one else np.inf))
+
+    def margins(shares: np.ndarray) -> np.ndarray:
+        shares = np.clip(shares, least, 1.0 - least if one else np.inf)
+        return np.log(shares) - np.log1p(-shares) if one else np.log(shares)
+
+    start, change = margins(part.start), part.terms.sum(axis=1)
+    slopes = np.tile(1.0 / (part.start * (1.0 - part.start) if one else part.start), (len(change), 1))  # of short lines
+    np.divide(margins(part.start + change) - start, change, out=slopes, where=np.abs(change) > SHORT)
+    return Part(start, part.terms * slopes[:, None])
+
+
+class LinearModelTerms:
+    """The terms of a generation of linear models, a part for each strength."""
+
+    def __init__(self, generation: Generation, term_of: np.ndarray, n_terms: int, reference: np.ndarray) -> None:
+        self.model: Linear = generation.model
+        self.means = design(reference, *self.model[:4]).mean(axis=0)
+        self.of_terms = np.zeros((len(self.means), n_terms))
+        self.of_terms[np.arange(1, len(self.means)), term_of[self.model.sources]] = 1.0
+
+    def parts(self, columns: np.ndarray) -> list[Part]:
+        """The parts of rows (n, c)."""
+        away = design(columns, *self.model[:4]) - self.means
+        terms = [
+            np.einsum("nd,dk,dt->ntk", away, weights, self.of_terms, optimize=True) for weights in self.model.weights
+        ]
+        return [Part(self.means @ weights, of_part) for weights, of_part in zip(self.model.weights, terms, strict=True)]
+
+
+class PoolTerms:
+    """The parts of all members of a pool that are awake at some places of its mixture.
+
+    Parameters
+    ----------
+    pool : Pool
+    places : list of int
+    term_of_feature : (d,) array of int
+    term_of_key : callable
+        The term of the columns under keys (c,) of generations.
+    n_terms : int
+        The last one is of members without columns.
+    reference : Reference
+    """
+
+    def __init__(
+        self,
+        pool: Any,
+        places: list[int],
+        term_of_feature: np.ndarray,
+        term_of_key: Any,
+        n_terms: int,
+        reference: Reference,
+    ) -> None:
+        self.pool, self.n_terms = pool, n_terms
+        members = pool.members
+        self.used = set(places) & set(members.places_awake)
+        self.linear = LinearTerms(members.linear, term_of_feature, n_terms, reference.rows)
+        self.generations: list[tuple[Any, Any, Any]] = []
+        for clock, kind, age, generation in [] if members.growth is None else members.growth.generations():
+            columns = members.growth.columns.places(generation.keys)
+            of_kind = LinearModelTerms if isinstance(generation.model, Linear) else TreeTerms
+            terms = of_kind(generation, term_of_key(generation.keys), n_terms, _columns(reference.matrix, columns))
+            self.generations.append(((clock, kind, age), generation, terms))
+        others = self.used - set(members.linear_places) - set(members.slots.values())
+        self.others = sorted(others)
+        self.start_of_others = None
+        if self.others and reference.rows is not None:
+            self.start_of_others = members.predict(reference.rows, pool.rows)[:, self.others].mean(axis=0)
+
+    def parts(self, X: Any) -> tuple[list[Part], list[Member]]:
+        """All parts of rows, and how members' predictions follow from them."""
+        parts: list[Part] = []
+        of_mixture: list[Member] = []
+        members = self.pool.members
+        for place, part in zip(members.linear_places, self.linear.parts(X), strict=True):
+            of_mixture.append(Member(place, [len(parts)], members.width, self.pool.rows, 0))
+            parts.append(part)
+        matrix = members.growth.columns.matrix(X) if self.generations else np.empty((n_rows(X), 0))
+        for (clock, kind, age), generation, terms in self.generations:
+            born, first = terms.parts(_columns(matrix, members.growth.columns.places(generation.keys))), len(parts)
+            late, is_linear = generation.n_classes if generation.n_late else 0, isinstance(generation.model, Linear)
+            for version in range(len(born)):
+                used = [first + version] if is_linear or not version else [first, first + version]
+                place = members.slots.get(Slot(clock, kind, age, version))
+                if place is not None:
+                    of_mixture.append(Member(place, used, members.width, generation.rows, late))
+            parts += born
+        for k, place in enumerate(self.others):
+            of_mixture.append(Member(place, [len(parts)], members.width, self.pool.rows, 0))
+            parts.append(self._without_columns(members.predict(X, self.pool.rows)[:, place], k))
+        return parts, [member for member in of_mixture if member.place in self.used]
+
+    def _without_columns(self, predictions: np.ndarray, k: int) -> Part:
+        start = np.zeros(predictions.shape[1]) if self.start_of_others is None else self.start_of_others[k]
+        terms = np.zeros((len(predictions), self.n_terms, predictions.shape[1]))
+        terms[:, -1] = predictions - start
+        return Part(start, terms)
+
+
+def _columns(matrix: np.ndarray, places: list[int]) -> np.ndarray:
+    return np.ascontiguousarray(matrix[:, places])

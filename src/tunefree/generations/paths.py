@@ -1,0 +1,59 @@
+"""What each column adds to the values of trees, by the paths of rows.
+
+The value of a node is the mean of the values of the leaves below it over some rows, the reference. A row's values are
+those of the root plus, for each test on its way to a leaf, how the value changes there; this counts to the column that
+is tested.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tunefree.core import compiled
+from tunefree.generations.bins import codes_of
+from tunefree.generations.trees import COLUMN, LEAF, Trees, apply, child_of
+
+
+@compiled.entry
+def _write_means(nodes, rows, counts, means):
+    for v in range(len(nodes) - 1, -1, -1):  # children come after their parent
+        if nodes[v, 0] == LEAF:
+            counts[v] = rows[nodes[v, 1]]
+        else:
+            left = nodes[v, 1]
+            counts[v] = counts[left] + counts[left + 1]
+            share = counts[left] / counts[v] if counts[v] > 0.0 else 0.5
+            for k in range(means.shape[1]):
+                means[v, k] = share * means[left, k] + (1.0 - share) * means[left + 1, k]
+
+
+@compiled.entry
+def _add_paths(codes, roots, nodes, means, term_of, terms):
+    for t in range(len(roots)):
+        for i in range(len(codes)):
+            v = np.uint32(roots[t])
+            while nodes[v, 0] >= 0:
+                test = nodes[v, 0]
+                child = child_of(nodes, v, test, codes[i, test >> COLUMN])
+                for k in range(means.shape[1]):
+                    terms[i, term_of[test >> COLUMN], k] += means[child, k] - means[v, k]
+                v = child
+
+
+def node_means(trees: Trees, reference: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The means (nodes, k) of values (leaves, k) below each node over the rows (r, c) of a reference.
+
+    Where none of these comes, both children count alike.
+    """
+    leaves, _ = apply(trees, reference)
+    rows = np.bincount(leaves.reshape(-1), minlength=trees.n_leaves).astype(np.float64)
+    means, at_leaf = np.zeros((len(trees.nodes), values.shape[1])), trees.nodes[:, 0] == LEAF
+    means[at_leaf] = values[trees.nodes[at_leaf, 1]]
+    _write_means(trees.nodes, rows, np.zeros(len(means)), means)
+    return means
+
+
+def add_paths(trees: Trees, means: np.ndarray, columns: np.ndarray, term_of: np.ndarray, terms: np.ndarray) -> None:
+    """Add to ``terms`` (n, t, k) what rows (n, c) have beyond the roots, by the term (c,) of each column."""
+    codes = codes_of(trees.bins, columns[:, trees.sources])
+    _add_paths(codes, trees.roots, trees.nodes, means, term_of[trees.sources], terms)

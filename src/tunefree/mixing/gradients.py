@@ -1,0 +1,163 @@
+"""How the prediction of a mixture changes with those of its members, in closed form.
+
+Margins are the log-odds of the second of two classes, the log-probabilities of more classes minus their mean over the
+classes, or the number. They are continuous in the members' predictions, and smooth but where something is clipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from tunefree.core import compiled
+from tunefree.core.numbers import bounded
+from tunefree.learners.contract import coordinate, factor, magnitude
+from tunefree.mixing import classes, numbers
+from tunefree.mixing.bases import LEAST
+from tunefree.mixing.corrections import UNIT
+from tunefree.mixing.mixture import BASE_ONLY, Mixture
+from tunefree.mixing.numbers import Range
+
+Gradient = tuple[np.ndarray, Callable[[], np.ndarray]]
+
+
+class Rule(NamedTuple):
+    """A mixture that stands still."""
+
+    base: np.ndarray  # (M,) weights of the members
+    top: np.ndarray  # (3,) weights of the base and of the corrections
+    corrections: np.ndarray  # (2, F) weights of the features
+    known: Range | None  # of numbers
+    has_begun: bool  # whether corrections see more than a constant
+
+    @classmethod
+    def of(cls, mixture: Mixture, is_over: bool, is_base: bool = False) -> Rule:
+        """The rule by which a mixture predicts.
+
+        Parameters
+        ----------
+        mixture : Mixture
+        is_over : bool
+            Whether the means of its weights are used, as in :meth:`Mixture.predict`.
+        is_base : bool
+            Whether its base alone predicts, as in :meth:`Mixture.mean`.
+        """
+        top = BASE_ONLY if is_base else mixture.top
+        corrections = np.empty((2, mixture.n_features))
+        for state, weights in zip(mixture.corrections, corrections, strict=True):
+            _write_weights(state, weights)
+        base = mixture.base.means if is_over else mixture.base.weights
+        known = mixture.range if mixture.n_classes == 0 else None
+        has_begun = bool(mixture.base.rounds[()] > numbers.BEGUN)
+        return cls(base.copy(), (top.means if is_over else top.weights).copy(), corrections, known, has_begun)
+
+    def of_awake(self, awake: list[int]) -> Rule:
+        """The same rule of those members alone that are awake, by their places."""
+        corrections = np.delete(self.corrections, np.setdiff1d(np.arange(len(self.base)), awake), axis=1)
+        return self._replace(base=self.base[awake], corrections=corrections)
+
+    def margins(self, members: np.ndarray) -> np.ndarray:
+        """The margins (n, Q) that follow from members' predictions (n, M, K), NaN of a member that sleeps."""
+        return self.linearised(members)[0]
+
+    def linearised(self, members: np.ndarray) -> Gradient:
+        """The margins (n, Q), and what computes their derivatives (n, Q, M, K) in the members' predictions.
+
+        Examples
+        --------
+        >>> rule = Rule.of(Mixture(1, 2), True)
+        >>> margins, derivatives = rule.linearised(np.log([[[0.2, 0.8]]]))
+        >>> margins.round(3), derivatives().round(3)
+        (array([[1.386]]), array([[[[-1.,  1.]]]]))
+        """
+        awake = ~np.isnan(members[:, :, 0])
+        members = np.where(awake[:, :, None], members, 0.0)
+        weights = np.where(awake, self.base, 0.0)
+        total = weights.sum(axis=1, keepdims=True)
+        weights = np.divide(weights, total, out=np.zeros(weights.shape), where=total > 0.0)
+        return (_of_classes if self.known is None else _of_numbers)(self, members, awake, weights)
+
+
+@compiled.entry
+def _write_weights(state, weights):
+    for i in range(len(weights)):
+        unit = magnitude(state, i)
+        weights[i] = bounded(coordinate(state, i, 0) * factor(state, 0) / unit) if unit > 0.0 else 0.0
+
+
+def _of_classes(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.ndarray) -> Gradient:
+    n_members, n_classes = members.shape[1:]
+    terms = weights[:, :, None] * np.exp(members) * awake[:, :, None]
+    mean, some = terms.sum(axis=1), awake.any(axis=1) & (weights.sum(axis=1) > 0.0)
+    base = np.where(some[:, None], np.log(np.maximum(mean, LEAST)), -np.log(n_classes))
+    away = members - base[:, None]
+    features = np.concatenate(
+        [
+            np.clip(away, -classes.WIDEST, classes.WIDEST) * awake[:, :, None],
+            np.maximum(base, -classes.WIDEST_BASE)[:, None],
+        ],
+        axis=1,
+    )
+    features = (features - features.mean(axis=2, keepdims=True)) / UNIT
+    dense, biases = rule.corrections[:, : n_members + 1], rule.corrections[:, n_members + 1 :]
+    corrected = base[:, None] + np.einsum("ci,nik->nck", dense, features)
+    corrected += biases / UNIT if biases.shape[1] else 0.0
+    corrected -= _log_sum(corrected)
+    candidates = np.concatenate([base[:, None], corrected], axis=1)
+    parts = rule.top[:, None] / rule.top.sum() * np.exp(candidates)
+    mixed = parts.sum(axis=1)
+    seeds = np.array([[-1.0, 1.0]]) if n_classes == 2 else np.eye(n_classes) - 1.0 / n_classes
+
+    def derivatives() -> np.ndarray:
+        shares = np.divide(parts, mixed[:, None], out=np.zeros(parts.shape), where=(mixed > LEAST)[:, None])
+        of_candidates = seeds[:, None] * shares[:, None]
+        of_sums = of_candidates[:, :, 1:]
+        of_sums = of_sums - np.exp(corrected)[:, None] * of_sums.sum(axis=3, keepdims=True)
+        of_features = np.einsum("ci,nqck->nqik", dense, of_sums)
+        of_features = (of_features - of_features.mean(axis=3, keepdims=True)) / UNIT
+        of_members = of_features[:, :, :-1] * ((np.abs(away) < classes.WIDEST) & awake[:, :, None])[:, None]
+        of_base = of_candidates[:, :, 0] + of_sums.sum(axis=2) - of_members.sum(axis=2)
+        of_base += of_features[:, :, -1] * (base > -classes.WIDEST_BASE)[:, None]
+        ratios = np.divide(terms, mean[:, None], out=np.zeros(terms.shape), where=(mean > LEAST)[:, None])
+        return of_members + of_base[:, :, None] * ratios[:, None]
+
+    return np.log(np.maximum(mixed, LEAST)) @ seeds.T, derivatives
+
+
+def _log_sum(logs: np.ndarray) -> np.ndarray:
+    """Logarithms of the sums of exponentials over the last axis, which stays."""
+    peak = logs.max(axis=-1, keepdims=True)
+    return peak + np.log(np.exp(logs - peak).sum(axis=-1, keepdims=True))
+
+
+def _of_numbers(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.ndarray) -> Gradient:
+    assert rule.known is not None
+    low, high, mean, unit = (float(number[()]) for number in rule.known[:4])
+    low, high = (low, high) if low <= high else (-1e300, 1e300)
+    predictions = members[:, :, 0]
+    inside, values = (predictions >= low) & (predictions <= high), np.clip(predictions, low, high)
+    some = weights.sum(axis=1) > 0.0
+    base = np.where(some, (weights * values).sum(axis=1), mean)
+    scale = 1.0 / unit if unit > 0.0 and rule.has_begun else 0.0
+    away, of_base = (values - base[:, None]) * scale * awake, (base - mean) * scale
+    narrow, near = (np.abs(away) < numbers.WIDEST) & awake, np.abs(of_base) < numbers.WIDEST_BASE
+    features = np.column_stack(
+        [
+            np.clip(away, -numbers.WIDEST, numbers.WIDEST),
+            np.clip(of_base, -numbers.WIDEST_BASE, numbers.WIDEST_BASE),
+            np.ones(len(base)),
+        ]
+    )
+    corrected = base[:, None] + unit * (features @ rule.corrections.T / UNIT)
+    candidates = np.column_stack([base, np.clip(corrected, low, high)])
+
+    def derivatives() -> np.ndarray:
+        free = rule.top[1:] * ((corrected >= low) & (corrected <= high))
+        slopes = free @ rule.corrections[:, :-1] * (unit * scale / UNIT)  # in the features, in units of the target
+        direct = slopes[:, :-1] * narrow
+        common = rule.top[0] + free.sum(axis=1) - direct.sum(axis=1) + slopes[:, -1] * near
+        return ((direct + common[:, None] * weights) * inside)[:, None, :, None]
+
+    return (candidates @ rule.top)[:, None], derivatives
