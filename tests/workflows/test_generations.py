@@ -160,8 +160,8 @@ def told(value, *path):
 
 
 LIES = {
-    "a place of no member": told([99, 1, 2, 3], "linear_places"),
-    "too few places": told([0], "linear_places"),
+    "a place of no member": told([99, 1, 2, 3], "online_places"),
+    "too few places": told([0], "online_places"),
     "a takeover that is over": told([[True, 0, 5], [False, 0, 32768]], "growth", "windows"),
     "trials without end": told([[False, 10**9, 10**9], [False, 0, 32768]], "growth", "windows"),
     "a copy that is never taken": told(0, "frozen", "next"),

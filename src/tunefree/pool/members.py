@@ -102,6 +102,11 @@ class Members:
         self.online_places = [self.online_places[m] for m in stays]
 
     @property
+    def linear_places(self) -> list[int]:
+        """The places in the mixture of linear members, which are the first online ones."""
+        return self.online_places[: len(self.ensemble.linear.members)]
+
+    @property
     def places_awake(self) -> list[int]:
         """The places in the mixture of members that predict."""
         awake = self.growth.awake if self.growth is not None else {}

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
+from tunefree.core.numbers import power_below
 from tunefree.core.rows import n_rows, part
 from tunefree.generations.seen import Seen
 from tunefree.mixing.mixture import Mixture
@@ -26,6 +27,7 @@ from tunefree.pool.weights_record import WeightsRecord, running
 from tunefree.pool.windows import BLOCK, Rises
 
 PIECE = 2048  # rows that members learn at a time
+GREAT = 1e100  # a first target beyond is a unit of the targets, whose squares would not be finite
 UNGROUPED = "rows learned before had no groups; leave them out for these, or begin a new model with them"
 
 
@@ -38,6 +40,8 @@ class Pool:
 
     Attributes
     ----------
+    unit : float
+        Of numbers to predict, as members and mixture see them.
     n_repeats : int
         Rows learned whose observation, or group, was learned before.
     mixture : Mixture
@@ -54,6 +58,7 @@ class Pool:
 
     def __init__(self, members: Members) -> None:
         self.members = members
+        self.unit = 1.0
         self.relative, self.n_repeats, self.has_finished, self.only_predicts = RelativeWeights(), 0, False, False
         self.mixture = self.new_mixture()
         born = [place for slot, place in members.slots.items() if slot.clock == WHOLE and slot.is_as_born]
@@ -100,6 +105,8 @@ class Pool:
         """
         if self.rows == 0 and len(weight):
             self.members.begin(X, groups is not None)
+            is_great = self.members.loss is not None and abs(y[0]) > GREAT
+            self.unit = float(power_below(y[0])) if is_great else 1.0
         if len(weight) and (groups is not None) != self.members.has_groups:
             raise ModelError("rows learned before had groups; give them for these" if groups is None else UNGROUPED)
         self.has_finished = self.has_finished and not (weight > 0.0).any()
@@ -110,9 +117,9 @@ class Pool:
                 mixed_ahead = self.mixture.predict(ahead.predictions, is_over=False)
             for start, stop in self._pieces(part(X, first, last), weight[within]):
                 piece = slice(first + start, first + stop)
-                of_rows = part(X, piece.start, piece.stop), np.asarray(y[piece], np.float64), weight[piece]
+                of_rows = part(X, piece.start, piece.stop), np.asarray(y[piece], np.float64) / self.unit, weight[piece]
                 mixed = self._learn_piece(*of_rows, None if ahead is None else ahead.part(start, stop))
-                yield piece, mixed if mixed_ahead is None else mixed_ahead[start:stop]
+                yield piece, self.unit * (mixed if mixed_ahead is None else mixed_ahead[start:stop])
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict rows to come: log-probabilities (n, classes), or numbers (n, 1).
@@ -130,7 +137,7 @@ class Pool:
                 mixed.append(self.frozen.predict(predictions))
             else:
                 mixed.append(self.mixture.predict(predictions, self.has_finished))
-        return np.concatenate(mixed)
+        return self.unit * np.concatenate(mixed)
 
     def finish(self) -> None:
         """End a pass: the last generation is grown on all rows kept, and predicts from here on."""

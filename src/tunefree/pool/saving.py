@@ -17,7 +17,7 @@ from tunefree.pool.pool import Pool
 
 _OF_MEMBERS = ("online_places", "has_groups")
 State = tuple[dict[str, np.ndarray], dict[str, Any]]
-_OF_POOL = ("n_repeats", "has_finished", "only_predicts")
+_OF_POOL = ("unit", "n_repeats", "has_finished", "only_predicts")
 
 
 def save_state(pool: Pool, n_features: int) -> State:

@@ -79,18 +79,18 @@ def copy_of(trained: Trained, encoder: tuple[dict[str, np.ndarray], dict[str, An
         "plan": trained.plan.saved(),
         "progress": asdict(trained.progress),
     }
-    header |= {name: own for name, (_, own) in parts.items()}
-    arrays = {name: {key: np.array(array) for key, array in own.items()} for name, (own, _) in parts.items()}
+    header |= {name: described for name, (_, described) in parts.items()}
+    arrays = {name: {key: np.array(array) for key, array in of_part.items()} for name, (of_part, _) in parts.items()}
     return Trained.restore(arrays, json.loads(json.dumps(header)))
 
 
 def _page_of(copy: Trained) -> str:
     try:
-        found = page.report(copy)
+        document = page.report(copy)
     except Exception as error:  # whatever it is, training goes on
         rows = copy.progress.progressive[0].rows
-        found = _plain("training goes on", f"{rows:,} rows are learned. There is no report of them yet: {error}")
-    return page.html(found._replace(refresh=REFRESH, footer=FOOTER))
+        document = _plain("training goes on", f"{rows:,} rows are learned. There is no report of them yet: {error}")
+    return page.html(document._replace(refresh=REFRESH, footer=FOOTER))
 
 
 def _plain(title: str, text: str) -> Document:

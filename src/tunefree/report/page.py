@@ -60,20 +60,20 @@ def report(trained: Trained, test: Any = None, bad: BadRows | None = None, diges
     tested = None
     if test is not None:
         tested = evaluate(trained, test if hasattr(test, "rewindable") else open_source(test), bad)
-    found = terms_of(trained)
+    decomposition = terms_of(trained)
     skipped = [Skipped("Training data", trained.progress.tally), Skipped("Test data", bad.tally)]
     sections: list[Section | None] = [
         learned(trained),
         performance(trained, tested),
         members(trained),
-        terms(trained, found),
+        terms(trained, decomposition),
         guarantees(trained),
-        suspicions(trained, found, skipped),
+        suspicions(trained, decomposition, skipped),
         reproducing(trained, digest),
     ]
     about = f"Report of a model: {goal_of(trained)}"
     title = f"{trained.plan.target or 'label'}: tunefree report"
-    return Document(title, about, _summary(trained, tested), [own for own in sections if own is not None])
+    return Document(title, about, _summary(trained, tested), [section for section in sections if section is not None])
 
 
 class Page:
@@ -119,7 +119,7 @@ def page_of(trained: Trained, test: Any = None) -> Page:
 
 def _summary(trained: Trained, tested: Evaluation | None) -> list[tuple[str, str]]:
     tiles = [("rows learned", f"{trained.progress.progressive[0].rows:,}")]
-    tiles += [own for own in progressive_facts(trained) if own[0].startswith("progressive")]
+    tiles += [fact for fact in progressive_facts(trained) if fact[0].startswith("progressive")]
     if tested is not None:
         measures = tested.measures
         tiles += [(f"test {title_of(name)}", shown(name, measures[name])[0]) for name in OF_TESTS if name in measures]

@@ -67,9 +67,11 @@ def _stream(trained: Trained) -> list[Any]:
         curve.append(first)
     if len(curve) < 3:
         return []
-    whole = Series("all of it", [own.rows for own in curve], [own.mean_loss() for own in curve], 0)
-    octaves = [own for k, own in enumerate(curve) if (len(curve) - 1 - k) % LATELY == 0]
-    lately = Series("lately", [own.rows for own in octaves[1:]], [_between(a, b) for a, b in pairwise(octaves)], 1)
+    whole = Series("all of it", [point.rows for point in curve], [point.mean_loss() for point in curve], 0)
+    doublings = [point for k, point in enumerate(curve) if (len(curve) - 1 - k) % LATELY == 0]
+    lately = Series(
+        "lately", [point.rows for point in doublings[1:]], [_between(a, b) for a, b in pairwise(doublings)], 1
+    )
     series = [line for line in (whole, lately) if len(line.y)]  # few rows have no rows lately
     top = min(max(whole.y), EARLY * whole.y[-1]) if whole.y[-1] > 0.0 else max(whole.y)
     low, high = spanning(np.array([top, *(line.y[-1] for line in series), *whole.y[2:]]), 0.06)
@@ -103,17 +105,17 @@ def _measures(tested: Evaluation) -> Table:
 def _classes(trained: Trained, tested: Evaluation) -> list[Any]:
     """Calibration, confusion and gain."""
     classes = trained.model.classes
-    found: list[Any] = [Figure(calibration(tested), CALIBRATION)] if tested.metrics.weight > 0 else []
+    blocks: list[Any] = [Figure(calibration(tested), CALIBRATION)] if tested.metrics.weight > 0 else []
     gain = gain_of(tested, str(classes[-1])) if len(classes) == 2 else None
-    found += [] if gain is None else [Figure(gain, GAIN)]
+    blocks += [] if gain is None else [Figure(gain, GAIN)]
     if len(classes) <= FEW_CLASSES and tested.confusion is not None:
         labels = [*map(str, classes), "(unseen)"] if tested.unseen else list(map(str, classes))
         rows = [
             [label, *(f"{count:,.6g}" if count % 1 else f"{count:,.0f}" for count in counts)]
             for label, counts in zip(labels, tested.confusion.tolist(), strict=False)
         ]
-        found.append(Table("Confusion matrix of the test data", ["class \\ predicted", *map(str, classes)], rows))
-    return found
+        blocks.append(Table("Confusion matrix of the test data", ["class \\ predicted", *map(str, classes)], rows))
+    return blocks
 
 
 CALIBRATION = (

@@ -36,7 +36,7 @@ MOST_NAMED = 8
 
 
 def lines_of_kinds(trained: Predictor) -> list[tuple[str, str]]:
-    """The columns of each kind, those in a notation of their own first; nothing unless rows are of a table."""
+    """The columns of each kind, those in a format that is not the usual one first; nothing unless of a table."""
     kinds: dict[str, list[Any]] = {}
     for column in getattr(trained.encoder, "columns", []):
         kinds.setdefault(column.kind, []).append(column)
@@ -52,7 +52,7 @@ def lines_of_kinds(trained: Predictor) -> list[tuple[str, str]]:
 def _lines_of_late(trained: Predictor) -> list[tuple[str, str]]:
     """The columns that came later, and from which row on they are features."""
     columns = getattr(trained.encoder, "columns", [])
-    late = [f"{own.name} (from row {own.since:,} on)" for own in columns if isinstance(own, Late)]
+    late = [f"{column.name} (from row {column.since:,} on)" for column in columns if isinstance(column, Late)]
     further = getattr(trained.encoder, "further", None)
     left_out = [f"{name} ({type})" for name, type in further.left_out.items()] if further else []
     lines = [("new columns", late), ("new columns of no use", left_out)]
@@ -63,9 +63,9 @@ def facts_of_columns(trained: Predictor) -> dict[str, Any]:
     """What each column became, for JSON; nothing unless rows are of a table."""
     columns = getattr(trained.encoder, "columns", [])
     shown = [
-        {"name": own.name, "kind": own.kind, "notation": own.told(), "why": _why(trained, own)}
-        | ({"since": own.since} if isinstance(own, Late) else {})
-        for own in columns
+        {"name": column.name, "kind": column.kind, "notation": column.told(), "why": _why(trained, column)}
+        | ({"since": column.since} if isinstance(column, Late) else {})
+        for column in columns
     ]
     return {"columns": shown} if shown else {}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tunefree.core.schema import Anything, Array, Flag, Label, Mapping, Number, Optional, Sequence, Text
+from tunefree.generations.clocks import AGES
 from tunefree.generations.growing import KINDS
 from tunefree.learners.newton import DEPTH
 from tunefree.model.targets import MANY_CLASSES
@@ -112,6 +113,7 @@ GENERATION = {
     ),
 }
 POOL = {
+    "unit": SIZE,
     "n_repeats": COUNT,
     "relative": RELATIVE,
     "has_groups": Flag(),
@@ -135,6 +137,8 @@ POOL = {
             "keys": Sequence(Number(-(2**31), 2**31, whole=True)),
             "sparse": Sequence(Flag()),
             "kept": COUNT,
+            "kinds": Sequence(Text(tuple(KINDS))),
+            "n_ages": Number(1, len(AGES), whole=True),
             "windows": Sequence(Sequence(Anything(), 3)),  # whether it is awake, its failures and its birth
             "awake": Sequence(GENERATION, MOST_MEMBERS),
             "pending": Sequence({**GENERATION, "takeover": TIME}, MOST_MEMBERS),

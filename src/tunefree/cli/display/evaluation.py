@@ -67,19 +67,24 @@ def _figures(trained: Predictor, result: Evaluation, by: str | None) -> dict[str
         figures["confusion"] = {"classes": trained.model.classes, "rows_by_class": counts.tolist()}
     if by is not None:
         slices = [
-            {"value": own.value, "rows": own.rows, **_values(own.measures), "intervals": _intervals(own.measures)}
-            for own in result.slices
+            {
+                "value": one_slice.value,
+                "rows": one_slice.rows,
+                **_values(one_slice.measures),
+                "intervals": _intervals(one_slice.measures),
+            }
+            for one_slice in result.slices
         ]
         figures["by"] = {"column": by, "slices": slices}
     return figures
 
 
 def _values(measures: dict[str, Measure]) -> dict[str, float | None]:
-    return {name: None if math.isnan(own.value) else own.value for name, own in measures.items()}
+    return {name: None if math.isnan(measure.value) else measure.value for name, measure in measures.items()}
 
 
 def _intervals(measures: dict[str, Measure]) -> dict[str, list[float | None]]:
-    return {name: [own.low, own.high] for name, own in measures.items() if own.low is not None}
+    return {name: [measure.low, measure.high] for name, measure in measures.items() if measure.low is not None}
 
 
 def _in_brief(name: str, measure: Measure) -> str:
@@ -110,7 +115,7 @@ def _slices(result: Evaluation, by: str) -> Table:
     names = [name for name in OF_SLICES if name in result.measures]
     for name in names:
         table.add_column(BRIEF_TITLES.get(name) or title_of(name), justify="right")
-    for own in result.slices:
-        figures = (_in_brief(name, own.measures[name]) if name in own.measures else "-" for name in names)
-        table.add_row("(missing)" if own.value is None else own.value, f"{own.rows:,}", *figures)
+    for one_slice in result.slices:
+        figures = (_in_brief(name, one_slice.measures[name]) if name in one_slice.measures else "-" for name in names)
+        table.add_row("(missing)" if one_slice.value is None else one_slice.value, f"{one_slice.rows:,}", *figures)
     return table

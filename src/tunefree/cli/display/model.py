@@ -133,29 +133,29 @@ def details_of_passes(trained: Trained) -> list[Any]:
 
 
 @facts.register(StoppedModel)
-def facts_of_a_path(found: StoppedModel) -> dict[str, Any]:
-    kernel = found.estimator.kernel
+def facts_of_a_path(stopped: StoppedModel) -> dict[str, Any]:
+    kernel = stopped.estimator.kernel
     return {
-        "task": found.task,
+        "task": stopped.task,
         "learner": "early-stopping",
-        "loss": found.model.loss,
+        "loss": stopped.model.loss,
         "kernel": kernel,
-        **({} if kernel is None else {"gamma": found.estimator.gamma_}),
-        "classes": found.model.classes,
-        "rows": found.rows,
-        "stop": found.stop,
-        "iterations": len(found.path),
-        **{name: number(found.path[name][found.stop - 1]) for name in WATCHED},
+        **({} if kernel is None else {"gamma": stopped.estimator.gamma_}),
+        "classes": stopped.model.classes,
+        "rows": stopped.rows,
+        "stop": stopped.stop,
+        "iterations": len(stopped.path),
+        **{name: number(stopped.path[name][stopped.stop - 1]) for name in WATCHED},
     }
 
 
 @story.register(StoppedModel)
-def story_of_a_path(found: StoppedModel) -> list[Any]:
-    kernel = found.estimator.kernel
-    how = "weights of features" if kernel is None else f"kernel {kernel}, gamma {found.estimator.gamma_:.3g}"
-    figures = ", ".join(f"{title} {value}" for title, value in losses_at_stop(found).items())
+def story_of_a_path(stopped: StoppedModel) -> list[Any]:
+    kernel = stopped.estimator.kernel
+    how = "weights of features" if kernel is None else f"kernel {kernel}, gamma {stopped.estimator.gamma_:.3g}"
+    figures = ", ".join(f"{title} {value}" for title, value in losses_at_stop(stopped).items())
     return [
-        f"{goal_of(found)}; loss {found.model.loss}, {how}, stopped early",
-        f"{found.rows:,} rows, {found.model.n_features:,} features; iteration {found.stop:,} of {len(found.path):,}, "
-        f"{figures}",
+        f"{goal_of(stopped)}; loss {stopped.model.loss}, {how}, stopped early",
+        f"{stopped.rows:,} rows, {stopped.model.n_features:,} features; iteration {stopped.stop:,} of "
+        f"{len(stopped.path):,}, {figures}",
     ]

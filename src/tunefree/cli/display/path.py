@@ -20,73 +20,78 @@ from tunefree.workflows.stopped_model import StoppedModel
 WATCHED = ("training_loss", "validation_loss", "training_error", "validation_error", "norm")  # of a path
 
 
-def show_path(found: StoppedModel, as_json: bool) -> None:
+def show_path(stopped: StoppedModel, as_json: bool) -> None:
     """Print a regularization path: losses, errors and norms, with the chosen iteration marked.
 
     Parameters
     ----------
-    found : StoppedModel
+    stopped : StoppedModel
     as_json : bool
     """
     if as_json:
         records = [
             {"iteration": int(record["iteration"])} | {name: number(record[name]) for name in WATCHED}
-            for record in found.path
+            for record in stopped.path
         ]
-        figures: dict[str, Any] = {"task": found.task, "rows": found.rows, "skipped": found.skipped, "stop": found.stop}
-        figures |= {} if found.seconds is None else {"seconds": found.seconds}
+        figures: dict[str, Any] = {
+            "task": stopped.task,
+            "rows": stopped.rows,
+            "skipped": stopped.skipped,
+            "stop": stopped.stop,
+        }
+        figures |= {} if stopped.seconds is None else {"seconds": stopped.seconds}
         typer.echo(json.dumps(figures | {"path": records}))
         return
     table = Table("iteration", box=None, header_style="bold", pad_edge=False)
     for title in ("loss learned", "held out", "error learned", "held out", "norm", ""):
         table.add_column(title, justify="right")
-    for t in found.shown():
-        record, is_chosen = found.path[t - 1], t == found.stop
+    for t in stopped.shown():
+        record, is_chosen = stopped.path[t - 1], t == stopped.stop
         shown = ["" if math.isnan(record[name]) else in_figures(float(record[name])) for name in WATCHED]
         table.add_row(f"{t:,}", *shown, "<- stop" if is_chosen else "", style="bold cyan" if is_chosen else None)
     console = plain_console()
     console.print(table)
-    skipped = f", {found.skipped:,} skipped" if found.skipped else ""
-    seconds = "" if found.seconds is None else f" in {found.seconds:.2f} s"
-    console.print(f"{found.task}, {found.rows:,} rows{skipped}; {len(found.path):,} iterations{seconds}")
+    skipped = f", {stopped.skipped:,} skipped" if stopped.skipped else ""
+    seconds = "" if stopped.seconds is None else f" in {stopped.seconds:.2f} s"
+    console.print(f"{stopped.task}, {stopped.rows:,} rows{skipped}; {len(stopped.path):,} iterations{seconds}")
 
 
-def show_stopped(found: StoppedModel, output: Path) -> None:
+def show_stopped(stopped: StoppedModel, output: Path) -> None:
     """Print the end of training by early stopping: rows, losses and the file of the model.
 
     Parameters
     ----------
-    found : StoppedModel
+    stopped : StoppedModel
     output : Path
         The file.
     """
     table = plain_table()
-    table.add_row("rows", f"{found.rows:,}")
-    if found.skipped:
-        table.add_row("rows skipped", f"{found.skipped:,}")
-    table.add_row("features", f"{found.model.n_features:,}")
-    if found.task == "classification":
-        table.add_row("classes", listed(found.model.classes, 12))
-    for title, names in lines_of_kinds(found):
+    table.add_row("rows", f"{stopped.rows:,}")
+    if stopped.skipped:
+        table.add_row("rows skipped", f"{stopped.skipped:,}")
+    table.add_row("features", f"{stopped.model.n_features:,}")
+    if stopped.task == "classification":
+        table.add_row("classes", listed(stopped.model.classes, 12))
+    for title, names in lines_of_kinds(stopped):
         table.add_row(title, names)
-    table.add_row("stopped at", f"iteration {found.stop:,} of {len(found.path):,}")
-    for title, value in losses_at_stop(found).items():
+    table.add_row("stopped at", f"iteration {stopped.stop:,} of {len(stopped.path):,}")
+    for title, value in losses_at_stop(stopped).items():
         table.add_row(title, value)
     table.add_row("model", str(output))
     console = plain_console()
     console.print(table)
-    if found.stop == len(found.path) and not math.isnan(found.path.validation_loss[-1]):
+    if stopped.stop == len(stopped.path) and not math.isnan(stopped.path.validation_loss[-1]):
         console.print("hint: rows held out were best predicted at the end; tunefree path --iterations makes it longer")
 
 
-def losses_at_stop(found: StoppedModel) -> dict[str, str]:
+def losses_at_stop(stopped: StoppedModel) -> dict[str, str]:
     """Losses and errors at the chosen iteration as texts, with their titles; of rows held out too if there are any."""
-    record, classes = found.path[found.stop - 1], found.task == "classification"
+    record, classes = stopped.path[stopped.stop - 1], stopped.task == "classification"
     shown = {}
     for title, kind in (("training", "training"), ("held-out", "validation")):
         loss, error = float(record[f"{kind}_loss"]), float(record[f"{kind}_error"])
         if not math.isnan(loss):
-            shown[f"{title} {'log-loss' if found.model.loss_is_log_loss else 'loss'}"] = in_figures(loss)
+            shown[f"{title} {'log-loss' if stopped.model.loss_is_log_loss else 'loss'}"] = in_figures(loss)
             shown[f"{title} {'error' if classes else 'absolute error'}"] = (
                 f"{100 * error:.2f} %" if classes else in_figures(error)
             )
