@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from importlib.resources import files
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 GENERATED = ("reference/python.md", "reference/commands.md", "changes.md")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+EXECUTED = ("index.md", "guide.md", "explanations/pool.md", "howto/which-training.md")
 # What waits for requests or lines, or takes hours.
 NOT_RUN = ("tunefree serve", "tunefree predict people.model -", "tunefree reproduce")
 
@@ -24,7 +27,7 @@ def pages():
 
 def anchors(path):
     """The anchors of the headings of a page, as MkDocs makes them."""
-    headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", path.read_text(), re.M)
     return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", text).strip().lower()) for text in headings}
 
 
@@ -55,7 +58,7 @@ def test_twenty_things_are_two_clicks_from_the_front_page():
         if link.partition("#")[0].endswith(".md")
     }
     assert {"everyday.md", "start.md", "guide.md", "results.md", "reference/commands.md"} <= one_click
-    assert {"design.md", "reproduction.md"} <= two_clicks
+    assert {"architecture.md", "design.md", "reproduction.md"} <= two_clicks
     assert "tunefree serve" in (DOCS / "guide.md").read_text()
 
 
@@ -63,6 +66,14 @@ def test_every_page_is_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text()
     for path in pages():
         assert str(path.relative_to(DOCS)) in navigation
+
+
+def test_the_functions_of_the_architecture_exist():
+    named = re.findall(r"^\*\*\d+\. `([\w.]+)`\*\* \(`([\w/.]+)`\)", (DOCS / "architecture.md").read_text(), re.M)
+    assert 10 <= len(named) <= 12
+    for function, file in named:
+        module = import_module(f"tunefree.{file.removesuffix('.py').replace('/', '.')}")
+        assert callable(attrgetter(function)(module)), function
 
 
 def test_a_block_that_does_not_run_is_named(tmp_path):
@@ -75,7 +86,7 @@ def test_a_block_that_does_not_run_is_named(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", [ROOT / "README.md", DOCS / "index.md", DOCS / "guide.md"], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [ROOT / "README.md", *(DOCS / name for name in EXECUTED)], ids=lambda path: path.name)
 def test_every_block_of_the_guide_runs(path, tmp_path):
     census = parquet.read_table(files("tunefree") / "data" / "adult.parquet")
     is_train = compute.equal(census["split"], "train")
