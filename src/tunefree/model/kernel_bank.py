@@ -80,7 +80,7 @@ class KernelBank(MemberGroup):
         warmup_rows: int | None = None,
     ) -> None:
         self.members = [KernelMember.create(setting, n_outputs, objective, n_classes) for setting in settings]
-        self.warmup_rows = WARMUP_ROWS if warmup_rows is None else warmup_rows
+        self.warmup_rows = warmup_rows
         self.n_outputs, self.kernel_config, self.average = n_outputs, kernel_config, average
         backend_of(kernel_config.device)  # what is wrong with it shows now, not after the first rows
         self.expansion: Any = None  # once the bank is frozen
@@ -169,11 +169,12 @@ class KernelBank(MemberGroup):
 
     def _keep_back(self, rows: LabelledRows) -> int:
         """Keep rows back until there are enough, then freeze; returns how many rows were kept back."""
-        stop = min(self.warmup_rows - self.n_warmup, len(rows.y))
+        most = WARMUP_ROWS if self.warmup_rows is None else self.warmup_rows
+        stop = min(most - self.n_warmup, len(rows.y))
         kept = rows.part(0, stop)
         self.n_columns = parts(rows.X).numbers.shape[1]
         self.waiting.append(LabelledRows(together([kept.X]), *(array.copy() for array in kept[1:])))
-        if self.n_warmup == self.warmup_rows:
+        if self.n_warmup == most:
             self.freeze()
         return stop
 
