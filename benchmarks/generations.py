@@ -1,11 +1,11 @@
-"""One pass of generations against CatBoost's and LightGBM's defaults, and against the pool before them.
+"""One pass of the pool against CatBoost's and LightGBM's defaults.
 
 ``tables``, ``streams``, ``late``, ``frozen``, ``small``, ``texts``, ``copies`` and ``time`` print a line of JSON for
-each set (see ``generation_sets.py``) and then geometric means. ``--learner`` is generations; or pool, one pass of the
-pool before them; or fit, its ``fit``; or none, which measures peers only and needs no more of tunefree than its data.
-Figures of peers, pool and fit are kept in ``--peers FILE`` (benchmarks/data/generations.json) and not measured again,
-so peers may come from an environment of their own: ``generations.py tables --learner none`` there, ``generations.py
-tables`` here. ``--sets a,b`` selects sets, ``--again`` measures what is kept.
+each set (see ``generation_sets.py``) and then geometric means. ``--door`` is ``train``, which takes the rows in their
+order; or ``fit``; or none, which measures peers only and needs no more of tunefree than its data. Figures of peers are
+kept in ``--peers FILE`` (benchmarks/data/generations.json) and not measured again, so peers may come from an
+environment of their own: ``generations.py tables --door none`` there, ``generations.py tables`` here. The file may
+have figures of the former pool, too, under ``pool``. ``--sets a,b`` selects sets, ``--again`` measures what is kept.
 
 Losses are log-losses, or root mean squared errors of numbers. Seconds are those of the processor, of one thread, after
 code was compiled on the first rows of the same table. A set that fails prints its error.
@@ -33,7 +33,7 @@ from common import FOLDER, WARM
 from datasets import DataSet, Split
 
 Figures = dict[str, Any]
-LEARNERS = ("generations", "pool", "fit", "none")
+DOORS = ("train", "fit", "none")
 PEERS = ("catboost", "lightgbm")
 SIMPLE = ("constant", "linear", "lightgbm")  # on small tables
 DELAY, BLOCK = 250, 25  # rows until a label comes; rows that are predicted at once
@@ -70,12 +70,9 @@ class Store:
         self.keep(key, figures)
         return figures
 
-    def learner(self, key: str, measure: Callable[[], Figures]) -> Figures:
-        """Figures of a learner: those of generations are never kept, and no learner has none."""
-        learner = key.rpartition("/")[2]
-        if learner == "none":
-            return {}
-        return measure() if learner == "generations" else self.peer(key, measure)
+    def ours(self, key: str, measure: Callable[[], Figures]) -> Figures:
+        """Figures of tunefree, which are never kept; none if it is not asked for."""
+        return {} if key.rpartition("/")[2] == "none" else measure()
 
 
 def log_loss(probabilities: np.ndarray, y: np.ndarray) -> float:
@@ -95,31 +92,28 @@ def one_thread(threads: int = 1) -> Any:
     return at_most(threads)
 
 
-def trained(learner: str, data: DataSet, table: pa.Table, **options: Any) -> Any:
+def trained(door: str, data: DataSet, table: pa.Table, **options: Any) -> Any:
     """A model after one pass over the rows in their order, or after ``fit``."""
     import tunefree
 
-    classifies = data.kind != "regression"
-    if learner == "fit":
-        return fitted(learner, data, table, **options)
-    options |= {"refit": 0} if learner == "pool" else {}
-    task = "classification" if classifies else "regression"
-    return tunefree.train(table, target=data.target, task=task, learner=learner, **options)
+    if door == "fit":
+        return fitted(data, table, **options)
+    task = "regression" if data.kind == "regression" else "classification"
+    return tunefree.train(table, target=data.target, task=task, **options)
 
 
-def estimator(learner: str, classifies: bool) -> Any:
-    """An estimator; that of the pool is the default."""
+def estimator(classifies: bool) -> Any:
+    """An estimator that works in one thread."""
     import tunefree
 
-    options = {} if learner in ("pool", "fit") else {"learner": learner}
-    return (tunefree.TuneFreeClassifier if classifies else tunefree.TuneFreeRegressor)(n_jobs=1, **options)
+    return (tunefree.TuneFreeClassifier if classifies else tunefree.TuneFreeRegressor)(n_jobs=1)
 
 
-def fitted(learner: str, data: DataSet, table: pa.Table, weight: str | None = None) -> Any:
+def fitted(data: DataSet, table: pa.Table, weight: str | None = None) -> Any:
     """An estimator after ``fit``; ``weight`` is the column of the rows' weights."""
     weights = None if weight is None else table[weight].to_numpy()
     rows = table.drop_columns([data.target, *([] if weight is None else [weight])])
-    model = estimator(learner, data.kind != "regression")
+    model = estimator(data.kind != "regression")
     return model.fit(rows, table[data.target].to_numpy(), sample_weight=weights)
 
 
@@ -140,12 +134,12 @@ def test_loss(model: Any, split: Split) -> float:
     return loss_of(np.concatenate(parts), split.targets(split.test), bool(classes))
 
 
-def measured(learner: str, split: Split, learn: Callable[..., Any] = trained, **options: Any) -> Figures:
+def measured(door: str, split: Split, **options: Any) -> Figures:
     """Test loss and seconds of the processor; code is compiled before."""
     with one_thread():
-        learn(learner, split.data, split.train.slice(0, WARM), **options)
+        trained(door, split.data, split.train.slice(0, WARM), **options)
         start = time.process_time()
-        model = learn(learner, split.data, split.train, **options)
+        model = trained(door, split.data, split.train, **options)
         seconds = time.process_time() - start
         return {"loss": test_loss(model, split), "seconds": seconds}
 
@@ -232,13 +226,13 @@ def tables(options: argparse.Namespace, store: Store) -> None:
 
     def line(name: str) -> Figures:
         split = sets.table(name)
-        figures = store.learner(f"tables/{name}/{options.learner}", lambda: measured(options.learner, split))
+        figures = store.ours(f"tables/{name}/{options.door}", lambda: measured(options.door, split))
         row = {"rows": len(split.train), **figures}
         for peer in PEERS:
             base = store.peer(f"tables/{name}/{peer}", lambda peer=peer: boosting(peer, split))
             row |= {peer: base.get("loss"), f"{peer}_seconds": base.get("seconds"), f"over_{peer}": over(figures, base)}
             row[f"seconds_over_{peer}"] = over(figures, base, "seconds")
-        if options.learner == "none":
+        if options.door == "none":
             peers = ({"loss": row[peer]} for peer in reversed(PEERS))
             row["lightgbm_over_catboost"] = over(*peers)
         pool = store.figures().get(f"tables/{name}/pool", {})
@@ -251,12 +245,12 @@ def tables(options: argparse.Namespace, store: Store) -> None:
     means("both halves", [row for row in lines if row["set"] in sets.CHOSEN + sets.OTHER])
 
 
-def progressive(learner: str, data: DataSet, table: pa.Table) -> Figures:
+def progressive(door: str, data: DataSet, table: pa.Table) -> Figures:
     """The mean loss of the rows, each predicted before it is learned."""
     with one_thread():
-        trained(learner, data, table.slice(0, WARM))
+        trained(door, data, table.slice(0, WARM))
         start = time.process_time()
-        model = trained(learner, data, table)
+        model = trained(door, data, table)
         seconds = time.process_time() - start
     loss = model.history()["loss"].to_pylist()[-1]
     return {"loss": loss, "seconds": seconds, "microseconds": 1e6 * seconds / len(table)}
@@ -268,7 +262,7 @@ def streams(options: argparse.Namespace, store: Store) -> None:
     def line(name: str) -> Figures:
         stream = sets.stream(name)
         key = f"streams/{name}/"
-        figures = store.learner(key + options.learner, lambda: progressive(options.learner, stream.data, stream.table))
+        figures = store.ours(key + options.door, lambda: progressive(options.door, stream.data, stream.table))
         pool = store.figures().get(f"{key}pool", {})
         row = {"rows": len(stream.table), **figures, "truth": stream.least, "pool": pool.get("loss")}
         return row | {"over_pool": over(figures, pool), "microseconds_over_pool": over(figures, pool, "microseconds")}
@@ -278,12 +272,12 @@ def streams(options: argparse.Namespace, store: Store) -> None:
     means("generated streams", [row for row in lines if row["set"] in sets.GENERATED])
 
 
-def late_labels(learner: str, data: DataSet, table: pa.Table) -> Figures:
+def late_labels(data: DataSet, table: pa.Table) -> Figures:
     """Progressive loss where each row is predicted by the model of the rows whose labels have come."""
     y, rows = table[data.target].to_numpy(), table.drop_columns(data.target)
     classes = sorted(set(y.tolist()))
-    estimator(learner, True).partial_fit(rows.slice(0, WARM), y[:WARM], classes=classes).predict_proba(rows.slice(0, 9))
-    model, learned, total = estimator(learner, True), 0, 0.0
+    estimator(True).partial_fit(rows.slice(0, WARM), y[:WARM], classes=classes).predict_proba(rows.slice(0, 9))
+    model, learned, total = estimator(True), 0, 0.0
     start = time.process_time()
     for first in range(0, len(table), BLOCK):
         known = max(first - DELAY + 1, 0)
@@ -303,8 +297,8 @@ def late(options: argparse.Namespace, store: Store) -> None:
     """Progressive losses where labels come late, by ``partial_fit``."""
 
     def line(name: str) -> Figures:
-        stream, learner = sets.stream(name), options.learner
-        figures = store.learner(f"late/{name}/{learner}", lambda: late_labels(learner, stream.data, stream.table))
+        stream = sets.stream(name)
+        figures = store.ours(f"late/{name}/{options.door}", lambda: late_labels(stream.data, stream.table))
         pool = store.figures().get(f"late/{name}/pool", {})
         return {"rows": len(stream.table), **figures, "pool": pool.get("loss"), "over_pool": over(figures, pool)}
 
@@ -316,7 +310,7 @@ def frozen(options: argparse.Namespace, store: Store) -> None:
 
     def line(name: str) -> Figures:
         split = sets.past(name)
-        figures = store.learner(f"frozen/{name}/{options.learner}", lambda: measured(options.learner, split))
+        figures = store.ours(f"frozen/{name}/{options.door}", lambda: measured(options.door, split))
         pool = store.figures().get(f"frozen/{name}/pool", {})
         return {"rows": len(split.train), **figures, "pool": pool.get("loss"), "over_pool": over(figures, pool)}
 
@@ -332,11 +326,11 @@ def mean_of(splits: list[Split], measure: Callable[[Split], Figures]) -> Figures
 def small(options: argparse.Namespace, store: Store) -> None:
     """Mean losses of five splits of small tables, over the best of a constant, a linear model and LightGBM."""
     peers = {"constant": constant, "linear": linear, "lightgbm": lambda split: boosting("lightgbm", split)}
-    learner, learn = options.learner, trained if options.learner == "pool" else fitted
 
     def line(name: str) -> Figures:
         splits, key = list(sets.splits(name)), f"small/{name}/"
-        figures = store.learner(key + learner, lambda: mean_of(splits, lambda split: measured(learner, split, learn)))
+        door = options.door
+        figures = store.ours(key + door, lambda: mean_of(splits, lambda split: measured(door, split)))
         bases = {
             peer: store.peer(key + peer, lambda peer=peer: mean_of(splits, peers[peer])).get("loss") for peer in SIMPLE
         }
@@ -355,7 +349,7 @@ def small(options: argparse.Namespace, store: Store) -> None:
 def text(options: argparse.Namespace, store: Store) -> None:
     """Print progressive loss, seconds and peak memory of one set of texts, measured in this process."""
     split = datasets.load(sets.described(options.sets[0]))
-    figures = progressive(options.learner, split.data, split.train)
+    figures = progressive(options.door, split.data, split.train)
     print(json.dumps(figures | {"mebibytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
 
 
@@ -363,12 +357,12 @@ def texts(options: argparse.Namespace, store: Store) -> None:
     """Progressive losses, seconds and peak memory of texts, each in a process of its own."""
 
     def apart(name: str) -> Figures:
-        command = [sys.executable, __file__, "text", "--sets", name, "--learner", options.learner]
+        command = [sys.executable, __file__, "text", "--sets", name, "--door", options.door]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         return json.loads(done.stdout.splitlines()[-1])
 
     def line(name: str) -> Figures:
-        figures = store.learner(f"texts/{name}/{options.learner}", lambda: apart(name))
+        figures = store.ours(f"texts/{name}/{options.door}", lambda: apart(name))
         pool = store.figures().get(f"texts/{name}/pool", {})
         ratios = {f"{key}_over_pool": over(figures, pool, key) for key in ("seconds", "mebibytes")}
         return {**figures, "pool": pool.get("loss"), "over_pool": over(figures, pool), **ratios}
@@ -386,10 +380,10 @@ def copies(options: argparse.Namespace, store: Store) -> None:
     """Test losses of rows that come five times, and of rows with weights that are all the same, over rows as usual."""
 
     def line(name: str) -> Figures:
-        split, learner, key = sets.table(name), options.learner, f"copies/{name} "
-        once = store.learner(f"tables/{name}/{learner}", lambda: measured(learner, split))
-        five = store.learner(f"{key}five times/{learner}", lambda: measured(learner, sets.copies(split)))
-        heavy = store.learner(f"{key}weighted/{learner}", lambda: measured(learner, weighted(split), weight=WEIGHTS))
+        split, door, key = sets.table(name), options.door, f"copies/{name} "
+        once = store.ours(f"tables/{name}/{door}", lambda: measured(door, split))
+        five = store.ours(f"{key}five times/{door}", lambda: measured(door, sets.copies(split)))
+        heavy = store.ours(f"{key}weighted/{door}", lambda: measured(door, weighted(split), weight=WEIGHTS))
         losses = {"once": once.get("loss"), "five_times": five.get("loss"), "weighted": heavy.get("loss")}
         return losses | {"five_times_over_once": over(five, once), "weighted_over_once": over(heavy, once)}
 
@@ -404,15 +398,15 @@ def times(options: argparse.Namespace, store: Store) -> None:
         wall, work = {}, {}
         for threads in (1, 2):
             with one_thread(threads):
-                trained(options.learner, data, table.slice(0, WARM))
+                trained(options.door, data, table.slice(0, WARM))
                 start = time.perf_counter(), time.process_time()
-                trained(options.learner, data, table)
+                trained(options.door, data, table)
                 wall[threads], work[threads] = time.perf_counter() - start[0], time.process_time() - start[1]
         row = {f"microseconds_{threads}": 1e6 * seconds / len(table) for threads, seconds in work.items()}
         return {"rows": len(table), **row, "wall_1": wall[1], "wall_2": wall[2], "two_threads": wall[2] / wall[1]}
 
     def line(name: str) -> Figures:
-        figures = store.learner(f"time/{name} {options.rows}/{options.learner}", ours)
+        figures = store.ours(f"time/{name} {options.rows}/{options.door}", ours)
         pool = store.figures().get(f"time/{name} {options.rows}/pool", {})
         return {**figures, "over_pool": over(figures, pool, "microseconds_1")}
 
@@ -436,7 +430,7 @@ def main() -> None:
     """Run a benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("benchmark", nargs="?", default="tables", choices=COMMANDS)
-    parser.add_argument("--learner", choices=LEARNERS, default="generations")
+    parser.add_argument("--door", choices=DOORS, default="train")
     parser.add_argument("--half", choices=sets.HALVES, help="of the tables; all if left out")
     parser.add_argument("--sets", type=lambda names: tuple(names.split(",")), help="names of sets; all if left out")
     parser.add_argument("--rows", type=int, default=300_000, help="of the benchmark of time")
