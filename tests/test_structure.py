@@ -54,7 +54,9 @@ def test_nothing_but_rooms_stands_at_the_root():
     assert names == rooms | {"__init__", "__main__", "data"}
 
 
-@pytest.mark.parametrize("path", [p for p in FILES if room_of(p) not in ("__init__", "__main__")], ids=lambda p: str(p.relative_to(SOURCE)))
+@pytest.mark.parametrize(
+    "path", [p for p in FILES if room_of(p) not in ("__init__", "__main__")], ids=lambda p: str(p.relative_to(SOURCE))
+)
 def test_imports_point_one_way(path):
     here = room_of(path)
     for module in imported(path):
