@@ -15,7 +15,7 @@ import numpy as np
 from river import base
 
 from tunefree.core.errors import DataError
-from tunefree.core.rows import Sparse, Table, table
+from tunefree.core.rows import Sparse, Table, sparse, table
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel
@@ -57,16 +57,16 @@ def _finite(name: Any, value: Any) -> Any:
 
 
 class _Columns:
-    """The columns of rows so far, and their features: one for a number, one for each value of a category."""
+    """The columns of rows so far, and their features: one for a number, one for each value of a category.
+
+    As in tables (:mod:`tunefree.stream.late`), the dense numbers are those of the first row; later ones are sparse.
+    """
 
     def __init__(self) -> None:
         self.numbers: dict[Any, int] = {}
         self.categories: dict[Any, dict[Any, int]] = {}
         self.n_features = 1  # with the constant
-
-    def are_all(self, cells: _Cells) -> bool:
-        """Whether a row has no others."""
-        return cells.numbers.keys() <= self.numbers.keys() and cells.values.keys() <= self.categories.keys()
+        self.n_dense: int | None = None  # of the numbers; None before the first row
 
     def add(self, cells: _Cells) -> None:
         """Know the columns and values of a row."""
@@ -75,20 +75,22 @@ class _Columns:
         for of_column, key in features:
             self.n_features += key not in of_column
             of_column.setdefault(key, self.n_features - 1)
+        if self.n_dense is None:
+            self.n_dense = len(self.numbers)
 
     def block(self, rows: Sequence[_Cells]) -> Table:
         """Rows as a block: a number that a row lacks is 0, and of a category that it lacks nothing is known."""
-        numbers = [[row.numbers.get(name, 0.0) for name in self.numbers] for row in rows]
-        codes = [
-            [
-                features.get(row.values[name], 0) if name in row.values else 0
-                for name, features in self.categories.items()
-            ]
-            for row in rows
-        ]
-        shapes = (len(rows), len(self.numbers)), (len(rows), len(self.categories))
-        blocks = np.array(numbers, np.float64).reshape(shapes[0]), np.array(codes, np.int32).reshape(shapes[1])
-        return table(blocks[0], list(self.numbers.values()), blocks[1])
+        names = list(self.numbers)[: self.n_dense or 0]
+        numbers, codes = np.zeros((len(rows), len(names))), np.zeros((len(rows), len(self.categories)), np.int32)
+        pointers, features, values = [0], [], []
+        for i, row in enumerate(rows):
+            numbers[i] = [row.numbers.get(name, 0.0) for name in names]
+            codes[i] = [of_column.get(row.values.get(name, ...), 0) for name, of_column in self.categories.items()]
+            late = [name for name in row.numbers if self.numbers.get(name, 0) > len(names)]
+            features += [self.numbers[name] for name in late]
+            values += [row.numbers[name] for name in late]
+            pointers.append(len(values))
+        return table(numbers, list(range(1, len(names) + 1)), codes, sparse(pointers, features, values))
 
 
 class _Pooled:
@@ -104,10 +106,10 @@ class _Pooled:
     def _learn(self, rows: Sequence[Mapping[Any, Any]], targets: Sequence[Any]) -> None:
         for x, target in zip(rows, targets, strict=True):
             cells = _Cells.of(x)
-            if len(self._waiting) == MOST_WAITING or not self._columns.are_all(cells):
-                self._learn_waiting()  # under the columns that there were
             self._columns.add(cells)
             self._waiting.append((cells, target))
+            if len(self._waiting) == MOST_WAITING:
+                self._learn_waiting()
 
     def _learn_waiting(self) -> None:
         if self._waiting:
@@ -415,8 +417,8 @@ class TuneFreeClassifier(_Pooled, _Classifier):
 
     Trees that go on learning and online linear learners predict each row together, and then learn it. Numbers are
     columns, strings are values of categories, and None or NaN is a missing value. Columns, values and classes may
-    appear at any time. A number that a row does not have is 0. Rows wait until there are some hundred, or a prediction
-    is asked for; then they are learned together.
+    appear at any time; numbers that the first row lacks are for the linear learners only. A number that a row lacks is
+    0. Rows wait until there are some hundred, or a prediction is asked for; then they are learned together.
 
     Examples
     --------
