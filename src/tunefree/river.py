@@ -127,6 +127,8 @@ class _Pooled:
 
     def _predict(self, rows: Sequence[Mapping[Any, Any]]) -> np.ndarray:
         model = self._model
+        if self._columns.n_dense is None:  # nothing is known, and a model would take these rows for all columns
+            return np.zeros((len(rows), model.n_outputs))
         return model.predict(self._columns.block([_Cells.of(x) for x in rows]))
 
 

@@ -213,7 +213,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         known = labels if closed is None else closed
         known = class_sets.union(self.classes_, known) if again else known
         if len(known) < 2:
-            raise ValueError(f"The number of classes has to be greater than one; got 1 class ({known[0]!r})")
+            raise ValueError(f"The number of classes has to be greater than one; got 1 class ({known.tolist()[0]!r})")
         weight = weight * self._class_weight(y, weight, labels)
         if not weight.any():
             raise ValueError("sample_weight and class_weight together leave all rows a weight of zero")

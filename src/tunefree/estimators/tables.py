@@ -81,7 +81,7 @@ def has_columns(X: Any) -> bool:
     >>> has_columns(pa.table({"age": [39]})), has_columns(np.zeros((1, 1))), has_columns([[0.0]])
     (True, False, False)
     """
-    if isinstance(X, (np.ndarray, str)) or sparse.issparse(X) or hasattr(X, "sparse"):
+    if isinstance(X, (np.ndarray, str)) or sparse.issparse(X) or (hasattr(X, "sparse") and X.shape[1]):
         return False
     is_arrow = hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__")
     return isinstance(X, Mapping) or (is_arrow and getattr(X, "ndim", 2) == 2)
@@ -111,11 +111,11 @@ def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
         return is_new_table or ((reset or not estimator._is_sparse) and _has_gaps(estimator, X))
     if has_columns(X) or named or _is_of_arrays(estimator):
         return True
-    if not _is_numbers(encoder):
+    if any(column.kind != Number.kind for column in encoder.columns):
         columns = ", ".join(repr(column.name) for column in encoder.columns[:12])
         problem = f"the model was fitted on a table, this is of type {type(X).__name__}"
         raise DataError(problem, NAME, remedy=f"pass a table with the columns {columns}")
-    return _has_gaps(estimator, X)
+    return not _is_numbers(encoder) or _has_gaps(estimator, X)
 
 
 def encoder_of(estimator: Any) -> TableEncoder | None:
@@ -241,6 +241,9 @@ def _has_gaps(estimator: Any, X: Any) -> bool:
 
 
 def _chunks(X: Any) -> Iterator[Columns]:
+    columns = X if isinstance(X, Mapping) else getattr(X, "columns", None)
+    if columns is not None and not len(columns):
+        raise DataError("there are no columns", NAME, remedy="pass a table of one column or more")
     try:
         yield from read_frame(X if has_columns(X) else np.asarray(X), chunk_rows=CHUNK_ROWS, name=NAME)
     except (pa.ArrowException, TypeError) as error:
