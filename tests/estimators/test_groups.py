@@ -158,3 +158,13 @@ def test_rows_that_differ_in_their_labels_alone_repeat():
     rows, y = np.repeat(X, 2, axis=0), np.tile([0, 1], 120)
     with pytest.warns(UserWarning, match="120 of 240 rows repeat earlier ones"):
         TuneFreeClassifier().fit(rows, y)
+
+
+@pytest.mark.parametrize("learn", ["fit", "partial_fit"])
+def test_rows_of_few_values_repeat_nothing(learn):
+    rng = np.random.default_rng(0)
+    rows, y = rng.integers(0, 2, (1000, 2)).astype(float), rng.integers(0, 2, 1000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = getattr(TuneFreeClassifier(), learn)(rows, y)
+    assert model._learned.model.repeats() == (0, 1000)

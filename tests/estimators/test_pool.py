@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tunefree import OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor, load, train
-from tunefree.core.errors import ModelError
+from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import dense
 from tunefree.estimators import validation
 
@@ -436,3 +436,63 @@ def test_tables_and_the_function_that_trains():
     trained = train(mixed | {"y": y.tolist()}, target="y")
     assert np.mean(trained.predict(mixed) == y) > 0.9
     assert TuneFreeClassifier().fit(mixed, y).score(mixed, y) > 0.9
+
+
+def gaps(n=200):
+    """Numbers of which some are missing, the same in a table, and the columns' names."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    y = (X[:, 0] > 0.0) * 1
+    X[rng.random(X.shape) < 0.2] = np.nan
+    return X, pd.DataFrame(X, columns=["x0", "x1", "x2"]), y
+
+
+@of_both
+@pytest.mark.parametrize("first", ["fit", "partial_fit"])
+def test_arrays_with_gaps_are_tables_with_gaps(cls, first):
+    X, frame, y = gaps()
+    full, full_frame = np.nan_to_num(X), frame.fillna(0.0)
+    of_array, of_table = (getattr(cls(), first)(rows, y) for rows in (X, frame))
+    for rows in (X, full, X.tolist()):
+        np.testing.assert_array_equal(
+            scores(of_array, rows), scores(of_table, pd.DataFrame(rows, columns=frame.columns))
+        )
+    np.testing.assert_array_equal(scores(of_array, full_frame), scores(of_table, full))
+    of_array, of_table = (getattr(cls(), first)(rows, y) for rows in (full, full_frame))
+    for _ in range(2):  # gaps come first to predict, and then to learn
+        np.testing.assert_allclose(scores(of_array, X), scores(of_table, frame), rtol=1e-9)
+        np.testing.assert_allclose(scores(of_array, X), scores(of_table, X), rtol=1e-9)
+        of_array.partial_fit(X, y), of_table.partial_fit(frame, y)
+    assert not hasattr(of_array.fit(full, y), "_encoder")
+
+
+@of_both
+@pytest.mark.parametrize("wrong", [np.inf, -np.inf])
+def test_infinite_numbers_are_no_gaps(cls, wrong):
+    X, _, y = gaps()
+    full, bad = np.nan_to_num(X), X.copy()
+    bad[7, 1] = wrong
+    fitted = cls().fit(full, y)
+    for use in (lambda: cls().fit(bad, y), lambda: cls().partial_fit(bad, y), lambda: fitted.predict(bad)):
+        with pytest.raises(DataError, match="X, row 8, column 'x1': the number is infinite"):
+            use()
+    with pytest.raises(ValueError, match="X has 2 features, but .* is expecting 3"):
+        fitted.predict(X[:, :2])
+    with pytest.raises(ValueError, match="NaN"):
+        cls().fit(sparse.csr_array(X), y)
+
+
+@of_both
+def test_what_is_no_table(cls):
+    X, frame, y = gaps(40)
+    with pytest.raises(DataError, match="X: there are no columns; pass a table of one column or more"):
+        cls().fit(pd.DataFrame(index=range(40)), y)
+    with pytest.raises(ValueError, match="Input y contains NaN|Unknown label type"):
+        cls().fit(X, [None, *y[1:].tolist()])
+    with pytest.raises(DataError, match="categorical_features: there is no column 'x3'"):
+        cls(categorical_features=["x3"]).fit(frame, y)
+    index = frame.index[::-1] + 7  # rows are taken in their order, whatever their labels
+    of_series = pd.Series(y, index=index), pd.Series(np.arange(40) % 3 + 1.0, index=index[::-1])
+    odd = cls().fit(frame.set_index(index), of_series[0], of_series[1], groups=pd.Series(np.arange(40) // 4))
+    plain = cls().fit(X, y, np.arange(40) % 3 + 1.0, groups=np.arange(40) // 4)
+    np.testing.assert_array_equal(scores(odd, frame), scores(plain, X))

@@ -40,10 +40,9 @@ def serve(
     try:
         import uvicorn
 
-        from tunefree.serving.http import application
+        from tunefree.serving import Service, application
     except ModuleNotFoundError as missing:
         raise ModelError(f"{missing.name} is not installed; pip install 'tunefree[serve]'") from None
-    from tunefree.serving.service import Service
 
     service = Service(Trained.load(model), output, id, remember, save_every)
     uvicorn.run(application(service), host=host, port=port, log_level="info", access_log=False)

@@ -48,8 +48,7 @@ class OnlineEstimator(LearnsLater, Explaining, Saving, Weighted, LearnedInNotebo
         if dimension is not None and tables.encoder_of(self) is None:  # else features are found along the stream
             settings = {dimension: float(n_features + self._intercept()), **settings}
         average, of_rows = bool(getattr(self, "average", False)), (classes, n_features + 1, self._kernel_config())
-        chosen = learner, self.loss, average, settings, self._view(), *of_rows
-        return class_of(learner)(self._task, *chosen)
+        return class_of(learner)(self._task, learner, self.loss, average, settings, self._view(), *of_rows)
 
     def _kernel_config(self) -> KernelConfig:
         """The kernel, for learners that have one."""
@@ -214,7 +213,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         known = labels if closed is None else closed
         known = class_sets.union(self.classes_, known) if again else known
         if len(known) < 2:
-            raise ValueError(f"The number of classes has to be greater than one; got 1 class ({known[0]!r})")
+            raise ValueError(f"The number of classes has to be greater than one; got 1 class ({known.tolist()[0]!r})")
         weight = weight * self._class_weight(y, weight, labels)
         if not weight.any():
             raise ValueError("sample_weight and class_weight together leave all rows a weight of zero")
@@ -242,8 +241,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
             Labels; a new label becomes a new class, unless classes are given.
         classes : array-like, optional
             All labels, here and in calls to come, until a call gives more; another label is an error. If the first
-            call has them, the model does not depend on the division into
-            batches and equals that of ``fit`` with one epoch and ``shuffle=False``.
+            call has them, the model equals that of ``fit`` with one epoch and ``shuffle=False``.
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns

@@ -72,6 +72,11 @@ class Pooled(OnlineEstimator):
         remedy = "keep the rows of a group together" if has_groups else "if rows belong to one subject, pass groups="
         warnings.warn(f"{problem}; {remedy}", stacklevel=5)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     @property
     def selection_(self) -> dict[str, np.ndarray]:
         """The members that predict, those with the largest weights first, and what they were judged by.
@@ -225,6 +230,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         Parameters
         ----------
         X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
+            NaN in an array is a missing value, as a gap in a table is.
         y : array-like of shape (n_samples,)
             Labels of at least two classes.
         sample_weight : array-like of shape (n_samples,), optional

@@ -3,7 +3,8 @@
 A table is what has named columns: pandas and polars DataFrames, whatever has Arrow's PyCapsule interface, dicts of
 arrays. An estimator that was fitted on one keeps its encoder, which finds columns by their names. Where `fit` sees
 numbers only, and none is missing, the rows are an array, so that the model is that of the array. On a stream the first
-missing number may come with any later rows, so there rows of numbers are rows of a table too.
+missing number may come with any later rows, so there rows of numbers are rows of a table too. An array in which numbers
+are missing is a table whose columns have numbers for names, from the first such rows on.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tunefree.core.errors import DataError
 from tunefree.core.rows import Table, part, rows_at, table, together
 from tunefree.stream.arrays import of_strings
 from tunefree.stream.batch import Columns, Refused
-from tunefree.stream.columns import blank_to_null, decoded, family, string_keys
+from tunefree.stream.columns import Number, blank_to_null, decoded, family, string_keys
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.frames import read_frame
 from tunefree.stream.notation import ColumnTypes
@@ -80,7 +81,7 @@ def has_columns(X: Any) -> bool:
     >>> has_columns(pa.table({"age": [39]})), has_columns(np.zeros((1, 1))), has_columns([[0.0]])
     (True, False, False)
     """
-    if isinstance(X, (np.ndarray, str)) or sparse.issparse(X) or hasattr(X, "sparse"):
+    if isinstance(X, (np.ndarray, str)) or sparse.issparse(X) or (hasattr(X, "sparse") and X.shape[1]):
         return False
     is_arrow = hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__")
     return isinstance(X, Mapping) or (is_arrow and getattr(X, "ndim", 2) == 2)
@@ -104,16 +105,17 @@ def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
     named = [role for role in ROLES if getattr(estimator, role, None) is not None]
     if sparse.issparse(X) and named:
         raise DataError(f"{named[0]} is for tables and arrays, not for sparse matrices", NAME, remedy="leave it out")
-    if reset:
-        return bool(named) or has_columns(X)
-    encoder = encoder_of(estimator)
-    if encoder is None or has_columns(X) or named:
-        return encoder is not None
-    if not _is_numbers(encoder):
+    encoder = None if reset else encoder_of(estimator)
+    if encoder is None:
+        is_new_table = reset and (bool(named) or has_columns(X))
+        return is_new_table or ((reset or not estimator._is_sparse) and _has_gaps(estimator, X))
+    if has_columns(X) or named or _is_of_arrays(estimator):
+        return True
+    if any(column.kind != Number.kind for column in encoder.columns):
         columns = ", ".join(repr(column.name) for column in encoder.columns[:12])
         problem = f"the model was fitted on a table, this is of type {type(X).__name__}"
         raise DataError(problem, NAME, remedy=f"pass a table with the columns {columns}")
-    return False
+    return not _is_numbers(encoder) or _has_gaps(estimator, X)
 
 
 def encoder_of(estimator: Any) -> TableEncoder | None:
@@ -161,17 +163,27 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
     DataError
         If a column is missing or of a type that has no features, or a value cannot be used.
     """
+    encoder = None if reset else encoder_of(estimator)
+    of_arrays = not has_columns(X) if reset else encoder is None or _is_of_arrays(estimator)
+    if encoder is None and not reset:  # in the array that it was fitted on no number was missing
+        encoder = TableEncoder([Number(name) for name in feature_names(estimator)])
+    elif not reset:
+        as_array = estimator._as_array
+    if encoder is not None and (of_arrays or not has_columns(X)):
+        X = validate_data(estimator, np.asarray(X), reset=False, skip_check_array=True)  # with as many columns
+        X = dict(zip([column.name for column in encoder.columns], X.T, strict=True))
     chunks = _chunks(X)
     first = next(chunks)
-    if reset:
-        made = _new_encoder(estimator, first)
+    if encoder is None:
+        encoder = _new_encoder(estimator, first)
         validate_data(estimator, X, reset=True, skip_check_array=True, ensure_2d=False)  # sets feature_names_in_
-        estimator._encoder, estimator.n_features_in_, estimator._as_array = made, len(made.columns), as_array
-        if has_columns(X) and (not hasattr(X, "iloc") or X.shape[1] != len(made.columns)):  # a struct is several
-            estimator.feature_names_in_ = np.array([column.name for column in made.columns], object)
-    encoder = estimator._encoder
+        estimator.n_features_in_ = len(encoder.columns)
+        if not of_arrays and (not hasattr(X, "iloc") or X.shape[1] != len(encoder.columns)):  # a struct is several
+            estimator.feature_names_in_ = np.array([column.name for column in encoder.columns], object)
+    if learning:
+        estimator._encoder, estimator._as_array, estimator._of_arrays = encoder, as_array, of_arrays
     block = together([_encoded(encoder, chunk, learning) for chunk in itertools.chain([first], chunks)])
-    return block.numbers if estimator._as_array and _is_numbers(encoder) else EncodedRows(block, encoder)
+    return block.numbers if as_array and _is_numbers(encoder) else EncodedRows(block, encoder)
 
 
 def feature_names(estimator: Any) -> list[str]:
@@ -211,7 +223,27 @@ def places(names: Sequence[str], given: Any, parameter: str) -> list[int]:
     return found
 
 
+def _is_of_arrays(estimator: Any) -> bool:
+    """Whether the columns of the estimator's encoder are those of arrays."""
+    return getattr(estimator, "_of_arrays", False)
+
+
+def _has_gaps(estimator: Any, X: Any) -> bool:
+    """Whether X has numbers that are missing, or infinite, and the estimator takes those that are missing."""
+    if sparse.issparse(X) or not estimator.__sklearn_tags__().input_tags.allow_nan:
+        return False
+    try:
+        numbers = np.asarray(X)
+        numbers = numbers.astype(np.float64) if numbers.dtype.kind == "O" else numbers
+    except (TypeError, ValueError):
+        return False
+    return numbers.ndim == 2 and numbers.dtype.kind == "f" and not np.isfinite(numbers).all()
+
+
 def _chunks(X: Any) -> Iterator[Columns]:
+    columns = X if isinstance(X, Mapping) else getattr(X, "columns", None)
+    if columns is not None and not len(columns):
+        raise DataError("there are no columns", NAME, remedy="pass a table of one column or more")
     try:
         yield from read_frame(X if has_columns(X) else np.asarray(X), chunk_rows=CHUNK_ROWS, name=NAME)
     except (pa.ArrowException, TypeError) as error:

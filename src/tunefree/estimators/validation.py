@@ -61,13 +61,21 @@ def labelled(
     if tables.is_for_encoder(estimator, X, reset):
         X = tables.encode(estimator, X, learning=True, reset=reset, as_array=not stream)
         with quiet():
-            return X, check_X_y(np.zeros((X.shape[0], 1)), y, y_numeric=y_numeric, estimator=estimator)[1]
+            y = check_X_y(np.zeros((X.shape[0], 1)), y, y_numeric=y_numeric, estimator=estimator)[1]
+            return X, _complete(y, y_numeric)
     if reset:
         tables.forget(estimator)
         estimator._is_sparse = sparse.issparse(X)
     with quiet():
         X, y = validate_data(estimator, X, y, reset=reset, y_numeric=y_numeric, **_OPTIONS)
-    return tables.as_learned(estimator, canonical(X)), y
+        return tables.as_learned(estimator, canonical(X)), _complete(y, y_numeric)
+
+
+def _complete(y: np.ndarray, is_numeric: bool) -> np.ndarray:
+    """Targets, of which none is missing: scikit-learn makes NaN of None, and does not look at it again."""
+    if is_numeric:
+        assert_all_finite(y, input_name="y")
+    return y
 
 
 def canonical(X: Any) -> Any:

@@ -15,14 +15,20 @@ FREQUENT = 32  # rows of one observation, from which on one more is no copy to b
 
 @compiled.entry
 def _add(digests, weight, most, table, counts, is_seen):
-    """Mark the rows whose observation was seen before, fewer than ``most`` times; see :meth:`Seen.add`."""
+    """Mark the rows whose observation was seen before, fewer than ``most`` times; see :meth:`Seen.add`.
+
+    Returns how many observations became frequent.
+    """
+    n_frequent = 0
     for i in range(len(digests)):
         place = digests[i] & np.uint64(len(table) - 1)
         is_same = table[place] == digests[i] and counts[place] > 0
         is_seen[i] = is_same and counts[place] < most
         if weight[i] > 0.0:
             table[place] = digests[i]
+            n_frequent += is_same and counts[place] == FREQUENT - 1
             counts[place] = min(counts[place] + 1, FREQUENT) if is_same else 1
+    return n_frequent
 
 
 def without_copies(keys: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -54,6 +60,7 @@ class Seen:
     def __init__(self) -> None:
         self.table = np.zeros(0, np.uint64)  # (places,) digests; none before the first row
         self.counts = np.zeros(0, np.uint8)  # (places,) rows of each, at most FREQUENT; 0 where there is none
+        self.n_frequent = 0  # observations that became frequent here
 
     def add(self, digests: np.ndarray, weight: np.ndarray, most: int = FREQUENT) -> np.ndarray:
         """Which rows (n,) have an observation that was seen before, but fewer than ``most`` times.
@@ -63,7 +70,7 @@ class Seen:
         if not len(self.table):
             self.table, self.counts = np.zeros(PLACES, np.uint64), np.zeros(PLACES, np.uint8)
         is_seen = np.empty(len(digests), bool)
-        _add(digests, weight, most, self.table, self.counts, is_seen)
+        self.n_frequent += _add(digests, weight, most, self.table, self.counts, is_seen)
         return is_seen
 
     def save_state(self) -> dict[str, np.ndarray]:

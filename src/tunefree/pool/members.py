@@ -32,7 +32,7 @@ class Learned(NamedTuple):
     predictions: np.ndarray  # (n, M, K) log-probabilities, or numbers; NaN of those asleep
     evidence: np.ndarray  # (n,) weights of rows that judge members, and that leaves learn: 0 where a row may be known
     digests: np.ndarray  # (n,) uint64 of the observations or groups; none where there are neither
-    n_repeats: int  # rows of a weight whose observation or group was learned before
+    n_repeats: int  # rows of a weight whose group was learned before, or whose observation, unless it is frequent
 
 
 class Ahead(NamedTuple):
@@ -151,7 +151,7 @@ class Members:
         """
         predictions, learned = self.asleep(len(y)), weight > 0.0
         observed = self._observe(X, learned, ahead)
-        is_known = self._knows(observed.digests, weight) if ahead is None else ahead.is_known
+        is_known, n_repeats = self._known(observed.digests, weight, ahead)
         evidence = np.where(is_known, 0.0, relative)
         has_two = self.loss is None and self.ensemble.linear.n_outputs == 1
         targets = np.ascontiguousarray(np.where(y == 1.0, 1.0, -1.0) if has_two else y)
@@ -161,7 +161,7 @@ class Members:
             kept = Observed(observed.matrix[learned], observed.digests[learned])
             self.growth.add(kept, y[learned], weight[learned])
         judged = predictions if ahead is None else ahead.predictions
-        return Learned(judged, evidence, observed.digests, int((is_known & learned).sum()))
+        return Learned(judged, evidence, observed.digests, n_repeats)
 
     def _observe(self, X: Any, learned: np.ndarray, ahead: Ahead | None) -> Observed:
         """Rows as generations see them; empty ones where there are none."""
@@ -169,11 +169,19 @@ class Members:
         observed = nothing if self.growth is None else self.growth.observe(X, learned)
         return observed if ahead is None else observed._replace(digests=ahead.groups)
 
-    def _knows(self, digests: np.ndarray, weight: np.ndarray) -> Any:
-        """Which rows (n,) members may remember, by the digests of their observations; none where there are none."""
+    def _known(self, digests: np.ndarray, weight: np.ndarray, ahead: Ahead | None) -> tuple[np.ndarray, int]:
+        """Which rows (n,) members may remember, by the digests of their observations, and how many are repeats.
+
+        An observation that becomes frequent is one of few values, and its rows before were no repeats.
+        """
+        if ahead is not None:
+            return ahead.is_known, int((ahead.is_known & (weight > 0.0)).sum())
         if self.growth is None:
-            return np.zeros(len(weight), bool)
-        return self.growth.knows(digests) | self.seen.add(digests, weight)
+            return np.zeros(len(weight), bool), 0
+        before = self.seen.n_frequent
+        is_seen = self.seen.add(digests, weight)
+        of_frequent = (self.seen.n_frequent - before) * (FREQUENT - 1)
+        return self.growth.knows(digests) | is_seen, int((is_seen & (weight > 0.0)).sum()) - of_frequent
 
     def predict(self, X: Any, rows: int) -> np.ndarray:
         """What all predict of rows to come, (n, M, K), after so many were learned."""

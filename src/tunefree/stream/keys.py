@@ -81,7 +81,8 @@ def lookup(keys: Keys, array: np.ndarray, add: bool = True) -> tuple[Keys, np.nd
     """
     flat = read_only(array.reshape(-1), np.uint64)
     ids = np.empty(len(flat), np.int32)
-    done = 0
+    slots, known = (np.require(array, requirements="W") for array in (keys.slots, keys.known))  # copies of mapped files
+    keys, done = keys._replace(slots=slots, known=known), 0
     while True:
         count, done = _look_up(
             keys.slots, keys.known, keys.count, keys.first, keys.bits, keys.seed, flat, ids, done, add

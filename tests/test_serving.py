@@ -15,12 +15,14 @@ import pytest
 
 from tests.workflows.test_training import people
 from tunefree.core.errors import DataError, ModelError
-from tunefree.serving.service import Service
 from tunefree.stream.source import open_source
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.training import Trained, train
 
 pytest.importorskip("starlette")
+
+from tunefree.serving import Service
+
 N = 1000  # rows the model is trained on before it serves
 
 

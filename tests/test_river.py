@@ -16,14 +16,20 @@ from tunefree.core.errors import DataError
 from tunefree.core.rows import dense
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
-from tunefree.river import ScInOLClassifier, ScInOLRegressor
+from tunefree.river import ScInOLClassifier, ScInOLRegressor, TuneFreeClassifier, TuneFreeRegressor
 
-CHECKS = [(model, check) for model in (ScInOLClassifier(), ScInOLRegressor()) for check in checks.yield_checks(model)]
+LINEAR, POOLS = (ScInOLClassifier(), ScInOLRegressor()), (TuneFreeClassifier(), TuneFreeRegressor())
+CHECKS = [
+    (model, check)
+    for model in LINEAR + POOLS
+    for check in checks.yield_checks(model)
+    if check.__name__ not in model._unit_test_skips()
+]
 
 
 @pytest.mark.parametrize(("model", "check"), CHECKS, ids=lambda part: getattr(part, "__name__", type(part).__name__))
 def test_check_of_river(model, check):
-    assert not model._unit_test_skips()
+    assert model in POOLS or not model._unit_test_skips()
     check(model.clone())
 
 
@@ -90,3 +96,38 @@ def test_rows_with_the_names_of_the_row_before_are_read_as_any_others():
         with pytest.raises(DataError, match="'b' is infinite"):
             usual.learn_one({"a": 1.0, "b": wrong, "c": 2.0}, 1.0)
     assert usual.predict_one({"a": 1.0, "b": float("nan"), "c": 2.0}) == usual.predict_one({"a": 1.0, "c": 2.0})
+
+
+def people(n=300):
+    """Rows whose target depends on a category and on a number, which is often missing."""
+    rng = np.random.default_rng(0)
+    jobs, ages = rng.choice(["cook", "clerk"], n), rng.normal(size=n)
+    rows = [
+        {"job": str(job), "age": float(age), "noise": float(rng.normal())} for job, age in zip(jobs, ages, strict=True)
+    ]
+    for row, place in zip(rows, rng.integers(0, 4, n), strict=True):
+        row["age"] = None if place == 0 else row["age"]
+    return rows, [2.0 * (row["job"] == "cook") + (row["age"] or 0.0) for row in rows]
+
+
+def told(model, x):
+    return model.predict_proba_one(x) if isinstance(model, TuneFreeClassifier) else model.predict_one(x)
+
+
+@pytest.mark.parametrize("cls", [TuneFreeClassifier, TuneFreeRegressor])
+def test_the_pool_learns_categories_gaps_and_columns_that_come_and_go(cls):
+    rows, y = people()
+    y = [target > 1.0 for target in y] if cls is TuneFreeClassifier else y
+    one, many = cls(), cls()
+    for k, (x, target) in enumerate(zip(rows, y, strict=True)):
+        x = {**x, "late": float(k), "team": "red"} if k > 150 else x
+        if k % 7 == 0:
+            told(one, {"noise": float(k)})  # rows before are learned: where they are cut into blocks changes nothing
+        one.learn_one(x, target)
+        many.learn_one(x, target)
+    for x in (rows[0], {"job": "guard", "age": 1.0}, {"unknown": 3.0}, {}):
+        assert told(one, x) == told(many, x)
+    right = [one.predict_one({"job": job, "age": 0.0, "noise": 0.0}) for job in ("cook", "clerk")]
+    assert right == [True, False] if cls is TuneFreeClassifier else right[0] - right[1] > 1.5
+    with pytest.raises(DataError, match="the value of 'age' is infinite"):
+        one.learn_one({"age": float("inf")}, y[0])

@@ -1,0 +1,458 @@
+"""Online learners for river (`pip install 'tunefree[river]'`): one row, a dict, at a time.
+
+The pool learns rows together as soon as it is asked for a prediction, or there are many. A model of one linear learner
+is updated through its member, without the mixture, the metrics and the evidence that
+:class:`tunefree.model.model.Model` keeps for each block, because river's metrics judge predictions themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from river import base
+
+from tunefree.core.errors import DataError
+from tunefree.core.rows import Sparse, Table, sparse, table
+from tunefree.model.model import Model
+from tunefree.model.targets import Labels
+from tunefree.pool.model import PoolModel
+
+__all__ = ["ScInOLClassifier", "ScInOLRegressor", "TuneFreeClassifier", "TuneFreeRegressor"]
+
+FEATURES = 64  # for which there is room at first
+_GROWS = {"check_bounded_memory_growth"}  # rows are kept for trees, up to a bound that few rows do not reach
+MOST_WAITING = 256  # rows that are learned together
+_NUMBERS = frozenset({int, float, bool})
+_ONE, _ZERO = np.ones(1), np.zeros(1)  # weights and targets of a row, which nothing changes
+
+
+class _Cells(NamedTuple):
+    """What a row holds."""
+
+    numbers: dict[Any, float]
+    values: dict[Any, str | None]  # of categories; None where a value is missing
+
+    @classmethod
+    def of(cls, x: Mapping[Any, Any]) -> _Cells:
+        numbers: dict[Any, float] = {}
+        values: dict[Any, str | None] = {}
+        for name in sorted(x, key=str):  # whatever the order in which they come
+            value = x[name]
+            if isinstance(value, str):
+                values[name] = value
+            elif value is None or value != value:
+                values[name] = None
+            else:
+                numbers[name] = _finite(name, value)
+        return cls(numbers, values)
+
+
+def _finite(name: Any, value: Any) -> Any:
+    if value - value != 0.0:
+        raise DataError(f"the value of {name!r} is infinite", remedy="leave it out, or correct it")
+    return value
+
+
+class _Columns:
+    """The columns of rows so far, and their features: one for a number, one for each value of a category.
+
+    As in tables (:mod:`tunefree.stream.late`), the dense numbers are those of the first row; later ones are sparse.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: dict[Any, int] = {}
+        self.categories: dict[Any, dict[Any, int]] = {}
+        self.n_features = 1  # with the constant
+        self.n_dense: int | None = None  # of the numbers; None before the first row
+
+    def add(self, cells: _Cells) -> None:
+        """Know the columns and values of a row."""
+        features = [(self.numbers, name) for name in cells.numbers]
+        features += [(self.categories.setdefault(name, {}), value) for name, value in cells.values.items()]
+        for of_column, key in features:
+            self.n_features += key not in of_column
+            of_column.setdefault(key, self.n_features - 1)
+        if self.n_dense is None:
+            self.n_dense = len(self.numbers)
+
+    def block(self, rows: Sequence[_Cells]) -> Table:
+        """Rows as a block: a number that a row lacks is 0, and of a category that it lacks nothing is known."""
+        names = list(self.numbers)[: self.n_dense or 0]
+        numbers, codes = np.zeros((len(rows), len(names))), np.zeros((len(rows), len(self.categories)), np.int32)
+        pointers, features, values = [0], [], []
+        for i, row in enumerate(rows):
+            numbers[i] = [row.numbers.get(name, 0.0) for name in names]
+            codes[i] = [of_column.get(row.values.get(name, ...), 0) for name, of_column in self.categories.items()]
+            late = [name for name in row.numbers if self.numbers.get(name, 0) > len(names)]
+            features += [self.numbers[name] for name in late]
+            values += [row.numbers[name] for name in late]
+            pointers.append(len(values))
+        return table(numbers, list(range(1, len(names) + 1)), codes, sparse(pointers, features, values))
+
+
+class _Pooled:
+    """What the pool as a classifier and as a regressor share."""
+
+    _task: str
+
+    def __init__(self) -> None:
+        self._learned = PoolModel(self._task, n_features=FEATURES)
+        self._columns = _Columns()
+        self._waiting: list[tuple[_Cells, Any]] = []
+
+    def _learn(self, rows: Sequence[Mapping[Any, Any]], targets: Sequence[Any]) -> None:
+        for x, target in zip(rows, targets, strict=True):
+            cells = _Cells.of(x)
+            self._columns.add(cells)
+            self._waiting.append((cells, target))
+            if len(self._waiting) == MOST_WAITING:
+                self._learn_waiting()
+
+    def _learn_waiting(self) -> None:
+        if self._waiting:
+            rows, targets = zip(*self._waiting, strict=True)
+            self._waiting = []
+            self._learned.learn(self._columns.block(rows), self._targets(targets), np.ones(len(rows)))
+
+    def _targets(self, targets: Sequence[Any]) -> Any:
+        return Labels.of(targets) if self._task == "classification" else np.array(targets, np.float64)
+
+    @property
+    def _model(self) -> PoolModel:
+        self._learn_waiting()
+        return self._learned
+
+    def _predict(self, rows: Sequence[Mapping[Any, Any]]) -> np.ndarray:
+        model = self._model
+        if self._columns.n_dense is None:  # nothing is known, and a model would take these rows for all columns
+            return np.zeros((len(rows), model.n_outputs))
+        return model.predict(self._columns.block([_Cells.of(x) for x in rows]))
+
+
+class _Features:
+    """The numbers of features, from 1, in the order in which they are learned."""
+
+    def __init__(self) -> None:
+        self.ids: dict[Any, int] = {}
+        self._names: tuple[Any, ...] = ()  # of the latest row of numbers that were all known
+        self._places: np.ndarray  # (names,) int32: their features
+
+    def block(self, rows: Sequence[Mapping[Any, Any]], learning: bool) -> Sparse:
+        """Rows as a block; strings become a feature for each value, missing values none."""
+        found = [self._numbers(x) or self._mixed(x, learning) for x in rows]
+        if len(found) == 1:
+            features, values = found[0]
+            pointers = np.array((0, len(values)))
+        else:
+            features, values = map(np.concatenate, zip(*found, strict=True))
+            pointers = np.cumsum([0, *(len(own) for _, own in found)])
+        features.flags.writeable = values.flags.writeable = pointers.flags.writeable = False
+        return Sparse(pointers, features, values, 1.0)
+
+    def _numbers(self, x: Mapping[Any, Any]) -> tuple[np.ndarray, np.ndarray] | None:
+        """Features and values of a row of finite numbers with the names of the row before; else None."""
+        values = x.values()
+        if not (_NUMBERS.issuperset(map(type, values)) and tuple(x) == self._names and math.isfinite(sum(values))):
+            return None
+        return self._places, np.fromiter(values, np.float64, len(x))
+
+    def _mixed(self, x: Mapping[Any, Any], learning: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Features and values of any row; new features are added if ``learning``, else left out."""
+        features, values = [], []
+        for name, value in x.items():
+            if isinstance(value, str):
+                name, value = (name, value), 1.0
+            elif value is None or value != value:
+                continue
+            else:
+                _finite(name, value)
+            feature = self.ids.get(name)
+            if feature is None:
+                if not learning:
+                    continue
+                feature = self.ids[name] = len(self.ids) + 1
+            features.append(feature)
+            values.append(value)
+        places = np.array(features, np.int32)
+        if len(features) == len(x) and _NUMBERS.issuperset(map(type, x.values())):
+            self._names, self._places = tuple(x), places
+        return places, np.array(values, np.float64)
+
+
+class _Linear:
+    """What ScInOL2 as a classifier and as a regressor share."""
+
+    _task: str
+    epsilon: float
+
+    def __init__(self, epsilon: float = 1.0) -> None:
+        self.epsilon = epsilon
+        self._model = Model(self._task, "scinol2", settings={"epsilon": epsilon}, n_features=FEATURES)
+        self._features = _Features()
+
+    def _learn(self, rows: Sequence[Mapping[Any, Any]], targets: Sequence[Any]) -> None:
+        block, n = self._features.block(rows, True), len(rows)
+        if len(self._features.ids) >= self._model.n_features:
+            self._model.reserve_features(2 * len(self._features.ids))
+        weight = _ONE if n == 1 else np.ones(n)
+        self._member.learn(block, np.array(targets, np.float64), weight, np.empty((n, self._model.n_outputs)))
+
+    def _predict(self, rows: Sequence[Mapping[Any, Any]]) -> np.ndarray:
+        """Margins (n, K), or predicted targets (n, 1); a row of weight 0 changes nothing."""
+        n, member = len(rows), self._member
+        predictions, nothing = np.empty((n, self._model.n_outputs)), _ZERO if n == 1 else np.zeros(n)
+        objective = member.objective
+        member.learn(self._features.block(rows, False), nothing, nothing, predictions)
+        member.objective = objective
+        return predictions
+
+    @property
+    def _member(self) -> Any:
+        return self._model.ensemble.linear.members[0]  # copies of a model have other members
+
+
+class _Classifier(base.MiniBatchClassifier):
+    """The face of a classifier."""
+
+    _task = "classification"
+    _model: Any
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    def _learn(self, rows: Sequence[Mapping[Any, Any]], targets: Sequence[Any]) -> None:
+        raise NotImplementedError
+
+    def _predict(self, rows: Sequence[Mapping[Any, Any]]) -> np.ndarray:
+        raise NotImplementedError
+
+    def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
+        """Update the model with a row.
+
+        Parameters
+        ----------
+        x : dict
+            Names and values of features.
+        y : label
+        """
+        self._learn([x], [y])
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Update the model with the rows of a table, in their order.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+        y : pandas.Series
+        """
+        self._learn(list(_rows(X)), list(y))
+
+    def predict_proba_one(self, x: Mapping[Any, Any], **kwargs: Any) -> dict[Any, float]:
+        """The probability of each class known; none are known before the first row.
+
+        Parameters
+        ----------
+        x : dict
+
+        Returns
+        -------
+        dict
+        """
+        classes = self._model.classes
+        if len(classes) < 2:
+            return dict.fromkeys(classes, 1.0)
+        margins = self._predict([x])[0].tolist()
+        margins = [0.0, *margins] if len(classes) == 2 else margins
+        largest = max(margins)
+        parts = [math.exp(margin - largest) for margin in margins]
+        total = sum(parts)
+        return {label: part / total for label, part in zip(classes, parts, strict=True)}
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """The probabilities of the classes for the rows of a table.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        import pandas as pd
+
+        probabilities = [self.predict_proba_one(x) for x in _rows(X)]
+        return pd.DataFrame(probabilities, index=X.index, columns=self._model.classes)
+
+
+class _Regressor(base.MiniBatchRegressor):
+    """The face of a regressor."""
+
+    _task = "regression"
+
+    def _learn(self, rows: Sequence[Mapping[Any, Any]], targets: Sequence[Any]) -> None:
+        raise NotImplementedError
+
+    def _predict(self, rows: Sequence[Mapping[Any, Any]]) -> np.ndarray:
+        raise NotImplementedError
+
+    def learn_one(self, x: Mapping[Any, Any], y: float) -> None:
+        """Update the model with a row.
+
+        Parameters
+        ----------
+        x : dict
+            Names and values of features.
+        y : float
+        """
+        self._learn([x], [float(y)])
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Update the model with the rows of a table, in their order.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+        y : pandas.Series
+        """
+        self._learn(list(_rows(X)), [float(target) for target in y])
+
+    def predict_one(self, x: Mapping[Any, Any]) -> float:
+        """Predict the target of a row.
+
+        Parameters
+        ----------
+        x : dict
+
+        Returns
+        -------
+        float
+        """
+        return float(self._predict([x])[0, 0])
+
+    def predict_many(self, X: Any) -> Any:
+        """Predict the targets of the rows of a table.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+
+        Returns
+        -------
+        pandas.Series
+        """
+        import pandas as pd
+
+        return pd.Series(self._predict(list(_rows(X)))[:, 0], index=X.index)
+
+
+class ScInOLClassifier(_Linear, _Classifier):
+    """A linear classifier with nothing to tune: the scale-invariant online learner ScInOL2.
+
+    It needs neither a learning rate nor scaled features. Numbers are features; a string is a feature for each of its
+    values; missing values (None, NaN) are left out. Features and classes may appear at any time. The logistic loss is
+    multinomial with more than two classes.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Initial wealth of each weight; results depend on it little.
+
+    References
+    ----------
+    M. Kempka, W. Kotlowski, M. K. Warmuth. Adaptive scale-invariant online algorithms for learning linear models.
+    ICML 2019.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from tunefree.river import ScInOLClassifier
+    >>> metric = evaluate.progressive_val_score(datasets.Phishing(), ScInOLClassifier(), metrics.ROCAUC())
+    >>> bool(metric.get() > 0.9)
+    True
+    """
+
+    def _learn(self, rows: Sequence[Mapping[Any, Any]], targets: Sequence[Any]) -> None:
+        start, classes = 0, self._model.classes
+        while start < len(rows):  # a new class is known from its first row on, not before
+            known = [*classes, targets[start]]
+            stop = next((k for k in range(start + 1, len(rows)) if targets[k] not in known), len(rows))
+            super()._learn(rows[start:stop], self._codes(targets[start:stop]))
+            start = stop
+
+    def _codes(self, labels: Sequence[Any]) -> list[float]:
+        """Classes as the objective takes them; new ones are added."""
+        classes = self._model.classes
+        for label in labels:
+            if label not in classes:
+                self._model.add_class(label)
+        codes = [classes.index(label) for label in labels]
+        return [float(2 * code - 1) for code in codes] if self._model.n_outputs == 1 else [float(c) for c in codes]
+
+
+class ScInOLRegressor(_Linear, _Regressor):
+    """A linear regressor with nothing to tune: the scale-invariant online learner ScInOL2 with the square loss.
+
+    It needs neither a learning rate nor scaled features or targets. Rows are as in :class:`ScInOLClassifier`.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Initial wealth of each weight, in units of the mean absolute deviation of the targets.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from tunefree.river import ScInOLRegressor
+    >>> metric = evaluate.progressive_val_score(datasets.TrumpApproval(), ScInOLRegressor(), metrics.MAE())
+    >>> bool(metric.get() < 1.5)
+    True
+    """
+
+
+class TuneFreeClassifier(_Pooled, _Classifier):
+    """A classifier with nothing to tune: :class:`tunefree.TuneFreeClassifier` with river's interface.
+
+    Trees that go on learning and online linear learners predict each row together, and then learn it. Numbers are
+    columns, strings are values of categories, and None or NaN is a missing value. Columns, values and classes may
+    appear at any time; numbers that the first row lacks are for the linear learners only. A number that a row lacks is
+    0. Rows wait until there are some hundred, or a prediction is asked for; then they are learned together.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from tunefree.river import TuneFreeClassifier
+    >>> metric = evaluate.progressive_val_score(datasets.Phishing(), TuneFreeClassifier(), metrics.ROCAUC())
+    >>> bool(metric.get() > 0.95)
+    True
+    """
+
+    def _unit_test_skips(self) -> set[str]:
+        return _GROWS
+
+
+class TuneFreeRegressor(_Pooled, _Regressor):
+    """A regressor with nothing to tune: :class:`tunefree.TuneFreeRegressor` with river's interface.
+
+    Rows are as in :class:`TuneFreeClassifier`.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from tunefree.river import TuneFreeRegressor
+    >>> metric = evaluate.progressive_val_score(datasets.TrumpApproval(), TuneFreeRegressor(), metrics.MAE())
+    >>> bool(metric.get() < 1.0)
+    True
+    """
+
+    def _unit_test_skips(self) -> set[str]:
+        return _GROWS
+
+
+def _rows(X: Any) -> Iterator[dict[Any, Any]]:
+    """The rows of a DataFrame."""
+    yield from X.to_dict(orient="records")

@@ -1,1 +1,0 @@
-"""Models that answer and learn over HTTP."""
