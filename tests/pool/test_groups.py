@@ -70,7 +70,8 @@ def test_a_group_that_comes_again_is_no_evidence():
     once = learned(X, y, digests)
     again = learned(np.tile(X, (2, 1)), np.tile(y, 2), np.tile(digests, 2))
     assert once.repeats() == (0, 400) and again.repeats() == (400, 800)
-    assert (again.selection().rows <= 400).all() and float(again.pool.mixture.base.rounds[()]) == 400.0
+    assert (again.selection().rows <= 400).all()
+    assert again.pool.mixture.base.rounds == once.pool.mixture.base.rounds <= 60
 
 
 def test_blocks_that_end_with_groups_only_decide_how_many_runs_are_predicted_together():

@@ -1,8 +1,8 @@
 """Groups: rows that belong together, such as those of one patient, and tell more of each other than of rows to come.
 
 A run of rows of one group is predicted before any of it is learned, and rows of a group that was learned before are no
-evidence. So the evidence is of groups that are new, as rows to come are. Short runs are taken together, as long as they
-are few beside the rows learned before.
+evidence. So the evidence is of groups that are new, as rows to come are. The mixture learns one row of a run: the others
+would tell it of the same group. Short runs are taken together, as long as they are few beside the rows learned before.
 """
 
 from __future__ import annotations
@@ -50,6 +50,21 @@ def starts_of_runs(groups: np.ndarray) -> np.ndarray:
     array([0, 2, 3])
     """
     return np.flatnonzero(np.append(True, groups[1:] != groups[:-1])) if len(groups) else np.empty(0, np.int64)
+
+
+def of_one_row(groups: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The weight (n,) of the middle row of each run, and 0 of all others.
+
+    Examples
+    --------
+    >>> of_one_row(np.array([7, 7, 7, 5]), np.ones(4))
+    array([0., 1., 0., 1.])
+    """
+    starts = starts_of_runs(groups)
+    middles = (starts + np.append(starts[1:], len(groups)) - 1) // 2
+    alone = np.zeros(len(weights))
+    alone[middles] = weights[middles]
+    return alone
 
 
 def chunks(groups: np.ndarray, rows: int, most: int) -> Iterator[tuple[int, int]]:

@@ -139,7 +139,7 @@ class PoolModel(Model):
         return self.pool.selection()
 
     def repeats(self) -> tuple[int, int]:
-        """Rows learned whose observation, or group, was learned before, and all rows learned."""
+        """Rows learned whose observation, unless it is frequent, or group was learned before; and all rows learned."""
         return self.pool.n_repeats, self.pool.rows
 
     def reduce(self) -> None:

@@ -18,7 +18,7 @@ from tunefree.generations.seen import Seen
 from tunefree.mixing.mixture import Mixture
 from tunefree.model.relative import RelativeWeights
 from tunefree.pool.frozen import FOLLOWING, Frozen
-from tunefree.pool.groups import chunks, starts_of_runs
+from tunefree.pool.groups import chunks, of_one_row, starts_of_runs
 from tunefree.pool.members import Ahead, Members
 from tunefree.pool.selection import Selection
 from tunefree.pool.slots import WHOLE
@@ -28,7 +28,7 @@ from tunefree.pool.windows import BLOCK, Rises
 
 PIECE = 2048  # rows that members learn at a time
 GREAT = 1e100  # a first target beyond is a unit of the targets, whose squares would not be finite
-UNGROUPED = "rows learned before had no groups; leave them out for these, or begin a new model with them"
+UNGROUPED = "rows learned before had no groups; leave groups= out for these, or begin a new model with them"
 
 
 class Pool:
@@ -108,7 +108,7 @@ class Pool:
             is_great = self.members.loss is not None and abs(y[0]) > GREAT
             self.unit = float(power_below(y[0])) if is_great else 1.0
         if len(weight) and (groups is not None) != self.members.has_groups:
-            raise ModelError("rows learned before had groups; give them for these" if groups is None else UNGROUPED)
+            raise ModelError("rows learned before had groups; give groups= for these" if groups is None else UNGROUPED)
         self.has_finished = self.has_finished and not (weight > 0.0).any()
         for first, last in [(0, len(weight))] if groups is None else chunks(groups, self.rows, PIECE):
             within, ahead, mixed_ahead = slice(first, last), None, None
@@ -207,9 +207,10 @@ class Pool:
         self.n_repeats += n_repeats
         if ahead is None:
             self.waiting.put_back(digests, predictions)
-        mixed = self.mixture.learn(predictions, y, evidence)
+        judging = evidence if ahead is None else of_one_row(ahead.groups, evidence)
+        mixed = self.mixture.learn(predictions, y, judging)
         if self.members.growth is not None:
-            self.frozen.judge(self.members, X, y, evidence, before + np.cumsum(weight > 0.0))
+            self.frozen.judge(self.members, X, y, judging, before + np.cumsum(weight > 0.0))
             judged: Any = slice(None) if evidence.all() else evidence > 0.0  # all: no copy of the predictions
             groups = None if ahead is None else ahead.groups[judged]
             self._judge(predictions[judged], mixed[judged], y[judged], evidence[judged], groups)
