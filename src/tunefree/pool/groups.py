@@ -1,7 +1,7 @@
 """Groups: rows that belong together, such as those of one patient, and tell more of each other than of rows to come.
 
 A run of rows of one group is predicted before any of it is learned, and rows of a group that was learned before are no
-evidence. So the evidence is of groups that are new, as rows to come are. The mixture learns one row of a run: the others
+evidence. So the evidence is of groups that are new, as rows to come are. The mixture learns one row of a run: others
 would tell it of the same group. Short runs are taken together, as long as they are few beside the rows learned before.
 """
 
