@@ -24,7 +24,7 @@ def blocks(seed=0, n=N):
 def learned_late(predicts):
     """The mixture after rows were learned in blocks of 40, each of them predicted 80 rows before or not."""
     X, y = blocks()
-    model = TuneFreeClassifier(learner="pool", n_jobs=1)
+    model = TuneFreeClassifier(n_jobs=1)
     for start in range(0, N, 40):
         if start >= 80:
             model.partial_fit(X[start - 80 : start - 40], y[start - 80 : start - 40], classes=["no", "yes"])
@@ -58,7 +58,7 @@ def test_rows_that_wait_are_saved():
 
 def test_a_model_that_was_fitted_remembers_no_predictions():
     X, y = blocks()
-    model = TuneFreeClassifier(learner="pool", n_jobs=1).fit(X, y)
+    model = TuneFreeClassifier(n_jobs=1).fit(X, y)
     model.predict_proba(X)
     assert model._learned.model.pool.waiting.rows == {}
 

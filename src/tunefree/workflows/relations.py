@@ -85,6 +85,9 @@ def _check_pool(pool: Any) -> None:
             _fit(weights.shape == of_features, "a copy has not the weights of its members")
     shape = len(members.names), max(n_classes, 1)
     _fit(all(of_row.shape == shape for of_row in pool.waiting.rows.values()), "rows that wait have other members")
+    for of_rows in zip(pool.frozen.predicted, pool.frozen.targets, pool.frozen.weights, strict=True):
+        _fit(len({len(part) for part in of_rows}) == 1, "rows that judge a copy lack parts")
+        _fit(of_rows[0].shape[1:] == (len(pool.frozen.places) + 1, shape[1]), "a copy predicted for other members")
     if members.growth is not None:
         _check_growth(members.growth, pool, n_classes)
 

@@ -142,7 +142,8 @@ POOL = {
             "kept": COUNT,
             "kinds": Sequence(Text(TREES), len(TREES)),
             "n_ages": Number(1, len(AGES), whole=True),
-            "windows": Sequence(Sequence(Anything(), 3), len(LENGTHS)),  # whether it is awake, its failures and its birth
+            # Whether each is awake, its failures and its birth.
+            "windows": Sequence(Sequence(Anything(), 3), len(LENGTHS)),
             "awake": Sequence(GENERATION, MOST_MEMBERS),
             "pending": Sequence({**GENERATION, "takeover": TIME}, MOST_MEMBERS),
         }
@@ -178,6 +179,9 @@ POOL_ARRAYS = {
     "model.pool.seen.counts": Array("uint8", ("n",)),
     "model.pool.*.targets": Array("float64", ("n",)),
     "model.pool.frozen.predicted": Array("float64", ("n", None, None), may_be_infinite=True, may_be_missing=True),
+    "model.pool.frozen.losses": Array("float64", (3,), 0),
+    "model.pool.frozen.squares": Array("float64", (2,), 0),
+    "model.pool.block": Array("float64", (2,)),
     **of_mixture("model.pool.*"),
     "model.pool.*.leaves.*": Array("float64|float32|int64|int32|bool", may_be_infinite=True),
     "model.pool.*": Array("float64", may_be_infinite=True),
