@@ -72,7 +72,8 @@ def outcome(rng: np.random.Generator, task: str, n_classes: int = 2, **options: 
     Members may predict what is no finite number; the model may not.
     """
     shown = stream(rng, task, n_classes=n_classes)
-    model = class_of(options["learner"])(task, n_features=5, classes=range(n_classes) if task == "classification" else (), **options)
+    classes = range(n_classes) if task == "classification" else ()
+    model = class_of(options["learner"])(task, n_features=5, classes=classes, **options)
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         cut = int(rng.integers(1, 299))
