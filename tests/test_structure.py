@@ -16,7 +16,7 @@ FLOORS = [
     {"stream", "learners"},
     {"losses"},
     {"theory", "mixing", "generations"},
-    {"kernel", "additive"},
+    {"kernel"},
     {"early_stopping", "model"},
     {"pool"},
     {"explanation"},
