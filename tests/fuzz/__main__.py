@@ -90,11 +90,10 @@ def _model(kind: str, folder: Path) -> Any:
 
 
 def _pool_stream(task: str, folder: Path) -> Any:
-    from tests.fuzz.test_numbers import FEW
 
     def of_seed(seed: int) -> str:
         rng = np.random.default_rng(seed)
-        wrong = numbers.outcome(rng, task, 2 + seed % 2, learner="pool", member_settings=FEW)
+        wrong = numbers.outcome(rng, task, 2 + seed % 2, learner="pool")
         assert not wrong, wrong
         return "finite"
 

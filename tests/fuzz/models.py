@@ -29,13 +29,14 @@ TABLE_PLANS = {
     "calibrated": {"learner": "scinol2", "loss": "hinge"},
     "pool": {},
     "prediction": {},
+    "kernels": {"learner": "kernel-pool"},
     "regression": {"task": "regression", "learner": "nag", "view": "steady"},
 }
 LINES = {
     "svmlight": "\n".join(f"{i % 3} {1 + i % 7}:{i / 7:.3f} {10 + i % 5}:1" for i in range(N)),
     "vw": "\n".join(f"{1 if i % 2 else -1} |f a:{i / 7:.3f} b{i % 7} |g c{i % 3}" for i in range(N)),
 }
-KINDS = (*TABLE_PLANS, *LINES, "kernel", "path")
+KINDS = (*TABLE_PLANS, *LINES, "groups", "kernel", "path")
 
 
 def columns() -> dict[str, Any]:
@@ -60,6 +61,9 @@ def saved(kind: str, folder: str) -> tuple[dict[str, np.ndarray], dict[str, Any]
         data = str(Path(folder) / f"rows.{'svm' if kind == 'svmlight' else 'vw'}")
         Path(data).write_text(LINES[kind])
         made = train(open_source(data), Plan(learner="scinol2", task="classification"))
+    elif kind == "groups":
+        data |= {"g": [i // 5 for i in range(N)]}
+        made = train(open_source(data), Plan(target="y", task="classification", group="g"))
     elif kind == "path":
         made = descend(open_source(data), Plan(target="y"), iterations=20)
     elif kind == "kernel":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from tunefree.core.errors import ModelError
 from tunefree.workflows import model_files
 
 KEPT = sorted((Path(__file__).parent / "failures").glob("*.model"))  # files that `make fuzz` found
-QUICK = ("linear", "svmlight", "vw", "path", "prediction")
+QUICK = ("linear", "svmlight", "vw", "path", "prediction", "groups", "kernels")
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +54,20 @@ def set_plan(arrays, header):
     header["plan"] = {**header["plan"], "learner": ["scinol2"]}
 
 
-def spoil_shares(arrays, header):
-    arrays["model.mixture.means"] = np.full(1, np.nan)
+def spoil_losses(arrays, header):
+    arrays["model.aggregation.losses"] = np.full(1, np.nan)
+
+
+def judge_more(arrays, header):
+    arrays["model.aggregation.losses"] = np.zeros(7)
+
+
+def reduce_members(arrays, header):
+    n_features, n_outputs = arrays["model.0.learner.coordinates.wealth"].shape
+    for name in [name for name in arrays if name.startswith("model.0.")]:
+        del arrays[name]
+    arrays["model.0.weights"] = np.zeros((n_features, n_outputs), np.float32)
+    arrays["model.0.units"] = np.ones(n_features)
 
 
 def add_ids(arrays, header):
@@ -70,8 +83,7 @@ def cut_weights(arrays, header):
 
 def count_members(arrays, header):
     header["model"]["member_settings"] *= 900
-    for name in ("shares", "means", "losses"):
-        arrays[f"model.mixture.{name}"] = np.tile(arrays[f"model.mixture.{name}"], 900)
+    arrays["model.aggregation.losses"] = np.tile(arrays["model.aggregation.losses"], 900)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +93,9 @@ def count_members(arrays, header):
         (set_more_features, r"has the shape .*, where other parts ask for 1073741824"),
         (set_kind, r"a model of kind \['linear'\], which this tunefree does not know"),
         (set_plan, "plan.learner is a list, not a string"),
-        (spoil_shares, "model.mixture.means has a number that is not finite"),
+        (spoil_losses, "model.aggregation.losses has a number that is not finite"),
+        (judge_more, "model.aggregation.losses has the shape 7, where other parts ask for 1"),
+        (reduce_members, "members learn in a model that only predicts, or the other way"),
         (add_ids, "the encoder has features that the model does not have"),
         (cut_weights, "model.0.learner.coordinates.wealth has the shape 2 x 3, where other parts ask for"),
         (count_members, "model.member_settings and model.members differ in number"),
@@ -95,6 +109,68 @@ def test_lies_are_named_before_memory_is_taken(folder, change, problem):
     with pytest.raises(ModelError, match=problem) as caught:
         model_files.load(folder / "lie")
     assert str(caught.value).startswith(str(folder / "lie"))
+
+
+def of_member(name, change):
+    """A change of an array of the first member of a pool that only predicts."""
+
+    def of_arrays(arrays, header):
+        arrays[f"model.0.{name}"] = change(arrays[f"model.0.{name}"])
+
+    return of_arrays
+
+
+def of_pool(value, *path):
+    """Another value in the header of a pool."""
+
+    def of_header(arrays, header):
+        *parts, last = "model", "pool", *path
+        for part in parts:
+            header = header[part]
+        header[last] = value
+
+    return of_header
+
+
+def learn_on(arrays, header):
+    header["model"]["pool"]["only_predicts"] = False
+
+
+def leave_out_units(arrays, header):
+    del arrays["model.0.units"]
+
+
+def broadcast(arrays, header):
+    arrays["model.pool.mixture.base.weights"] = arrays["model.pool.mixture.base.means"] = np.ones(1)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (of_member("weights", lambda weights: weights[:2]), "model.0.weights has the shape 2 x 3"),
+        (of_member("weights", lambda weights: weights.astype(np.float64)), "model.0.weights is of type float64"),
+        (of_member("weights", lambda weights: weights * np.float32(np.nan)), "model.0.weights has a number"),
+        (of_member("units", lambda units: units[1:]), "model.0.units has the shape"),
+        (of_member("units", lambda units: -units), "model.0.units has -.*, where all are at least 0"),
+        (leave_out_units, "its parts do not fit together"),
+        (learn_on, "model.evidence.coordinates.gradients has the shape 2 x 3"),
+        (broadcast, "the mixture: base.weights has the shape"),
+        (of_pool(0.0, "unit"), "model.pool.unit is 0.0, not a finite number from 1"),
+        (of_pool(2.0, "unit"), "classes have no unit"),
+        (of_pool(["linear"], "growth", "kinds"), "model.pool.growth.kinds.0 is 'linear', not one of"),
+        (of_pool(["randomised"], "growth", "kinds"), "trees of some kinds are grown that are not grown together"),
+        (of_pool(["boosted"], "growth", "kinds"), "a generation is of a kind that is not grown"),
+        (of_pool(0, "growth", "n_ages"), "model.pool.growth.n_ages is 0, not a whole number from 1 to 2"),
+        (of_pool(1, "growth", "n_ages"), "more generations than may be awake"),
+    ],
+)
+def test_lies_about_a_pool_that_only_predicts_are_named(folder, change, problem):
+    arrays, header, _ = saved("prediction", str(folder))
+    arrays, header = dict(arrays), copy.deepcopy(header)
+    change(arrays, header)
+    raw.save(folder / "lie", arrays, header)
+    with pytest.raises(ModelError, match=problem):
+        model_files.load(folder / "lie")
 
 
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.name)

@@ -24,7 +24,7 @@ def blocks(seed=0, n=N):
 def learned_late(predicts):
     """The mixture after rows were learned in blocks of 40, each of them predicted 80 rows before or not."""
     X, y = blocks()
-    model = TuneFreeClassifier(learner="pool", n_jobs=1)
+    model = TuneFreeClassifier(n_jobs=1)
     for start in range(0, N, 40):
         if start >= 80:
             model.partial_fit(X[start - 80 : start - 40], y[start - 80 : start - 40], classes=["no", "yes"])
@@ -58,7 +58,7 @@ def test_rows_that_wait_are_saved():
 
 def test_a_model_that_was_fitted_remembers_no_predictions():
     X, y = blocks()
-    model = TuneFreeClassifier(learner="pool", n_jobs=1).fit(X, y)
+    model = TuneFreeClassifier(n_jobs=1).fit(X, y)
     model.predict_proba(X)
     assert model._learned.model.pool.waiting.rows == {}
 
@@ -77,7 +77,7 @@ def test_a_model_with_a_class_that_came_late_is_restored(tmp_path, reduced):
     table = {"a": X[:, 0], "b": X[:, 1], "label": y}
     model = tunefree.train(table, target="label", learner="pool")
     if reduced:
-        model.model.pool.reduce()
+        model.model.reduce()
     model.save(tmp_path / "m")
     rows = {"a": X[:, 0], "b": X[:, 1]}
     np.testing.assert_array_equal(tunefree.load(tmp_path / "m").predict_proba(rows), model.predict_proba(rows))

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings, target
 from hypothesis import strategies as st
 from pyarrow import parquet
-from scipy.sparse import csr_array, vstack
 from sklearn.linear_model import LogisticRegression
 
 from tests import naive
@@ -23,9 +22,6 @@ from tunefree import losses
 from tunefree.core import rows
 from tunefree.learners import CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2
 from tunefree.losses import objectives, slope, value
-from tunefree.model.model import Model
-from tunefree.model.record import FirstPassRecord
-from tunefree.model.targets import Labels
 from tunefree.theory import drift_of_mean, growing_pistol_bound, paper_bound, perceptron_mistakes, pistol_parameter
 from tunefree.theory.evidence import Evidence, certify, record_evidence
 
@@ -168,34 +164,3 @@ def test_no_stream_is_found_on_which_the_perceptron_errs_more_often_than_its_bou
     bound = perceptron_mistakes(reach, hinge_loss)
     target(mistakes - bound, label="mistakes minus bound")
     assert mistakes <= bound + 1e-9
-
-
-def test_no_additive_model_on_the_first_knots_is_found_that_beats_its_bound(monkeypatch):
-    """On census rows, as the curves that were recorded: the best model within each radius, fitted to them."""
-    blocks, original = [], FirstPassRecord.add_curves
-
-    def noted(record, objective, curves, learned, predictions, row_losses):
-        n = sum(map(rows.n_rows, curves))
-        labels = learned.y[len(learned.y) - n :].copy()
-        cells = [(X.pointers.copy(), X.features.copy(), X.values.copy()) for X in curves]
-        blocks.append((labels, cells, predictions[len(learned.y) - n :, 0].copy()))
-        original(record, objective, curves, learned, predictions, row_losses)
-
-    monkeypatch.setattr(FirstPassRecord, "add_curves", noted)
-    X, y = census(1500)
-    model = Model("classification", "scinol2", view="curves", n_features=X.shape[1])
-    model.learn(rows.dense(X[:, 1:]), Labels.of(np.where(y > 0, "b", "a")), np.ones(len(y)))
-    certificate = model.additive_certificate()
-    cells = [cell for _, own, _ in blocks for cell in own]
-    curves = vstack([csr_array((v, j, p), shape=(len(p) - 1, len(certificate.largest))) for p, j, v in cells])
-    labels, margins = (np.concatenate([block[k] for block in blocks]) for k in (0, 2))
-    assert certificate.rounds == len(labels) > 1000
-    assert certificate.loss == pytest.approx(np.logaddexp(0.0, -labels * margins).sum())
-    reach, constant = certificate.largest, np.ones((len(labels), 1))
-    dense = np.hstack([constant, curves.toarray()[:, 1:]])
-    fits = [LogisticRegression(C=C, fit_intercept=False).fit(dense, labels).coef_[0] for C in (1e-3, 1e-1, 10.0)]
-    for u in fits + [2.0 * fit for fit in fits]:
-        radius = float(np.abs(u * np.maximum(reach, 1.0)).max())
-        mean = np.logaddexp(0.0, -labels * (dense @ u)).mean()
-        assert certificate.lower_bound(radius) <= mean
-    assert certificate.lower_bound(0.1) > 0.9 * np.logaddexp(0.0, -labels * margins).mean()

@@ -9,7 +9,10 @@ import pytest
 
 from tunefree import Plan, open_source
 from tunefree.core.errors import ModelError
+from tunefree.core.rows import dense
 from tunefree.model.model import Model
+from tunefree.model.targets import Labels
+from tunefree.pool.model import PoolModel
 from tunefree.workflows.memory_limit import held, limit_of
 from tunefree.workflows.training import Watcher, train
 
@@ -111,3 +114,21 @@ def test_a_pool_that_would_begin_with_too_much_begins_with_fewer_members(ids):
     left_out = [message for message in watcher.told if message.endswith("is left out")]
     assert left_out and 1 <= len(trained.model.members) < 8
     assert held(trained.model) < 10 * 2**20
+
+
+def test_what_predicts_least_for_its_memory_is_given_up_first():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2000, 3)), rng.integers(0, 2, 2000)
+    model = PoolModel("classification", n_features=4)
+    model.learn(dense(X[:1500]), Labels.of(y[:1500]), np.ones(1500))
+    names = []
+    while (name := model.put_to_sleep()) is not None:
+        names.append(name)
+        model.learn(dense(X[1500:1600]), Labels.of(y[1500:1600]), np.ones(100))
+    trees = ["the windows of the latest rows", "the previous generations", "the randomised trees", "all trees"]
+    assert names[:4] == trees and len(names[4:]) == 5 and len(model.members) == 1
+    assert model.shares_by_member() == {model.members[0].name: 1.0}
+    model.freeze()
+    predicted = model.predict(dense(X))
+    assert np.isfinite(predicted).all()
+    np.testing.assert_array_equal(PoolModel.restore(*model.save_state()).predict(dense(X)), predicted)

@@ -164,6 +164,10 @@ def train(
     from tunefree.model.pool import POOLS, usual_view
     from tunefree.workflows.plan import EARLY_STOPPING, learner_of
 
+    if method == EARLY_STOPPING:
+        _refuse_for_early_stopping(
+            {"passes": passes != 1, "view": view, "average": average, "set": set, "max-support": max_support}
+        )
     learner, average = learner_of(method, learner, average, kernel)
     if for_prediction and learner not in POOLS and method != EARLY_STOPPING:
         refuse(["for-prediction"], "is for the pool; leave it out: the model of a single learner predicts as it is")
@@ -186,7 +190,7 @@ def train(
     is_kept = bool(checkpoint or checkpoint_every or resume or kept.exists())
     check_outputs([output, kept if is_kept else None, report], files.data)
     if method == EARLY_STOPPING:
-        row_by_row: dict[str, Any] = {
+        of_learning: dict[str, Any] = {
             "from": earlier,
             "checkpoint-every": checkpoint_every,
             "resume": resume,
@@ -196,7 +200,8 @@ def train(
             "report": report,
             "live": live is not None,
         }
-        _stop_early(files, plan, [name for name, value in row_by_row.items() if value], kernel, output, quiet)
+        _refuse_for_early_stopping(of_learning)
+        _stop_early(files, plan, kernel, output, quiet)
     else:
         source = files.source()
         cluster = Cluster(workers, scheduler, shard_rows, on_bad_shard)
@@ -315,11 +320,17 @@ def _left(checkpoint: Path, plan: Plan) -> str:
     return f"interrupted; {checkpoint} holds {rows}. Give the same command with --resume to go on from there"
 
 
-def _stop_early(files: Files, plan: Plan, row_by_row: list[str], kernel: bool, output: Path, quiet: bool) -> None:
-    """Learn from all rows in memory; none of the options ``row_by_row`` may be given."""
-    from tunefree.workflows.early_stopping import ROW_BY_ROW, descend
+def _refuse_for_early_stopping(options: dict[str, Any]) -> None:
+    """Raise an error if an option has a value that says how rows are learned one by one."""
+    from tunefree.workflows.early_stopping import ROW_BY_ROW
 
-    refuse(row_by_row, ROW_BY_ROW)
+    refuse([name for name, value in options.items() if value], ROW_BY_ROW)
+
+
+def _stop_early(files: Files, plan: Plan, kernel: bool, output: Path, quiet: bool) -> None:
+    """Learn from all rows in memory."""
+    from tunefree.workflows.early_stopping import descend
+
     found = descend(files.source(), plan, "rbf" if kernel else None)
     found.save(output)
     if not quiet:

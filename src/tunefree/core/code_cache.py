@@ -34,12 +34,11 @@ ROOMS = {
     "stream": ("core", "stream"),
     "losses": _UP_TO_LOSSES,
     "theory": (*_UP_TO_LOSSES, "theory"),
-    "additive": (*_UP_TO_LOSSES, "additive"),
     "kernel": _UP_TO_KERNELS,
     "generations": (*_UP_TO_LOSSES, "generations"),
     "mixing": (*_UP_TO_LOSSES, "mixing"),
     "early_stopping": (*_UP_TO_KERNELS, "early_stopping"),
-    "model": (*_UP_TO_KERNELS, "additive", "model"),
+    "model": (*_UP_TO_KERNELS, "mixing", "model"),
 }
 
 _PLAIN = (types.Number, types.Boolean, types.NoneType, types.Buffer)

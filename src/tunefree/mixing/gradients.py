@@ -134,8 +134,8 @@ def _log_sum(logs: np.ndarray) -> np.ndarray:
 
 def _of_numbers(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.ndarray) -> Gradient:
     assert rule.known is not None
-    low, high, mean, unit = (float(number[()]) for number in rule.known[:4])
-    low, high = (low, high) if low <= high else (-1e300, 1e300)
+    low, high = (float(numbers.within(rule.known, end)) for end in (-np.inf, np.inf))
+    mean, unit = float(rule.known.mean[()]), float(rule.known.residual[()])
     predictions = members[:, :, 0]
     inside, values = (predictions >= low) & (predictions <= high), np.clip(predictions, low, high)
     some = weights.sum(axis=1) > 0.0

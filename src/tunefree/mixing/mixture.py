@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core import states
+from tunefree.core.errors import ModelError
 from tunefree.learners.contract import grow
 from tunefree.mixing import classes, corrections, numbers
 from tunefree.mixing.bases import Account, Weights
@@ -128,6 +129,8 @@ class Mixture:
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Take over what :meth:`save_state` gave, of a mixture of as many members and classes."""
         for name, array in self.save_state().items():  # views of what it has
+            if arrays[name].shape != array.shape:
+                raise ModelError(f"the mixture: {name} has the shape {arrays[name].shape}, not {array.shape}")
             array[...] = arrays[name]
 
     def _parts(self) -> dict[str, Any]:

@@ -25,6 +25,8 @@ from tunefree.pool.pool import Pool
 from tunefree.pool.selection import Selection
 from tunefree.theory.evidence import Certificate
 
+FEWEST_FEATURES = 2  # of a record of no row
+
 
 class PoolModel(Model):
     """A model that is a pool; see :class:`tunefree.model.model.Model`.
@@ -146,7 +148,7 @@ class PoolModel(Model):
         """Keep what predicts, and leave out all that learning, certificates and what decided need."""
         self.pool.reduce()
         self.ensemble.linear.reduce()
-        self.record = FirstPassRecord(self.options, 2, self.n_outputs)
+        self.record = FirstPassRecord(self.options, FEWEST_FEATURES, self.n_outputs)
 
     def certificate(self) -> Certificate:
         if self.pool.only_predicts:
@@ -159,17 +161,30 @@ class PoolModel(Model):
         return self.pool.nbytes
 
     def put_to_sleep(self) -> str | None:
-        """Give up what takes memory and predicts least; returns its name, None if nothing is left but linear members.
+        """Give up what takes memory and predicts least; returns its name, None if one linear member is left.
 
-        Kernel members go first, then windows, the previous generations, the randomised trees, and all trees.
+        Kernel members go first, then windows, the previous generations, the randomised trees, all trees, and then the
+        linear members of the least weight, one at a time.
         """
         if self.kernel_banks:
             self.pool.members.keep(list(range(len(self.ensemble.linear.members))))
             return "the kernel members"
         growth = self.pool.members.growth
-        name = None if growth is None else growth.put_to_sleep()
-        if growth is not None and name is None:
-            self.pool.members.growth, name = None, "all trees"
+        if growth is None:
+            return self._give_up_member()
+        name = growth.put_to_sleep()
+        if name is None:
+            self.pool.give_up_trees()
+            name = "all trees"
+        return name
+
+    def _give_up_member(self) -> str | None:
+        """Go on without the member of the least weight; returns its name, None if it is the last one."""
+        if len(self.members) < 2:
+            return None
+        least = int(np.argmin(self.pool.mixture.base.weights[self.pool.members.online_places]))
+        name: str = self.members[least].name
+        self.prune(np.arange(len(self.members)) == least)
         return name
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

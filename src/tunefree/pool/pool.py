@@ -61,8 +61,7 @@ class Pool:
         self.unit = 1.0
         self.relative, self.n_repeats, self.has_finished, self.only_predicts = RelativeWeights(), 0, False, False
         self.mixture = self.new_mixture()
-        born = [place for slot, place in members.slots.items() if slot.clock == WHOLE and slot.is_as_born]
-        self.frozen = Frozen(born, members.width, members.loss)
+        self.frozen = self._new_frozen()
         self.waiting = Waiting()
         self.record = WeightsRecord(len(self.members.names))
         self.rises, self.block = Rises(), np.zeros(2)  # loss of the mixture and rows in the present block
@@ -75,6 +74,14 @@ class Pool:
     def new_mixture(self) -> Mixture:
         """A mixture of all members that knows nothing."""
         return Mixture(len(self.members.names), self.members.width, self.members.loss)
+
+    def _new_frozen(self) -> Frozen:
+        born = [place for slot, place in self.members.slots.items() if slot.clock == WHOLE and slot.is_as_born]
+        return Frozen(born, self.members.width, self.members.loss)
+
+    def give_up_trees(self) -> None:
+        """Go on without generations, and without what is known of them; online members predict from here on."""
+        self.members.growth, self.frozen = None, self._new_frozen()
 
     def learn(
         self, X: Any, y: np.ndarray, weight: np.ndarray, groups: np.ndarray | None = None
@@ -191,7 +198,7 @@ class Pool:
         counts, begun, first_wide = np.cumsum(weight > 0.0), self.rows, members.first_wide(X)
         while start < len(weight):
             if start == first_wide:
-                members.growth = None
+                self.give_up_trees()
             event = (self.rows // BLOCK + 1) * BLOCK
             event = event if members.growth is None else min(event, members.growth.event())
             stop = min(start + PIECE, int(np.searchsorted(counts, event - begun)) + 1, len(weight))

@@ -14,6 +14,7 @@ from tunefree.kernel import contract
 from tunefree.kernel.points import BLOCK, DensePoints, size
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.pool.model import PoolModel
+from tunefree.pool.slots import LINEAR, TREES, WHOLE
 
 MOST_FAILURES = 62  # of trials, each twice as late as the one before
 
@@ -52,8 +53,12 @@ def _check_linear(trained: Any) -> None:
         _fit(bank.n_columns in (None, n_columns), "a bank has other columns than the encoder")
         _check_waiting(bank, model)
         _check_expansion(bank, model)
+    only_predicts = False
     if isinstance(model, PoolModel):
         _check_pool(model.pool)
+        only_predicts = model.pool.only_predicts
+    is_fixed = [member.fixed is not None for member in model.ensemble.linear.members]
+    _fit(is_fixed == [only_predicts] * len(is_fixed), "members learn in a model that only predicts, or the other way")
     for part in [model.aggregation, *model.members]:
         calibration = getattr(part, "calibration", None)
         n_classes = 2 if calibration is None else calibration.n_classes
@@ -69,7 +74,9 @@ def _check_pool(pool: Any) -> None:
     n_online, n_classes = len(members.names) - len(members.slots), members.width
     _fit(len(members.online_places) == len(members.ensemble.members), "online members have not a place each")
     _fit(all(place < n_online for place in members.online_places), "a place of an online member is that of another")
+    _fit(members.loss is not None or pool.unit == 1.0, "classes have no unit")
     copy = pool.frozen.copy
+    _fit(copy is None or members.growth is not None, "there is a copy of trees that are not there")
     if copy is not None:
         n_linear, linear = len(members.ensemble.linear.members), copy.linear
         _fit(len(linear.reads) == len(linear.objectives) == n_linear, "a copy has not the members")
@@ -78,6 +85,9 @@ def _check_pool(pool: Any) -> None:
             _fit(weights.shape == of_features, "a copy has not the weights of its members")
     shape = len(members.names), max(n_classes, 1)
     _fit(all(of_row.shape == shape for of_row in pool.waiting.rows.values()), "rows that wait have other members")
+    for of_rows in zip(pool.frozen.predicted, pool.frozen.targets, pool.frozen.weights, strict=True):
+        _fit(len({len(part) for part in of_rows}) == 1, "rows that judge a copy lack parts")
+        _fit(of_rows[0].shape[1:] == (len(pool.frozen.places) + 1, shape[1]), "a copy predicted for other members")
     if members.growth is not None:
         _check_growth(members.growth, pool, n_classes)
 
@@ -86,6 +96,12 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
     keys = set(growth.columns.keys)
     pending = [future.result() for birth in growth.pending for future in birth.grown.values()]
     _fit(len(keys) == len(growth.columns.keys) == len(growth.columns.fills), "columns have not a key each")
+    _fit(growth.kinds in (TREES, TREES[:1]), "trees of some kinds are grown that are not grown together")
+    _fit(all(len(of_kind) <= growth.n_ages for of_kind in growth.awake.values()), "more generations than may be awake")
+    kinds = {kind for _, kind in growth.awake} - {LINEAR}
+    lengths = {clock for clock, _ in growth.awake} - {WHOLE}
+    _fit(kinds <= {*growth.kinds}, "a generation is of a kind that is not grown")
+    _fit(lengths <= {window.length for window in growth.windows}, "a generation is of a window that is not there")
     for window in growth.windows:
         times = window.is_awake, window.failures, window.birth
         _fit([type(part) for part in times] == [bool, int, int], "a window has no times")

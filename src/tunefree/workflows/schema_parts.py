@@ -8,8 +8,11 @@ from tunefree.core.schema import Anything, Array, Flag, Label, Mapping, Number, 
 from tunefree.generations.clocks import AGES
 from tunefree.generations.growing import KINDS
 from tunefree.learners.newton import DEPTH
+from tunefree.mixing.mixture import N_CANDIDATES
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model.views import ALL as VIEWS
+from tunefree.pool.slots import TREES
+from tunefree.pool.windows import LENGTHS
 
 MOST_FEATURES = 2**31 - 1
 MOST_MEMBERS = 1000
@@ -113,7 +116,7 @@ GENERATION = {
     ),
 }
 POOL = {
-    "unit": SIZE,
+    "unit": Number(1),
     "n_repeats": COUNT,
     "relative": RELATIVE,
     "has_groups": Flag(),
@@ -137,9 +140,10 @@ POOL = {
             "keys": Sequence(Number(-(2**31), 2**31, whole=True)),
             "sparse": Sequence(Flag()),
             "kept": COUNT,
-            "kinds": Sequence(Text(tuple(KINDS))),
+            "kinds": Sequence(Text(TREES), len(TREES)),
             "n_ages": Number(1, len(AGES), whole=True),
-            "windows": Sequence(Sequence(Anything(), 3)),  # whether it is awake, its failures and its birth
+            # Whether each is awake, its failures and its birth.
+            "windows": Sequence(Sequence(Anything(), 3), len(LENGTHS)),
             "awake": Sequence(GENERATION, MOST_MEMBERS),
             "pending": Sequence({**GENERATION, "takeover": TIME}, MOST_MEMBERS),
         }
@@ -150,7 +154,10 @@ POOL = {
 def of_mixture(prefix: str) -> dict[str, Array]:
     """Arrays of a mixture (:mod:`tunefree.mixing.mixture`), whose names begin with a prefix."""
     return {
-        f"{prefix}.base.*": Array("float64", may_be_infinite=True),
+        f"{prefix}.base.rounds": Array("float64", (), 0),
+        f"{prefix}.top.rounds": Array("float64", (), 0),
+        f"{prefix}.base.*": Array("float64", ("m",), 0),
+        f"{prefix}.top.*": Array("float64", (N_CANDIDATES,), 0),
         f"{prefix}.corrections.#.waiting": Array("float64", (), 0, DEPTH + 1),
         f"{prefix}.corrections.#.covariance": Array("float64", (1, "u", "u")),
         f"{prefix}.corrections.#.used": Array("float64", (), 0, "u+1"),
@@ -172,6 +179,9 @@ POOL_ARRAYS = {
     "model.pool.seen.counts": Array("uint8", ("n",)),
     "model.pool.*.targets": Array("float64", ("n",)),
     "model.pool.frozen.predicted": Array("float64", ("n", None, None), may_be_infinite=True, may_be_missing=True),
+    "model.pool.frozen.losses": Array("float64", (3,), 0),
+    "model.pool.frozen.squares": Array("float64", (2,), 0),
+    "model.pool.block": Array("float64", (2,)),
     **of_mixture("model.pool.*"),
     "model.pool.*.leaves.*": Array("float64|float32|int64|int32|bool", may_be_infinite=True),
     "model.pool.*": Array("float64", may_be_infinite=True),

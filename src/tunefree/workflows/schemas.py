@@ -30,8 +30,9 @@ from tunefree.core.schema import (
 from tunefree.learners.newton import DEPTH
 from tunefree.model.meetings import LOGGED
 from tunefree.model.passes import OF_ROW
-from tunefree.model.pool import is_kernel
+from tunefree.model.pool import POOLS, is_kernel
 from tunefree.model.views import ALL as VIEWS
+from tunefree.pool.model import FEWEST_FEATURES
 from tunefree.stream.tally import MOST_REASONS
 from tunefree.workflows.schema_parts import (
     CLASSES,
@@ -94,6 +95,7 @@ MODEL = {
     },
     "metrics": METRICS,
     "member_settings": Sequence(SETTING, MOST_MEMBERS),
+    # Of a leader what is no array of its calibration, of a mixture what weights are relative to.
     "aggregation": {"scalars": Optional(Mapping(Number())), "relative": Optional(RELATIVE)},
     "members": Sequence(MEMBER, MOST_MEMBERS),
     "views": Sequence(Text(tuple(VIEWS))),
@@ -199,8 +201,8 @@ _STATE = {
 MODEL_ARRAYS = {
     **POOL_ARRAYS,
     **{f"model.*.{name}": own for name, own in _STATE.items()},
-    "model.#.learner.weights": Array("float64", ("S", "K")),
-    "model.#.learner.units": Array("float64", ("S",), 0),
+    "model.#.weights": Array("float32", ("S", "K")),  # of a member that only predicts
+    "model.#.units": Array("float64", ("S",), 0),
     "model.#.learner.features.*": Array(_ANY, ("S",), may_be_infinite=True),
     "model.#.learner.coordinates.*": Array(_ANY, ("S", "K"), may_be_infinite=True),
     "model.#.log": Array("float64", ("L", "W")),
@@ -209,10 +211,12 @@ MODEL_ARRAYS = {
     "model.meetings.serials": Array("int64", ("m",), 0),
     "model.meetings.values.*": Array("float64", ("m",)),
     "model.*.learner.*": Array(_ANY, may_be_infinite=True),
-    "model.evidence.features.*": Array("float64", ("S",), 0),
-    "model.evidence.coordinates.*": Array("float64", ("S", "K")),
+    "model.evidence.features.*": Array("float64", ("E",), 0),
+    "model.evidence.coordinates.*": Array("float64", ("E", "K")),
     "model.evidence.inner": Array("float64", (), may_be_infinite=True),
     **of_mixture("model.aggregation.mixture"),
+    "model.aggregation.losses": Array("float64", ("N",), 0, may_be_infinite=True),
+    "model.aggregation.calibration.*": Array("float64"),
     "model.*.waiting.y": Array("float64", ("n",)),
     "model.*.waiting.weight": Array("float64", ("n",), 0),
     "model.*.waiting.evaluation_weight": Array("float64", ("n",), 0),
@@ -270,6 +274,9 @@ def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
     model = header["model"]
     lengths = {"D": model["n_features"]} | _lengths(model)
     lengths["S"] += min(model["n_features"], model.get("meetings", {}).get("first", MOST_FEATURES))
+    only_predicts = model.get("pool", {}).get("only_predicts", False)
+    lengths["E"] = FEWEST_FEATURES if only_predicts else lengths["S"]
+    lengths["N"] = 0 if model["learner"] in POOLS else len(model["member_settings"])
     return lengths
 
 

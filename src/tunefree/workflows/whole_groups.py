@@ -52,7 +52,7 @@ def whole_groups(
     >>> table = pa.record_batch({"patient": ["a", "a", "b"], "age": [1, 2, 3]})
     >>> chunks = [Columns(table, "visits", row, Position(0, 0, row + 2)) for row in (1, 4)]
     >>> [chunk.table["age"].to_pylist() for chunk in whole_groups(iter(chunks), "patient")]
-    [[1, 2], [3], [1, 2], [3]]
+    [[1, 2], [3, 1, 2], [3]]
     """
     first: Any = None
     for chunk in chunks:
