@@ -146,7 +146,7 @@ class PoolModel(Model):
         """Keep what predicts, and leave out all that learning, certificates and what decided need."""
         self.pool.reduce()
         self.ensemble.linear.reduce()
-        self.record = FirstPassRecord(self.options, 2, self.n_outputs)
+        self.record = FirstPassRecord(self.options, self.n_slots, self.n_outputs)
 
     def certificate(self) -> Certificate:
         if self.pool.only_predicts:
