@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.core import compiled
-from tunefree.core.numbers import bounded
+from tunefree.core.numbers import CEILING, bounded
 from tunefree.learners.contract import coordinate, factor, magnitude
 from tunefree.mixing import classes, numbers
 from tunefree.mixing.bases import LEAST
@@ -135,7 +135,8 @@ def _log_sum(logs: np.ndarray) -> np.ndarray:
 def _of_numbers(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.ndarray) -> Gradient:
     assert rule.known is not None
     low, high, mean, unit = (float(number[()]) for number in rule.known[:4])
-    low, high = (low, high) if low <= high else (-1e300, 1e300)
+    beyond = numbers.BEYOND * high - numbers.BEYOND * low  # as :func:`tunefree.mixing.numbers.within`
+    low, high = (max(low - beyond, -CEILING), min(high + beyond, CEILING)) if low <= high else (-CEILING, CEILING)
     predictions = members[:, :, 0]
     inside, values = (predictions >= low) & (predictions <= high), np.clip(predictions, low, high)
     some = weights.sum(axis=1) > 0.0
