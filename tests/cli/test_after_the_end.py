@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv
 
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
-from tests.model.test_deployment import drifting
 
 
 @pytest.fixture(scope="module")
 def stream(tmp_path_factory):
     """A stream that drifts, in two files."""
     folder = tmp_path_factory.mktemp("stream")
-    rows, y = drifting(3600)
-    columns = {f"x{j}": rows.numbers[:, j].round(3) for j in range(rows.numbers.shape[1])}
-    table = pa.table(columns | {"y": pa.array(["no", "yes"]).take(pa.array(y))})
+    rng, turn = np.random.default_rng(0), np.linspace(0.0, 3.0, 3600)
+    x = rng.normal(size=(3600, 5)).round(3)
+    score = 2.0 * np.cos(turn) * x[:, 0] + 2.0 * np.sin(turn) * x[:, 1] + x[:, 2] + 0.5 * rng.normal(size=3600)
+    table = pa.table({f"x{j}": x[:, j] for j in range(5)} | {"y": np.where(score > 0.0, "yes", "no")})
     for name, part in (("past.csv", table.slice(0, 2400)), ("next.csv", table.slice(2400))):
         csv.write_csv(part, folder / name)
     return folder

@@ -71,11 +71,16 @@ def test_train_predict_evaluate_inspect(run, data, model, tmp_path):
         np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
         wrong = np.mean(np.array(table["prediction"].to_pylist()) != np.array(people()["rich"]))
         assert wrong == pytest.approx(figures["error"])
-    status, out, _ = run("inspect", model, "--json", "--top", "2")
+    status, out, _ = run("inspect", model, "--json", "--top", "1")
     assert status == 0
-    assert [len(json.loads(out)["features"]), json.loads(out)["classes"]] == [2, ["no", "yes"]]
+    assert [len(json.loads(out)["terms"]), json.loads(out)["classes"]] == [1, ["no", "yes"]]
     status, out, _ = run("inspect", model)
-    assert "job=pilot" in out
+    assert re.search(r"job +[\d.]+ +[\d.]+$", out, re.MULTILINE) and "Members by weight" in out
+    single = tmp_path / "single.model"
+    assert run("train", data, "-t", "rich", "-o", single, "--learner", "nag", "-q")[0] == 0
+    status, out, _ = run("inspect", single, "--json", "--top", "2")
+    assert status == 0 and len(json.loads(out)["features"]) == 2
+    assert "job=pilot" in run("inspect", single)[1]
 
 
 def test_pipes(run, data, tmp_path):

@@ -114,11 +114,13 @@ def test_inspect_shows_the_members_that_predict(run, trained):  # noqa: F811
         awake = set(np.array(model.pool.members.names)[model.pool.members.places_awake].tolist())
         assert set(found["members"]) <= awake
         assert sum(found["members"].values()) == pytest.approx(1.0)
-        assert found["features"] == [] and found["share_of_weights"] == 0.0
+        assert found["features"] == [] and {term["column"] for term in found["terms"]} == {"age", "job"}
         status, out, err = run("inspect", trained / f"{name}.model")
         assert (status, err) == (0, "")
-        assert "weight of each member awake in the mean that the mixture corrects" in out
-        assert "features have no weights" in out and "importance" not in out
+        assert "Weight: in the mean of the members that the mixture corrects, for rows to come." in " ".join(
+            out.split()
+        )
+        assert "features have no weights" in out and "classes so far" not in out
         assert all(member in out for member in found["members"])
 
 
@@ -156,7 +158,7 @@ def test_reports_show_the_members_that_predict_and_no_weights(run, trained, tmp_
     assert status == 0, err
     text, model = page.read_text(), Trained.load(trained / f"{name}.model").model
     assert all(member in text for member in model.shares_by_member())
-    assert "Weight of each member awake in the mean that the mixture corrects" in text
+    assert "Weight: in the mean of the members that the mixture corrects, for rows to come." in text
     assert "Features of the linear members" not in text and "mixing cost" not in text
 
 

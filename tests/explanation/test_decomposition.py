@@ -89,12 +89,20 @@ def test_contributions_after_late_classes_add_up():
     assert_adds_up(Decomposition(model, layout(4)), dense(X[:100]))
 
 
+def test_contributions_to_great_numbers_add_up():
+    X = numbers()
+    model = learned(X, 1e120 * (2.0 + X[:, 0]))
+    decomposition = Decomposition(model, layout(4))
+    assert_adds_up(decomposition, dense(X[:50]))
+    np.testing.assert_allclose(decomposition.margins(dense(X[:50])), model.predict(dense(X[:50])), rtol=1e-9)
+
+
 @pytest.mark.parametrize("choice", [0, 1])
 def test_contributions_to_a_frozen_mixture_add_up(choice):
     X = numbers(1500)
     model = learned(X, labels_of(X, 3))
     model.freeze()
-    model.pool.frozen.losses = np.where(np.arange(3) == choice, 0.1, 1.0)
+    model.pool.frozen.losses, model.pool.frozen.squares = np.where(np.arange(3) == choice, 0.1, 1.0), np.full(2, 1e-6)
     assert model.pool.frozen.choice == choice
     assert_adds_up(Decomposition(model, layout(4)), dense(X[:100]))
 

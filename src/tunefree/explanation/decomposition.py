@@ -129,7 +129,7 @@ class Decomposition:
         pool = self.model.pool  # type: ignore[attr-defined]
         pieces = [part(X, start, start + PIECE) for start in range(0, n_rows(X), PIECE)]
         members = [pool.members.predict(piece, pool.rows)[:, self._places] for piece in pieces]
-        return np.concatenate([np.empty((0, self.n_outputs)), *map(self._rule.margins, members)])
+        return pool.unit * np.concatenate([np.empty((0, self.n_outputs)), *map(self._rule.margins, members)])
 
     def contributions(self, X: Any) -> np.ndarray:
         """What each term contributes to the margins of rows, (n, terms, K)."""
@@ -152,7 +152,7 @@ class Decomposition:
         for of_part, derivatives in zip(parts, line.integrals(), strict=True):
             contributions += np.einsum("ntk,nqk->ntq", of_part.terms, derivatives, optimize=True)
         contributions[:, 0] = line.margins_at(np.arange(n_rows(X)), np.zeros(n_rows(X)))
-        return contributions[:, : len(self.names)]
+        return contributions[:, : len(self.names)] * self.model.pool.unit  # type: ignore[attr-defined]
 
 
 class Line:

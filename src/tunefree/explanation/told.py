@@ -43,3 +43,26 @@ def percent(part: float) -> str:
     if part > 0.9995:
         return "> 99.9 %" if part < 1.0 - 1e-9 else "100 %"
     return f"{100 * part:.1f} %"
+
+
+def digits(number: float, n: int) -> str:
+    """A number with so many significant digits, zeros at its end included.
+
+    Examples
+    --------
+    >>> digits(0.34, 4), digits(0.003, 2), digits(1234.5, 4)
+    ('0.3400', '0.0030', '1234')
+    """
+    return f"{number:#.{n}g}".rstrip(".")
+
+
+def with_error(number: float, error: float) -> str:
+    """A number and its standard error, with as many decimals as the first digit of the error has.
+
+    Examples
+    --------
+    >>> with_error(1.0004, 0.002), with_error(0.9, 0.1), with_error(12.3, 4.0), with_error(1.0, 0.0)
+    ('1.000 ± 0.002', '0.9 ± 0.1', '12 ± 4', '1 ± 0')
+    """
+    decimals = max(0, -math.floor(math.log10(error))) if error > 0.0 else 0
+    return f"{number:.{decimals}f} ± {error:.{decimals}f}"

@@ -70,8 +70,7 @@ class PoolModel(Model):
         """
         if again:
             raise ModelError("the pool makes one pass; name a learner to make several")
-        if self.pool.only_predicts:
-            raise ModelError("what learning needs was left out of this model; go on from the one before")
+        self._check_learns()
         evaluation_weight = weight if evaluation_weight is None else evaluation_weight
         if reach(X) > self.n_features:
             self.reserve_features(reach(X))
@@ -88,6 +87,14 @@ class PoolModel(Model):
             if label is not None:
                 self.add_class(label)
         return join_margins(margins, self.n_outputs), np.concatenate(row_losses)
+
+    def reserve_slots(self, n_slots: int) -> None:
+        self._check_learns()
+        super().reserve_slots(n_slots)
+
+    def _check_learns(self) -> None:
+        if self.pool.only_predicts:
+            raise ModelError("what learning needs was left out of this model; go on from the one before")
 
     def _record(self, rows: LabelledRows, mixed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Margins and losses of rows that were predicted, which are evidence for certificates."""

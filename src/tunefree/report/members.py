@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.explanation.told import digits, with_error
 from tunefree.pool.frozen import FOLLOWING, MUCH, SURE
 from tunefree.pool.model import PoolModel
 from tunefree.pool.pool import Pool
@@ -59,7 +60,12 @@ def tables_of_members(model: Any) -> list[Any]:
 def _judged(model: PoolModel) -> Table:
     """Weights, losses with their standard errors, and the rows that judged."""
     rows = [
-        [name, f"{100 * weight:.1f} %", *(("-", "-") if np.isnan(loss) else (f"{loss:.4g}", f"{error:.2g}")), f"{n:,}"]
+        [
+            name,
+            f"{100 * weight:.1f} %",
+            *(("-", "-") if np.isnan(loss) else (digits(loss, 4), digits(error, 2))),
+            f"{n:,}",
+        ]
         for name, weight, loss, error, n in zip(*model.selection()[:5], strict=True)
     ]
     return Table("Members by weight", ["member", "weight", "loss", "±", "rows that judge"], rows, JUDGED)
@@ -96,7 +102,7 @@ def choice_told(pool: Pool) -> str:
         return said
     following = losses[FOLLOWING]
     of_frozen = zip(CANDIDATES, losses[:FOLLOWING] / following, np.sqrt(pool.frozen.squares) / following, strict=False)
-    ratios = " and ".join(f"{name} {ratio:.3g} ± {error:.1g}" for name, ratio, error in of_frozen)
+    ratios = " and ".join(f"{name} {with_error(ratio, error)}" for name, ratio, error in of_frozen)
     return (
         f"{said} Copies of the pool were taken along the stream, did not learn on, and predicted rows after that: on"
         f" these, {ratios} times the loss of the copies' mixture. Trees as they were grown take over below {MUCH:g}, if"

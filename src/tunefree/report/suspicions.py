@@ -14,7 +14,7 @@ from tunefree.explanation.told import percent
 from tunefree.report.document import Note, Section, Table
 from tunefree.report.learned import missing_shares
 from tunefree.report.told import REASON_TITLES, order_warning, reasons_told, sentence
-from tunefree.report.told_columns import naming_columns
+from tunefree.report.told_columns import FEWEST_NAMED, naming_columns
 from tunefree.stream.layout import Layout
 from tunefree.stream.tally import Tally
 from tunefree.workflows.training import Trained
@@ -25,11 +25,10 @@ TENTH = 10
 FEWEST = 40  # sampled rows of a tenth
 LEVEL = 1e-3  # probability that any column is said to drift if none does
 MOSTLY_MISSING = 0.5
-SOUND = (
-    "Looked at, and as it should be: columns of many different values, which may name the rows; constant columns;"
-    " columns that give the target away; drift between the first and the last rows; rows skipped."
-)
-NOT_KEPT = "The model keeps no rows, so constant columns and drift of columns were not looked for."
+NAMING = "columns of many different values, which may name the rows"
+CONSTANT = "constant columns"
+TELLING = "columns that give the target away"
+DRIFT = "drift between the first and the last rows"
 
 
 class Skipped(NamedTuple):
@@ -54,8 +53,22 @@ def suspicions(trained: Trained, decomposition: Decomposition | None, skipped: l
     notes += [Note(f"{source.where}: {source.tally.count:,} rows were skipped.", "warning") for source in skipped]
     reasons = [_reasons_table(source) for source in skipped if source.tally.by_reason]
     drifting = _drift_table(trained)
-    sound = [] if notes or drifting else [Note(NOT_KEPT if _sample(trained) is None else SOUND)]
+    sound = [] if notes or drifting else [Note(_sound(trained, decomposition))]
     return Section("suspicions", "What looks wrong with the data", [*notes, *reasons, *drifting, *sound])
+
+
+def _sound(trained: Trained, decomposition: Decomposition | None) -> str:
+    """What was looked at and is as it should be, and what could not be looked at."""
+    is_table, sample = trained.kind == "table", _sample(trained)
+    judged = {
+        NAMING: is_table and trained.progress.progressive[0].rows >= FEWEST_NAMED,
+        CONSTANT: is_table and sample is not None,
+        TELLING: decomposition is not None and trained.model.task == "classification",
+        DRIFT: sample is not None and _rows_compared(sample) >= FEWEST,
+    }
+    sound = "; ".join(["rows skipped", *(check for check, is_judged in judged.items() if is_judged)])
+    unknown = "; ".join(check for check, is_judged in judged.items() if not is_judged)
+    return f"Looked at, and as it should be: {sound}." + (f" Not looked at: {unknown}." if unknown else "")
 
 
 def _reasons_table(skipped: Skipped) -> Table:
@@ -95,6 +108,11 @@ def _sample(trained: Trained) -> Sample | None:
             rank = _ranks_of(layout, matrix[:, place]) if key < 0 else np.asarray
             columns.append([rank(rows[:, place]) for rows in (matrix, first, last)])
     return Sample(parts, *(list(values) for values in zip(*columns, strict=True)))
+
+
+def _rows_compared(sample: Sample) -> int:
+    """Rows of the smaller of the samples that are compared."""
+    return min(len(sample.first[0]), len(sample.last[0])) if sample.parts else 0
 
 
 def _warnings(trained: Trained, decomposition: Decomposition | None) -> list[str]:
@@ -191,9 +209,9 @@ def drifting(trained: Trained) -> list[tuple[str, float, float]]:
         The largest distance first.
     """
     sample = _sample(trained)
-    n = 0 if sample is None else min(len(sample.first[0]), len(sample.last[0]))
-    if sample is None or n < FEWEST:
+    if sample is None or _rows_compared(sample) < FEWEST:
         return []
+    n = _rows_compared(sample)
     layout = Layout.of_encoder(trained.encoder)
     bound = float(np.sqrt(np.log(math.e * len(sample.parts) / LEVEL) / n))
     distances = map(_largest_difference, sample.first, sample.last)

@@ -56,7 +56,8 @@ def describe(trained: Trained) -> str:
     default = "square" if model.task == "regression" else "logistic"
     averaged = ", averaged" if model.options.average else ""
     how = f"loss {model.options.loss or default}, learner {model.learner}{averaged}"
-    return f"{goal_of(trained, ' so far')}; {how}"
+    so_far = "" if trained.progress.complete else " so far"
+    return f"{goal_of(trained, so_far)}; {how}"
 
 
 REASON_TITLES = ("reason", "first row", "rows")

@@ -33,6 +33,7 @@ REASONS = {
 }
 OPTIONS = {"number": "numeric", "category": "categorical", "moment": "date", "text": "text"}
 MOST_NAMED = 8
+FEWEST_NAMED = 100  # rows, before columns are said to name them
 
 
 def lines_of_kinds(trained: Predictor) -> list[tuple[str, str]]:
@@ -82,7 +83,7 @@ def _why(trained: Predictor, column: Any) -> str:
 def naming_columns(trained: Trained) -> list[tuple[str, int]]:
     """Categorical columns with more distinct values than half of the rows, and how many: they may name the rows."""
     rows = trained.progress.progressive[0].rows
-    if trained.kind != "table" or rows < 100:
+    if trained.kind != "table" or rows < FEWEST_NAMED:
         return []
     columns = trained.encoder.columns
     places = trained.encoder.column_of()
