@@ -108,7 +108,7 @@ def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
     encoder = None if reset else encoder_of(estimator)
     if encoder is None:
         is_new_table = reset and (bool(named) or has_columns(X))
-        return is_new_table or ((reset or not estimator._is_sparse) and _has_gaps(estimator, X))
+        return is_new_table or ((reset or not getattr(estimator, "_is_sparse", True)) and _has_gaps(estimator, X))
     if has_columns(X) or named or _is_of_arrays(estimator):
         return True
     if any(column.kind != Number.kind for column in encoder.columns):
