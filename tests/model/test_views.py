@@ -279,12 +279,13 @@ def test_predictions_are_of_rows_as_last_seen_and_leave_the_view_alone(name, tas
     np.testing.assert_array_equal(predictions, np.concatenate([model.predict(rows.dense(x[None])) for x in X]))
 
 
-def test_pools_learn_rows_again_through_views_that_stay():
+def test_rows_are_learned_again_through_views_that_stay():
     X, y = labelled()
-    model = Model("classification", n_features=5)
+    model = Model("classification", "nag", view="steady", n_features=5)
     model.learn(rows.dense(X), Labels.of(y), np.ones(300))
     before = {name: state(view) for name, view in model.ensemble.linear.views.items()}
     assert set(before) == {"steady"}
     model.learn(rows.dense(X), Labels.of(y), np.ones(300), np.zeros(300), again=True)
-    model.replay(rows.dense(X), Labels.of(y), np.ones(300), [0, 3])
+    model.begin_pass()
+    model.learn(rows.dense(X), Labels.of(y), np.ones(300), np.zeros(300), again=True)
     assert_same(before["steady"], model.ensemble.linear.views["steady"])

@@ -148,5 +148,7 @@ def test_what_takes_memory_is_given_up_in_a_fixed_order_and_the_rest_goes_on():
         other = PoolModel.restore(*model.save_state())
         assert bytes_of(other) == bytes_of(model)
         assert np.isfinite(model.predict(dense(X[:9]))).all()
-    assert [name.split()[1] for name in names] == ["windows", "previous", "randomised", "trees"]
-    assert (np.diff(sizes) < 0).all()
+    trees, linear = names[:4], names[4:]
+    assert [name.split()[1] for name in trees] == ["windows", "previous", "randomised", "trees"]
+    assert len(linear) == len(set(linear)) == 5 and len(model.members) == 1
+    assert (np.diff(sizes[:5]) < 0).all()
