@@ -14,6 +14,7 @@ from pyarrow import csv, parquet
 from tests.workflows.test_training import model_bytes, people
 from tunefree.core.errors import DataError, ModelError
 from tunefree.pool.model import PoolModel
+from tunefree.report.told import order_warning
 from tunefree.stream.batch import BadRows, Columns, Position
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
@@ -177,3 +178,11 @@ def test_groups_that_come_again_and_copies_are_told(monkeypatch):
         train(open_source(homes()), PLAN)
     with pytest.warns(UserWarning, match="70 of 600 rows repeat earlier ones and are no evidence; .* by --group"):
         train(open_source(homes()), replace(PLAN, group=None, ignore=("home", "pay")))
+
+
+def test_rows_that_depend_on_their_order_are_not_advised_to_be_shuffled_where_groups_are():
+    labels = np.repeat(np.random.default_rng(0).integers(0, 2, 100), 12)
+    table = pa.table({"x": np.arange(1200.0), "group": np.repeat(np.arange(100), 12), "y": labels})
+    warnings = [order_warning(train(open_source(table), plan)) for plan in (Plan("y"), Plan("y", group="group"))]
+    assert warnings[0] is not None and "--shuffle" in warnings[0]
+    assert warnings[1] is not None and "next group" in warnings[1] and "--shuffle" not in warnings[1]

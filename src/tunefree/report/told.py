@@ -17,6 +17,10 @@ SORTED = (
     " differ, and {expected:,.0f} would in a random order. The losses are of predicting the next row in this order;"
     " they tell nothing of other rows, and the model leans to the last rows it saw. Train with --shuffle."
 )
+OF_GROUPS = (
+    "the target depends on the number of the row (a test of level {level:g}), as it does where rows of a group are"
+    " alike. The losses are of predicting the next group; where groups drift, later ones may be predicted worse."
+)
 DEPENDENT = (
     "the target depends on the number of the row: it drifts, or neighbouring rows are alike (a test of level"
     " {level:g}). The losses are of predicting the next row; new rows in another order may be predicted worse. If the"
@@ -83,6 +87,8 @@ def order_warning(trained: Trained) -> str | None:
     order = order_of(trained).get("order", {"depends_on_rows": False})
     if not order["depends_on_rows"]:
         return None
+    if trained.plan.group is not None:
+        return OF_GROUPS.format(**order)
     return (SORTED if order["sorted"] else DEPENDENT).format(**order)
 
 
