@@ -7,7 +7,9 @@ import pytest
 
 from tests.pool.rows import KINDS, Stream, differences, learned, stream
 from tunefree.core.rows import dense, n_rows, rows_at
+from tunefree.generations.seen import FREQUENT, Seen
 from tunefree.model.targets import Labels
+from tunefree.pool.frozen import FOLLOWING, Frozen
 from tunefree.pool.model import PoolModel
 
 N = 200
@@ -121,3 +123,24 @@ def test_the_rows_that_generations_know_judge_no_member():
         model.learn(dense(X), Labels.of(y.tolist()), np.ones(len(X)))
     assert model.pool.rows == 3 * n_rows(dense(X))
     assert int(model.pool.mixture.base.rounds[()]) == len(X)
+
+
+@pytest.mark.parametrize(
+    ("losses", "squares", "choice"),
+    [
+        ([90.0, 95.0, 100.0], [16.0, 1.0], 0),  # better by a tenth, and by more than two standard errors
+        ([95.0, 90.0, 100.0], [1.0, 16.0], 1),
+        ([90.0, 95.0, 100.0], [36.0, 1.0], FOLLOWING),  # by less than two
+        ([99.0, 99.5, 100.0], [0.01, 0.01], FOLLOWING),  # by one part of a hundred
+    ],
+)
+def test_what_stood_still_predicts_only_where_it_is_much_better_and_that_is_sure(losses, squares, choice):
+    frozen = Frozen([0, 1], 2, None)
+    frozen.losses, frozen.squares = np.array(losses), np.array(squares)
+    assert frozen.choice == choice
+
+
+def test_what_is_frequent_is_no_copy_but_a_group_is_known_for_ever():
+    rows = np.full(40, 5, np.uint64)
+    assert Seen().add(rows, np.ones(40)).tolist() == [False, *[True] * (FREQUENT - 1), *[False] * (40 - FREQUENT)]
+    assert Seen().add(rows, np.ones(40), most=FREQUENT + 1).tolist() == [False, *[True] * 39]

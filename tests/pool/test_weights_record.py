@@ -96,3 +96,10 @@ def test_standard_errors_are_those_of_means_of_units():
     np.testing.assert_allclose(means, losses.mean(axis=0))
     np.testing.assert_allclose(standard_errors, losses[::4].std(axis=0, ddof=1) / np.sqrt(50))
     assert rows.tolist() == [200, 200]
+    half = WeightsRecord(1)
+    asleep = np.repeat(np.arange(50) % 2 == 0, 4)
+    half.observe(
+        np.column_stack([np.where(asleep, np.nan, losses[:, 0]), losses[:, 1]]), np.ones(200), np.arange(0, 200, 4)
+    )
+    awake = losses[~asleep][::4, 0]  # who sleeps has no unit
+    np.testing.assert_allclose(half.totals()[1][0], awake.std(ddof=1) / np.sqrt(25))

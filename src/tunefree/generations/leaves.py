@@ -58,7 +58,8 @@ def log_probabilities(margins: np.ndarray, n_classes: int, rows: int) -> np.ndar
     array([[0.45, 0.45, 0.1 ]])
     """
     if margins.shape[1] == 1:
-        logs = np.column_stack([-np.logaddexp(0.0, margins[:, 0]), -np.logaddexp(0.0, -margins[:, 0])])
+        with np.errstate(invalid="ignore"):  # NaN of a member that sleeps stays NaN
+            logs = np.column_stack([-np.logaddexp(0.0, margins[:, 0]), -np.logaddexp(0.0, -margins[:, 0])])
     else:
         logs = margins - margins.max(axis=1, keepdims=True)
         logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
