@@ -153,3 +153,12 @@ def test_what_takes_memory_is_given_up_in_a_fixed_order_and_the_rest_goes_on():
     assert [name.split()[1] for name in trees] == ["windows", "previous", "randomised", "trees"]
     assert len(linear) == len(set(linear)) == 5 and len(model.members) == 1
     assert (np.diff(sizes[:5]) < 0).all()
+
+
+def test_generations_remember_groups_of_any_size():
+    X, y, group = like_rows(12, 6, 50)
+    digests = groups.digests(group)
+    model = learned(X, np.tile([0, 1], 150), digests)
+    generations = [generation for *_, generation in model.pool.members.growth.generations()]
+    newest = [generation for generation in generations if generation.rows == len(y)]
+    assert newest and all(generation.knows(digests).all() for generation in newest)
