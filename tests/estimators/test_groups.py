@@ -168,3 +168,13 @@ def test_rows_of_few_values_repeat_nothing(learn):
         warnings.simplefilter("error")
         model = getattr(TuneFreeClassifier(), learn)(rows, y)
     assert model._learned.model.repeats() == (0, 1000)
+
+
+@of_both
+def test_copies_that_are_merged_are_reported_as_rows_that_repeat(cls):
+    rows, y = np.concatenate([X, X[:12]]), np.concatenate([Y, Y[:12]])
+    with pytest.warns(UserWarning, match="12 of 132 rows repeat earlier ones"):
+        cls().fit(rows, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cls().fit(np.concatenate([X, X[:3]]), np.concatenate([Y, Y[:3]]))

@@ -15,8 +15,7 @@ from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator, Onli
 from tunefree.estimators.fit_display import FitDisplay
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
-
-MANY_REPEATS = 0.05  # of the rows, from which on they are reported
+from tunefree.pool.model import are_many
 
 
 class Pooled(OnlineEstimator):
@@ -62,11 +61,12 @@ class Pooled(OnlineEstimator):
             self._learned.model.freeze()
             display.say(f"a pass over {len(rounds.row):,} rows, progressive loss {self.progressive_loss_:.6g}")
         self.n_iter_ = 1
-        self._warn_of_repeats(group is not None)
+        self._warn_of_repeats(np.count_nonzero(weight) - len(rounds.row), group is not None)
 
-    def _warn_of_repeats(self, has_groups: bool) -> None:
-        repeats, rows = self._learned.model.repeats()
-        if repeats < MANY_REPEATS * rows:
+    def _warn_of_repeats(self, n_merged: int, has_groups: bool) -> None:
+        """Warn where many rows repeat; those that were merged with a copy did, too."""
+        repeats, rows = (count + n_merged for count in self._learned.model.repeats())
+        if not are_many(repeats, rows):
             return
         problem = f"{repeats:,} of {rows:,} rows repeat earlier ones, or are of earlier groups, and are no evidence"
         remedy = "keep the rows of a group together" if has_groups else "if rows belong to one subject, pass groups="

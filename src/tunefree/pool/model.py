@@ -27,6 +27,8 @@ from tunefree.theory.evidence import Certificate
 
 FEWEST_FEATURES = 2  # of a record of no row
 
+MANY_REPEATS = 0.05  # part of the rows
+
 
 class PoolModel(Model):
     """A model that is a pool; see :class:`tunefree.model.model.Model`.
@@ -205,6 +207,17 @@ class PoolModel(Model):
         assert isinstance(model, PoolModel)
         saving.restore(model.pool, under("pool.", arrays), header["pool"])
         return model
+
+
+def are_many(repeats: int, rows: int) -> bool:
+    """Whether so many rows of all repeat earlier ones that it has to be reported; fewer do so by chance.
+
+    Examples
+    --------
+    >>> are_many(0, 0), are_many(4, 100), are_many(5, 100)
+    (False, False, True)
+    """
+    return repeats > 0 and repeats >= MANY_REPEATS * rows
 
 
 def class_of(learner: str) -> type[Model]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tunefree.pool.model import are_many
 from tunefree.workflows.plan import Plan
-
-SHARE = 0.05  # of the rows; fewer repeat by chance
 
 
 def repeats_told(trained: Any) -> list[str]:
@@ -26,7 +25,7 @@ def repeats_told(trained: Any) -> list[str]:
             f"{repeated:,} of {rows:,} rows are of groups that came before, and only the first run of a group is "
             f"evidence; sort the rows by {plan.group}"
         ]
-    if repeated < SHARE * rows or not repeated:
+    if not are_many(repeated, rows):
         return []
     remedy = "; if rows belong together, name the column by --group" if trained.kind == "table" else ""
     return [f"{repeated:,} of {rows:,} rows repeat earlier ones and are no evidence{remedy}"]
