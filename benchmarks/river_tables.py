@@ -29,11 +29,11 @@ def linear(classes: list[str]) -> Any:
 
 def rows_of(frame: Any) -> list[dict[str, Any]]:
     """Rows as river takes them: numbers as floats, categories as texts, and no missing values."""
-    found = []
+    rows = []
     for row in frame.to_dict("records"):
         known = {name: value for name, value in row.items() if value is not None and value == value}
-        found.append({k: float(v) if isinstance(v, (int, float, np.number)) else str(v) for k, v in known.items()})
-    return found
+        rows.append({k: float(v) if isinstance(v, (int, float, np.number)) else str(v) for k, v in known.items()})
+    return rows
 
 
 def test_loss(model: Any, split: Split) -> float:

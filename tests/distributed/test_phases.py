@@ -10,6 +10,7 @@ from tests.distributed.data import parquet_of, people, shards
 from tunefree.core.errors import DataError, ModelError
 from tunefree.distributed import encoded, joining, phases, shard_pass
 from tunefree.distributed.engines import Here
+from tunefree.learners import newton
 from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel
 from tunefree.stream.batch import BadRows
@@ -204,7 +205,7 @@ def test_newton_without_waiting_corrections_predicts_the_same():
     assert state.waiting[()] > 0
     kept, ratios = state.corrections[0, : int(state.waiting[()]), 0], state.ratios[: int(state.waiting[()]), 0]
     expected = state.covariance[0] - np.einsum("w,wi,wj->ij", ratios, kept, kept)
-    joining.settle_newton(state)
+    newton.settle(state)
     np.testing.assert_allclose(state.covariance[0], expected, rtol=1e-12, atol=1e-15)
     assert state.waiting[()] == 0.0
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.states import flatten
-from tunefree.learners.newton import Newton
+from tunefree.learners.newton import Newton, settle
 from tunefree.pool.model import PoolModel
 
 OF_COORDINATES = (".features.", ".coordinates.")  # parts of the names of such statistics
@@ -79,14 +79,14 @@ def begin(model: PoolModel) -> dict[str, dict[str, np.ndarray]]:
 
 def learned(model: PoolModel, before: dict[str, dict[str, np.ndarray]], rows: int) -> dict[str, Statistics]:
     """What the learners of a shard of so many rows learned, which had the statistics ``before``."""
-    found = {}
+    statistics = {}
     for name, state, holder in learners(model):
         if isinstance(state, Newton):
-            settle_newton(state)
+            settle(state)
         if name in before:
             steepest = 0.0 if holder is None else float(holder.objective.steepest)
-            found[name] = _statistics(_flat(state, model.n_features), before[name], steepest, float(rows))
-    return found
+            statistics[name] = _statistics(_flat(state, model.n_features), before[name], steepest, float(rows))
+    return statistics
 
 
 def join(model: PoolModel, total: dict[str, Statistics], rows: int) -> None:
@@ -114,15 +114,6 @@ def _mean(statistics: Statistics, key: str, before: np.ndarray) -> np.ndarray:
     is_learned = statistics.weights > 0.0
     means = statistics.sums[key] / _along(np.where(is_learned, statistics.weights, 1.0), before)
     return np.where(_along(is_learned, before), means, before)
-
-
-def settle_newton(state: Newton) -> None:
-    """Subtract the corrections that wait from the matrices."""
-    used = slice(int(state.used[()]))
-    for place in range(int(state.waiting[()])):
-        along = state.corrections[:, place, 0, used]
-        state.covariance[:, used, used] -= state.ratios[place, :, None, None] * along[:, :, None] * along[:, None, :]
-    state.waiting[()] = 0.0
 
 
 def _flat(state: Any, n_features: int) -> dict[str, np.ndarray]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from tunefree.core.errors import DataError
+from tunefree.core.errors import DataError, ModelError
 from tunefree.distributed import encoded, shard_pass
 from tunefree.distributed.encoded import Sizes
 from tunefree.distributed.engines import Engine
@@ -81,9 +81,11 @@ def learn(
 
 def check(plan: Plan) -> None:
     """Raise a ModelError if a plan asks for what is not learned over shards."""
+    if plan.learner == "kernel-pool":
+        raise ModelError("--kernel is for one machine; leave it out to learn over shards")
     plan.refuse(
         [
-            *("learner", "kernel", "average", "settings", "view", "passes", "max_support", "device"),
+            *("learner", "average", "settings", "view", "passes", "max_support", "device"),
             *("shuffle", "holdout", "classes", "group"),
         ],
         "is for one machine; leave it out to learn over shards",

@@ -19,14 +19,12 @@ from tunefree.distributed import evidence, joining
 from tunefree.distributed.encoded import Encoded, gathered
 from tunefree.distributed.evidence import Proved
 from tunefree.distributed.joining import Statistics
-from tunefree.generations import clocks
-from tunefree.generations.clocks import LATE, Event
+from tunefree.generations.clocks import LATE
 from tunefree.model.record import FirstPassRecord
 from tunefree.model.targets import Labels, RunningMean, RunningMetrics
 from tunefree.pool.model import PoolModel
 
 BLOCK = 2**13  # rows that a model is handed at a time
-NEVER = 2**62  # rows, at which nothing happens
 ModelState = tuple[dict[str, np.ndarray], dict[str, Any]]
 
 
@@ -89,7 +87,7 @@ def started(
         _learn(model, rows.part(0, first), metrics)
         model.freeze()
         if has_rest:
-            stop_growing(model)
+            _stop_growing(model)
             _learn(model, rows.part(first, len(rows.y)), metrics)
     return Start(model.save_state(), asdict(metrics))
 
@@ -99,7 +97,7 @@ def learned(rows: Encoded, start: Start) -> Passed:
     if rows.X is None or not len(rows.y):
         return Passed(0, 0.0, 0, {}, {}, None)
     model, metrics = PoolModel.restore(*start.model), RunningMetrics()
-    stop_growing(model)
+    _stop_growing(model)
     pool, known = model.pool, model.record.targets
     begun = pool.rows, pool.relative.mass, pool.n_repeats
     model.record = FirstPassRecord(model.options, model.n_slots, model.n_outputs)
@@ -123,11 +121,12 @@ def joined(start: Start, total: Passed, last: Sequence[Encoded]) -> Start:
         pool.relative.rows += total.rows
         pool.relative.mass += total.mass
         pool.n_repeats += total.n_repeats
-    stop_growing(model)
+    _stop_growing(model)
     with threads.at_most(1), threads.one_for_products():
         _learn(model, shuffled(gathered(last)), metrics)
     model.pool.has_finished = True
-    go_on_growing(model)
+    if model.pool.members.growth is not None:
+        model.pool.members.growth.go_on(model.pool.rows)
     return Start(model.save_state(), asdict(metrics))
 
 
@@ -136,24 +135,9 @@ def shuffled(rows: Encoded) -> Encoded:
     return rows.at(np.random.default_rng(0).permutation(len(rows.y)))
 
 
-def stop_growing(model: PoolModel) -> None:
-    """Let no generation be born any more."""
-    growth = model.pool.members.growth
-    if growth is not None:
-        growth.pending, growth.next = [], Event(NEVER, NEVER)
-        for window in growth.windows:
-            window.is_awake, window.birth = True, NEVER  # one that is awake is not woken
-
-
-def go_on_growing(model: PoolModel) -> None:
-    """Let generations be born after as many further rows as if all rows had been learned one after the other."""
-    rows, growth = model.pool.rows, model.pool.members.growth
-    if growth is not None:
-        growth.next = clocks.births(rows)
-        if growth.whole.rows >= growth.whole.capacity:
-            growth.whole.rows = rows  # of all of which it is a uniform sample
-        for window in growth.windows:
-            window.is_awake, window.birth = False, rows + 2 * window.length
+def _stop_growing(model: PoolModel) -> None:
+    if model.pool.members.growth is not None:
+        model.pool.members.growth.stop()
 
 
 def _learn(model: PoolModel, rows: Encoded, metrics: RunningMetrics) -> None:

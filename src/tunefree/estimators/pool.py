@@ -61,7 +61,7 @@ class Pooled(OnlineEstimator):
             self._learned.model.freeze()
             display.say(f"a pass over {len(rounds.row):,} rows, progressive loss {self.progressive_loss_:.6g}")
         self.n_iter_ = 1
-        self._warn_of_repeats(np.count_nonzero(weight) - len(rounds.row), group is not None)
+        self._warn_of_repeats(int(np.count_nonzero(weight)) - len(rounds.row), group is not None)
 
     def _warn_of_repeats(self, n_merged: int, has_groups: bool) -> None:
         """Warn where many rows repeat; those that were merged with a copy did, too."""

@@ -142,13 +142,13 @@ def group_digests(groups: Any, n_rows: int, may_be_one: bool) -> np.ndarray | No
     if is_missing.any():
         row = int(np.argmax(is_missing))
         raise ValueError(f"groups[{row}] is missing; give the row a label, one of its own if it belongs to no group")
-    found: np.ndarray = digests_of_labels(labels)
-    if not may_be_one and len(np.unique(found)) == 1:
+    group: np.ndarray = digests_of_labels(labels)
+    if not may_be_one and len(np.unique(group)) == 1:
         raise ValueError(
             f"groups[0] to groups[{n_rows - 1}] are all {labels[:1].tolist()[0]!r}, so no row could judge what was "
             "learned from another; give the rows of each subject a label, or leave groups out"
         )
-    return found
+    return group
 
 
 def class_weights(class_weight: Any) -> dict[Any, float]:

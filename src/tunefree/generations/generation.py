@@ -64,9 +64,9 @@ class Generation:
         """The generation of a birth; None where there is nothing to learn from, or the kind is not for such rows."""
         if birth.n_classes and len(np.unique(birth.targets)) < 2:
             return None
-        keys = birth.digests + hashed((birth.targets + 0.0).view(np.uint64))
-        all_rows = np.arange(len(keys)), birth.weights
-        rows, weights = all_rows if birth.has_groups else without_copies(keys, birth.weights)
+        rows, weights = np.arange(len(birth.targets)), birth.weights
+        if not birth.has_groups:
+            rows, weights = without_copies(birth.digests + hashed((birth.targets + 0.0).view(np.uint64)), weights)
         of_rows = birth.columns[rows], is_categorical(birth.keys), birth.targets[rows], weights
         model = growing.grow(birth.kind, Problem(*of_rows, birth.n_classes, loss), birth.rows)
         return None if model is None else cls(birth, model, loss)

@@ -138,6 +138,15 @@ def make_room(state):
         state.waiting[()] = 0.0
 
 
+def settle(state: Newton) -> None:
+    """Subtract the corrections that wait from the matrices, however many there are (:func:`make_room`)."""
+    used = slice(int(state.used[()]))
+    for place in range(int(state.waiting[()])):
+        along = state.corrections[:, place, 0, used]
+        state.covariance[:, used, used] -= state.ratios[place, :, None, None] * along[:, :, None] * along[:, None, :]
+    state.waiting[()] = 0.0
+
+
 @compiled.inline
 def floor_of(state, x, k):
     """The least that x'C x may become: below it rounding, which is relative to the prior, would make C indefinite."""

@@ -19,6 +19,8 @@ from tunefree.pool.windows import LENGTHS, Window
 
 RECENT = 0.75  # of all rows, after which a generation grown on as large a sample is the last one
 
+NEVER = 2**62  # rows, at which nothing happens
+
 
 class Pending(NamedTuple):
     """Generations that are being grown, and from which row they predict."""
@@ -123,6 +125,20 @@ class Growth:
         if rows >= LATEST_LINEAR_ROWS:
             self.awake = {key: of_kind for key, of_kind in self.awake.items() if key[1] != LINEAR}
         return WHOLE in due
+
+    def stop(self) -> None:
+        """Let no generation be born any more."""
+        self.pending, self.next = [], Event(NEVER, NEVER)
+        for window in self.windows:
+            window.is_awake, window.birth = True, NEVER  # one that is awake is not woken
+
+    def go_on(self, rows: int) -> None:
+        """After a stop, let generations be born as if all of so many rows had been learned one after the other."""
+        self.next = clocks.births(rows)
+        if self.whole.rows >= self.whole.capacity:
+            self.whole.rows = rows  # of all of which it is a uniform sample
+        for window in self.windows:
+            window.is_awake, window.birth = False, rows + 2 * window.length
 
     def finish(self, rows: int) -> None:
         """Grow the last generation on all rows kept; what is being grown otherwise is dropped.

@@ -120,15 +120,12 @@ class PoolModel(Model):
     def predict(self, X: Any) -> np.ndarray:
         return self._margins(self.pool.predict(X))
 
-    def member_predictions(self, X: Any) -> np.ndarray:
-        return self.ensemble.predict(X)
-
     def freeze(self) -> None:
         if not all(self.ensemble.are_awake) and self.pool.rows:
             warnings.warn(f"kernels join after {WARMUP_IN_POOL} rows; there were {self.pool.rows}", stacklevel=3)
         self.pool.finish()
 
-    def begin_pass(self, members: list[int] | None = None) -> None:
+    def begin_pass(self) -> None:
         raise ModelError("the pool makes one pass; name a learner to make several")
 
     def add_class(self, label: Any) -> None:
@@ -138,9 +135,6 @@ class PoolModel(Model):
         self.pool.add_class(self.n_outputs)
         if self.n_outputs > before:
             self.record.add_outputs(self.n_outputs, self.objective)
-
-    def prune(self, leaves: np.ndarray) -> None:
-        self.pool.members.keep(np.flatnonzero(~leaves).tolist())
 
     def shares_by_member(self) -> dict[str, float]:
         return self.pool.shares()
@@ -193,7 +187,7 @@ class PoolModel(Model):
             return None
         least = int(np.argmin(self.pool.mixture.base.weights[self.pool.members.online_places]))
         name: str = self.members[least].name
-        self.prune(np.arange(len(self.members)) == least)
+        self.pool.members.keep([m for m in range(len(self.members)) if m != least])
         return name
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

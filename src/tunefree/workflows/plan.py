@@ -176,8 +176,8 @@ class Plan:
     @property
     def column_types(self) -> ColumnTypes:
         """What is said of columns instead of being guessed; groups are names."""
-        given = ColumnTypes(*(getattr(self, name) for name in TYPES))
-        return given if self.group is None else given._replace(categorical=(*given.categorical, self.group))
+        types = ColumnTypes(*(getattr(self, name) for name in TYPES))
+        return types if self.group is None else types._replace(categorical=(*types.categorical, self.group))
 
     def saved(self) -> dict[str, Any]:
         """The plan for JSON; what is said of columns and classes only where something is."""
