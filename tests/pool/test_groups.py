@@ -162,3 +162,11 @@ def test_generations_remember_groups_of_any_size():
     generations = [generation for *_, generation in model.pool.members.growth.generations()]
     newest = [generation for generation in generations if generation.rows == len(y)]
     assert newest and all(generation.knows(digests).all() for generation in newest)
+
+
+def test_rows_of_weight_0_do_not_judge_in_place_of_the_others_of_their_group():
+    X, y, group = like_rows(13, 40, 3)
+    digests, weight = groups.digests(group), np.tile([1.0, 0.0, 1.0], 40)
+    model = PoolModel("classification", classes=CLASSES)
+    model.learn(dense(X), Labels.of([CLASSES[k] for k in y]), weight, groups=digests)
+    assert model.pool.mixture.base.rounds >= 40

@@ -53,15 +53,16 @@ def starts_of_runs(groups: np.ndarray) -> np.ndarray:
 
 
 def of_one_row(groups: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The weight (n,) of the middle row of each run, and 0 of all others.
+    """The weight (n,) of one row of each run, the middle one of those of a weight above 0, and 0 of all others.
 
     Examples
     --------
-    >>> of_one_row(np.array([7, 7, 7, 5]), np.ones(4))
-    array([0., 1., 0., 1.])
+    >>> of_one_row(np.array([7, 7, 7, 5]), np.ones(4)), of_one_row(np.array([7, 7, 7]), np.array([1.0, 0.0, 0.0]))
+    (array([0., 1., 0., 1.]), array([1., 0., 0.]))
     """
-    starts = starts_of_runs(groups)
-    middles = (starts + np.append(starts[1:], len(groups)) - 1) // 2
+    weighted = np.flatnonzero(weights > 0.0)
+    starts = starts_of_runs(groups[weighted])
+    middles = weighted[(starts + np.append(starts[1:], len(weighted)) - 1) // 2]
     alone = np.zeros(len(weights))
     alone[middles] = weights[middles]
     return alone
