@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import Files, Json, ModelFile, tell_skipped
+from tunefree.cli.options import Files, Json, ModelFile, tell_of_rows
 
 
 def evaluate(
@@ -49,5 +49,5 @@ def evaluate(
     bad = files.bad_rows()
     trained = model_files.load(model, "linear" if progressive else None)
     result = evaluation.evaluate(trained, files.source(), bad, by, progressive)
-    tell_skipped(bad)
+    tell_of_rows(bad)
     show_evaluation(trained, result, json, by)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import ClassOf, Files, ModelFile, check_outputs, tell_skipped
+from tunefree.cli.options import ClassOf, Files, ModelFile, check_outputs, tell_of_rows
 
 
 def explain(
@@ -36,7 +36,7 @@ def explain(
     check_outputs([output], [model, *files.data])
     trained = model_files.load(model, "linear")
     written = explanation.write(trained, files.source(), str(output), bad, class_, top)
-    tell_skipped(bad)
+    tell_of_rows(bad)
     typer.echo(reference_told(written.decomposition), err=True)
     if str(output) != "-":
         typer.echo(f"{written.rows} explanations in {output}", err=True)

@@ -267,12 +267,14 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) 
         seen.add(output.resolve())
 
 
-def tell_skipped(bad: BadRows) -> None:
-    """Print how many rows were skipped, if any were, and why."""
-    from tunefree.report.told import reasons_told
+def tell_of_rows(bad: BadRows) -> None:
+    """Print how many rows were skipped, if any were, and why; and what is odd about rows that were used."""
+    from tunefree.report.told import oddities_told, reasons_told
 
     if bad.count:
         typer.echo(f"{bad.count} rows skipped, the first: {bad.first[0]}", err=True)
     told = reasons_told(bad.tally.reasons())
     for reason, place, rows in told if len(told) > 1 else []:
         typer.echo(f"  {rows}: {reason}; the first: {place}", err=True)
+    for line in oddities_told(bad.tally.oddities()):
+        typer.echo(f"note: {line}", err=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import Files, ModelFile, check_outputs, tell_skipped
+from tunefree.cli.options import Files, ModelFile, check_outputs, tell_of_rows
 
 
 def predict(
@@ -67,7 +67,7 @@ def predict(
     if files.data == ["-"]:
         live.answer_at_once()
     written = prediction.write(trained, files.source(), str(output), bad, layout, beside)
-    tell_skipped(bad)
+    tell_of_rows(bad)
     if explainer is not None:
         from tunefree.explanation.told import reference_told
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import EvaluationFiles, ModelFile, check_outputs, tell_skipped
+from tunefree.cli.options import EvaluationFiles, ModelFile, check_outputs, tell_of_rows
 
 
 def report(
@@ -31,6 +31,6 @@ def report(
     trained = Trained.load(model)
     source = test.source() if test.data else None
     made = page.report(trained, source, bad, storage.digest_of(model))
-    tell_skipped(bad)
+    tell_of_rows(bad)
     page.write(made, output)
     typer.echo(f"report in {output}", err=True)

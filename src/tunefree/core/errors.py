@@ -43,3 +43,7 @@ class DataError(TunefreeError):
 
 class ModelError(TunefreeError):
     """A model file that cannot be read, or that does not fit what is asked of it."""
+
+
+class DataWarning(UserWarning):
+    """Something is odd about data that are used all the same."""

@@ -64,6 +64,7 @@ def describe(trained: Trained) -> str:
     return f"{goal_of(trained, so_far)}; {how}"
 
 
+MOST_ODDITIES = 6  # that are printed
 REASON_TITLES = ("reason", "first row", "rows")
 
 
@@ -80,6 +81,23 @@ def reasons_told(reasons: list[Reason]) -> list[list[str]]:
     [['… is not a number', "a.csv, row 7, column 'age'", '1,200']]
     """
     return [[reason.problem, reason.place, f"{reason.rows:,}"] for reason in reasons]
+
+
+def oddities_told(oddities: list[Reason]) -> list[str]:
+    """What is odd about rows that were used: a line each, the most frequent first, and how many more there are.
+
+    Parameters
+    ----------
+    oddities : list of Reason
+
+    Examples
+    --------
+    >>> oddities_told([Reason("a category that is new", "job", 1200, "a.csv", 7)])
+    ["column 'job': a category that is new (1,200 rows, the first: a.csv, row 7)"]
+    """
+    lines = [str(oddity) for oddity in sorted(oddities, key=lambda oddity: -oddity.rows)]
+    more = len(lines) - MOST_ODDITIES
+    return lines if more <= 0 else [*lines[:MOST_ODDITIES], f"and {more:,} more of this kind"]
 
 
 def order_warning(trained: Trained) -> str | None:

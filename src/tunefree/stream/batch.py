@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import DataError
-from tunefree.stream.tally import Tally
+from tunefree.stream.tally import Reason, Tally
 
 
 class Position(NamedTuple):
@@ -125,6 +125,26 @@ class BadRows:
         else:
             remedy = "give it one" + (", pass --unlabelled skip" if self.has_options else "")
             self.report(problem, file, row, column, remedy)
+
+    def note(
+        self, problem: str, file: str, row: int, column: str | None = None, rows: int = 1, remedy: str = ""
+    ) -> None:
+        """Count rows that are used although something about them is odd.
+
+        Parameters
+        ----------
+        problem : str
+            What is odd; the same for all rows that are counted together.
+        file, row : str, int
+            The first of the rows, and its number in the file from 1.
+        column : str, optional
+        rows : int, default 1
+            How many there are.
+        remedy : str, optional
+            The option that decides it otherwise; left out where there are no options.
+        """
+        oddity = Reason(problem, column or "", rows, *self.origin(file, row), remedy if self.has_options else "")
+        self.tally.note(oddity)
 
 
 class Refused(BadRows):

@@ -1,4 +1,7 @@
-"""Rows that could not be used: how many, why, and where each reason was met first; in bounded memory."""
+"""Rows that could not be used, and rows that were used but are odd: how many, why, and where each reason was met first.
+
+Memory is bounded.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +38,14 @@ def _cut(column: str | None) -> str:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why rows could not be used."""
+    """Why rows could not be used, or what is odd about rows that were used."""
 
     problem: str  # without what differs from row to row
     column: str  # empty where no column is to blame
     rows: int  # how many
     file: str  # where the first of them is
     row: int  # its number in the file, counted from 1
+    remedy: str = ""  # what decides it otherwise, such as an option
 
     @property
     def place(self) -> str:
@@ -49,10 +53,16 @@ class Reason:
         column = f", column {self.column!r}" if self.column else ""
         return f"{self.file}, row {self.row}{column}"
 
+    def __str__(self) -> str:
+        rows = f"{self.rows:,} row{'' if self.rows == 1 else 's'}"
+        where = f"column {self.column!r}: " if self.column else ""
+        remedy = f"; {self.remedy}" if self.remedy else ""
+        return f"{where}{self.problem} ({rows}, the first: {self.file}, row {self.row}){remedy}"
+
 
 @dataclass
 class Tally:
-    """Rows that could not be used.
+    """Rows that could not be used, and rows that were used but are odd.
 
     Parameters
     ----------
@@ -64,6 +74,8 @@ class Tally:
         The messages of the first five.
     by_reason : dict
         A :class:`Reason` by problem and column, in the order in which they were met.
+    by_oddity : dict
+        Likewise, of rows that were used although something about them is odd.
 
     Examples
     --------
@@ -71,13 +83,26 @@ class Tally:
     >>> for row, value in enumerate(("abc", "?!", "?"), 7):
     ...     tally.add(DataError(f"{value!r} is not a number", "a.csv", row, "age"))
     >>> tally.reasons()
-    [Reason(problem='… is not a number', column='age', rows=3, file='a.csv', row=7)]
+    [Reason(problem='… is not a number', column='age', rows=3, file='a.csv', row=7, remedy='')]
+    >>> for row in (3, 8):
+    ...     tally.note(Reason("a category that is new", "job", 1, "a.csv", row, "see --ignore"))
+    >>> print(*tally.oddities())
+    column 'job': a category that is new (2 rows, the first: a.csv, row 3); see --ignore
     """
 
     count: int = 0
     unlabelled: int = 0
     first: list[str] = field(default_factory=list)
     by_reason: dict[tuple[str, str], Reason] = field(default_factory=dict)
+    by_oddity: dict[tuple[str, str], Reason] = field(default_factory=dict)
+
+    def oddities(self) -> list[Reason]:
+        """What is odd about rows that were used, the first met first."""
+        return list(self.by_oddity.values())
+
+    def note(self, oddity: Reason) -> None:
+        """Count rows that are used although something about them is odd."""
+        _merge(self.by_oddity, replace(oddity, column=_cut(oddity.column)))
 
     def reasons(self) -> list[Reason]:
         """The reasons, the first met first."""
@@ -92,28 +117,35 @@ class Tally:
         self.count += 1
         if len(self.first) < MOST_MESSAGES:
             self.first.append(str(error))
-        self._merge(Reason(reason_of(error.problem), _cut(error.column), 1, str(error.file), int(error.row or 0)))
+        reason = Reason(reason_of(error.problem), _cut(error.column), 1, str(error.file), int(error.row or 0))
+        _merge(self.by_reason, reason)
 
     def add_all(self, other: Tally) -> None:
         """Count the rows of another tally, which come after these."""
         self.count, self.unlabelled = self.count + other.count, self.unlabelled + other.unlabelled
         self.first += other.first[: MOST_MESSAGES - len(self.first)]
         for reason in other.reasons():
-            self._merge(reason)
+            _merge(self.by_reason, reason)
+        for oddity in other.oddities():
+            _merge(self.by_oddity, oddity)
 
     @classmethod
-    def of(cls, count: int, unlabelled: int, reasons: list[Reason]) -> Tally:
+    def of(cls, count: int, unlabelled: int, reasons: list[Reason], oddities: list[Reason]) -> Tally:
         """One that goes on from what was kept of another."""
-        return cls(count, unlabelled, [], {(own.problem, own.column): own for own in reasons})
+        return cls(
+            count, unlabelled, [], *({(each.problem, each.column): each for each in of} for of in (reasons, oddities))
+        )
 
     def copy(self) -> Tally:
         """A tally that goes on by itself."""
-        return Tally(self.count, self.unlabelled, list(self.first), dict(self.by_reason))
+        return Tally(self.count, self.unlabelled, list(self.first), dict(self.by_reason), dict(self.by_oddity))
 
-    def _merge(self, found: Reason) -> None:
-        key = found.problem, found.column
-        if key not in self.by_reason and len(self.by_reason) >= MOST_REASONS:
-            key = OTHER, ""
-            found = replace(found, problem=OTHER, column="")
-        known = self.by_reason.get(key)
-        self.by_reason[key] = found if known is None else replace(known, rows=known.rows + found.rows)
+
+def _merge(known: dict[tuple[str, str], Reason], reason: Reason) -> None:
+    """Add the rows of a reason to those of the same reason that came before."""
+    key = reason.problem, reason.column
+    if key not in known and len(known) >= MOST_REASONS:
+        key = OTHER, ""
+        reason = replace(reason, problem=OTHER, column="")
+    earlier = known.get(key)
+    known[key] = reason if earlier is None else replace(earlier, rows=earlier.rows + reason.rows)

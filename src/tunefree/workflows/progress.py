@@ -47,6 +47,7 @@ class Progress:
     skipped: int = 0  # rows that could not be used, in this pass
     unlabelled: int = 0  # rows that were skipped for want of a label, in this pass
     reasons: list[Reason] = field(default_factory=list)  # why the skipped ones could not be used
+    oddities: list[Reason] = field(default_factory=list)  # what is odd about rows that were used, in this pass
     sizes: list[int] = field(default_factory=list)  # bytes of the files as training began, until it is complete
     digests: list[str] = field(default_factory=list)  # of the files then, likewise
     times: list[int] = field(default_factory=list)  # at which the files had been written last, in ns, likewise
@@ -83,8 +84,9 @@ class Progress:
         """The progress that a model file holds as JSON."""
         names = ("progressive", "held_out", "curve")
         metrics = {name: [RunningMetrics(**one) for one in saved.get(name, [])] for name in names}
-        reasons = [Reason(**reason) for reason in saved.get("reasons", [])]
-        of_pass: dict[str, Any] = {"reasons": reasons, "position": Position(*saved["position"])}
+        kinds = ("reasons", "oddities")
+        counted = {kind: [Reason(**reason) for reason in saved.get(kind, [])] for kind in kinds}
+        of_pass: dict[str, Any] = {**counted, "position": Position(*saved["position"])}
         classes = [
             (seen["rows"], [(file, row) for file, row in seen["first"]]) for seen in saved.get("occurrences", [])
         ]
@@ -93,12 +95,13 @@ class Progress:
 
     @property
     def tally(self) -> Tally:
-        """The rows that were skipped in this pass."""
-        return Tally.of(self.skipped, self.unlabelled, self.reasons)
+        """The rows that were skipped in this pass, and those that were used but are odd."""
+        return Tally.of(self.skipped, self.unlabelled, self.reasons, self.oddities)
 
     @tally.setter
     def tally(self, tally: Tally) -> None:
         self.skipped, self.unlabelled, self.reasons = tally.count, tally.unlabelled, tally.reasons()
+        self.oddities = tally.oddities()
 
     def history(self) -> pa.Table:
         """Progressive losses of the first pass along the stream, eight points in each doubling of the rows.

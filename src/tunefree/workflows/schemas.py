@@ -104,7 +104,7 @@ MODEL = {
     "targets": Optional({"weight": SIZE, "total": FINITE}),
 }
 
-REASON = {"problem": Text(), "column": Text(), "rows": COUNT, "file": Text(), "row": COUNT}
+REASON = {"problem": Text(), "column": Text(), "rows": COUNT, "file": Text(), "row": COUNT, "remedy": Text()}
 
 LINEAR = {
     "source": Text(),
@@ -120,7 +120,7 @@ LINEAR = {
         **{name: Optional(COUNT) for name in ("skipped", "unlabelled")},
         **{name: Optional(Sequence(COUNT)) for name in ("sizes", "times", "read")},
         **{name: Optional(NAMES) for name in ("digests", "read_digests")},
-        "reasons": Optional(Sequence(REASON, MOST_REASONS + 1)),
+        **{name: Optional(Sequence(REASON, MOST_REASONS + 1)) for name in ("reasons", "oddities")},
         "curve": Optional(Sequence(METRICS)),
         "occurrences": Optional(Sequence({"rows": COUNT, "first": Sequence(Anything(), 3)})),
     },

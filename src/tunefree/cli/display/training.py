@@ -16,7 +16,7 @@ from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses.objectives import chosen
 from tunefree.model.model import Model
 from tunefree.model.targets import RunningMetrics
-from tunefree.report.told import describe, listed, losses_of, reasons_told
+from tunefree.report.told import describe, listed, losses_of, oddities_told, reasons_told
 from tunefree.report.told_columns import lines_of_kinds, naming_columns
 from tunefree.stream.source import Source
 from tunefree.workflows.rare_classes import rare_classes
@@ -175,6 +175,8 @@ def show_trained(trained: Trained, output: Path) -> None:
     console.print(table)
     for warning in [*order_told(trained), *rare_classes(trained, "--classes")]:
         console.print(warning)
+    for line in oddities_told(progress.oddities):
+        console.print(f"note: {line}")
     if getattr(trained.encoder, "has_queries", False):
         console.print(
             "hint: query numbers (qid) are not used; rows are learned one by one, not ranked within their query"
