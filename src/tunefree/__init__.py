@@ -33,6 +33,7 @@ _WHERE = {
     "load": "tunefree.workflows.trained_estimators",
     "open_source": "tunefree.stream.source",
     "DataError": "tunefree.core.errors",
+    "DataWarning": "tunefree.core.errors",
     "ModelError": "tunefree.core.errors",
     "TunefreeError": "tunefree.core.errors",
 }

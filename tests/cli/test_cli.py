@@ -128,7 +128,7 @@ def test_probabilities_of_other_losses(run, data, tmp_path, loss):
     assert "calibration error" in run("evaluate", tmp_path / "m", data)[1]
 
 
-OTHER_LOSSES_OF_NUMBERS = ["huber:0.5", "quantile:0.9", "power:1.5", "epsilon-insensitive:0.1"]
+OTHER_LOSSES_OF_NUMBERS = ["huber:0.5", "quantile:0.9", "absolute-power:1.5", "epsilon-insensitive:0.1"]
 
 
 # Every loss with one learner; the pool, which is compiled anew for each loss, quickly with one of them.

@@ -52,7 +52,7 @@ REFUSED = [  # options that have no effect on the pool, and what the error says
     (("--device", "cpu"), "--device is for learners with a kernel"),
     (("--learner", "nag", "--for-prediction"), "--for-prediction is for the pool"),
     (("--loss", "hinge"), "the pool learns probabilities"),
-    (("--group", "rich"), "--group rich: this is the target"),
+    (("--group", "rich"), "--target and --group name the same column, 'rich'"),
     (("--group", "job", "--shuffle"), "--group keeps the rows of a group together"),
     (("--group", "jib"), "there is no group column 'jib'; did you mean 'job'"),
     (("--group", "job", "--learner", "nag"), "--group is for the pool"),

@@ -70,7 +70,7 @@ def test_classifiers_learn(loss, data, kernel):
 
 
 @pytest.mark.parametrize(
-    "loss", ["square", "absolute", "power:1.5", "epsilon-insensitive:10", "huber:30", "quantile:0.5"]
+    "loss", ["square", "absolute", "absolute-power:1.5", "epsilon-insensitive:10", "huber:30", "quantile:0.5"]
 )
 @pytest.mark.parametrize("kernel", [None, "rbf"])
 def test_regressors_learn(loss, kernel):

@@ -23,7 +23,7 @@ from tunefree.losses.links import least_risk, low_noise_margin, risk
 
 PAGE = run_page("loss.md", until="losses.register")
 PARAMETERS = {  # what is tested instead of the defaults
-    "power": ["power:1", "power:1.5", "power:3"],
+    "absolute-power": ["absolute-power:1", "absolute-power:1.5", "absolute-power:3"],
     "epsilon-insensitive": ["epsilon-insensitive:0.3", "epsilon-insensitive:0.3:2"],
     "huber": ["huber:0.7"],
     "quantile": ["quantile:0.8"],
@@ -216,9 +216,9 @@ def test_growth_exponents():
         "exponential": math.inf,
         "square": 1.0,
         "absolute": 0.0,
-        "power:1": 0.0,
-        "power:1.5": 0.5,
-        "power:3": 2.0,
+        "absolute-power:1": 0.0,
+        "absolute-power:1.5": 0.5,
+        "absolute-power:3": 2.0,
         "epsilon-insensitive:0.3": 0.0,
         "epsilon-insensitive:0.3:2": 1.0,
         "huber:0.7": 0.0,

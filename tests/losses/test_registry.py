@@ -33,7 +33,7 @@ def test_names_and_defaults():
     assert losses.names("classification")[0] == "logistic" and losses.names("regression")[0] == "square"
     assert losses.loss_of("classification", None) == losses.Logistic()
     assert losses.loss_of("regression", None) == losses.Square()
-    assert {"huber:DELTA", "quantile:TAU", "power:P", "epsilon-insensitive:EPSILON:P"} <= set(
+    assert {"huber:DELTA", "quantile:TAU", "absolute-power:P", "epsilon-insensitive:EPSILON:P"} <= set(
         losses.usage("regression")
     )
 
@@ -54,7 +54,7 @@ def test_every_loss_is_exported():
     [
         ("classification", "cubic", "unknown loss 'cubic' for classification; choose one of logistic, hinge, smoothed"),
         ("classification", "huber", "unknown loss 'huber' for classification"),
-        ("regression", "hinge:1", "unknown loss 'hinge' for regression; choose one of square, absolute, power, eps"),
+        ("regression", "hinge:1", "unknown loss 'hinge' for regression; choose one of square, absolute, absolute-power, eps"),
         ("regression", "absolute:1", "the absolute loss has no parameter; write absolute"),
         ("regression", "huber:1:2", "loss 'huber:1:2' has too many parameters; write huber:DELTA"),
         ("regression", "huber:x", "loss 'huber:x': could not convert"),

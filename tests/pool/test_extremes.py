@@ -12,7 +12,7 @@ from tunefree.losses import names
 from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel
 
-LOSSES = ("square", "absolute", "quantile:0.9", "power:1.5", "epsilon-insensitive:0.1", "huber:1")
+LOSSES = ("square", "absolute", "quantile:0.9", "absolute-power:1.5", "epsilon-insensitive:0.1", "huber:1")
 
 
 def fitted(X, y, task="classification", **options):

@@ -164,7 +164,7 @@ def test_text_without_columns_has_no_groups(tmp_path):
     [
         ({"learner": "scinol2"}, "--group is for the pool"),
         ({"shuffle": 0}, "--group keeps the rows of a group together, and --shuffle parts them"),
-        ({"target": "home"}, "--group home: this is the target"),
+        ({"target": "home"}, "--target and --group name the same column, 'home'"),
     ],
 )
 def test_plans_in_which_groups_have_no_effect(options, problem):

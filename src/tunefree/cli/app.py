@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from tunefree.cli.options import ungrouped
 from tunefree.core import compilation
-from tunefree.core.errors import TunefreeError
+from tunefree.core.errors import OPTION, TunefreeError
 from tunefree.core.registry import Registry
 
 COMMANDS = Registry(
@@ -87,6 +88,39 @@ for _name, _command in COMMANDS.items():
     add(_name, _command)
 
 
+def options_of() -> dict[str, set[str]]:
+    """The options of each command, as they are written."""
+    commands: Any = typer.main.get_command(app)
+    return {
+        name: {option for own in command.params for option in own.opts} for name, command in commands.commands.items()
+    }
+
+
+def worded(message: str, words: list[str]) -> str:
+    """A message of a command, which names an option of another one as such.
+
+    Parameters
+    ----------
+    message : str
+    words : list of str
+        The first has the name of the command.
+
+    Examples
+    --------
+    >>> worded("the number is missing; see --na-values, or pass --on-bad-row skip", ["serve"])
+    'the number is missing; see --na-values of `tunefree train`, or pass --on-bad-row skip of `tunefree train`'
+    """
+    known = options_of()
+    if not words or words[0] not in known:
+        return message
+
+    def option(match: re.Match[str]) -> str:
+        owners = [name for name in [*words, *known] if f"--{match[1]}" in known[name]]
+        return match[0] if owners[:1] in ([], words) else f"{match[0]} of `tunefree {owners[0]}`"
+
+    return OPTION.sub(option, message)
+
+
 def _tell_of_compilation() -> None:
     typer.echo(f"tunefree: {compilation.NOTICE}", err=True)
 
@@ -103,7 +137,7 @@ def main() -> None:
             compilation.forget(_tell_of_compilation)
             sys.stdout.flush()  # a device that is full shows here, and not after the end
     except TunefreeError as error:
-        typer.echo(f"tunefree: {error}", err=True)
+        typer.echo(f"tunefree: {worded(str(error), sys.argv[1:2])}", err=True)
         sys.exit(2)
     except MemoryError:
         typer.echo(

@@ -83,7 +83,7 @@ class Files:
         """What happens to rows that cannot be used, with a count of them."""
         from tunefree.stream.batch import BadRows
 
-        return BadRows(self.skip_bad_rows)
+        return BadRows(self.skip_bad_rows, skip_unlabelled=None)
 
 
 @dataclass(frozen=True)

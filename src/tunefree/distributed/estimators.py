@@ -117,9 +117,7 @@ class DaskTuneFreeClassifier(ClassifierMixin, _DaskEstimator):
         self.client, self.shard_rows, self.class_weight = client, shard_rows, class_weight
 
     def _plan(self) -> dict[str, Any]:
-        weights = self.class_weight or ()
-        written = (weights,) if isinstance(weights, str) else tuple(f"{label}={weights[label]!r}" for label in weights)
-        return {"class_weight": written}
+        return {"class_weight": self.class_weight}
 
     @property
     def classes_(self) -> np.ndarray:

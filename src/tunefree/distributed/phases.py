@@ -113,7 +113,7 @@ def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> 
         raise DataError("no row could be used", remedy="see the messages about skipped rows")
     if beginning.task == "classification" and len(whole.classes) < 2:
         raise DataError(f"the target has one class only, {whole.classes[0]!r}", remedy="give data with two classes")
-    class_weights.check_task(plan, beginning.task)
+    class_weights.check(plan, beginning.task, whole.classes, complete=True)
     if class_weights.is_balanced(plan):
         weights = class_weights.balancing(whole.totals)
         beginning = beginning._replace(plan=replace(beginning.plan, class_weight=weights))

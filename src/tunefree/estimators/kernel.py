@@ -291,8 +291,8 @@ class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
     Parameters
     ----------
     loss : str, default="absolute"
-        ``"absolute"`` predicts the median, ``"square"`` the mean, ``"quantile:0.9"`` a quantile; also ``"power:1.5"``,
-        ``"epsilon-insensitive:0.1"`` and ``"huber:1"``, with the parameter after the colon.
+        ``"absolute"`` predicts the median, ``"square"`` the mean, ``"quantile:0.9"`` a quantile; also
+        ``"absolute-power:1.5"``, ``"epsilon-insensitive:0.1"`` and ``"huber:1"``, with the parameter after the colon.
     kernel : {"rbf", "laplacian", "poly", "linear", "precomputed"} or callable, default="rbf"
         A callable takes two arrays of rows and returns the matrix of their kernel values.
     gamma : "ladder", "median" or float, default="ladder"

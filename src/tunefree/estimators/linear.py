@@ -147,7 +147,7 @@ class ScInOLRegressor(OnlineRegressorBase):
     variant : {1, 2}, default=2
         Algorithm 1 or 2 of the paper. The second bets a fraction of its wealth and has the lower loss on most data.
     loss : str, default="square"
-        ``"square"``, ``"absolute"``, ``"power:1.5"``, ``"epsilon-insensitive:0.1"``, ``"huber:1"`` or
+        ``"square"``, ``"absolute"``, ``"absolute-power:1.5"``, ``"epsilon-insensitive:0.1"``, ``"huber:1"`` or
         ``"quantile:0.5"``, with the parameter after the colon.
     epsilon : float, default=1.0
         Initial wealth of each weight, in units of the mean absolute deviation of the target; results depend on it

@@ -148,7 +148,7 @@ class OnlineRegressor(Named, OnlineRegressorBase):
         Transformation of the rows: none (``"raw"``), numbers minus the running mean of their column (``"centred"``),
         robustly standardised numbers (``"steady"``), or the same with one scale for all columns (``"level"``).
     loss : str, default="square"
-        ``"square"``, ``"absolute"``, ``"power:1.5"``, ``"epsilon-insensitive:0.1"``, ``"huber:1"`` or
+        ``"square"``, ``"absolute"``, ``"absolute-power:1.5"``, ``"epsilon-insensitive:0.1"``, ``"huber:1"`` or
         ``"quantile:0.5"``, with the parameter after the colon.
     epochs : int, default=10
         Number of passes over the rows in ``fit``.

@@ -297,7 +297,7 @@ class IterativeRegularizationRegressor(RegressorMixin, IterativeRegularization):
     Parameters
     ----------
     loss : str, default="square"
-        ``"square"``, ``"absolute"``, ``"power:1.5"``, ``"epsilon-insensitive:0.1"``, ``"huber:1"`` or
+        ``"square"``, ``"absolute"``, ``"absolute-power:1.5"``, ``"epsilon-insensitive:0.1"``, ``"huber:1"`` or
         ``"quantile:0.5"``, with the parameter after the colon.
     kernel, gamma, kernel_params, transformer, standardize, theta, eta, output, stop, assumptions, max_iter, \
 stochastic, validation_fraction, memory_limit, device, random_state, warm_start

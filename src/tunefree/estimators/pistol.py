@@ -171,7 +171,7 @@ class PiSTOLRegressor(OnlineRegressorBase):
     Parameters
     ----------
     loss : str, default="square"
-        ``"square"``, ``"absolute"``, ``"power:1.5"``, ``"epsilon-insensitive:0.1"``, ``"huber:1"`` or
+        ``"square"``, ``"absolute"``, ``"absolute-power:1.5"``, ``"epsilon-insensitive:0.1"``, ``"huber:1"`` or
         ``"quantile:0.5"``, with the parameter after the colon.
     preset : {"theory", "practice"}, default="theory"
         Values of ``a`` and ``b``, as in :class:`PiSTOLClassifier`.

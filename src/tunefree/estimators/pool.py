@@ -293,7 +293,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     ----------
     loss : str, default="square"
         ``"square"`` predicts the mean, ``"absolute"`` the median, ``"quantile:0.9"`` a quantile; also
-        ``"power:1.5"``, ``"epsilon-insensitive:0.1"`` and ``"huber:1"``, with the parameter after the colon.
+        ``"absolute-power:1.5"``, ``"epsilon-insensitive:0.1"`` and ``"huber:1"``, with the parameter after the colon.
     kernel : bool, default=False
         Whether functions of Gaussian kernels of nine bandwidths, on two views of the rows, join the pool, learned by
         PiSTOL [5]_. Time and memory then grow with the number of rows of small margin.

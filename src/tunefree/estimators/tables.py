@@ -20,7 +20,7 @@ import pyarrow as pa
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from tunefree.core.errors import DataError
+from tunefree.core.errors import DataError, listed, nearest, told_in_python
 from tunefree.core.rows import Table, part, rows_at, table, together
 from tunefree.stream.arrays import of_strings
 from tunefree.stream.batch import Columns, Refused
@@ -32,6 +32,7 @@ from tunefree.stream.texts import Text, looks_like_text
 
 NAME = "X"  # what messages call a table
 CHUNK_ROWS = 32768  # that are encoded at a time: columns of many short chunks would take long
+CALLED = {"text": "text_features", "categorical": "categorical_features"}  # options, in estimators
 ROLES = ("categorical_features", "text_features")  # parameters of estimators that say what columns are
 
 
@@ -112,7 +113,7 @@ def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
     if has_columns(X) or named or _is_of_arrays(estimator):
         return True
     if any(column.kind != Number.kind for column in encoder.columns):
-        columns = ", ".join(repr(column.name) for column in encoder.columns[:12])
+        columns = listed([column.name for column in encoder.columns])
         problem = f"the model was fitted on a table, this is of type {type(X).__name__}"
         raise DataError(problem, NAME, remedy=f"pass a table with the columns {columns}")
     return not _is_numbers(encoder) or _has_gaps(estimator, X)
@@ -163,6 +164,12 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
     DataError
         If a column is missing or of a type that has no features, or a value cannot be used.
     """
+    with told_in_python(CALLED, "tunefree.train"):
+        return _encode(estimator, X, learning, reset, as_array)
+
+
+def _encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool) -> Any:
+    """Rows of a table; see :func:`encode`."""
     encoder = None if reset else encoder_of(estimator)
     of_arrays = not has_columns(X) if reset else encoder is None or _is_of_arrays(estimator)
     if encoder is None and not reset:  # in the array that it was fitted on no number was missing
@@ -217,7 +224,7 @@ def places(names: Sequence[str], given: Any, parameter: str) -> list[int]:
     for item in listed:
         is_place = isinstance(item, Integral) and -len(names) <= int(item) < len(names)
         if item not in names and not is_place:
-            remedy = f"give names or numbers from 0; the columns are {', '.join(map(repr, names[:12]))}"
+            remedy = f"give names or numbers from 0; {nearest(item, names, 'columns')}"
             raise DataError(f"{parameter}: there is no column {item!r}", NAME, remedy=remedy)
         found.append(list(names).index(item) if item in names else range(len(names))[int(item)])
     return found

@@ -13,6 +13,7 @@ from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.importance import importance, reference_of
 from tunefree.explanation.panels import INNER, MOST_ROWS, Axis, Dependence, axis_of, dependence
 from tunefree.explanation.reference import evenly_spaced
+from tunefree.model.targets import place_of
 
 MOST_CLASSES = 6  # whose curves are drawn
 LEAST = 0.01  # importance of a column, as a part of the largest one's, below which it is drawn only if asked for
@@ -113,13 +114,8 @@ def output_of(classes: list[Any], n_outputs: int, label: Any) -> tuple[int, floa
     >>> output_of(["no", "yes"], 1, "no"), output_of([1, 2, 3], 3, "2")
     ((0, -1.0), (1, 1.0))
     """
-    found = [k for k, known in enumerate(classes) if known == label] or [
-        k for k, known in enumerate(classes) if str(known) == str(label)
-    ]
-    if not found:
-        known = ", ".join(map(str, classes[:20]))
-        raise ModelError(f"there is no class {label}; choose one of {known}{', ...' if len(classes) > 20 else ''}")
-    return (found[0], 1.0) if n_outputs > 1 else (0, 1.0 if found[0] == 1 else -1.0)
+    place = place_of(label, classes)
+    return (place, 1.0) if n_outputs > 1 else (0, 1.0 if place == 1 else -1.0)
 
 
 def _classes(decomposition: Decomposition, target: Any) -> tuple[list[int], list[str], float]:

@@ -26,6 +26,14 @@ class Usage(NamedTuple):
 
 
 _USAGES: dict[str, Usage] = {}
+# Losses by names that others use, which are no losses here: what is nearest to each.
+_NEAREST = (
+    "nearest are square, which predicts the mean, and huber and absolute-power:P, which large targets move less; where "
+    "all targets are positive, their logarithms can be the target"
+)
+_OTHERS = dict.fromkeys(("tweedie", "gamma", "poisson"), f"is no loss here; {_NEAREST}") | {
+    "power": f"is no loss: |error|^P is called absolute-power:P, and Tweedie's of a power is not there; {_NEAREST}"
+}
 # Where the attributes of this module are that are loaded when they are asked for; :func:`register` adds the losses of
 # this package. No file may be called like a function here: importing a file sets an attribute of the file's name.
 _EXPORTED = {
@@ -87,7 +95,7 @@ register("squared-hinge", "tunefree.losses.squared_hinge:SquaredHinge", "classif
 register("exponential", "tunefree.losses.exponential:Exponential", "classification")
 register("square", "tunefree.losses.square:Square", "classification", "regression")
 register("absolute", "tunefree.losses.absolute:Absolute", "regression")
-register("power", "tunefree.losses.power:power_loss", "regression", parameters=["P"])
+register("absolute-power", "tunefree.losses.power:power_loss", "regression", parameters=["P"])
 register("epsilon-insensitive", "tunefree.losses.power:epsilon_insensitive", "regression", parameters=["EPSILON", "P"])
 register("huber", "tunefree.losses.huber_loss:huber", "regression", parameters=["DELTA"])
 register("quantile", "tunefree.losses.quantile_loss:quantile", "regression", parameters=["TAU"])
@@ -110,7 +118,7 @@ def usage(task: str) -> list[str]:
     Examples
     --------
     >>> usage("regression")[:3]
-    ['square', 'absolute', 'power:P']
+    ['square', 'absolute', 'absolute-power:P']
     """
     return [":".join([name, *_USAGES[name].parameters]) for name in names(task)]
 
@@ -136,6 +144,8 @@ def loss_of(task: str, name: str | None) -> Any:
     """
     known = names(task)
     kind, *parameters = (name or known[0]).split(":")
+    if kind.lower() in _OTHERS and kind not in LOSSES:
+        raise UnknownNameError(f"{kind} {_OTHERS[kind.lower()]}")
     if kind not in known:
         raise UnknownNameError(f"unknown loss {kind!r} for {task}; choose one of {', '.join(known)}")
     expected = _USAGES[kind].parameters

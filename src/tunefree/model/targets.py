@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.errors import DataError
+from tunefree.core.errors import DataError, ModelError, nearest
 from tunefree.core.numbers import MOST
 from tunefree.losses.objectives import chosen, measured
 from tunefree.model import calibration
@@ -54,6 +55,43 @@ def check_lengths(labels: Labels, file: str | None = None, numbers: np.ndarray |
         problem = f"the label has {longest:,} letters, more than {LONGEST_LABEL:,}"
         remedy = "name the column of the target, or check its quotes"
         raise DataError(problem, file, None if numbers is None else int(numbers[first]), remedy=remedy)
+
+
+def written(label: Any) -> Any:
+    """How a label is written, such that 1, "1" and "1.0" are the same, and True and "true".
+
+    Examples
+    --------
+    >>> written(1) == written("1.0"), written(True) == written("true"), written("a")
+    (True, True, 'a')
+    """
+    text = str(label).strip().lower()
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def place_of(label: Any, labels: Sequence[Any]) -> int:
+    """The place of a label, or of the one that is written so, among others.
+
+    Raises
+    ------
+    ModelError
+        If it is not among them; the message proposes the nearest.
+
+    Examples
+    --------
+    >>> place_of("1.0", [0, 1]), place_of("no", ["yes", "no"])
+    (1, 1)
+    """
+    for is_same in (
+        lambda known: known == label or str(known) == str(label),
+        lambda known: not isinstance(known, str) and written(known) == written(label),
+    ):
+        if (place := next((k for k, known in enumerate(labels) if is_same(known)), None)) is not None:
+            return place
+    raise ModelError(f"there is no class {label!r}; {nearest(label, labels, 'classes')}")
 
 
 @dataclass

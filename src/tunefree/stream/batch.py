@@ -70,8 +70,8 @@ class BadRows:
     ----------
     skip : bool, default=False
         Count such rows and leave them out; otherwise the first one raises a DataError.
-    skip_unlabelled : bool, default=False
-        Count rows without a label apart and leave them out; otherwise they are bad rows.
+    skip_unlabelled : bool or None, default=False
+        Count rows without a label apart and leave them out; otherwise they are bad rows. None if that cannot be chosen.
     tally : Tally
         Those that were left out.
     origin : callable, optional
@@ -85,7 +85,7 @@ class BadRows:
     has_options: ClassVar[bool] = True  # whether errors may name options of the command line
 
     skip: bool = False
-    skip_unlabelled: bool = False
+    skip_unlabelled: bool | None = False
     tally: Tally = field(default_factory=Tally)
     origin: Origin = as_named
     classes: tuple[str, ...] = ()
@@ -118,13 +118,15 @@ class BadRows:
             error = DataError(problem, *self.origin(file, row), column, remedy)
         self.tally.add(error)
 
-    def report_unlabelled(self, problem: str, file: str, row: int, column: str | None = None) -> None:
+    def report_unlabelled(
+        self, problem: str, file: str, row: int, column: str | None = None, remedy: str = "give it one"
+    ) -> None:
         """A row has no label, where it must have one: count it, if such rows are skipped, else treat it as bad."""
         if self.skip_unlabelled:
             self.tally.unlabelled += 1
         else:
-            remedy = "give it one" + (", pass --unlabelled skip" if self.has_options else "")
-            self.report(problem, file, row, column, remedy)
+            can_skip = self.has_options and self.skip_unlabelled is not None
+            self.report(problem, file, row, column, remedy + (", pass --unlabelled skip" if can_skip else ""))
 
     def note(
         self, problem: str, file: str, row: int, column: str | None = None, rows: int = 1, remedy: str = ""

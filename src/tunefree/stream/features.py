@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core import rows
-from tunefree.core.errors import DataError, ModelError
+from tunefree.core.errors import DataError, ModelError, listed, nearest
 from tunefree.stream.arrays import beyond_doubles, is_missing, of_booleans, of_numbers
 from tunefree.stream.batch import BadRows, Batch, Columns
 from tunefree.stream.calendar import TimeOfDay, Timestamp
@@ -326,7 +326,7 @@ class TableEncoder:
             raise DataError(
                 f"{'column' if len(absent) == 1 else 'columns'} {', '.join(absent)} missing",
                 chunk.file,
-                remedy=f"add what the model was trained with; the file has {_listed(names)}",
+                remedy=f"add what the model was trained with; the file has {listed(names)}",
             )
         taken = [
             (column, without(_column(chunk, column.name, faults), self.na_values) if column.name in present else None)
@@ -479,11 +479,4 @@ def check_name(role: str, name: str, names: Sequence[str], file: str) -> None:
     """Raise a DataError with the nearest names if there is no column of this name."""
     if name in names:
         return
-    close = get_close_matches(name, names, 3, 0.5)
-    remedy = f"did you mean {' or '.join(map(repr, close))}?" if close else f"the columns are {_listed(names)}"
-    raise DataError(f"there is no {role} column {name!r}", file, remedy=remedy)
-
-
-def _listed(names: Sequence[str], most: int = 12) -> str:
-    shown = ", ".join(map(repr, names[:most]))
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+    raise DataError(f"there is no {role} column {name!r}", file, remedy=nearest(name, names, "columns"))

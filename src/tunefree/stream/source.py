@@ -83,6 +83,11 @@ class Source:
         """Whether it can be read more than once."""
         return "-" not in self.files
 
+    @property
+    def has_fixed_columns(self) -> bool:
+        """Whether all its rows have the columns of the first ones."""
+        return self.format is None or (len(self.files) == 1 and self.format != "json")
+
     def chunks(
         self,
         start: Position = Position(),  # noqa: B008 - an immutable tuple

@@ -167,8 +167,9 @@ def report(
             bad.report_unlabelled(problem, lines.file, lines.row + line)
             continue
         if is_binary(data, place):
-            problem, remedy = "{} is binary, not text", "check that the file is text and not damaged"
-        bad.report(problem.format(token(data, place)), lines.file, lines.row + line, None, remedy)
+            kind, problem, remedy = -1, "{} is binary, not text", "check that the file is text and not damaged"
+        report = bad.report_unlabelled if kind == unlabelled else bad.report
+        report(problem.format(token(data, place)), lines.file, lines.row + line, None, remedy)
 
 
 def to_rows(output: Output, ids: np.ndarray, merge: bool) -> rows.Sparse:

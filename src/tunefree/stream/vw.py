@@ -36,10 +36,7 @@ _MESSAGES = {
     TOO_LARGE: ("a number of {} is too large", "correct the row"),
     _NUMBER: ("{} before the first bar is not a number", "write [label [importance]] ['tag]| before the features"),
     _LABEL_NOT_FINITE: ("the label or importance {} is not finite", "correct the row"),
-    _NO_LABEL: (
-        "the row has no label, it starts with {}",
-        "give it one, with a blank between label and bar, pass --unlabelled skip",
-    ),
+    _NO_LABEL: ("the row has no label, it starts with {}", "give it one, with a blank between label and bar"),
     _WEIGHT: ("the importance of the row that starts with {} is negative", "give it one from 0"),
     _BASE: ("the base (initial prediction) of the row that starts with {} is not 0", "leave it out"),
     _MANY: ("{} is one word too many before the first bar", "write [label [importance]] ['tag]| before the features"),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
-from tunefree.core.errors import DataError, ModelError
-from tunefree.model.targets import Labels
+from tunefree.core.errors import DataError, ModelError, nearest
+from tunefree.model.targets import Labels, written
 from tunefree.stream.batch import Batch
 from tunefree.stream.source import Source
 from tunefree.workflows.plan import Plan
@@ -18,6 +19,8 @@ from tunefree.workflows.reading import begin
 from tunefree.workflows.targets import labels_of
 
 BALANCED = "balanced"
+MISSPELT = 0.8  # similarity of labels from which on one is taken for the other, misspelt
+OF_NUMBERS = "--class-weight is for classes, and the target is a number to predict; leave it out"
 
 
 def weights_by_label(given: Sequence[str]) -> dict[str, float]:
@@ -45,10 +48,27 @@ def weights_by_label(given: Sequence[str]) -> dict[str, float]:
     return found
 
 
-def check_task(plan: Plan, task: str) -> None:
-    """Raise a ModelError if a plan has weights of classes and there are none."""
+def check(plan: Plan, task: str, classes: Sequence[Any], complete: bool) -> None:
+    """Raise a ModelError if weights of classes have no effect.
+
+    Parameters
+    ----------
+    plan : Plan
+    task : {"classification", "regression"}
+    classes : sequence
+        The labels that are known.
+    complete : bool
+        Whether no others will come; if so, each label with a weight is one of them, else none is a misspelt one.
+    """
     if plan.class_weight and task != "classification":
-        raise ModelError("--class-weight is for classes, and the target is a number to predict; leave it out")
+        raise ModelError(OF_NUMBERS)
+    if not plan.class_weight or BALANCED in plan.class_weight:
+        return
+    texts = list(map(str, classes))
+    known = {*texts, *(written(label) for label in classes if not isinstance(label, str))}
+    for label in weights_by_label(plan.class_weight):
+        if not known & {label, written(label)} and (complete or get_close_matches(label, texts, 1, MISSPELT)):
+            raise ModelError(f"--class-weight {label}: there is no such class; {nearest(label, texts, 'classes')}")
 
 
 def class_factors(weights: dict[str, float], y: Labels) -> np.ndarray:
@@ -59,7 +79,10 @@ def class_factors(weights: dict[str, float], y: Labels) -> np.ndarray:
     >>> class_factors({"yes": 5.0}, Labels.of(np.array(["no", "yes", "no"])))
     array([1., 5., 1.])
     """
-    return np.array([weights.get(str(value), 1.0) for value in y.values])[y.codes]
+    loose = {written(label): weight for label, weight in weights.items()}
+    of_others = [1.0 if isinstance(value, str) else loose.get(written(value), 1.0) for value in y.values]
+    each = [weights.get(str(value), other) for value, other in zip(y.values, of_others, strict=True)]
+    return np.array(each)[y.codes]
 
 
 def weighed(batch: Batch, y: Any, by_label: dict[str, float]) -> Batch:
@@ -102,13 +125,36 @@ def balanced(source: Source, plan: Plan) -> tuple[str, ...]:
         remedy = "save it to a file, or give --class-weight LABEL=W"
         raise DataError("standard input can be read only once", remedy=remedy)
     reading = begin(source, plan, plan.bad_rows())
-    check_task(plan, reading.task)
+    check(plan, reading.task, reading.classes, complete=False)
     totals: dict[str, float] = {}
     for batch in reading.batches:
         y = labels_of(batch.target)
         for value, weight in zip(y.values, np.bincount(y.codes, batch.weight, len(y.values)), strict=True):
             totals[str(value)] = totals.get(str(value), 0.0) + float(weight)
     return balancing(totals)
+
+
+def share_told(trained: Any) -> list[str]:
+    """A line on what probabilities refer to where classes have weights: the class that gains most by them.
+
+    Parameters
+    ----------
+    trained : Trained
+        At the end of its pass.
+    """
+    total = sum(seen.weight for seen in trained.progress.occurrences)
+    shares = [
+        (seen.predicted / seen.weight, seen.predicted / total, seen.weight / total, label)
+        for label, seen in zip(trained.model.classes, trained.progress.occurrences, strict=False)
+        if seen.weight > 0.0
+    ]
+    if not shares:
+        return []
+    _, predicted, share, label = max(shares, key=lambda each: each[0])
+    return [
+        f"probabilities are of rows as --class-weight weighs them: the mean probability of {label!r} is "
+        f"{predicted:.3g}, and its share of the rows {share:.3g}"
+    ]
 
 
 def balancing(totals: dict[str, float]) -> tuple[str, ...]:

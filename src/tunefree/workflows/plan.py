@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+import numbers
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any
@@ -37,6 +38,8 @@ NOT_OF_THE_POOL = {
 }
 OF_KERNELS = ("max_support", "device")  # fields that have no effect on learners without a kernel
 READING = ("skip_bad_rows", "skip_unlabelled", "shuffle")  # fields that say how rows are read
+NAMES = ("ignore", "text", "na_values", "numeric", "categorical", "date", "class_weight", "classes")  # one or several
+EXCLUSIVE = (("target", "weight", "group", "ignore"), ("ignore", "text", "numeric", "categorical"))  # of one column
 OPTIONS = {
     "settings": "set",
     "skip_bad_rows": "on-bad-row",
@@ -71,8 +74,8 @@ class Plan:
         Column that names the group of a row, which is not learned. Rows of one group belong together, such as visits of
         one patient: they are predicted before any of them is learned, and say nothing of how rows of other groups are
         predicted once the group is known. For the pool, on files whose groups are contiguous.
-    ignore, text : sequences of str
-        Columns to leave out; columns of texts (guessed if None).
+    ignore, text : str or sequences of str
+        Columns to leave out; columns of texts (guessed if None). Here and below, a string is one name.
     hash_bits : int, default 0
         0 for an exact dictionary of features, else features are hashed to 2^hash_bits of them.
     holdout : float, default 0
@@ -86,21 +89,22 @@ class Plan:
         (:mod:`tunefree.stream.shuffle`). None for the order in which they come.
     decimal, thousands : str, optional
         In numbers that are written as texts; guessed if None.
-    na_values : sequence of str
+    na_values : str or sequence of str
         What stands for a missing value, beside what always does.
-    numeric, categorical, date : sequences of str
+    numeric, categorical, date : str or sequences of str
         Columns of numbers, of categories, and of dates, the latter followed by ``=FORMAT`` or not; others are guessed.
-    class_weight : sequence of str
-        What rows of a class weigh more or less, each written ``"label=weight"``
-        (:func:`tunefree.workflows.class_weights.balanced` finds weights).
-    classes : sequence of str
-        All labels, each as a text; a row with another label cannot be used. By default a label that is new becomes a
-        class.
+    class_weight : dict, "balanced", or sequence of str
+        What rows of a class weigh more or less: ``{label: weight}``, or texts ``"label=weight"``. With ``"balanced"``
+        all classes weigh the same.
+    classes : sequence of labels
+        All labels; a row with another label cannot be used. By default a label that is new becomes a class.
 
     Examples
     --------
     >>> Plan(target="income", holdout=0.4).holdout_share
     Fraction(2, 5)
+    >>> Plan(ignore="id", class_weight={"yes": 5}) == Plan(ignore=("id",), class_weight=("yes=5.0",))
+    True
     """
 
     target: str | None = None
@@ -132,6 +136,8 @@ class Plan:
     classes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        for name in NAMES:
+            object.__setattr__(self, name, _names(getattr(self, name), _defaults()[name]))
         wrong = [f"{name}={value:g}" for name, value in self.settings.items() if not 0.0 <= value < math.inf]
         for is_wrong, message in (
             (self.passes < 1, f"--passes must be at least 1, not {self.passes}"),
@@ -164,8 +170,12 @@ class Plan:
             self.refuse(["group"], "is for the pool, which judges by groups; leave it out, or leave --learner out")
         if self.learner != "kernel-pool" and not is_kernel(self.learner):
             self.refuse(OF_KERNELS, "is for learners with a kernel; leave it out, or pass --kernel")
-        if self.group is not None and self.group == self.target:
-            raise ModelError(f"--group {self.group}: this is the target; name the column of groups, or leave it out")
+        for roles in EXCLUSIVE:
+            known: dict[str, str] = {}
+            named = [(name, role) for role in roles for name in _names(getattr(self, role), ()) or ()]
+            for name, role in named:
+                if known.setdefault(name, role) != role:
+                    raise ModelError(f"--{known[name]} and --{role} name the same column, {name!r}; leave one out")
         if self.shuffle is not None:
             self.refuse(
                 ["group"],
@@ -248,10 +258,17 @@ class Plan:
     @classmethod
     def restore(cls, saved: dict[str, Any]) -> Plan:
         """The plan that a model file holds as JSON, which has lists for tuples."""
-        own: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in saved.items()
-        }
-        return cls(**own)
+        return cls(**saved)
+
+
+def _names(names: Any, default: Any) -> tuple[str, ...] | None:
+    """Names as a plan has them; a string is one name, and what is said of names by a dict follows them."""
+    if names is None:
+        return default
+    if isinstance(names, Mapping):
+        said = {name: float(said) if isinstance(said, numbers.Real) else said for name, said in names.items()}
+        names = [f"{name}={value}" for name, value in said.items()]
+    return tuple(map(str, [names] if isinstance(names, str) else names))
 
 
 def _defaults() -> dict[str, Any]:

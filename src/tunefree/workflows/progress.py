@@ -34,6 +34,9 @@ class Occurrences:
 
     rows: int = 0
     first: list[tuple[str, int]] = field(default_factory=list)
+    # Where classes have weights, and predictions are log-odds, as if classes had none:
+    weight: float = 0.0  # sum of the weights of its rows
+    predicted: float = 0.0  # weighted sum of the probabilities that it had, before each row was learned
 
 
 @dataclass
@@ -87,10 +90,10 @@ class Progress:
         kinds = ("reasons", "oddities")
         counted = {kind: [Reason(**reason) for reason in saved.get(kind, [])] for kind in kinds}
         of_pass: dict[str, Any] = {**counted, "position": Position(*saved["position"])}
-        classes = [
-            (seen["rows"], [(file, row) for file, row in seen["first"]]) for seen in saved.get("occurrences", [])
+        of_pass["occurrences"] = [
+            Occurrences(**seen | {"first": [(file, row) for file, row in seen["first"]]})
+            for seen in saved.get("occurrences", [])
         ]
-        of_pass["occurrences"] = [Occurrences(*seen) for seen in classes]
         return cls(**{**saved, **metrics, **of_pass})
 
     @property

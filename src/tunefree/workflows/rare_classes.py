@@ -11,8 +11,10 @@ from tunefree.stream.batch import Batch, Origin
 from tunefree.workflows.progress import Occurrences
 
 
-def follow(trained: Any, y: Any, batch: Batch, origin: Origin) -> None:
+def follow(trained: Any, y: Any, batch: Batch, predictions: np.ndarray, origin: Origin) -> None:
     """Take note of the targets of a batch of the first pass, which was learned: their order, and rows of rare classes.
+
+    Where classes have weights, their probabilities are summed, too.
 
     Parameters
     ----------
@@ -20,6 +22,9 @@ def follow(trained: Any, y: Any, batch: Batch, origin: Origin) -> None:
         Its order and progress are changed.
     y : Labels, or (n,) array of numbers
     batch : Batch
+        With the weights that rows have, whatever their classes.
+    predictions : (n, K) array
+        Made before each row was learned.
     origin : callable
         From a file and the number of a row in it to those that the user knows.
     """
@@ -37,6 +42,17 @@ def follow(trained: Any, y: Any, batch: Batch, origin: Origin) -> None:
             known[k].first = []
         elif count:
             known[k].first += [origin(batch.file, row) for row in batch.numbers[codes == k].tolist()]
+    if trained.plan.class_weight and trained.model.loss_is_log_loss:
+        _sum_probabilities(trained.model.probabilities(predictions), codes, batch.weight, known)
+
+
+def _sum_probabilities(
+    probabilities: np.ndarray, codes: np.ndarray, weight: np.ndarray, known: list[Occurrences]
+) -> None:
+    """Add rows to the sums of classes, row by row, so that they do not depend on where batches are cut."""
+    for k, seen in enumerate(known[: probabilities.shape[1]]):
+        seen.weight = float(np.append(seen.weight, weight[codes == k]).cumsum()[-1])
+        seen.predicted = float(np.append(seen.predicted, weight * probabilities[:, k]).cumsum()[-1])
 
 
 def rare_classes(trained: Any, option: str) -> list[str]:

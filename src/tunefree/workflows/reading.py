@@ -75,6 +75,7 @@ def begin(source: Source, plan: Plan, bad: BadRows) -> Reading:
         raise no_rows(source)
     of_columns = plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits, given
     encoder = source.encoder(first, *of_columns, group=plan.group)
+    _check_ignored(source, plan, first, bad)
     batch = encoder.encode(first, True, bad, True)
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
         batch = encoder.encode(chunk, True, bad, True)  # no row of those before could be used
@@ -85,6 +86,22 @@ def begin(source: Source, plan: Plan, bad: BadRows) -> Reading:
         classes = sorted(target_of(task, batch).values) if task == "classification" else []
     rest = encoded(encoder, chunks, bad, learning=True, labelled=True)
     return Reading(task, classes, encoder, itertools.chain([batch] if len(batch.weight) else [], rest))
+
+
+def _check_ignored(source: Source, plan: Plan, first: Any, bad: BadRows) -> None:
+    """Raise a DataError if a column to leave out is none; where columns may come later, it is only told."""
+    if not plan.ignore:
+        return
+    from tunefree.stream.features import check_name
+    from tunefree.stream.late import is_among
+
+    for name in plan.ignore:
+        if any(is_among(column, [name]) for column in first.table.schema.names):
+            continue
+        if source.has_fixed_columns:
+            check_name("ignored", name, first.table.schema.names, first.file)
+        problem = "is to be ignored, and is not among the columns of the first rows"
+        bad.note(problem, first.file, first.row, name, first.table.num_rows, "check --ignore")
 
 
 def batches_from(

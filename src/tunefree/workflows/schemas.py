@@ -106,6 +106,8 @@ MODEL = {
 
 REASON = {"problem": Text(), "column": Text(), "rows": COUNT, "file": Text(), "row": COUNT, "remedy": Text()}
 
+OCCURRENCES = {"rows": COUNT, "first": Sequence(Anything(), 3), "weight": SIZE, "predicted": SIZE}
+
 LINEAR = {
     "source": Text(),
     "plan": PLAN,
@@ -122,7 +124,7 @@ LINEAR = {
         **{name: Optional(NAMES) for name in ("digests", "read_digests")},
         **{name: Optional(Sequence(REASON, MOST_REASONS + 1)) for name in ("reasons", "oddities")},
         "curve": Optional(Sequence(METRICS)),
-        "occurrences": Optional(Sequence({"rows": COUNT, "first": Sequence(Anything(), 3)})),
+        "occurrences": Optional(Sequence(OCCURRENCES)),
     },
     "model": MODEL,
     "order": Optional({"numbers": Flag(), "rows": COUNT, "stride": Number(1, 2**62, whole=True)}),

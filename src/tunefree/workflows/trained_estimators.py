@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from tunefree.core.errors import DataError, ModelError
+from tunefree.core.errors import DataError, DataWarning, ModelError, in_python, nearest, told_in_python
 from tunefree.core.rows import sparse as sparse_rows
 from tunefree.estimators import tables, validation
 from tunefree.estimators.notebook import ShownInNotebooks
@@ -91,7 +91,8 @@ class TrainedEstimator(ShownInNotebooks, BaseEstimator):
         """
         if not hasattr(self.trained, "report"):
             raise ModelError(f"there is no report: {training.Trained.other_kind}")
-        return self.trained.report(test)
+        with told_in_python():
+            return self.trained.report(test)
 
     def history(self) -> Any:
         """Progressive losses along the stream, as a table whose ``to_pandas()`` is a data frame.
@@ -144,6 +145,7 @@ class TrainedEstimator(ShownInNotebooks, BaseEstimator):
         """How the training went."""
         return self.trained.progress
 
+    @told_in_python(owner="tunefree.train")
     def _rows(self, X: Any) -> Any:
         """A block of the model's rows."""
         if self.kind != TABLE and _are_lines(X):
@@ -331,6 +333,7 @@ def train(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: int = 0,
     resume: bool = False,
+    memory_limit: str | None = None,
     **options: Any,
 ) -> TrainedClassifier | TrainedRegressor:
     """Learn a model from a table or from files, as `tunefree train` does.
@@ -341,7 +344,7 @@ def train(
         What :func:`tunefree.open_source` takes or returns.
     plan : Plan, optional
         What is to be learned, and how.
-    watcher, checkpoint, checkpoint_every, resume
+    watcher, checkpoint, checkpoint_every, resume, memory_limit
         As in :func:`tunefree.workflows.training.train`.
     **options
         Fields of the plan, such as ``target="income"``, instead of a plan.
@@ -358,8 +361,9 @@ def train(
 
     Warns
     -----
-    UserWarning
-        For each class of fewer than three rows, where there are more than a thousand and ``classes`` are not given.
+    DataWarning
+        For each class of fewer than three rows, where there are more than a thousand and ``classes`` are not given; and
+        for whatever is odd about rows that are used.
 
     Examples
     --------
@@ -369,14 +373,15 @@ def train(
     """
     if plan is not None and options:
         raise ModelError(f"pass a plan, or {', '.join(sorted(options))}, not both")
-    if unknown := sorted(set(options) - set(Plan.__dataclass_fields__)):
-        raise ModelError(f"there is no option {unknown[0]!r}; the options are {', '.join(Plan.__dataclass_fields__)}")
-    if options.get("classes") is not None:
-        options["classes"] = tuple(str(label) for label in options["classes"])
-    source = data if isinstance(data, Source) else open_source(data)
-    trained = training.train(source, plan or Plan.restore(options), watcher, checkpoint, checkpoint_every, resume)
-    for line in rare_classes(trained, "classes=[...]"):
-        warnings.warn(line, stacklevel=2)
+    known = list(Plan.__dataclass_fields__)
+    if unknown := sorted(set(options) - set(known)):
+        raise ModelError(f"there is no option {unknown[0]!r}; {nearest(unknown[0], known, 'options', len(known))}")
+    with told_in_python():
+        source = data if isinstance(data, Source) else open_source(data)
+        on_the_way = watcher, checkpoint, checkpoint_every, resume
+        trained = training.train(source, plan or Plan(**options), *on_the_way, memory_limit=memory_limit)
+    for line in [*rare_classes(trained, "classes=[...]"), *map(str, trained.progress.oddities)]:
+        warnings.warn(in_python(line), DataWarning, stacklevel=2)
     return estimator_of(trained)
 
 

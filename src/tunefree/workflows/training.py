@@ -26,7 +26,7 @@ from tunefree.stream.source import Source, encoder_of
 from tunefree.stream.tally import Tally
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.workflows import model_files, whole_groups
-from tunefree.workflows.class_weights import check_task, weighed, weights_by_label, with_weights
+from tunefree.workflows.class_weights import check, share_told, weighed, weights_by_label, with_weights
 from tunefree.workflows.memory_limit import MemoryLimit, limit_of
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.progress import Progress
@@ -329,9 +329,10 @@ def _train(
         progress.number, progress.position, progress.rows, trained.held = progress.number + 1, Position(), 0, None
         batches, bad = None, replace(bad, tally=unread.tally.copy())
     check_learned(trained.model, progress.progressive[0].rows if progress.progressive else 0, source)
+    check(plan, trained.model.task, getattr(trained.model, "classes", ()), complete=True)
     trained.model.freeze()
     progress.end()
-    for line in repeats_told(trained):
+    for line in [*repeats_told(trained), *share_told(trained)]:
         watcher.tell(line)
     watcher.end(trained)
     return trained
@@ -372,7 +373,7 @@ def _held_out(plan: Plan, start: int, batch: Batch) -> np.ndarray:
 def _begun(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tuple[Trained, Iterator[Batch]]:
     """A model that has seen nothing, and the batches to learn."""
     task, classes, encoder, batches = begin(source, plan, bad)
-    check_task(plan, task)
+    check(plan, task, classes, complete=bool(plan.classes))
     chosen = task, plan.learner, plan.loss, plan.average, dict(plan.settings), plan.view, classes
     kernel = KernelConfig(max_support=plan.max_support, device=plan.device)
 
@@ -437,7 +438,7 @@ def _one_pass(
             options["groups"] = digests(batch.groups)
         predictions, row_losses = model.learn(batch.rows, y, weight, evaluation_weight, **options)
         if progress.number == 0:
-            follow(trained, y, batch, origin)
+            follow(trained, y, read.batch, predictions, origin)
         errors = model.errors(y, predictions)
         for add, rows in ((progress.add, ~held_out), (progress.held_out[-1].add, held_out)):
             add(batch.weight[rows], row_losses[rows], errors[rows])

@@ -1,0 +1,150 @@
+"""Options that messages name: each is one of the command that the message comes from, or is named with its command."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import tunefree
+from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tests.workflows.test_names import file, table  # noqa: F401 - a fixture
+from tunefree.cli.app import options_of, worded
+from tunefree.core.errors import OPTION, DataError, ModelError, in_python
+
+SOURCE = Path(tunefree.__file__).parent
+LEARNING = ("train", "compare", "path")  # commands that read data without a model
+READING = (*LEARNING, "predict", "explain", "evaluate", "report")
+# From which commands messages come, by the files that hold them; the first prefix that fits counts.
+COMMANDS = {
+    "cli/display/": (),  # checked by their own commands' tests
+    "cli/": (),  # docstrings and names of options
+    "stream/inference.py": LEARNING,
+    "stream/keys.py": LEARNING,
+    "stream/": READING,
+    "model/targets.py": LEARNING,
+    "workflows/class_weights.py": ("train",),
+    "workflows/closed_classes.py": ("train",),
+    "workflows/comparison.py": ("compare",),
+    "workflows/early_stopping.py": ("train",),
+    "workflows/explanation.py": (),
+    "workflows/memory_limit.py": ("train",),
+    "workflows/plan.py": LEARNING,
+    "workflows/prediction.py": ("predict",),
+    "workflows/reading.py": LEARNING,
+    "workflows/repeats.py": ("train",),
+    "workflows/resuming.py": READING,
+    "workflows/stopped_model.py": (),
+    "workflows/targets.py": LEARNING,
+    "workflows/training.py": ("train",),
+    "workflows/whole_groups.py": ("train",),
+    "distributed/": ("train",),
+    "report/learned.py": ("train",),
+    "report/live_server.py": ("train",),
+    "report/pictures.py": ("compare", "path", "inspect"),
+    "report/suspicions.py": ("train",),
+    "report/told.py": ("train",),
+    "reproduce/": ("reproduce",),
+}
+# Options that a command lacks, in messages that it can end in: what they decide was decided as the model was trained, so
+# they are named with the command that has them.
+OF_TRAINING = {
+    "stream/columns.py": {"--ignore", "--na-values"},
+    "stream/delimited.py": {"--na-values"},
+    "stream/svmlight.py": {"--hash-bits"},
+    "stream/batch.py": {"--unlabelled"},  # left out by BadRows where the command has none
+    "workflows/resuming.py": {"--from"},
+    "workflows/plan.py": {"--holdout", "--kernel", "--learner", "--method", "--passes", "--seed", "--set", "--shuffle"}
+    | {"--classes"},  # of plans that only train can make
+    "workflows/reading.py": {"--group"},  # likewise
+}
+
+
+def named(path):
+    """Options in the strings of a file that are no docstrings."""
+    tree = ast.parse(path.read_text())
+    told = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Module)) and isinstance(node.body[0], ast.Expr)
+    }
+    strings = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return {f"--{match[1]}" for own in strings if id(own) not in told for match in OPTION.finditer(own.value)}
+
+
+def test_messages_name_options_that_their_commands_have():
+    known, lacking = options_of(), {}
+    every = set().union(*known.values(), {"--help", "--version"})
+    for path in sorted(SOURCE.rglob("*.py")):
+        name, options = path.relative_to(SOURCE).as_posix(), named(path)
+        assert options <= every, (name, options - every)
+        if options:
+            [commands, *_] = [commands for prefix, commands in COMMANDS.items() if name.startswith(prefix)] or [None]
+            assert commands is not None, f"{name} names {options}: say from which commands its messages come"
+            missing = {option for command in commands for option in options - known[command]}
+            lacking |= {name: missing} if missing else {}
+    assert lacking == OF_TRAINING
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate", "explain"])
+def test_what_training_decided_is_named_with_its_command(run, tmp_path, file, command):  # noqa: F811
+    assert run("train", file, "-t", "rich", "--learner", "scinol2", "-o", tmp_path / "m", "-q")[0] == 0
+    text = file.read_text().splitlines()
+    (tmp_path / "bad.csv").write_text("\n".join([*text[:3], "lots,1,cook,no", "1,1,cook,"]))
+    _, _, err = run(command, tmp_path / "m", tmp_path / "bad.csv")
+    lacking = {option for option in OPTION.findall(err) if f"--{option[0]}" not in options_of()[command]}
+    assert "bad.csv, row 3, column 'leak'" in err and "--on-bad-row skip" in err
+    assert all(f"--{option} of `tunefree train`" in err for option, _ in lacking)
+
+
+def test_a_row_without_a_label_in_evaluation_names_no_option_that_is_not_there(run, tmp_path, file):  # noqa: F811
+    assert run("train", file, "-t", "rich", "--learner", "scinol2", "-o", tmp_path / "m", "-q")[0] == 0
+    (tmp_path / "bad.csv").write_text("leak,a,job,rich\n1.5,1,cook,\n")
+    status, _, err = run("evaluate", tmp_path / "m", tmp_path / "bad.csv")
+    assert status == 2 and "--on-bad-row skip" in err and "--unlabelled" not in err
+    (tmp_path / "bad.vw").write_text("1 | a\n-1 | b\n" * 20)
+    assert run("train", tmp_path / "bad.vw", "--learner", "scinol2", "-o", tmp_path / "v", "-q")[0] == 0
+    (tmp_path / "bad.vw").write_text("| a\n")
+    status, _, err = run("evaluate", tmp_path / "v", tmp_path / "bad.vw")
+    assert status == 2 and "between label and bar" in err and "--unlabelled" not in err
+    status, _, err = run("train", tmp_path / "bad.vw", "-o", tmp_path / "v")
+    assert status == 2 and "--unlabelled skip" in err
+
+
+def test_a_message_in_the_words_of_a_command():
+    message = "it is '--text x' (--hash-bits 20); pass --on-bad-row skip"
+    assert worded(message, ["train"]) == worded(message, []) == worded(message, ["strange"]) == message
+    assert worded(message, ["predict"]) == message.replace("20", "20 of `tunefree train`")
+
+
+@pytest.mark.parametrize(
+    ("message", "python"),
+    [
+        ("pass --task regression", "pass task='regression'"),
+        ("pass --ignore 'a b'", "pass ignore='a b'"),
+        ("give --na-values, or --hash-bits 20.", "give na_values, or hash_bits=20."),
+        ("--seed must be at least 0", "shuffle must be at least 0"),
+        ("the value '--text' is no --text", "the value '--text' is no text"),
+        ("pass --unlabelled skip, or --on-bad-row skip", "pass skip_unlabelled=True, or skip_bad_rows=True"),
+    ],
+)
+def test_a_message_in_python(message, python):
+    assert in_python(message) == python
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"task": "regression"}, {"holdout": 3}, {"group": "job"}, {"date": "a"}, {"classes": ["yes"]}, {"target": None}],
+)
+def test_python_names_parameters(options):
+    with pytest.raises((DataError, ModelError)) as raised:
+        tunefree.train(table(), **{"target": "rich", "learner": "scinol2"} | options)
+    assert "--" not in str(raised.value)
+
+
+def test_estimators_name_what_has_the_parameter():
+    rows = {"x": ["1,5", "2,5", "3,5"] * 20, "job": ["cook", "clerk", "cook"] * 20}
+    model = tunefree.OnlineClassifier().fit(rows, [0, 1, 0] * 20)
+    with pytest.raises(DataError, match="'many' is not a number .na_values of tunefree.train says"):
+        model.predict({"x": ["many"], "job": ["cook"]})

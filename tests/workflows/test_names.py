@@ -1,0 +1,174 @@
+"""Names of columns, labels and losses: one string is one name, and a name that means nothing is an error."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import tunefree
+from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tunefree import Plan
+from tunefree.core.errors import DataError, ModelError
+from tunefree.model.targets import place_of
+from tunefree.workflows.class_weights import class_factors
+from tunefree.workflows.training import Trained
+
+OF_ALL = {"target": "rich", "learner": "scinol2"}
+
+
+def table(n=400, seed=0):
+    """A tenth of the rows are rich."""
+    random = np.random.RandomState(seed)
+    leak, rich = random.randn(n), np.where(random.rand(n) < 0.1, "yes", "no")
+    return {"leak": leak, "a": random.randint(0, 5, n), "job": random.choice(["cook", "clerk"], n), "rich": rich}
+
+
+@pytest.fixture
+def file(tmp_path):
+    """The table as CSV."""
+    rows = table()
+    lines = [",".join(rows), *(",".join(map(str, row)) for row in zip(*rows.values(), strict=True))]
+    (tmp_path / "d.csv").write_text("\n".join(lines))
+    return tmp_path / "d.csv"
+
+
+@pytest.mark.parametrize("role", ["ignore", "text", "numeric", "categorical", "date", "na_values"])
+def test_a_string_is_one_name(role):
+    assert getattr(Plan(**{role: "leak"}), role) == ("leak",)
+    assert getattr(Plan(**{role: np.array(["a", "bc"])}), role) == ("a", "bc")
+
+
+@pytest.mark.parametrize(
+    ("role", "kind", "name"),
+    [("categorical", "category", "a"), ("text", "text", "job"), ("numeric", "number", "a")],
+)
+def test_a_column_named_by_a_string_is_read_so(role, kind, name):
+    model = tunefree.train(table(), **OF_ALL, **{role: name})
+    assert {column.name: column.kind for column in model.encoder.columns}[name] == kind
+
+
+def test_one_column_is_left_out():
+    model = tunefree.train(table(), ignore="leak", **OF_ALL)
+    assert model.feature_names_in_.tolist() == ["a", "job"]
+    assert model.plan == tunefree.train(table(), ignore=["leak"], **OF_ALL).plan
+
+
+def test_dates_with_their_formats_may_be_a_dict():
+    assert Plan(date={"day": "%d.%m.%Y"}) == Plan(date="day=%d.%m.%Y")
+
+
+@pytest.mark.parametrize("role", ["ignore", "text", "numeric", "categorical", "date", "weight"])
+def test_an_unknown_column_is_an_error_with_the_nearest(role):
+    with pytest.raises(DataError, match="no .* column 'leek'; did you mean 'leak'"):
+        tunefree.train(table(), **OF_ALL, **{role: "leek"})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"ignore": "rich"}, {"ignore": "a", "numeric": "a"}, {"text": "job", "categorical": "job"}, {"weight": "rich"}],
+)
+def test_a_column_has_one_role(options):
+    with pytest.raises(ModelError, match="name the same column"):
+        Plan(target="rich", **options)
+
+
+def test_an_ignored_column_that_is_none_is_an_error_or_told(run, tmp_path, file):  # noqa: F811
+    command = ["train", "-t", "rich", "--learner", "scinol2", "-o", tmp_path / "m"]
+    status, _, err = run(*command, file, "--ignore", "identity")
+    assert status == 2 and "no ignored column 'identity'" in err
+    (tmp_path / "d.jsonl").write_text("\n".join(f'{{"a": {i % 7}, "rich": {i % 2}}}' for i in range(100)))
+    status, out, _ = run(*command, tmp_path / "d.jsonl", "--ignore", "identity")  # later rows may have it
+    assert status == 0 and "column 'identity': is to be ignored, and is not among" in out.replace("\n", " ")
+    assert Trained.load(tmp_path / "m").progress.oddities[0].column == "identity"
+
+
+def test_weights_of_classes_in_python():
+    balanced, *given = (
+        tunefree.train(table(), class_weight=weights, plan=None, **OF_ALL, watcher=None)
+        for weights in ("balanced", {"yes": 5}, ["yes=5"], "yes=5")
+    )
+    assert [text.partition("=")[0] for text in balanced.plan.class_weight] == ["no", "yes"]
+    probabilities = [model.predict_proba(table())[:, 1] for model in given]
+    assert (probabilities[0] == probabilities[1]).all() and (probabilities[0] == probabilities[2]).all()
+
+
+@pytest.mark.parametrize(
+    ("labels", "weights"),
+    [
+        ([0, 1], {"1": 5}),
+        ([0, 1], {1: 5}),
+        ([0, 1], {1.0: 5}),
+        ([False, True], {True: 5}),
+        ([False, True], {"true": 5}),
+    ],
+)
+def test_weights_find_labels_that_are_no_strings(labels, weights):
+    plan = Plan(class_weight=weights)
+    by_label = tunefree.workflows.class_weights.weights_by_label(plan.class_weight)
+    from tunefree.model.targets import Labels
+
+    assert class_factors(by_label, Labels(labels, np.array([0, 1]))).tolist() == [1.0, 5.0]
+    rows = table() | {"rich": np.array(labels)[(table()["rich"] == "yes").astype(int)]}
+    assert tunefree.train(rows, class_weight=weights, task="classification", **OF_ALL).classes_.tolist() == labels
+
+
+def test_a_weight_of_no_class_is_an_error(run, tmp_path, file):  # noqa: F811
+    command = ["train", file, "-t", "rich", "--learner", "scinol2", "-o", tmp_path / "m"]
+    for label, remedy in (("yess", "did you mean 'yes'"), ("pauper", "the classes are 'no', 'yes'")):
+        status, _, err = run(*command, "--class-weight", f"{label}=5")
+        assert status == 2 and f"{label}: there is no such class; {remedy}" in err
+        assert not (tmp_path / "m").exists()
+    with pytest.raises(ModelError, match="there is no such class"):
+        tunefree.train(table(), class_weight={"maybe": 2}, classes=["no", "yes"], **OF_ALL)
+
+
+def test_what_probabilities_refer_to_is_told(run, tmp_path, file):  # noqa: F811
+    command = ["train", file, "-t", "rich", "--learner", "scinol2", "-o", tmp_path / "m"]
+    assert "--class-weight" not in run(*command)[2]
+    status, _, err = run(*command, "--class-weight", "balanced")
+    assert status == 0 and "the mean probability of 'yes' is 0.516" in err and "its share of the rows 0.1" in err
+    with pytest.warns(UserWarning, match="as class_weight weighs them: the mean probability of 'yes'"):
+        tunefree.train(table(), class_weight="balanced", **OF_ALL)
+
+
+def test_what_is_told_of_weights_does_not_depend_on_batches():
+    """A model that goes on has the sums of one that saw all rows at once, but for the order of its batches."""
+    source, plan = tunefree.open_source(table()), Plan(class_weight={"yes": 5}, **OF_ALL)
+    sums = []
+    for chunk_rows in (400, 130):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            parts = [
+                {name: column[k : k + chunk_rows] for name, column in table().items()}
+                for k in range(0, 400, chunk_rows)
+            ]
+            trained = tunefree.workflows.training.train(tunefree.open_source(parts[0]), plan)
+            for part in parts[1:]:
+                trained = tunefree.workflows.training.learn_more(trained, tunefree.open_source(part), trained.plan)
+        sums.append([(seen.rows, seen.weight, seen.predicted) for seen in trained.progress.occurrences])
+    assert sums[0] == sums[1] and source.rewindable
+
+
+@pytest.mark.parametrize("name", ["power:1.5", "tweedie:1.5", "gamma", "Poisson"])
+def test_losses_that_others_have_are_errors_that_say_what_is_nearest(name):
+    rows = {"x": np.arange(50.0), "y": np.arange(50.0)}
+    for fit in (
+        lambda: tunefree.train(rows, target="y", task="regression", loss=name, learner="scinol2"),
+        lambda: tunefree.TuneFreeRegressor(loss=name).fit(np.arange(50.0)[:, None], np.arange(50.0)),
+    ):
+        with pytest.raises(ModelError, match="absolute-power:P"):
+            fit()
+
+
+def test_the_power_of_the_absolute_error_has_its_name():
+    loss = tunefree.losses.loss_of("regression", "absolute-power:3")
+    assert tunefree.losses.value(loss, 3.0, 1.0) == 8.0
+
+
+def test_labels_are_found_as_they_are_written():
+    assert place_of("2.0", [1, 2]) == place_of(2.0, [1, 2]) == place_of("TRUE", [False, True]) == 1
+    for label, labels in (("2.0", ["1", "2"]), ("ja", ["yes", "no"])):
+        with pytest.raises(ModelError, match="there is no class"):
+            place_of(label, labels)
