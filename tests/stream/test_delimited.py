@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
@@ -59,9 +61,10 @@ def test_the_first_bad_row_of_csv_is_named(tmp_path, content, row, column, probl
 
 
 def test_a_column_that_changes_its_type_later_names_the_row(tmp_path):
-    file = text(tmp_path / "t.csv", "x\n" + "1\n" * 1_200_000 + "word\n")
+    file = tmp_path / "t.csv.gz"  # which cannot be read from anywhere
+    file.write_bytes(gzip.compress(b"x\n" + b"1\n" * 1_200_000 + b"word\n"))
     with pytest.raises(DataError, match="'word' is not a number") as caught:
-        list(read_tables([file]))
+        list(read_tables([str(file)]))
     assert (caught.value.row, caught.value.column) == (1_200_001, "x")
 
 

@@ -18,7 +18,7 @@ from tunefree.stream.source import Source, encoder_of
 from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.stream.tally import Tally
 from tunefree.workflows.plan import Plan
-from tunefree.workflows.reading import begin, types_of
+from tunefree.workflows.reading import begin, blank_encoder, chunks_of
 from tunefree.workflows.targets import labels_of, target_of, task_of
 
 EncoderState = tuple[dict[str, np.ndarray], dict[str, Any]]
@@ -89,15 +89,7 @@ def begun(shard: Shard, plan: Plan, frames: Sequence[Any] = ()) -> Beginning | N
     bad = BadRows(skip=True, skip_unlabelled=True)  # the shards that hold bad rows will tell of them
     for source, _, _ in shard.whole().sources(frames):
         reading = begin(source, plan, bad)
-        blank = source.encoder(
-            next(source.chunks(bad=bad, given=plan.column_types, exact=plan.target)),
-            plan.target,
-            plan.weight,
-            plan.ignore,
-            plan.text,
-            plan.hash_bits,
-            plan.column_types,
-        )
+        blank, _ = blank_encoder(source, plan, bad)
         arrays, header = blank.state()[0], reading.encoder.state()[1]  # columns know what the first rows told
         if "further" in header:
             header["further"]["rows"] = 0
@@ -138,7 +130,7 @@ def _read(shard: Shard, beginning: Beginning, frames: Sequence[Any]) -> LocalRow
     batches += [
         encoder.encode(chunk, True, bad, True)
         for source, start, rows in shard.sources([own for own in frames if not isinstance(own, SparseBlock)])
-        for chunk in _first(source.chunks(start, bad, types_of(source, encoder)), source, rows)
+        for chunk in _first(chunks_of(source, encoder, bad, start), source, rows)
     ]
     batches = [batch for batch in batches if len(batch.weight)]
     targets = [target_of(beginning.task, batch) for batch in batches]

@@ -80,6 +80,8 @@ class BadRows:
         Labels, as texts, that a row that can be used has one of; none if all labels can be used.
     target : str, optional
         The column of the labels.
+    names_columns : bool, default=False
+        Whether there are options that say what a column is, such as ``--categorical``.
     """
 
     has_options: ClassVar[bool] = True  # whether errors may name options of the command line
@@ -90,6 +92,7 @@ class BadRows:
     origin: Origin = as_named
     classes: tuple[str, ...] = ()
     target: str | None = None
+    names_columns: bool = False
 
     @property
     def count(self) -> int:

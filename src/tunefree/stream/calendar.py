@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import is_missing, text_at, to_numpy
 from tunefree.stream.columns import (
+    NA_VALUES,
     Array,
     Codes,
     Faults,
@@ -23,6 +24,7 @@ from tunefree.stream.columns import (
     family,
     missing_codes,
     missing_name,
+    words_of,
 )
 from tunefree.stream.keys import hash_name
 from tunefree.stream.names import one_by_one
@@ -57,6 +59,8 @@ class Timestamp:
         The stream's first timestamp, once it has been seen.
     format : str, optional
         In which texts are written, as strptime has it; as ISO 8601 if None.
+    na_values : sequence of str
+        Words that stand for a missing date.
     """
 
     kind: ClassVar[str] = "moment"
@@ -69,8 +73,10 @@ class Timestamp:
         hours: bool = True,
         origin: int | None = None,
         format: str | None = None,
+        na_values: Sequence[str] = (),
     ) -> None:
         self.name, self.zone, self.hours, self.origin, self.format = name, zone, hours, origin, format
+        self.na_values = tuple(na_values)
         if format is not None:  # such as 20240312
             self.families = self.families | {"number"}
 
@@ -85,7 +91,7 @@ class Timestamp:
 
     def options(self) -> dict[str, Any]:
         own = {"zone": self.zone, "hours": self.hours, "origin": self.origin}
-        return own if self.format is None else own | {"format": self.format}
+        return own | ({} if self.format is None else {"format": self.format}) | words_of(self.na_values)
 
     def told(self) -> str:
         return self.format or ""
@@ -97,7 +103,7 @@ class Timestamp:
             moments, failed = dates_in(blank_to_null(given), self.format)
         else:
             moments, failed = cast(*_to_timestamps(blank_to_null(given), self.zone))
-        faults.add(failed, self.name, lambda row: f"{_shown(given, row)} is no date or timestamp")
+        faults.add(failed, self.name, lambda row: f"{_shown(given, row)} is no date or timestamp ({NA_VALUES})")
         return Instants(_integers(moments), _integers(self._local(moments)), is_missing(moments))
 
     def _local(self, moments: Array) -> Array:
@@ -136,8 +142,8 @@ class TimeOfDay:
     kind: ClassVar[str] = "time"
     families: ClassVar[frozenset[str]] = frozenset({"time", "string", "null"})
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, na_values: Sequence[str] = ()) -> None:
+        self.name, self.na_values = name, tuple(na_values)
 
     def names(self) -> list[str]:
         return [f"{self.name}[hours]"]
@@ -149,7 +155,7 @@ class TimeOfDay:
         return pa.string()
 
     def options(self) -> dict[str, Any]:
-        return {}
+        return words_of(self.na_values)
 
     def told(self) -> str:
         return ""
@@ -162,7 +168,7 @@ class TimeOfDay:
         else:
             dated = pc.utf8_replace_slice(times.cast(pa.string()), 0, 0, "1970-01-01 ")
             parsed, failed = cast(dated, pa.timestamp("us"))
-            faults.add(failed, self.name, lambda row: f"{_shown(given, row)} is no time of day")
+            faults.add(failed, self.name, lambda row: f"{_shown(given, row)} is no time of day ({NA_VALUES})")
             microseconds = parsed.cast(pa.int64())
         values = _integers(microseconds)
         return Instants(values, values, is_missing(microseconds))

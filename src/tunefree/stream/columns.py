@@ -7,7 +7,7 @@ A missing value (null, NaN, ``?`` or blank) becomes one feature, which says that
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,10 +17,12 @@ import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import bytes_of, is_missing, of_booleans, of_strings, to_booleans, to_numpy
+from tunefree.stream.batch import BadRows
 from tunefree.stream.keys import hash_name, hash_strings
 from tunefree.stream.names import NamesOf, one_by_one
-from tunefree.stream.notation import Notation, stands_for_missing
+from tunefree.stream.notation import DASHES, SIGNS_OF_MISSING, Notation, stands_for_missing
 
+NA_VALUES = "--na-values says what stands for a missing one"
 UNLABELLED = "the target is missing"
 MISSING = ("", "?", "nan", "NaN")  # strings that stand for a missing value, white space around them removed
 _MISSING = of_strings(MISSING)
@@ -79,12 +81,32 @@ class Fault(NamedTuple):
     problem: str
 
 
+class WordForMissing(NamedTuple):
+    """A word of a column of numbers or dates that is taken for a missing value."""
+
+    word: str
+    column: str
+    first: int  # place in the chunk of its first row
+    rows: int
+
+
 class Faults(dict[int, Fault]):
-    """The first fault of each row of a chunk, by the row's place in the chunk."""
+    """The first fault of each row of a chunk, by the row's place in the chunk; and words taken for missing values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.missing: list[WordForMissing] = []
 
     def add(self, rows: np.ndarray | list[int], column: str, problem: Callable[[int], str]) -> None:
         for row in rows:
             self.setdefault(int(row), Fault(column, problem(int(row))))
+
+    def note_all(self, bad: BadRows, file: str, numbers: np.ndarray) -> None:
+        """Count the rows whose words were taken for missing values; ``numbers`` has the rows' numbers in the file."""
+        for own in self.missing:
+            remedy = f"--categorical {own.column} makes it a category" if bad.names_columns else ""
+            problem = f"{own.word!r} is taken for a missing value"
+            bad.note(problem, file, int(numbers[own.first]), own.column, own.rows, remedy)
 
 
 class Number:
@@ -97,13 +119,17 @@ class Number:
         The decimal mark of numbers that are written as texts; None for plain numbers.
     thousands : str, default=""
         Between their groups of three digits.
+    na_values : sequence of str
+        Words that stand for a missing number.
     """
 
     kind: ClassVar[str] = "number"
     families: ClassVar[frozenset[str]] = frozenset({"number", "boolean", "string", "duration", "null"})
 
-    def __init__(self, name: str, decimal: str | None = None, thousands: str = "") -> None:
-        self.name = name
+    def __init__(
+        self, name: str, decimal: str | None = None, thousands: str = "", na_values: Sequence[str] = ()
+    ) -> None:
+        self.name, self.na_values = name, tuple(na_values)
         self.notation = None if decimal is None else Notation(decimal, thousands)
         self.missing_key = missing_key(name)
 
@@ -121,7 +147,7 @@ class Number:
 
     def options(self) -> dict[str, Any]:
         """What, besides kind and name, makes the column again."""
-        return self.notation._asdict() if self.notation else {}
+        return (self.notation._asdict() if self.notation else {}) | words_of(self.na_values)
 
     def told(self) -> str:
         """How the values are written, where it is worth a word."""
@@ -261,6 +287,36 @@ def blank_to_null(array: Array) -> Array:
     return pc.if_else(of_booleans(gone), pa.nulls(len(trimmed), pa.string()), trimmed) if gone.any() else trimmed
 
 
+def words_of(na_values: tuple[str, ...]) -> dict[str, Any]:
+    """Words of a column that stand for a missing value, among its options."""
+    return {"na_values": [*na_values]} if na_values else {}
+
+
+def without_words(array: Array, column: str, na_values: Sequence[str], faults: Faults) -> Array:
+    """Strings of numbers or dates, null where they stand for a missing one; what is not usual for that is noted.
+
+    Parameters
+    ----------
+    array : pyarrow.Array
+        Of any type; what are no strings are as they were.
+    column : str
+    na_values : sequence of str
+        Words of the column that stand for a missing value, beside the signs that always do.
+    faults : Faults
+    """
+    if family(array.type) != "string":
+        return array
+    strings = blank_to_null(decoded(array))
+    gone = pc.is_in(strings, value_set=of_strings((*SIGNS_OF_MISSING, *na_values)))
+    if not pc.any(gone).as_py():
+        return strings
+    for word in pc.unique(strings.filter(gone)).to_pylist():
+        if word in DASHES or word in na_values:
+            places = np.flatnonzero(to_booleans(pc.equal(strings, word)))
+            faults.missing.append(WordForMissing(word, column, int(places[0]), len(places)))
+    return pc.if_else(gone, pa.nulls(len(strings), pa.string()), strings)
+
+
 def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None) -> np.ndarray:
     """Float64, NaN where the array is missing; what is not a number becomes a fault of its row.
 
@@ -278,8 +334,7 @@ def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | N
         strings = blank_to_null(array)
         here = notation.fits(strings)
         wrong = np.flatnonzero(~here & ~stands_for_missing(strings))
-        remedy = "--na-values says what stands for a missing one"
-        faults.add(wrong, column, lambda row: f"{strings[row].as_py()!r} is not a number ({remedy})")
+        faults.add(wrong, column, lambda row: f"{strings[row].as_py()!r} is not a number ({NA_VALUES})")
         array = notation.numbers(pc.if_else(of_booleans(here), strings, pa.nulls(len(strings), pa.string())))
     if pa.types.is_duration(array.type):
         units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[array.type.unit] * 86400.0

@@ -22,6 +22,7 @@ class Options(NamedTuple):
     as_written: tuple[str, ...] = ()  # columns that are read as strings from text that does not tell types
     given: ColumnTypes | None = None  # what is said of columns instead of being guessed
     exact: str | None = None  # a column of which integers beyond 2^53 are told apart
+    grows: bool = True  # whether columns that ``types`` lacks are of use
 
 
 class TableReader(NamedTuple):
@@ -38,12 +39,16 @@ class TableReader(NamedTuple):
 
     ``length`` returns the length of a file in the unit of ``Position.offset``, or 0 where that is unknown. It is not
     needed for text, whose length is its size in bytes.
+
+    ``sample`` returns rows of a file, as a record batch of the schema, that tell more of its columns than its first
+    chunk does; None where its first chunk tells as much.
     """
 
     schema: Callable[[str, Options], Any]  # (file, options) -> pyarrow.Schema
     columns: Callable[[str, Any, Options], dict[str, Any]]  # (file, schema, options) -> pyarrow.DataType by name
     chunks: Callable[[str, Position, Any, Options, BadRows], Iterator[Columns]]  # (file, start, schema, options, bad)
     length: Callable[[str], int] = lambda file: 0  # (file) -> rows
+    sample: Callable[[str, Options], Any] = lambda file, options: None  # (file, options) -> pyarrow.RecordBatch
 
 
 class Encoder(Protocol):

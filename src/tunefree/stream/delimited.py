@@ -16,7 +16,7 @@ from pyarrow import csv as arrow_csv
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import beyond_doubles, of_booleans, of_strings, to_batch, to_booleans
 from tunefree.stream.batch import BadRows, Columns, Lines, Position
-from tunefree.stream.columns import MISSING, Fault, Faults, cast, with_row_numbers
+from tunefree.stream.columns import MISSING, NA_VALUES, Fault, Faults, cast, with_row_numbers, without_words
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
 from tunefree.stream.lines import (
@@ -28,6 +28,7 @@ from tunefree.stream.lines import (
     whole_lines,
 )
 from tunefree.stream.notation import ColumnTypes, is_continental
+from tunefree.stream.spread import spread_lines
 
 NULLS = tuple(
     space + word
@@ -60,23 +61,51 @@ def is_delimited(line: str) -> bool:
 
 
 def csv_schema(file: str, options: Options) -> Any:
-    """Names and types of the columns: numbers, booleans and strings; a column of nulls only is taken for strings."""
+    """Names and types of the columns: numbers, booleans and strings; null where there are no values."""
     beginning = read_beginning(file, quoted=True)
     header = _header_of(beginning, file, options)
+    if options.types and (not options.grows or {*header.names} <= {*options.types, *options.as_written}):
+        return _schema(header, {}, options)
+    return _schema_of(_body(beginning, file), header, file, options)[0]
+
+
+def csv_sample(file: str, options: Options) -> Any:
+    """Rows from the beginning of a file, and where it can be read from anywhere also from places all over it."""
+    beginning = read_beginning(file, quoted=True)
+    header = _header_of(beginning, file, options)
+    body = _body(beginning, file)
+    schema, sample = _schema_of(body, header, file, options)
+    if sample is None:
+        return None
+    types = dict(zip(schema.names, schema.types, strict=True))
+    texts = {name: type for name, type in types.items() if sample.schema.field(name).type != type == pa.string()}
+    written = _parse(body, header, texts, []) if texts else sample  # dates are inferred, but read from strings
+    arrays = [(written if name in texts else sample).column(name).cast(type) for name, type in types.items()]
+    return pa.record_batch(arrays, schema=schema)
+
+
+def _body(beginning: Beginning, file: str) -> Any:
+    """The lines of a sample of a file."""
     start = beginning.sample.find(b"\n", len(beginning.header)) + 1  # the header may hold line ends
     body = whole_lines(beginning.sample[start:] if start else b"", quoted=True)
-    found = {}
-    if body:
-        try:
-            sample = _parse(_legible(body), header, {}, [])
-        except pa.ArrowInvalid as error:
-            raise _unreadable(file, error) from None
-        found = {field.name: field.type for field in sample.schema}
-    own = {name: _widened(found.get(name, pa.string())) for name in header.names}
-    if found and not options.types:
-        own |= _as_texts(header, sample, options)
-    written = dict.fromkeys(set(options.as_written) & own.keys(), pa.string())
-    return pa.schema([(name, written.get(name, options.types.get(name, type))) for name, type in own.items()])
+    return _legible(spread_lines(file, body))
+
+
+def _schema_of(body: Any, header: Header, file: str, options: Options) -> tuple[Any, Any]:
+    """Names and types of the columns, and the sample of rows that tells them; None if there are none."""
+    if not body:
+        return _schema(header, {}, options), None
+    try:
+        sample = _parse(body, header, {}, [])
+    except pa.ArrowInvalid as error:
+        raise _unreadable(file, error) from None
+    found = {field.name: _widened(field.type) for field in sample.schema}
+    return _schema(header, found if options.types else found | _as_texts(header, sample, options), options), sample
+
+
+def _schema(header: Header, found: dict[str, Any], options: Options) -> Any:
+    known = found | options.types | dict.fromkeys(options.as_written, pa.string())
+    return pa.schema([(name, known.get(name, pa.string())) for name in header.names])
 
 
 def _as_texts(header: Header, sample: Any, options: Options) -> dict[str, Any]:
@@ -100,7 +129,7 @@ def csv_columns(file: str, schema: Any, options: Options) -> dict[str, Any]:
 def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Columns]:
     """The chunks of one file from a position on."""
     header = csv_header(file, options)
-    types = {name: schema.field(name).type for name in header.names}
+    types = {name: schema.field(name).type for name in header.names}  # null until there is a value
     row = start.row + 1
     for lines in read_lines([file], start, options.block_size, quoted=True, header=True):
         batch, count = _parse_block(lines, row, header, types, bad)
@@ -142,7 +171,7 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
 
 def _widened(found: Any) -> Any:
     """Integers may be followed by fractions, dates by timestamps: the encoder reads these from strings."""
-    if pa.types.is_boolean(found):
+    if pa.types.is_boolean(found) or pa.types.is_null(found):
         return found
     return pa.float64() if pa.types.is_integer(found) or pa.types.is_floating(found) else pa.string()
 
@@ -159,10 +188,29 @@ def _parse_block(lines: Lines, row: int, header: Header, types: dict[str, Any], 
     try:
         table = _parse(lines.data, header, types)
         if not _open_quote(lines.data, table):
-            return table, table.num_rows
+            return _settled(table, types), table.num_rows
     except pa.ArrowInvalid:
         pass  # some row is bad
     return _good_rows(lines, row, header, types, bad)
+
+
+def _settled(table: Any, types: dict[str, Any]) -> Any:
+    """A block of which columns without a type get that of their first value, as further rows do then."""
+    for place, (name, type) in enumerate(types.items()):
+        if pa.types.is_null(type):
+            strings = table.column(name)
+            types[name] = to = _type_of_first(strings)
+            table = table.set_column(place, name, pa.nulls(len(strings)) if pa.types.is_null(to) else strings.cast(to))
+    return table
+
+
+def _type_of_first(strings: Any) -> Any:
+    """The type that the first of some strings shows; null if there is none."""
+    present = strings.drop_null()[:1]
+    if not len(present):
+        return pa.null()
+    value = pc.utf8_trim_whitespace(present)
+    return next((to for to in (pa.float64(), pa.bool_()) if not cast(value, to)[1]), pa.string())
 
 
 def _parse(
@@ -186,7 +234,8 @@ def _parse(
             delimiter=header.delimiter, newlines_in_values=True, invalid_row_handler=None if unfit is None else note
         ),
         convert_options=arrow_csv.ConvertOptions(
-            column_types=types,
+            include_columns=list(types),  # all if there are none
+            column_types={name: pa.string() if pa.types.is_null(type) else type for name, type in types.items()},
             null_values=nulls,
             strings_can_be_null=bool(nulls),
             true_values=_TRUE,
@@ -226,28 +275,40 @@ def _good_rows(lines: Lines, row: int, header: Header, types: dict[str, Any], ba
     faults = Faults()
     if _open_quote(lines.data, raw):
         faults.add([raw.num_rows - 1], header.names[-1], lambda _: "a double quote is never closed")
-    arrays = [_converted(raw.column(name), name, types[name], faults) for name in header.names]
+    for name in (name for name, type in types.items() if pa.types.is_null(type)):
+        types[name] = _type_of_first(_without_nulls(cast(raw.column(name), pa.string(), safe=True)[0]))
+    arrays = [_converted(raw.column(name), name, types[name], faults, bad) for name in header.names]
     problems: dict[int, Fault] = {int(places[place]): fault for place, fault in faults.items()}
     problems |= {wrong.number - 1: Fault("", _wrong_count(wrong)) for wrong in unfit}
     for place in sorted(problems):
         bad.report(problems[place].problem, lines.file, row + place, problems[place].column or None)
+    faults.note_all(bad, lines.file, row + places)
     good = np.ones(raw.num_rows, bool)
     good[list(faults)] = False
     batch = pa.record_batch(arrays, names=header.names).filter(of_booleans(good))
     return with_row_numbers(batch, row + places[good]), count
 
 
-def _converted(raw: Any, name: str, to: Any, faults: Faults) -> Any:
+def _converted(raw: Any, name: str, to: Any, faults: Faults, bad: BadRows) -> Any:
     text, failed = cast(raw, pa.string(), safe=True)
     failed += np.flatnonzero(to_booleans(pc.match_substring(text, _ILLEGIBLE))).tolist()
     faults.add(failed, name, lambda row: f"{_shown(raw[row].as_py())} is not {_EXAMPLES[pa.string()]}")
-    text = pc.if_else(pc.is_in(text, value_set=_NULLS), pa.nulls(len(text), pa.string()), text)
+    text = _without_nulls(text)
     if to == pa.string():
         return text
-    values, failed = cast(pc.utf8_trim_whitespace(text), to)
-    remedy = " (--na-values says what stands for a missing one)" if to == pa.float64() else ""
+    if pa.types.is_null(to):
+        return pa.nulls(len(text))
+    is_number = to == pa.float64()
+    values, failed = cast(without_words(text, name, (), faults) if is_number else pc.utf8_trim_whitespace(text), to)
+    hints = [NA_VALUES] if is_number else []
+    hints += [f"--categorical {name} takes the column for categories"] if bad.names_columns else []
+    remedy = f" ({', '.join(hints)})" if hints else ""
     faults.add(failed, name, lambda row: f"{text[row].as_py()!r} is not {_EXAMPLES.get(to, to)}{remedy}")
     return values
+
+
+def _without_nulls(text: Any) -> Any:
+    return pc.if_else(pc.is_in(text, value_set=_NULLS), pa.nulls(len(text), pa.string()), text)
 
 
 def _shown(value: bytes) -> str:
@@ -267,4 +328,4 @@ def _unreadable(file: str, error: Exception | str) -> DataError:
     )
 
 
-DELIMITED = TableReader(csv_schema, csv_columns, csv_chunks)
+DELIMITED = TableReader(csv_schema, csv_columns, csv_chunks, sample=csv_sample)

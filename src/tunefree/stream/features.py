@@ -35,6 +35,7 @@ from tunefree.stream.columns import (
     to_numbers,
     valid_utf8,
     with_row_numbers,
+    without_words,
 )
 from tunefree.stream.feature_ids import FeatureIds, Triplets
 from tunefree.stream.inference import Inference, is_number, without
@@ -46,6 +47,7 @@ from tunefree.stream.texts import Text
 _COLUMNS: dict[str, Callable[..., Any]] = {
     kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text, Bag, Vector)
 }
+_QUANTITIES = (Number.kind, Timestamp.kind, TimeOfDay.kind)  # kinds of columns in which words may be missing values
 MOST_CODES = 16  # of one column
 _MISSPELT = 0.8  # similarity of names from which on one is taken for the other, misspelt
 INTEGER = "integer"  # the family of a target of integers that float64 does not tell apart
@@ -149,7 +151,10 @@ class TableEncoder:
         kept = [name for name in names if name not in {target, weight, group} and not is_among(name, ignored)]
         arrays = {name: _column(chunk, name, Faults()) for name in names}
         inference = Inference(arrays, chunk.file, texts, given)
-        columns = [inference.column(name) for name in kept]
+        named = {*given.numeric, *given.categorical, *inference.dates, *(texts or ())}
+        # What has no values yet becomes a column with the first one.
+        filled = [name for name in kept if name in named or not grows or not inference.is_empty(name)]
+        columns = [inference.column(name) for name in filled or kept]
         if not columns:
             raise DataError("there is no column left to learn from", chunk.file, remedy="ignore fewer columns")
         kind = None if target is None else _target_family(chunk, target)
@@ -269,7 +274,9 @@ class TableEncoder:
         groups = self._convert_groups(chunk, faults) if learning and self.group is not None else None
         if faults:
             return self._encode(_drop_bad_rows(chunk, faults, bad), learning, bad, labelled)
-        encoded = self._rows(converted, n, learning), target, weight, row_numbers(chunk), None, chunk.file
+        numbers = row_numbers(chunk)
+        faults.note_all(bad, chunk.file, numbers)
+        encoded = self._rows(converted, n, learning), target, weight, numbers, None, chunk.file
         return Batch(*encoded, chunk.position, groups=groups, held=chunk.held)
 
     def prepare(self, chunk: Columns, labelled: bool) -> tuple[Columns, bool]:
@@ -329,8 +336,7 @@ class TableEncoder:
                 remedy=f"add what the model was trained with; the file has {listed(names)}",
             )
         taken = [
-            (column, without(_column(chunk, column.name, faults), self.na_values) if column.name in present else None)
-            for column in self.columns
+            (column, self._values(chunk, column, faults) if column.name in present else None) for column in self.columns
         ]
         for column, array in taken:
             if array is not None and family(array.type) not in column.families:
@@ -342,6 +348,11 @@ class TableEncoder:
                     "give the column one type in all files",
                 )
         return taken
+
+    def _values(self, chunk: Columns, column: Any, faults: Faults) -> Any:
+        array = without(_column(chunk, column.name, faults), self.na_values)
+        words = getattr(column, "na_values", ())
+        return without_words(array, column.name, words, faults) if column.kind in _QUANTITIES else array
 
     def _convert_target(self, chunk: Columns, faults: Faults, labelled: bool) -> Any:
         if self.target is None or not _present(self.target, chunk, labelled):

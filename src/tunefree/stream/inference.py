@@ -28,6 +28,7 @@ from tunefree.stream.notation import (
     dates_in,
     is_continental,
     likeliest_notation,
+    missing_words,
     notation_of,
 )
 from tunefree.stream.texts import Text, looks_like_short_text, looks_like_text
@@ -92,6 +93,11 @@ class Inference:
             raise unsupported_type(name, self.arrays[name].type, self.file)
         return _BY_FAMILY[kind](name, self.arrays[name])
 
+    def is_empty(self, name: str) -> bool:
+        """Whether a column has no values, and no type that would tell what they are."""
+        array = self.strings.get(name, self.arrays[name])
+        return family(array.type) in ("string", "null") and array.null_count == len(array)
+
     def notation(self, name: str) -> Notation | None:
         """The notation of a column of strings that are numbers; None for any other."""
         if name not in self.strings:
@@ -105,18 +111,27 @@ class Inference:
         strings = self.strings[name]
         if self.texts is None and looks_like_text(strings):
             return Text(name)
+        column = self._quantity(name, strings, self.notation(name))
+        if column is None and (words := missing_words(strings)):
+            rest = without(strings, words)
+            notation = notation_of(rest, self.continental, self.given.notation) or notation_of(rest, given=Notation())
+            column = self._quantity(name, rest, notation)
+            if column is not None:
+                column.na_values = words
+        if column is None and self.texts is None and looks_like_short_text(strings):
+            return Text(name)
+        return column
+
+    def _quantity(self, name: str, strings: Any, notation: Notation | None) -> Any:
+        """The column of strings that are all dates, times of day, or numbers in a notation; None for any others."""
         if looks_like_dates(strings):
             return _timestamp_of_strings(name, strings)
         if looks_like_times(strings):
             return TimeOfDay(name)
-        notation, format = self.notation(name), date_format_of(strings, self.continental)
+        format = date_format_of(strings, self.continental)
         if format is not None:
             return Timestamp(name, None, "%H" in format, format=format)
-        if notation is not None:
-            return Number(name, *notation)
-        if self.texts is None and looks_like_short_text(strings):
-            return Text(name)
-        return None
+        return None if notation is None else Number(name, *notation)
 
     def _numbers(self, name: str) -> Number:
         array = self.arrays[name]

@@ -18,11 +18,14 @@ import pyarrow.compute as pc
 from tunefree.stream.arrays import is_missing, of_booleans, of_strings, text_at, to_booleans
 
 # Beside what is missing everywhere, in columns of numbers and dates.
+DASHES = ("-", "--", "---", "\u2013", "\u2014", ".", "..", "*")
 SIGNS_OF_MISSING = (
-    *("-", "--", "---", "\u2013", "\u2014", ".", "..", "*"),
+    *DASHES,
     *("NA", "N/A", "n/a", "n.a.", "N.A.", "#N/A", "null", "NULL", "Null", "None", "none", "<NA>"),
 )
 _SIGNS = of_strings(SIGNS_OF_MISSING)
+MOST_WORDS = 3  # beside numbers or dates, that are taken for missing ones
+_MOST_OF_WORDS = 0.01  # of the values
 _FIRST = 64  # strings of a column that are looked at before all others
 _FEW = 8  # of these, by Python
 _DIGIT = re.compile(r"\d")
@@ -93,6 +96,27 @@ def _pattern(decimal: str, thousands: str) -> str:
 def stands_for_missing(strings: Any) -> np.ndarray:
     """Which strings are null, or signs of a missing number or date."""
     return to_booleans(pc.is_in(strings, value_set=_SIGNS)) | is_missing(strings)
+
+
+def missing_words(strings: Any) -> tuple[str, ...]:
+    """Up to three words such as ``unknown`` in at most 1 % of some strings, all others of which hold digits.
+
+    Signs of a missing value may be as many as they are, and are among the words; nothing if there are more words.
+
+    Examples
+    --------
+    >>> missing_words(pa.array(["7", "8"] * 100 + ["unknown", "-", "-"])), missing_words(pa.array(["7", "a", "b"]))
+    (('-', 'unknown'), ())
+    """
+    present = strings.drop_null()
+    if not _DIGIT.search("".join(present[:_FIRST].to_pylist())):
+        return ()
+    odd = present.filter(pc.invert(pc.match_substring_regex(present, r"\d")))
+    words = {str(word["values"]): int(word["counts"]) for word in pc.value_counts(odd).to_pylist()}
+    rare = {word: count for word, count in words.items() if word not in SIGNS_OF_MISSING}
+    if len(rare) > MOST_WORDS or sum(rare.values()) > _MOST_OF_WORDS * len(present):
+        return ()
+    return tuple(sorted(words))
 
 
 def _without_signs(strings: Any) -> Any:

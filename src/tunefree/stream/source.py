@@ -12,6 +12,7 @@ from typing import Any
 from tunefree.core.errors import DataError, ModelError
 from tunefree.stream import formats
 from tunefree.stream.batch import BadRows, Position, as_named
+from tunefree.stream.contract import Options
 from tunefree.stream.files import COMPRESSIONS, LONGEST_LINE, TextFile, expand
 from tunefree.stream.lines import open_text, read_lines
 from tunefree.stream.live import LiveStream
@@ -96,6 +97,7 @@ class Source:
         as_written: Sequence[str] = (),
         given: ColumnTypes | None = None,
         exact: str | None = None,
+        grows: bool = True,
     ) -> Iterator[Any]:
         """Chunks from a position on.
 
@@ -112,6 +114,8 @@ class Source:
             What is said of columns instead of being guessed.
         exact : str, optional
             A column of which integers beyond 2^53 are told apart.
+        grows : bool, default True
+            Whether columns that ``types`` lacks are of use.
         """
         if self.kind != formats.TABLE:
             return read_lines(self.files, start)
@@ -129,7 +133,22 @@ class Source:
             as_written=as_written,
             given=given,
             exact=exact,
+            grows=grows,
         )
+
+    def sample(self, options: Options) -> Any:
+        """Rows that tell more of the columns than the first chunk does; None where that tells as much.
+
+        Parameters
+        ----------
+        options : Options
+            How they are read, apart from the delimiter.
+        """
+        if self.kind != formats.TABLE or self.format is None or self.live:
+            return None
+        from tunefree.stream import tables
+
+        return tables.sample_of(self.files, self.format, options._replace(delimiter=self.delimiter))
 
     def encoder(
         self,

@@ -17,6 +17,7 @@ from tunefree.stream.batch import BadRows, Columns, Position
 from tunefree.stream.columns import family
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
+from tunefree.stream.lines import BLOCK_SIZE
 from tunefree.stream.lists import flattened
 from tunefree.stream.notation import ColumnTypes
 
@@ -36,6 +37,7 @@ def read_tables(
     as_written: Sequence[str] = (),
     given: ColumnTypes | None = None,
     exact: str | None = None,
+    grows: bool = True,
 ) -> Iterator[Columns]:
     """Read tables as chunks.
 
@@ -50,8 +52,8 @@ def read_tables(
     bad : BadRows, optional
         What happens to rows that cannot be read; an error if None.
     types : dict of str to pyarrow.DataType, optional
-        Types of columns that are known before (``TableEncoder.types()``); those of the others are inferred from the
-        first two mebibytes of the first file.
+        Types of columns that are known before (``TableEncoder.types()``); those of the others are inferred from
+        a sample of the rows of the first file (:mod:`tunefree.stream.spread`).
     delimiter : str, optional
         Between the fields of a CSV line; guessed from the header if None.
     chunk_rows : int, optional
@@ -64,6 +66,8 @@ def read_tables(
         What is said of columns instead of being guessed.
     exact : str, optional
         A column of which integers beyond 2^53 are told apart.
+    grows : bool, default True
+        Whether columns that ``types`` lacks are of use.
 
     Yields
     ------
@@ -80,8 +84,8 @@ def read_tables(
     1 {'age': [39.0, None], 'job': ['clerk', 'cook']}
     """
     reader: TableReader = formats.load(_one_format(files, format).reader)
-    options = Options(delimiter, types or {}, chunk_rows, as_written=tuple(as_written), given=given, exact=exact)
-    options = options._replace(block_size=block_size) if block_size else options
+    size = block_size or BLOCK_SIZE
+    options = Options(delimiter, types or {}, chunk_rows, size, tuple(as_written), given, exact, grows)
     schema = of_first = reader.schema(files[0], options)
     rows = 0
     for number in range(start.file, len(files)):
@@ -97,6 +101,13 @@ def read_tables(
             yield chunk._replace(table=flattened(chunk.table), position=chunk.position._replace(file=number))
     if not rows and start == Position() and not (bad and bad.count):
         raise DataError("there are no rows", display_name(files[0]), remedy="check that it is the file you mean")
+
+
+def sample_of(files: Sequence[str], format: str | None, options: Options) -> Columns | None:
+    """Rows that tell more of the columns of files than their first chunk does; None where that tells as much."""
+    reader: TableReader = formats.load(_one_format(files, format).reader)
+    sample = reader.sample(files[0], options)
+    return None if sample is None else Columns(flattened(sample), display_name(files[0]), 1, Position())
 
 
 def rows_of_a_chunk(n_columns: int) -> int:

@@ -205,7 +205,8 @@ class Plan:
 
     def bad_rows(self) -> BadRows:
         """What happens to rows that cannot be used, with a count of them."""
-        return BadRows(self.skip_bad_rows, self.skip_unlabelled, classes=self.classes, target=self.target)
+        reported = {"classes": self.classes, "target": self.target, "names_columns": True}
+        return BadRows(self.skip_bad_rows, self.skip_unlabelled, **reported)
 
     def refuse(self, names: Collection[str], why: str) -> None:
         """Raise an error if one of some fields differs from its default.

@@ -10,7 +10,7 @@ from tunefree.stream.batch import BadRows
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
 from tunefree.workflows.prediction import Predicted
-from tunefree.workflows.reading import ahead, encoded, types_of
+from tunefree.workflows.reading import ahead, chunks_of, encoded
 from tunefree.workflows.resuming import check_kind
 from tunefree.workflows.training import Step, Trained, Watcher, continued, learn_batches
 from tunefree.workflows.whole_groups import whole_groups
@@ -60,7 +60,7 @@ def predict_and_learn(trained: Trained, source: Source, bad: BadRows, kept: Sequ
     if kept and source.kind != TABLE:
         raise DataError(f"{source.kind} text has no columns", source.name, remedy=f"leave out {', '.join(kept)}")
     going, collector = continued(trained), _Collector()
-    chunks = source.chunks(bad=bad, types=types_of(source, trained.encoder), as_written=kept)
+    chunks = chunks_of(source, trained.encoder, bad, kept=kept)
     if trained.plan.group is not None:
         chunks = whole_groups(chunks, trained.plan.group)
     for batch in ahead(encoded(trained.encoder, chunks, bad, True, True, kept, at_once=source.live)):

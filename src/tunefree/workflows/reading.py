@@ -18,6 +18,8 @@ from tunefree.model.targets import ScoredModel
 from tunefree.stream.arrays import of_booleans
 from tunefree.stream.batch import BadRows, Batch, Columns, Position
 from tunefree.stream.columns import row_numbers
+from tunefree.stream.contract import Options
+from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
 from tunefree.stream.tally import Tally
 from tunefree.workflows.closed_classes import closed_classes, of_named_classes
@@ -63,18 +65,15 @@ def begin(source: Source, plan: Plan, bad: BadRows) -> Reading:
     """
     if source.kind == "table" and plan.target is None:
         raise DataError("no target is named", source.name, remedy="name the column to predict with --target")
-    given = plan.column_types
-    chunks = source.chunks(bad=bad, given=given, exact=plan.target)
+    if plan.group is not None and source.kind != "table":
+        problem = f"{source.kind} text has no columns to name a group"
+        raise DataError(problem, source.name, remedy="leave --group out, or give a table")
+    encoder, chunks = blank_encoder(source, plan, bad)
     if plan.group is not None:
-        if source.kind != "table":
-            problem = f"{source.kind} text has no columns to name a group"
-            raise DataError(problem, source.name, remedy="leave --group out, or give a table")
         chunks = whole_groups(chunks, plan.group, begins=True)
     first = next(chunks, None)
     if first is None:
         raise no_rows(source)
-    of_columns = plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits, given
-    encoder = source.encoder(first, *of_columns, group=plan.group)
     _check_ignored(source, plan, first, bad)
     batch = encoder.encode(first, True, bad, True)
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
@@ -104,6 +103,21 @@ def _check_ignored(source: Source, plan: Plan, first: Any, bad: BadRows) -> None
         bad.note(problem, first.file, first.row, name, first.table.num_rows, "check --ignore")
 
 
+def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterator[Any]]:
+    """An encoder that knows the columns of a source, but no row of it yet; and all chunks of the source."""
+    given = plan.column_types
+    of_columns = plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits, given
+    sample = source.sample(Options(given=given, exact=plan.target))
+    if sample is not None:
+        encoder = source.encoder(sample, *of_columns, group=plan.group)
+        return encoder, chunks_of(source, encoder, bad)
+    chunks = source.chunks(bad=bad, given=given, exact=plan.target)
+    first = next(chunks, None)
+    if first is None:
+        raise no_rows(source)
+    return source.encoder(first, *of_columns, group=plan.group), itertools.chain([first], chunks)
+
+
 def batches_from(
     position: Position, source: Source, encoder: Any, bad: BadRows, group: str | None = None, held: Any = None
 ) -> Iterator[Batch]:
@@ -121,15 +135,38 @@ def batches_from(
     held : Columns, optional
         Rows before the position that wait for others of their group.
     """
-    chunks = source.chunks(position, bad, types_of(source, encoder))
+    chunks = chunks_of(source, encoder, bad, position)
     if group is not None:
         chunks = whole_groups(chunks, group, held)
     return encoded(encoder, chunks, bad, learning=True, labelled=True)
 
 
-def types_of(source: Source, encoder: Any) -> dict[str, Any] | None:
-    """Types of columns that an encoder knows; None where the source has no columns."""
-    return encoder.types() if source.kind == "table" else None
+def chunks_of(
+    source: Source,
+    encoder: Any,
+    bad: BadRows,
+    start: Position = Position(),  # noqa: B008 - an immutable tuple
+    kept: Sequence[str] = (),
+    grows: bool = True,
+) -> Iterator[Any]:
+    """Chunks of a source from a position on, whose columns have the types that an encoder knows.
+
+    Parameters
+    ----------
+    source : Source
+    encoder : encoder of the source
+    bad : BadRows
+    start : Position
+    kept : sequence of str
+        Columns that are read as they are written.
+    grows : bool, default True
+        Whether columns that the encoder does not know are of use.
+    """
+    if source.kind != TABLE:
+        return source.chunks(start, bad)
+    further = encoder.further
+    as_written = [*kept, *(further.ignored if further is not None else ())]
+    return source.chunks(start, bad, encoder.types(), as_written=as_written, grows=grows)
 
 
 def encoded(

@@ -35,7 +35,7 @@ STEPS = {"eta": SIZE, "theta": SIZE, "order": Text(("batch", "cyclic", "shuffled
 NONE = Text((), may_be_none=True)
 
 COLUMNS: dict[str, dict[str, Any]] = {  # what makes a column of each kind again, beside its name
-    "number": {"decimal": Optional(Text((".", ","))), "thousands": Optional(Text())},
+    "number": {"decimal": Optional(Text((".", ","))), "thousands": Optional(Text()), "na_values": Optional(NAMES)},
     "category": {"numbers": Optional(Flag())},
     "boolean": {"numbers": Optional(Flag())},
     "moment": {
@@ -43,8 +43,9 @@ COLUMNS: dict[str, dict[str, Any]] = {  # what makes a column of each kind again
         "hours": Optional(Flag()),
         "origin": Optional(Number(-(2**62), 2**62, whole=True, may_be_none=True)),
         "format": Optional(Text()),
+        "na_values": Optional(NAMES),
     },
-    "time": {},
+    "time": {"na_values": Optional(NAMES)},
     "text": {},
     "bag": {},
     "vector": {"width": Number(0, MOST_FEATURES, whole=True)},
