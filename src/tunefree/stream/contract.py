@@ -23,6 +23,12 @@ class Options(NamedTuple):
     given: ColumnTypes | None = None  # what is said of columns instead of being guessed
     exact: str | None = None  # a column of which integers beyond 2^53 are told apart
 
+    @property
+    def named(self) -> set[str]:
+        """Columns that a model knows, or that a user names."""
+        of_user = () if self.given is None else (*self.given.numeric, *self.given.as_written(()))
+        return {*self.types, *self.as_written, *of_user, *([] if self.exact is None else [self.exact])}
+
 
 class TableReader(NamedTuple):
     """The functions that read one format of tables; each reads one file.

@@ -12,7 +12,7 @@ from typing import Any
 from tunefree.core.errors import DataError, ModelError
 from tunefree.stream import formats
 from tunefree.stream.batch import BadRows, Position, as_named
-from tunefree.stream.files import COMPRESSIONS, LONGEST_LINE, TextFile, expand
+from tunefree.stream.files import COMPRESSIONS, LONGEST_LINE, TextFile, display_name, expand
 from tunefree.stream.lines import open_text, read_lines
 from tunefree.stream.live import LiveStream
 from tunefree.stream.notation import ColumnTypes
@@ -80,8 +80,14 @@ class Source:
 
     @property
     def rewindable(self) -> bool:
-        """Whether it can be read more than once."""
-        return "-" not in self.files
+        """Whether it can be read more than once; a stream, such as the rows of a query, cannot."""
+        return "-" not in self.files and not hasattr(self.table, "__next__")
+
+    def check_rewindable(self, otherwise: str) -> None:
+        """Raise a DataError if it cannot be read more than once; ``otherwise`` says what would do without."""
+        if not self.rewindable:
+            remedy = f"save it to a file{'' if self.files else ' or a table'}, or {otherwise}"
+            raise DataError("can be read only once", display_name(self.name), remedy=remedy)
 
     def chunks(
         self,
@@ -111,9 +117,11 @@ class Source:
         if self.kind != formats.TABLE:
             return read_lines(self.files, start)
         from tunefree.stream import frames, tables
+        from tunefree.stream.contract import Options
 
         if self.format is None:
-            return frames.read_frame(self.table, start)
+            kept = Options(types=types or {}, as_written=tuple(as_written), given=given, exact=exact).named
+            return frames.read_frame(self.table, start, bad=bad, kept=kept)
         return tables.read_tables(
             self.files,
             self.format,

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from tunefree.core.errors import DataError, ModelError
+from tunefree.core.errors import ModelError
 from tunefree.core.registry import Registry
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
@@ -194,8 +194,8 @@ def train(
     watcher = watcher or Watcher()
     if checkpoint_every < 0:
         raise ModelError(f"--checkpoint-every must be at least 0, not {checkpoint_every}")
-    if plan.passes > 1 and plan.shuffle is None and not source.rewindable:
-        raise DataError("standard input can be read only once", remedy="save it to a file, or train with one pass")
+    if plan.passes > 1 and plan.shuffle is None:
+        source.check_rewindable("train with one pass")
     plan, unread, limit = with_weights(plan, source), plan.bad_rows(), MemoryLimit(limit_of(memory_limit), watcher.tell)
     with _in_order(source, plan, unread) as rows:
         return _train(
