@@ -130,7 +130,7 @@ def _chunks(
             row += batch.num_rows
             if batch.num_rows:
                 chunk = Columns(batch, file, row - batch.num_rows + 1, Position(0, row, row))
-                yield without_index(chunk, index, bad, "" if options.types else "--numeric {} keeps it")
+                yield without_index(chunk, index, bad, "--numeric {} keeps it" if options.grows else "")
 
 
 def _validate(batch: Any) -> None:

@@ -22,6 +22,7 @@ class Options(NamedTuple):
     as_written: tuple[str, ...] = ()  # columns that are read as strings from text that does not tell types
     given: ColumnTypes | None = None  # what is said of columns instead of being guessed
     exact: str | None = None  # a column of which integers beyond 2^53 are told apart
+    grows: bool = True  # whether columns that ``types`` lacks are of use
 
     @property
     def named(self) -> set[str]:

@@ -12,7 +12,8 @@ from typing import Any
 from tunefree.core.errors import DataError, ModelError
 from tunefree.stream import formats
 from tunefree.stream.batch import BadRows, Position, as_named
-from tunefree.stream.files import COMPRESSIONS, LONGEST_LINE, TextFile, display_name, expand
+from tunefree.stream.contract import Options
+from tunefree.stream.files import COMPRESSIONS, LONGEST_LINE, TextFile, display_name, expand, partitions_of
 from tunefree.stream.lines import open_text, read_lines
 from tunefree.stream.live import LiveStream
 from tunefree.stream.notation import ColumnTypes
@@ -97,6 +98,7 @@ class Source:
         as_written: Sequence[str] = (),
         given: ColumnTypes | None = None,
         exact: str | None = None,
+        grows: bool = True,
     ) -> Iterator[Any]:
         """Chunks from a position on.
 
@@ -113,11 +115,12 @@ class Source:
             What is said of columns instead of being guessed.
         exact : str, optional
             A column of which integers beyond 2^53 are told apart.
+        grows : bool, default True
+            Whether columns that ``types`` lacks are of use.
         """
         if self.kind != formats.TABLE:
             return read_lines(self.files, start)
         from tunefree.stream import frames, tables
-        from tunefree.stream.contract import Options
 
         if self.format is None:
             kept = Options(types=types or {}, as_written=tuple(as_written), given=given, exact=exact).named
@@ -132,6 +135,7 @@ class Source:
             as_written=as_written,
             given=given,
             exact=exact,
+            grows=grows,
         )
 
     def encoder(
@@ -215,7 +219,10 @@ def open_source(
     if not 1 <= max_line_bytes <= MOST_LINE_BYTES:
         raise DataError(f"--max-line-bytes must lie between 1 and {MOST_LINE_BYTES:,}, not {max_line_bytes:,}")
     known = None if encoding is None else _known_encoding(encoding)
-    files = tuple(TextFile(file, known, max_line_bytes) for file in expand(paths))
+    found = expand(paths)
+    files = tuple(
+        TextFile(file, known, max_line_bytes, None, own) for file, own in zip(found, partitions_of(found), strict=True)
+    )
     return Source(files, format or _format_of(files[0]), None, delimiter)
 
 

@@ -17,8 +17,10 @@ from tunefree.stream.batch import BadRows, Columns, Position
 from tunefree.stream.columns import family
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
+from tunefree.stream.lines import BLOCK_SIZE
 from tunefree.stream.lists import flattened
 from tunefree.stream.notation import ColumnTypes
+from tunefree.stream.partitions import with_partitions
 
 CHUNK_ROWS = 32768
 _CHUNK_CELLS = 1 << 21  # a wide table gets fewer rows a chunk: 16 MiB of float64
@@ -36,6 +38,7 @@ def read_tables(
     as_written: Sequence[str] = (),
     given: ColumnTypes | None = None,
     exact: str | None = None,
+    grows: bool = True,
 ) -> Iterator[Columns]:
     """Read tables as chunks.
 
@@ -64,6 +67,8 @@ def read_tables(
         What is said of columns instead of being guessed.
     exact : str, optional
         A column of which integers beyond 2^53 are told apart.
+    grows : bool, default True
+        Whether columns that ``types`` lacks are of use.
 
     Yields
     ------
@@ -80,10 +85,11 @@ def read_tables(
     1 {'age': [39.0, None], 'job': ['clerk', 'cook']}
     """
     reader: TableReader = formats.load(_one_format(files, format).reader)
-    options = Options(delimiter, types or {}, chunk_rows, as_written=tuple(as_written), given=given, exact=exact)
-    options = options._replace(block_size=block_size) if block_size else options
+    options = Options(
+        delimiter, types or {}, chunk_rows, block_size or BLOCK_SIZE, tuple(as_written), given, exact, grows
+    )
     schema = of_first = reader.schema(files[0], options)
-    rows = 0
+    rows, bad = 0, bad or BadRows()
     for number in range(start.file, len(files)):
         file = files[number]
         if number:
@@ -91,11 +97,12 @@ def read_tables(
             _check_columns(of_first, found, file, files[0])
             schema = _with_further(schema, found)
         begin = start._replace(file=0) if number == start.file else Position()
-        for chunk in reader.chunks(file, begin, schema, options, bad or BadRows()):
+        for chunk in reader.chunks(file, begin, schema, options, bad):
             rows += chunk.table.num_rows
             schema = _with_further(schema, dict(zip(chunk.table.schema.names, chunk.table.schema.types, strict=True)))
-            yield chunk._replace(table=flattened(chunk.table), position=chunk.position._replace(file=number))
-    if not rows and start == Position() and not (bad and bad.count):
+            chunk = with_partitions(chunk._replace(table=flattened(chunk.table)), file, options, bad)
+            yield chunk._replace(position=chunk.position._replace(file=number))
+    if not rows and start == Position() and not bad.count:
         raise DataError("there are no rows", display_name(files[0]), remedy="check that it is the file you mean")
 
 

@@ -71,7 +71,7 @@ def predict(
     check_kind(trained, source)
     if kept and source.kind != TABLE:
         raise DataError(f"{source.kind} text has no columns", source.name, remedy=f"leave out {', '.join(kept)}")
-    chunks = source.chunks(bad=bad, types=types_of(source, trained.encoder), as_written=kept)
+    chunks = source.chunks(bad=bad, types=types_of(source, trained.encoder), as_written=kept, grows=False)
     predicted = trained.model.predictor()
     live = source.live
     for batch in ahead(encoded(trained.encoder, chunks, bad, False, labelled, kept, at_once=live)):

@@ -64,7 +64,7 @@ def begin(source: Source, plan: Plan, bad: BadRows) -> Reading:
     if source.kind == "table" and plan.target is None:
         raise DataError("no target is named", source.name, remedy="name the column to predict with --target")
     given = plan.column_types
-    chunks = source.chunks(bad=bad, given=given, exact=plan.target)
+    chunks = source.chunks(bad=bad, as_written=plan.ignore, given=given, exact=plan.target)
     if plan.group is not None:
         if source.kind != "table":
             problem = f"{source.kind} text has no columns to name a group"
@@ -104,7 +104,8 @@ def batches_from(
     held : Columns, optional
         Rows before the position that wait for others of their group.
     """
-    chunks = source.chunks(position, bad, types_of(source, encoder))
+    ignored = getattr(getattr(encoder, "further", None), "ignored", ())
+    chunks = source.chunks(position, bad, types_of(source, encoder), as_written=ignored)
     if group is not None:
         chunks = whole_groups(chunks, group, held)
     return encoded(encoder, chunks, bad, learning=True, labelled=True)

@@ -31,7 +31,7 @@ from tunefree.workflows.memory_limit import MemoryLimit, limit_of
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.progress import Progress
 from tunefree.workflows.rare_classes import follow
-from tunefree.workflows.reading import ahead, batches_from, begin, check_learned
+from tunefree.workflows.reading import ahead, batches_from, begin, check_learned, types_of
 from tunefree.workflows.repeats import repeats_told
 from tunefree.workflows.resuming import (
     Passed,
@@ -197,7 +197,7 @@ def train(
     if plan.passes > 1 and plan.shuffle is None:
         source.check_rewindable("train with one pass")
     plan, unread, limit = with_weights(plan, source), plan.bad_rows(), MemoryLimit(limit_of(memory_limit), watcher.tell)
-    with _in_order(source, plan, unread) as rows:
+    with _in_order(source, plan, unread, earlier) as rows:
         return _train(
             rows, plan, watcher, checkpoint, checkpoint_every if checkpoint else 0, resume, unread, earlier, limit
         )
@@ -283,13 +283,15 @@ def ended(trained: Trained) -> Trained:
     return replace(trained, progress=replace(trained.progress, complete=True, number=1))
 
 
-def _in_order(source: Source, plan: Plan, bad: BadRows) -> AbstractContextManager[Source]:
+def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None) -> AbstractContextManager[Source]:
     """The source in the order in which its rows are to be learned."""
     if plan.shuffle is None:
         return nullcontext(source)
     if source.rewindable:
         begin(source, plan, BadRows(skip=True))  # mistakes in the names of columns show before all rows are moved
-    return shuffled(source, plan.shuffle, bad)
+    types = None if earlier is None else types_of(source, earlier.encoder)
+    reading = {"types": types, "as_written": plan.ignore, "given": plan.column_types, "exact": plan.target}
+    return shuffled(source, plan.shuffle, bad, **reading)
 
 
 def _train(
