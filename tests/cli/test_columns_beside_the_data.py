@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -177,3 +179,55 @@ def test_folders_may_hold_the_target_a_missing_value_and_codes(run, tmp_path):  
     assert "column 'rich'" not in out
     kinds = {column.name: column.kind for column in tunefree.load(tmp_path / "m.model").encoder.columns}
     assert kinds == {"age": "number", "job": "category", "my code": "category"}
+
+
+# -- keys of JSON
+
+
+def lines(frame, path, without=()):
+    """JSON lines, in which a row lacks a key where its value is missing."""
+    rows = frame.drop(columns=list(without)).to_dict("records")
+    path.write_text("".join(json.dumps({k: v for k, v in row.items() if v is not None}) + "\n" for row in rows))
+    return path
+
+
+def test_a_key_that_all_lines_lack_is_missing_and_told(run, tmp_path):  # noqa: F811
+    frame = people().astype({"job": object})
+    frame.loc[::5, "job"] = None
+    data, model = lines(frame, tmp_path / "a.jsonl"), tmp_path / "m.model"
+    assert "note" not in train(run, data, model)
+    assert "note" not in predictions(run, model, data)[1]
+    bare = lines(frame, tmp_path / "bare.jsonl", ["job", "rich"])
+    out, err = predictions(run, model, bare)
+    assert f"note: column 'job': absent, and counts as missing ({ROWS} rows, the first: {bare}, row 1)" in err
+    nulls = tmp_path / "nulls.jsonl"
+    nulls.write_text("".join(f'{{"age": {age}, "job": null}}\n' for age in frame.age))
+    assert predictions(run, model, nulls)[0] == out
+    status, _, err = run("predict", model, lines(frame, tmp_path / "none.jsonl", ["age", "job"]))
+    assert status == 2 and "columns 'age', 'job' missing" in err
+    plain = tmp_path / "bare.csv"
+    frame.drop(columns=["job"]).to_csv(plain, index=False)
+    status, _, err = run("predict", model, plain)
+    assert status == 2 and "column 'job' missing" in err
+
+
+@pytest.mark.parametrize("text", ['{"age": 30}\n{"job": "cook", "age": 50}\n', '{"job": "cook"}\n{"age": 50}\n'])
+def test_requests_line_by_line_may_lack_keys(run, tmp_path, text):  # noqa: F811
+    model = tmp_path / "m.model"
+    train(run, lines(people(), tmp_path / "a.jsonl"), model)
+    status, out, err = run("predict", model, "-", stdin=text.encode())
+    assert status == 0 and len(out.splitlines()) == 3, err
+
+
+def test_training_goes_on_with_lines_that_lack_a_key_and_learns_later_ones(run, tmp_path):  # noqa: F811
+    frame = people(rows=300)
+    data, model = lines(frame, tmp_path / "a.jsonl"), tmp_path / "m.model"
+    train(run, data, model)
+    later = lines(people(1).assign(pay=np.arange(ROWS)), tmp_path / "b.jsonl", ["job"])
+    status, out, err = run("train", later, "--from", model, "-o", tmp_path / "n.model")
+    assert status == 0, err
+    assert f"column 'job': absent, and counts as missing ({ROWS} rows" in " ".join(out.split())
+    assert "pay (from row 302 on)" in out or "pay (from row 301 on)" in out
+    assert columns_of(tmp_path / "n.model") == ["age", "job", "pay"]
+    both = tunefree.train([str(data), str(later)], target="rich", learner="scinol2")
+    assert [column.name for column in both.encoder.columns] == ["age", "job", "pay"]

@@ -89,7 +89,8 @@ def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: 
         batch, count = _parse_block(lines, row, schema, bad, options.types)
         schema = batch.schema.remove_metadata()
         row += count
-        yield Columns(batch, lines.file, row - count, Position(0, lines.position.offset, row - 1))
+        position = Position(0, lines.position.offset, row - 1)
+        yield Columns(batch, lines.file, row - count, position, optional=True)
 
 
 def read_objects(objects: Sequence[dict[str, Any]], types: dict[str, Any], file: str) -> Columns:

@@ -60,7 +60,7 @@ def predict_and_learn(trained: Trained, source: Source, bad: BadRows, kept: Sequ
     if kept and source.kind != TABLE:
         raise DataError(f"{source.kind} text has no columns", source.name, remedy=f"leave out {', '.join(kept)}")
     going, collector = continued(trained), _Collector()
-    chunks = source.chunks(bad=bad, types=types_of(source, trained.encoder), as_written=kept, grows=False)
+    chunks = source.chunks(bad=bad, types=types_of(source, trained.encoder), as_written=kept)
     if trained.plan.group is not None:
         chunks = whole_groups(chunks, trained.plan.group)
     for batch in ahead(encoded(trained.encoder, chunks, bad, True, True, kept, at_once=source.live)):
