@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -28,7 +29,7 @@ from tunefree import (
     TuneFreeRegressor,
     open_source,
 )
-from tunefree.core.errors import DataError
+from tunefree.core.errors import DataError, DataWarning
 from tunefree.estimators import validation
 from tunefree.estimators.tables import encoder_of, feature_names
 from tunefree.workflows.training import train
@@ -225,3 +226,34 @@ def test_models_of_tables_are_pickled_and_fitted_again():
     assert "job=smith" in feature_names(again)
     again.set_params(warm_start=False).fit(more[["age"]], labels)
     assert again.n_features_in_ == 1
+
+
+# -- what is odd about columns
+
+
+def ages(rows=60, **more):
+    return pd.DataFrame({"age": np.arange(rows) % 50 + 18.0, "job": ["cook", "clerk"] * (rows // 2), **more})
+
+
+def test_columns_that_come_later_are_left_out_with_a_warning():
+    model = ScInOLClassifier()
+    first, labels = ages(), np.arange(60) % 2
+    model.partial_fit(first, labels, classes=[0, 1])
+    with pytest.warns(DataWarning, match=r"column 'pay': came after the first rows, left out \(60 rows, the first: X"):
+        model.partial_fit(ages(pay=1.0), labels)
+    same = ScInOLClassifier().partial_fit(first, labels, classes=[0, 1]).partial_fit(first, labels)
+    np.testing.assert_array_equal(model.predict_proba(first), same.predict_proba(first))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        model.partial_fit(first, labels)
+        ScInOLClassifier().fit(ages(pay=1.0), labels)
+
+
+def test_the_index_of_a_pandas_frame_in_an_arrow_table_is_no_feature():
+    frame = ages()
+    table = pa.Table.from_pandas(frame.set_index(frame.index.to_numpy()[::-1] ** 2))
+    assert table.schema.names[-1] == "__index_level_0__"
+    with pytest.warns(DataWarning, match="column '__index_level_0__': the index of a pandas frame, left out"):
+        model = ScInOLClassifier().fit(table, np.arange(60) % 2)
+    assert model.n_features_in_ == 2 and list(model.feature_names_in_) == ["age", "job"]
+    np.testing.assert_array_equal(model.predict(table), model.predict(frame))

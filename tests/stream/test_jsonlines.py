@@ -6,10 +6,14 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows
 from tunefree.stream.features import TableEncoder
+from tunefree.stream.jsonlines import _LONE_NULL, _PERHAPS_LONE_NULL
+from tunefree.stream.nesting import is_too_deep
 from tunefree.stream.tables import read_tables
 
 from .tabular import numbers, records, skipped, text
@@ -72,3 +76,23 @@ def test_json_files_may_lack_names_but_not_all(tmp_path):
     files[1] = text(tmp_path / "c.jsonl", '{"z": 3}\n')
     with pytest.raises(DataError, match="column 'a': the column is missing"):
         list(read_tables(files))
+
+
+@pytest.mark.parametrize("start", ["", '{"a": 1}\n', '{"a": 1}', '{"a": 1}\r\n', "\n"])
+@pytest.mark.parametrize("space", ["", " ", "  ", "\t", " \t \n"])
+def test_null_between_objects_is_a_bad_row(tmp_path, start, space):
+    file = text(tmp_path / "t.jsonl", f'{{"a": null, "s": "x null"}}\n{start}{space}null\n{{"a":\tnull,"s": "y"}}\n')
+    chunks, bad = skipped([file], types={"a": pa.float64(), "s": pa.string()})
+    assert bad.count == 1 and [row["s"] for row in records(chunks) if row["s"]] == ["x null", "y"]
+
+
+@given(data=st.lists(st.sampled_from(["null", " ", "\n", "\r", "\t", "}", '"', ":", "x", "{"]), max_size=8))
+def test_the_quick_look_for_null_between_objects_misses_none(data):
+    found = "".join(data).encode()
+    assert _PERHAPS_LONE_NULL.search(found) or not _LONE_NULL.search(found)
+    assert not _PERHAPS_LONE_NULL.search(b'{"a": null, "b":null, "c": [null,null], "d": "null and void"}\n' * 2)
+
+
+def test_only_brackets_are_nested():
+    line = b'{"y_Y": ' + b"[" * 63 + b"]" * 63 + b', "\x7fYy_": "' + b"yY_" * 5000 + b'"}\n'
+    assert not is_too_deep(line * 2) and is_too_deep((line * 2).replace(b"[]", b"[[]]"))

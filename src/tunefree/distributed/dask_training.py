@@ -106,4 +106,6 @@ def parts_of_files(engine: Any, source: Source, cut: Cut) -> phases.Parts:
 def _absolute(file: str) -> str:
     """The same file by its whole name: workers have folders of their own."""
     named = os.path.abspath(file)
-    return TextFile(named, file.encoding, file.longest_line) if isinstance(file, TextFile) else named
+    if not isinstance(file, TextFile):
+        return named
+    return TextFile(named, file.encoding, file.longest_line, None, file.partitions)

@@ -10,6 +10,7 @@ are missing is a table whose columns have numbers for names, from the first such
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from numbers import Integral
@@ -20,10 +21,10 @@ import pyarrow as pa
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from tunefree.core.errors import DataError, listed, nearest, told_in_python
+from tunefree.core.errors import DataError, DataWarning, listed, nearest, told_in_python
 from tunefree.core.rows import Table, part, rows_at, table, together
 from tunefree.stream.arrays import of_strings
-from tunefree.stream.batch import Columns, Refused
+from tunefree.stream.batch import BadRows, Columns, Refused
 from tunefree.stream.columns import Number, blank_to_null, decoded, family, string_keys
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.frames import read_frame
@@ -31,6 +32,7 @@ from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.texts import Text, looks_like_text
 
 NAME = "X"  # what messages call a table
+WARNED = 5  # functions of the package between a user and a warning
 CHUNK_ROWS = 32768  # that are encoded at a time: columns of many short chunks would take long
 CALLED = {"text": "text_features", "categorical": "categorical_features"}  # options, in estimators
 ROLES = ("categorical_features", "text_features")  # parameters of estimators that say what columns are
@@ -163,6 +165,11 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
     ------
     DataError
         If a column is missing or of a type that has no features, or a value cannot be used.
+
+    Warns
+    -----
+    DataWarning
+        If something is odd about rows that are used: in one warning, a line for each oddity.
     """
     with told_in_python(CALLED, "tunefree.train"):
         return _encode(estimator, X, learning, reset, as_array)
@@ -179,7 +186,8 @@ def _encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool)
     if encoder is not None and (of_arrays or not has_columns(X)):
         X = validate_data(estimator, np.asarray(X), reset=False, skip_check_array=True)  # with as many columns
         X = dict(zip([column.name for column in encoder.columns], X.T, strict=True))
-    chunks = _chunks(X)
+    bad = Refused()
+    chunks = _chunks(X, bad)
     first = next(chunks)
     if encoder is None:
         encoder = _new_encoder(estimator, first)
@@ -189,7 +197,9 @@ def _encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool)
             estimator.feature_names_in_ = np.array([column.name for column in encoder.columns], object)
     if learning:
         estimator._encoder, estimator._as_array, estimator._of_arrays = encoder, as_array, of_arrays
-    block = together([_encoded(encoder, chunk, learning) for chunk in itertools.chain([first], chunks)])
+    block = together([_encoded(encoder, chunk, learning, bad) for chunk in itertools.chain([first], chunks)])
+    if learning and (oddities := bad.tally.oddities()):
+        warnings.warn("\n".join(map(str, oddities)), DataWarning, stacklevel=WARNED)
     return block.numbers if as_array and _is_numbers(encoder) else EncodedRows(block, encoder)
 
 
@@ -247,12 +257,12 @@ def _has_gaps(estimator: Any, X: Any) -> bool:
     return numbers.ndim == 2 and numbers.dtype.kind == "f" and not np.isfinite(numbers).all()
 
 
-def _chunks(X: Any) -> Iterator[Columns]:
+def _chunks(X: Any, bad: BadRows) -> Iterator[Columns]:
     columns = X if isinstance(X, Mapping) else getattr(X, "columns", None)
     if columns is not None and not len(columns):
         raise DataError("there are no columns", NAME, remedy="pass a table of one column or more")
     try:
-        yield from read_frame(X if has_columns(X) else np.asarray(X), chunk_rows=CHUNK_ROWS, name=NAME)
+        yield from read_frame(X if has_columns(X) else np.asarray(X), chunk_rows=CHUNK_ROWS, name=NAME, bad=bad)
     except (pa.ArrowException, TypeError) as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"this is not a table ({reason})", NAME, remedy="pass a DataFrame") from None
@@ -280,8 +290,12 @@ def _is_text(array: Any) -> bool:
     return family(array.type) == "string" and looks_like_text(blank_to_null(decoded(array)))
 
 
-def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool) -> Table:
-    rows: Table = encoder.encode(chunk, learning, Refused(), labelled=False).rows
+def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool, bad: BadRows) -> Table:
+    known = {column.name for column in encoder.columns}
+    for name in chunk.table.schema.names if learning else ():
+        if name not in known:
+            bad.note("came after the first rows, left out", NAME, chunk.row, name, chunk.table.num_rows)
+    rows: Table = encoder.encode(chunk, learning, bad, labelled=False).rows
     return rows
 
 

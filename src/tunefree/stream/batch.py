@@ -37,6 +37,7 @@ class Columns(NamedTuple):
     row: int  # number of the first row, counted from 1
     position: Position  # where the next chunk starts
     held: Any = None  # Columns: rows before the position that are yet to come, or None
+    optional: bool = False  # whether a column that is absent is missing in all rows, as a key of JSON
 
 
 class Batch(NamedTuple):

@@ -6,7 +6,7 @@ every batch is validated before anything else sees it: a damaged file is refused
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows, Columns, Position
 from tunefree.stream.columns import family
 from tunefree.stream.contract import Options, TableReader
+from tunefree.stream.frame_index import MOST_NUMBERED, index_columns, without_index
 from tunefree.stream.tables import rows_of_a_chunk
 
 
@@ -91,13 +92,27 @@ def open_ipc(file: str) -> Iterator[OpenFile]:
 Opener = Callable[[str], AbstractContextManager[OpenFile]]
 
 
-def _schema(file: str, options: Options, opener: Opener) -> Any:
+def _schema(file: str, options: Options, opener: Opener, kept: Collection[str] = ()) -> Any:
     with opener(file) as opened:
-        return opened.schema
+        index = _index(file, opened.schema, {*options.named, *kept}, opener)
+        return pa.schema([field for field in opened.schema if field.name not in index])
 
 
 def _columns(file: str, schema: Any, options: Options, opener: Opener) -> dict[str, Any]:
-    return {field.name: field.type for field in _schema(file, options, opener)}
+    return {field.name: field.type for field in _schema(file, options, opener, schema.names)}
+
+
+def _index(file: str, schema: Any, kept: Collection[str], opener: Opener) -> list[str]:
+    """The columns of a file that are left out, as its first rows tell wherever reading begins."""
+
+    def first() -> Any:
+        with opener(file) as opened, _arrow_errors(file, "Parquet or Arrow"):
+            batch = next(opened.batches(0, MOST_NUMBERED), None)
+            if batch is not None:
+                _validate(batch)
+            return batch
+
+    return index_columns(schema, first, kept)
 
 
 def _chunks(
@@ -105,7 +120,7 @@ def _chunks(
 ) -> Iterator[Columns]:
     with opener(file) as opened:
         batches = opened.batches(start.offset, options.chunk_rows or rows_of_a_chunk(len(opened.schema)))
-        row = start.row
+        row, index = start.row, _index(file, opened.schema, {*options.named, *schema.names}, opener)
         while True:
             with _arrow_errors(file, title):
                 batch = next(batches, None)
@@ -114,7 +129,8 @@ def _chunks(
                 _validate(batch)
             row += batch.num_rows
             if batch.num_rows:
-                yield Columns(batch, file, row - batch.num_rows + 1, Position(0, row, row))
+                chunk = Columns(batch, file, row - batch.num_rows + 1, Position(0, row, row))
+                yield without_index(chunk, index, bad, "--numeric {} keeps it" if options.grows else "")
 
 
 def _validate(batch: Any) -> None:

@@ -24,6 +24,12 @@ class Options(NamedTuple):
     exact: str | None = None  # a column of which integers beyond 2^53 are told apart
     grows: bool = True  # whether columns that ``types`` lacks are of use
 
+    @property
+    def named(self) -> set[str]:
+        """Columns that a model knows, or that a user names."""
+        of_user = () if self.given is None else (*self.given.numeric, *self.given.as_written(()))
+        return {*self.types, *self.as_written, *of_user, *([] if self.exact is None else [self.exact])}
+
 
 class TableReader(NamedTuple):
     """The functions that read one format of tables; each reads one file.

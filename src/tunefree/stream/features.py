@@ -262,6 +262,8 @@ class TableEncoder:
         except DataError:
             self.columns = before  # a chunk that is refused leaves no trace
             raise
+        for name in self._absent(chunk):
+            bad.note("absent, and counts as missing", chunk.file, chunk.row, name, chunk.table.num_rows)
         if learning and self.further is not None:
             self.further.rows += chunk.table.num_rows
         return batch
@@ -325,19 +327,18 @@ class TableEncoder:
 
     def _select(self, chunk: Columns, faults: Faults) -> list[tuple[Any, Any]]:
         """The encoder's columns with their arrays in a chunk, checked."""
-        names = _unique_names(chunk)
-        present = set(names)
-        first = [column for column in self.columns if not isinstance(column, Late)]
-        absent = [repr(column.name) for column in first if column.name not in present]
-        if absent:
+        names, absent = _unique_names(chunk), self._absent(chunk)
+        held = set(names)
+        present = [column.name for column in self.columns if column.name in held]
+        if absent and not (chunk.optional and present):
             raise DataError(
-                f"{'column' if len(absent) == 1 else 'columns'} {', '.join(absent)} missing",
+                f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing",
                 chunk.file,
                 remedy=f"add what the model was trained with; the file has {listed(names)}",
             )
-        taken = [
-            (column, self._values(chunk, column, faults) if column.name in present else None) for column in self.columns
-        ]
+        arrays = {column.name: self._values(chunk, column, faults) for column in self.columns if column.name in held}
+        arrays |= dict.fromkeys(absent, pa.nulls(chunk.table.num_rows))  # of later columns nothing is known
+        taken = [(column, arrays.get(column.name)) for column in self.columns]
         for column, array in taken:
             if array is not None and family(array.type) not in column.families:
                 raise DataError(
@@ -353,6 +354,11 @@ class TableEncoder:
         array = without(_column(chunk, column.name, faults), self.na_values)
         words = getattr(column, "na_values", ())
         return without_words(array, column.name, words, faults) if column.kind in _QUANTITIES else array
+
+    def _absent(self, chunk: Columns) -> list[str]:
+        """The columns of the first rows that a chunk lacks."""
+        present = set(chunk.table.schema.names)
+        return [own.name for own in self.columns if not (isinstance(own, Late) or own.name in present)]
 
     def _convert_target(self, chunk: Columns, faults: Faults, labelled: bool) -> Any:
         if self.target is None or not _present(self.target, chunk, labelled):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from pathlib import PurePath
+from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from tunefree.core.errors import DataError
 
@@ -22,6 +25,19 @@ COMPRESSIONS = {
 }  # the method of each extension, as Arrow calls it
 
 
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d+)?")  # other digits, such as 007, are codes
+
+
+class Partition(NamedTuple):
+    """A folder whose name is that of a column and its value."""
+
+    name: str
+    text: str | None  # the value; None where it is missing
+    is_number: bool  # whether all values of the name are numbers
+    varies: bool  # whether it has several values
+
+
 class TextFile(str):
     """The name of a file of text, with what is said of the text.
 
@@ -34,21 +50,27 @@ class TextFile(str):
     encoding: str | None  # None for UTF-8, or UTF-16 where its first bytes say so
     longest_line: int  # bytes
     end: int | None  # bytes of the text after which it is read no further, at a line end; None for all of it
+    partitions: tuple[Partition, ...]  # those that it lies in
 
     def __new__(
-        cls, name: str, encoding: str | None = None, longest_line: int = LONGEST_LINE, end: int | None = None
+        cls,
+        name: str,
+        encoding: str | None = None,
+        longest_line: int = LONGEST_LINE,
+        end: int | None = None,
+        partitions: tuple[Partition, ...] = (),
     ) -> TextFile:
-        """The name with the encoding, the length and the end."""
+        """The name with the encoding, the length, the end and the partitions."""
         made = super().__new__(cls, name)
-        made.encoding, made.longest_line, made.end = encoding, longest_line, end
+        made.encoding, made.longest_line, made.end, made.partitions = encoding, longest_line, end, partitions
         return made
 
     def __getnewargs__(self) -> tuple[Any, ...]:
-        return str(self), self.encoding, self.longest_line, self.end
+        return str(self), self.encoding, self.longest_line, self.end, self.partitions
 
     def up_to(self, end: int | None) -> TextFile:
         """The same file, read up to a byte of the text."""
-        return TextFile(self, self.encoding, self.longest_line, end)
+        return TextFile(self, self.encoding, self.longest_line, end, self.partitions)
 
 
 def expand(paths: Sequence[str]) -> list[str]:
@@ -73,6 +95,34 @@ def expand(paths: Sequence[str]) -> list[str]:
             raise DataError("there is no such file", path, remedy="check the path")
         files += found
     return files
+
+
+def partitions_of(files: Sequence[str]) -> list[tuple[Partition, ...]]:
+    """The partitions that each of some files lies in, by their paths.
+
+    Examples
+    --------
+    >>> for partitions in partitions_of(["data/year=2023/job=cook/a.csv", "data/year=2024/job=cook/a.csv"]):
+    ...     print(*map(tuple, partitions))
+    ('year', '2023', True, True) ('job', 'cook', False, False)
+    ('year', '2024', True, True) ('job', 'cook', False, False)
+    """
+    folders = [_named_folders(file) for file in files]
+    texts: dict[str, set[str | None]] = {}
+    for of_file in folders:
+        for name, text in of_file.items():
+            texts.setdefault(name, set()).add(text)
+    numbers = {name for name, own in texts.items() if all(map(_NUMBER.fullmatch, own - {None}))}  # type: ignore[arg-type]
+    return [
+        tuple(Partition(name, text, name in numbers, len(texts[name]) > 1) for name, text in of_file.items())
+        for of_file in folders
+    ]
+
+
+def _named_folders(file: str) -> dict[str, str | None]:
+    pairs = (part.partition("=") for part in PurePath(file).parts[:-1])
+    named = {unquote(name): unquote(text) for name, sign, text in pairs if sign and name and text}
+    return {name: None if text == _NO_VALUE else text for name, text in named.items()}
 
 
 def check_not_read(output: str | os.PathLike[str], files: Iterable[str]) -> None:

@@ -6,7 +6,7 @@ Chunks are converted one at a time, so that a table is never copied as a whole.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import of_numbers
-from tunefree.stream.batch import Columns, Position
+from tunefree.stream.batch import BadRows, Columns, Position
+from tunefree.stream.frame_index import index_columns, without_index
 from tunefree.stream.lists import flattened
 from tunefree.stream.tables import rows_of_a_chunk
 
@@ -24,6 +25,8 @@ def read_frame(
     start: Position = Position(),  # noqa: B008 - an immutable tuple
     chunk_rows: int | None = None,
     name: str = "the table",
+    bad: BadRows | None = None,
+    kept: Collection[str] = (),
 ) -> Iterator[Columns]:
     """Read a table in memory as chunks.
 
@@ -37,10 +40,19 @@ def read_frame(
         By default 32768, fewer for wide tables.
     name : str, default="the table"
         For messages.
+    bad : BadRows, optional
+        Counts what is odd about rows.
+    kept : collection of str
+        Columns that are read even where they are the index of a pandas frame.
 
     Yields
     ------
     Columns
+
+    Raises
+    ------
+    DataError
+        If it is not a table, or what it reads from fails, such as a query.
 
     Examples
     --------
@@ -51,12 +63,18 @@ def read_frame(
     """
     convert = next((convert for test, convert in _CONVERTERS if test(frame)), None)
     if convert is None:
-        remedy = "pass a DataFrame, a dict of arrays, or a two-dimensional array"
-        raise DataError(f"{type(frame).__name__} is not a table", name, remedy=remedy)
-    row = start.row
+        is_cursor = hasattr(frame, "fetch_record_batch")
+        remedy = (
+            "its fetch_record_batch()" if is_cursor else "a DataFrame, a dict of arrays, or a two-dimensional array"
+        )
+        raise DataError(f"{type(frame).__name__} is not a table", name, remedy=f"pass {remedy}")
+    frame = _Stream(frame, name, kept) if convert is _capsule else frame
+    row, index = start.row, frame.index if convert is _capsule else []
     for batch in convert(frame, row, chunk_rows, name):
         row += batch.num_rows
-        yield Columns(flattened(batch), name, row - batch.num_rows + 1, Position(0, row, row))
+        chunk = Columns(batch, name, row - batch.num_rows + 1, Position(0, row, row))
+        chunk = without_index(chunk, index, bad or BadRows(), "numeric=[{!r}] keeps it")
+        yield chunk._replace(table=flattened(chunk.table))
     if row == 0:
         raise DataError("there are no rows", name, remedy="pass a table with rows")
 
@@ -73,19 +91,43 @@ def _pandas(frame: Any, start: int, chunk_rows: int | None, name: str) -> Iterat
         yield pa.record_batch(arrays, names=names)
 
 
-def _capsule(frame: Any, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
-    reader = pa.RecordBatchReader.from_stream(frame)
-    size = chunk_rows or rows_of_a_chunk(len(reader.schema))
-    for batch in reader:
+class _Stream:
+    """The record batches of an Arrow stream. Its source, such as a query, may fail as it begins and on the way."""
+
+    def __init__(self, frame: Any, name: str, kept: Collection[str]) -> None:
+        self.name, self.rows = name, 0  # read so far
+        is_stream = hasattr(frame, "__arrow_c_stream__")
+        batches = frame if is_stream else pa.Table.from_batches([pa.record_batch(frame)])
+        self.reader = self._of_source(lambda: pa.RecordBatchReader.from_stream(batches))
+        self.first = self._next()
+        self.index = index_columns(self.reader.schema, lambda: self.first, kept)
+
+    def __iter__(self) -> Iterator[Any]:
+        batch, self.first = self.first, None
+        while batch is not None:
+            yield batch
+            self.rows += batch.num_rows
+            batch = self._next()
+
+    def _next(self) -> Any:
+        return self._of_source(lambda: next(iter(self.reader), None))
+
+    def _of_source(self, step: Callable[[], Any]) -> Any:
+        """What a step of the source returns; whatever it raises, such as errors of a database, as a DataError."""
+        try:
+            return step()
+        except Exception as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            problem = f"its source failed after row {self.rows:,} ({reason})"
+            raise DataError(problem, self.name, remedy="correct the query, or what it reads") from error
+
+
+def _capsule(frame: _Stream, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
+    size = chunk_rows or rows_of_a_chunk(len(frame.reader.schema))
+    for batch in frame:
         for first in range(min(start, batch.num_rows), batch.num_rows, size):
             yield batch.slice(first, size)
         start -= min(start, batch.num_rows)
-
-
-def _one_batch(frame: Any, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
-    batch = pa.record_batch(frame)
-    for first, stop in _ranges(start, batch.num_rows, batch.num_columns, chunk_rows):
-        yield batch.slice(first, stop - first)
 
 
 def _mapping(frame: Mapping[Any, Any], start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
@@ -146,8 +188,7 @@ def _is_pandas(frame: Any) -> bool:
 
 _CONVERTERS: tuple[tuple[Callable[[Any], bool], Callable[..., Iterator[Any]]], ...] = (
     (_is_pandas, _pandas),
-    (lambda frame: hasattr(frame, "__arrow_c_stream__"), _capsule),
-    (lambda frame: hasattr(frame, "__arrow_c_array__"), _one_batch),
+    (lambda frame: hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"), _capsule),
     (lambda frame: isinstance(frame, Mapping), _mapping),
     (lambda frame: isinstance(frame, np.ndarray), _matrix),
 )

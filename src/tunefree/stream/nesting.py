@@ -10,6 +10,7 @@ import numpy as np
 MOST_NESTED = 64  # objects and lists in each other
 _STEPS = np.zeros(256, np.int8)
 _STEPS[[ord("["), ord("{")]], _STEPS[[ord("]"), ord("}")]] = 1, -1
+_BRACKETS, _OTHER_BITS = 0x7F, 0x26  # what brackets, Y, y and _ become with the bits in which brackets differ
 _LINE_END = 10
 _SHORT = 1 << 12  # bytes, of which brackets are counted first
 _TEXT = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
@@ -37,10 +38,11 @@ def is_too_deep(data: Any) -> bool:
 
 def _deepest(data: np.ndarray) -> int:
     """How deep values are nested, if brackets in texts are none."""
-    steps, ends = _STEPS[data], data == _LINE_END
-    places = np.flatnonzero((steps != 0) | ends)
+    is_step = (data | _OTHER_BITS) == _BRACKETS  # a table of all 256 bytes would take four times as long
+    is_step |= data == _LINE_END
+    places = data[np.flatnonzero(is_step)]
     if len(places) <= MOST_NESTED:
         return len(places)
-    depth, ends = np.cumsum(steps[places], dtype=np.int64), ends[places]
+    depth, ends = np.cumsum(_STEPS[places], dtype=np.int64), places == _LINE_END
     before = np.concatenate([[0], depth[ends]])  # each line
     return int((depth - before[np.cumsum(ends)]).max())

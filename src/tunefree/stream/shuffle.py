@@ -47,7 +47,7 @@ class Kind(NamedTuple):
 
 
 @contextmanager
-def shuffled(source: Source, seed: int, bad: BadRows | None = None) -> Iterator[Source]:
+def shuffled(source: Source, seed: int, bad: BadRows | None = None, **reading: Any) -> Iterator[Source]:
     """The rows of a source in a random order, in files that exist for as long as the context.
 
     Parameters
@@ -57,6 +57,8 @@ def shuffled(source: Source, seed: int, bad: BadRows | None = None) -> Iterator[
         From 0; the same source and seed give the same order.
     bad : BadRows, optional
         What happens to rows that cannot be read; an error if None.
+    **reading
+        How columns are read, as :meth:`tunefree.stream.source.Source.chunks` takes it.
 
     Yields
     ------
@@ -78,7 +80,7 @@ def shuffled(source: Source, seed: int, bad: BadRows | None = None) -> Iterator[
     kind = _TABLES if source.kind == formats.TABLE else _LINES
     with tempfile.TemporaryDirectory(prefix="tunefree-shuffle-") as name:
         rng = np.random.default_rng(seed)
-        files = _divide(source, kind, Path(name), rng, bad or BadRows())
+        files = _divide(source, source.chunks(bad=bad or BadRows(), **reading), kind, Path(name), rng)
         for file in files:
             _reorder(file, kind, rng)
         found = Source(
@@ -92,9 +94,9 @@ def shuffled(source: Source, seed: int, bad: BadRows | None = None) -> Iterator[
             raise _traced(error, source, found) from None
 
 
-def _divide(source: Source, kind: Kind, folder: Path, rng: np.random.Generator, bad: BadRows) -> list[Path]:
+def _divide(source: Source, chunks: Iterator[Any], kind: Kind, folder: Path, rng: np.random.Generator) -> list[Path]:
     """The first pass: buckets, and beside each where its rows came from. Names of the files that they will become."""
-    chunks, held, total = source.chunks(bad=bad), [], 0
+    held, total = [], 0
     for chunk in chunks:
         held.append(chunk)
         total += kind.size(chunk)

@@ -13,7 +13,7 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.stream import formats
 from tunefree.stream.batch import BadRows, Position, as_named
 from tunefree.stream.contract import Options
-from tunefree.stream.files import COMPRESSIONS, LONGEST_LINE, TextFile, expand
+from tunefree.stream.files import COMPRESSIONS, LONGEST_LINE, TextFile, display_name, expand, partitions_of
 from tunefree.stream.lines import open_text, read_lines
 from tunefree.stream.live import LiveStream
 from tunefree.stream.notation import ColumnTypes
@@ -81,8 +81,14 @@ class Source:
 
     @property
     def rewindable(self) -> bool:
-        """Whether it can be read more than once."""
-        return "-" not in self.files
+        """Whether it can be read more than once; a stream, such as the rows of a query, cannot."""
+        return "-" not in self.files and not hasattr(self.table, "__next__")
+
+    def check_rewindable(self, otherwise: str) -> None:
+        """Raise a DataError if it cannot be read more than once; ``otherwise`` says what would do without."""
+        if not self.rewindable:
+            remedy = f"save it to a file{'' if self.files else ' or a table'}, or {otherwise}"
+            raise DataError("can be read only once", display_name(self.name), remedy=remedy)
 
     @property
     def has_fixed_columns(self) -> bool:
@@ -122,7 +128,8 @@ class Source:
         from tunefree.stream import frames, tables
 
         if self.format is None:
-            return frames.read_frame(self.table, start)
+            kept = Options(types=types or {}, as_written=tuple(as_written), given=given, exact=exact).named
+            return frames.read_frame(self.table, start, bad=bad, kept=kept)
         return tables.read_tables(
             self.files,
             self.format,
@@ -231,7 +238,10 @@ def open_source(
     if not 1 <= max_line_bytes <= MOST_LINE_BYTES:
         raise DataError(f"--max-line-bytes must lie between 1 and {MOST_LINE_BYTES:,}, not {max_line_bytes:,}")
     known = None if encoding is None else _known_encoding(encoding)
-    files = tuple(TextFile(file, known, max_line_bytes) for file in expand(paths))
+    found = expand(paths)
+    files = tuple(
+        TextFile(file, known, max_line_bytes, None, own) for file, own in zip(found, partitions_of(found), strict=True)
+    )
     return Source(files, format or _format_of(files[0]), None, delimiter)
 
 

@@ -20,6 +20,7 @@ from tunefree.stream.files import display_name
 from tunefree.stream.lines import BLOCK_SIZE
 from tunefree.stream.lists import flattened
 from tunefree.stream.notation import ColumnTypes
+from tunefree.stream.partitions import with_partitions
 
 CHUNK_ROWS = 32768
 _CHUNK_CELLS = 1 << 21  # a wide table gets fewer rows a chunk: 16 MiB of float64
@@ -87,7 +88,7 @@ def read_tables(
     size = block_size or BLOCK_SIZE
     options = Options(delimiter, types or {}, chunk_rows, size, tuple(as_written), given, exact, grows)
     schema = of_first = reader.schema(files[0], options)
-    rows = 0
+    rows, bad = 0, bad or BadRows()
     for number in range(start.file, len(files)):
         file = files[number]
         if number:
@@ -95,11 +96,12 @@ def read_tables(
             _check_columns(of_first, found, file, files[0])
             schema = _with_further(schema, found)
         begin = start._replace(file=0) if number == start.file else Position()
-        for chunk in reader.chunks(file, begin, schema, options, bad or BadRows()):
+        for chunk in reader.chunks(file, begin, schema, options, bad):
             rows += chunk.table.num_rows
             schema = _with_further(schema, dict(zip(chunk.table.schema.names, chunk.table.schema.types, strict=True)))
-            yield chunk._replace(table=flattened(chunk.table), position=chunk.position._replace(file=number))
-    if not rows and start == Position() and not (bad and bad.count):
+            chunk = with_partitions(chunk._replace(table=flattened(chunk.table)), file, options, bad)
+            yield chunk._replace(position=chunk.position._replace(file=number))
+    if not rows and start == Position() and not bad.count:
         raise DataError("there are no rows", display_name(files[0]), remedy="check that it is the file you mean")
 
 
@@ -107,7 +109,11 @@ def sample_of(files: Sequence[str], format: str | None, options: Options) -> Col
     """Rows that tell more of the columns of files than their first chunk does; None where that tells as much."""
     reader: TableReader = formats.load(_one_format(files, format).reader)
     sample = reader.sample(files[0], options)
-    return None if sample is None else Columns(flattened(sample), display_name(files[0]), 1, Position())
+    if sample is None:
+        return None
+    return with_partitions(
+        Columns(flattened(sample), display_name(files[0]), 1, Position()), files[0], options, BadRows()
+    )
 
 
 def rows_of_a_chunk(n_columns: int) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core.errors import DataError, ModelError, nearest
+from tunefree.core.errors import ModelError, nearest
 from tunefree.model.targets import Labels, written
 from tunefree.stream.batch import Batch
 from tunefree.stream.source import Source
@@ -121,9 +121,7 @@ def balanced(source: Source, plan: Plan) -> tuple[str, ...]:
     >>> balanced(open_source({"age": [20.0, 30.0, 40.0], "rich": ["no", "no", "yes"]}), Plan(target="rich"))
     ('no=0.75', 'yes=1.5')
     """
-    if not source.rewindable:
-        remedy = "save it to a file, or give --class-weight LABEL=W"
-        raise DataError("standard input can be read only once", remedy=remedy)
+    source.check_rewindable("give --class-weight LABEL=W")
     reading = begin(source, plan, plan.bad_rows())
     check(plan, reading.task, reading.classes, complete=False)
     totals: dict[str, float] = {}

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tunefree.core.errors import DataError, ModelError
+from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, rows_at, together
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.picture import Picture, output_of, picture
@@ -238,8 +238,7 @@ def write(
     names = decomposition.names
     kept = np.arange(1, len(names))
     if top is not None and top < len(kept):
-        if not source.rewindable:
-            raise DataError("standard input can be read only once", remedy="save it to a file, or leave --top out")
+        source.check_rewindable("leave --top out")
         kept = _largest(explain(trained, source, BadRows(bad.skip), label, decomposition), len(names), top)
     with writer(output) as put:
         for explained in explain(trained, source, bad, label, decomposition):

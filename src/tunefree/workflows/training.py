@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from tunefree.core.errors import DataError, ModelError
+from tunefree.core.errors import ModelError
 from tunefree.core.registry import Registry
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
@@ -21,6 +21,7 @@ from tunefree.model.targets import RunningMetrics
 from tunefree.pool.groups import digests
 from tunefree.pool.model import class_of
 from tunefree.stream.batch import BadRows, Batch, Columns, Origin, Position, as_named
+from tunefree.stream.formats import TABLE
 from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import Source, encoder_of
 from tunefree.stream.tally import Tally
@@ -194,10 +195,10 @@ def train(
     watcher = watcher or Watcher()
     if checkpoint_every < 0:
         raise ModelError(f"--checkpoint-every must be at least 0, not {checkpoint_every}")
-    if plan.passes > 1 and plan.shuffle is None and not source.rewindable:
-        raise DataError("standard input can be read only once", remedy="save it to a file, or train with one pass")
+    if plan.passes > 1 and plan.shuffle is None:
+        source.check_rewindable("train with one pass")
     plan, unread, limit = with_weights(plan, source), plan.bad_rows(), MemoryLimit(limit_of(memory_limit), watcher.tell)
-    with _in_order(source, plan, unread) as rows:
+    with _in_order(source, plan, unread, earlier) as rows:
         return _train(
             rows, plan, watcher, checkpoint, checkpoint_every if checkpoint else 0, resume, unread, earlier, limit
         )
@@ -283,13 +284,15 @@ def ended(trained: Trained) -> Trained:
     return replace(trained, progress=replace(trained.progress, complete=True, number=1))
 
 
-def _in_order(source: Source, plan: Plan, bad: BadRows) -> AbstractContextManager[Source]:
+def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None) -> AbstractContextManager[Source]:
     """The source in the order in which its rows are to be learned."""
     if plan.shuffle is None:
         return nullcontext(source)
     if source.rewindable:
         begin(source, plan, BadRows(skip=True))  # mistakes in the names of columns show before all rows are moved
-    return shuffled(source, plan.shuffle, bad)
+    types = None if earlier is None or source.kind != TABLE else earlier.encoder.types()
+    reading = {"types": types, "as_written": plan.ignore, "given": plan.column_types, "exact": plan.target}
+    return shuffled(source, plan.shuffle, bad, **reading)
 
 
 def _train(

@@ -100,7 +100,7 @@ def _single(group: str, name: Any, file: str, which: str) -> DataError:
 def _rows(chunk: Columns, start: int, stop: int) -> Columns:
     numbers = row_numbers(chunk)[start:stop]
     table = with_row_numbers(chunk.table.slice(start, stop - start), numbers)
-    return Columns(table, chunk.file, int(numbers[0]), chunk.position)
+    return chunk._replace(table=table, row=int(numbers[0]))
 
 
 def joined(held: Columns, chunk: Columns) -> Columns:
@@ -112,7 +112,7 @@ def joined(held: Columns, chunk: Columns) -> Columns:
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         problem = "a column has another type than in the rows before"
         raise DataError(problem, chunk.file, chunk.row, remedy="give each column one type in the file") from None
-    return Columns(with_row_numbers(table.to_batches()[0], numbers), held.file, held.row, chunk.position)
+    return chunk._replace(table=with_row_numbers(table.to_batches()[0], numbers), file=held.file, row=held.row)
 
 
 def save_state(held: Columns) -> State:
