@@ -30,7 +30,7 @@ def cut_of(codes, n_codes, derivatives, rows, least):
             for b in np.unique(of_rows[of_rows < n_codes[j]]):
                 is_left = (of_rows <= b) | ((of_rows == MISSING) & (side == 1))
                 left, right = rows[is_left], rows[~is_left]
-                bits = (int(rows[0]) + (len(left) << 32)) * 0x9E3779B97F4A7C15 % 2**64
+                bits = (int(left[0]) + (len(left) << 32)) * 0x9E3779B97F4A7C15 % 2**64
                 goes_left = (bits >> 11) / 2.0**53 * len(rows) < len(left)
                 default = int(goes_left and not (of_rows == MISSING).any())
                 if min(len(left), len(right)) >= least:
