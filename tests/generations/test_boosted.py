@@ -30,10 +30,13 @@ def cut_of(codes, n_codes, derivatives, rows, least):
             for b in np.unique(of_rows[of_rows < n_codes[j]]):
                 is_left = (of_rows <= b) | ((of_rows == MISSING) & (side == 1))
                 left, right = rows[is_left], rows[~is_left]
+                bits = (int(left[0]) + (len(left) << 32)) * 0x9E3779B97F4A7C15 % 2**64
+                goes_left = (bits >> 11) / 2.0**53 * len(rows) < len(left)
+                default = int(goes_left and not (of_rows == MISSING).any())
                 if min(len(left), len(right)) >= least:
                     gain = score(sums(left)) + score(sums(right)) - score(sums(rows))
                     if gain > best[0] * (1.0 + 1e-9) + 1e-12:
-                        best = (gain, j << COLUMN | int(b) << CODE | side, is_left)
+                        best = (gain, j << COLUMN | int(b) << CODE | side | default, is_left)
     return best
 
 
@@ -50,7 +53,7 @@ def test_trees_are_those_of_a_slow_twin(n_outputs):
     work.rows[: len(rows)] = rows
     nodes, scratch = np.empty((2 * most - 1, 2), np.int32), np.empty((2, 2 * n_outputs + 1))
     n_nodes = boosted.grow_tree(work, len(rows), binned, drawn, derivatives, most, least, nodes, scratch)
-    parts, tests, n_codes = {0: rows}, {}, binned.n_codes.copy()
+    sizes={}; parts, tests, n_codes = {0: rows}, {}, binned.n_codes.copy()
     codes = binned.codes.copy()
     codes[2], n_codes[2] = 0, 1  # not drawn
     for _ in range(most - 1):

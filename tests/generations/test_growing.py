@@ -173,3 +173,19 @@ def test_linear_models_are_those_of_their_penalty(strength):
     shares = 1.0 / (1.0 + np.exp(-growing.apply(model, X)[1][place, :, 0]))
     slope = X.T @ (shares - classes.targets) + model.weights[place, 1:, 0] / strength
     assert np.abs(slope).max() < 1e-3 and abs(np.sum(shares - classes.targets)) < 1e-3
+
+
+@pytest.mark.parametrize("kind", TREES)
+def test_a_category_that_is_new_is_predicted_as_the_average_of_those_known(kind):
+    random = np.random.default_rng(5)
+    categories, x = random.integers(0, 12, 3000), random.random(3000)
+    shares = 0.05 + 0.7 * (categories / 11.0) ** 2
+    y = (random.random(3000) < shares) * 1.0
+    rows = Problem(np.column_stack([x, categories]), np.array([False, True]), y, np.ones(3000), 2, None)
+    model = growing.grow(kind, rows, 3)
+    probability = lambda category: np.mean(  # noqa: E731
+        1.0 / (1.0 + np.exp(-growing.apply(model, np.column_stack([x, np.full(3000, category)]))[1][0]))
+    )
+    known = np.average([probability(float(k)) for k in range(12)], weights=np.bincount(categories))
+    assert abs(known - y.mean()) < 0.03
+    assert abs(probability(99.0) / known - 1.0) < 0.3

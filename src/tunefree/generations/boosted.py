@@ -17,7 +17,7 @@ from tunefree.core.numbers import clip, largest
 from tunefree.generations.bins import MISSING, Binned, bins_of
 from tunefree.generations.bins import joined as joined_bins
 from tunefree.generations.problem import Problem, centre_of, scores_of, spread_of
-from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, Trees, joined, write_minimisers
+from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, Trees, joined, with_default, write_minimisers
 from tunefree.losses import Square
 from tunefree.losses.contract import rescaled, slope
 
@@ -248,10 +248,11 @@ def partition(work, node, codes, left, right):
     """Move the rows of a node that go left before the others, in their order; both are written, to have no branch."""
     test = work.splits[node]
     of_column, cut, missing_left = codes[test >> COLUMN], np.uint8((test >> CODE) & CODES), test & 1 == 1
-    n_left, n_right = np.uint64(work.first[node]), np.uint64(0)
+    n_left, n_right, n_missing = np.uint64(work.first[node]), np.uint64(0), np.uint64(0)
     for p in range(np.uint64(work.first[node]), np.uint64(work.last[node])):
         r = work.rows[p]
         code = of_column[r]
+        n_missing += np.uint64(code == MISSING)
         goes_left = (code <= cut) | (missing_left & (code == MISSING))
         work.rows[n_left] = r
         work.spare[n_right] = r
@@ -259,6 +260,8 @@ def partition(work, node, codes, left, right):
         n_right += np.uint64(not goes_left)
     for p in range(n_right):
         work.rows[n_left + p] = work.spare[p]
+    before = np.uint64(work.first[node])
+    work.splits[node] = with_default(test, n_missing, n_left - before, n_right, work.rows[before])
     work.first[left], work.last[left] = work.first[node], n_left
     work.first[right], work.last[right] = n_left, work.last[node]
 

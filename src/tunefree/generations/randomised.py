@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core import compiled
-from tunefree.generations.bins import bins_of, codes_of
+from tunefree.generations.bins import MISSING, bins_of, codes_of
 from tunefree.generations.boosted import in_units
 from tunefree.generations.problem import Problem, centre_of, scores_of, spread_of
-from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees, joined, write_minimisers
+from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees, joined, with_default, write_minimisers
 from tunefree.losses import Square
 from tunefree.losses.contract import rescaled
 
@@ -167,14 +167,15 @@ def range_of(of_column, rows, first, last):
 
 @compiled.inline
 def partition(work, node, of_column, cut):
-    """Move the rows of a node with codes up to a cut before the others, in their order; where the others begin.
+    """Move the rows of a node with codes up to a cut before the others, in their order.
 
-    Rows are written to both places, to have no branch.
+    Returns where the others begin, and how many rows have no code. Rows are written to both places, to have no branch.
     """
-    end, n_right = np.uint64(work.first[node]), np.uint64(0)
+    end, n_right, n_missing = np.uint64(work.first[node]), np.uint64(0), np.uint64(0)
     for p in range(np.uint64(work.first[node]), np.uint64(work.last[node])):
         r, y, w = work.rows[p], work.targets[p], work.weights[p]
         goes_left = np.uint64(of_column[r] <= cut)
+        n_missing += np.uint64(of_column[r] == MISSING)
         work.rows[end], work.targets[end], work.weights[end] = r, y, w
         work.spare_rows[n_right], work.spare_targets[n_right], work.spare_weights[n_right] = r, y, w
         end += goes_left
@@ -182,7 +183,7 @@ def partition(work, node, of_column, cut):
     for p in range(n_right):
         work.rows[end + p], work.targets[end + p] = work.spare_rows[p], work.spare_targets[p]
         work.weights[end + p] = work.spare_weights[p]
-    return end
+    return end, n_missing
 
 
 @compiled.entry
@@ -201,8 +202,11 @@ def grow_tree(work, n, codes, least, tries, order, state, nodes, values, scratch
             nodes[v, 0], nodes[v, 1] = LEAF, n_leaves
             n_leaves += 1
         else:
-            end = partition(work, v, codes[column], cut)
-            nodes[v, 0], nodes[v, 1] = column << COLUMN | cut << CODE, n_nodes
+            end, n_missing = partition(work, v, codes[column], cut)
+            test = np.int32(column << COLUMN | cut << CODE)
+            before = np.uint64(work.first[v])
+            test = with_default(test, n_missing, end - before, np.uint64(work.last[v]) - end, work.rows[before])
+            nodes[v, 0], nodes[v, 1] = test, n_nodes
             work.first[n_nodes], work.last[n_nodes] = work.first[v], end
             work.first[n_nodes + 1], work.last[n_nodes + 1] = end, work.last[v]
             for k in range(width + 1):
