@@ -172,3 +172,28 @@ def test_labels_are_found_as_they_are_written():
     for label, labels in (("2.0", ["1", "2"]), ("ja", ["yes", "no"])):
         with pytest.raises(ModelError, match="there is no class"):
             place_of(label, labels)
+
+
+def test_labels_of_an_evaluation_that_the_model_does_not_know(run, tmp_path, file):  # noqa: F811
+    model, text = tmp_path / "m", file.read_text()
+    assert run("train", file, "-t", "rich", "--learner", "scinol2", "-o", model, "-q")[0] == 0
+    assert "note" not in run("evaluate", model, file)[2]
+    (tmp_path / "some.csv").write_text(text.replace(",yes", ",Yes"))
+    status, out, err = run("evaluate", model, tmp_path / "some.csv", "--json")
+    assert status == 0 and '"rows_of_unseen_classes": 40' in out
+    assert "note: column 'rich': 'Yes' is no class of the model" in err and "did you mean 'yes'? (40 rows" in err
+    (tmp_path / "all.csv").write_text(text.replace(",yes", ",1").replace(",no", ",0"))
+    status, _, err = run("evaluate", model, tmp_path / "all.csv")
+    assert status == 2 and "no row has a label that the model knows" in err
+
+
+@pytest.mark.parametrize("estimator", [tunefree.OnlineClassifier, tunefree.TuneFreeClassifier])
+def test_weights_of_an_estimator_are_of_its_classes(estimator):
+    X, y = np.arange(20.0)[:, None], np.array(["no", "yes"] * 10)
+    model = estimator(class_weight={"yess": 5})
+    with pytest.raises(ValueError, match="class_weight of 'yess': there is no such class; did you mean 'yes'"):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match="there is no such class"):
+        model.partial_fit(X, y, classes=["no", "yes"]).predict(X)
+    estimator(class_weight={"yes": 5, "no": 1, "maybe": 2}).fit(X, y)  # of a part of the rows in a cross-validation
+    estimator(class_weight={"maybe": 2}).partial_fit(X, y)  # it may come yet

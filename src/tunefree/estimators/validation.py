@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_array, check_X_y, validate_data
 
 from tunefree.core import rows
+from tunefree.core.errors import nearest
 from tunefree.estimators import tables
 from tunefree.estimators.tables import EncodedRows
 from tunefree.generations.seen import without_copies
@@ -151,8 +152,12 @@ def group_digests(groups: Any, n_rows: int, may_be_one: bool) -> np.ndarray | No
     return group
 
 
-def class_weights(class_weight: Any) -> dict[Any, float]:
-    """The weight of each class named in a dict; none for None."""
+def class_weights(class_weight: Any, classes: np.ndarray | None = None) -> dict[Any, float]:
+    """The weight of each class named in a dict; none for None.
+
+    A label that is none of the ``classes``, where they are known, is an error if a class has no weight: it may be
+    misspelt. Else it may be of a class that a part of the rows lacks.
+    """
     if class_weight is None:
         return {}
     if not isinstance(class_weight, dict):
@@ -160,6 +165,10 @@ def class_weights(class_weight: Any) -> dict[Any, float]:
     for label, weight in class_weight.items():
         if not (isinstance(weight, numbers.Real) and math.isfinite(weight) and float(weight) >= 0):
             raise ValueError(f"class_weight of {label!r} must be a number of at least 0, not {weight!r}")
+    known = [] if classes is None else classes.tolist()
+    if set(known) - set(class_weight) and (strange := [label for label in class_weight if label not in known]):
+        remedy = nearest(strange[0], known, "classes")
+        raise ValueError(f"class_weight of {strange[0]!r}: there is no such class; {remedy}")
     return {label: float(weight) for label, weight in class_weight.items()}
 
 
