@@ -48,7 +48,20 @@ def features(estimator: Any, X: Any) -> Any:
     if tables.is_for_encoder(estimator, X, reset=False):
         return tables.encode(estimator, X, learning=False)
     with quiet():
-        return tables.as_learned(estimator, canonical(validate_data(estimator, X, reset=False, **_OPTIONS)))
+        return tables.as_learned(estimator, canonical(_validated(estimator, X, reset=False)))
+
+
+def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
+    """What scikit-learn's ``validate_data`` returns; where a number is missing, the error says what takes such rows."""
+    try:
+        return validate_data(estimator, X, *y, **options, **_OPTIONS)
+    except ValueError as error:
+        problem = str(error).splitlines()[0]
+        if not problem.startswith("Input X contains NaN"):
+            raise
+        where = "sparse matrices" if sparse.issparse(X) else f"arrays by {type(estimator).__name__}"
+        remedy = "fill it, or pass a table, such as a DataFrame, or TuneFreeClassifier or TuneFreeRegressor an array"
+        raise ValueError(f"{problem} No missing value is taken in {where}; {remedy}") from None
 
 
 def labelled(
@@ -68,7 +81,7 @@ def labelled(
         tables.forget(estimator)
         estimator._is_sparse = sparse.issparse(X)
     with quiet():
-        X, y = validate_data(estimator, X, y, reset=reset, y_numeric=y_numeric, **_OPTIONS)
+        X, y = _validated(estimator, X, y, reset=reset, y_numeric=y_numeric)
         return tables.as_learned(estimator, canonical(X)), _complete(y, y_numeric)
 
 
