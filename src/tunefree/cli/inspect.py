@@ -55,7 +55,8 @@ def inspect(
         from tunefree.report import pictures
 
         pictures.check(plot)
-    check_outputs([plot, unless_standard(weights)], [model, *(rows or [])])
+    if plot or weights:
+        check_outputs([plot, unless_standard(weights)], [model, *(rows or [])])
     trained = model_files.load(model, "linear" if plot or rows or class_ is not None else None)
     if weights:
         show_weights(trained, weights)
