@@ -266,7 +266,7 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ModelError(f"{path}: cannot be made a folder ({error.strerror}); choose another place") from None
-    check_writable(path / "file")
+    check_writable(path / ".tunefree")
 
 
 @contextmanager
