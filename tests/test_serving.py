@@ -203,6 +203,30 @@ def test_a_server_that_is_killed_leaves_a_whole_model(file, serve):
     assert Trained.load(file).progress.progressive[0].rows == N + 30
 
 
+def test_a_server_that_saves_nothing_says_so_as_it_begins(file, serve, tmp_path):
+    assert "is lost when the server ends; --output" in "".join(serve(file).said)
+    assert "lost" not in "".join(serve(file, "-o", tmp_path / "new.model").said)
+
+
+def test_a_server_that_can_no_longer_save_says_so_and_keeps_what_it_learned(file, serve, tmp_path):
+    (tmp_path / "folder").mkdir()
+    server = serve(file, "-o", tmp_path / "folder" / "m", "--save-every", 10)
+    (tmp_path / "folder").rmdir()
+    assert server.ask("POST", "/learn", rows(N, N + 15)) == (200, {"learned": 15})
+    assert "cannot be written" in server.ask("GET", "/health")[1]["status"]
+    state = server.ask("GET", "/model")[1]
+    assert state["not saved"] == 15 and "cannot be written" in state["cannot be saved"]
+    (tmp_path / "folder").mkdir()
+    assert server.ask("POST", "/learn", rows(N + 15, N + 25))[0] == 200
+    assert server.ask("GET", "/health") == (200, {"status": "ok"})
+    assert Trained.load(tmp_path / "folder" / "m").progress.progressive[0].rows == N + 25
+    (tmp_path / "folder" / "m").unlink()
+    (tmp_path / "folder").rmdir()
+    assert server.ask("POST", "/learn", rows(N + 25, N + 26))[0] == 200
+    server.process.send_signal(signal.SIGTERM)
+    assert "cannot be written" in (said := server.process.stderr.read()) and "1 rows that were learned are lost" in said
+
+
 def test_what_cannot_be_answered(file, serve):
     server = serve(file)
     for body, status, message in [

@@ -31,7 +31,7 @@ _WHERE = {
     "Plan": "tunefree.workflows.plan",
     "train": "tunefree.workflows.trained_estimators",
     "load": "tunefree.workflows.trained_estimators",
-    "open_source": "tunefree.stream.source",
+    "open_source": "tunefree.workflows.trained_estimators",
     "DataError": "tunefree.core.errors",
     "DataWarning": "tunefree.core.errors",
     "ModelError": "tunefree.core.errors",

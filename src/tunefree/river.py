@@ -43,11 +43,19 @@ class _Cells(NamedTuple):
             value = x[name]
             if isinstance(value, str):
                 values[name] = value
-            elif value is None or value != value:
+            elif _is_missing(value):
                 values[name] = None
             else:
                 numbers[name] = _finite(name, value)
         return cls(numbers, values)
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN or pandas.NA, which equals nothing, nor differs from it."""
+    if value is None:
+        return True
+    differs = value != value
+    return type(differs).__name__ == "NAType" or bool(differs)
 
 
 def _finite(name: Any, value: Any) -> Any:
@@ -165,7 +173,7 @@ class _Features:
         for name, value in x.items():
             if isinstance(value, str):
                 name, value = (name, value), 1.0
-            elif value is None or value != value:
+            elif _is_missing(value):
                 continue
             else:
                 _finite(name, value)

@@ -9,6 +9,7 @@ and uvicorn do the rest.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import threading
 from collections import OrderedDict
@@ -32,6 +33,7 @@ from tunefree.workflows.closed_classes import of_named_classes
 from tunefree.workflows.training import Trained, continued, ended, learn_batches
 
 Row = dict[str, Any]
+_LOG = logging.getLogger("uvicorn.error")
 LARGEST = 1 << 24  # bytes of a request
 
 
@@ -82,6 +84,8 @@ class Service:
         self.remembered, self.save_every = remembered, save_every
         self.waiting: OrderedDict[Any, Row] = OrderedDict()
         self.learned = self.unsaved = 0
+        self.due = save_every  # rows that are not saved, from which on the model is saved
+        self.failure: str | None = None  # why the model could not be saved last
         self._lock = threading.Lock()
 
     def predict(self, rows: list[Row]) -> list[Row]:
@@ -152,7 +156,7 @@ class Service:
         if rows:
             learn_batches(self.trained, [self._encoded(rows, labelled=True)])
             self.learned, self.unsaved = self.learned + len(rows), self.unsaved + len(rows)
-        if self.unsaved >= self.save_every:
+        if self.unsaved >= self.due:
             self._save()
         return len(rows)
 
@@ -170,6 +174,7 @@ class Service:
                 "progressive loss": metrics.mean_loss(),
                 "learned here": self.learned,
                 "not saved": self.unsaved,
+                "cannot be saved": self.failure,
                 "waiting for labels": len(self.waiting),
             }
 
@@ -179,9 +184,14 @@ class Service:
             self._save()
 
     def _save(self) -> None:
-        if self.path is not None and self.unsaved:
+        """Save the model; that it cannot be saved is told, and undoes nothing of what was learned."""
+        if self.path is None or not self.unsaved:
+            return
+        try:
             ended(self.trained).save(self.path)
-            self.unsaved = 0
+            self.unsaved, self.due, self.failure = 0, self.save_every, None
+        except ModelError as error:
+            self.due, self.failure = self.unsaved + self.save_every, str(error)
 
     def _encoded(self, rows: list[Row], labelled: bool) -> Batch:
         encoder = self.trained.encoder
@@ -235,12 +245,14 @@ def application(service: Service) -> Starlette:
         return JSONResponse(await run_in_threadpool(service.state))
 
     async def health(request: Request) -> JSONResponse:
-        return JSONResponse({"status": "ok"})
+        return JSONResponse({"status": service.failure or "ok"})
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
         await run_in_threadpool(service.save)
+        if service.failure:
+            _LOG.error("%s; %d rows that were learned are lost", service.failure, service.unsaved)
 
     posts: dict[str, Callable[[Request], Any]] = {"/predict": predict, "/learn": learn, "/labels": labels}
     routes = [Route(path, answer, methods=["POST"]) for path, answer in posts.items()]

@@ -47,8 +47,8 @@ COMMANDS = {
     "report/told.py": ("train",),
     "reproduce/": ("reproduce",),
 }
-# Options that a command lacks, in messages that it can end in: what they decide was decided as the model was trained, so
-# they are named with the command that has them.
+# Options that a command lacks, in messages that it can end in. What they decide was decided as the model was trained,
+# so they are named with the command that has them.
 OF_TRAINING = {
     "stream/columns.py": {"--ignore", "--na-values"},
     "stream/delimited.py": {"--na-values"},

@@ -86,6 +86,11 @@ WRITING = [
     ("predict", "people.model", "data.csv", "-o"),
     ("explain", "people.model", "data.csv", "-o"),
     ("path", "data.csv", "-t", "y", "-o"),
+    ("train", "data.csv", "-t", "y", "-o", "m", "--report"),
+    ("report", "people.model", "data.csv", "-o"),
+    ("serve", "people.model", "-o"),
+    ("inspect", "people.model", "--weights"),
+    ("compare", "data.csv", "-t", "y", "--report"),
 ]
 
 
@@ -103,6 +108,26 @@ def test_what_cannot_be_written_is_told_before_anything_is_read(run, files, comm
 def test_a_plot_that_cannot_be_written_is_told_before_anything_is_read(run, files, command):  # noqa: F811
     status, _, err = run(*command, "-t", "y", "--plot", f"{READ_ONLY}/p.svg")
     assert status == 2 and "cannot be written" in err
+
+
+@pytest.mark.parametrize(
+    "command", [command for command in WRITING if command[0] in ("train", "serve", "report", "path")]
+)
+def test_what_is_not_written_to_standard_output_is_not_written_to_a_file_of_that_name(run, files, command):  # noqa: F811
+    status, _, err = run(*command, "-")
+    assert status == 2 and "not written to standard output" in err
+    assert not (files / "-").exists()
+
+
+@pytest.mark.parametrize(
+    "command", [("demo",), ("reproduce", "scinol-fig1", "--quick")], ids=lambda command: command[0]
+)
+@pytest.mark.parametrize("folder", [READ_ONLY, f"{READ_ONLY}/new", "data.csv", "data.csv/new"])
+def test_a_folder_that_cannot_be_written_to_is_told_first(run, files, command, folder):  # noqa: F811
+    before = contents(files)
+    status, out, err = run(*command, "-o", folder)
+    assert status == 2 and len(err.splitlines()) == 1 and folder in err
+    assert contents(files) == before
 
 
 def test_two_outputs_have_two_names(run, files):  # noqa: F811

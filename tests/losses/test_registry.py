@@ -54,7 +54,11 @@ def test_every_loss_is_exported():
     [
         ("classification", "cubic", "unknown loss 'cubic' for classification; choose one of logistic, hinge, smoothed"),
         ("classification", "huber", "unknown loss 'huber' for classification"),
-        ("regression", "hinge:1", "unknown loss 'hinge' for regression; choose one of square, absolute, absolute-power, eps"),
+        (
+            "regression",
+            "hinge:1",
+            "unknown loss 'hinge' for regression; choose one of square, absolute, absolute-power, eps",
+        ),
         ("regression", "absolute:1", "the absolute loss has no parameter; write absolute"),
         ("regression", "huber:1:2", "loss 'huber:1:2' has too many parameters; write huber:DELTA"),
         ("regression", "huber:x", "loss 'huber:x': could not convert"),

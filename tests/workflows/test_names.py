@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 import tunefree
+import tunefree.distributed
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree import Plan
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model.targets import place_of
+from tunefree.stream.batch import BadRows
+from tunefree.workflows import class_weights
 from tunefree.workflows.class_weights import class_factors
 from tunefree.workflows.training import Trained
 
@@ -172,3 +175,60 @@ def test_labels_are_found_as_they_are_written():
     for label, labels in (("2.0", ["1", "2"]), ("ja", ["yes", "no"])):
         with pytest.raises(ModelError, match="there is no class"):
             place_of(label, labels)
+
+
+def test_labels_of_an_evaluation_that_the_model_does_not_know(run, tmp_path, file):  # noqa: F811
+    model, text = tmp_path / "m", file.read_text()
+    assert run("train", file, "-t", "rich", "--learner", "scinol2", "-o", model, "-q")[0] == 0
+    assert "note" not in run("evaluate", model, file)[2]
+    (tmp_path / "some.csv").write_text(text.replace(",yes", ",Yes"))
+    status, out, err = run("evaluate", model, tmp_path / "some.csv", "--json")
+    assert status == 0 and '"rows_of_unseen_classes": 40' in out
+    assert "note: column 'rich': 'Yes' is no class of the model" in err and "did you mean 'yes'? (40 rows" in err
+    (tmp_path / "all.csv").write_text(text.replace(",yes", ",1").replace(",no", ",0"))
+    status, _, err = run("evaluate", model, tmp_path / "all.csv")
+    assert status == 2 and "no row has a label that the model knows" in err
+
+
+@pytest.mark.parametrize("estimator", [tunefree.OnlineClassifier, tunefree.TuneFreeClassifier])
+def test_weights_of_an_estimator_are_of_its_classes(estimator):
+    X, y = np.arange(20.0)[:, None], np.array(["no", "yes"] * 10)
+    model = estimator(class_weight={"yess": 5})
+    with pytest.raises(ValueError, match="class_weight of 'yess': there is no such class; did you mean 'yes'"):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match="there is no such class"):
+        model.partial_fit(X, y, classes=["no", "yes"]).predict(X)
+    estimator(class_weight={"yes": 5, "no": 1, "maybe": 2}).fit(X, y)  # of a part of the rows in a cross-validation
+    estimator(class_weight={"maybe": 2}).partial_fit(X, y)  # it may come yet
+
+
+def test_one_name_wherever_names_are_taken():
+    model = tunefree.train(table(), **OF_ALL)
+    from tunefree.workflows.comparison import compare
+    from tunefree.workflows.prediction import OutputColumns, predict
+
+    source = tunefree.open_source(table())
+    assert OutputColumns("job").ids == ("job",)
+    [predicted] = predict(model.trained, source, BadRows(), kept="job")
+    assert predicted.batch.columns.schema.names == ["job"]
+    assert [one.name for one in compare(source, Plan(target="rich"), "scinol2").ranked] == ["scinol2"]
+
+
+def test_public_functions_name_parameters(tmp_path):
+    with pytest.raises(DataError, match="^max_line_bytes must lie"):
+        tunefree.open_source(tmp_path / "strange", max_line_bytes=0)
+    with pytest.raises(ModelError, match="shard_rows must be at least 1"):
+        tunefree.distributed.train(None, tmp_path / "strange", shard_rows=0)
+
+
+def test_a_label_that_may_yet_come_is_not_taken_for_a_misspelt_one():
+    """class 112 may come after class 12, yess not after yes."""
+    rows = table()
+    rows["rich"] = np.where(np.arange(400) == 399, "112", np.where(rows["rich"] == "yes", "12", "13"))
+    source = tunefree.open_source({name: column[:399] for name, column in rows.items()})
+    with pytest.raises(ModelError, match="112: there is no such class; did you mean '12'"):
+        tunefree.train(source, class_weight={"112": 3}, **OF_ALL)
+    class_weights.check(Plan(class_weight={"112": 3}), "classification", ["12", "13"], complete=False)
+    with pytest.raises(ModelError):
+        class_weights.check(Plan(class_weight={"yess": 3}), "classification", ["no", "yes"], complete=False)
+    assert "112" in tunefree.train(rows, class_weight={"112": 3}, **OF_ALL).classes_

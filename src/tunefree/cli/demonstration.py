@@ -14,7 +14,7 @@ from rich.table import Table
 
 from tunefree.cli.display.training import TrainingDisplay, show_trained
 from tunefree.core.console import plain_console
-from tunefree.core.errors import ModelError
+from tunefree.core.storage import make_folder
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows import evaluation, prediction, training
@@ -81,10 +81,7 @@ def write_data(folder: Path) -> tuple[Path, Path]:
     -------
     (Path, Path)
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ModelError(f"{folder}: cannot be made ({error.strerror}); choose another folder") from None
+    make_folder(folder)
     with as_file(files("tunefree") / "data" / "adult.parquet") as path:
         table = parquet.read_table(path)
     paths = []

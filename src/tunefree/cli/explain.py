@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import ClassOf, Files, ModelFile, check_outputs, tell_of_rows
+from tunefree.cli.options import ClassOf, Files, ModelFile, check_outputs, tell_of_rows, unless_standard
 
 
 def explain(
@@ -33,10 +33,10 @@ def explain(
     from tunefree.workflows import explanation, model_files
 
     bad = files.bad_rows()
-    check_outputs([output], [model, *files.data])
+    check_outputs([unless_standard(output)], [model, *files.data])
     trained = model_files.load(model, "linear")
     written = explanation.write(trained, files.source(), str(output), bad, class_, top)
     tell_of_rows(bad)
     typer.echo(reference_told(written.decomposition), err=True)
-    if str(output) != "-":
+    if unless_standard(output):
         typer.echo(f"{written.rows} explanations in {output}", err=True)

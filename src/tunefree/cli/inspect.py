@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import ClassOf, Json, ModelFile, check_outputs
+from tunefree.cli.options import ClassOf, Json, ModelFile, check_outputs, unless_standard
 
 
 def inspect(
@@ -55,7 +55,8 @@ def inspect(
         from tunefree.report import pictures
 
         pictures.check(plot)
-        check_outputs([plot], [model, *(rows or [])])
+    if plot or weights:
+        check_outputs([plot, unless_standard(weights)], [model, *(rows or [])])
     trained = model_files.load(model, "linear" if plot or rows or class_ is not None else None)
     if weights:
         show_weights(trained, weights)

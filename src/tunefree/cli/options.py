@@ -250,7 +250,8 @@ def refuse(options: Iterable[str], why: str) -> None:
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) -> None:
     """Raise an error if an output cannot be written, or is one of the inputs or another output.
 
-    To be called before anything is read. Outputs that are None or "-" (standard output) are left out.
+    To be called before anything is read. Outputs that are None are left out. For standard output, which some commands
+    write to, see :func:`unless_standard`.
     """
     from tunefree.core.storage import check_writable
     from tunefree.stream.files import check_not_read, expand
@@ -258,13 +259,20 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) 
     read = expand([str(name) for name in inputs])
     seen: set[Path] = set()
     for output in outputs:
-        if output is None or str(output) == "-":
+        if output is None:
             continue
+        if str(output) == "-":
+            raise ModelError("-: this is not written to standard output; name a file")
         check_not_read(output, read)
         check_writable(output)
         if output.resolve() in seen:
             raise ModelError(f"{output}: is named for two outputs; name two files")
         seen.add(output.resolve())
+
+
+def unless_standard(output: Path | str | None) -> Path | None:
+    """The file that is named, None for standard output."""
+    return None if output is None or str(output) == "-" else Path(output)
 
 
 def tell_of_rows(bad: BadRows) -> None:

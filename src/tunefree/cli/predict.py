@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import Files, ModelFile, check_outputs, tell_of_rows
+from tunefree.cli.options import Files, ModelFile, check_outputs, tell_of_rows, unless_standard
 
 
 def predict(
@@ -55,7 +55,7 @@ def predict(
     from tunefree.workflows import model_files, prediction
 
     bad = files.bad_rows()
-    check_outputs([output], [model, *files.data])
+    check_outputs([unless_standard(output)], [model, *files.data])
     layout = prediction.OutputColumns(tuple(id or ()), threshold, top)
     trained = model_files.load(model, "linear" if contributions else None)
     explainer = None
@@ -72,5 +72,5 @@ def predict(
         from tunefree.explanation.told import reference_told
 
         typer.echo(reference_told(explainer.decomposition), err=True)
-    if str(output) != "-":
+    if unless_standard(output):
         typer.echo(f"{written} predictions in {output}", err=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import ModelFile
+from tunefree.cli.options import ModelFile, check_outputs
 
 
 def serve(
@@ -44,5 +44,8 @@ def serve(
     except ModuleNotFoundError as missing:
         raise ModelError(f"{missing.name} is not installed; pip install 'tunefree[serve]'") from None
 
+    check_outputs([output], [])  # it may be MODEL, which then goes on
     service = Service(Trained.load(model), output, id, remember, save_every)
+    if output is None:
+        typer.echo("what is learned here is lost when the server ends; --output FILE saves it", err=True)
     uvicorn.run(application(service), host=host, port=port, log_level="info", access_log=False)

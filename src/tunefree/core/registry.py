@@ -7,11 +7,24 @@ nothing, so that help texts and messages are made from them without importing wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
 from tunefree.core.errors import ModelError
+
+
+def names_in(names: Any) -> list[Any]:
+    """One or several names as a list; a string is one name.
+
+    Examples
+    --------
+    >>> names_in("age"), names_in(("age", "job")), names_in(3), names_in(None)
+    (['age'], ['age', 'job'], [3], [])
+    """
+    if names is None:
+        return []
+    return list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
 
 
 class Registry(Mapping[str, Any]):

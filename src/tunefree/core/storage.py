@@ -244,6 +244,31 @@ def check_writable(path: Path) -> None:
     os.unlink(part)
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder in which files can be written, unless it is there.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    ModelError
+        If it cannot be made, or written to.
+
+    Examples
+    --------
+    >>> make_folder(Path("/dev/null/folder"))
+    Traceback (most recent call last):
+    tunefree.core.errors.ModelError: /dev/null/folder: cannot be made a folder (Not a directory); choose another place
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be made a folder ({error.strerror}); choose another place") from None
+    check_writable(path / ".tunefree")
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write beside ``path``; once it is written and on the disk it takes the name, and not before.

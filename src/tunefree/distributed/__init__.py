@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 _WHERE = {
-    "train": "tunefree.distributed.dask_training",
+    "train": "tunefree.distributed.estimators",
     "local_cluster": "tunefree.distributed.cluster",
     "DaskTuneFreeClassifier": "tunefree.distributed.estimators",
     "DaskTuneFreeRegressor": "tunefree.distributed.estimators",

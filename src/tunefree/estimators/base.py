@@ -214,7 +214,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         known = class_sets.union(self.classes_, known) if again else known
         if len(known) < 2:
             raise ValueError(f"The number of classes has to be greater than one; got 1 class ({known.tolist()[0]!r})")
-        weight = weight * self._class_weight(y, weight, labels)
+        weight = weight * self._class_weight(y, weight, labels, known)
         if not weight.any():
             raise ValueError("sample_weight and class_weight together leave all rows a weight of zero")
         if not again:
@@ -271,7 +271,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         self._know(known)
         self._closed = closed
         labels, codes = np.unique(y, return_inverse=True)
-        weight = weight * self._class_weight(y, weight, labels)
+        weight = weight * self._class_weight(y, weight, labels, closed)
         self.classes_ = class_sets.union(self.classes_, labels[np.unique(codes[weight > 0])])
         with jobs.of(self):
             self._pass(X, np.searchsorted(self.classes_, y), validation.as_given(weight, group), first=True)
@@ -290,7 +290,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         for label in [label for label in classes.tolist() if label not in model.classes]:
             model.add_class(label)
 
-    def _class_weight(self, y: np.ndarray, weight: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    def _class_weight(self, y: np.ndarray, weight: np.ndarray, labels: np.ndarray, classes: Any) -> np.ndarray:
         """The weight of each row's class."""
         if isinstance(self.class_weight, str):
             kept = weight > 0
@@ -298,7 +298,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
             balanced = compute_class_weight("balanced", classes=present, y=y[kept], sample_weight=weight[kept])
             by_label = dict(zip(present.tolist(), balanced.tolist(), strict=True))
         else:
-            by_label = validation.class_weights(self.class_weight)
+            by_label = validation.class_weights(self.class_weight, classes)
         each = np.array([by_label.get(label, 1.0) for label in labels.tolist()])
         return each[np.searchsorted(labels, y)]
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from numbers import Integral
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
@@ -25,7 +27,7 @@ from tunefree.core.errors import DataError, DataWarning, listed, nearest, told_i
 from tunefree.core.rows import Table, part, rows_at, table, together
 from tunefree.stream.arrays import of_strings
 from tunefree.stream.batch import BadRows, Columns, Refused
-from tunefree.stream.columns import Number, blank_to_null, decoded, family, string_keys
+from tunefree.stream.columns import Number, blank_to_null, decoded, family, missing_name, string_keys
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.frames import read_frame
 from tunefree.stream.notation import ColumnTypes
@@ -197,7 +199,9 @@ def _encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool)
             estimator.feature_names_in_ = np.array([column.name for column in encoder.columns], object)
     if learning:
         estimator._encoder, estimator._as_array, estimator._of_arrays = encoder, as_array, of_arrays
-    block = together([_encoded(encoder, chunk, learning, bad) for chunk in itertools.chain([first], chunks)])
+    gaps: Counter[str] = Counter()
+    block = together([_encoded(encoder, chunk, learning, bad, gaps) for chunk in itertools.chain([first], chunks)])
+    _warn_of_gaps(encoder, gaps)
     if learning and (oddities := bad.tally.oddities()):
         warnings.warn("\n".join(map(str, oddities)), DataWarning, stacklevel=WARNED)
     return block.numbers if as_array and _is_numbers(encoder) else EncodedRows(block, encoder)
@@ -251,8 +255,12 @@ def _has_gaps(estimator: Any, X: Any) -> bool:
         return False
     try:
         numbers = np.asarray(X)
-        numbers = numbers.astype(np.float64) if numbers.dtype.kind == "O" else numbers
-    except (TypeError, ValueError):
+        if numbers.dtype.kind == "O":  # None, NaN and pandas.NA are missing
+            plain = (
+                pa.array(numbers.ravel(), from_pandas=True).cast(pa.float64()) if numbers.ndim == 2 else pa.array([])
+            )
+            return bool(plain.null_count) or not bool(pc.all(pc.is_finite(plain)).as_py())
+    except (pa.ArrowException, TypeError, ValueError):
         return False
     return numbers.ndim == 2 and numbers.dtype.kind == "f" and not np.isfinite(numbers).all()
 
@@ -290,13 +298,31 @@ def _is_text(array: Any) -> bool:
     return family(array.type) == "string" and looks_like_text(blank_to_null(decoded(array)))
 
 
-def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool, bad: BadRows) -> Table:
+def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool, bad: BadRows, gaps: Counter[str]) -> Table:
+    """The rows of a chunk; of rows to predict, missing numbers are counted by column."""
     known = {column.name for column in encoder.columns}
     for name in chunk.table.schema.names if learning else ():
         if name not in known:
             bad.note("came after the first rows, left out", NAME, chunk.row, name, chunk.table.num_rows)
     rows: Table = encoder.encode(chunk, learning, bad, labelled=False).rows
+    for column in [] if learning else encoder.columns:
+        if isinstance(column, Number):
+            array = chunk.table.column(column.name)
+            is_nan = pc.sum(pc.is_nan(array)).as_py() if pa.types.is_floating(array.type) else 0
+            gaps[column.name] += array.null_count + (is_nan or 0)
     return rows
+
+
+def _warn_of_gaps(encoder: TableEncoder, gaps: Counter[str]) -> None:
+    """Warn of numbers that are missing in columns where none was missing in the rows that were learned."""
+    known = set(encoder.names()) if any(gaps.values()) else set()
+    if new := {name: rows for name, rows in gaps.items() if rows and missing_name(name) not in known}:
+        columns = ", ".join(f"{name!r} ({rows:,} rows)" for name, rows in itertools.islice(new.items(), 6))
+        more = f" and {len(new) - 6} more" if len(new) > 6 else ""
+        problem = (
+            f"numbers are missing in {columns}{more}, and none was in the rows that were learned, so they count as 0"
+        )
+        warnings.warn(f"{problem}; fill them, or learn rows with gaps", DataWarning, stacklevel=6)
 
 
 def _is_numbers(encoder: TableEncoder) -> bool:

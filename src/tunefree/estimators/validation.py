@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_array, check_X_y, validate_data
 
 from tunefree.core import rows
+from tunefree.core.errors import nearest
 from tunefree.estimators import tables
 from tunefree.estimators.tables import EncodedRows
 from tunefree.generations.seen import without_copies
@@ -47,7 +48,20 @@ def features(estimator: Any, X: Any) -> Any:
     if tables.is_for_encoder(estimator, X, reset=False):
         return tables.encode(estimator, X, learning=False)
     with quiet():
-        return tables.as_learned(estimator, canonical(validate_data(estimator, X, reset=False, **_OPTIONS)))
+        return tables.as_learned(estimator, canonical(_validated(estimator, X, reset=False)))
+
+
+def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
+    """What scikit-learn's ``validate_data`` returns; where a number is missing, the error says what takes such rows."""
+    try:
+        return validate_data(estimator, X, *y, **options, **_OPTIONS)
+    except ValueError as error:
+        problem = str(error).splitlines()[0]
+        if not problem.startswith("Input X contains NaN"):
+            raise
+        where = "sparse matrices" if sparse.issparse(X) else f"arrays by {type(estimator).__name__}"
+        remedy = "fill it, or pass a table, such as a DataFrame, or TuneFreeClassifier or TuneFreeRegressor an array"
+        raise ValueError(f"{problem} No missing value is taken in {where}; {remedy}") from None
 
 
 def labelled(
@@ -67,7 +81,7 @@ def labelled(
         tables.forget(estimator)
         estimator._is_sparse = sparse.issparse(X)
     with quiet():
-        X, y = validate_data(estimator, X, y, reset=reset, y_numeric=y_numeric, **_OPTIONS)
+        X, y = _validated(estimator, X, y, reset=reset, y_numeric=y_numeric)
         return tables.as_learned(estimator, canonical(X)), _complete(y, y_numeric)
 
 
@@ -151,8 +165,12 @@ def group_digests(groups: Any, n_rows: int, may_be_one: bool) -> np.ndarray | No
     return group
 
 
-def class_weights(class_weight: Any) -> dict[Any, float]:
-    """The weight of each class named in a dict; none for None."""
+def class_weights(class_weight: Any, classes: np.ndarray | None = None) -> dict[Any, float]:
+    """The weight of each class named in a dict; none for None.
+
+    A label that is none of the ``classes``, where they are known, is an error if a class has no weight: it may be
+    misspelt. Else it may be of a class that a part of the rows lacks.
+    """
     if class_weight is None:
         return {}
     if not isinstance(class_weight, dict):
@@ -160,6 +178,10 @@ def class_weights(class_weight: Any) -> dict[Any, float]:
     for label, weight in class_weight.items():
         if not (isinstance(weight, numbers.Real) and math.isfinite(weight) and float(weight) >= 0):
             raise ValueError(f"class_weight of {label!r} must be a number of at least 0, not {weight!r}")
+    known = [] if classes is None else classes.tolist()
+    if set(known) - set(class_weight) and (strange := [label for label in class_weight if label not in known]):
+        remedy = nearest(strange[0], known, "classes")
+        raise ValueError(f"class_weight of {strange[0]!r}: there is no such class; {remedy}")
     return {label: float(weight) for label, weight in class_weight.items()}
 
 

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.errors import ModelError
+from tunefree.core.errors import ModelError, nearest
+from tunefree.core.registry import names_in
 from tunefree.core.rows import n_rows
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.importance import importance, reference_of
@@ -70,7 +71,7 @@ def picture(
     if features is None:
         drawn = _most_important(decomposition, sizes)[:max_curves]
     else:
-        drawn = [_named(decomposition, wanted) for wanted in features]
+        drawn = [_named(decomposition, wanted) for wanted in names_in(features)]
     if not drawn:
         raise ModelError("no column of the model can be drawn: those of words and of hashed features cannot")
     margin = name or "prediction"
@@ -150,8 +151,7 @@ def _named(decomposition: Decomposition, wanted: Any) -> tuple[int, Axis]:
     names = [part.name for part in decomposition.layout.parts]
     parts = [k for k, name in enumerate(names) if (name == wanted if isinstance(wanted, str) else k == wanted)]
     if not parts:
-        known = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-        raise ModelError(f"there is no column {wanted!r}; choose one of {known}")
+        raise ModelError(f"there is no column {wanted!r}; {nearest(wanted, names, 'columns')}")
     axis = axis_of(decomposition, parts[0])
     if axis is None:
         raise ModelError(f"{names[parts[0]]} cannot be drawn: no row of the reference has it, or it has words")

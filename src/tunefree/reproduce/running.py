@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tunefree.core.errors import DataError, ModelError
-from tunefree.core.storage import whole_file
+from tunefree.core.storage import make_folder, whole_file
 from tunefree.reproduce import MODULES, drawing, experiments
 from tunefree.reproduce.experiment import (
     Callback,
@@ -67,7 +67,7 @@ def reproduce(
         A message for each experiment that was skipped.
     """
     drawing.require_matplotlib()
-    _make_folder(request.output)
+    make_folder(request.output)
     ready, missing = [], []
     for experiment in experiments(names):
         try:
@@ -132,10 +132,3 @@ def _listed(value: Any) -> str:
     if value == 0:  # of rows
         return "all"
     return " ".join(f"{part:g}" for part in value) if isinstance(value, tuple) else f"{value:,.10g}"
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ModelError(f"{folder}: cannot be made a folder ({error.strerror}); name another with --output") from None

@@ -67,7 +67,8 @@ def check(plan: Plan, task: str, classes: Sequence[Any], complete: bool) -> None
     texts = list(map(str, classes))
     known = {*texts, *(written(label) for label in classes if not isinstance(label, str))}
     for label in weights_by_label(plan.class_weight):
-        if not known & {label, written(label)} and (complete or get_close_matches(label, texts, 1, MISSPELT)):
+        is_misspelt = label.isalpha() and get_close_matches(label, texts, 1, MISSPELT)  # 12 is not 112
+        if not known & {label, written(label)} and (complete or is_misspelt):
             raise ModelError(f"--class-weight {label}: there is no such class; {nearest(label, texts, 'classes')}")
 
 

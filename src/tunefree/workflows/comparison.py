@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import ModelError
+from tunefree.core.registry import names_in
 from tunefree.core.rows import part
 from tunefree.core.states import size_of
 from tunefree.learners import ALL
@@ -262,7 +263,7 @@ def compare(
     (['scinol2', 'ogd'], 200)
     """
     watcher = watcher or ComparisonWatcher()
-    names = list(dict.fromkeys(learners or (*ALL, POOL)))
+    names = list(dict.fromkeys(names_in(learners) or (*ALL, POOL)))
     for name in names:
         if name not in (*ALL, POOL):
             raise ModelError(f"unknown learner {name!r}; choose among {', '.join((POOL, *ALL))}")

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from tunefree.core.errors import DataError, nearest
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import Labels, RunningMetrics, ScoredModel
-from tunefree.stream.batch import BadRows
+from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.columns import decoded
 from tunefree.stream.source import Source
 from tunefree.workflows.metrics import MOST_SCORES, OF_ROWS, Measure, Metrics, Scored, measures
@@ -191,6 +192,8 @@ def evaluate(
         row_losses, errors = model.losses(y, predictions), model.errors(y, predictions)
         is_unseen = np.isnan(row_losses)
         unseen += int(is_unseen.sum())
+        if is_unseen.any() and not progressive and model.task == "classification":
+            _note_unseen(model.classes, y, batch, is_unseen, bad, trained.plan.target)
         metrics.add(weight, np.where(is_unseen, 0.0, row_losses), errors)
         columns += [] if by is None else [batch.columns.column(0)]
         if model.task == "classification":
@@ -203,11 +206,28 @@ def evaluate(
             scores.add_numbers(y, weight, predictions, row_losses)
     if metrics.rows == 0:
         raise no_rows(source)
+    if unseen == metrics.rows and not progressive:
+        remedy = f"check the target; {nearest(y.values[0], model.classes, 'classes')}"
+        raise DataError(
+            "no row has a label that the model knows", source.name, column=trained.plan.target, remedy=remedy
+        )
     scored = scores.scored()
     confusion = None if scored.codes is None else Metrics(scored).confusion(scored.weight)
     slices = [] if by is None else _slices(scored, by, columns)
     shown = None if confusion is None else reliability
     return Evaluation(metrics, unseen, reliability.error(), measures(scored), confusion, slices, shown, scored)
+
+
+def _note_unseen(
+    classes: list[Any], y: Labels, batch: Batch, is_unseen: np.ndarray, bad: BadRows, target: str | None
+) -> None:
+    """Count the rows of each label that the model does not know."""
+    for code in np.unique(y.codes[is_unseen]).tolist():
+        rows, label = np.flatnonzero(y.codes == code), y.values[code]
+        problem = (
+            f"{label!r} is no class of the model, so these rows count as errors; {nearest(label, classes, 'classes')}"
+        )
+        bad.note(problem, batch.file, int(batch.numbers[rows[0]]), target, len(rows))
 
 
 def _slices(scored: Scored, by: str, columns: list[Any]) -> list[Slice]:

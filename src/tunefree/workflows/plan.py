@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from tunefree.core.errors import ModelError
+from tunefree.core.registry import names_in
 from tunefree.model.pool import FOLLOW_THE_LEADER, POOLS, is_kernel
 from tunefree.stream.batch import BadRows
 from tunefree.stream.notation import ColumnTypes
@@ -172,7 +173,7 @@ class Plan:
             self.refuse(OF_KERNELS, "is for learners with a kernel; leave it out, or pass --kernel")
         for roles in EXCLUSIVE:
             known: dict[str, str] = {}
-            named = [(name, role) for role in roles for name in _names(getattr(self, role), ()) or ()]
+            named = [(name, role) for role in roles for name in names_in(getattr(self, role))]
             for name, role in named:
                 if known.setdefault(name, role) != role:
                     raise ModelError(f"--{known[name]} and --{role} name the same column, {name!r}; leave one out")
@@ -269,7 +270,7 @@ def _names(names: Any, default: Any) -> tuple[str, ...] | None:
     if isinstance(names, Mapping):
         said = {name: float(said) if isinstance(said, numbers.Real) else said for name, said in names.items()}
         names = [f"{name}={value}" for name, value in said.items()]
-    return tuple(map(str, [names] if isinstance(names, str) else names))
+    return tuple(map(str, names_in(names)))
 
 
 def _defaults() -> dict[str, Any]:

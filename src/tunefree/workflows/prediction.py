@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from tunefree.core.errors import DataError, ModelError
+from tunefree.core.registry import names_in
 from tunefree.core.storage import whole_file
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import ScoredModel
@@ -69,6 +70,7 @@ def predict(
         column.
     """
     check_kind(trained, source)
+    kept = names_in(kept)
     if kept and source.kind != TABLE:
         raise DataError(f"{source.kind} text has no columns", source.name, remedy=f"leave out {', '.join(kept)}")
     chunks = chunks_of(source, trained.encoder, bad, kept=kept, grows=False)
@@ -102,6 +104,7 @@ class OutputColumns:
     top: int | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "ids", tuple(names_in(self.ids)))
         if self.threshold is not None and not 0.0 <= self.threshold <= 1.0:
             raise ModelError(f"--threshold is a probability, between 0 and 1, not {self.threshold:g}")
         if self.top is not None and self.top < 1:

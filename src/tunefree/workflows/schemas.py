@@ -106,7 +106,11 @@ MODEL = {
 
 REASON = {"problem": Text(), "column": Text(), "rows": COUNT, "file": Text(), "row": COUNT, "remedy": Text()}
 
-OCCURRENCES = {"rows": COUNT, "first": Sequence(Anything(), 3), "weight": SIZE, "predicted": SIZE}
+OCCURRENCES = {
+    "rows": COUNT,
+    "first": Sequence(Anything(), 3),
+    **{name: Optional(SIZE) for name in ("weight", "predicted")},
+}
 
 LINEAR = {
     "source": Text(),

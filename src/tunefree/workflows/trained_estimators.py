@@ -15,13 +15,16 @@ from tunefree.core.rows import sparse as sparse_rows
 from tunefree.estimators import tables, validation
 from tunefree.estimators.notebook import ShownInNotebooks
 from tunefree.losses.objectives import chosen
+from tunefree.stream import source as sources
 from tunefree.stream.batch import Lines, Position, Refused
 from tunefree.stream.formats import TABLE
-from tunefree.stream.source import Source, open_source
+from tunefree.stream.source import Source
 from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.workflows import model_files, training
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.rare_classes import rare_classes
+
+open_source = told_in_python()(sources.open_source)
 
 
 class TrainedEstimator(ShownInNotebooks, BaseEstimator):

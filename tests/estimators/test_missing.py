@@ -1,0 +1,136 @@
+"""Missing values in arrays and tables: NaN, None and pandas.NA mean the same, at every door of Python."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import tunefree
+from tunefree import river
+from tunefree.core.errors import DataError, DataWarning
+
+N = 120
+
+
+def numbers():
+    """An array with gaps, its classes and its numbers."""
+    random = np.random.RandomState(0)
+    X = random.randn(N, 3)
+    y = X[:, 0] + X[:, 1]
+    X[random.rand(N, 3) < 0.1] = np.nan
+    return X, np.where(y > 0, "yes", "no"), y
+
+
+def written(X, gap):
+    """The array as objects, with ``gap`` where numbers are missing."""
+    objects = X.astype(object)
+    objects[np.isnan(X)] = gap
+    return objects
+
+
+FORMS = {
+    "float32": lambda X: X.astype(np.float32),
+    "None": lambda X: written(X, None),
+    "pandas.NA": lambda X: written(X, pd.NA),
+    "lists": lambda X: written(X, None).tolist(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("estimator", [tunefree.TuneFreeClassifier, tunefree.TuneFreeRegressor])
+def test_gaps_mean_the_same_however_they_are_written(estimator, form):
+    X, labels, y = numbers()
+    X = X.astype(np.float32).astype(np.float64)
+    target, Z = (labels if estimator is tunefree.TuneFreeClassifier else y), FORMS[form](X)
+    for fit in (lambda model, rows: model.fit(rows, target), lambda model, rows: in_two(model, rows, target)):
+        model, other = fit(estimator(), X), fit(estimator(), Z)
+        np.testing.assert_array_equal(model.predict(X), other.predict(Z))
+        np.testing.assert_array_equal(model.predict(X), model.predict(Z))
+
+
+def in_two(model, X, y):
+    return model.partial_fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
+
+
+def test_columns_of_pandas_that_may_be_null():
+    X, labels, _ = numbers()
+    plain = pd.DataFrame(X, columns=list("abc"))
+    model, other = (tunefree.OnlineClassifier().fit(rows, labels) for rows in (plain, plain.convert_dtypes()))
+    np.testing.assert_array_equal(model.predict(plain), other.predict(plain.convert_dtypes()))
+    whole = tunefree.TuneFreeClassifier().fit(np.nan_to_num(X), labels)
+    with pytest.warns(DataWarning, match="missing"):
+        assert (whole.predict(plain.convert_dtypes()) == whole.predict(X)).all()
+
+
+def test_gaps_in_arrays_that_train_takes():
+    X, _, y = numbers()
+    options = {"target": "x3", "task": "regression", "learner": "scinol2"}
+    models = [tunefree.train(np.column_stack([Z, y]), **options) for Z in (X, written(X, pd.NA), written(X, None))]
+    first, *others = [model.predict(X) for model in models]
+    assert all((first == other).all() for other in others)
+    assert "x0[missing]" in models[0].encoder.names()
+
+
+def test_a_gap_where_none_was_learned_is_told():
+    X, labels, _ = numbers()
+    whole = np.where(np.isnan(X), 0.5, X)
+    whole[:, 2] = X[:, 2]  # in this column some were missing
+    model = tunefree.TuneFreeClassifier().fit(whole, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(whole)
+    rows = whole[:6].copy()
+    rows[:2, 0] = np.nan
+    rows[:3, 2] = np.nan
+    with pytest.warns(
+        DataWarning, match=r"missing in 'x0' .2 rows., and none was in the rows that were learned"
+    ) as told:
+        model.predict_proba(rows)
+    assert len(told) == 1 and "x2" not in str(told[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.partial_fit(rows, labels[:6]).predict(rows)  # now there is one that was learned
+    table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
+    with pytest.warns(DataWarning, match="'age'"):
+        tunefree.train(table, target="rich", learner="scinol2").predict({"age": [None, 60.0]})
+
+
+@pytest.mark.parametrize("door", ["fit", "partial_fit", "predict"])
+def test_an_infinite_number_is_an_error_with_its_place(door):
+    X, labels, _ = numbers()
+    model = tunefree.TuneFreeClassifier().fit(X, labels)
+    X[7, 2] = np.inf
+    with pytest.raises(DataError, match="X, row 8, column 'x2': the number is infinite"):
+        getattr(model, door)(*((X,) if door == "predict" else (X, labels)))
+
+
+@pytest.mark.parametrize("name", ["ScInOLClassifier", "PiSTOLClassifier", "KernelSGDClassifier", "OnlineClassifier"])
+def test_single_learners_say_what_takes_gaps(name):
+    X, labels, _ = numbers()
+    with pytest.raises(ValueError, match=f"Input X contains NaN.*by {name}; .*TuneFreeClassifier"):
+        getattr(tunefree, name)().fit(X, labels)
+    getattr(tunefree, name)().fit(pd.DataFrame(X), labels)  # as it says
+    with pytest.raises(ValueError, match="Input X contains NaN.*in sparse matrices"):
+        tunefree.TuneFreeClassifier().fit(sparse.csr_array(X), labels)
+
+
+def test_few_rows_with_gaps():
+    nothing = np.full((4, 2), np.nan)
+    assert tunefree.TuneFreeClassifier().fit(nothing, [0, 1, 0, 1]).predict(nothing[:1]).shape == (1,)
+    model = tunefree.TuneFreeRegressor().partial_fit([[np.nan, 1.0]], [2.0])
+    assert model.predict([[np.nan, 1.0]]).shape == (1,)
+
+
+def test_gaps_in_river():
+    rows = [{"x": float(i % 5), "job": "cook" if i % 3 else None, "y": gap} for i, gap in enumerate([None, 1.0] * 20)]
+    predictions = []
+    for gap in (None, float("nan"), pd.NA, np.float64("nan")):
+        model = river.ScInOLClassifier()
+        for i, row in enumerate(rows):
+            model.learn_one({name: gap if value is None else value for name, value in row.items()}, i % 2)
+        predictions.append(model.predict_proba_one({"x": 1.0, "job": gap, "y": gap}))
+    assert predictions[0] == predictions[1] == predictions[2] == predictions[3]
