@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -125,3 +126,20 @@ def test_a_sample_is_the_same_however_rows_are_cut_and_one_of_each_stretch(rows,
     np.testing.assert_array_equal(np.concatenate(parts), whole)
     assert whole.sum() == min(rows, size)
     assert rows <= size or np.diff(np.flatnonzero(whole), prepend=0).max() <= 2 * -(-rows // size)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_shards_have_the_columns_of_folders_and_no_index_of_a_frame(tmp_path, kind):
+    frame = people(900).to_pandas()
+    frame = frame.set_index(pd.Index(np.arange(900)[::-1] ** 2))
+    for year in (2023, 2024):
+        folder = tmp_path / f"year={year}"
+        folder.mkdir()
+        own = frame.iloc[year % 2 :: 2]
+        own.to_csv(folder / "a.csv", index=False) if kind == "csv" else own.to_parquet(
+            folder / "a.parquet", row_group_size=100
+        )
+    plan = Plan(target="rich")
+    assert len(same_as_one_reader(tmp_path, plan, Cut(200))) >= 2
+    names = begin(open_source(tmp_path), plan, BadRows()).encoder.names()
+    assert "year" in names and "__index_level_0__" not in names

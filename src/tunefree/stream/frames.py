@@ -117,7 +117,7 @@ class _Stream:
         try:
             return step()
         except Exception as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            reason = (str(error).splitlines() or [type(error).__name__])[0].partition(". Detail: ")[0]
             problem = f"its source failed after row {self.rows:,} ({reason})"
             raise DataError(problem, self.name, remedy="correct the query, or what it reads") from error
 

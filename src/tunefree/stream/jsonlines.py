@@ -65,7 +65,11 @@ def json_schema(file: str, options: Options) -> Any:
         found = sample.schema
         if options.exact is not None and options.exact in found.names and beyond_doubles(sample.column(options.exact)):
             options = options._replace(types={options.exact: pa.int64()} | options.types)
-        return _all_widened(found, options)
+        numbers = [
+            own.name for own in found if family(own.type) == "number" and options.types.get(own.name) == pa.string()
+        ]
+        types = options.types | dict.fromkeys(numbers, pa.float64())  # groups, and numbers that are called categories
+        return _all_widened(found, options._replace(types=types))
     except (pa.ArrowInvalid, UnicodeDecodeError):
         return _all_widened(_schema_of_good_lines(whole_lines(window, quoted=False), file), options)
 
