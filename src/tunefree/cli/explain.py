@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from json import dumps
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import ClassOf, Files, ModelFile, check_outputs, tell_of_rows
+from tunefree.cli.options import ClassOf, Files, ModelFile, RowsAsJson, check_outputs, figures_of_rows, tell_of_rows
 
 
 def explain(
@@ -21,6 +22,7 @@ def explain(
         typer.Option(help="Columns for the strongest terms only; the others are added up.", show_default=False),
     ] = None,
     class_: ClassOf = None,
+    json: RowsAsJson = False,
 ) -> None:
     """Explain predictions: what each column contributes to a row's log-odds or number.
 
@@ -36,6 +38,9 @@ def explain(
     check_outputs([output], [model, *files.data])
     trained = model_files.load(model, "linear")
     written = explanation.write(trained, files.source(), str(output), bad, class_, top)
+    if json:
+        typer.echo(dumps({"rows": written.rows, **figures_of_rows(bad)}), err=str(output) == "-")
+        return
     tell_of_rows(bad)
     typer.echo(reference_told(written.decomposition), err=True)
     if str(output) != "-":

@@ -10,6 +10,7 @@ are missing is a table whose columns have numbers for names, from the first such
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from numbers import Integral
@@ -20,10 +21,10 @@ import pyarrow as pa
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from tunefree.core.errors import DataError
+from tunefree.core.errors import DataError, DataWarning
 from tunefree.core.rows import Table, part, rows_at, table, together
 from tunefree.stream.arrays import of_strings
-from tunefree.stream.batch import Columns, Refused
+from tunefree.stream.batch import BadRows, Columns, Refused
 from tunefree.stream.columns import Number, blank_to_null, decoded, family, string_keys
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.frames import read_frame
@@ -31,6 +32,7 @@ from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.texts import Text, looks_like_text
 
 NAME = "X"  # what messages call a table
+WARNED = 5  # functions of the package between a user and a warning
 CHUNK_ROWS = 32768  # that are encoded at a time: columns of many short chunks would take long
 ROLES = ("categorical_features", "text_features")  # parameters of estimators that say what columns are
 
@@ -162,6 +164,11 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
     ------
     DataError
         If a column is missing or of a type that has no features, or a value cannot be used.
+
+    Warns
+    -----
+    DataWarning
+        If rows that are not learned differ from those that were: in one warning, a line for each oddity.
     """
     encoder = None if reset else encoder_of(estimator)
     of_arrays = not has_columns(X) if reset else encoder is None or _is_of_arrays(estimator)
@@ -182,7 +189,11 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
             estimator.feature_names_in_ = np.array([column.name for column in encoder.columns], object)
     if learning:
         estimator._encoder, estimator._as_array, estimator._of_arrays = encoder, as_array, of_arrays
-    block = together([_encoded(encoder, chunk, learning) for chunk in itertools.chain([first], chunks)])
+    bad = Refused()
+    block = together([_encoded(encoder, chunk, learning, bad) for chunk in itertools.chain([first], chunks)])
+    bad.compare()
+    if oddities := bad.tally.oddities():
+        warnings.warn("\n".join(map(str, oddities)), DataWarning, stacklevel=WARNED)
     return block.numbers if as_array and _is_numbers(encoder) else EncodedRows(block, encoder)
 
 
@@ -273,8 +284,8 @@ def _is_text(array: Any) -> bool:
     return family(array.type) == "string" and looks_like_text(blank_to_null(decoded(array)))
 
 
-def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool) -> Table:
-    rows: Table = encoder.encode(chunk, learning, Refused(), labelled=False).rows
+def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool, bad: BadRows) -> Table:
+    rows: Table = encoder.encode(chunk, learning, bad, labelled=False).rows
     return rows
 
 

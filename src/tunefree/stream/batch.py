@@ -80,6 +80,8 @@ class BadRows:
         Labels, as texts, that a row that can be used has one of; none if all labels can be used.
     target : str, optional
         The column of the labels.
+    comparison : Comparison, optional
+        Of rows that are predicted with those that were learned; begun by their encoder.
     """
 
     has_options: ClassVar[bool] = True  # whether errors may name options of the command line
@@ -90,6 +92,12 @@ class BadRows:
     origin: Origin = as_named
     classes: tuple[str, ...] = ()
     target: str | None = None
+    comparison: Any = None
+
+    def compare(self) -> None:
+        """All rows are known: note how those that were predicted differ from those that were learned."""
+        if self.comparison is not None:
+            self.comparison.note(self)
 
     @property
     def count(self) -> int:

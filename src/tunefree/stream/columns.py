@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import bytes_of, is_missing, of_booleans, of_strings, to_booleans, to_numpy
+from tunefree.stream.batch import BadRows, Columns
 from tunefree.stream.keys import hash_name, hash_strings
 from tunefree.stream.names import NamesOf, one_by_one
 from tunefree.stream.notation import Notation, stands_for_missing
@@ -70,6 +71,14 @@ class Parts(NamedTuple):
     numbers: list[np.ndarray]  # (n,) float64 each, 0 where it is missing
     codes: list[Codes]
     bags: list[Bags]
+
+
+class Observed(NamedTuple):
+    """What a column holds in the rows of a chunk, whatever its kind."""
+
+    missing: np.ndarray  # (n,) bool
+    numbers: np.ndarray | None = None  # (n,) float64, NaN where missing: their range is kept
+    values_of: Callable[[np.ndarray], np.ndarray] | None = None  # from rows to numbers whose distribution is compared
 
 
 class Fault(NamedTuple):
@@ -134,6 +143,10 @@ class Number:
             faults.add(np.flatnonzero(infinite), self.name, lambda row: f"the number is infinite ({values[row]})")
         return values
 
+    def observed(self, values: np.ndarray, parts: Parts) -> Observed:
+        """What the rows hold, as it is kept beside the model."""
+        return Observed(np.isnan(values), values, values.__getitem__)
+
     def parts(self, values: np.ndarray, learning: bool) -> Parts:
         missing = np.isnan(values)
         if not missing.any():
@@ -185,6 +198,12 @@ class Category:
         if gone.any():
             index = np.append(np.where(gone, -1, np.arange(len(gone))), -1)[index].astype(np.int32)
         return index, values
+
+    def observed(self, converted: tuple[np.ndarray, Array], parts: Parts) -> Observed:
+        # As a number, a category is a share of its key: an order that has nothing to do with the rows.
+        codes = parts.codes
+        shares = (lambda rows: codes[0].keys[codes[0].places[rows]] / 2.0**64) if codes else None
+        return Observed(converted[0] < 0, None, shares)
 
     def parts(self, converted: tuple[np.ndarray, Array], learning: bool) -> Parts:
         index, values = converted
@@ -376,6 +395,17 @@ def row_numbers(chunk: Any) -> np.ndarray:
 def with_row_numbers(table: Any, numbers: np.ndarray) -> Any:
     """The record batch, carrying the numbers of its rows."""
     return table.replace_schema_metadata({_ROWS: numbers.astype(np.int64).tobytes()})
+
+
+def without_faults(chunk: Columns, faults: Faults, bad: BadRows) -> Columns:
+    """Report bad rows in their order; the chunk without them."""
+    numbers = row_numbers(chunk)
+    for row in sorted(faults):
+        report = bad.report_unlabelled if faults[row].problem == UNLABELLED else bad.report
+        report(faults[row].problem, chunk.file, int(numbers[row]), faults[row].column)
+    keep = np.ones(len(numbers), bool)
+    keep[list(faults)] = False
+    return chunk._replace(table=with_row_numbers(chunk.table.filter(of_booleans(keep)), numbers[keep]))
 
 
 _ROWS = b"tunefree.row_numbers"

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.core.errors import ModelError
+from tunefree.core.rows import Sparse, sparse
 from tunefree.stream import keys as dictionary
 from tunefree.stream.columns import Bags, Codes, Words
 from tunefree.stream.names import FeatureNames, in_order
@@ -26,6 +27,13 @@ class Triplets(NamedTuple):
     rows: np.ndarray  # (entries,) int64, ascending
     ids: np.ndarray  # (entries,) int32: features, 0 where the word is unknown
     values: np.ndarray  # (entries,) float64
+
+    def sparse(self, n: int) -> Sparse:
+        """The words as n sparse rows, without unknown ones."""
+        known = self.ids > 0
+        pointers = np.zeros(n + 1, np.int64)
+        np.cumsum(np.bincount(self.rows[known], minlength=n), out=pointers[1:])
+        return sparse(pointers, self.ids[known], self.values[known])
 
 
 _NO_WORDS = Triplets(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0))
@@ -128,6 +136,28 @@ class FeatureIds:
     def ids_of(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
         """The features here of those of another dictionary that begins at the same feature, by their ids there."""
         return dictionary.ids_of(self.keys, arrays["keys"])
+
+    def unknown(self, codes: Sequence[Located], ids: np.ndarray) -> list[tuple[int, dict[str, tuple[int, int]]]]:
+        """Codes that have no id: the number of a column, with the rows of each code by its name, and the first of them.
+
+        Parameters
+        ----------
+        codes : sequence of (int, Codes)
+        ids : (n, q) array
+            Of the codes of the rows. Where they are hashed, none is unknown.
+        """
+        unknown = []
+        for k, (column, part) in enumerate([] if self.keys.bits else codes):
+            rows = np.flatnonzero((ids[:, k] == 0) & (part.places >= 0))
+            if len(rows):
+                places, first, counts = np.unique(part.places[rows], return_index=True, return_counts=True)
+                of_codes = zip(counts.tolist(), rows[first].tolist(), strict=True)
+                unknown.append((column, dict(zip(part.names(places).to_list(), of_codes, strict=True))))
+        return unknown
+
+    def names_of(self, column: int) -> list[str]:
+        """The names of the features that come from a column."""
+        return self.names.of(np.flatnonzero(self.names.columns() == column)).to_list()
 
     def save(self) -> dict[str, np.ndarray]:
         return {"keys": dictionary.save(self.keys), **self.names.save()}
