@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -164,3 +166,18 @@ def test_damaged_files_are_refused():
     for name in ("counts", "ranges", "keys", "values"):
         with pytest.raises(ModelError, match="does not fit"):
             Profile.restore(arrays | {f"profile.{name}": arrays[f"profile.{name}"][:-1]}, n_columns)
+
+
+def test_what_is_new_has_the_features_of_an_average():
+    batch = pa.record_batch({"x": np.arange(100.0), "job": ["cook"] * 75 + ["clerk"] * 25, "day": ["2024-05-06"] * 100})
+    encoder = learned(batch)
+    names = encoder.names()
+    rows = {"x": [3.0, None, 5.0], "job": ["cook", "pilot", None], "day": ["2024-05-06", "2030-01-01", None]}
+    found = encoder.encode(Columns(pa.record_batch(rows), "a.csv", 1, Position()), False, BadRows()).rows
+    assert found.numbers[:, 0].tolist() == [3.0, 49.5, 5.0]
+    named = [(names[feature], value) for feature, value in zip(found.features, found.values.tolist(), strict=True)]
+    entries = [named[start:stop] for start, stop in itertools.pairwise(found.pointers.tolist())]
+    average = [("job=cook", 0.75), ("job=clerk", 0.25)]
+    assert entries == [[], average, average]
+    again = encoder.encode(Columns(pa.record_batch(rows), "a.csv", 1, Position()), True, BadRows()).rows
+    assert not len(again.features) and again.numbers[:, 0].tolist() == [3.0, 0.0, 5.0]

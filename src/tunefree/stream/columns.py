@@ -36,6 +36,10 @@ class Codes(NamedTuple):
     keys: np.ndarray  # (k,) uint64: what the feature is known by
     names: NamesOf  # of the features of the keys
 
+    def numbers(self, rows: np.ndarray) -> np.ndarray:
+        """A number for the code of each of some rows, that has nothing to do with the rows."""
+        return as_number(self.keys[self.places[rows]])
+
 
 class Words(NamedTuple):
     """Words of the texts of some rows, no row holding one twice."""
@@ -200,10 +204,8 @@ class Category:
         return index, values
 
     def observed(self, converted: tuple[np.ndarray, Array], parts: Parts) -> Observed:
-        # As a number, a category is a share of its key: an order that has nothing to do with the rows.
         codes = parts.codes
-        shares = (lambda rows: codes[0].keys[codes[0].places[rows]] / 2.0**64) if codes else None
-        return Observed(converted[0] < 0, None, shares)
+        return Observed(converted[0] < 0, None, (lambda rows: codes[0].numbers(rows)) if codes else None)
 
     def parts(self, converted: tuple[np.ndarray, Array], learning: bool) -> Parts:
         index, values = converted
@@ -227,6 +229,11 @@ class Boolean(Category):
         truths, failed = cast(blank_to_null(decoded(array)), pa.bool_())
         faults.add(failed, self.name, lambda row: f"{array[row].as_py()!r} is neither true nor false")
         return to_numpy(truths.cast(pa.int32()), -1), of_strings(["false", "true"])
+
+
+def as_number(keys: np.ndarray) -> np.ndarray:
+    """What part of all keys is below each, in single precision."""
+    return (keys / 2.0**64).astype(np.float32)
 
 
 def missing_key(column: str) -> int:
@@ -278,6 +285,21 @@ def blank_to_null(array: Array) -> Array:
     trimmed = pc.utf8_trim_whitespace(array.cast(pa.string()))
     gone = missing_strings(trimmed)
     return pc.if_else(of_booleans(gone), pa.nulls(len(trimmed), pa.string()), trimmed) if gone.any() else trimmed
+
+
+def names_of(values: Any, column: str, file: str) -> Any:
+    """A column as texts, null where a value is missing: names that are equal in all chunks.
+
+    Raises
+    ------
+    DataError
+        If it holds lists or structs.
+    """
+    plain = blank_to_null(decoded(values))
+    if pa.types.is_nested(plain.type) or family(plain.type) == "nested":
+        remedy = "name a column of numbers or texts"
+        raise DataError(f"groups cannot be of type {plain.type}", file, column=column, remedy=remedy)
+    return plain.cast(pa.string())
 
 
 def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -11,9 +11,10 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import Sparse, sparse
 from tunefree.stream import keys as dictionary
-from tunefree.stream.columns import Bags, Codes, Words
+from tunefree.stream.columns import Bags, Codes, Words, as_number
 from tunefree.stream.names import FeatureNames, in_order
 
+MOST_SHARES = 64  # codes of a column that stand for one that is new
 PIECE = 2**20  # bytes of texts whose words are there at a time
 
 Located = tuple[int, Codes]  # the number of the column that the codes come from, and the codes
@@ -154,6 +155,45 @@ class FeatureIds:
                 of_codes = zip(counts.tolist(), rows[first].tolist(), strict=True)
                 unknown.append((column, dict(zip(part.names(places).to_list(), of_codes, strict=True))))
         return unknown
+
+    def with_averages(
+        self, codes: Sequence[Located], ids: np.ndarray, words: Triplets, drawn: Callable[[int], np.ndarray]
+    ) -> Triplets:
+        """Words, and for a code without an id the codes of its column with the shares that they have of all rows.
+
+        So linear learners predict a category that is new as the average of those that are known.
+
+        Parameters
+        ----------
+        codes : sequence of (int, Codes)
+        ids : (n, q) array
+            Of the codes of the rows.
+        words : Triplets
+        drawn : function
+            From the number of a column to its codes in a sample of the rows learned, as :class:`Observed` has them.
+        """
+        parts = [words]
+        for k, (column, part) in enumerate(codes):
+            rows = np.flatnonzero((ids[:, k] == 0) & (part.places >= 0))
+            features, shares = self._shares(column, drawn(column)) if len(rows) else (rows, rows)
+            if len(features):
+                values = np.tile(shares, len(rows))
+                parts.append(Triplets(np.repeat(rows, len(features)), np.tile(features, len(rows)), values))
+        if len(parts) == 1:
+            return words
+        joined = Triplets(*map(np.concatenate, zip(*parts, strict=True)))
+        order = np.argsort(joined.rows, kind="stable")
+        return Triplets(*(array[order] for array in joined))
+
+    def _shares(self, column: int, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The most frequent features of a column's codes in a sample, and their shares."""
+        places = np.flatnonzero(self.names.columns() == column) if len(drawn) else np.zeros(0, np.int64)
+        numbers = as_number(self.keys.known[places])
+        drawn = np.sort(drawn)
+        counts = np.searchsorted(drawn, numbers, "right") - np.searchsorted(drawn, numbers, "left")
+        kept = np.argsort(-counts, kind="stable")[:MOST_SHARES]
+        kept = kept[counts[kept] > 0]
+        return (self.keys.first + places[kept]).astype(np.int32), counts[kept] / max(len(drawn), 1)
 
     def names_of(self, column: int) -> list[str]:
         """The names of the features that come from a column."""

@@ -28,9 +28,9 @@ from tunefree.stream.columns import (
     Category,
     Faults,
     Number,
-    blank_to_null,
     decoded,
     family,
+    names_of,
     row_numbers,
     to_numbers,
     valid_utf8,
@@ -418,8 +418,20 @@ class TableEncoder:
             self.profile.add(observed, n)
         elif not learning and self.profile.rows:
             bad.comparison = bad.comparison or Comparison(self)
-            bad.comparison.add(observed, self._ids.unknown(codes, ids), chunk.file, row_numbers(chunk))
+            unknown = self._ids.unknown(codes, ids)
+            bad.comparison.add(observed, unknown, chunk.file, row_numbers(chunk))
+            if unknown:
+                entries = self._ids.with_averages(codes, ids, entries, self.profile.drawn)
+                self._fill(numbers, codes, ids)
         return rows.table(numbers, np.arange(1, numbers.shape[1] + 1), ids, entries.sparse(n), sources)
+
+    def _fill(self, numbers: np.ndarray, codes: Sequence[Any], ids: np.ndarray) -> None:
+        """Where a number is missing that never was in training, it is the median of what training saw."""
+        first = np.cumsum([0, *(len(column.names()) for column in self.columns)])
+        for k, (place, part) in enumerate(codes):
+            drawn = self.profile.drawn(place)
+            if self.columns[place].kind == Number.kind and first[place + 1] > first[place] and len(drawn):
+                numbers[(ids[:, k] == 0) & (part.places >= 0), first[place]] = np.median(drawn)
 
 
 def _restored(kind: str, since: int | None = None, **options: Any) -> Any:
@@ -447,21 +459,6 @@ def _numeric_target(array: Any, name: str, faults: Faults, labelled: bool) -> An
     if labelled:
         faults.add(np.flatnonzero(missing), name, lambda row: UNLABELLED)
     return array if pa.types.is_integer(array.type) else of_numbers(values, missing)
-
-
-def names_of(values: Any, column: str, file: str) -> Any:
-    """A column as texts, null where a value is missing: names that are equal in all chunks.
-
-    Raises
-    ------
-    DataError
-        If it holds lists or structs.
-    """
-    plain = blank_to_null(decoded(values))
-    if pa.types.is_nested(plain.type) or family(plain.type) == "nested":
-        remedy = "name a column of numbers or texts"
-        raise DataError(f"groups cannot be of type {plain.type}", file, column=column, remedy=remedy)
-    return plain.cast(pa.string())
 
 
 def _present(target: str, chunk: Columns, needed: bool) -> bool:

@@ -112,6 +112,11 @@ class Profile:
             order = np.argsort(keys, kind="stable")[: self.capacity]
             self.keys, self.values = keys[order], values[order]
 
+    def drawn(self, column: int) -> np.ndarray:
+        """The values of a column in the sample, without missing ones."""
+        values = self.values[:, column] if column < self.values.shape[1] else self.values[:0].ravel()
+        return values[values < np.inf]
+
     def absorb(self, arrays: dict[str, np.ndarray], places: np.ndarray) -> None:
         """Add the rows of another profile, of which :meth:`save` gave the arrays.
 
@@ -333,10 +338,7 @@ def _log_choices(n: int, k: int) -> float:
 def differing(learned: Profile, here: Profile) -> list[int]:
     """Columns whose values are distributed otherwise than in training, by samples of equally many rows."""
     n_columns = min(len(learned.present), len(here.present))
-    samples = [
-        [values[values < np.inf] for values in (learned.values[:, place], here.values[:, place])]
-        for place in range(n_columns)
-    ]
+    samples = [(learned.drawn(place), here.drawn(place)) for place in range(n_columns)]
     return [
         place
         for place, (first, second) in enumerate(samples)
