@@ -115,7 +115,7 @@ def test_rows_to_learn_may_bring_new_columns_and_refused_ones_none(file):
     assert service.state()["columns"] == ["age", "job"]
     service.learn(own)
     assert service.state()["columns"] == ["age", "job", "city", "deep.er"]
-    assert service.predict([{"age": 3.0}])[0]["prediction"] in ("no", "yes")
+    assert service.predict([{"age": 3.0, "job": None}])[0]["prediction"] in ("no", "yes")
 
 
 def test_models_that_rows_cannot_continue(tmp_path):
@@ -234,7 +234,9 @@ def test_what_cannot_be_answered(file, serve):
         (b"[" * 100_000, 400, "not JSON"),
         (b"[]", 400, "not empty"),
         (b"[1]", 400, "object"),
-        (b'{"age": "old"}', 422, "'old' is not a number"),
+        (b'{"age": "old", "job": null}', 422, "'old' is not a number"),
+        (b'{"age": 39, "jobs": "pilot"}', 422, "row 1: column 'job' missing; 'jobs' is not known: did you mean 'job'?"),
+        (b"[{}]", 422, "row 1: columns 'age', 'job' missing; send null"),
         (b'{"age": NaN}', 400, "not JSON"),
         (b" " * (1 << 25), 413, "fewer rows"),
     ]:

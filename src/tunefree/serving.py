@@ -15,6 +15,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -29,6 +30,8 @@ from tunefree.losses.objectives import chosen
 from tunefree.stream.batch import Batch, Refused
 from tunefree.stream.formats import TABLE
 from tunefree.stream.jsonlines import read_objects
+from tunefree.stream.late import is_among
+from tunefree.stream.spelling import renamed
 from tunefree.workflows.closed_classes import of_named_classes
 from tunefree.workflows.training import Trained, continued, ended, learn_batches
 
@@ -86,10 +89,11 @@ class Service:
         self.learned = self.unsaved = 0
         self.due = save_every  # rows that are not saved, from which on the model is saved
         self.failure: str | None = None  # why the model could not be saved last
+        self._predicted = Refused(target=self.trained.encoder.target)  # what was odd about rows that were predicted
         self._lock = threading.Lock()
 
     def predict(self, rows: list[Row]) -> list[Row]:
-        """The prediction of each row, with the probabilities of classes, and its id if it has one.
+        """The prediction of each row, with the probabilities of classes, its id, and the columns that are not known.
 
         Raises
         ------
@@ -99,6 +103,10 @@ class Service:
         with self._lock:
             model = self.trained.model
             predictions = model.predict(self._encoded(rows, labelled=False).rows)
+            unknown = [self._unknown(row) for row in rows]
+            for place, names in enumerate(unknown, 1):
+                for name in names:
+                    self._predicted.note("the model does not know it", "the request", place, name)
             if model.task == "regression":
                 answers: list[Row] = [{"prediction": value} for value in predictions[:, 0].tolist()]
             else:
@@ -107,7 +115,9 @@ class Service:
                     {"prediction": classes[k], "probabilities": dict(zip(map(str, classes), own, strict=True))}
                     for k, own in zip(chosen(predictions).tolist(), values, strict=True)
                 ]
-            for row, answer in zip(rows, answers, strict=True):
+            for row, answer, names in zip(rows, answers, unknown, strict=True):
+                if names:
+                    answer["unknown columns"] = names
                 if row.get(self.id_column) is not None:
                     answer["id"] = row[self.id_column]
                     self._remember(row)
@@ -172,6 +182,7 @@ class Service:
                 "classes": pa.array(model.classes).to_pylist() if model.task == "classification" else None,
                 "rows": metrics.rows,
                 "progressive loss": metrics.mean_loss(),
+                "oddities": self._oddities(),
                 "learned here": self.learned,
                 "not saved": self.unsaved,
                 "cannot be saved": self.failure,
@@ -198,9 +209,39 @@ class Service:
         types = encoder.types()
         if self.id_column not in types:
             rows = [{name: value for name, value in row.items() if name != self.id_column} for row in rows]
+        for place, row in enumerate(rows, 1):
+            self._check(place, row)
         chunk = read_objects(rows, types, "the request")
-        refused = Refused(classes=self.trained.plan.classes if labelled else (), target=encoder.target)
+        refused = Refused(classes=self.trained.plan.classes, target=encoder.target) if labelled else self._predicted
         return of_named_classes(encoder.encode(chunk, labelled, refused, labelled), refused)
+
+    def _check(self, place: int, row: Row) -> None:
+        """Raise a DataError if a row lacks a column that no row lacked in training, or all columns."""
+        encoder = self.trained.encoder
+        present = [is_among(column.name, row) for column in encoder.columns]
+        needed = encoder.profile.present == encoder.profile.rows
+        absent = [
+            column.name
+            for column, is_present, is_needed in zip(encoder.columns, present, needed.tolist(), strict=True)
+            if not is_present and (is_needed or not any(present))
+        ]
+        if absent:
+            problem = f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing"
+            remedy = renamed(absent, self._unknown(row)) or "send null where a value is not known"
+            raise DataError(problem, "the request", place, remedy=remedy)
+
+    def _unknown(self, row: Row) -> list[str]:
+        """The columns of a row that the model does not know."""
+        known = [*self.trained.encoder.types(), self.id_column]
+        return [name for name in row if name not in known and not any(is_among(own, [name]) for own in known)]
+
+    def _oddities(self) -> list[dict[str, Any]]:
+        """What was odd about rows that were predicted."""
+        bad = replace(self._predicted, tally=self._predicted.tally.copy())
+        bad.compare()
+        return [
+            {"column": oddity.column, "problem": oddity.problem, "rows": oddity.rows} for oddity in bad.tally.oddities()
+        ]
 
 
 def _key(id: Any) -> str:

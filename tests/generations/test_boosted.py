@@ -53,7 +53,7 @@ def test_trees_are_those_of_a_slow_twin(n_outputs):
     work.rows[: len(rows)] = rows
     nodes, scratch = np.empty((2 * most - 1, 2), np.int32), np.empty((2, 2 * n_outputs + 1))
     n_nodes = boosted.grow_tree(work, len(rows), binned, drawn, derivatives, most, least, nodes, scratch)
-    sizes={}; parts, tests, n_codes = {0: rows}, {}, binned.n_codes.copy()
+    parts, tests, n_codes = {0: rows}, {}, binned.n_codes.copy()
     codes = binned.codes.copy()
     codes[2], n_codes[2] = 0, 1  # not drawn
     for _ in range(most - 1):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import Files, Json, ModelFile, tell_of_rows
+from tunefree.cli.options import Files, Json, ModelFile, figures_of_rows, tell_of_rows
 
 
 def evaluate(
@@ -50,4 +50,4 @@ def evaluate(
     trained = model_files.load(model, "linear" if progressive else None)
     result = evaluation.evaluate(trained, files.source(), bad, by, progressive)
     tell_of_rows(bad)
-    show_evaluation(trained, result, json, by)
+    show_evaluation(trained, result, figures_of_rows(bad) if json else None, by)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from json import dumps
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import ClassOf, Files, ModelFile, check_outputs, tell_of_rows, unless_standard
+from tunefree.cli.options import (
+    ClassOf,
+    Files,
+    ModelFile,
+    RowsAsJson,
+    check_outputs,
+    figures_of_rows,
+    tell_of_rows,
+    unless_standard,
+)
 
 
 def explain(
@@ -21,6 +31,7 @@ def explain(
         typer.Option(help="Columns for the strongest terms only; the others are added up.", show_default=False),
     ] = None,
     class_: ClassOf = None,
+    json: RowsAsJson = False,
 ) -> None:
     """Explain predictions: what each column contributes to a row's log-odds or number.
 
@@ -36,6 +47,9 @@ def explain(
     check_outputs([unless_standard(output)], [model, *files.data])
     trained = model_files.load(model, "linear")
     written = explanation.write(trained, files.source(), str(output), bad, class_, top)
+    if json:
+        typer.echo(dumps({"rows": written.rows, **figures_of_rows(bad)}), err=str(output) == "-")
+        return
     tell_of_rows(bad)
     typer.echo(reference_told(written.decomposition), err=True)
     if unless_standard(output):

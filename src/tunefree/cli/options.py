@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -34,6 +34,9 @@ KERNELS = "linear, rbf, laplacian, poly"
 VIEWS = "raw, centred, steady, level"
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+RowsAsJson = Annotated[
+    bool, typer.Option("--json", help="Print rows, skipped ones and oddities as JSON; on standard error if -o is -.")
+]
 ClassOf = Annotated[
     str | None,
     typer.Option("--class", metavar="LABEL", help="The class whose log-odds to explain.", show_default=False),
@@ -273,6 +276,16 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) 
 def unless_standard(output: Path | str | None) -> Path | None:
     """The file that is named, None for standard output."""
     return None if output is None or str(output) == "-" else Path(output)
+
+
+def figures_of_rows(bad: BadRows) -> dict[str, Any]:
+    """For JSON: how many rows were skipped, and why; and what is odd about rows that were used."""
+    tally = bad.tally
+    return {
+        "skipped": tally.count,
+        "reasons": [asdict(reason) for reason in tally.reasons()],
+        "oddities": [asdict(oddity) for oddity in tally.oddities()],
+    }
 
 
 def tell_of_rows(bad: BadRows) -> None:

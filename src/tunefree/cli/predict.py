@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from json import dumps
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import Files, ModelFile, check_outputs, tell_of_rows, unless_standard
+from tunefree.cli.options import (
+    Files,
+    ModelFile,
+    RowsAsJson,
+    check_outputs,
+    figures_of_rows,
+    tell_of_rows,
+    unless_standard,
+)
 
 
 def predict(
@@ -44,12 +53,16 @@ def predict(
             "--contributions", help="What each column contributes to the margin, as `tunefree explain` writes it."
         ),
     ] = False,
+    json: RowsAsJson = False,
 ) -> None:
     """Predict rows: labels and probabilities, or numbers. Rows of standard input (-) are predicted as they come.
 
     For instance:
 
     tunefree predict people.model new.csv --id name --top 3 -o predictions.csv
+
+    Rows that differ from those learned are predicted, and told of: categories never seen, numbers far outside, columns
+    that are missing more often or distributed otherwise.
     """
     from tunefree.stream import live
     from tunefree.workflows import model_files, prediction
@@ -67,6 +80,9 @@ def predict(
     if files.data == ["-"]:
         live.answer_at_once()
     written = prediction.write(trained, files.source(), str(output), bad, layout, beside)
+    if json:
+        typer.echo(dumps({"rows": written, **figures_of_rows(bad)}), err=str(output) == "-")
+        return
     tell_of_rows(bad)
     if explainer is not None:
         from tunefree.explanation.told import reference_told

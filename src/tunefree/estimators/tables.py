@@ -171,7 +171,7 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
     Warns
     -----
     DataWarning
-        If something is odd about rows that are used: in one warning, a line for each oddity.
+        If rows that are not learned differ from those that were: in one warning, a line for each oddity.
     """
     with told_in_python(CALLED, "tunefree.train"):
         return _encode(estimator, X, learning, reset, as_array)
@@ -202,7 +202,8 @@ def _encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool)
     gaps: Counter[str] = Counter()
     block = together([_encoded(encoder, chunk, learning, bad, gaps) for chunk in itertools.chain([first], chunks)])
     _warn_of_gaps(encoder, gaps)
-    if learning and (oddities := bad.tally.oddities()):
+    bad.compare()
+    if oddities := bad.tally.oddities():
         warnings.warn("\n".join(map(str, oddities)), DataWarning, stacklevel=WARNED)
     return block.numbers if as_array and _is_numbers(encoder) else EncodedRows(block, encoder)
 
@@ -320,7 +321,7 @@ def _warn_of_gaps(encoder: TableEncoder, gaps: Counter[str]) -> None:
         columns = ", ".join(f"{name!r} ({rows:,} rows)" for name, rows in itertools.islice(new.items(), 6))
         more = f" and {len(new) - 6} more" if len(new) > 6 else ""
         problem = (
-            f"numbers are missing in {columns}{more}, and none was in the rows that were learned, so they count as 0"
+            f"numbers are missing in {columns}{more}, and none was in the rows that were learned"
         )
         warnings.warn(f"{problem}; fill them, or learn rows with gaps", DataWarning, stacklevel=6)
 

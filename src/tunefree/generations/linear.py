@@ -31,7 +31,7 @@ class Linear(NamedTuple):
 
     sources: np.ndarray  # (d,) int64: the column of each weight
     levels: np.ndarray  # (d,) float64: id of the category that it is for; NaN where it is for the number itself
-    means: np.ndarray  # (d,) float64: of the numbers, which stand for missing ones
+    means: np.ndarray  # (d,) float64: of the numbers, and shares of the categories; they stand for unknown ones
     scales: np.ndarray  # (d,) float64
     weights: np.ndarray  # (strengths, d + 1, K) float64: that of the constant first; K = 1 of numbers and two classes
 
@@ -42,7 +42,8 @@ def design(columns: np.ndarray, sources: Any, levels: Any, means: Any, scales: A
     numbers = np.clip(
         (np.where(np.isnan(values), means, values) / 2.0 - means / 2.0) / scales * 2.0, -FARTHEST, FARTHEST
     )
-    features = np.where(np.isnan(levels), numbers, values == levels)
+    is_level = np.where(np.isnan(values), means, values == levels)
+    features = np.where(np.isnan(levels), numbers, is_level)
     return np.concatenate([np.ones((len(columns), 1)), features], axis=1)
 
 
@@ -52,10 +53,10 @@ def _features(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
         known = problem.columns[:, j][~np.isnan(problem.columns[:, j])]
         if problem.is_categorical[j]:
             ids, counts = np.unique(known, return_counts=True)
-            kept = ids[np.sort(np.argsort(-counts, kind="stable")[:MOST_LEVELS])]
+            kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_LEVELS])
             sources += [j] * len(kept)
-            levels += kept.tolist()
-            means += [0.0] * len(kept)
+            levels += ids[kept].tolist()
+            means += (counts[kept] / len(known)).tolist()
             scales += [1.0] * len(kept)
         elif len(known) and known.min() < known.max():
             most = float(np.abs(known).max())

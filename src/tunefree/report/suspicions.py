@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,17 +12,16 @@ from tunefree.explanation.importance import importance
 from tunefree.explanation.told import percent
 from tunefree.report.document import Note, Section, Table
 from tunefree.report.learned import missing_shares
-from tunefree.report.told import REASON_TITLES, order_warning, reasons_told, sentence
+from tunefree.report.told import REASON_TITLES, oddities_told, order_warning, reasons_told, sentence
 from tunefree.report.told_columns import FEWEST_NAMED, naming_columns
 from tunefree.stream.layout import Layout
+from tunefree.stream.profile import FEWEST, LEVEL, largest_difference, most_by_chance
 from tunefree.stream.tally import Tally
 from tunefree.workflows.training import Trained
 
 GIVES_AWAY = 0.9  # part of the importance of all columns that one has
 SURE = 0.02  # error below which that is suspicious
 TENTH = 10
-FEWEST = 40  # sampled rows of a tenth
-LEVEL = 1e-3  # probability that any column is said to drift if none does
 MOSTLY_MISSING = 0.5
 NAMING = "columns of many different values, which may name the rows"
 CONSTANT = "constant columns"
@@ -49,6 +47,11 @@ def suspicions(trained: Trained, decomposition: Decomposition | None, skipped: l
     skipped : list of Skipped
     """
     notes = [Note(sentence(text), "warning") for text in _warnings(trained, decomposition)]
+    notes += [
+        Note(f"{source.where}: {line}.", "warning")
+        for source in skipped
+        for line in oddities_told(source.tally.oddities())
+    ]
     skipped = [source for source in skipped if source.tally.count]
     notes += [Note(f"{source.where}: {source.tally.count:,} rows were skipped.", "warning") for source in skipped]
     reasons = [_reasons_table(source) for source in skipped if source.tally.by_reason]
@@ -194,10 +197,8 @@ def _ranks_of(layout: Layout, column: np.ndarray) -> Callable[[np.ndarray], np.n
 def drifting(trained: Trained) -> list[tuple[str, float, float]]:
     """Parts of columns whose values in early and in late rows differ.
 
-    The distance of two samples is the largest difference of their empirical distribution functions. By the inequality
-    of Dvoretzky, Kiefer, Wolfowitz for two samples of n rows each (Wei, Dudley 2012: P(distance > t) <= 2 exp(-n t^2)
-    from n = 458 on, with e instead of 2 for fewer) no column is beyond the bound with a probability of 1 - LEVEL, if
-    rows are exchangeable.
+    The distance of two samples is the largest difference of their empirical distribution functions. If rows are
+    exchangeable, no column is beyond :func:`tunefree.stream.profile.most_by_chance` with a probability of 1 - LEVEL.
 
     Parameters
     ----------
@@ -213,21 +214,14 @@ def drifting(trained: Trained) -> list[tuple[str, float, float]]:
         return []
     n = _rows_compared(sample)
     layout = Layout.of_encoder(trained.encoder)
-    bound = float(np.sqrt(np.log(math.e * len(sample.parts) / LEVEL) / n))
-    distances = map(_largest_difference, sample.first, sample.last)
+    bound = most_by_chance(n, len(sample.parts), LEVEL)
+    distances = map(largest_difference, sample.first, sample.last)
     beyond = [
         (layout.parts[part].name, distance, bound)
         for part, distance in zip(sample.parts, distances, strict=True)
         if distance > bound
     ]
     return sorted(beyond, key=lambda each: -each[1])
-
-
-def _largest_difference(first: np.ndarray, last: np.ndarray) -> float:
-    """The largest difference of two empirical distribution functions."""
-    points = np.unique(np.concatenate([first, last]))
-    below = [np.searchsorted(np.sort(values), points, "right") / len(values) for values in (first, last)]
-    return float(np.abs(below[0] - below[1]).max())
 
 
 def _drift_table(trained: Trained) -> list[Any]:

@@ -83,6 +83,8 @@ class BadRows:
         The column of the labels.
     names_columns : bool, default=False
         Whether there are options that say what a column is, such as ``--categorical``.
+    comparison : Comparison, optional
+        Of rows that are predicted with those that were learned; begun by their encoder.
     """
 
     has_options: ClassVar[bool] = True  # whether errors may name options of the command line
@@ -94,6 +96,12 @@ class BadRows:
     classes: tuple[str, ...] = ()
     target: str | None = None
     names_columns: bool = False
+    comparison: Any = None
+
+    def compare(self) -> None:
+        """All rows are known: note how those that were predicted differ from those that were learned."""
+        if self.comparison is not None:
+            self.comparison.note(self)
 
     @property
     def count(self) -> int:

@@ -17,6 +17,7 @@ from tunefree.stream.columns import (
     Array,
     Codes,
     Faults,
+    Observed,
     Parts,
     blank_to_null,
     cast,
@@ -115,6 +116,11 @@ class Timestamp:
         except (pa.ArrowInvalid, UnicodeEncodeError) as error:
             raise DataError(f"its time zone is not known ({error})", column=self.name) from None
 
+    def observed(self, moments: Instants, parts: Parts) -> Observed:
+        # Later rows have later dates: a range of them says something, a comparison of distributions does not.
+        days = moments.absolute / _MICROSECONDS_A_DAY
+        return Observed(moments.missing, np.where(moments.missing, np.nan, days) if moments.missing.any() else days)
+
     def parts(self, moments: Instants, learning: bool) -> Parts:
         here = ~moments.missing
         if learning and self.origin is None and here.any():
@@ -172,6 +178,9 @@ class TimeOfDay:
             microseconds = parsed.cast(pa.int64())
         values = _integers(microseconds)
         return Instants(values, values, is_missing(microseconds))
+
+    def observed(self, times: Instants, parts: Parts) -> Observed:
+        return Observed(times.missing, None, lambda rows: times.local[rows] / _MICROSECONDS_AN_HOUR)
 
     def parts(self, times: Instants, learning: bool) -> Parts:
         here = ~times.missing

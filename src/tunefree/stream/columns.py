@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import bytes_of, is_missing, of_booleans, of_strings, to_booleans, to_numpy
-from tunefree.stream.batch import BadRows
+from tunefree.stream.batch import BadRows, Columns
 from tunefree.stream.keys import hash_name, hash_strings
 from tunefree.stream.names import NamesOf, one_by_one
 from tunefree.stream.notation import DASHES, SIGNS_OF_MISSING, Notation, stands_for_missing
@@ -36,6 +36,10 @@ class Codes(NamedTuple):
     places: np.ndarray  # (n,) int32: which key each row holds, -1 for none
     keys: np.ndarray  # (k,) uint64: what the feature is known by
     names: NamesOf  # of the features of the keys
+
+    def numbers(self, rows: np.ndarray) -> np.ndarray:
+        """A number for the code of each of some rows, that has nothing to do with the rows."""
+        return as_number(self.keys[self.places[rows]])
 
 
 class Words(NamedTuple):
@@ -72,6 +76,14 @@ class Parts(NamedTuple):
     numbers: list[np.ndarray]  # (n,) float64 each, 0 where it is missing
     codes: list[Codes]
     bags: list[Bags]
+
+
+class Observed(NamedTuple):
+    """What a column holds in the rows of a chunk, whatever its kind."""
+
+    missing: np.ndarray  # (n,) bool
+    numbers: np.ndarray | None = None  # (n,) float64, NaN where missing: their range is kept
+    values_of: Callable[[np.ndarray], np.ndarray] | None = None  # from rows to numbers whose distribution is compared
 
 
 class Fault(NamedTuple):
@@ -160,6 +172,10 @@ class Number:
             faults.add(np.flatnonzero(infinite), self.name, lambda row: f"the number is infinite ({values[row]})")
         return values
 
+    def observed(self, values: np.ndarray, parts: Parts) -> Observed:
+        """What the rows hold, as it is kept beside the model."""
+        return Observed(np.isnan(values), values, values.__getitem__)
+
     def parts(self, values: np.ndarray, learning: bool) -> Parts:
         missing = np.isnan(values)
         if not missing.any():
@@ -212,6 +228,10 @@ class Category:
             index = np.append(np.where(gone, -1, np.arange(len(gone))), -1)[index].astype(np.int32)
         return index, values
 
+    def observed(self, converted: tuple[np.ndarray, Array], parts: Parts) -> Observed:
+        codes = parts.codes
+        return Observed(converted[0] < 0, None, (lambda rows: codes[0].numbers(rows)) if codes else None)
+
     def parts(self, converted: tuple[np.ndarray, Array], learning: bool) -> Parts:
         index, values = converted
         keys = np.append(string_keys(values, self.seed), np.uint64(self.missing_key))
@@ -234,6 +254,11 @@ class Boolean(Category):
         truths, failed = cast(blank_to_null(decoded(array)), pa.bool_())
         faults.add(failed, self.name, lambda row: f"{array[row].as_py()!r} is neither true nor false")
         return to_numpy(truths.cast(pa.int32()), -1), of_strings(["false", "true"])
+
+
+def as_number(keys: np.ndarray) -> np.ndarray:
+    """What part of all keys is below each, in single precision."""
+    return (keys / 2.0**64).astype(np.float32)
 
 
 def missing_key(column: str) -> int:
@@ -315,6 +340,21 @@ def without_words(array: Array, column: str, na_values: Sequence[str], faults: F
             places = np.flatnonzero(to_booleans(pc.equal(strings, word)))
             faults.missing.append(WordForMissing(word, column, int(places[0]), len(places)))
     return pc.if_else(gone, pa.nulls(len(strings), pa.string()), strings)
+
+
+def names_of(values: Any, column: str, file: str) -> Any:
+    """A column as texts, null where a value is missing: names that are equal in all chunks.
+
+    Raises
+    ------
+    DataError
+        If it holds lists or structs.
+    """
+    plain = blank_to_null(decoded(values))
+    if pa.types.is_nested(plain.type) or family(plain.type) == "nested":
+        remedy = "name a column of numbers or texts"
+        raise DataError(f"groups cannot be of type {plain.type}", file, column=column, remedy=remedy)
+    return plain.cast(pa.string())
 
 
 def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None) -> np.ndarray:
@@ -431,6 +471,17 @@ def row_numbers(chunk: Any) -> np.ndarray:
 def with_row_numbers(table: Any, numbers: np.ndarray) -> Any:
     """The record batch, carrying the numbers of its rows."""
     return table.replace_schema_metadata({_ROWS: numbers.astype(np.int64).tobytes()})
+
+
+def without_faults(chunk: Columns, faults: Faults, bad: BadRows) -> Columns:
+    """Report bad rows in their order; the chunk without them."""
+    numbers = row_numbers(chunk)
+    for row in sorted(faults):
+        report = bad.report_unlabelled if faults[row].problem == UNLABELLED else bad.report
+        report(faults[row].problem, chunk.file, int(numbers[row]), faults[row].column)
+    keep = np.ones(len(numbers), bool)
+    keep[list(faults)] = False
+    return chunk._replace(table=with_row_numbers(chunk.table.filter(of_booleans(keep)), numbers[keep]))
 
 
 _ROWS = b"tunefree.row_numbers"

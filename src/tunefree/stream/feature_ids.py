@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
+from tunefree.core.rows import Sparse, sparse
 from tunefree.stream import keys as dictionary
-from tunefree.stream.columns import Bags, Codes, Words
+from tunefree.stream.columns import Bags, Codes, Words, as_number
 from tunefree.stream.names import FeatureNames, in_order
 
+MOST_SHARES = 64  # codes of a column that stand for one that is new
 PIECE = 2**20  # bytes of texts whose words are there at a time
 
 Located = tuple[int, Codes]  # the number of the column that the codes come from, and the codes
@@ -26,6 +28,13 @@ class Triplets(NamedTuple):
     rows: np.ndarray  # (entries,) int64, ascending
     ids: np.ndarray  # (entries,) int32: features, 0 where the word is unknown
     values: np.ndarray  # (entries,) float64
+
+    def sparse(self, n: int) -> Sparse:
+        """The words as n sparse rows, without unknown ones."""
+        known = self.ids > 0
+        pointers = np.zeros(n + 1, np.int64)
+        np.cumsum(np.bincount(self.rows[known], minlength=n), out=pointers[1:])
+        return sparse(pointers, self.ids[known], self.values[known])
 
 
 _NO_WORDS = Triplets(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0))
@@ -128,6 +137,67 @@ class FeatureIds:
     def ids_of(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
         """The features here of those of another dictionary that begins at the same feature, by their ids there."""
         return dictionary.ids_of(self.keys, arrays["keys"])
+
+    def unknown(self, codes: Sequence[Located], ids: np.ndarray) -> list[tuple[int, dict[str, tuple[int, int]]]]:
+        """Codes that have no id: the number of a column, with the rows of each code by its name, and the first of them.
+
+        Parameters
+        ----------
+        codes : sequence of (int, Codes)
+        ids : (n, q) array
+            Of the codes of the rows. Where they are hashed, none is unknown.
+        """
+        unknown = []
+        for k, (column, part) in enumerate([] if self.keys.bits else codes):
+            rows = np.flatnonzero((ids[:, k] == 0) & (part.places >= 0))
+            if len(rows):
+                places, first, counts = np.unique(part.places[rows], return_index=True, return_counts=True)
+                of_codes = zip(counts.tolist(), rows[first].tolist(), strict=True)
+                unknown.append((column, dict(zip(part.names(places).to_list(), of_codes, strict=True))))
+        return unknown
+
+    def with_averages(
+        self, codes: Sequence[Located], ids: np.ndarray, words: Triplets, drawn: Callable[[int], np.ndarray]
+    ) -> Triplets:
+        """Words, and for a code without an id the codes of its column with the shares that they have of all rows.
+
+        So linear learners predict a category that is new as the average of those that are known.
+
+        Parameters
+        ----------
+        codes : sequence of (int, Codes)
+        ids : (n, q) array
+            Of the codes of the rows.
+        words : Triplets
+        drawn : function
+            From the number of a column to its codes in a sample of the rows learned, as :class:`Observed` has them.
+        """
+        parts = [words]
+        for k, (column, part) in enumerate(codes):
+            rows = np.flatnonzero((ids[:, k] == 0) & (part.places >= 0))
+            features, shares = self._shares(column, drawn(column)) if len(rows) else (rows, rows)
+            if len(features):
+                values = np.tile(shares, len(rows))
+                parts.append(Triplets(np.repeat(rows, len(features)), np.tile(features, len(rows)), values))
+        if len(parts) == 1:
+            return words
+        joined = Triplets(*map(np.concatenate, zip(*parts, strict=True)))
+        order = np.argsort(joined.rows, kind="stable")
+        return Triplets(*(array[order] for array in joined))
+
+    def _shares(self, column: int, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The most frequent features of a column's codes in a sample, and their shares."""
+        places = np.flatnonzero(self.names.columns() == column) if len(drawn) else np.zeros(0, np.int64)
+        numbers = as_number(self.keys.known[places])
+        drawn = np.sort(drawn)
+        counts = np.searchsorted(drawn, numbers, "right") - np.searchsorted(drawn, numbers, "left")
+        kept = np.argsort(-counts, kind="stable")[:MOST_SHARES]
+        kept = kept[counts[kept] > 0]
+        return (self.keys.first + places[kept]).astype(np.int32), counts[kept] / max(len(drawn), 1)
+
+    def names_of(self, column: int) -> list[str]:
+        """The names of the features that come from a column."""
+        return self.names.of(np.flatnonzero(self.names.columns() == column)).to_list()
 
     def save(self) -> dict[str, np.ndarray]:
         return {"keys": dictionary.save(self.keys), **self.names.save()}

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from tunefree.core import rows
 from tunefree.core.errors import DataError, ModelError, listed, nearest
-from tunefree.stream.arrays import beyond_doubles, is_missing, of_booleans, of_numbers
+from tunefree.stream.arrays import beyond_doubles, is_missing, of_numbers
 from tunefree.stream.batch import BadRows, Batch, Columns
 from tunefree.stream.calendar import TimeOfDay, Timestamp
 from tunefree.stream.columns import (
@@ -28,20 +28,22 @@ from tunefree.stream.columns import (
     Category,
     Faults,
     Number,
-    blank_to_null,
     decoded,
     family,
+    names_of,
     row_numbers,
     to_numbers,
     valid_utf8,
-    with_row_numbers,
+    without_faults,
     without_words,
 )
-from tunefree.stream.feature_ids import FeatureIds, Triplets
+from tunefree.stream.feature_ids import FeatureIds
 from tunefree.stream.inference import Inference, is_number, without
 from tunefree.stream.late import Further, Late, is_among
 from tunefree.stream.lists import Bag, Vector
 from tunefree.stream.notation import ColumnTypes, Notation
+from tunefree.stream.profile import Comparison, Profile
+from tunefree.stream.spelling import renamed
 from tunefree.stream.texts import Text
 
 _COLUMNS: dict[str, Callable[..., Any]] = {
@@ -66,6 +68,10 @@ class TableEncoder:
         Names of the columns that hold them.
     further : Further or None
         What is done with columns that come later; None if they are left out.
+    profile : Profile
+        What the columns held in the rows learned.
+    observes : bool
+        Whether rows that are learned are added to the profile.
 
     Examples
     --------
@@ -99,6 +105,7 @@ class TableEncoder:
         self._target_family = target_family
         self._number_names = [name for column in self.columns for name in column.names()]
         self._ids = FeatureIds(1 + len(self._number_names), hash_bits)
+        self.profile, self.observes = Profile(len(self.columns)), True  # not in a second pass over the same rows
 
     @classmethod
     def infer(
@@ -187,7 +194,9 @@ class TableEncoder:
             self.further.left_out |= header["further"]["left_out"]
             self.further.rows += header["further"]["rows"]
         self._target_family = self._target_family or header["target_family"]
-        self._ids.absorb(arrays, np.array([places[own["name"]] for own in header["columns"]] or [0], np.int32))
+        numbers = np.array([places[own["name"]] for own in header["columns"]] or [0], np.int32)
+        self._ids.absorb(arrays, numbers)
+        self.profile.absorb(arrays, numbers)
 
     def ids_absorbed(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray | None:
         """The features of an encoder that was absorbed, by their ids there; None if its columns were others."""
@@ -195,8 +204,14 @@ class TableEncoder:
         return self._ids.ids_of(arrays) if same else None
 
     def restore_ids(self, arrays: dict[str, np.ndarray]) -> None:
-        """Know the features of an encoder of the same columns, whose :meth:`state` has these arrays."""
+        """Know the features and the profile of an encoder of the same columns, whose :meth:`state` has these arrays."""
         self._ids.load(arrays)
+        self.profile = Profile.restore(arrays, len(self.columns))
+
+    def categories(self, column: int) -> list[str]:
+        """The categories that a column has had, by its number."""
+        stem = f"{self.columns[column].name}="
+        return [name.removeprefix(stem) for name in self._ids.names_of(column) if name.startswith(stem)]
 
     @property
     def n_features(self) -> int:
@@ -269,16 +284,16 @@ class TableEncoder:
         return batch
 
     def _encode(self, chunk: Columns, learning: bool, bad: BadRows, labelled: bool) -> Batch:
-        n, faults = chunk.table.num_rows, Faults()
+        faults = Faults()
         converted = [column.convert(array, faults) for column, array in self._select(chunk, faults)]
         target = self._convert_target(chunk, faults, labelled)
         weight = self._convert_weight(chunk, faults, labelled)
         groups = self._convert_groups(chunk, faults) if learning and self.group is not None else None
         if faults:
-            return self._encode(_drop_bad_rows(chunk, faults, bad), learning, bad, labelled)
+            return self._encode(without_faults(chunk, faults, bad), learning, bad, labelled)
         numbers = row_numbers(chunk)
         faults.note_all(bad, chunk.file, numbers)
-        encoded = self._rows(converted, n, learning), target, weight, numbers, None, chunk.file
+        encoded = self._rows(converted, chunk, learning, bad), target, weight, numbers, None, chunk.file
         return Batch(*encoded, chunk.position, groups=groups, held=chunk.held)
 
     def prepare(self, chunk: Columns, labelled: bool) -> tuple[Columns, bool]:
@@ -307,7 +322,7 @@ class TableEncoder:
             header["target_notation"] = [*self._target_notation]
         if self.further is not None:
             header["further"] = asdict(self.further)
-        return self._ids.save(), header
+        return {**self._ids.save(), **self.profile.save()}, header
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> TableEncoder:
@@ -331,10 +346,12 @@ class TableEncoder:
         held = set(names)
         present = [column.name for column in self.columns if column.name in held]
         if absent and not (chunk.optional and present):
+            known = {self.target, self.weight, self.group, *(column.name for column in self.columns)}
+            remedy = renamed(absent, [name for name in names if name not in known])
             raise DataError(
                 f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing",
                 chunk.file,
-                remedy=f"add what the model was trained with; the file has {listed(names)}",
+                remedy=remedy or f"add what the model was trained with; the file has {listed(names)}",
             )
         arrays = {column.name: self._values(chunk, column, faults) for column in self.columns if column.name in held}
         arrays |= dict.fromkeys(absent, pa.nulls(chunk.table.num_rows))  # of later columns nothing is known
@@ -401,7 +418,8 @@ class TableEncoder:
         faults.add(np.flatnonzero(is_missing(names)), group, lambda row: "the group is missing")
         return np.asarray(names.to_numpy(zero_copy_only=False), object)
 
-    def _rows(self, converted: Sequence[Any], n: int, learning: bool) -> rows.Table:
+    def _rows(self, converted: Sequence[Any], chunk: Columns, learning: bool, bad: BadRows) -> rows.Table:
+        n = chunk.table.num_rows
         parts = [column.parts(values, learning) for column, values in zip(self.columns, converted, strict=True)]
         numbers = np.empty((n, len(self._number_names)))
         for place, values in enumerate(values for part in parts for values in part.numbers):
@@ -410,32 +428,33 @@ class TableEncoder:
         sources = [MOST_CODES * place + k for place, part in enumerate(parts) for k in range(len(part.codes))]
         bags = [(place, bags) for place, part in enumerate(parts) for bags in part.bags]
         ids, entries = self._ids.of_chunk(n, codes, bags, learning)
-        return rows.table(numbers, np.arange(1, numbers.shape[1] + 1), ids, _sparse(entries, n), sources)
+        observed = [
+            column.observed(values, part) for column, values, part in zip(self.columns, converted, parts, strict=True)
+        ]
+        if learning and self.observes:
+            self.profile.add(observed, n)
+        elif not learning and self.profile.rows:
+            bad.comparison = bad.comparison or Comparison(self)
+            unknown = self._ids.unknown(codes, ids)
+            bad.comparison.add(observed, unknown, chunk.file, row_numbers(chunk))
+            if unknown:
+                entries = self._ids.with_averages(codes, ids, entries, self.profile.drawn)
+                self._fill(numbers, codes, ids)
+        return rows.table(numbers, np.arange(1, numbers.shape[1] + 1), ids, entries.sparse(n), sources)
+
+    def _fill(self, numbers: np.ndarray, codes: Sequence[Any], ids: np.ndarray) -> None:
+        """Where a number is missing that never was in training, it is the median of what training saw."""
+        first = np.cumsum([0, *(len(column.names()) for column in self.columns)])
+        for k, (place, part) in enumerate(codes):
+            drawn = self.profile.drawn(place)
+            if self.columns[place].kind == Number.kind and first[place + 1] > first[place] and len(drawn):
+                numbers[(ids[:, k] == 0) & (part.places >= 0), first[place]] = np.median(drawn)
 
 
 def _restored(kind: str, since: int | None = None, **options: Any) -> Any:
     """A column, as its state was saved."""
     column = _COLUMNS[kind](**options)
     return column if since is None else Late(column, since)
-
-
-def _sparse(words: Triplets, n: int) -> rows.Sparse:
-    """Words as sparse rows, without unknown ones."""
-    known = words.ids > 0
-    pointers = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(words.rows[known], minlength=n), out=pointers[1:])
-    return rows.sparse(pointers, words.ids[known], words.values[known])
-
-
-def _drop_bad_rows(chunk: Columns, faults: Faults, bad: BadRows) -> Columns:
-    """Report bad rows in their order; the chunk without them."""
-    numbers = row_numbers(chunk)
-    for row in sorted(faults):
-        report = bad.report_unlabelled if faults[row].problem == UNLABELLED else bad.report
-        report(faults[row].problem, chunk.file, int(numbers[row]), faults[row].column)
-    keep = np.ones(len(numbers), bool)
-    keep[list(faults)] = False
-    return chunk._replace(table=with_row_numbers(chunk.table.filter(of_booleans(keep)), numbers[keep]))
 
 
 def _target_family(chunk: Columns, target: str) -> str | None:
@@ -457,21 +476,6 @@ def _numeric_target(array: Any, name: str, faults: Faults, labelled: bool) -> An
     if labelled:
         faults.add(np.flatnonzero(missing), name, lambda row: UNLABELLED)
     return array if pa.types.is_integer(array.type) else of_numbers(values, missing)
-
-
-def names_of(values: Any, column: str, file: str) -> Any:
-    """A column as texts, null where a value is missing: names that are equal in all chunks.
-
-    Raises
-    ------
-    DataError
-        If it holds lists or structs.
-    """
-    plain = blank_to_null(decoded(values))
-    if pa.types.is_nested(plain.type) or family(plain.type) == "nested":
-        remedy = "name a column of numbers or texts"
-        raise DataError(f"groups cannot be of type {plain.type}", file, column=column, remedy=remedy)
-    return plain.cast(pa.string())
 
 
 def _present(target: str, chunk: Columns, needed: bool) -> bool:

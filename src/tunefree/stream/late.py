@@ -23,6 +23,7 @@ from tunefree.stream.columns import (
     Bags,
     Codes,
     Faults,
+    Observed,
     Parts,
     Words,
     blank_to_null,
@@ -74,6 +75,11 @@ class Late:
     def convert(self, array: Array | None, faults: Faults) -> Any:
         """The column's values; None if the chunk lacks it."""
         return None if array is None else self.column.convert(array, faults)
+
+    def observed(self, values: Any, parts: Parts) -> Observed | None:
+        """What the rows hold; None if the chunk lacks the column."""
+        observed: Observed | None = None if values is None else self.column.observed(values, parts)
+        return observed
 
     def parts(self, values: Any, learning: bool) -> Parts:
         if values is None:

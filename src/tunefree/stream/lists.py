@@ -13,6 +13,7 @@ from tunefree.stream.columns import (
     Array,
     Bags,
     Faults,
+    Observed,
     Parts,
     Words,
     blank_to_null,
@@ -68,6 +69,9 @@ class Bag:
         here = ~is_missing(strings)
         return Items(items.rows[here], items.places[here], strings.drop_null(), items.missing)
 
+    def observed(self, items: Items, parts: Parts) -> Observed:
+        return Observed(items.missing)
+
     def parts(self, items: Items, learning: bool) -> Parts:
         encoded = items.values.dictionary_encode()
         strings, index = encoded.dictionary, to_numpy(encoded.indices, -1).astype(np.int64)
@@ -117,6 +121,9 @@ class Vector:
         faults.add(items.rows[np.isinf(values)], self.name, lambda row: "a number of the list is infinite")
         known = ~np.isnan(values)
         return Items(items.rows[known], items.places[known], values[known], items.missing)
+
+    def observed(self, items: Items, parts: Parts) -> Observed:
+        return Observed(items.missing)
 
     def parts(self, items: Items, learning: bool) -> Parts:
         numbers, dense = np.zeros((self.width, len(items.missing))), items.places < self.width

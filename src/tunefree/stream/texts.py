@@ -13,6 +13,7 @@ from tunefree.stream.columns import (
     Array,
     Bags,
     Faults,
+    Observed,
     Parts,
     Words,
     blank_to_null,
@@ -60,6 +61,9 @@ class Text:
 
     def convert(self, array: Array, faults: Faults) -> Array:
         return blank_to_null(decoded(array).cast(pa.string()))
+
+    def observed(self, texts: Array, parts: Parts) -> Observed:
+        return Observed(is_missing(texts))
 
     def parts(self, texts: Array, learning: bool) -> Parts:
         missing = is_missing(texts)

@@ -215,6 +215,7 @@ def encoded(
                 yield finish(*waiting.popleft())
         while waiting:
             yield finish(*waiting.popleft())
+    bad.compare()
 
 
 def _with_unread(chunks: Iterator[Any], bad: BadRows) -> Iterator[tuple[Any, Tally]]:

@@ -196,6 +196,10 @@ ENCODED = {
     "encoder.name_ends": Array("int64", (None,), 0),
     "encoder.name_columns": Array("int32", (None,), 0),
     "encoder.name_sizes": Array("int64", (None,), 0),
+    "encoder.profile.counts": Array("int64", (None,), 0),
+    "encoder.profile.ranges": Array("float64", (None, 2), may_be_infinite=True),
+    "encoder.profile.keys": Array("uint64", (None,)),
+    "encoder.profile.values": Array("float32", (None, None), may_be_infinite=True),
 }
 
 _ANY = "float64|float32|int64|int32|bool"  # of the states of learners, which are numbers to all others

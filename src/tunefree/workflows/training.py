@@ -325,6 +325,7 @@ def _train(
     watcher.begin(trained, source)
     progress = trained.progress
     while progress.number < plan.passes:
+        trained.encoder.observes = progress.number == 0
         if batches is None:
             batches = batches_from(progress.position, source, trained.encoder, bad, plan.group, trained.held)
         reads = _reads(trained, batches, bad, watcher, due, running)

@@ -21,19 +21,22 @@ OF_SLICES = ("error", "log_loss", "auc", "mean_absolute_error", "root_mean_squar
 BRIEF_TITLES = {"auc": "ROC area", "mean_absolute_error": "absolute error", "root_mean_squared_error": "RMSE"}
 
 
-def show_evaluation(trained: Predictor, result: Evaluation, as_json: bool, by: str | None = None) -> None:
+def show_evaluation(
+    trained: Predictor, result: Evaluation, of_rows: dict[str, Any] | None = None, by: str | None = None
+) -> None:
     """Print losses, errors and calibration on known targets.
 
     Parameters
     ----------
     trained : Trained or StoppedModel
     result : Evaluation
-    as_json : bool
+    of_rows : dict, optional
+        Print JSON, and in it what is said of rows that were skipped or odd.
     by : str, optional
         The column that makes the slices.
     """
-    if as_json:
-        typer.echo(json.dumps(_figures(trained, result, by)))
+    if of_rows is not None:
+        typer.echo(json.dumps(_figures(trained, result, by) | of_rows))
         return
     console = plain_console()
     table = plain_table()

@@ -1,0 +1,374 @@
+"""What training saw of each column, in bounded memory, and how rows that are predicted differ from it.
+
+Of a column there are kept how often it was present, its smallest and its largest number, and its values in a sample
+of the rows, the same for all columns: the rows whose numbers, times the golden ratio, have the smallest fractions. They
+are spread evenly over the stream, and do not depend on where it is cut into chunks. In the sample, categories are
+numbers, too: shares of their keys.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tunefree.core.errors import ModelError
+from tunefree.stream.batch import BadRows
+from tunefree.stream.columns import Boolean, Category, Observed, missing_name
+from tunefree.stream.spelling import alike
+
+SAMPLE = 512  # rows that are kept, if they are not too wide
+MOST_NUMBERS = 2**19  # that are kept of all columns together
+GOLDEN = 0x9E3779B97F4A7C15  # the golden ratio's fraction, times 2^64
+LARGEST = 3e38  # number of single precision
+FEWEST = 40  # values that are compared with as many others
+LEVEL = 1e-3  # probability of a false alarm of all columns together, of each kind
+MOST_CATEGORIES = 1000  # of a column that are told apart
+MOST_NAMED = 3  # categories or columns in a message
+
+_OUTSIDE = "outside what training saw, {:g} to {:g}, by more than its width, such as {:g}"
+_MISSING = "missing in {:.3g} % of the rows, in training in {:.3g} % (a test of level {:g} for all columns together)"
+_OTHERWISE = "distributed otherwise than in training: {} (a test of level {:g} for all columns together)"
+
+
+class Profile:
+    """What rows hold, column by column.
+
+    Parameters
+    ----------
+    n_columns : int, default 0
+        Columns that come later are added at the end.
+
+    Attributes
+    ----------
+    rows : int
+    present : (c,) array of int64
+        Rows in which each column is not missing.
+    ranges : (c, 2) array
+        The smallest and the largest number; inf and -inf where there is none.
+    keys : (k,) array of uint64
+        The fractions of the rows in the sample, times 2^64, ascending: its first rows are a sample, too.
+    values : (k, c) array of float32
+        inf is missing, or not kept.
+
+    Examples
+    --------
+    >>> profile = Profile(1)
+    >>> ages = np.array([39.0, np.nan, 50.0])
+    >>> profile.add([Observed(np.isnan(ages), ages, ages.__getitem__)], 3)
+    >>> profile.rows, profile.present.tolist(), profile.ranges.tolist(), sorted(profile.values[:, 0].tolist())[:2]
+    (3, [2], [[39.0, 50.0]], [39.0, 50.0])
+    """
+
+    def __init__(self, n_columns: int = 0) -> None:
+        self.rows, self.capacity = 0, max(min(SAMPLE, MOST_NUMBERS // max(n_columns, 1)), FEWEST)
+        self.present, self.ranges = np.zeros(0, np.int64), np.zeros((0, 2))
+        self.keys, self.values = np.zeros(0, np.uint64), np.zeros((0, 0), np.float32)
+        self._widen(n_columns)
+
+    def _widen(self, n_columns: int) -> None:
+        more = n_columns - len(self.present)
+        if more > 0:
+            self.present = np.append(self.present, np.zeros(more, np.int64))
+            self.ranges = np.concatenate([self.ranges, np.tile([np.inf, -np.inf], (more, 1))])
+            self.values = np.pad(self.values, ((0, 0), (0, more)), constant_values=np.inf)
+
+    def add(self, observed: Sequence[Observed | None], n: int) -> None:
+        """Add rows.
+
+        Parameters
+        ----------
+        observed : sequence of Observed
+            Of each column; None where it is absent from all of these rows.
+        n : int
+        """
+        self._widen(len(observed))
+        keys = _fractions(n) + np.uint64(self.rows * GOLDEN % 2**64)
+        rows = np.arange(n) if len(self.keys) < self.capacity else np.flatnonzero(keys < self.keys[-1])
+        rows = rows[np.argsort(keys[rows])[: self.capacity]]
+        values = np.full((len(rows), len(observed)), np.inf, np.float32)
+        for place, column in enumerate(observed):
+            if column is None:
+                continue
+            self.present[place] += n - np.count_nonzero(column.missing)
+            if column.numbers is not None and n:
+                low, high = self.ranges[place]
+                of_range = np.fmin.reduce(column.numbers), np.fmax.reduce(column.numbers)
+                self.ranges[place] = np.fmin(low, of_range[0]), np.fmax(high, of_range[1])
+            if column.values_of is not None and len(rows):
+                held = np.clip(column.values_of(rows), -LARGEST, LARGEST)
+                values[:, place] = np.where(column.missing[rows], np.inf, held)
+        self._keep(keys[rows], values)
+        self.rows += n
+
+    def _keep(self, keys: np.ndarray, values: np.ndarray) -> None:
+        """Add rows to the sample, and keep the first of it."""
+        if len(keys):
+            keys, values = np.concatenate([self.keys, keys]), np.concatenate([self.values, values])
+            order = np.argsort(keys, kind="stable")[: self.capacity]
+            self.keys, self.values = keys[order], values[order]
+
+    def drawn(self, column: int) -> np.ndarray:
+        """The values of a column in the sample, without missing ones."""
+        values = self.values[:, column] if column < self.values.shape[1] else self.values[:0].ravel()
+        return values[values < np.inf]
+
+    def absorb(self, arrays: dict[str, np.ndarray], places: np.ndarray) -> None:
+        """Add the rows of another profile, of which :meth:`save` gave the arrays.
+
+        Parameters
+        ----------
+        arrays : dict
+        places : (c,) array
+            The numbers here of the columns there.
+        """
+        other = Profile.restore(arrays, len(places))
+        self._widen(int(places.max(initial=-1)) + 1)
+        self.rows += other.rows
+        self.present[places] += other.present
+        low, high = self.ranges[places].T
+        self.ranges[places] = np.column_stack([np.fmin(low, other.ranges[:, 0]), np.fmax(high, other.ranges[:, 1])])
+        values = np.full((len(other.keys), len(self.present)), np.inf, np.float32)
+        values[:, places] = other.values
+        self._keep(other.keys, values)
+
+    def save(self) -> dict[str, np.ndarray]:
+        """Arrays from which :meth:`restore` makes the same profile."""
+        counts = np.append([self.rows, self.capacity], self.present).astype(np.int64)
+        arrays = {"counts": counts, "ranges": self.ranges, "keys": self.keys, "values": self.values}
+        return {f"profile.{name}": array.copy() for name, array in arrays.items()}
+
+    @classmethod
+    def restore(cls, arrays: dict[str, np.ndarray], n_columns: int) -> Profile:
+        """The profile of which :meth:`save` gave the arrays; one of no rows where there are none.
+
+        Raises
+        ------
+        ModelError
+            If they are not of so many columns.
+        """
+        profile = cls(n_columns)
+        if "profile.counts" in arrays:
+            names = "counts", "ranges", "keys", "values"
+            counts, profile.ranges, profile.keys, profile.values = (np.array(arrays[f"profile.{n}"]) for n in names)
+            profile.rows, profile.capacity, profile.present = int(counts[0]), int(counts[1]), counts[2:]
+            shapes = profile.ranges.shape, profile.values.shape
+            if shapes != ((n_columns, 2), (len(profile.keys), n_columns)) or profile.present.shape != (n_columns,):
+                raise ModelError("what the encoder saw of its columns does not fit them")
+        return profile
+
+
+@lru_cache(4)
+def _fractions(n: int) -> np.ndarray:
+    """Multiples of the golden ratio from 0 on: their fractions, times 2^64."""
+    return np.arange(n, dtype=np.uint64) * np.uint64(GOLDEN)
+
+
+class Comparison:
+    """Rows that are predicted, compared with the profile of those that were learned.
+
+    What is unknown, or far outside, is counted row by row. Whether columns are missing more often, and whether they are
+    distributed otherwise, is tested when all rows are known.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        It has the profile, the columns and their categories.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tunefree.stream.batch import Columns, Position
+    >>> from tunefree.stream.features import TableEncoder
+    >>> chunk = Columns(pa.record_batch({"fuel": ["Diesel", "Petrol"] * 50}), "a.csv", 1, Position())
+    >>> encoder, bad = TableEncoder.infer(chunk), BadRows()
+    >>> _ = encoder.encode(chunk, True, bad)
+    >>> later = chunk._replace(table=pa.record_batch({"fuel": ["Petrol", "DIESEL"]}))
+    >>> _ = encoder.encode(later, False, bad)
+    >>> bad.compare()
+    >>> print(*bad.tally.oddities())
+    column 'fuel': a category that training never saw: 'DIESEL', like 'Diesel' (1 row, the first: a.csv, row 2)
+    """
+
+    def __init__(self, encoder: Any) -> None:
+        self.encoder, self.here = encoder, Profile(len(encoder.columns))
+        self.first: tuple[str, int] = ("", 1)
+        self.outside: dict[int, _Rows] = {}
+        self.unseen: dict[int, _Rows] = {}
+
+    def add(
+        self,
+        observed: Sequence[Observed | None],
+        unknown: Sequence[tuple[int, dict[str, tuple[int, int]]]],
+        file: str,
+        numbers: np.ndarray,
+    ) -> None:
+        """Add rows.
+
+        Parameters
+        ----------
+        observed : sequence of Observed
+            As in a profile.
+        unknown : sequence of (int, dict)
+            Codes that are not known: the number of a column, with the rows of each code by its name, and the first row.
+        file : str
+        numbers : (n,) array
+            Of the rows, in the file.
+        """
+        if not len(numbers):
+            return
+        if not self.here.rows:
+            self.first = file, int(numbers[0])
+        self.here.add(observed, len(numbers))
+        for place, codes in unknown:
+            column = self.encoder.columns[place]
+            if column.kind in (Category.kind, Boolean.kind):  # a year that is new is no surprise
+                for code, (count, row) in codes.items():
+                    if code != missing_name(column.name):
+                        category = code.removeprefix(f"{column.name}=")
+                        _add(self.unseen, place, category, count, file, int(numbers[row]))
+        for place, (seen, (low, high)) in enumerate(zip(observed, self.encoder.profile.ranges.tolist(), strict=False)):
+            least, greatest = self.here.ranges[place].tolist()
+            below, above = low - (high - low), high + (high - low)
+            if seen is None or seen.numbers is None or low > high or (least >= below and greatest <= above):
+                continue
+            rows = np.flatnonzero((seen.numbers < below) | (seen.numbers > above))
+            if len(rows):
+                farthest = seen.numbers[rows[np.argmax(np.abs(seen.numbers[rows] - low))]]
+                _add(self.outside, place, repr(float(farthest)), len(rows), file, int(numbers[rows[0]]))
+
+    def note(self, bad: BadRows) -> None:
+        """Note what is odd about all rows."""
+        profile, names = self.encoder.profile, [column.name for column in self.encoder.columns]
+        for place, rows in self.unseen.items():
+            bad.note(self._unseen_told(place, rows), rows.file, rows.row, names[place], rows.count)
+        for place, rows in self.outside.items():
+            low, high = profile.ranges[place].tolist()
+            farthest = max(map(float, rows.by_value), key=lambda value: abs(value - low))
+            bad.note(_OUTSIDE.format(low, high, farthest), rows.file, rows.row, names[place], rows.count)
+        for place, missing, before in missing_more(profile, self.here):
+            shares = 100.0 * missing / self.here.rows, 100.0 * before / profile.rows
+            bad.note(_MISSING.format(*shares, LEVEL), *self.first, names[place], missing)
+        others = set(differing(profile, self.here)) - self.unseen.keys() - self.outside.keys()
+        if others:
+            problem = _OTHERWISE.format(_listed([names[place] for place in sorted(others)]), LEVEL)
+            bad.note(problem, *self.first, rows=self.here.rows)
+
+    def _unseen_told(self, place: int, rows: _Rows) -> str:
+        known, frequent = self.encoder.categories(place), sorted(rows.by_value, key=lambda value: -rows.by_value[value])
+        examples = [_with_alike(value, known) for value in frequent[:MOST_NAMED]]
+        if len(frequent) == 1:
+            return f"a category that training never saw: {examples[0]}"
+        beyond = "more than " if len(frequent) == MOST_CATEGORIES else ""
+        examples += ["..."] if len(frequent) > len(examples) else []
+        return f"{beyond}{len(frequent):,} categories that training never saw: {'; '.join(examples)}"
+
+
+@dataclass
+class _Rows:
+    """Rows with something odd: where the first is, how many there are, and how many with each value."""
+
+    file: str
+    row: int
+    count: int = 0
+    by_value: dict[str, int] = field(default_factory=dict)
+
+
+def _add(odd: dict[int, _Rows], column: int, value: str, count: int, file: str, row: int) -> None:
+    """Count rows with an odd value of a column, of which the first has a number in a file."""
+    rows = odd.setdefault(column, _Rows(file, row))
+    rows.row = min(rows.row, row) if rows.file == file else rows.row
+    rows.count += count
+    if value in rows.by_value or len(rows.by_value) < MOST_CATEGORIES:
+        rows.by_value[value] = rows.by_value.get(value, 0) + count
+
+
+def _with_alike(value: str, known: list[str]) -> str:
+    similar = alike(value, known)
+    return repr(value) if similar is None else f"{value!r}, like {similar!r}"
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(map(repr, names[:MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
+
+
+def missing_more(learned: Profile, here: Profile) -> list[tuple[int, int, int]]:
+    """Columns that are missing more often than in training: number, missing rows here, and missing rows there.
+
+    Given how many of all rows lack a column, those among them that are predicted are a draw without replacement, if
+    rows are exchangeable. So the probability of at least so many is a tail of the hypergeometric distribution, and one
+    column or more is below its part of LEVEL with a probability of at most LEVEL.
+    """
+    n_columns = min(len(learned.present), len(here.present))
+    pairs = zip((here.rows - here.present).tolist(), (learned.rows - learned.present).tolist(), strict=False)
+    return [
+        (place, missing, before)
+        for place, (missing, before) in enumerate(pairs)
+        if missing and tail(missing, here.rows, before, learned.rows) * n_columns <= LEVEL
+    ]
+
+
+def tail(count: int, rows: int, other_count: int, other_rows: int) -> float:
+    """A bound on the probability that so many of some rows, or more, have what so many of all rows have.
+
+    Above the mean, the probabilities of the hypergeometric distribution fall faster than a geometric series.
+
+    Examples
+    --------
+    >>> round(tail(1, 1, 0, 999), 6), tail(5, 10, 50, 100)
+    (0.001, 1.0)
+    """
+    if count * other_rows <= other_count * rows:
+        return 1.0
+    ratio = (rows - count) * other_count / ((count + 1) * (other_rows - other_count + 1))
+    logarithm = _log_choices(rows, count) + _log_choices(other_rows, other_count)
+    logarithm -= _log_choices(rows + other_rows, count + other_count)
+    return min(1.0, math.exp(logarithm) / (1.0 - ratio)) if ratio < 1.0 else 1.0
+
+
+def _log_choices(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+def differing(learned: Profile, here: Profile) -> list[int]:
+    """Columns whose values are distributed otherwise than in training, by samples of equally many rows."""
+    n_columns = min(len(learned.present), len(here.present))
+    samples = [(learned.drawn(place), here.drawn(place)) for place in range(n_columns)]
+    return [
+        place
+        for place, (first, second) in enumerate(samples)
+        if (n := min(len(first), len(second))) >= FEWEST
+        and largest_difference(first[:n], second[:n]) > most_by_chance(n, n_columns, LEVEL)
+    ]
+
+
+def most_by_chance(n: int, n_columns: int, level: float) -> float:
+    """What the largest difference of no column exceeds with a probability of 1 - level, if rows are exchangeable.
+
+    The inequality of Dvoretzky, Kiefer, Wolfowitz for two samples of n rows each (Wei, Dudley 2012: P(distance > t) <=
+    2 exp(-n t^2) from n = 458 on, with e instead of 2 for fewer).
+
+    Examples
+    --------
+    >>> round(most_by_chance(512, 10, 1e-3), 3)
+    0.141
+    """
+    return math.sqrt(math.log(math.e * n_columns / level) / n)
+
+
+def largest_difference(first: np.ndarray, second: np.ndarray) -> float:
+    """The largest difference of the empirical distribution functions of two samples.
+
+    Examples
+    --------
+    >>> largest_difference(np.array([1.0, 2.0]), np.array([2.0, 3.0]))
+    0.5
+    """
+    points = np.unique(np.concatenate([first, second]))
+    below = [np.searchsorted(np.sort(values), points, "right") / len(values) for values in (first, second)]
+    return float(np.abs(below[0] - below[1]).max())

@@ -1,0 +1,129 @@
+"""Rows that are predicted although they differ from those that were learned: what a user is told, at each door."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from html import unescape
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv
+
+import tunefree
+from tests.cli.test_cli import run
+from tunefree.core.errors import DataWarning
+
+__all__ = ["run"]
+N = 600
+
+
+def cars(seed=0, n=N):
+    random = np.random.default_rng(seed)
+    fuel, power = np.array(["Diesel", "Petrol", "Gas"])[random.integers(0, 3, n)], random.normal(100.0, 20.0, n)
+    claim = random.random(n) < 0.2 + 0.4 * (fuel == "Gas")
+    return {"fuel": fuel, "power": power, "age": random.integers(0, 30, n).astype(float), "claim": claim}
+
+
+def odd():
+    """Rows with something odd of each kind."""
+    table = cars(1)
+    table["fuel"][:12] = "DIESEL"
+    table["power"][3] = 100_000.0
+    table["age"] = np.where(np.arange(N) < 30, np.nan, table["age"])
+    return table
+
+
+@pytest.fixture
+def files(run, tmp_path):
+    for name, table in (("train", cars()), ("clean", cars(1)), ("odd", odd())):
+        arrow = pa.table({column: pa.array(values, from_pandas=True) for column, values in table.items()})
+        csv.write_csv(arrow, tmp_path / f"{name}.csv")
+    status, _, err = run(
+        "train", tmp_path / "train.csv", "-t", "claim", "-o", tmp_path / "m", "--learner", "scinol2", "-q"
+    )
+    assert status == 0 and "note" not in err
+    return tmp_path
+
+
+NOTES = [
+    "note: column 'age': missing in 5 % of the rows, in training in 0 % (a test of level 0.001 for all columns"
+    " together) (30 rows, the first: {}, row 1)",
+    "note: column 'fuel': a category that training never saw: 'DIESEL', like 'Diesel' (12 rows, the first: {}, row 1)",
+]
+
+
+def test_predict_tells_what_is_odd_in_a_line_each(run, files):
+    status, _, err = run("predict", files / "m", files / "odd.csv", "-o", files / "p.csv")
+    lines = err.splitlines()
+    assert status == 0 and lines[:2] == [note.format(files / "odd.csv") for note in NOTES]
+    assert lines[2].startswith("note: column 'power': outside what training saw")
+    assert "such as 100000 (1 row, the first:" in lines[2]
+    assert lines[3:] == [f"600 predictions in {files / 'p.csv'}"]
+    status, out, err = run("predict", files / "m", files / "clean.csv", "-o", files / "p.csv")
+    assert err == f"600 predictions in {files / 'p.csv'}\n"
+
+
+@pytest.mark.parametrize("command", ["predict", "explain"])
+def test_json_has_a_count_of_each_oddity(run, files, command):
+    status, out, err = run(command, files / "m", files / "odd.csv", "-o", files / "p.csv", "--json")
+    summary = json.loads(out)
+    assert (status, summary["rows"], summary["skipped"]) == (0, 600, 0) and "note" not in err
+    assert {oddity["column"]: oddity["rows"] for oddity in summary["oddities"]} == {"fuel": 12, "power": 1, "age": 30}
+    status, out, err = run(command, files / "m", files / "clean.csv", "--json")
+    assert len(out.splitlines()) == 601 and json.loads(err.splitlines()[-1])["oddities"] == []
+
+
+def test_evaluate_and_report_tell_too(run, files):
+    status, out, err = run("evaluate", files / "m", files / "odd.csv", "--json")
+    assert len(json.loads(out)["oddities"]) == 3 and err.count("note: ") == 3
+    assert run("evaluate", files / "m", files / "clean.csv")[2] == ""
+    status, _, err = run("report", files / "m", files / "odd.csv", "-o", files / "r.html")
+    assert status == 0 and err.count("note: ") == 3
+    assert "a category that training never saw: 'DIESEL', like 'Diesel'" in unescape((files / "r.html").read_text())
+
+
+def test_standard_input_is_told_of_as_well(run, files):
+    text = (files / "odd.csv").read_bytes()
+    status, _, err = run("predict", files / "m", "-", stdin=text)
+    assert status == 0 and "'DIESEL', like 'Diesel' (12 rows" in err
+
+
+def test_a_renamed_column_is_proposed(run, files):
+    renamed = (files / "clean.csv").read_text().replace('"power"', '"powr"', 1)
+    (files / "renamed.csv").write_text(renamed)
+    status, _, err = run("predict", files / "m", files / "renamed.csv")
+    assert status == 2
+    assert err.endswith("renamed.csv: column 'power' missing; 'powr' is not known: did you mean 'power'?\n")
+
+
+def test_python_warns_once_a_call():
+    X, y = ({name: own for name, own in table.items() if name != "claim"} for table in (cars(), odd())), cars()["claim"]
+    learned, later = X
+    for model in (
+        tunefree.train(cars(), target="claim", learner="scinol2"),
+        tunefree.ScInOLClassifier().fit(learned, y),
+    ):
+        for predict in (model.predict, model.predict_proba, model.decision_function):
+            with pytest.warns(DataWarning, match="'DIESEL', like 'Diesel'") as caught:
+                predict(later)
+            assert len(caught) == 1 and len(str(caught[0].message).splitlines()) == 3
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DataWarning)
+            model.predict(learned)
+            model.predict({name: values[:1] for name, values in learned.items()})
+
+
+def test_what_was_seen_goes_with_the_model_wherever_training_stops(run, files):
+    data, options = files / "train.csv", ["-t", "claim", "--learner", "scinol2", "-q"]
+    assert run("train", data, *options, "-o", files / "whole", "--passes", "1")[0] == 0
+    assert run("train", data, *options, "-o", files / "twice", "--passes", "2")[0] == 0
+    seen = [tunefree.load(files / name).encoder.profile for name in ("m", "whole", "twice")]
+    assert [own.rows for own in seen] == [N, N, N]  # a second pass sees the same rows
+    csv.write_csv(pa.table(cars(5)), files / "more.csv")
+    assert run("train", files / "more.csv", "--from", files / "m", "-o", files / "more", "-q")[0] == 0
+    csv.write_csv(pa.concat_tables([pa.table(cars()), pa.table(cars(5))]), files / "both.csv")
+    assert run("train", files / "both.csv", *options, "-o", files / "both")[0] == 0
+    more, both = (tunefree.load(files / name).encoder.profile.save() for name in ("more", "both"))
+    assert all((more[name] == both[name]).all() for name in both)

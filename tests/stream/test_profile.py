@@ -1,0 +1,183 @@
+"""What training saw of each column, and what is odd about rows that are predicted."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tunefree.core.errors import ModelError
+from tunefree.stream import profile
+from tunefree.stream.batch import BadRows, Columns, Position
+from tunefree.stream.features import TableEncoder
+from tunefree.stream.profile import Profile, tail
+
+N = 1200
+
+
+def table(seed, n=N):
+    random = np.random.default_rng(seed)
+    numbers = {f"n{k}": random.normal(size=n) for k in range(6)}
+    gaps = {f"g{k}": np.where(random.random(n) < 0.1, np.nan, random.random(n)) for k in range(4)}
+    words = np.array(["Diesel", "Petrol", "Gas", "Steam"])
+    categories = {f"c{k}": words[random.integers(0, 4, n)] for k in range(6)}
+    days = np.datetime64("2024-01-01") + random.integers(0, 300, n)
+    return pa.record_batch({**numbers, **gaps, **categories, "day": pa.array(days), "yes": random.random(n) < 0.5})
+
+
+def pieces(batch, size):
+    for start in range(0, batch.num_rows, size):
+        yield Columns(batch.slice(start, size), "a.csv", start + 1, Position())
+
+
+def learned(batch, size=N, **options):
+    encoder = TableEncoder.infer(Columns(batch, "a.csv", 1, Position()), **options)
+    for chunk in pieces(batch, size):
+        encoder.encode(chunk, True, BadRows())
+    return encoder
+
+
+def oddities(encoder, batch, size=N):
+    bad = BadRows()
+    for chunk in pieces(batch, size):
+        encoder.encode(chunk, False, bad)
+    bad.compare()
+    return [str(oddity) for oddity in bad.tally.oddities()]
+
+
+def replaced(batch, name, values):
+    return batch.set_column(batch.schema.get_field_index(name), name, pa.array(values))
+
+
+def test_where_a_stream_is_cut_makes_no_difference():
+    batch = table(0)
+    whole, *others = (learned(batch, size).state()[0] for size in (N, 5, 199))
+    assert len(whole["profile.keys"]) == profile.SAMPLE
+    for arrays in others:
+        assert all(arrays[name].tobytes() == whole[name].tobytes() for name in whole)
+    later = replaced(table(1), "c0", ["diesel"] * N)
+    encoder = learned(batch)
+    assert oddities(encoder, later, 11) == oddities(encoder, later)
+
+
+@pytest.mark.parametrize("hash_bits", [0, 8])
+def test_rows_of_the_same_distribution_are_not_odd(hash_bits):
+    alarms = 0
+    for seed in range(20):
+        encoder = learned(table(2 * seed), hash_bits=hash_bits)
+        for rows in (1, 30, N):
+            alarms += len(oddities(encoder, table(2 * seed + 1, rows)))
+    assert alarms == 0  # with a probability of 2 * 60 * profile.LEVEL at most, it would not be
+
+
+def test_what_is_odd_is_told():
+    encoder, later = learned(table(0)), table(1, 200)
+    assert oddities(encoder, replaced(later, "c0", ["DIESEL"] * 3 + ["hydrogen"] + ["Gas "] * 196)) == [
+        "column 'c0': 2 categories that training never saw: 'DIESEL', like 'Diesel'; 'hydrogen'"
+        " (4 rows, the first: a.csv, row 1)"
+    ]
+    low, high = encoder.profile.ranges[0]
+    just_inside = np.where(np.arange(200) == 4, high + 0.99 * (high - low), 0.0)
+    assert "outside" not in " ".join(oddities(encoder, replaced(later, "n0", just_inside)))
+    [line] = oddities(encoder, replaced(later, "n0", np.where(np.arange(200) == 4, 1e3, later["n0"])))
+    assert line.endswith("such as 1000 (1 row, the first: a.csv, row 5)")
+    [line] = oddities(encoder, replaced(later, "n0", np.where(np.arange(200) < 8, np.nan, later["n0"])))
+    assert line.startswith("column 'n0': missing in 4 % of the rows, in training in 0 % (a test of level 0.001 for all")
+    [line] = oddities(encoder, replaced(later, "n0", later["n0"].to_numpy() + 1.5))
+    assert line.startswith("distributed otherwise than in training: 'n0' (a test")
+    [line] = oddities(encoder, replaced(later, "c1", ["Gas"] * 200))
+    assert line.startswith("distributed otherwise than in training: 'c1' (a test")
+    assert "'day'" not in " ".join(oddities(encoder, replaced(later, "day", np.full(200, np.datetime64("2025-01-05")))))
+    [line] = oddities(
+        encoder,
+        replaced(later, "day", np.append(np.datetime64("1970-01-01"), later["day"].to_numpy(zero_copy_only=False)[1:])),
+    )
+    assert line.startswith("column 'day': outside what training saw")
+
+
+def test_many_unseen_categories_take_bounded_memory():
+    encoder, bad = learned(table(0)), BadRows()
+    for chunk in pieces(replaced(table(1, 3000), "c0", [f"x{k}" for k in range(3000)]), 500):
+        encoder.encode(chunk, False, bad)
+    assert len(bad.comparison.unseen[10].by_value) == profile.MOST_CATEGORIES
+    bad.compare()
+    assert "more than 1,000 categories" in str(bad.tally.oddities()[0])
+    assert bad.tally.oddities()[0].rows == 3000
+
+
+def test_a_missing_value_is_no_category():
+    encoder = learned(table(0))
+    [line] = oddities(encoder, replaced(table(1, 100), "c0", [None] * 50 + ["gas"] * 50))[:1]
+    assert line.startswith(
+        "column 'c0': a category that training never saw: 'gas', like 'Gas' (50 rows, the first: a.csv, row 51"
+    )
+
+
+def test_shards_that_are_joined_have_the_profile_of_all_rows():
+    batch = table(0, 3000)
+    whole, first, second = learned(batch), learned(batch.slice(0, 1000)), learned(batch.slice(1000))
+    joined = TableEncoder.infer(Columns(batch, "a.csv", 1, Position()))
+    for own in (first, second):
+        joined.absorb(*own.state())
+    assert joined.profile.rows == 3000
+    assert (joined.profile.present == whole.profile.present).all()
+    assert (joined.profile.ranges == whole.profile.ranges).all()
+    assert joined.profile.values.shape == whole.profile.values.shape
+    assert oddities(joined, table(1)) == []
+
+
+def test_columns_that_come_later_are_missing_before():
+    encoder = learned(pa.record_batch({"a": np.arange(50.0)}))
+    encoder.encode(
+        Columns(pa.record_batch({"a": [1.0, 2.0], "b": ["x", "y"]}), "b.csv", 1, Position()), True, BadRows()
+    )
+    assert encoder.profile.present.tolist() == [52, 2]
+    assert oddities(encoder, pa.record_batch({"a": [3.0], "b": ["X"]})) == [
+        "column 'b': a category that training never saw: 'X', like 'x' (1 row, the first: a.csv, row 1)"
+    ]
+
+
+def test_tails_bound_those_of_the_hypergeometric_distribution():
+    stats = pytest.importorskip("scipy.stats")
+    random = np.random.default_rng(3)
+    for rows, others in random.integers(1, 2000, (200, 2)).tolist():
+        count, other = int(random.integers(0, rows + 1)), int(random.integers(0, others + 1) * random.random() ** 3)
+        exact = stats.hypergeom.sf(count - 1, rows + others, count + other, rows)
+        assert tail(count, rows, other, others) >= exact * (1.0 - 1e-6)
+        if count * others > 2 * other * rows and exact > 1e-200:
+            assert tail(count, rows, other, others) <= 4.0 * exact
+
+
+def test_extremes_and_wide_tables():
+    batch = pa.record_batch({f"n{k}": [1e308, -1e308, 0.0] for k in range(3000)})
+    encoder = learned(batch)
+    assert oddities(encoder, batch) == []
+    assert encoder.profile.capacity * 3000 <= profile.MOST_NUMBERS
+    nothing = learned(pa.record_batch({"a": pa.array([None, None], pa.float64())}))
+    assert oddities(nothing, pa.record_batch({"a": [5.0]})) == []
+
+
+def test_damaged_files_are_refused():
+    arrays = learned(table(0)).state()[0]
+    n_columns = len(arrays["profile.ranges"])
+    assert Profile.restore(arrays, n_columns).save().keys() <= arrays.keys()
+    for name in ("counts", "ranges", "keys", "values"):
+        with pytest.raises(ModelError, match="does not fit"):
+            Profile.restore(arrays | {f"profile.{name}": arrays[f"profile.{name}"][:-1]}, n_columns)
+
+
+def test_what_is_new_has_the_features_of_an_average():
+    batch = pa.record_batch({"x": np.arange(100.0), "job": ["cook"] * 75 + ["clerk"] * 25, "day": ["2024-05-06"] * 100})
+    encoder = learned(batch)
+    names = encoder.names()
+    rows = {"x": [3.0, None, 5.0], "job": ["cook", "pilot", None], "day": ["2024-05-06", "2030-01-01", None]}
+    found = encoder.encode(Columns(pa.record_batch(rows), "a.csv", 1, Position()), False, BadRows()).rows
+    assert found.numbers[:, 0].tolist() == [3.0, 49.5, 5.0]
+    named = [(names[feature], value) for feature, value in zip(found.features, found.values.tolist(), strict=True)]
+    entries = [named[start:stop] for start, stop in itertools.pairwise(found.pointers.tolist())]
+    average = [("job=cook", 0.75), ("job=clerk", 0.25)]
+    assert entries == [[], average, average]
+    again = encoder.encode(Columns(pa.record_batch(rows), "a.csv", 1, Position()), True, BadRows()).rows
+    assert not len(again.features) and again.numbers[:, 0].tolist() == [3.0, 0.0, 5.0]
