@@ -25,7 +25,8 @@ from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import Source, encoder_of
 from tunefree.stream.tally import Tally
 from tunefree.theory.exchangeability import TargetSample
-from tunefree.workflows import model_files, whole_groups
+from tunefree.theory.rises import LossRises
+from tunefree.workflows import model_files, rises, whole_groups
 from tunefree.workflows.class_weights import check_task, weighed, weights_by_label, with_weights
 from tunefree.workflows.memory_limit import MemoryLimit, limit_of
 from tunefree.workflows.plan import Plan
@@ -65,6 +66,8 @@ class Trained:
         What tells whether the targets depend on the order of the rows; None of shards, which are learned side by side.
     held : Columns, optional
         In a checkpoint: rows that wait for others of their group.
+    rises : LossRises, optional
+        What tells whether the loss rises along the stream; None of shards.
     """
 
     model: Model
@@ -74,6 +77,7 @@ class Trained:
     progress: Progress
     order: TargetSample | None = None
     held: Columns | None = None
+    rises: LossRises | None = None
 
     file_kind: ClassVar[str] = "linear"
     other_kind: ClassVar[str] = (
@@ -94,6 +98,8 @@ class Trained:
         parts = {"model": self.model.save_state(), "encoder": encoder or self.encoder.state()}
         if self.order is not None:
             parts["order"] = self.order.save_state()
+        if self.rises is not None:
+            parts["rises"] = self.rises.save_state()
         if held is not None:
             parts["held"] = whole_groups.save_state(held)
         header = {"source": self.kind, "plan": self.plan.saved(), "progress": asdict(self.progress)}
@@ -131,6 +137,7 @@ class Trained:
             Progress.restore(header["progress"]),
             TargetSample.restore(arrays["order"], header["order"]) if "order" in header else None,
             whole_groups.restored(arrays["held"], header["held"]) if "held" in header else None,
+            LossRises.restore(arrays["rises"], header["rises"]) if "rises" in header else None,
         )
 
 
@@ -331,7 +338,7 @@ def _train(
     check_learned(trained.model, progress.progressive[0].rows if progress.progressive else 0, source)
     trained.model.freeze()
     progress.end()
-    for line in repeats_told(trained):
+    for line in [*repeats_told(trained), *rises.rises_told(trained)]:
         watcher.tell(line)
     watcher.end(trained)
     return trained
@@ -381,7 +388,8 @@ def _begun(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
         return class_of(plan.learner)(*chosen, n_features, kernel, settings, replays=not plan.hash_bits)
 
     model = make(encoder.n_features, limit.members_that_fit(make, encoder.n_features))
-    return Trained(model, encoder, source.kind, plan, Progress(), TargetSample(task == "regression")), batches
+    order = TargetSample(task == "regression")
+    return Trained(model, encoder, source.kind, plan, Progress(), order, rises=LossRises()), batches
 
 
 def _reads(
@@ -438,6 +446,7 @@ def _one_pass(
         predictions, row_losses = model.learn(batch.rows, y, weight, evaluation_weight, **options)
         if progress.number == 0:
             follow(trained, y, batch, origin)
+            rises.follow(trained, y, batch, row_losses, weight, origin)
         errors = model.errors(y, predictions)
         for add, rows in ((progress.add, ~held_out), (progress.held_out[-1].add, held_out)):
             add(batch.weight[rows], row_losses[rows], errors[rows])
