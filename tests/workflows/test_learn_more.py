@@ -137,7 +137,8 @@ def test_a_checkpoint_of_files_that_have_changed(days, tmp_path, small_blocks):
     watcher = Stop()
     trained = train(source, plan, watcher, checkpoint, resume=True)
     assert trained.progress.progressive[0].rows == 1540
-    assert len(watcher.told) == 1 and "1.csv has grown by 560 bytes" in watcher.told[0]
+    assert "1.csv has grown by 560 bytes" in watcher.told[0]
+    assert len(watcher.told) == 2 and "the loss rose at about row 9" in watcher.told[1]  # where a class is new
     with open(days[0], "a") as file:
         file.write("33,cook 9,yes\n")
     with pytest.raises(ModelError, match="have changed"):  # rows that the checkpoint has passed would be ignored

@@ -37,7 +37,9 @@ def evaluate(
     of a jackknife over 20 groups of rows.
 
     The calibration error compares the probability of each row's most probable class with how often it is right: the
-    mean distance, over 15 bins of equally many rows (by weight) in the order of that probability. For instance:
+    mean distance, over 15 bins of equally many rows (by weight) in the order of that probability. Rows of the rarest
+    class are counted by tenth of its probability, beside those expected. Rows have the weights that the model was
+    trained with, where their column is there. For instance:
 
     tunefree evaluate people.model test.csv --by education
 

@@ -320,9 +320,7 @@ def _warn_of_gaps(encoder: TableEncoder, gaps: Counter[str]) -> None:
     if new := {name: rows for name, rows in gaps.items() if rows and missing_name(name) not in known}:
         columns = ", ".join(f"{name!r} ({rows:,} rows)" for name, rows in itertools.islice(new.items(), 6))
         more = f" and {len(new) - 6} more" if len(new) > 6 else ""
-        problem = (
-            f"numbers are missing in {columns}{more}, and none was in the rows that were learned"
-        )
+        problem = f"numbers are missing in {columns}{more}, and none was in the rows that were learned"
         warnings.warn(f"{problem}; fill them, or learn rows with gaps", DataWarning, stacklevel=6)
 
 

@@ -117,6 +117,11 @@ class Frame:
         style = {"class": f"line {colour}", "stroke-dasharray": dashes, "stroke-width": width}
         self.marks.append(Mark("path", {"d": self.path(series.x, series.y), **style}, tip=series.name))
 
+    def dots(self, x: Any, y: Any, radius: float = 3.5, style: str = "f1") -> None:
+        """Draw points."""
+        for over, up in zip(self.horizontal(x), self.vertical(y), strict=True):
+            self.marks.append(Mark("circle", {"cx": over, "cy": up, "r": radius, "class": style}))
+
     def name(self, series: Sequence[Series]) -> float:
         """Write names at the ends of lines, or in a legend if one is long; the height of the legend."""
         if not _in_legend(series):
@@ -263,8 +268,7 @@ def points(
     level = {"x1": frame.left, "x2": frame.right, "class": "axis"}
     (zero,) = frame.vertical([0.0])
     frame.marks.append(Mark("line", {**level, "y1": zero, "y2": zero}))
-    for over, up in zip(frame.horizontal(x), frame.vertical(y), strict=True):
-        frame.marks.append(Mark("circle", {"cx": over, "cy": up, "r": 2, "class": "dot"}))
+    frame.dots(x, y, 2, "dot")
     return Chart(title, description, frame.marks)
 
 

@@ -13,7 +13,7 @@ from tunefree.report import charts
 from tunefree.report.charts import Series
 from tunefree.report.document import Facts, Figure, Note, Section, Table
 from tunefree.report.scales import LOG, Scale, spanning
-from tunefree.report.told import order_warning, sentence
+from tunefree.report.told import order_warning, rows_told, sentence
 from tunefree.workflows.certification import findings, of_weights
 from tunefree.workflows.training import Trained
 
@@ -51,7 +51,8 @@ def proved(trained: Trained, certified: dict[str, Any]) -> list[Any]:
     unit = "" if trained.model.task == "classification" else " mean absolute deviations of the target"
     rows = [[f"{radius:g}{unit}", f"{bound:.6g}"] for radius, bound in certified["lower_bounds"].items()]
     header = ["radius", "no linear model has a mean loss below"]
-    said = f"{certified['rows']:,} rows, {certified['predictions']}: mean loss {certified['loss']:.6g}"
+    of_rows = rows_told(certified["rows"], trained.plan)
+    said = f"{of_rows}, {certified['predictions']}: mean loss {certified['loss']:.6g}"
     blocks: list[Any] = [Note(said), Table("Every linear model", header, rows, RADIUS)]
     blocks += [Facts(facts)] if (facts := _facts(certified, unit)) else []
     return blocks + _kernels(certified) + _risk(trained, certified)

@@ -11,7 +11,7 @@ import numpy as np
 
 from tunefree.pool.model import PoolModel
 from tunefree.report.document import Code, Facts, Note, Section, Table
-from tunefree.report.told import goal_of, listed
+from tunefree.report.told import goal_of, listed, weighed_by
 from tunefree.report.told_columns import facts_of_columns, lines_of_kinds
 from tunefree.stream.layout import MISSING, Layout
 from tunefree.workflows.plan import OPTIONS, Plan
@@ -35,6 +35,7 @@ def learned(trained: Trained) -> Section:
     first = progress.progressive[0]
     default = "square" if model.task == "regression" else "logistic"
     facts = [("goal", goal_of(trained)), ("rows learned", f"{first.rows:,}")]
+    facts += [("weighted by", column)] if (column := weighed_by(trained.plan)) else []
     facts += [("rows held out", f"{progress.held_out[0].rows:,}")] if progress.held_out[0].rows else []
     facts += [("rows skipped", f"{progress.skipped:,}")] if progress.skipped else []
     facts += [("rows without a label, skipped", f"{progress.unlabelled:,}")] if progress.unlabelled else []

@@ -13,12 +13,14 @@ from tunefree.report import charts
 from tunefree.report.charts import Series
 from tunefree.report.document import Facts, Figure, Section, Table
 from tunefree.report.scales import LOG, Scale, spanning
-from tunefree.report.told import losses_of, sentence
+from tunefree.report.told import losses_of, sentence, weighed_by
 from tunefree.report.told_metrics import INTERVALS, shown, title_of
+from tunefree.report.told_reliability import chart_of_tenths, reliability_blocks
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.training import Trained
 
 FEW_CLASSES = 12  # of a confusion matrix that is shown
+DRAWN = 3  # classes whose reliability is drawn
 POINTS = 800  # of residuals
 STEPS = 200  # of a gain curve
 LATELY = 4  # cuts: half an octave of rows
@@ -36,7 +38,7 @@ def performance(trained: Trained, tested: Evaluation | None) -> Section:
     """
     blocks: list[Any] = [Facts(progressive_facts(trained)), *_stream(trained)]
     if tested is not None:
-        blocks.append(_measures(tested))
+        blocks.append(_measures(trained, tested))
         blocks += _classes(trained, tested) if tested.confusion is not None else _numbers(tested)
     return Section("performance", "How well it predicts", blocks)
 
@@ -92,8 +94,10 @@ def _between(before: RunningMetrics, after: RunningMetrics) -> float:
     return (after.loss - before.loss) / weight if weight > 0.0 else math.nan
 
 
-def _measures(tested: Evaluation) -> Table:
+def _measures(trained: Trained, tested: Evaluation) -> Table:
     rows = [["rows", f"{tested.metrics.rows:,}", ""]]
+    column = weighed_by(trained.plan, tested.scored.weight)
+    rows += [["weighted by", column, ""]] if column else []
     rows += [[title_of(name), *shown(name, measure)] for name, measure in tested.measures.items()]
     if tested.confusion is not None:
         rows.append(["calibration error", f"{tested.calibration_error:.6g}", ""])
@@ -103,9 +107,10 @@ def _measures(tested: Evaluation) -> Table:
 
 
 def _classes(trained: Trained, tested: Evaluation) -> list[Any]:
-    """Calibration, confusion and gain."""
+    """Reliability, confusion and gain."""
     classes = trained.model.classes
-    blocks: list[Any] = [Figure(calibration(tested), CALIBRATION)] if tested.metrics.weight > 0 else []
+    blocks: list[Any] = [Figure(chart_of_tenths(known), RELIABILITY) for known in tested.classes[:DRAWN]]
+    blocks += reliability_blocks(tested, classes)
     gain = gain_of(tested, str(classes[-1])) if len(classes) == 2 else None
     blocks += [] if gain is None else [Figure(gain, GAIN)]
     if len(classes) <= FEW_CLASSES and tested.confusion is not None:
@@ -118,38 +123,15 @@ def _classes(trained: Trained, tested: Evaluation) -> list[Any]:
     return blocks
 
 
-CALIBRATION = (
-    "Calibration on the test data: how often the most probable class is right, by its probability, in 15 bins of about"
-    " equally many rows. On the diagonal probabilities are right. Whiskers: 95 % intervals, for independent rows."
+RELIABILITY = (
+    "Actual and expected shares of rows of a class in the test data, by tenth of its probability:"
+    " dots on the dashed line are as expected. Whiskers: 95 % intervals, for independent rows."
 )
 GAIN = (
     "Gain on the test data: the share of all rows of the class that is among the rows of the highest probabilities of"
     " it. Grey: rows in a random order."
 )
 RESIDUALS = "Residuals on the test data: targets minus predictions, against predictions."
-
-
-def calibration(tested: Evaluation) -> charts.Chart:
-    """How often the most probable class is right, by its probability.
-
-    Parameters
-    ----------
-    tested : Evaluation
-        Of classes.
-    """
-    assert tested.reliability is not None
-    bins = tested.reliability.bins()
-    weight, right, probability = bins[bins[:, 0] > 0.0].T
-    share, mean = right / weight, probability / weight
-    low = max(0.0, math.floor(10 * min(share.min(), mean.min())) / 10)
-    series = Series("how often it is right", mean.tolist(), share.tolist(), 1)
-    described = f"Calibration error {tested.calibration_error:.6g}. " + "; ".join(
-        f"probability {p:.3f}, right {s:.3f}" for p, s in zip(mean, share, strict=True)
-    )
-    titles = "probability of the most probable class", "how often it is right"
-    chart, frame = charts.unit_square("Calibration", described, [series], titles, low)
-    half = 1.96 * np.sqrt(share * (1.0 - share) / weight)
-    return charts.with_whiskers(chart, frame, series.x, (share - half).tolist(), (share + half).tolist())
 
 
 def gain_of(tested: Evaluation, label: str) -> charts.Chart | None:

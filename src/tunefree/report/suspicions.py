@@ -17,6 +17,7 @@ from tunefree.report.told_columns import FEWEST_NAMED, naming_columns
 from tunefree.stream.layout import Layout
 from tunefree.stream.profile import FEWEST, LEVEL, largest_difference, most_by_chance
 from tunefree.stream.tally import Tally
+from tunefree.workflows.rises import rises_told
 from tunefree.workflows.training import Trained
 
 GIVES_AWAY = 0.9  # part of the importance of all columns that one has
@@ -120,7 +121,7 @@ def _rows_compared(sample: Sample) -> int:
 
 def _warnings(trained: Trained, decomposition: Decomposition | None) -> list[str]:
     rows = trained.progress.progressive[0].rows
-    texts = [text for text in (order_warning(trained),) if text]
+    texts = [text for text in (order_warning(trained), *rises_told(trained)) if text]
     texts += [
         f"column “{name}” has {count:,} different values in {rows:,} rows: it may name the rows, and then tells nothing"
         f" of others; pass --ignore {name}."

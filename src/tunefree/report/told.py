@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tunefree.model.model import Model
 from tunefree.model.targets import MOST_SUMMED, RunningMetrics
 from tunefree.pool.model import PoolModel
 from tunefree.stream.tally import Reason
 from tunefree.workflows.certification import order_of
+from tunefree.workflows.plan import Plan
 from tunefree.workflows.prediction import Predictor
 from tunefree.workflows.training import Trained
 
@@ -52,6 +55,37 @@ def losses_of(model: Model, metrics: RunningMetrics) -> dict[str, str]:
         for total, mean in ((metrics.loss, metrics.mean_loss()), (metrics.errors, metrics.mean_error()))
     )
     return {"loss": loss, "absolute error": error}
+
+
+def weighed_by(plan: Plan, weight: np.ndarray | None = None) -> str:
+    """By what rows are weighted; empty where they count equally.
+
+    Parameters
+    ----------
+    plan : Plan
+    weight : (n,) array, optional
+        Of the rows; by default there are weights where the plan names their column.
+
+    Examples
+    --------
+    >>> weighed_by(Plan(weight="w")), weighed_by(Plan(weight="w"), np.ones(3)), weighed_by(Plan(), np.array([1.0, 2.0]))
+    ("column 'w'", '', 'the importance in its line')
+    """
+    is_weighted = plan.weight is not None if weight is None else bool((weight != 1.0).any())
+    column = "the importance in its line" if plan.weight is None else f"column {plan.weight!r}"
+    return column if is_weighted else ""
+
+
+def rows_told(rows: int, plan: Plan, done: str = "") -> str:
+    """Rows, what was done with them, and by what they are weighted.
+
+    Examples
+    --------
+    >>> rows_told(1500, Plan(weight="w"), " learned")
+    "1,500 rows learned, weighted by column 'w'"
+    """
+    column = weighed_by(plan)
+    return f"{rows:,} rows{done}" + (f", weighted by {column}" if column else "")
 
 
 def describe(trained: Trained) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from tunefree.report.document import Table
+from tunefree.report.told import rows_told
 from tunefree.workflows.comparison import RATES, Comparison, Contestant, has_rate, in_figures
 from tunefree.workflows.plan import POOL
 
@@ -33,7 +34,8 @@ def remarks(comparison: Comparison) -> list[str]:
     """Sentences under the table."""
     lines = [f"left out: {name} ({why})" for name, why in comparison.left_out.items()]
     skipped = f", {comparison.skipped:,} skipped" if comparison.skipped else ""
-    lines.append(f"{comparison.rows:,} rows{skipped}; the models take {memory(comparison)}")
+    rows = rows_told(comparison.rows, comparison.plan)
+    lines.append(f"{rows}{skipped}; the models take {memory(comparison)}")
     leaders = [f"{name} {100 * share:.1f} %" for name, share in comparison.leaders().items()][:4]
     lines += [f"the pool ends with {', '.join(leaders)}"] if leaders else []
     return [*lines, *_costs(comparison)]

@@ -287,7 +287,7 @@ class TableEncoder:
         faults = Faults()
         converted = [column.convert(array, faults) for column, array in self._select(chunk, faults)]
         target = self._convert_target(chunk, faults, labelled)
-        weight = self._convert_weight(chunk, faults, labelled)
+        weight = self._convert_weight(chunk, faults, labelled, learning, bad)
         groups = self._convert_groups(chunk, faults) if learning and self.group is not None else None
         if faults:
             return self._encode(without_faults(chunk, faults, bad), learning, bad, labelled)
@@ -400,9 +400,16 @@ class TableEncoder:
         labels = pa.DictionaryArray.from_arrays(of_numbers(index, index < 0), values)
         return labels.dictionary_decode().cast(pa.bool_()) if found == "boolean" else labels
 
-    def _convert_weight(self, chunk: Columns, faults: Faults, labelled: bool) -> np.ndarray:
+    def _convert_weight(
+        self, chunk: Columns, faults: Faults, labelled: bool, learning: bool, bad: BadRows
+    ) -> np.ndarray:
+        n = chunk.table.num_rows
         if self.weight is None or not labelled:
-            return np.ones(chunk.table.num_rows)
+            return np.ones(n)
+        if not learning and self.weight not in chunk.table.schema.names:
+            if n and not faults:  # a chunk with faults comes again
+                bad.note("the column of weights is missing: rows count equally", chunk.file, chunk.row, self.weight, n)
+            return np.ones(n)
         check_name("weight", self.weight, chunk.table.schema.names, chunk.file)
         weights = to_numbers(_column(chunk, self.weight, faults), self.weight, faults)
         faults.add(np.flatnonzero(np.isnan(weights)), self.weight, lambda row: "the weight is missing")

@@ -19,6 +19,7 @@ from tunefree.workflows.metrics import MOST_SCORES, OF_ROWS, Measure, Metrics, S
 from tunefree.workflows.prediction import Predictor, predict
 from tunefree.workflows.progressive import predict_and_learn
 from tunefree.workflows.reading import no_rows
+from tunefree.workflows.reliability import ClassReliability, class_reliability
 from tunefree.workflows.slices import slices_of
 from tunefree.workflows.targets import target_of
 
@@ -43,7 +44,7 @@ class Evaluation(NamedTuple):
     measures: dict[str, Measure]  # metrics with confidence intervals, see metrics.measures
     confusion: np.ndarray | None  # (classes + 1, classes): weights of rows by class and prediction, the last unseen
     slices: list[Slice]  # by the values of a column
-    reliability: Reliability | None  # of the most probable class
+    classes: list[ClassReliability]  # the rarest first
     scored: Scored  # the rows
 
 
@@ -214,8 +215,8 @@ def evaluate(
     scored = scores.scored()
     confusion = None if scored.codes is None else Metrics(scored).confusion(scored.weight)
     slices = [] if by is None else _slices(scored, by, columns)
-    shown = None if confusion is None else reliability
-    return Evaluation(metrics, unseen, reliability.error(), measures(scored), confusion, slices, shown, scored)
+    classes = class_reliability(scored, model.classes)
+    return Evaluation(metrics, unseen, reliability.error(), measures(scored), confusion, slices, classes, scored)
 
 
 def _note_unseen(

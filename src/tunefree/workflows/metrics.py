@@ -184,7 +184,7 @@ def measures(scored: Scored) -> dict[str, Measure]:
     found = {}
     for name, value in whole.items():
         if name in PROPORTIONS:
-            found[name] = Measure(value, *_wilson(value, weight))
+            found[name] = Measure(value, *wilson(value, weight))
         else:
             found[name] = Measure(value, *_jackknife(name, value, [own.get(name, math.nan) for own in without]))
     return found
@@ -225,7 +225,14 @@ def _of_confusion(confusion: np.ndarray, n_classes: int) -> dict[str, float]:
     return {"balanced_error": 1.0 - recall.mean(), "f1": f1[1] if n_classes == 2 else f1[both > 0.0].mean()}
 
 
-def _wilson(share: float, weight: np.ndarray) -> tuple[float | None, float | None]:
+def wilson(share: float, weight: np.ndarray) -> tuple[float | None, float | None]:
+    """The 95 % interval of a share of rows, with Kish's effective number of rows.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in wilson(0.1, np.ones(100))]
+    [0.055, 0.174]
+    """
     squares = weight @ weight
     if not squares > 0.0 or math.isnan(share):
         return None, None

@@ -34,6 +34,7 @@ from tunefree.model.pool import POOLS, is_kernel
 from tunefree.model.views import ALL as VIEWS
 from tunefree.pool.model import FEWEST_FEATURES
 from tunefree.stream.tally import MOST_REASONS
+from tunefree.theory.rises import CELLS, MOST_KEPT, ODDS
 from tunefree.workflows.schema_parts import (
     CLASSES,
     COLUMNS,
@@ -112,6 +113,20 @@ OCCURRENCES = {
     **{name: Optional(SIZE) for name in ("weight", "predicted")},
 }
 
+RISES = {
+    "rises": Sequence(
+        {
+            **dict.fromkeys(("row", "row_in_file", "rows", "rows_before"), COUNT),
+            **dict.fromkeys(("loss", "loss_before"), SIZE),
+            "file": Text(),
+        },
+        MOST_KEPT,
+    ),
+    "count": COUNT,
+    "rows": COUNT,
+    "place": Sequence(Anything(), 2),
+}
+
 LINEAR = {
     "source": Text(),
     "plan": PLAN,
@@ -132,6 +147,7 @@ LINEAR = {
     },
     "model": MODEL,
     "order": Optional({"numbers": Flag(), "rows": COUNT, "stride": Number(1, 2**62, whole=True)}),
+    "rises": Optional(RISES),
     "held": Optional({"file": Text(), "row": COUNT, "position": Sequence(COUNT, 3)}),
     "encoder": Anything(),  # as its source has it
 }
@@ -235,6 +251,13 @@ MODEL_ARRAYS = {
     "model.*.expansion.coefficients": Array("float64", ("m", "K", "n")),
     "model.*.expansion.lags": Array("float64", ("m", "K", "n")),
     "order.*": Array("float64|int16", (None,)),
+    "rises.counts": Array("int64", (CELLS,), 0),
+    "rises.capital": Array("float64", (len(ODDS),), 0),
+    "rises.gain": Array("float64", (1,)),
+    "rises.sums": Array("float64", (3,), 0, may_be_infinite=True),
+    "rises.start": Array("float64", (4,), may_be_infinite=True),
+    "rises.scale": Array("float64", (2,), 0, may_be_infinite=True),
+    "rises.targets": Array("float64", (2,)),
     "held.rows": Array("uint8", (None,)),
 }
 

@@ -26,7 +26,8 @@ from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import Source, encoder_of
 from tunefree.stream.tally import Tally
 from tunefree.theory.exchangeability import TargetSample
-from tunefree.workflows import model_files, whole_groups
+from tunefree.theory.rises import LossRises
+from tunefree.workflows import model_files, rises, whole_groups
 from tunefree.workflows.class_weights import check, share_told, weighed, weights_by_label, with_weights
 from tunefree.workflows.memory_limit import MemoryLimit, limit_of
 from tunefree.workflows.plan import Plan
@@ -66,6 +67,8 @@ class Trained:
         What tells whether the targets depend on the order of the rows; None of shards, which are learned side by side.
     held : Columns, optional
         In a checkpoint: rows that wait for others of their group.
+    rises : LossRises, optional
+        What tells whether the loss rises along the stream; None of shards.
     """
 
     model: Model
@@ -75,6 +78,7 @@ class Trained:
     progress: Progress
     order: TargetSample | None = None
     held: Columns | None = None
+    rises: LossRises | None = None
 
     file_kind: ClassVar[str] = "linear"
     other_kind: ClassVar[str] = (
@@ -95,6 +99,8 @@ class Trained:
         parts = {"model": self.model.save_state(), "encoder": encoder or self.encoder.state()}
         if self.order is not None:
             parts["order"] = self.order.save_state()
+        if self.rises is not None:
+            parts["rises"] = self.rises.save_state()
         if held is not None:
             parts["held"] = whole_groups.save_state(held)
         header = {"source": self.kind, "plan": self.plan.saved(), "progress": asdict(self.progress)}
@@ -132,6 +138,7 @@ class Trained:
             Progress.restore(header["progress"]),
             TargetSample.restore(arrays["order"], header["order"]) if "order" in header else None,
             whole_groups.restored(arrays["held"], header["held"]) if "held" in header else None,
+            LossRises.restore(arrays["rises"], header["rises"]) if "rises" in header else None,
         )
 
 
@@ -336,7 +343,7 @@ def _train(
     check(plan, trained.model.task, getattr(trained.model, "classes", ()), complete=True)
     trained.model.freeze()
     progress.end()
-    for line in [*repeats_told(trained), *share_told(trained)]:
+    for line in [*repeats_told(trained), *share_told(trained), *rises.rises_told(trained)]:
         watcher.tell(line)
     watcher.end(trained)
     return trained
@@ -386,7 +393,8 @@ def _begun(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
         return class_of(plan.learner)(*chosen, n_features, kernel, settings, replays=not plan.hash_bits)
 
     model = make(encoder.n_features, limit.members_that_fit(make, encoder.n_features))
-    return Trained(model, encoder, source.kind, plan, Progress(), TargetSample(task == "regression")), batches
+    order = TargetSample(task == "regression")
+    return Trained(model, encoder, source.kind, plan, Progress(), order, rises=LossRises()), batches
 
 
 def _reads(
@@ -443,6 +451,7 @@ def _one_pass(
         predictions, row_losses = model.learn(batch.rows, y, weight, evaluation_weight, **options)
         if progress.number == 0:
             follow(trained, y, read.batch, predictions, origin)
+            rises.follow(trained, y, batch, row_losses, weight, origin)
         errors = model.errors(y, predictions)
         for add, rows in ((progress.add, ~held_out), (progress.held_out[-1].add, held_out)):
             add(batch.weight[rows], row_losses[rows], errors[rows])

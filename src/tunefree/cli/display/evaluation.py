@@ -9,9 +9,11 @@ from typing import Any
 import typer
 from rich.table import Table
 
-from tunefree.cli.display.common import plain_table, table_of_names
+from tunefree.cli.display.common import plain_table, show_blocks, table_of_names
 from tunefree.core.console import plain_console
+from tunefree.report.told import weighed_by
 from tunefree.report.told_metrics import INTERVALS, in_unit, shown, title_of
+from tunefree.report.told_reliability import reliability_blocks
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.metrics import Measure
 from tunefree.workflows.prediction import Predictor
@@ -42,6 +44,8 @@ def show_evaluation(
     table = plain_table()
     table.add_column()
     table.add_row("rows", f"{result.metrics.rows:,}")
+    if column := weighed_by(trained.plan, result.scored.weight):
+        table.add_row("weighted by", column)
     for name, measure in result.measures.items():
         table.add_row(title_of(name), *shown(name, measure))
     if result.confusion is not None:
@@ -53,6 +57,7 @@ def show_evaluation(
         console.print(INTERVALS)
     if result.confusion is not None and len(trained.model.classes) <= MOST_CLASSES:
         console.print(_confusion(trained.model.classes, result))
+    show_blocks(console, reliability_blocks(result, trained.model.classes))
     if by is not None:
         console.print(_slices(result, by))
 
@@ -60,6 +65,8 @@ def show_evaluation(
 def _figures(trained: Predictor, result: Evaluation, by: str | None) -> dict[str, Any]:
     """All of it for JSON; what is undefined is null."""
     figures: dict[str, Any] = {"rows": result.metrics.rows} | _values(result.measures)
+    if weighed_by(trained.plan, result.scored.weight):
+        figures["weight"] = {"column": trained.plan.weight, "sum": result.metrics.weight}
     if result.confusion is not None:
         figures["calibration_error"] = result.calibration_error
         if result.unseen:
@@ -68,6 +75,12 @@ def _figures(trained: Predictor, result: Evaluation, by: str | None) -> dict[str
     if result.confusion is not None:
         counts = result.confusion if result.unseen else result.confusion[:-1]
         figures["confusion"] = {"classes": trained.model.classes, "rows_by_class": counts.tolist()}
+        figures["reliability"] = [
+            {"class": known.label, "share": known.share, "mean_probability": known.probability}
+            | {"actual_over_expected": known.ratio, "relative_calibration_error": known.error}
+            | {"is_predicted": known.is_predicted, "tenths": [tenth._asdict() for tenth in known.tenths]}
+            for known in result.classes
+        ]
     if by is not None:
         slices = [
             {

@@ -16,10 +16,11 @@ from tunefree.explanation.decomposition import Decomposition
 from tunefree.report.learned import table_of_columns
 from tunefree.report.members import facts_of_members, tables_of_members
 from tunefree.report.terms import largest, table_of_features
-from tunefree.report.told import describe, goal_of, losses_of, without_weights
+from tunefree.report.told import describe, goal_of, losses_of, rows_told, without_weights
 from tunefree.report.told_columns import facts_of_columns
 from tunefree.workflows.certification import order_of
 from tunefree.workflows.repeats import repeats_told
+from tunefree.workflows.rises import rises_of, rises_told
 from tunefree.workflows.stopped_model import StoppedModel
 from tunefree.workflows.training import Trained
 
@@ -113,6 +114,7 @@ def facts_of_passes(trained: Trained) -> dict[str, Any]:
         "progressive": [{"loss": t.mean_loss(), "error": t.mean_error(), "rows": t.rows} for t in progress.progressive],
         **facts_of_members(model),
         **order_of(trained),
+        **rises_of(trained),
         "complete": progress.complete,
     }
 
@@ -123,8 +125,9 @@ def story_of_passes(trained: Trained) -> list[Any]:
     seen = progress.progressive[0]
     losses = ", ".join(f"{title} {value}" for title, value in losses_of(model, seen).items())
     lines: list[Any] = [describe(trained) + ("" if progress.complete else "; a checkpoint, not trained to the end")]
-    lines.append(f"{seen.rows:,} rows learned, {len(trained.encoder.names()):,} features; progressive {losses}")
-    return [*lines, *order_told(trained), *repeats_told(trained)]
+    rows, n_features = rows_told(seen.rows, trained.plan, " learned"), len(trained.encoder.names())
+    lines.append(f"{rows}, {n_features:,} features; progressive {losses}")
+    return [*lines, *order_told(trained), *repeats_told(trained), *rises_told(trained)]
 
 
 @details.register(Trained)

@@ -16,7 +16,7 @@ from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses.objectives import chosen
 from tunefree.model.model import Model
 from tunefree.model.targets import RunningMetrics
-from tunefree.report.told import describe, listed, losses_of, oddities_told, reasons_told
+from tunefree.report.told import describe, listed, losses_of, oddities_told, reasons_told, weighed_by
 from tunefree.report.told_columns import lines_of_kinds, naming_columns
 from tunefree.stream.source import Source
 from tunefree.workflows.rare_classes import rare_classes
@@ -151,6 +151,8 @@ def show_trained(trained: Trained, output: Path) -> None:
     table = plain_table()
     first = progress.progressive[0]
     table.add_row("rows", f"{first.rows:,}")
+    if column := weighed_by(trained.plan):
+        table.add_row("weighted by", column)
     if progress.skipped:
         table.add_row("rows skipped", f"{progress.skipped:,}")
         for reason, place, rows in reasons_told(progress.reasons):

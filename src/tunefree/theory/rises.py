@@ -1,0 +1,189 @@
+"""A test of whether losses rise along a stream, and from which row on.
+
+Each loss is ranked among all losses so far. If losses are exchangeable, the rank of the next one is uniform, whatever
+came before: with a share a of the losses larger, and b at least as large, p is uniform from a to b. Where predictions
+get better and better, p is rather larger. Somebody who bets on a small p, at odds c > 1, believes in the cumulative
+distribution F(p) = c p / (1 + (c - 1) p), and has a capital
+
+    prod_t (F(b_t) - F(a_t)) / (b_t - a_t) = prod_t c / ((1 + (c - 1) a_t) (1 + (c - 1) b_t)),
+
+a martingale that starts at 1. So is the average of such capitals over several c and over the rows at which the betting
+begins. Its values ever exceed 1 / level with probability at most ``level`` (Ville's inequality; Vovk, Gammerman, Shafer
+2005, chapter 7). Where they do, the losses have risen, from the row on at which betting would have gained most. Then
+the test begins anew.
+
+The ratio of two tiny losses tells nothing. So losses below a tenth of a scale, such as the loss of a guess, are equal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from tunefree.core import compiled
+
+LEVEL = 0.001  # probability of a false alarm, at most
+ODDS = (1.5, 4.0, 16.0)  # that are bet at: on small rises that last, and on large ones
+LOCATING = 1  # that of these whose gain tells where a rise began
+SPACING = 16  # rows between those at which betting begins
+CELLS, PER_DOUBLING = 1024, 4  # in which losses are counted
+SMALL = 0.1  # part of the scale below which neither losses nor rises matter
+LEAST = 1.1  # a rise is by this factor at least
+MOST_KEPT = 64  # rises; later ones are only counted
+STATE = ("counts", "capital", "gain", "sums", "start", "scale")  # of a test
+ARRAYS = (*STATE, "targets")
+
+
+@dataclass(frozen=True)
+class Rise:
+    """Losses that were larger from a row on."""
+
+    row: int  # of the stream, from 1
+    file: str  # where it is
+    row_in_file: int
+    rows: int  # from it on, until the rise was sure
+    loss: float  # their mean loss
+    rows_before: int  # since the rise before
+    loss_before: float
+
+
+class LossRises:
+    """The rises of the losses of a stream.
+
+    Attributes
+    ----------
+    rises : list of Rise
+        The first MOST_KEPT.
+    count : int
+        How many there were.
+
+    Examples
+    --------
+    >>> test, losses = LossRises(), np.random.default_rng(0).exponential(size=2000)
+    >>> test.add(losses, np.ones(2000), np.ones(2000), lambda row: ("a.csv", row + 1))
+    >>> test.count
+    0
+    >>> test.add(9.0 * losses, np.ones(2000), np.ones(2000), lambda row: ("b.csv", row + 1))
+    >>> rise = test.rises[0]
+    >>> test.count, rise.row, rise.rows, round(rise.loss_before, 2), round(rise.loss, 2)
+    (1, 1995, 17, 1.01, 9.77)
+    """
+
+    def __init__(self) -> None:
+        self.rises: list[Rise] = []
+        self.count, self.rows = 0, 0  # rows of all the stream
+        self.scale = np.zeros(2)  # sum of what the scale is the mean of, and rows
+        self.targets = np.zeros(2)  # weight and sum of numbers that are predicted, whose mean is a guess
+        self._begin()
+
+    def _begin(self) -> None:
+        """Know no losses."""
+        self.counts = np.zeros(CELLS, np.int64)  # of losses in cells
+        self.capital = np.zeros(len(ODDS))  # of all who bet
+        self.gain = np.zeros(1)  # logarithm of that of betting from the first row on, at the locating odds
+        self.sums = np.zeros(3)  # rows, weight, and weighted losses
+        self.start = np.zeros(4)  # the least gain so far, and the sums then
+        self.place = ("", 0)  # of the row after that
+
+    def add(
+        self, losses: np.ndarray, weight: np.ndarray, scale: np.ndarray, place: Callable[[int], tuple[str, int]]
+    ) -> None:
+        """Add losses in the order of their rows; nothing depends on how rows are divided into batches.
+
+        Parameters
+        ----------
+        losses, weight : (n,) arrays
+            Rows of weight 0, and losses that are NaN, are left out.
+        scale : (n,) array
+            What the scale of losses is the mean of, such as the losses of guesses.
+        place : callable
+            From a number of these rows to its file, and its number there.
+        """
+        used = np.flatnonzero((weight > 0.0) & ~np.isnan(losses) & ~np.isnan(scale))
+        while len(used):
+            n, lowest, is_sure = _follow(
+                losses[used], weight[used], scale[used], *(getattr(self, name) for name in STATE)
+            )
+            self.place = self.place if lowest < 0 else place(int(used[lowest]))
+            self.rows, used = self.rows + n, used[n:]
+            if is_sure:
+                self._keep(SMALL * float(self.scale[0] / self.scale[1]))
+                self._begin()
+
+    def _keep(self, least: float) -> None:
+        """Keep a rise, if it is large enough to matter."""
+        rows, weight, loss = self.sums - self.start[1:]
+        before = float(self.start[3] / self.start[2]) if self.start[2] > 0.0 else math.inf
+        mean = float(loss / weight)
+        if mean >= LEAST * before and mean - before >= least and math.isfinite(mean):
+            self.count += 1
+            if len(self.rises) < MOST_KEPT:
+                of_stream = self.rows - int(rows) + 1
+                self.rises.append(Rise(of_stream, *self.place, int(rows), mean, int(self.start[1]), before))
+
+    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and a header from which :meth:`restore` makes the same test."""
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        rises = [asdict(rise) for rise in self.rises]
+        return arrays, {"rises": rises, "count": self.count, "rows": self.rows, "place": list(self.place)}
+
+    @classmethod
+    def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> LossRises:
+        """The test that :meth:`save_state` wrote down."""
+        test = cls()
+        for name in ARRAYS:
+            setattr(test, name, np.array(arrays[name]))
+        test.rises = [Rise(**rise) for rise in header["rises"]]
+        test.count, test.rows, test.place = header["count"], header["rows"], tuple(header["place"])
+        return test
+
+
+@compiled.entry
+def _follow(losses, weight, scale, counts, capital, gain, sums, start, scales):  # type: ignore[no-untyped-def]
+    """Bet on losses up to the one that makes a rise sure: how many, the latest of least gain, whether it is sure."""
+    lowest = -1
+    for i in range(len(losses)):
+        if sums[0] == 0.0 or gain[0] < start[0]:
+            start[0], lowest = gain[0], i
+            start[1:] = sums
+        scales[0] += scale[i]
+        scales[1] += 1.0
+        floor = _cell(SMALL * scales[0] / scales[1])
+        cell = max(_cell(losses[i]), floor)
+        counts[cell] += 1
+        rows, above = sums[0] + 1.0, counts[cell + 1 :].sum()
+        ties = counts[cell] if cell > floor else rows - above
+        begun, total = _prior(sums[0]), 0.0
+        for k in range(len(ODDS)):
+            bet = ODDS[k] / (1.0 + (ODDS[k] - 1.0) * above / rows) / (1.0 + (ODDS[k] - 1.0) * (above + ties) / rows)
+            capital[k] = (capital[k] + begun) * bet
+            total += capital[k]
+            if k == LOCATING:
+                gain[0] += np.log(bet)
+        sums[0] = rows
+        sums[1] += weight[i]
+        sums[2] += weight[i] * losses[i]
+        if total >= len(ODDS) / LEVEL:
+            return i + 1, lowest, True
+    return len(losses), lowest, False
+
+
+@compiled.inline
+def _cell(loss):  # type: ignore[no-untyped-def]
+    return int(min(max(PER_DOUBLING * np.log2(max(loss, 1e-300)) + CELLS / 2, 0.0), CELLS - 1.0))
+
+
+@compiled.inline
+def _prior(rows):  # type: ignore[no-untyped-def]
+    """The part of the capital 1 with which betting begins after so many rows; these parts add up to at most 1.
+
+    Octave k of the rows has 1 / ((k + 1) (k + 2)), and each row of it at which betting begins the same part of that.
+    """
+    if rows % SPACING:
+        return 0.0
+    octave = np.floor(np.log2(rows + 1.0))
+    return 1.0 / ((octave + 1.0) * (octave + 2.0) * max(2.0**octave / SPACING, 1.0))

@@ -1,0 +1,87 @@
+"""The test of rising losses: how seldom it is wrong, what it sees, and that it does not depend on batches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tunefree.theory.rises import LEVEL, MOST_KEPT, LossRises
+
+
+def place(row):
+    return "a.csv", row + 1
+
+
+def looked_at(losses, weight=None, scale=1.0, cuts=()):
+    test, start = LossRises(), 0
+    weight = np.ones(len(losses)) if weight is None else weight
+    for stop in (*cuts, len(losses)):
+        rows, begun = slice(start, stop), start
+        scales = np.full(stop - start, scale)
+        test.add(losses[rows], weight[rows], scales, lambda row, begun=begun: place(begun + row))
+        start = stop
+    return test
+
+
+DRAWS = {
+    "exponential": lambda rng, n: rng.exponential(size=n),
+    "heavy tails": lambda rng, n: rng.standard_cauchy(n) ** 2,
+    "rare": lambda rng, n: np.where(rng.random(n) < 0.04, 4.0, 0.01) * rng.random(n),
+    "ties": lambda rng, n: rng.integers(3, size=n).astype(float),
+    "falling": lambda rng, n: rng.exponential(size=n) / (1.0 + np.arange(n) / 300.0),
+}
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_false_alarms_are_as_rare_as_stated(kind):
+    counts = [looked_at(DRAWS[kind](np.random.default_rng(seed), 1500)).count for seed in range(400)]
+    assert sum(counts) <= 4  # 0.4 are to be expected at most; more than 4 with a probability of 1e-4
+    assert LEVEL == 0.001
+
+
+def test_a_rise_is_seen_where_it_begins_with_the_losses_before_and_after():
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(20):
+        (rise,) = looked_at(np.concatenate([0.5 * rng.exponential(size=700), 1.5 * rng.exponential(size=300)])).rises
+        assert abs(rise.row - 701) < 50 and rise.row_in_file == rise.row and rise.file == "a.csv"
+        assert rise.rows_before == rise.row - 1 and rise.row + rise.rows <= 1001
+        assert rise.loss_before == pytest.approx(0.5, abs=0.1)
+        found.append(rise.loss)
+    assert np.mean(found) == pytest.approx(1.5, abs=0.4)
+
+
+def test_ratios_of_tiny_losses_tell_nothing():
+    rng = np.random.default_rng(1)
+    losses = np.concatenate([1e-6 * rng.random(1000), 1e-3 * rng.random(1000), 0.09 * rng.random(1000)])
+    assert looked_at(losses).count == 0
+    assert looked_at(losses, scale=1e-4).count > 0
+
+
+def test_nothing_depends_on_batches_or_on_being_saved():
+    rng = np.random.default_rng(2)
+    losses = rng.exponential(size=4000) * np.repeat([1.0, 4.0, 1.0, 9.0], 1000)
+    losses[rng.integers(4000, size=50)] = np.nan
+    weight = rng.integers(3, size=4000).astype(float)
+    whole = looked_at(losses, weight)
+    assert whole.count == 2
+    for cuts in (range(1, 4000, 7), (999, 1000, 1001, 1010, 3050)):
+        again = looked_at(losses, weight, cuts=cuts)
+        assert repr(again.save_state()) == repr(whole.save_state())
+    begun = looked_at(losses[:3003], weight[:3003])
+    gone_on = LossRises.restore(*begun.save_state())
+    gone_on.add(losses[3003:], weight[3003:], np.ones(997), lambda row: place(3003 + row))
+    assert repr(gone_on.save_state()) == repr(whole.save_state())
+
+
+def test_what_is_extreme_is_borne():
+    for losses in (np.zeros(300), np.full(300, np.inf), np.full(300, np.nan), np.full(300, 1e308), np.empty(0)):
+        assert looked_at(losses).count == 0
+    assert looked_at(np.ones(100), np.zeros(100)).rows == 0
+    assert looked_at(np.append(np.ones(500), np.full(100, np.inf))).count == 0
+
+
+def test_of_many_rises_the_first_are_kept():
+    losses = np.concatenate([np.repeat([1.0, 8.0**k], 200) for k in range(1, 2)] * 90)
+    test = looked_at(losses + np.random.default_rng(3).random(len(losses)) / 10.0)
+    assert test.count > MOST_KEPT == len(test.rises)
