@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import ClassOf, Files, ModelFile, check_outputs, tell_of_rows
+from tunefree.cli.options import ClassOf, ModelFile, NewFiles, check_outputs, tell_of_rows
 
 
 def explain(
     model: ModelFile,
-    files: Files,
+    files: NewFiles,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="CSV or Parquet file to write; - for CSV on standard output.")
     ] = Path("-"),

@@ -10,6 +10,7 @@ are missing is a table whose columns have numbers for names, from the first such
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from numbers import Integral
@@ -20,12 +21,13 @@ import pyarrow as pa
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from tunefree.core.errors import DataError
+from tunefree.core.errors import DataError, DataWarning
 from tunefree.core.rows import Table, part, rows_at, table, together
 from tunefree.stream.arrays import of_strings
 from tunefree.stream.batch import Columns, Refused
 from tunefree.stream.columns import Number, blank_to_null, decoded, family, string_keys
 from tunefree.stream.features import TableEncoder
+from tunefree.stream.file_notation import as_written
 from tunefree.stream.frames import read_frame
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.texts import Text, looks_like_text
@@ -182,7 +184,8 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
             estimator.feature_names_in_ = np.array([column.name for column in encoder.columns], object)
     if learning:
         estimator._encoder, estimator._as_array, estimator._of_arrays = encoder, as_array, of_arrays
-    block = together([_encoded(encoder, chunk, learning) for chunk in itertools.chain([first], chunks)])
+    reader = encoder if learning or of_arrays else _in_its_notation(encoder, first)
+    block = together([_encoded(reader, chunk, learning) for chunk in itertools.chain([first], chunks)])
     return block.numbers if as_array and _is_numbers(encoder) else EncodedRows(block, encoder)
 
 
@@ -271,6 +274,14 @@ def _new_encoder(estimator: Any, first: Columns) -> TableEncoder:
 
 def _is_text(array: Any) -> bool:
     return family(array.type) == "string" and looks_like_text(blank_to_null(decoded(array)))
+
+
+def _in_its_notation(encoder: TableEncoder, first: Columns) -> TableEncoder:
+    """An encoder that reads numbers and dates in strings as a table writes them, which is said where it is new."""
+    own: TableEncoder = as_written(encoder, first, ColumnTypes())
+    for note in own.notes:
+        warnings.warn(f"column {note.column!r}: {note.problem}", DataWarning, stacklevel=4)
+    return own
 
 
 def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool) -> Table:

@@ -47,7 +47,9 @@ class Kind(NamedTuple):
 
 
 @contextmanager
-def shuffled(source: Source, seed: int, bad: BadRows | None = None) -> Iterator[Source]:
+def shuffled(
+    source: Source, seed: int, bad: BadRows | None = None, chunks: Iterator[Any] | None = None, known: Any = None
+) -> Iterator[Source]:
     """The rows of a source in a random order, in files that exist for as long as the context.
 
     Parameters
@@ -57,6 +59,10 @@ def shuffled(source: Source, seed: int, bad: BadRows | None = None) -> Iterator[
         From 0; the same source and seed give the same order.
     bad : BadRows, optional
         What happens to rows that cannot be read; an error if None.
+    chunks : iterator, optional
+        All chunks of the source, where they are to be read otherwise than it reads them by itself.
+    known : encoder, optional
+        Of the columns as these chunks have them.
 
     Yields
     ------
@@ -78,13 +84,14 @@ def shuffled(source: Source, seed: int, bad: BadRows | None = None) -> Iterator[
     kind = _TABLES if source.kind == formats.TABLE else _LINES
     with tempfile.TemporaryDirectory(prefix="tunefree-shuffle-") as name:
         rng = np.random.default_rng(seed)
-        files = _divide(source, kind, Path(name), rng, bad or BadRows())
+        files = _divide(source, kind, Path(name), rng, chunks or source.chunks(bad=bad or BadRows()))
         for file in files:
             _reorder(file, kind, rng)
         found = Source(
             tuple(TextFile(str(file), longest_line=MOST_LINE_BYTES) for file in files),
             "arrow" if source.kind == formats.TABLE else source.format,
             origin=partial(_origin, source),
+            known=known,
         )
         try:
             yield found
@@ -92,9 +99,9 @@ def shuffled(source: Source, seed: int, bad: BadRows | None = None) -> Iterator[
             raise _traced(error, source, found) from None
 
 
-def _divide(source: Source, kind: Kind, folder: Path, rng: np.random.Generator, bad: BadRows) -> list[Path]:
+def _divide(source: Source, kind: Kind, folder: Path, rng: np.random.Generator, chunks: Iterator[Any]) -> list[Path]:
     """The first pass: buckets, and beside each where its rows came from. Names of the files that they will become."""
-    chunks, held, total = source.chunks(bad=bad), [], 0
+    held, total = [], 0
     for chunk in chunks:
         held.append(chunk)
         total += kind.size(chunk)

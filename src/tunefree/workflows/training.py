@@ -31,7 +31,15 @@ from tunefree.workflows.memory_limit import MemoryLimit, limit_of
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.progress import Progress
 from tunefree.workflows.rare_classes import follow
-from tunefree.workflows.reading import ahead, batches_from, begin, check_learned
+from tunefree.workflows.reading import (
+    ahead,
+    batches_from,
+    begin,
+    blank_encoder,
+    check_learned,
+    further_batches,
+    in_its_notation,
+)
 from tunefree.workflows.repeats import repeats_told
 from tunefree.workflows.resuming import (
     Passed,
@@ -197,7 +205,7 @@ def train(
     if plan.passes > 1 and plan.shuffle is None and not source.rewindable:
         raise DataError("standard input can be read only once", remedy="save it to a file, or train with one pass")
     plan, unread, limit = with_weights(plan, source), plan.bad_rows(), MemoryLimit(limit_of(memory_limit), watcher.tell)
-    with _in_order(source, plan, unread) as rows:
+    with _in_order(source, plan, unread, earlier) as rows:
         return _train(
             rows, plan, watcher, checkpoint, checkpoint_every if checkpoint else 0, resume, unread, earlier, limit
         )
@@ -283,13 +291,18 @@ def ended(trained: Trained) -> Trained:
     return replace(trained, progress=replace(trained.progress, complete=True, number=1))
 
 
-def _in_order(source: Source, plan: Plan, bad: BadRows) -> AbstractContextManager[Source]:
+def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None) -> AbstractContextManager[Source]:
     """The source in the order in which its rows are to be learned."""
     if plan.shuffle is None:
         return nullcontext(source)
     if source.rewindable:
         begin(source, plan, BadRows(skip=True))  # mistakes in the names of columns show before all rows are moved
-    return shuffled(source, plan.shuffle, bad)
+    known, chunks = (
+        blank_encoder(source, plan, bad)
+        if earlier is None
+        else in_its_notation(source, earlier.encoder, bad, grows=True)
+    )
+    return shuffled(source, plan.shuffle, bad, chunks, known)
 
 
 def _train(
@@ -311,9 +324,10 @@ def _train(
         check_resumable(trained, source, plan, watcher, checkpoint, running)
         bad.tally = trained.progress.tally
     elif earlier is not None:
-        trained = earlier
-        bad.tally = trained.progress.tally
+        bad.tally = earlier.progress.tally
         bad.tally.add_all(unread.tally)
+        encoder, batches = further_batches(source, earlier.encoder, bad, plan.group)
+        trained = replace(earlier, encoder=encoder)
     else:
         trained, batches = _begun(source, plan, bad, limit)
     trained.progress.sizes = file_sizes(source)
