@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import Files, Json, ModelFile, figures_of_rows, tell_of_rows
+from tunefree.cli.options import Json, ModelFile, NewFiles, figures_of_rows, tell_of_rows
 
 
 def evaluate(
     model: ModelFile,
-    files: Files,
+    files: NewFiles,
     by: Annotated[
         str | None,
         typer.Option(

@@ -10,8 +10,8 @@ import typer
 
 from tunefree.cli.options import (
     ClassOf,
-    Files,
     ModelFile,
+    NewFiles,
     RowsAsJson,
     check_outputs,
     figures_of_rows,
@@ -22,7 +22,7 @@ from tunefree.cli.options import (
 
 def explain(
     model: ModelFile,
-    files: Files,
+    files: NewFiles,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="CSV or Parquet file to write; - for CSV on standard output.")
     ] = Path("-"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -23,6 +23,7 @@ from tunefree.stream.files import LONGEST_LINE
 
 if TYPE_CHECKING:
     from tunefree.stream.batch import BadRows
+    from tunefree.stream.notation import ColumnTypes
     from tunefree.stream.source import Source
     from tunefree.workflows.plan import Plan
 
@@ -40,6 +41,17 @@ RowsAsJson = Annotated[
 ClassOf = Annotated[
     str | None,
     typer.Option("--class", metavar="LABEL", help="The class whose log-odds to explain.", show_default=False),
+]
+Decimal = Annotated[str | None, typer.Option(help="The decimal mark of numbers in texts, . or , ; guessed by default.")]
+Thousands = Annotated[
+    str | None, typer.Option(help="Between thousands of numbers in texts: . , ' or a space; guessed by default.")
+]
+NaValues = Annotated[list[str] | None, typer.Option(help="What else stands for a missing value; may be given again.")]
+Date = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COL[=FORMAT]", help="Column of dates, such as day=%d.%m.%Y; guessed by default. Again for more."
+    ),
 ]
 ModelFile = Annotated[Path, typer.Argument(help="A model that `tunefree train` wrote.", show_default=False)]
 
@@ -90,7 +102,34 @@ class Files:
 
 
 @dataclass(frozen=True)
-class EvaluationFiles(Files):
+class Notations:
+    """How data write what a model knows, where that is not to be guessed."""
+
+    decimal: Decimal = None
+    thousands: Thousands = None
+    na_values: NaValues = None
+    date: Date = None
+
+    @property
+    def given(self) -> ColumnTypes:
+        """What is said of columns."""
+        from tunefree.workflows.plan import Plan
+
+        lists = {"na_values": tuple(self.na_values or ()), "date": tuple(self.date or ())}
+        return Plan(decimal=self.decimal, thousands=self.thousands, **lists).column_types
+
+
+@dataclass(frozen=True)
+class NewFiles(Notations, Files):
+    """Where rows come from that a model was not trained on."""
+
+    def source(self) -> Source:
+        """The rows, not read yet."""
+        return replace(super().source(), given=self.given)
+
+
+@dataclass(frozen=True)
+class EvaluationFiles(NewFiles):
     """Where rows on which a model is judged come from, if there are any."""
 
     data: Annotated[
@@ -115,26 +154,12 @@ class Problem:
     ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given again.")] = None
     text: Annotated[list[str] | None, typer.Option(help="Column of texts; guessed by default.")] = None
     hash_bits: Annotated[int, typer.Option(help="Hash features to 2^BITS instead of an exact dictionary.")] = 0
-    decimal: Annotated[
-        str | None, typer.Option(help="The decimal mark of numbers in texts, . or , ; guessed by default.")
-    ] = None
-    thousands: Annotated[
-        str | None,
-        typer.Option(help="Between thousands of numbers in texts: . , ' or a space; guessed by default."),
-    ] = None
-    na_values: Annotated[
-        list[str] | None, typer.Option(help="What else stands for a missing value; may be given again.")
-    ] = None
+    decimal: Decimal = None
+    thousands: Thousands = None
+    na_values: NaValues = None
     numeric: Annotated[list[str] | None, typer.Option(help="Column of numbers; may be given again.")] = None
     categorical: Annotated[list[str] | None, typer.Option(help="Column of categories; may be given again.")] = None
-    date: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COL[=FORMAT]",
-            help="Column of dates, such as day=%d.%m.%Y; guessed by default. Again for more.",
-        ),
-    ] = None
-
+    date: Date = None
     unlabelled: Annotated[
         str, typer.Option(help="What to do with a row without a label: error, or skip and count it.")
     ] = "error"

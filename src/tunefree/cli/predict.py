@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from tunefree.cli.options import (
-    Files,
     ModelFile,
+    NewFiles,
     RowsAsJson,
     check_outputs,
     figures_of_rows,
@@ -21,7 +21,7 @@ from tunefree.cli.options import (
 
 def predict(
     model: ModelFile,
-    files: Files,
+    files: NewFiles,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="CSV or Parquet file to write; - for CSV on standard output.")
     ] = Path("-"),

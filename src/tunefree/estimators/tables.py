@@ -29,6 +29,7 @@ from tunefree.stream.arrays import of_strings
 from tunefree.stream.batch import BadRows, Columns, Refused
 from tunefree.stream.columns import Number, blank_to_null, decoded, family, missing_name, string_keys
 from tunefree.stream.features import TableEncoder
+from tunefree.stream.file_notation import as_written
 from tunefree.stream.frames import read_frame
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.texts import Text, looks_like_text
@@ -200,7 +201,8 @@ def _encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool)
     if learning:
         estimator._encoder, estimator._as_array, estimator._of_arrays = encoder, as_array, of_arrays
     gaps: Counter[str] = Counter()
-    block = together([_encoded(encoder, chunk, learning, bad, gaps) for chunk in itertools.chain([first], chunks)])
+    reader = encoder if learning or of_arrays else _in_its_notation(encoder, first)
+    block = together([_encoded(reader, chunk, learning, bad, gaps) for chunk in itertools.chain([first], chunks)])
     _warn_of_gaps(encoder, gaps)
     bad.compare()
     if oddities := bad.tally.oddities():
@@ -297,6 +299,12 @@ def _new_encoder(estimator: Any, first: Columns) -> TableEncoder:
 
 def _is_text(array: Any) -> bool:
     return family(array.type) == "string" and looks_like_text(blank_to_null(decoded(array)))
+
+
+def _in_its_notation(encoder: TableEncoder, first: Columns) -> TableEncoder:
+    """An encoder that reads numbers and dates in strings as a table writes them, which it notes where it is new."""
+    reader: TableEncoder = as_written(encoder, first, ColumnTypes())
+    return reader
 
 
 def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool, bad: BadRows, gaps: Counter[str]) -> Table:

@@ -131,6 +131,8 @@ def is_missing(array: Any) -> np.ndarray:
     """Where an Arrow array is null."""
     if not array.null_count:
         return np.zeros(len(array), bool)
+    if pa.types.is_null(array.type):
+        return np.ones(len(array), bool)
     return ~_unpacked(array.buffers()[0], array)
 
 

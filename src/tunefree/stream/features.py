@@ -9,7 +9,7 @@ later become features from their first value on (:mod:`tunefree.stream.late`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from difflib import get_close_matches
 from typing import Any
@@ -41,9 +41,10 @@ from tunefree.stream.feature_ids import FeatureIds
 from tunefree.stream.inference import Inference, is_number, without
 from tunefree.stream.late import Further, Late, is_among
 from tunefree.stream.lists import Bag, Vector
-from tunefree.stream.notation import ColumnTypes, Notation
+from tunefree.stream.notation import ColumnTypes, Notation, Note
 from tunefree.stream.profile import Comparison, Profile
 from tunefree.stream.spelling import renamed
+from tunefree.stream.target_values import INTEGER, TARGET_TYPES, numeric_target, target_family_of
 from tunefree.stream.texts import Text
 
 _COLUMNS: dict[str, Callable[..., Any]] = {
@@ -52,8 +53,6 @@ _COLUMNS: dict[str, Callable[..., Any]] = {
 _QUANTITIES = (Number.kind, Timestamp.kind, TimeOfDay.kind)  # kinds of columns in which words may be missing values
 MOST_CODES = 16  # of one column
 _MISSPELT = 0.8  # similarity of names from which on one is taken for the other, misspelt
-INTEGER = "integer"  # the family of a target of integers that float64 does not tell apart
-_TARGETS = {"number": pa.float64(), INTEGER: pa.int64(), "string": pa.string(), "boolean": pa.bool_()}
 
 
 class TableEncoder:
@@ -66,6 +65,10 @@ class TableEncoder:
         came later.
     target, weight, group : str or None
         Names of the columns that hold them.
+    notations : dict of str to Notation
+        Of targets and weights that are written as texts.
+    notes : list of Note
+        What is to be said of the rows, see :mod:`tunefree.stream.file_notation`.
     further : Further or None
         What is done with columns that come later; None if they are left out.
     profile : Profile
@@ -94,15 +97,16 @@ class TableEncoder:
         weight: str | None = None,
         hash_bits: int = 0,
         na_values: Sequence[str] = (),
-        target_notation: Sequence[str] | None = None,
+        notations: Mapping[str, Sequence[str]] | None = None,
         further: Further | None = None,
         group: str | None = None,
     ) -> None:
         self.columns, self.further = list(columns), further
         self.na_values = tuple(na_values)
-        self._target_notation = None if target_notation is None else Notation(*target_notation)
+        self.notations = {name: Notation(*notation) for name, notation in (notations or {}).items()}
+        self.notes: list[Note] = []
         self.target, self.weight, self.group, self.hash_bits = target, weight, group, hash_bits
-        self._target_family = target_family
+        self.target_family = target_family
         self._number_names = [name for column in self.columns for name in column.names()]
         self._ids = FeatureIds(1 + len(self._number_names), hash_bits)
         self.profile, self.observes = Profile(len(self.columns)), True  # not in a second pass over the same rows
@@ -164,14 +168,16 @@ class TableEncoder:
         columns = [inference.column(name) for name in filled or kept]
         if not columns:
             raise DataError("there is no column left to learn from", chunk.file, remedy="ignore fewer columns")
-        kind = None if target is None else _target_family(chunk, target)
-        notation = inference.notation(target) if target is not None and kind == "string" else None
+        kind = None if target is None else target_family_of(chunk, target)
+        labels_are_strings = kind == "string" and target not in given.categorical
+        roles = [name for name in (target if labels_are_strings else None, weight) if name is not None]
+        notations = {name: notation for name in roles if (notation := inference.notation(name)) is not None}
         if target is not None and target in given.categorical:
-            kind, notation = "string", None
+            kind = "string"
         elif kind == "number" and beyond_doubles(inference.arrays[str(target)]):
             kind = INTEGER
         further = Further(ignored, texts is None, given.decimal, given.thousands) if grows else None
-        return cls(columns, target, kind, weight, hash_bits, given.na_values, notation, further, group)
+        return cls(columns, target, kind, weight, hash_bits, given.na_values, notations, further, group)
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Know the columns and features that an encoder like this has learned from rows that follow.
@@ -193,7 +199,7 @@ class TableEncoder:
         if self.further is not None:
             self.further.left_out |= header["further"]["left_out"]
             self.further.rows += header["further"]["rows"]
-        self._target_family = self._target_family or header["target_family"]
+        self.target_family = self.target_family or header["target_family"]
         numbers = np.array([places[own["name"]] for own in header["columns"]] or [0], np.int32)
         self._ids.absorb(arrays, numbers)
         self.profile.absorb(arrays, numbers)
@@ -218,6 +224,11 @@ class TableEncoder:
         """The largest feature there may be so far, plus 1."""
         return self._ids.n_features
 
+    @property
+    def has_numeric_target(self) -> bool:
+        """Whether the target is a number, which a text may have in some notation."""
+        return self.target_family == "number" or self.target in self.notations
+
     def names(self) -> list[str]:
         """Names of the features by id; hashed features are ``#0``, ``#1``, ..."""
         known = ["(constant)", *self._number_names]
@@ -239,10 +250,10 @@ class TableEncoder:
         types = {column.name: column.arrow_type() for column in self.columns}
         if not all(map(is_number, self.na_values)):
             types |= {name: pa.string() for name, own in types.items() if own == pa.float64()}
-        if self.target is not None and self._target_family is not None:
-            types[self.target] = _TARGETS[self._target_family]
+        if self.target is not None and self.target_family is not None:
+            types[self.target] = pa.string() if self.target in self.notations else TARGET_TYPES[self.target_family]
         if self.weight is not None:
-            types[self.weight] = pa.float64()
+            types[self.weight] = pa.string() if self.weight in self.notations else pa.float64()
         if self.group is not None:
             types[self.group] = pa.string()
         return types
@@ -293,6 +304,8 @@ class TableEncoder:
             return self._encode(without_faults(chunk, faults, bad), learning, bad, labelled)
         numbers = row_numbers(chunk)
         faults.note_all(bad, chunk.file, numbers)
+        for note in self.notes if len(numbers) else ():
+            bad.note(note.problem, chunk.file, int(numbers[0]), note.column, len(numbers), note.remedy)
         encoded = self._rows(converted, chunk, learning, bad), target, weight, numbers, None, chunk.file
         return Batch(*encoded, chunk.position, groups=groups, held=chunk.held)
 
@@ -310,7 +323,7 @@ class TableEncoder:
         header: dict[str, Any] = {
             "columns": [{"name": column.name, "kind": column.kind, **column.options()} for column in self.columns],
             "target": self.target,
-            "target_family": self._target_family,
+            "target_family": self.target_family,
             "weight": self.weight,
             "hash_bits": self.hash_bits,
         }
@@ -318,8 +331,10 @@ class TableEncoder:
             header["group"] = self.group
         if self.na_values:
             header["na_values"] = [*self.na_values]
-        if self._target_notation is not None:
-            header["target_notation"] = [*self._target_notation]
+        if self.notes:
+            header["notes"] = [[*note] for note in self.notes]
+        if self.notations:
+            header["notations"] = {name: [*notation] for name, notation in self.notations.items()}
         if self.further is not None:
             header["further"] = asdict(self.further)
         return {**self._ids.save(), **self.profile.save()}, header
@@ -328,13 +343,14 @@ class TableEncoder:
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> TableEncoder:
         """The encoder whose :meth:`state` was taken."""
         described = [dict(column) for column in header["columns"]]
-        names = ("target", "target_family", "weight", "group", "hash_bits", "na_values", "target_notation")
+        names = ("target", "target_family", "weight", "group", "hash_bits", "na_values", "notations")
         further = Further(**header["further"]) if "further" in header else None
         encoder = cls(
             [_restored(**column) for column in described],
             **{name: header[name] for name in names if name in header},
             further=further,
         )
+        encoder.notes = [Note(*note) for note in header.get("notes", ())]
         encoder.restore_ids(arrays)
         if encoder._ids.names.columns().max(initial=0) >= max(len(encoder.columns), 1):
             raise ModelError("features of the encoder are of columns that it does not have")
@@ -380,20 +396,20 @@ class TableEncoder:
     def _convert_target(self, chunk: Columns, faults: Faults, labelled: bool) -> Any:
         if self.target is None or not _present(self.target, chunk, labelled):
             return None
-        found = _target_family(chunk, self.target)
-        found = INTEGER if found == "number" and self._target_family == INTEGER else found
-        if labelled and found not in {self._target_family, None}:
-            self._target_family = self._target_family or found
-            if found != self._target_family:
-                problem = f"the target is a {found} here, but was a {self._target_family}"
+        array = without(_column(chunk, self.target, faults), self.na_values)
+        found = target_family_of(chunk, self.target)
+        if self.target in self.notations and found in ("number", "string"):
+            values = to_numbers(array, self.target, faults, self.notations[self.target])
+            return numeric_target(of_numbers(values, np.isnan(values)), self.target, faults, labelled)
+        found = INTEGER if found == "number" and self.target_family == INTEGER else found
+        if labelled and found not in {self.target_family, None}:
+            self.target_family = self.target_family or found
+            if found != self.target_family:
+                problem = f"the target is a {found} here, but was a {self.target_family}"
                 remedy = "give the column one type in all files"
                 raise DataError(problem, chunk.file, chunk.row, self.target, remedy)
-        array = without(_column(chunk, self.target, faults), self.na_values)
-        if found in ("number", INTEGER) and self._target_family != "string":
-            return _numeric_target(decoded(array), self.target, faults, labelled)
-        if self._target_notation is not None:
-            values = to_numbers(array, self.target, faults, self._target_notation)
-            return _numeric_target(of_numbers(values, np.isnan(values)), self.target, faults, labelled)
+        if found in ("number", INTEGER) and self.target_family != "string":
+            return numeric_target(decoded(array), self.target, faults, labelled)
         index, values = Category(self.target).convert(array, faults)
         if labelled:
             faults.add(np.flatnonzero(index < 0), self.target, lambda row: UNLABELLED)
@@ -411,7 +427,8 @@ class TableEncoder:
                 bad.note("the column of weights is missing: rows count equally", chunk.file, chunk.row, self.weight, n)
             return np.ones(n)
         check_name("weight", self.weight, chunk.table.schema.names, chunk.file)
-        weights = to_numbers(_column(chunk, self.weight, faults), self.weight, faults)
+        array = without(_column(chunk, self.weight, faults), self.na_values)
+        weights = to_numbers(array, self.weight, faults, self.notations.get(self.weight))
         faults.add(np.flatnonzero(np.isnan(weights)), self.weight, lambda row: "the weight is missing")
         wrong = np.flatnonzero((weights < 0) | np.isinf(weights))
         faults.add(wrong, self.weight, lambda row: f"the weight is {weights[row]}, not a finite number from 0")
@@ -462,27 +479,6 @@ def _restored(kind: str, since: int | None = None, **options: Any) -> Any:
     """A column, as its state was saved."""
     column = _COLUMNS[kind](**options)
     return column if since is None else Late(column, since)
-
-
-def _target_family(chunk: Columns, target: str) -> str | None:
-    """number, string or boolean; None for a column of which all values in this chunk are missing."""
-    arrow_type = chunk.table.schema.field(target).type
-    found = family(arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type)
-    if found == "null":
-        return None
-    if found not in _TARGETS:
-        remedy = "name a column of numbers, strings or booleans"
-        raise DataError(f"a target cannot be of type {arrow_type}", chunk.file, column=target, remedy=remedy)
-    return found
-
-
-def _numeric_target(array: Any, name: str, faults: Faults, labelled: bool) -> Any:
-    values = to_numbers(array, name, faults)
-    missing = np.isnan(values)
-    faults.add(np.flatnonzero(np.isinf(values)), name, lambda row: f"the target is infinite ({values[row]})")
-    if labelled:
-        faults.add(np.flatnonzero(missing), name, lambda row: UNLABELLED)
-    return array if pa.types.is_integer(array.type) else of_numbers(values, missing)
 
 
 def _present(target: str, chunk: Columns, needed: bool) -> bool:

@@ -80,6 +80,7 @@ class Notation(NamedTuple):
 
 
 ENGLISH = (Notation(".", ","), Notation(".", ""), Notation(".", " "), Notation(".", "'"))
+PLAIN = Notation()
 CONTINENTAL = (Notation(",", "."), Notation(",", ""), Notation(",", " "), Notation(",", "'"))
 
 
@@ -154,7 +155,7 @@ def notation_of(strings: Any, continental: bool = False, given: Notation | None 
     present = _without_signs(strings).drop_null()
     if not len(present):
         return None
-    if len(present) + strings.null_count == len(strings) and _all_plain(present):
+    if len(present) + strings.null_count == len(strings) and are_plain(present):
         pointed = pc.any(pc.match_substring(present, ".")).as_py()
         if given is None and not (continental and pointed):
             return None
@@ -191,7 +192,8 @@ def likeliest_notation(strings: Any, continental: bool = False) -> Notation:
     return max(candidates, key=lambda own: int(own.fits(strings).sum()))
 
 
-def _all_plain(strings: Any) -> bool:
+def are_plain(strings: Any) -> bool:
+    """Whether all strings are numbers as programs write them."""
     return bool(pc.all(pc.match_substring_regex(strings, _PLAIN)).as_py())
 
 
@@ -247,6 +249,14 @@ def _date_pattern(format: str) -> str:
 
 def _escaped(format: str) -> str:
     return re.escape(format).replace(r"\%", "%").replace(r"\ ", " ")
+
+
+class Note(NamedTuple):
+    """What is to be said of the rows of a file."""
+
+    column: str
+    problem: str
+    remedy: str
 
 
 class ColumnTypes(NamedTuple):

@@ -47,7 +47,9 @@ class Kind(NamedTuple):
 
 
 @contextmanager
-def shuffled(source: Source, seed: int, bad: BadRows | None = None, **reading: Any) -> Iterator[Source]:
+def shuffled(
+    source: Source, seed: int, bad: BadRows | None = None, chunks: Iterator[Any] | None = None, known: Any = None
+) -> Iterator[Source]:
     """The rows of a source in a random order, in files that exist for as long as the context.
 
     Parameters
@@ -57,8 +59,10 @@ def shuffled(source: Source, seed: int, bad: BadRows | None = None, **reading: A
         From 0; the same source and seed give the same order.
     bad : BadRows, optional
         What happens to rows that cannot be read; an error if None.
-    **reading
-        How columns are read, as :meth:`tunefree.stream.source.Source.chunks` takes it.
+    chunks : iterator, optional
+        All chunks of the source, where they are to be read otherwise than it reads them by itself.
+    known : encoder, optional
+        Of the columns as these chunks have them.
 
     Yields
     ------
@@ -80,13 +84,14 @@ def shuffled(source: Source, seed: int, bad: BadRows | None = None, **reading: A
     kind = _TABLES if source.kind == formats.TABLE else _LINES
     with tempfile.TemporaryDirectory(prefix="tunefree-shuffle-") as name:
         rng = np.random.default_rng(seed)
-        files = _divide(source, source.chunks(bad=bad or BadRows(), **reading), kind, Path(name), rng)
+        files = _divide(source, chunks or source.chunks(bad=bad or BadRows()), kind, Path(name), rng)
         for file in files:
             _reorder(file, kind, rng)
         found = Source(
             tuple(TextFile(str(file), longest_line=MOST_LINE_BYTES) for file in files),
             "arrow" if source.kind == formats.TABLE else source.format,
             origin=partial(_origin, source),
+            known=known,
         )
         try:
             yield found

@@ -48,8 +48,12 @@ class Source:
         A table in memory.
     delimiter : str, optional
         Between the fields of a CSV line; guessed if None.
+    given : ColumnTypes
+        What is said of how further files write what the model knows; a plan says it for training.
     origin : callable
         From a file and the number of a row in it to those that the user knows, where rows were moved.
+    known : encoder, optional
+        That knows the columns, but no row; made before rows were moved.
 
     Examples
     --------
@@ -62,7 +66,9 @@ class Source:
     format: str | None
     table: Any = None
     delimiter: str | None = None
+    given: ColumnTypes = ColumnTypes()  # noqa: RUF009 - an immutable tuple
     origin: Callable[[str, int], tuple[str, int]] = as_named
+    known: Any = None
 
     @property
     def kind(self) -> str:
@@ -194,6 +200,7 @@ def open_source(
     delimiter: str | None = None,
     encoding: str | None = None,
     max_line_bytes: int = LONGEST_LINE,
+    given: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
 ) -> Source:
     """A source of rows from files or from a table in memory.
 
@@ -211,6 +218,9 @@ def open_source(
         Of text, such as ``"latin-1"``; UTF-8, or UTF-16 where a byte-order mark says so, if None.
     max_line_bytes : int, default 64 MiB
         Of text; a longer line, which may be a file without line ends or a quote that is never closed, is an error.
+    given : ColumnTypes, optional
+        How the data to be predicted write numbers and dates (``decimal``, ``thousands``, ``na_values``, ``date``);
+        found if they are not given. For training the plan says it.
 
     Returns
     -------
@@ -232,7 +242,7 @@ def open_source(
     """
     paths = _paths(data)
     if paths is None:
-        return Source((), None, data)
+        return Source((), None, data, given=given)
     if format is not None:
         formats.named(format)
     if not 1 <= max_line_bytes <= MOST_LINE_BYTES:
@@ -242,7 +252,7 @@ def open_source(
     files = tuple(
         TextFile(file, known, max_line_bytes, None, own) for file, own in zip(found, partitions_of(found), strict=True)
     )
-    return Source(files, format or _format_of(files[0]), None, delimiter)
+    return Source(files, format or _format_of(files[0]), None, delimiter, given)
 
 
 def _known_encoding(name: str) -> str:

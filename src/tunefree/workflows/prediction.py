@@ -23,7 +23,7 @@ from tunefree.stream.columns import decoded
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
 from tunefree.workflows.plan import Plan
-from tunefree.workflows.reading import ahead, chunks_of, encoded
+from tunefree.workflows.reading import ahead, encoded, in_its_notation
 from tunefree.workflows.resuming import check_kind
 
 
@@ -73,10 +73,10 @@ def predict(
     kept = names_in(kept)
     if kept and source.kind != TABLE:
         raise DataError(f"{source.kind} text has no columns", source.name, remedy=f"leave out {', '.join(kept)}")
-    chunks = chunks_of(source, trained.encoder, bad, kept=kept, grows=False)
+    encoder, chunks = in_its_notation(source, trained.encoder, bad, kept)
     predicted = trained.model.predictor()
     live = source.live
-    for batch in ahead(encoded(trained.encoder, chunks, bad, False, labelled, kept, at_once=live)):
+    for batch in ahead(encoded(encoder, chunks, bad, False, labelled, kept, at_once=live)):
         yield Predicted(batch, predicted(batch.rows))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tunefree.core.errors import DataError
@@ -10,7 +11,7 @@ from tunefree.stream.batch import BadRows
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
 from tunefree.workflows.prediction import Predicted
-from tunefree.workflows.reading import ahead, chunks_of, encoded
+from tunefree.workflows.reading import ahead, encoded, in_its_notation
 from tunefree.workflows.resuming import check_kind
 from tunefree.workflows.training import Step, Trained, Watcher, continued, learn_batches
 from tunefree.workflows.whole_groups import whole_groups
@@ -59,10 +60,10 @@ def predict_and_learn(trained: Trained, source: Source, bad: BadRows, kept: Sequ
     check_kind(trained, source)
     if kept and source.kind != TABLE:
         raise DataError(f"{source.kind} text has no columns", source.name, remedy=f"leave out {', '.join(kept)}")
-    going, collector = continued(trained), _Collector()
-    chunks = chunks_of(source, trained.encoder, bad, kept=kept)
+    encoder, chunks = in_its_notation(source, trained.encoder, bad, kept, grows=True)
+    going, collector = continued(replace(trained, encoder=encoder)), _Collector()
     if trained.plan.group is not None:
         chunks = whole_groups(chunks, trained.plan.group)
-    for batch in ahead(encoded(trained.encoder, chunks, bad, True, True, kept, at_once=source.live)):
+    for batch in ahead(encoded(encoder, chunks, bad, True, True, kept, at_once=source.live)):
         learn_batches(going, [batch], collector)
         yield Predicted(batch, collector.latest)

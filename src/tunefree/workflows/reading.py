@@ -20,6 +20,7 @@ from tunefree.stream.batch import BadRows, Batch, Columns, Position
 from tunefree.stream.columns import row_numbers
 from tunefree.stream.contract import Options
 from tunefree.stream.formats import TABLE
+from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.source import Source
 from tunefree.stream.tally import Tally
 from tunefree.workflows.closed_classes import closed_classes, of_named_classes
@@ -105,6 +106,8 @@ def _check_ignored(source: Source, plan: Plan, first: Any, bad: BadRows) -> None
 
 def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterator[Any]]:
     """An encoder that knows the columns of a source, but no row of it yet; and all chunks of the source."""
+    if source.known is not None:
+        return source.known, chunks_of(source, source.known, bad)
     given = plan.column_types
     of_columns = plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits, given
     sample = source.sample(Options(given=given, exact=plan.target))
@@ -167,6 +170,52 @@ def chunks_of(
     further = encoder.further
     as_written = [*kept, *(further.ignored if further is not None else ())]
     return source.chunks(start, bad, encoder.types(), as_written=as_written, grows=grows)
+
+
+def in_its_notation(
+    source: Source, encoder: Any, bad: BadRows, kept: Sequence[str] = (), grows: bool = False
+) -> tuple[Any, Iterator[Any]]:
+    """An encoder that reads numbers and dates as a source writes them, and the chunks of the source.
+
+    Parameters
+    ----------
+    source : Source
+        Data that are not those of training.
+    encoder : encoder of the source
+        It is not changed, apart from features that are learned.
+    bad : BadRows
+    kept : sequence of str
+        Columns that are read as they are written.
+    grows : bool, default False
+        Whether columns that the encoder does not know are of use.
+    """
+    if source.kind != TABLE:
+        if source.given != ColumnTypes():
+            raise DataError(f"{source.kind} text has no columns", source.name, remedy="leave options of columns out")
+        return encoder, chunks_of(source, encoder, bad)
+    from tunefree.stream.file_notation import as_written, names_with_notation
+
+    if source.format == "csv":  # whose values have the types that a reader gives them
+        options = Options(given=source.given, as_written=names_with_notation(encoder))
+        own = as_written(encoder, source.sample(options), source.given)
+        return own, chunks_of(source, own, bad, kept=kept, grows=grows)
+    chunks = chunks_of(source, encoder, bad, kept=kept, grows=grows)
+    first = next(chunks, None)
+    if first is None:
+        return encoder, chunks
+    return as_written(encoder, first, source.given), itertools.chain([first], chunks)
+
+
+def further_batches(source: Source, encoder: Any, bad: BadRows, group: str | None) -> tuple[Any, Iterator[Batch]]:
+    """An encoder that reads numbers and dates as a source writes them, and labelled batches of the source, from which
+    it learns further features."""
+    if source.known is not None:
+        encoder, chunks = source.known, chunks_of(source, source.known, bad)
+    else:
+        encoder, chunks = in_its_notation(source, encoder, bad, grows=True)
+    if group is not None:
+        chunks = whole_groups(chunks, group)
+    return encoder, encoded(encoder, chunks, bad, learning=True, labelled=True)
 
 
 def encoded(

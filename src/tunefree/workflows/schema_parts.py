@@ -61,7 +61,8 @@ ENCODERS: dict[str, Any] = {  # formats of others check what they read
         "group": Optional(Text()),
         "hash_bits": Number(0, 30, whole=True),
         "na_values": Optional(NAMES),
-        "target_notation": Optional(NAMES),
+        "notations": Optional(Mapping(NAMES)),
+        "notes": Optional(Sequence(NAMES)),
         "further": Optional(
             {
                 "ignored": NAMES,

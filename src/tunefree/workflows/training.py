@@ -21,7 +21,6 @@ from tunefree.model.targets import RunningMetrics
 from tunefree.pool.groups import digests
 from tunefree.pool.model import class_of
 from tunefree.stream.batch import BadRows, Batch, Columns, Origin, Position, as_named
-from tunefree.stream.formats import TABLE
 from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import Source, encoder_of
 from tunefree.stream.tally import Tally
@@ -33,7 +32,15 @@ from tunefree.workflows.memory_limit import MemoryLimit, limit_of
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.progress import Progress
 from tunefree.workflows.rare_classes import follow
-from tunefree.workflows.reading import ahead, batches_from, begin, check_learned
+from tunefree.workflows.reading import (
+    ahead,
+    batches_from,
+    begin,
+    blank_encoder,
+    check_learned,
+    further_batches,
+    in_its_notation,
+)
 from tunefree.workflows.repeats import repeats_told
 from tunefree.workflows.resuming import (
     Passed,
@@ -297,9 +304,12 @@ def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None)
         return nullcontext(source)
     if source.rewindable:
         begin(source, plan, BadRows(skip=True))  # mistakes in the names of columns show before all rows are moved
-    types = None if earlier is None or source.kind != TABLE else earlier.encoder.types()
-    reading = {"types": types, "as_written": plan.ignore, "given": plan.column_types, "exact": plan.target}
-    return shuffled(source, plan.shuffle, bad, **reading)
+    known, chunks = (
+        blank_encoder(source, plan, bad)
+        if earlier is None
+        else in_its_notation(source, earlier.encoder, bad, grows=True)
+    )
+    return shuffled(source, plan.shuffle, bad, chunks, known)
 
 
 def _train(
@@ -321,9 +331,10 @@ def _train(
         check_resumable(trained, source, plan, watcher, checkpoint, running)
         bad.tally = trained.progress.tally
     elif earlier is not None:
-        trained = earlier
-        bad.tally = trained.progress.tally
+        bad.tally = earlier.progress.tally
         bad.tally.add_all(unread.tally)
+        encoder, batches = further_batches(source, earlier.encoder, bad, plan.group)
+        trained = replace(earlier, encoder=encoder)
     else:
         trained, batches = _begun(source, plan, bad, limit)
     trained.progress.sizes = file_sizes(source)

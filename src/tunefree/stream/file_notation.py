@@ -1,0 +1,167 @@
+"""How a further file writes its numbers and dates: as in training, or in a notation that it has for itself.
+
+The same digits may be two numbers: 1.868 is one thousand in a continental file, and less than two in another. Where all
+values of a column are numbers in the notation of training, they are read so, unless other columns of the file have
+decimal commas, or points, that cannot be anything else. Otherwise the notation that most of them have is used. Either
+is noted where it differs from that of training.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from tunefree.core.errors import DataError
+from tunefree.stream.batch import Columns
+from tunefree.stream.calendar import Timestamp, looks_like_dates
+from tunefree.stream.columns import Faults, Number, family, without_words
+from tunefree.stream.inference import without
+from tunefree.stream.late import Late
+from tunefree.stream.notation import (
+    CONTINENTAL,
+    ENGLISH,
+    PLAIN,
+    ColumnTypes,
+    Notation,
+    Note,
+    are_plain,
+    date_format_of,
+    dates_in,
+)
+
+_LOOKED_AT = 1000  # values of a column that tell whether a file is continental
+_NOTHING = pa.nulls(0, pa.string())
+_ISO = "YYYY-MM-DD"
+
+
+def strings_of(sample: Columns, na_values: Iterable[str] = ()) -> dict[str, Any]:
+    """The columns of strings of a sample, null where a value is missing."""
+    columns = zip(sample.table.schema.names, sample.table.columns, strict=True)
+    return {
+        name: without_words(without(array, tuple(na_values)), name, (), Faults())
+        for name, array in columns
+        if family(array.type) == "string"
+    }
+
+
+def names_with_notation(encoder: Any) -> tuple[str, ...]:
+    """Columns that an encoder reads from strings of numbers and dates."""
+    columns = [column.column if isinstance(column, Late) else column for column in encoder.columns]
+    named = [column.name for column in columns if getattr(column, "notation", getattr(column, "format", None))]
+    return (*named, *encoder.notations)
+
+
+class FileNotation:
+    """Finds how a file writes the numbers and dates of columns that are known.
+
+    Parameters
+    ----------
+    strings : dict of str to pyarrow.Array, optional
+        Columns of the file that are strings; None where they are not known before they are read.
+    numbers : iterable of str
+        Those that are numbers.
+    given : ColumnTypes
+        What the user says.
+
+    Examples
+    --------
+    >>> strings = {"price": pa.array(["1.868", "2.411"]), "tax": pa.array(["1,5", "2,25"])}
+    >>> alone = FileNotation({"price": strings["price"]}, ["price"], ColumnTypes())
+    >>> alone.of_numbers("price", None), FileNotation(strings, strings, ColumnTypes()).of_numbers("price", None)
+    (None, Notation(decimal=',', thousands='.'))
+    """
+
+    def __init__(self, strings: dict[str, Any] | None, numbers: Iterable[str], given: ColumnTypes) -> None:
+        self.strings, self.given, self.notes = strings, given, list[Note]()
+        shown = [strings[name].drop_null()[:_LOOKED_AT] for name in numbers if strings and name in strings]
+        kinds = {kind for kind in map(_only_kind, shown) if kind is not None}
+        self.order: tuple[Notation, ...] = kinds.pop() if len(kinds) == 1 else ()
+
+    def of_numbers(self, name: str, trained: Notation | None) -> Notation | None:
+        """The notation of a column of numbers, which was the same or another in training; None for plain numbers."""
+        if self.strings is None or name not in self.strings:
+            return self.given.notation or trained if self.strings is None else trained
+        strings, usual = self.strings[name].drop_null(), trained or PLAIN
+        first = [usual] if not self.order or usual in self.order else []
+        candidates = list(dict.fromkeys([*first, *self.order, usual, *ENGLISH, *CONTINENTAL]))
+        if self.given.notation is not None:
+            candidates = [self.given.notation]
+        chosen = candidates[0]
+        if not chosen.fits_all(strings):
+            chosen = max(candidates, key=lambda notation: int(notation.fits(strings).sum()))
+        if chosen == usual:
+            return trained if trained is not None or are_plain(strings) else PLAIN
+        same = usual.fits_all(strings) and usual.numbers(strings).equals(chosen.numbers(strings))
+        if self.given.notation is None and not same:
+            problem = f"numbers are read {chosen.told()}, where training had them {usual.told()}"
+            self.notes.append(Note(name, problem, "--decimal and --thousands decide"))
+        return chosen
+
+    def of_dates(self, name: str, trained: str | None) -> str | None:
+        """The format of a column of dates, which was the same or another in training; None for ISO 8601."""
+        strings = (self.strings or {}).get(name, _NOTHING)
+        is_iso = looks_like_dates(strings)
+        if not len(strings.drop_null()) or (is_iso if trained is None else not dates_in(strings, trained)[1]):
+            return trained
+        found = None if is_iso else date_format_of(strings, self.order == CONTINENTAL) or trained
+        if found != trained:
+            problem = f"dates are read as {found or _ISO}, where training had them as {trained or _ISO}"
+            self.notes.append(Note(name, problem, f"--date '{name}=FORMAT' decides"))
+        return found
+
+
+def _only_kind(strings: Any) -> tuple[Notation, ...] | None:
+    """The kind of notations, English or continental, of which strings have one and of the other none."""
+    kinds = [kind for kind in (ENGLISH, CONTINENTAL) if any(own.fits_all(strings) for own in kind)]
+    return kinds[0] if len(kinds) == 1 and len(strings) else None
+
+
+def as_written(encoder: Any, sample: Columns | None, given: ColumnTypes) -> Any:
+    """An encoder that shares its features with another, and reads the numbers and dates of a file as that writes them.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        It is not changed.
+    sample : Columns, optional
+        Rows of the file; only what is given is known without.
+    given : ColumnTypes
+        What the user says.
+
+    Raises
+    ------
+    DataError
+        If a date is said of what is no column of dates.
+    """
+    own = copy.copy(encoder)
+    own.na_values = tuple(dict.fromkeys([*encoder.na_values, *given.na_values]))
+    formats = given.dates([column.name for column in own.columns])
+    numbers = [column.name for column in own.columns if column.kind == Number.kind]
+    roles = [name for name in (own.weight, own.target if own.has_numeric_target else None) if name is not None]
+    file = FileNotation(None if sample is None else strings_of(sample, own.na_values), [*numbers, *roles], given)
+    own.columns = [_of_column(column, file, formats) for column in own.columns]
+    if formats:
+        remedy = "name a column that was one of dates in training"
+        raise DataError("the model has no such column of dates", column=next(iter(formats)), remedy=remedy)
+    found = {name: file.of_numbers(name, own.notations.get(name)) for name in roles}
+    own.notations = {name: notation for name, notation in found.items() if notation is not None}
+    own.notes = file.notes
+    if given.notation is not None and file.strings is not None and not file.strings.keys() & {*numbers, *roles}:
+        remedy = "leave --decimal and --thousands out"
+        raise DataError("no column of numbers is written as text", sample and sample.file, remedy=remedy)
+    return own
+
+
+def _of_column(column: Any, file: FileNotation, formats: dict[str, str | None]) -> Any:
+    """A column as the file writes it; formats of dates that are said are taken out."""
+    if isinstance(column, Late):
+        return Late(_of_column(column.column, file, formats), column.since)
+    if column.kind == Number.kind:
+        return Number(column.name, *(file.of_numbers(column.name, column.notation) or ()), na_values=column.na_values)
+    if column.kind == Timestamp.kind:
+        format = formats.pop(column.name, None) or file.of_dates(column.name, column.format)
+        return Timestamp(column.name, column.zone, column.hours, column.origin, format, column.na_values)
+    return column

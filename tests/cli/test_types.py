@@ -1,0 +1,251 @@
+"""Columns that are not what they seem at first, and files that write numbers otherwise than those of training."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tunefree.stream import lines, spread, tables
+
+LEARNER = ("--learner", "scinol2")
+N = 600
+rng = np.random.default_rng(0)
+X = np.round(rng.normal(size=N), 6)
+LABELS = np.where(rng.random(N) < 1 / (1 + np.exp(-2 * X)), "yes", "no")
+
+
+@pytest.fixture
+def small_samples(monkeypatch):
+    """Types come of 4,096 bytes, half of them from places all over a file."""
+    for module in (lines, spread):
+        monkeypatch.setattr(module, "SAMPLE", 4096)
+
+
+def write(path, z, rows=N):
+    """A table whose column z has a value for each number of a row, from 0."""
+    body = "".join(f"{X[k]},{z(k)},{LABELS[k]}\n" for k in range(rows))
+    path.write_text("x,z,y\n" + body)
+    return path
+
+
+def columns(run, model):  # noqa: F811
+    """The kinds of the columns of a model."""
+    found = json.loads(run("inspect", model, "--json", "--top", 0)[1])
+    return {column["name"]: column["kind"] for column in found["columns"]}
+
+
+def train(run, data, model, *options, stdin=b""):  # noqa: F811
+    return run("train", data, "-t", "y", "-o", model, *LEARNER, *options, stdin=stdin)
+
+
+def dates(k):
+    return f"2024-{k % 12 + 1:02}-{k % 28 + 1:02}"
+
+
+SPREAD = {
+    "numbers at the end": (lambda k: "" if k < 500 else k % 7, "number", None),
+    "words at the end": (lambda k: k % 7 if k < 500 else "abc"[k % 3], "category", None),
+    "fractions at the end": (lambda k: k % 7 if k < 500 else f"{k % 7}.5", "number", None),
+    "a rare word": (
+        lambda k: "unknown" if k == 2 else k % 7,
+        "number",
+        "'unknown' is taken for a missing value (1 row",
+    ),
+    "a rare word among dates": (lambda k: "?" if k == 1 else "never" if k == 2 else dates(k), "moment", "'never'"),
+    "dashes among dates": (
+        lambda k: "-" if k % 9 == 2 else dates(k),
+        "moment",
+        "'-' is taken for a missing value (67",
+    ),
+    "a rare word among times": (lambda k: "late" if k == 2 else f"{k % 24:02}:15", "time", "'late'"),
+    "four words": (lambda k: "abcd"[k] if k < 4 else k % 7, "category", None),
+    "a word that is not rare": (lambda k: "unknown" if k % 20 == 0 else k % 7, "category", None),
+}
+
+
+@pytest.mark.parametrize("case", SPREAD)
+def test_types_come_from_places_all_over_a_file(run, tmp_path, small_samples, case):  # noqa: F811
+    z, kind, note = SPREAD[case]
+    data, model = write(tmp_path / "d.csv", z), tmp_path / "m"
+    assert len(data.read_bytes()) > 2 * 4096
+    status, out, err = train(run, data, model)
+    assert status == 0, err
+    assert columns(run, model) == {"x": "number", "z": kind}
+    notes = [line for line in out.splitlines() if line.startswith("note")]
+    assert len(notes) == (note is not None) and (note or "") in "".join(notes)
+    status, out, err = run("predict", model, data)
+    assert status == 0 and len(out.splitlines()) == N + 1, err
+
+
+def test_quotes_that_hold_line_ends_do_not_confuse_the_sample(run, tmp_path, small_samples):  # noqa: F811
+    data = write(tmp_path / "d.csv", lambda k: f'"{k % 7}\n{k},a,b"' if k > 500 else f'"{k % 7}"')
+    status, _, err = train(run, data, tmp_path / "m")
+    assert status == 2 and "is not a number" in err and "--categorical z" in err
+    assert train(run, data, tmp_path / "m", "--categorical", "z")[0] == 0
+
+
+def test_a_stream_gives_an_empty_column_its_type_with_its_first_value(run, tmp_path, small_samples, monkeypatch):  # noqa: F811
+    data = write(tmp_path / "d.csv", lambda k: "" if k < 400 else k % 7)
+    models = []
+    for block in (300, 4096, 1 << 21):
+        monkeypatch.setattr(tables, "BLOCK_SIZE", block)
+        status, out, err = train(run, "-", tmp_path / "m", stdin=data.read_bytes())
+        assert status == 0 and "z (from row 401 on)" in out, err
+        models.append((tmp_path / "m").read_bytes())
+    assert models[1:] == models[:-1] and columns(run, tmp_path / "m") == {"x": "number", "z": "number"}
+    status, _, err = train(run, "-", tmp_path / "m", stdin=data.read_bytes() + b"1,word,no\n")
+    assert status == 2 and "row 601, column 'z': 'word' is not a number" in err
+    assert "--na-values" in err and "--categorical z" in err
+
+
+@pytest.mark.parametrize("block", [400, 1 << 21])
+def test_words_that_come_late_in_numbers(run, tmp_path, small_samples, monkeypatch, block):  # noqa: F811
+    monkeypatch.setattr(tables, "BLOCK_SIZE", block)
+    dash = write(tmp_path / "dash.csv", lambda k: "-" if k in (490, 550) else k % 7).read_bytes()
+    status, out, err = train(run, "-", tmp_path / "m", stdin=dash)
+    assert status == 0, err
+    told = "column 'z': '-' is taken for a missing value (2 rows, the first: standard input, row 491); --categorical z"
+    assert told in out and columns(run, tmp_path / "m")["z"] == "number"
+    word = dash.replace(b",-,", b",unknown,")
+    status, _, err = train(run, "-", tmp_path / "m", stdin=word)
+    assert status == 2 and "row 491, column 'z': 'unknown'" in err and "--na-values" in err and "--categorical z" in err
+    assert train(run, "-", tmp_path / "n", "--na-values", "unknown", stdin=word)[0] == 0
+    assert columns(run, tmp_path / "n")["z"] == "number"
+    assert train(run, "-", tmp_path / "n", "--categorical", "z", stdin=word)[0] == 0
+    status, out, _ = train(run, "-", tmp_path / "n", "--on-bad-row", "skip", stdin=word)
+    assert status == 0 and "598" in out
+
+
+def test_what_is_of_no_use_cannot_be_wrong(run, tmp_path, small_samples):  # noqa: F811
+    data = write(tmp_path / "d.csv", lambda k: k % 7).read_bytes()
+    late = write(tmp_path / "l.csv", lambda k: "word" if k == 550 else k % 7).read_bytes()
+    assert train(run, "-", tmp_path / "m", "--ignore", "z", stdin=late)[0] == 0
+    status, out, err = run("predict", tmp_path / "m", "-", stdin=late)
+    assert status == 0 and len(out.splitlines()) == N + 1, err
+    assert train(run, "-", tmp_path / "m", "--ignore", "z", stdin=data)[0] == 0
+
+
+def test_a_random_order_reads_what_is_said_of_columns(run, tmp_path):  # noqa: F811
+    data = write(tmp_path / "d.csv", lambda k: f"0{k % 7}")
+    assert train(run, data, tmp_path / "m", "--shuffle", "--categorical", "z")[0] == 0
+    features = {
+        own["feature"] for own in json.loads(run("inspect", tmp_path / "m", "--json", "--top", 0)[1])["features"]
+    }
+    assert {f"z=0{k}" for k in range(7)} <= features
+
+
+# -- files that write numbers otherwise
+
+PRICES = np.round(rng.lognormal(7.0, 1.0, N), 2)
+TAXES = np.round(rng.random(N) * 10, 1)
+
+
+def price(number, style):
+    """A number with two decimals as a style writes it."""
+    return f"{number:,.2f}".translate(
+        str.maketrans(",.", {"plain": "_.", "german": ".,", "american": ",."}[style])
+    ).replace("_", "")
+
+
+def prices(path, style, missing="", target="y"):
+    rows = [f'"{price(PRICES[k], style)}";"{price(TAXES[k], style)}";{LABELS[k]}' for k in range(N)]
+    rows[7] = f'"{missing}";"{price(TAXES[7], style)}";{LABELS[7]}'
+    path.write_text("\n".join([f"price;tax;{target}", *rows]) + "\n")
+    return path
+
+
+def predictions(run, model, data, *options):  # noqa: F811
+    status, out, err = run("predict", model, data, *options)
+    assert status == 0, err
+    return csv.read_csv(io.BytesIO(out.encode())).to_pydict(), [line for line in err.splitlines() if "note" in line]
+
+
+@pytest.mark.parametrize("trained", ["plain", "german", "american"])
+def test_files_of_other_habits_are_read_as_they_are_written(run, tmp_path, trained):  # noqa: F811
+    files = {
+        style: prices(tmp_path / f"{style}.csv", style, missing)
+        for style, missing in (("plain", ""), ("german", "-"), ("american", "n.a."))
+    }
+    model = tmp_path / "m"
+    assert train(run, files[trained], model)[0] == 0
+    expected, notes = predictions(run, model, files[trained])
+    assert [note for note in notes if "numbers are read" in note] == []
+    losses = set()
+    for style, file in files.items():
+        found, notes = predictions(run, model, file)
+        assert found == expected
+        told = [note for note in notes if "numbers are read" in note]
+        decimal_is_new = (style == "german") != (trained == "german")
+        assert len(told) >= decimal_is_new and all("--decimal" in note for note in told)
+        status, out, err = run("evaluate", model, file, "--json")
+        losses.add(json.loads(out)["log_loss"] if status == 0 else err)
+        assert run("explain", model, file, "-o", tmp_path / "why.csv")[0] == 0
+    assert len(losses) == 1
+
+
+def test_three_decimals_and_thousands_are_told_apart_by_the_rest_of_the_file(run, tmp_path):  # noqa: F811
+    model = tmp_path / "m"
+    assert train(run, prices(tmp_path / "d.csv", "plain"), model)[0] == 0
+    plain, continental, alone = tmp_path / "plain.csv", tmp_path / "continental.csv", tmp_path / "alone.csv"
+    plain.write_text("price;tax\n1868;1.5\n2411;2.25\n")
+    continental.write_text("price;tax\n1.868;1,5\n2.411;2,25\n")
+    alone.write_text("price;tax\n1.868;2\n2.411;3\n")
+    expected, notes = predictions(run, model, plain)
+    assert notes == []
+    found, notes = predictions(run, model, continental)
+    assert found == expected and len(notes) == 2
+    assert "column 'price': numbers are read as 1.234,5, where training had them as 1234.5 (2 rows" in notes[0]
+    of_points, notes = predictions(run, model, alone)  # both fit: as in training
+    assert of_points != expected and notes == []
+    of_thousands, notes = predictions(run, model, alone, "--decimal", ",", "--thousands", ".")
+    alone.write_text("price;tax\n1868;2\n2411;3\n")
+    assert of_thousands == predictions(run, model, alone)[0] and notes == []
+
+
+def test_options_of_columns_of_new_files(run, tmp_path):  # noqa: F811
+    data = tmp_path / "d.csv"
+    data.write_text("day,z,y\n" + "".join(f"{dates(k)},{k % 9},{LABELS[k]}\n" for k in range(N)))
+    model = tmp_path / "m"
+    assert train(run, data, model)[0] == 0
+    expected, _ = predictions(run, model, data)
+    other = tmp_path / "o.csv"
+    text = "".join(f"{k % 28 + 1}/{k % 12 + 1}/2024,{k % 9},{LABELS[k]}\n" for k in range(N))
+    other.write_text("day,z,y\n" + text)
+    found, notes = predictions(run, model, other)
+    assert found == expected and "dates are read as %d/%m/%Y, where training had them as YYYY-MM-DD" in notes[0]
+    assert predictions(run, model, other, "--date", "day=%d/%m/%Y") == (expected, [])
+    data.write_text(data.read_text().replace(",0,", ",gone,"))
+    status, _, err = run("predict", model, data)
+    assert status == 2 and "'gone' is not a number" in err and "--na-values" in err and "--categorical" not in err
+    for command in (("predict",), ("evaluate",), ("evaluate", "--progressive"), ("explain",)):
+        status, _, err = run(command[0], model, data, *command[1:], "--na-values", "gone")
+        assert status == 0, err
+    status, _, err = run("report", model, data, "-o", tmp_path / "r.html", "--na-values", "gone")
+    assert status == 0, err
+    status, _, err = run("predict", model, data, "--date", "z")
+    assert status == 2 and "'z'" in err and "no such column of dates" in err
+    status, _, err = run("predict", model, data, "--decimal", ";")
+    assert status == 2 and "--decimal" in err
+    parquet.write_table(pa.table({"day": ["2024-01-01"], "z": [1.0]}), tmp_path / "d.parquet")
+    status, _, err = run("predict", model, tmp_path / "d.parquet", "--decimal", ",")
+    assert status == 2 and "leave --decimal and --thousands out" in err
+
+
+def test_targets_and_weights_in_other_notations(run, tmp_path):  # noqa: F811
+    files = {}
+    for style in ("plain", "german"):
+        rows = [f'"{price(PRICES[k], style)}";"{price(TAXES[k] + 1, style)}";"{price(X[k], style)}"' for k in range(N)]
+        files[style] = tmp_path / f"{style}.csv"
+        files[style].write_text("\n".join(["y;w;x", *rows]) + "\n")
+    for trained in files:
+        status, _, err = train(run, files[trained], tmp_path / "m", "--weight", "w")
+        assert status == 0 and "regression" in err, err
+        found = [run("evaluate", tmp_path / "m", file, "--json") for file in files.values()]
+        assert [status for status, *_ in found] == [0, 0], found
+        assert json.loads(found[0][1])["loss"] == pytest.approx(json.loads(found[1][1])["loss"], rel=1e-12)
