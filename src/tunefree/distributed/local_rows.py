@@ -76,7 +76,7 @@ class SparseBlock(NamedTuple):
     def beginning(self, plan: Plan) -> Beginning:
         """How all blocks of the matrix are to be read."""
         target = self.batch().target
-        task = plan.task or task_of(target)
+        task = plan.task or task_of(target).task
         classes = sorted(labels_of(target).values) if task == "classification" else []
         return Beginning(plan, "svmlight", SvmlightEncoder.of_indices(self.X.shape[1]).state(), task, classes)
 

@@ -268,7 +268,7 @@ def compare(
             raise ModelError(f"unknown learner {name!r}; choose among {', '.join((POOL, *ALL))}")
     bad = plan.bad_rows()
     began = time.perf_counter()
-    task, classes, encoder, batches = begin(source, plan, bad)
+    task, classes, encoder, batches, *_ = begin(source, plan, bad)
     comparison = _gathered(plan, task, names, classes, encoder.n_features)
     comparison.reading = time.perf_counter() - began
     watcher.begin(comparison, source)

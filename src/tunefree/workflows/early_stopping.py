@@ -62,7 +62,7 @@ def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: i
         raise ModelError(f"the number of iterations must be at least 1, not {iterations}")
     plan.refuse({field.name for field in fields(plan)} - set(PROBLEM), ROW_BY_ROW)
     bad = plan.bad_rows()
-    task, classes, encoder, batches = begin(source, plan, bad)
+    task, classes, encoder, batches, *_ = begin(source, plan, bad)
     read = list(ahead(batches))
     weight = np.concatenate([batch.weight for batch in read])
     chosen: dict[str, Any] = {} if plan.loss is None else {"loss": plan.loss}

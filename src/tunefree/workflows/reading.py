@@ -18,11 +18,12 @@ from tunefree.model.targets import ScoredModel
 from tunefree.stream.arrays import of_booleans
 from tunefree.stream.batch import BadRows, Batch, Columns, Position
 from tunefree.stream.columns import row_numbers
+from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
 from tunefree.stream.tally import Tally
 from tunefree.workflows.closed_classes import closed_classes, of_named_classes
 from tunefree.workflows.plan import Plan
-from tunefree.workflows.targets import target_of, task_of
+from tunefree.workflows.targets import Guess, target_of, task_of
 from tunefree.workflows.whole_groups import whole_groups
 
 
@@ -33,9 +34,13 @@ class Reading(NamedTuple):
     classes: list[Any]  # labels of the first batch, sorted; none in regression
     encoder: Any
     batches: Iterator[Batch]  # all of them, the first included
+    guess: Guess | None  # of the task; None where the plan says it
+    first: Any  # pyarrow.RecordBatch: the first rows of a table as they were read, those that can be used; else None
+    target: Any  # pyarrow.Array: the targets of the first rows
+    name: str  # of the source
 
 
-def begin(source: Source, plan: Plan, bad: BadRows) -> Reading:
+def begin(source: Source, plan: Plan, bad: BadRows, labelled: bool = True) -> Reading:
     """Read the first batch of a source, and find from it the task, the classes and the encoder.
 
     Parameters
@@ -44,6 +49,8 @@ def begin(source: Source, plan: Plan, bad: BadRows) -> Reading:
     plan : Plan
     bad : BadRows
         What happens to rows that cannot be used.
+    labelled : bool, default True
+        Whether there must be a target.
 
     Returns
     -------
@@ -61,7 +68,7 @@ def begin(source: Source, plan: Plan, bad: BadRows) -> Reading:
     >>> begin(source, Plan(target="rich"), BadRows())[:2]
     ('classification', ['no', 'yes'])
     """
-    if source.kind == "table" and plan.target is None:
+    if labelled and source.kind == TABLE and plan.target is None:
         raise DataError("no target is named", source.name, remedy="name the column to predict with --target")
     given = plan.column_types
     chunks = source.chunks(bad=bad, given=given, exact=plan.target)
@@ -75,16 +82,21 @@ def begin(source: Source, plan: Plan, bad: BadRows) -> Reading:
         raise no_rows(source)
     of_columns = plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits, given
     encoder = source.encoder(first, *of_columns, group=plan.group)
-    batch = encoder.encode(first, True, bad, True)
+    batch = encoder.encode(first, True, bad, labelled)
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
-        batch = encoder.encode(chunk, True, bad, True)  # no row of those before could be used
-    task = plan.task or task_of(batch.target)
+        first, batch = chunk, encoder.encode(chunk, True, bad, labelled)  # no row of those before could be used
+    is_said = plan.task or plan.classes or plan.class_weight or batch.target is None
+    guess = None if is_said else task_of(batch.target)
+    task = guess.task if guess is not None else plan.task or "classification"  # which has classes to name or to weigh
     if plan.classes:
         classes, batch = closed_classes(plan.classes, task, batch.target), of_named_classes(batch, bad)
     else:
-        classes = sorted(target_of(task, batch).values) if task == "classification" else []
-    rest = encoded(encoder, chunks, bad, learning=True, labelled=True)
-    return Reading(task, classes, encoder, itertools.chain([batch] if len(batch.weight) else [], rest))
+        has_classes = task == "classification" and batch.target is not None
+        classes = sorted(target_of(task, batch).values) if has_classes else []
+    rest = encoded(encoder, chunks, bad, learning=True, labelled=labelled)
+    usable = None if source.kind != TABLE else columns_of(first, batch.numbers, first.table.schema.names)
+    batches = itertools.chain([batch] if len(batch.weight) else [], rest)
+    return Reading(task, classes, encoder, batches, guess, usable, batch.target, source.name)
 
 
 def batches_from(
@@ -151,7 +163,7 @@ def encoded(
     def finish(chunk: Any, prepared: Future[Any], unread: Tally) -> Batch:
         bad.tally.add_all(unread)
         batch = of_named_classes(encoder.finish(prepared.result(), learning, bad), bad)
-        return batch._replace(columns=_kept(chunk, batch.numbers, kept)) if kept else batch
+        return batch._replace(columns=columns_of(chunk, batch.numbers, kept)) if kept else batch
 
     with ThreadPoolExecutor(os.cpu_count(), "tunefree-prepare") as pool:
         waiting: deque[tuple[Any, Future[Any], Tally]] = deque()
@@ -178,7 +190,7 @@ def _with_unread(chunks: Iterator[Any], bad: BadRows) -> Iterator[tuple[Any, Tal
         yield chunk, unread
 
 
-def _kept(chunk: Columns, numbers: np.ndarray, names: Sequence[str]) -> Any:
+def columns_of(chunk: Columns, numbers: np.ndarray, names: Sequence[str]) -> Any:
     """Columns of those rows of a chunk that have these numbers."""
     from tunefree.stream.features import check_name
 

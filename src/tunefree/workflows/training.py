@@ -42,6 +42,7 @@ from tunefree.workflows.resuming import (
     file_sizes,
     file_times,
 )
+from tunefree.workflows.roles import note_roles
 from tunefree.workflows.targets import target_of
 from tunefree.workflows.watching import Step, Watcher
 
@@ -288,7 +289,8 @@ def _in_order(source: Source, plan: Plan, bad: BadRows) -> AbstractContextManage
     if plan.shuffle is None:
         return nullcontext(source)
     if source.rewindable:
-        begin(source, plan, BadRows(skip=True))  # mistakes in the names of columns show before all rows are moved
+        reading = begin(source, plan, BadRows(skip=True))  # mistakes in names show before all rows are moved
+        note_roles(reading, bad)
     return shuffled(source, plan.shuffle, bad)
 
 
@@ -316,6 +318,7 @@ def _train(
         bad.tally.add_all(unread.tally)
     else:
         trained, batches = _begun(source, plan, bad, limit)
+    trained.progress.tally = bad.tally
     trained.progress.sizes = file_sizes(source)
     trained.progress.digests = file_digests(source, trained.progress.sizes)
     trained.progress.times = file_times(source)
@@ -327,7 +330,7 @@ def _train(
         reads = _reads(trained, batches, bad, watcher, due, running)
         _one_pass(trained, reads, watcher, checkpoint, limit, source.origin)
         progress.number, progress.position, progress.rows, trained.held = progress.number + 1, Position(), 0, None
-        batches, bad = None, replace(bad, tally=unread.tally.copy())
+        batches, bad = None, replace(bad, tally=unread.tally.copy().with_columns(bad.tally))
     check_learned(trained.model, progress.progressive[0].rows if progress.progressive else 0, source)
     trained.model.freeze()
     progress.end()
@@ -371,8 +374,11 @@ def _held_out(plan: Plan, start: int, batch: Batch) -> np.ndarray:
 
 def _begun(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tuple[Trained, Iterator[Batch]]:
     """A model that has seen nothing, and the batches to learn."""
-    task, classes, encoder, batches = begin(source, plan, bad)
+    reading = begin(source, plan, bad)
+    task, classes, encoder, batches, *_ = reading
     check_task(plan, task)
+    if plan.shuffle is None:
+        note_roles(reading, bad)
     chosen = task, plan.learner, plan.loss, plan.average, dict(plan.settings), plan.view, classes
     kernel = KernelConfig(max_support=plan.max_support, device=plan.device)
 

@@ -45,6 +45,8 @@ class TrainingDisplay(Watcher):
 
     def begin(self, trained: Trained, source: Source) -> None:
         self.console.print(describe(trained))
+        for line in oddities_told(trained.progress.oddities):
+            self.console.print(f"note: {line}")
         self.share = source.progress()
         if self.powers:
             self.powers.header()
@@ -181,7 +183,8 @@ def show_trained(trained: Trained, output: Path) -> None:
         console.print(
             "hint: query numbers (qid) are not used; rows are learned one by one, not ranked within their query"
         )
+    noted = {oddity.column for oddity in progress.oddities}
     for name, count in naming_columns(trained):
-        console.print(
-            f"hint: column {name!r} has {count:,} different values; pass --ignore {name} if it names the rows"
-        )
+        if name not in noted:
+            problem = f"column {name!r} has {count:,} different values"
+            console.print(f"note: {problem}; pass --ignore {name} if it names the rows")
