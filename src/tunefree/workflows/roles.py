@@ -28,6 +28,7 @@ GROWN = 10  # different values of a column that only grows
 FEW_PAIRS = 7.0  # equal pairs that are expected at least where none is remarkable: none has a probability of e^-7
 ROW_NUMBER, IDENTIFIER, TIME, LEAK_OF_TARGET, TARGET = "row number", "identifier", "time", "leak", "target"
 CONSTANT, COPY = "constant", "copy"
+ALONE = "alone "  # with which the problem of a leak begins
 
 
 class Remark(NamedTuple):
@@ -262,9 +263,9 @@ def _leak_in_words(misses: float, without: float, none: float, n: int, is_classe
     if is_classes:
         alone, others, nothing = (f"{100 * (1 - count / n):.2f} %" for count in (misses, without, none))
         rest = f"where a tree of the other columns gets {others}, and the most frequent class {nothing}"
-        return f"alone predicts {alone} of {n:,} rows right, {rest}"
+        return f"{ALONE}predicts {alone} of {n:,} rows right, {rest}"
     alone, others = (f"{100 * max(1 - count / none, 0.0):.2f} %" for count in (misses, without))
-    return f"alone explains {alone} of the variance of the target, where a tree of the other columns explains {others}"
+    return f"{ALONE}explains {alone} of the variance of the target, where a tree of the other columns explains {others}"
 
 
 def _misses_of_tree(columns: Sequence[Values], target: np.ndarray, is_classes: bool, learned: np.ndarray) -> float:

@@ -16,6 +16,7 @@ from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses.objectives import chosen
 from tunefree.model.model import Model
 from tunefree.model.targets import RunningMetrics
+from tunefree.report.suspicions import telling_columns
 from tunefree.report.told import describe, listed, losses_of, oddities_told, reasons_told
 from tunefree.report.told_columns import lines_of_kinds, naming_columns
 from tunefree.stream.source import Source
@@ -183,6 +184,8 @@ def show_trained(trained: Trained, output: Path) -> None:
         console.print(
             "hint: query numbers (qid) are not used; rows are learned one by one, not ranked within their query"
         )
+    for remark in telling_columns(trained):
+        console.print(f"note: column {remark.column!r}: {remark.problem}; {remark.remedy}")
     noted = {oddity.column for oddity in progress.oddities}
     for name, count in naming_columns(trained):
         if name not in noted:
