@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import DataError, ModelError
-from tunefree.stream.arrays import is_missing, of_booleans
 from tunefree.stream.batch import BadRows, Position
 from tunefree.stream.columns import blank_to_null, decoded
 from tunefree.stream.formats import TABLE
@@ -287,8 +286,7 @@ def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) 
     """A column of a sample; ``column`` is None if it is no feature."""
     arrays = sample.arrays(name, plan.na_values)
     kind, why, options = _kind_of(name, column, reading, plan)
-    present = [array.filter(of_booleans(~is_missing(array))) for array in arrays]
-    values = [value for array in present for value in array.to_pylist()]
+    values = [value for array in arrays for value in array.to_pylist() if value is not None and value == value]
     shown = list(dict.fromkeys(_as_written(value) for value in values))
     missing = 1.0 - len(values) / max(sample.rows, 1)
     range = _range_of(column, arrays, values)

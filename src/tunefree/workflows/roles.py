@@ -330,10 +330,12 @@ def _nearest(ascending: np.ndarray, values: np.ndarray) -> np.ndarray:
         return np.where(values - ascending[below] < ascending[above] - values, below, above)
 
 
-def target_numbers(target: Any, task: str | None) -> np.ndarray | None:
+def target_numbers(target: Any, task: str) -> np.ndarray | None:
     """A target as numbers, those of classes in the order of their first row; None if there is none of the task."""
+    if target is None:
+        return None
     if task == "classification":
         coded = target if pa.types.is_dictionary(target.type) else target.dictionary_encode()
         return to_numpy(coded.indices, -1).astype(np.int64)
-    is_numbers = task is not None and (pa.types.is_floating(target.type) or pa.types.is_integer(target.type))
+    is_numbers = pa.types.is_floating(target.type) or pa.types.is_integer(target.type)
     return to_numpy(target.cast(pa.float64()), math.nan) if is_numbers else None
