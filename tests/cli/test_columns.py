@@ -53,7 +53,7 @@ def roles(facts):
 def test_columns_are_shown_with_what_they_may_be(run, written):  # noqa: F811
     status, out, err = run("columns", written, "-t", "claim")
     assert status == 0, err
-    assert "all 400 rows; classification, as the target holds texts" in out
+    assert "all 400 rows; classification: the target holds texts" in out
     for words in ("18 to 89: ", "2024-03-20", "75.0 %", "--numeric, --categorical, --date"):
         assert words in out
     facts = json.loads(run("columns", written, "-t", "claim", "--json")[1])
@@ -166,8 +166,8 @@ def test_rows_that_cannot_be_used_are_told_and_stop_nothing(run, tmp_path):  # n
     (tmp_path / "bad.csv").write_text("\n".join(["age,rich", *lines]) + "\n")
     status, out, err = run("columns", tmp_path / "bad.csv", "-t", "rich")
     assert status == 0, err
-    assert "1 rows of the sample cannot be used; pass --on-bad-row skip" in out
-    assert "1 rows of the sample have no target; pass --unlabelled skip" in out
+    assert "1 of the rows read cannot be used; pass --on-bad-row skip" in out
+    assert "1 of the rows read have no target; pass --unlabelled skip" in out
 
 
 @pytest.mark.parametrize(

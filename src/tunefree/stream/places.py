@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import pyarrow as pa
 
 from tunefree.stream import formats
 from tunefree.stream.batch import Position
@@ -52,19 +54,24 @@ def _rows_of(table: Any) -> int:
     """Rows of a table in memory that can be read again; 0 of a stream, or where that is unknown."""
     if isinstance(table, Mapping):
         table = next(iter(table.values()), ())
-    rows = getattr(table, "num_rows", None)
-    return int(rows) if rows is not None else len(table) if hasattr(table, "__len__") else 0
+    can_be_read_again = isinstance(table, Sequence | pa.Array | pa.ChunkedArray | pa.Table | pa.RecordBatch)
+    library = type(table).__module__.split(".")[
+        0
+    ]  # others may be results of a query, which are gone once they are read
+    return len(table) if can_be_read_again or library in ("numpy", "pandas", "polars") else 0
 
 
 def _line_after(file: str, offset: int) -> int | None:
     """Where the first line after a place of a text begins; None where none does, or where quotes hold line ends."""
     text = open_text(file)
     try:
+        if text.size is None:
+            return None
         sample = text.peek(SAMPLE).tobytes()
         if b'"' in sample and any(line.count(b'"') % 2 for line in sample[: sample.rfind(b"\n") + 1].split(b"\n")):
             return None
         text.skip_to(offset)
         start = offset + text.peek(BLOCK_SIZE).tobytes().find(b"\n") + 1
-        return start if offset < start < (text.size or 0) else None
+        return start if offset < start < text.size else None
     finally:
         text.close()

@@ -11,27 +11,34 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.stream.batch import BadRows, Position
-from tunefree.stream.columns import blank_to_null, decoded
+from tunefree.stream.columns import blank_to_null, decoded, row_numbers, with_row_numbers
 from tunefree.stream.formats import TABLE
 from tunefree.stream.inference import without
 from tunefree.stream.late import Late
 from tunefree.stream.places import places_of
 from tunefree.stream.source import Source, open_source
+from tunefree.stream.tally import Tally
+from tunefree.workflows.closed_classes import of_named_classes
 from tunefree.workflows.plan import Plan
-from tunefree.workflows.reading import Reading, begin, columns_of
+from tunefree.workflows.reading import Reading, begin
 from tunefree.workflows.roles import (
+    FEWEST_ROWS,
     LEAK_OF_TARGET,
+    MOST_CELLS,
+    MOST_ROWS,
     TARGET,
     Remark,
+    columns_of,
     leaks,
     likenesses,
     remarks_of,
+    shortened,
     target_numbers,
     values_of,
 )
-from tunefree.workflows.targets import task_of
+from tunefree.workflows.targets import target_of, task_of
 
-PLACES, MOST_ROWS = 8, 2**14  # that are read
+PLACES = 8  # that are read
 EXAMPLES, LONGEST_EXAMPLE = 3, 24  # values that are shown, and letters of each
 REASONS = {
     "number": "numbers",
@@ -121,13 +128,13 @@ class ColumnsView:
             (f"column {remark.column!r}: " if remark.column else "")
             + remark.problem
             + (f"; {remark.remedy}" if remark.remedy else "")
-            for remark in self.remarks
+            for remark in shortened(self.remarks)
         ]
         return told + self.unusable
 
     def head(self) -> str:
         """The rows that were looked at, and what would be learned, in a line."""
-        task = f"; {self.task}, as the target holds {self.why}" if self.task else "; no target is named"
+        task = f"; {self.task}: {self.why}" if self.task else "; no target is named"
         return f"{self.name}: {len(self.columns)} columns, {self.where}{task}"
 
     def __str__(self) -> str:
@@ -163,7 +170,7 @@ def columns(data: Any, target: str | None = None, **options: Any) -> ColumnsView
     --------
     >>> view = columns({"id": list(range(200)), "age": [20.5, 60.5] * 100, "rich": ["no", "yes"] * 100}, target="rich")
     >>> print(view)  # doctest: +NORMALIZE_WHITESPACE
-    the table: 3 columns, all 200 rows; classification, as the target holds texts
+    the table: 3 columns, all 200 rows; classification: the target holds texts
     column  read as  why      missing  different  values
     id      number   numbers  0.0 %    200        0 to 199: 0, 1, 2
     age     number   numbers  0.0 %    2          20.5 to 60.5: 20.5, 60.5
@@ -192,14 +199,15 @@ def view_of(source: Source, plan: Plan) -> ColumnsView:
     is_labelled = plan.target is not None
     bad = BadRows(True, True, classes=plan.classes, target=plan.target)
     reading = begin(source, plan, bad, is_labelled)
-    sample = _sample_of(source, reading, is_labelled)
+    sample = _sample_of(source, reading, plan)
     if sample is None:
-        sample = Sample([reading.first], [reading.first], [reading.target], SEEN_FIRST, _unusable(bad))
+        sample = Sample([reading.first], reading.usable, [reading.target], SEEN_FIRST, _unusable(bad))
     known = {column.name: column for column in reading.encoder.columns}
     views = [_view(name, known.get(name), reading, plan, sample) for name in reading.first.schema.names]
-    why = reading.guess.why if reading.guess else f"what --task {plan.task} says" if plan.task else "classes to name"
+    why = f"the target holds {reading.guess.why}" if reading.guess else "--task" if plan.task else "it has classes"
     said = (reading.task, why) if is_labelled else ("", "")
-    remarks = [*remarks_of(reading), *_further_remarks(reading, sample)]
+    remarks = remarks_of(reading)
+    remarks += _further_remarks(reading, sample, {own.column for own in remarks if own.role == LEAK_OF_TARGET})
     return ColumnsView(source.name, sample.rows, sample.where, *said, views, remarks, sample.problems)
 
 
@@ -207,8 +215,8 @@ class Sample(NamedTuple):
     """Rows from places all over a source."""
 
     tables: list[Any]  # pyarrow.RecordBatch: as they were read
-    usable: list[Any]  # pyarrow.RecordBatch: without those that cannot be used
-    targets: list[Any]  # pyarrow.Array: of those that can be used, or None
+    usable: np.ndarray  # (n,) bool: those that can be used
+    targets: list[Any]  # pyarrow.Array: of these, or None
     where: str
     problems: list[str]
 
@@ -219,67 +227,64 @@ class Sample(NamedTuple):
 
     def arrays(self, name: str, na_values: Sequence[str]) -> list[Any]:
         """A column as it was read, null where a value is missing."""
-        here = [table for table in self.tables if name in table.schema.names]
-        return [blank_to_null(decoded(without(table.column(name), na_values))) for table in here]
+        places = [table.schema.get_field_index(name) for table in self.tables]
+        here = [table.column(place) for table, place in zip(self.tables, places, strict=True) if place >= 0]
+        return [blank_to_null(decoded(without(array, na_values))) for array in here]
 
 
-def _sample_of(source: Source, reading: Reading, is_labelled: bool) -> Sample | None:
+def _sample_of(source: Source, reading: Reading, plan: Plan) -> Sample | None:
     """All rows of a short source, or rows from places all over a long one; None if it can be read only once."""
-    places, bad = places_of(source, PLACES), BadRows(True, True)
+    places, bad = places_of(source, PLACES), BadRows(True, True, classes=plan.classes, target=plan.target)
     if not places:
         return None
-    tables: list[Any] = []
-    problems: list[str] = []
-    known = source, reading, is_labelled, bad
-    is_whole = _read(*known, places[0], MOST_ROWS, PLACES, tables, problems)
-    if not is_whole and len(places) > 1:
-        tables.clear()
-        for place in places:
-            _read(*known, place, MOST_ROWS // PLACES, 1, tables, problems)
-    rows = f"{sum(raw.num_rows for raw, _, _ in tables):,}"
-    some = f"{rows} rows from {len(places)} places" if len(places) > 1 else f"the first {rows} rows"
-    raw, usable, targets = (list(part) for part in zip(*tables, strict=True)) if tables else ([], [], [])
-    return Sample(raw, usable, targets, f"all {rows} rows" if is_whole else some, problems + _unusable(bad))
+    most = min(MOST_ROWS, max(MOST_CELLS // len(reading.first.schema), FEWEST_ROWS * PLACES))
+    read, is_whole, problems = _read(source, reading, bad, places[0], most, PLACES)
+    if not is_whole and not problems and len(places) > 1:
+        bad.tally = Tally()
+        parts = [_read(source, reading, bad, place, most // PLACES, 1) for place in places]
+        read, problems = [rows for part in parts for rows in part[0]], [text for part in parts for text in part[2]][:1]
+    n = f"{sum(table.num_rows for table, _, _ in read):,}"
+    where = f"all {n} rows" if is_whole else f"{n} rows from {len(places)} places"
+    where = where if is_whole or (len(places) > 1 and not problems) else f"the first {n} rows"
+    usable = np.concatenate([np.zeros(0, bool), *(usable for _, usable, _ in read)])
+    tables, targets = [table for table, _, _ in read], [target for _, _, target in read]
+    return Sample(tables, usable, targets, where, problems + _unusable(bad))
 
 
 def _read(
-    source: Source,
-    reading: Reading,
-    is_labelled: bool,
-    bad: BadRows,
-    place: Position,
-    rows: int,
-    chunks: int,
-    tables: list[tuple[Any, Any, Any]],
-    problems: list[str],
-) -> bool:
-    """Add so many rows from a place on; whether these are all that there are."""
-    encoder = reading.encoder
+    source: Source, reading: Reading, bad: BadRows, place: Position, rows: int, chunks: int
+) -> tuple[list[tuple[Any, np.ndarray, Any]], bool, list[str]]:
+    """So many rows from a place on, as they were read, which of them can be used, and their targets.
+
+    Then whether these are all that there are, and what would stop a training.
+    """
+    encoder, read = reading.encoder, list[tuple[Any, np.ndarray, Any]]()
     try:
         for number, chunk in enumerate(source.chunks(place, bad, encoder.types())):
             if rows == 0 or number == chunks:
-                return False
-            is_cut = chunk.table.num_rows > rows
-            chunk = chunk._replace(table=chunk.table.slice(0, rows))
-            batch = encoder.encode(chunk, False, bad, is_labelled)
-            tables.append((chunk.table, columns_of(chunk, batch.numbers, chunk.table.schema.names), batch.target))
+                return read, False, []
+            numbers, is_cut = row_numbers(chunk)[:rows], chunk.table.num_rows > rows
+            chunk = chunk._replace(table=with_row_numbers(chunk.table.slice(0, rows), numbers))
+            batch = of_named_classes(encoder.encode(chunk, False, bad, encoder.target is not None), bad)
+            read.append((chunk.table, np.isin(numbers, batch.numbers), batch.target))
+            if encoder.target is not None:
+                target_of(reading.task, batch)  # which has an error for what a training cannot learn
             rows -= chunk.table.num_rows
             if is_cut:
-                return False
+                return read, False, []
     except DataError as error:
-        problems.append(f"a training would stop: {error}")
-    return True
+        return read, False, [f"a training would stop: {error}"]
+    return read, True, []
 
 
 def _unusable(bad: BadRows) -> list[str]:
     """Why rows of a sample cannot be used."""
-    without = "rows of the sample cannot be used; pass --on-bad-row skip to leave such rows out"
-    reasons = [
-        f"{f'column {reason.column!r}: ' if reason.column else ''}{reason.problem}: {reason.rows:,} {without}"
-        for reason in bad.tally.reasons()
-    ]
-    unlabelled = f"{bad.unlabelled:,} rows of the sample have no target; pass --unlabelled skip to leave such rows out"
-    return reasons + ([unlabelled] if bad.unlabelled else [])
+    rows = "of the rows read cannot be used; pass --on-bad-row skip to leave such rows out"
+    told = [(reason, f"{reason.problem}: {reason.rows:,} {rows}") for reason in bad.tally.reasons()]
+    unlabelled = f"{bad.unlabelled:,} of the rows read have no target; pass --unlabelled skip to leave such rows out"
+    return [f"column {reason.column!r}: {text}" if reason.column else text for reason, text in told] + (
+        [unlabelled] if bad.unlabelled else []
+    )
 
 
 def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) -> ColumnView:
@@ -300,6 +305,7 @@ def _kind_of(name: str, column: Any, reading: Reading, plan: Plan) -> tuple[str,
     for role in ("target", "weight", "group"):
         if name == getattr(plan, role):
             why = reading.guess.why if role == "target" and reading.guess else f"--{role}"
+            why = "--task" if role == "target" and plan.task else why
             return role, why, ("task",) if role == "target" else ()
     return "left out", "--ignore", ()
 
@@ -345,22 +351,17 @@ def _values_told(view: ColumnView) -> str:
     return examples if view.range is None else f"{' to '.join(map(_as_written, view.range))}: {examples}"
 
 
-def _further_remarks(reading: Reading, sample: Sample) -> list[Remark]:
+def _further_remarks(reading: Reading, sample: Sample, leaking: set[str]) -> list[Remark]:
     """What the sample tells beyond the first rows: leaks, another task, columns of one value, copies."""
-    names = [column.name for column in reading.encoder.columns]
-    here = [name for name in names if all(name in table.schema.names for table in sample.usable)]
-    columns = {column.name: column for column in reading.encoder.columns if column.name in here}
-    values = {name: values_of(columns[name], [table.column(name) for table in sample.usable]) for name in here}
-    known = {name: own for name, own in values.items() if own is not None}
-    remarks = likenesses(known)
-    if reading.target is None or not sample.usable:
+    columns = columns_of(reading.encoder.columns, sample.tables, sample.usable)
+    remarks = likenesses(columns) if sample.usable.any() else []
+    if reading.target is None or not sample.usable.any():
         return remarks
     target = pa.chunked_array([decoded(target) for target in sample.targets]).combine_chunks()
     numbers = target_numbers(target, reading.task)
-    noted = {remark.column for remark in remarks_of(reading) if remark.role == LEAK_OF_TARGET}
     if numbers is not None:
-        found = leaks(known, numbers, reading.task == "classification")
-        remarks = [remark for remark in found if remark.column not in noted] + remarks
+        found = leaks(columns, numbers, reading.task == "classification")
+        remarks = [remark for remark in found if remark.column not in leaking] + remarks
     if reading.guess and (other := task_of(target)).task != reading.task:
         problem = f"the first rows look like {reading.task}, and others like {other.task}: {other.why}"
         remarks.insert(

@@ -35,8 +35,9 @@ class Reading(NamedTuple):
     encoder: Any
     batches: Iterator[Batch]  # all of them, the first included
     guess: Guess | None  # of the task; None where the plan says it
-    first: Any  # pyarrow.RecordBatch: the first rows of a table as they were read, those that can be used; else None
-    target: Any  # pyarrow.Array: the targets of the first rows
+    first: Any  # pyarrow.RecordBatch: the first rows of a table as they were read; None of text
+    usable: np.ndarray  # (n,) bool: those of the first rows that can be used
+    target: Any  # pyarrow.Array: their targets
     name: str  # of the source
 
 
@@ -94,9 +95,11 @@ def begin(source: Source, plan: Plan, bad: BadRows, labelled: bool = True) -> Re
         has_classes = task == "classification" and batch.target is not None
         classes = sorted(target_of(task, batch).values) if has_classes else []
     rest = encoded(encoder, chunks, bad, learning=True, labelled=labelled)
-    usable = None if source.kind != TABLE else columns_of(first, batch.numbers, first.table.schema.names)
+    is_table = source.kind == TABLE
+    usable = np.isin(row_numbers(first), batch.numbers) if is_table else np.ones(len(batch.weight), bool)
     batches = itertools.chain([batch] if len(batch.weight) else [], rest)
-    return Reading(task, classes, encoder, batches, guess, usable, batch.target, source.name)
+    of_first = first.table if is_table else None, usable, batch.target
+    return Reading(task, classes, encoder, batches, guess, *of_first, source.name)
 
 
 def batches_from(
@@ -163,7 +166,7 @@ def encoded(
     def finish(chunk: Any, prepared: Future[Any], unread: Tally) -> Batch:
         bad.tally.add_all(unread)
         batch = of_named_classes(encoder.finish(prepared.result(), learning, bad), bad)
-        return batch._replace(columns=columns_of(chunk, batch.numbers, kept)) if kept else batch
+        return batch._replace(columns=_kept(chunk, batch.numbers, kept)) if kept else batch
 
     with ThreadPoolExecutor(os.cpu_count(), "tunefree-prepare") as pool:
         waiting: deque[tuple[Any, Future[Any], Tally]] = deque()
@@ -190,7 +193,7 @@ def _with_unread(chunks: Iterator[Any], bad: BadRows) -> Iterator[tuple[Any, Tal
         yield chunk, unread
 
 
-def columns_of(chunk: Columns, numbers: np.ndarray, names: Sequence[str]) -> Any:
+def _kept(chunk: Columns, numbers: np.ndarray, names: Sequence[str]) -> Any:
     """Columns of those rows of a chunk that have these numbers."""
     from tunefree.stream.features import check_name
 

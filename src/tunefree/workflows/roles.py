@@ -15,7 +15,7 @@ from tunefree.stream.calendar import TimeOfDay, Timestamp
 from tunefree.stream.columns import Boolean, Category, Faults, Number
 from tunefree.workflows.reading import Reading
 
-MOST_ROWS, MOST_CELLS = 2**14, 2**20  # that are looked at
+MOST_ROWS, MOST_CELLS = 2**14, 2**19  # that are looked at
 FEWEST_ROWS = 100  # in which identifiers, times and leaks are told
 FEWEST_COUNTED = 20  # rows in which row numbers are told
 MANY_DIFFERENT = 0.5  # share of the rows from which on as many categories may name them
@@ -69,6 +69,8 @@ def values_of(column: Any, arrays: Iterable[Any]) -> Values | None:
     array([39., nan])
     """
     converted = [column.convert(array, Faults()) for array in arrays]
+    if not converted:
+        return None
     if column.kind in (Category.kind, Boolean.kind):
         texts = [labels.take(pa.array(index, mask=index < 0)) for index, labels in converted]
         codes = pa.chunked_array([text.cast(pa.string()) for text in texts], pa.string()).combine_chunks()
@@ -88,17 +90,17 @@ def note_roles(reading: Reading, bad: BadRows) -> None:
     reading : Reading
     bad : BadRows
     """
-    for remark in remarks_of(reading):
+    for remark in shortened(remarks_of(reading)):
         bad.note(remark.problem, reading.name, 0, remark.column, 0, remark.remedy)
 
 
 def remarks_of(reading: Reading) -> list[Remark]:
     """What the first rows tell of the target and of the columns."""
     columns, target = first_values(reading), target_numbers(reading.target, reading.task)
-    return [*target_remarks(reading), *_shortened(roles_of(columns, target, reading.task == "classification"))]
+    return [*target_remarks(reading), *roles_of(columns, target, reading.task == "classification")]
 
 
-def _shortened(remarks: list[Remark]) -> list[Remark]:
+def shortened(remarks: list[Remark]) -> list[Remark]:
     """Remarks of which those beyond a few of one role are told together."""
     shown: list[Remark] = []
     for role in dict.fromkeys(remark.role for remark in remarks):
@@ -126,14 +128,28 @@ def target_remarks(reading: Reading) -> list[Remark]:
 
 
 def first_values(reading: Reading) -> dict[str, Values]:
-    """The columns of the first rows of a table, by their names."""
+    """The columns of the first rows of a table that can be used, by their names."""
     if reading.first is None:
         return {}
     columns, table = reading.encoder.columns, reading.first
     table = table.slice(0, max(min(MOST_ROWS, MOST_CELLS // max(len(columns), 1)), 2 * FEWEST_ROWS))
-    here = [column for column in columns if column.name in table.schema.names]
-    values = {column.name: values_of(column, [table.column(column.name)]) for column in here}
-    return {name: own for name, own in values.items() if own is not None}
+    return columns_of(columns, [table], reading.usable[: table.num_rows])
+
+
+def columns_of(columns: Iterable[Any], tables: Sequence[Any], usable: np.ndarray) -> dict[str, Values]:
+    """Those of some columns that all of some tables have, by name, without texts and lists.
+
+    Parameters
+    ----------
+    columns : iterable of columns of a TableEncoder
+    tables : sequence of pyarrow.RecordBatch
+    usable : (n,) array of bool
+        Rows to keep.
+    """
+    shared = set.intersection(*(set(table.schema.names) for table in tables)) if tables else set()
+    here = [column for column in columns if column.name in shared]
+    values = {column.name: values_of(column, [table.column(column.name) for table in tables]) for column in here}
+    return {name: own._replace(numbers=own.numbers[usable]) for name, own in values.items() if own is not None}
 
 
 def roles_of(columns: dict[str, Values], target: np.ndarray | None, is_classes: bool) -> list[Remark]:

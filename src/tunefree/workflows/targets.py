@@ -62,7 +62,7 @@ def task_of(target: Any) -> Guess:
     order = np.argsort(values)
     values, counts = values[order], counted.field("counts").to_numpy(zero_copy_only=False)[order]
     if len(values) <= 2:
-        return Guess("classification", f"{len(values)} different numbers at most" if len(values) else "no numbers")
+        return Guess("classification", f"{len(values)} different number{'' if len(values) == 1 else 's'}")
     if (values != np.round(values)).any():
         return Guess("regression", "numbers with fractions")
     return _of_whole_numbers(values, counts.astype(np.float64))

@@ -178,16 +178,21 @@ def show_trained(trained: Trained, output: Path) -> None:
     console.print(table)
     for warning in [*order_told(trained), *rare_classes(trained, "--classes")]:
         console.print(warning)
-    for line in oddities_told(progress.oddities):
+    for line in _notes(trained):
         console.print(f"note: {line}")
+
+
+def _notes(trained: Trained) -> list[str]:
+    """What is odd about columns and about rows that were used: as it was told on the way, and as the end shows it."""
+    oddities = trained.progress.oddities
+    lines = oddities_told(oddities)
+    lines += [f"column {own.column!r}: {own.problem}; {own.remedy}" for own in telling_columns(trained)]
     if getattr(trained.encoder, "has_queries", False):
-        console.print(
-            "hint: query numbers (qid) are not used; rows are learned one by one, not ranked within their query"
-        )
-    for remark in telling_columns(trained):
-        console.print(f"note: column {remark.column!r}: {remark.problem}; {remark.remedy}")
-    noted = {oddity.column for oddity in progress.oddities}
-    for name, count in naming_columns(trained):
-        if name not in noted:
-            problem = f"column {name!r} has {count:,} different values"
-            console.print(f"note: {problem}; pass --ignore {name} if it names the rows")
+        lines.append("query numbers (qid) are not used; rows are learned one by one, not ranked within their query")
+    noted = {oddity.column for oddity in oddities}
+    lines += [
+        f"column {name!r} has {count:,} different values; pass --ignore {name!r} if it names the rows"
+        for name, count in naming_columns(trained)
+        if name not in noted
+    ]
+    return lines
