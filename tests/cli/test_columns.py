@@ -11,6 +11,9 @@ from pyarrow import csv, parquet
 
 import tunefree
 from tests.cli.test_cli import run  # noqa: F401
+from tests.distributed.data import shards
+from tunefree.distributed.local_rows import begun, united
+from tunefree.distributed.shards import Cut
 from tunefree.stream.source import open_source
 from tunefree.workflows.columns import view_of
 from tunefree.workflows.plan import Plan
@@ -236,3 +239,25 @@ def test_ordinary_columns_are_no_news(seed):
     }
     for target in ("price", "job"):
         assert tunefree.columns(table, target=target).remarks == []
+
+
+def test_other_ways_to_learn_tell_the_same(run, written, tmp_path):  # noqa: F811
+    """A comparison, a path, shards, standard input, also in a random order, and a training that goes on."""
+    told = "note: column 'paid': alone predicts"
+    assert told in run("compare", written, "-t", "claim", *QUICK, "-q")[1]
+    assert told in run("path", written, "-t", "claim", "--iterations", "5")[1]
+    early = ("--method", "early-stopping", "-o", tmp_path / "e")
+    assert told in run("train", written, "-t", "claim", *early)[1]
+    for how in ((), ("--shuffle",)):
+        text = written.read_bytes()
+        status, out, err = run("train", "-", "-t", "claim", *QUICK, *how, "-o", tmp_path / "m", stdin=text)
+        assert status == 0 and told in out, err
+    status, out, err = run("train", written, "--from", tmp_path / "m", "-o", tmp_path / "m")
+    assert status == 0 and out.count(told) == 1, err
+
+
+def test_shards_tell_the_same(written):
+    cut_up = shards(written, Cut())
+    first = begun(cut_up[0], Plan(target="claim"))
+    assert {oddity.column for oddity in first.oddities} == {"policy", "row", "number", "day", "paid"}
+    assert united(first, []).skipped.oddities() == list(first.oddities)

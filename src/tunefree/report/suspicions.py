@@ -108,8 +108,8 @@ def _sample(trained: Trained) -> Sample | None:
             parts.append(part)
             rank = _ranks_of(layout, matrix[:, place]) if key < 0 else np.asarray
             columns.append([rank(rows[:, place]) for rows in (matrix, first, last)])
-    of_rows = [list(values) for values in zip(*columns, strict=True)] or [[], [], []]
-    return Sample(parts, *of_rows, kept["targets"])
+    of_all, early, late = (list(values) for values in zip(*columns, strict=True)) if columns else ([], [], [])
+    return Sample(parts, of_all, early, late, kept["targets"])
 
 
 def _rows_compared(sample: Sample) -> int:

@@ -122,9 +122,8 @@ def target_remarks(reading: Reading) -> list[Remark]:
         return []
     taken = {"classification": "classes", "regression": "numbers to predict"}[guess.task]
     remedy = "pass --task classification if they are classes, --task regression if they are numbers"
-    return [
-        Remark(reading.encoder.target or "" if reading.first else "", TARGET, f"{guess.why}, taken for {taken}", remedy)
-    ]
+    name = "" if reading.first is None else str(reading.encoder.target)
+    return [Remark(name, TARGET, f"{guess.why}, taken for {taken}", remedy)]
 
 
 def first_values(reading: Reading) -> dict[str, Values]:

@@ -60,7 +60,7 @@ def task_of(target: Any) -> Guess:
     counted = target.value_counts()
     values = np.array(counted.field("values").to_pylist(), np.float64)
     order = np.argsort(values)
-    values, counts = values[order], counted.field("counts").to_numpy(zero_copy_only=False)[order]
+    values, counts = values[order], to_numpy(counted.field("counts"), 0)[order]
     if len(values) <= 2:
         return Guess("classification", f"{len(values)} different number{'' if len(values) == 1 else 's'}")
     if (values != np.round(values)).any():

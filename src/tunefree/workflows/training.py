@@ -377,7 +377,7 @@ def _begun(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
     reading = begin(source, plan, bad)
     task, classes, encoder, batches, *_ = reading
     check_task(plan, task)
-    if plan.shuffle is None:
+    if not any(not oddity.rows for oddity in bad.tally.oddities()):  # before rows were moved, their order told more
         note_roles(reading, bad)
     chosen = task, plan.learner, plan.loss, plan.average, dict(plan.settings), plan.view, classes
     kernel = KernelConfig(max_support=plan.max_support, device=plan.device)
