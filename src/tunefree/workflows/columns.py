@@ -204,7 +204,7 @@ def view_of(source: Source, plan: Plan) -> ColumnsView:
         sample = Sample([reading.first], reading.usable, [reading.target], SEEN_FIRST, _unusable(bad))
     known = {column.name: column for column in reading.encoder.columns}
     views = [_view(name, known.get(name), reading, plan, sample) for name in reading.first.schema.names]
-    why = f"the target holds {reading.guess.why}" if reading.guess else "--task" if plan.task else "it has classes"
+    why = f"the target holds {reading.guess.why}" if reading.guess else "--task"
     said = (reading.task, why) if is_labelled else ("", "")
     remarks = remarks_of(reading)
     remarks += _further_remarks(reading, sample, {own.column for own in remarks if own.role == LEAK_OF_TARGET})

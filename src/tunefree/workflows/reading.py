@@ -86,9 +86,10 @@ def begin(source: Source, plan: Plan, bad: BadRows, labelled: bool = True) -> Re
     batch = encoder.encode(first, True, bad, labelled)
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
         first, batch = chunk, encoder.encode(chunk, True, bad, labelled)  # no row of those before could be used
-    is_said = plan.task or plan.classes or plan.class_weight or batch.target is None
-    guess = None if is_said else task_of(batch.target)
-    task = guess.task if guess is not None else plan.task or "classification"  # which has classes to name or to weigh
+    guess = None if plan.task or batch.target is None else task_of(batch.target)
+    if guess is not None and (plan.classes or plan.class_weight) and guess.can_be_classes:
+        guess = Guess("classification", "classes that are named")
+    task = guess.task if guess is not None else plan.task or "classification"
     if plan.classes:
         classes, batch = closed_classes(plan.classes, task, batch.target), of_named_classes(batch, bad)
     else:

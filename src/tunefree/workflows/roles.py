@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tunefree.stream.arrays import to_numpy
+from tunefree.stream.arrays import of_numbers, to_numpy
 from tunefree.stream.batch import BadRows
 from tunefree.stream.calendar import TimeOfDay, Timestamp
 from tunefree.stream.columns import Boolean, Category, Faults, Number
@@ -72,7 +72,7 @@ def values_of(column: Any, arrays: Iterable[Any]) -> Values | None:
     if not converted:
         return None
     if column.kind in (Category.kind, Boolean.kind):
-        texts = [labels.take(pa.array(index, mask=index < 0)) for index, labels in converted]
+        texts = [labels.take(of_numbers(index, index < 0)) for index, labels in converted]
         codes = pa.chunked_array([text.cast(pa.string()) for text in texts], pa.string()).combine_chunks()
         codes = codes.dictionary_encode().indices
         return Values(to_numpy(codes.cast(pa.float64()), math.nan), True)

@@ -20,6 +20,8 @@ MANY = 12  # distinct integers: fewer are numbers in doubt, so many are classes 
 SMOOTH = 0.2  # share of the ups and downs in a random order up to which frequencies rise and fall
 NOISE = 0.56  # mean change of the root of a frequency by chance: 1 / sqrt(pi), as it has a variance of 1/4 and a half
 
+FRACTIONS, MANY_VALUES = "numbers with fractions", f"more than {MOST_CLASSES_OF_INTEGERS} whole numbers"
+
 
 class Guess(NamedTuple):
     """The task that a target suggests, why, and whether it could well be the other one."""
@@ -27,6 +29,11 @@ class Guess(NamedTuple):
     task: str  # "classification" or "regression"
     why: str
     doubtful: bool = False
+
+    @property
+    def can_be_classes(self) -> bool:
+        """Whether the values may be classes, if they are said to be."""
+        return self.why not in (FRACTIONS, MANY_VALUES)
 
 
 def task_of(target: Any) -> Guess:
@@ -64,7 +71,7 @@ def task_of(target: Any) -> Guess:
     if len(values) <= 2:
         return Guess("classification", f"{len(values)} different number{'' if len(values) == 1 else 's'}")
     if (values != np.round(values)).any():
-        return Guess("regression", "numbers with fractions")
+        return Guess("regression", FRACTIONS)
     return _of_whole_numbers(values, counts.astype(np.float64))
 
 
@@ -74,7 +81,7 @@ def _of_whole_numbers(values: np.ndarray, counts: np.ndarray) -> Guess:
     is_seldom = n < 4 * ROWS_OF_A_CLASS * k
     span = f"{k} whole numbers from {int(values[0])} to {int(values[-1])}"
     if k > MOST_CLASSES_OF_INTEGERS:
-        return Guess("regression", f"more than {MOST_CLASSES_OF_INTEGERS} whole numbers")
+        return Guess("regression", MANY_VALUES)
     if ROWS_OF_A_CLASS * k > n:
         return Guess("regression", f"{span} in {n} rows", 2 * k <= n)
     if np.ptp(values) > 3 * k:  # codes are counted; prices and ages in round numbers are not
