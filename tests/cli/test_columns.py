@@ -173,6 +173,18 @@ def test_rows_that_cannot_be_used_are_told_and_stop_nothing(run, tmp_path):  # n
     assert "1 of the rows read have no target; pass --unlabelled skip" in out
 
 
+def test_what_stands_for_missing_and_bytes_that_are_no_text(tmp_path):
+    table = {"x": [-9.0, 1.0, 2.0, 3.0] * 40, "s": ["none", "a", "b", "c"] * 40, "y": ["u", "v"] * 80}
+    view = tunefree.columns(table, target="y", na_values=("-9", "none"))
+    assert [(column.missing, column.different) for column in view.columns] == [(0.25, 3), (0.25, 3), (0.0, 2)]
+    broken = pa.array([b"a", b"\xff", b"b", b"c"] * 40).view(pa.string())
+    parquet.write_table(pa.table(table | {"s": broken}), tmp_path / "broken.parquet")
+    view = tunefree.columns(str(tmp_path / "broken.parquet"), target="y")
+    assert "40 of the rows read cannot be used" in " ".join(view.unusable)
+    trained = tunefree.train(str(tmp_path / "broken.parquet"), target="y", learner="scinol2", skip_bad_rows=True)
+    assert trained.progress.skipped == 40
+
+
 @pytest.mark.parametrize(
     "table",
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -13,7 +12,6 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.stream.batch import BadRows, Position
 from tunefree.stream.columns import blank_to_null, decoded, row_numbers, with_row_numbers
 from tunefree.stream.formats import TABLE
-from tunefree.stream.inference import without
 from tunefree.stream.late import Late
 from tunefree.stream.places import places_of
 from tunefree.stream.source import Source, open_source
@@ -28,6 +26,7 @@ from tunefree.workflows.roles import (
     MOST_ROWS,
     TARGET,
     Remark,
+    arrays_of,
     columns_of,
     leaks,
     likenesses,
@@ -225,12 +224,6 @@ class Sample(NamedTuple):
         """How many were read."""
         return sum(table.num_rows for table in self.tables)
 
-    def arrays(self, name: str, na_values: Sequence[str]) -> list[Any]:
-        """A column as it was read, null where a value is missing."""
-        places = [table.schema.get_field_index(name) for table in self.tables]
-        here = [table.column(place) for table, place in zip(self.tables, places, strict=True) if place >= 0]
-        return [blank_to_null(decoded(without(array, na_values))) for array in here]
-
 
 def _sample_of(source: Source, reading: Reading, plan: Plan) -> Sample | None:
     """All rows of a short source, or rows from places all over a long one; None if it can be read only once."""
@@ -289,7 +282,7 @@ def _unusable(bad: BadRows) -> list[str]:
 
 def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) -> ColumnView:
     """A column of a sample; ``column`` is None if it is no feature."""
-    arrays = sample.arrays(name, plan.na_values)
+    arrays = [blank_to_null(decoded(array)) for array in arrays_of(reading.encoder, sample.tables, name)]
     kind, why, options = _kind_of(name, column, reading, plan)
     values = [value for array in arrays for value in array.to_pylist() if value is not None and value == value]
     shown = list(dict.fromkeys(_as_written(value) for value in values))
@@ -353,7 +346,7 @@ def _values_told(view: ColumnView) -> str:
 
 def _further_remarks(reading: Reading, sample: Sample, leaking: set[str]) -> list[Remark]:
     """What the sample tells beyond the first rows: leaks, another task, columns of one value, copies."""
-    columns = columns_of(reading.encoder.columns, sample.tables, sample.usable)
+    columns = columns_of(reading.encoder, sample.tables, sample.usable)
     remarks = likenesses(columns) if sample.usable.any() else []
     if reading.target is None or not sample.usable.any():
         return remarks

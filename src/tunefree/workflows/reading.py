@@ -38,7 +38,7 @@ class Reading(NamedTuple):
     first: Any  # pyarrow.RecordBatch: the first rows of a table as they were read; None of text
     usable: np.ndarray  # (n,) bool: those of the first rows that can be used
     target: Any  # pyarrow.Array: their targets
-    name: str  # of the source
+    file: str  # that holds the first rows, for messages
 
 
 def begin(source: Source, plan: Plan, bad: BadRows, labelled: bool = True) -> Reading:
@@ -100,7 +100,7 @@ def begin(source: Source, plan: Plan, bad: BadRows, labelled: bool = True) -> Re
     usable = np.isin(row_numbers(first), batch.numbers) if is_table else np.ones(len(batch.weight), bool)
     batches = itertools.chain([batch] if len(batch.weight) else [], rest)
     of_first = first.table if is_table else None, usable, batch.target
-    return Reading(task, classes, encoder, batches, guess, *of_first, source.name)
+    return Reading(task, classes, encoder, batches, guess, *of_first, batch.file)
 
 
 def batches_from(

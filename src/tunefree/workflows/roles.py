@@ -12,7 +12,8 @@ import pyarrow as pa
 from tunefree.stream.arrays import of_numbers, to_numpy
 from tunefree.stream.batch import BadRows
 from tunefree.stream.calendar import TimeOfDay, Timestamp
-from tunefree.stream.columns import Boolean, Category, Faults, Number
+from tunefree.stream.columns import Boolean, Category, Faults, Number, valid_utf8
+from tunefree.stream.inference import without
 from tunefree.workflows.reading import Reading
 
 MOST_ROWS, MOST_CELLS = 2**14, 2**19  # that are looked at
@@ -43,9 +44,7 @@ class Remark(NamedTuple):
 class Values(NamedTuple):
     """A column of some rows, as it is learned."""
 
-    numbers: (
-        np.ndarray
-    )  # (n,) float64: numbers, microseconds, or categories in the order of their first row; NaN is missing
+    numbers: np.ndarray  # (n,) float64: numbers, microseconds, or categories by their first row; NaN is missing
     are_codes: bool  # whether their order has no meaning
 
     @property
@@ -91,7 +90,7 @@ def note_roles(reading: Reading, bad: BadRows) -> None:
     bad : BadRows
     """
     for remark in shortened(remarks_of(reading)):
-        bad.note(remark.problem, reading.name, 0, remark.column, 0, remark.remedy)
+        bad.note(remark.problem, reading.file, 0, remark.column, 0, remark.remedy)
 
 
 def remarks_of(reading: Reading) -> list[Remark]:
@@ -130,25 +129,35 @@ def first_values(reading: Reading) -> dict[str, Values]:
     """The columns of the first rows of a table that can be used, by their names."""
     if reading.first is None:
         return {}
-    columns, table = reading.encoder.columns, reading.first
-    table = table.slice(0, max(min(MOST_ROWS, MOST_CELLS // max(len(columns), 1)), 2 * FEWEST_ROWS))
-    return columns_of(columns, [table], reading.usable[: table.num_rows])
+    most = max(min(MOST_ROWS, MOST_CELLS // max(len(reading.encoder.columns), 1)), 2 * FEWEST_ROWS)
+    table = reading.first.slice(0, most)
+    return columns_of(reading.encoder, [table], reading.usable[: table.num_rows])
 
 
-def columns_of(columns: Iterable[Any], tables: Sequence[Any], usable: np.ndarray) -> dict[str, Values]:
-    """Those of some columns that all of some tables have, by name, without texts and lists.
+def columns_of(encoder: Any, tables: Sequence[Any], usable: np.ndarray) -> dict[str, Values]:
+    """Those columns of an encoder that all of some tables have, by name, without texts and lists.
 
     Parameters
     ----------
-    columns : iterable of columns of a TableEncoder
+    encoder : TableEncoder
     tables : sequence of pyarrow.RecordBatch
     usable : (n,) array of bool
         Rows to keep.
     """
-    shared = set.intersection(*(set(table.schema.names) for table in tables)) if tables else set()
-    here = [column for column in columns if column.name in shared]
-    values = {column.name: values_of(column, [table.column(column.name) for table in tables]) for column in here}
-    return {name: own._replace(numbers=own.numbers[usable]) for name, own in values.items() if own is not None}
+    values = {}
+    for column in encoder.columns:
+        arrays = arrays_of(encoder, tables, column.name)
+        own = values_of(column, arrays) if len(arrays) == len(tables) else None
+        if own is not None:
+            values[column.name] = own._replace(numbers=own.numbers[usable])
+    return values
+
+
+def arrays_of(encoder: Any, tables: Sequence[Any], name: str) -> list[Any]:
+    """A column of those of some tables that have it, as an encoder takes it."""
+    places = [table.schema.get_field_index(name) for table in tables]
+    arrays = [table.column(place) for table, place in zip(tables, places, strict=True) if place >= 0]
+    return [without(valid_utf8(array, name, Faults()), encoder.na_values) for array in arrays]
 
 
 def roles_of(columns: dict[str, Values], target: np.ndarray | None, is_classes: bool) -> list[Remark]:
