@@ -31,6 +31,7 @@ _WHERE = {
     "Plan": "tunefree.workflows.plan",
     "train": "tunefree.workflows.trained_estimators",
     "load": "tunefree.workflows.trained_estimators",
+    "columns": "tunefree.workflows.columns",
     "open_source": "tunefree.workflows.trained_estimators",
     "DataError": "tunefree.core.errors",
     "DataWarning": "tunefree.core.errors",

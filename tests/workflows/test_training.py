@@ -44,14 +44,14 @@ def model_bytes(trained, path):
 
 
 def test_classification_and_regression_are_told_apart():
-    assert task_of(pa.array(["a", "b", "c"])) == "classification"
-    assert task_of(pa.array([True, False])) == "classification"
-    assert task_of(pa.array([0.0, 1.0, 0.0])) == "classification"
-    assert task_of(pa.array([1.0, 2.0, 3.0] * 10)) == "classification"
-    assert task_of(pa.array([1.0, 2.0, 3.0])) == "regression"
-    assert task_of(pa.array([1000.0, 2000.0, 3000.0] * 10)) == "regression"
-    assert task_of(pa.array([0.5, 1.5, 2.5] * 10)) == "regression"
-    assert task_of(pa.array(np.arange(1000.0))) == "regression"
+    assert task_of(pa.array(["a", "b", "c"])).task == "classification"
+    assert task_of(pa.array([True, False])).task == "classification"
+    assert task_of(pa.array([0.0, 1.0, 0.0])).task == "classification"
+    assert task_of(pa.array([1.0, 2.0, 3.0] * 10)).task == "classification"
+    assert task_of(pa.array([1.0, 2.0, 3.0])).task == "regression"
+    assert task_of(pa.array([1000.0, 2000.0, 3000.0] * 10)).task == "regression"
+    assert task_of(pa.array([0.5, 1.5, 2.5] * 10)).task == "regression"
+    assert task_of(pa.array(np.arange(1000.0))).task == "regression"
 
 
 def test_labels_keep_the_order_of_appearance_and_drop_what_no_row_has():

@@ -23,6 +23,7 @@ from tunefree.core.registry import Registry
 COMMANDS = Registry(
     "command",
     {
+        "columns": "tunefree.cli.columns:columns",
         "train": "tunefree.cli.train:train",
         "predict": "tunefree.cli.predict:predict",
         "explain": "tunefree.cli.explain:explain",

@@ -16,9 +16,10 @@ from tunefree.model.targets import Labels
 from tunefree.stream.batch import BadRows, Batch, Position
 from tunefree.stream.source import Source, encoder_of
 from tunefree.stream.svmlight import SvmlightEncoder
-from tunefree.stream.tally import Tally
+from tunefree.stream.tally import Reason, Tally
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.reading import begin, blank_encoder, chunks_of
+from tunefree.workflows.roles import note_roles
 from tunefree.workflows.targets import labels_of, target_of, task_of
 
 EncoderState = tuple[dict[str, np.ndarray], dict[str, Any]]
@@ -32,6 +33,7 @@ class Beginning(NamedTuple):
     encoder: EncoderState  # without features beyond the columns
     task: str
     classes: list[Any]  # of the first rows, sorted
+    oddities: tuple[Reason, ...] = ()  # what the first rows tell of columns
 
 
 class LocalRows(NamedTuple):
@@ -76,7 +78,7 @@ class SparseBlock(NamedTuple):
     def beginning(self, plan: Plan) -> Beginning:
         """How all blocks of the matrix are to be read."""
         target = self.batch().target
-        task = plan.task or task_of(target)
+        task = plan.task or task_of(target).task
         classes = sorted(labels_of(target).values) if task == "classification" else []
         return Beginning(plan, "svmlight", SvmlightEncoder.of_indices(self.X.shape[1]).state(), task, classes)
 
@@ -93,7 +95,10 @@ def begun(shard: Shard, plan: Plan, frames: Sequence[Any] = ()) -> Beginning | N
         arrays, header = blank.state()[0], reading.encoder.state()[1]  # columns know what the first rows told
         if "further" in header:
             header["further"]["rows"] = 0
-        return Beginning(plan, source.kind, (arrays, header), reading.task, reading.classes)
+        first = BadRows()
+        note_roles(reading, first)
+        of_rows = reading.task, reading.classes, tuple(first.tally.oddities())
+        return Beginning(plan, source.kind, (arrays, header), *of_rows)
     return None
 
 
@@ -197,6 +202,8 @@ def united(beginning: Beginning, surveys: Sequence[Survey]) -> United:
     labels = dict.fromkeys([*beginning.classes, *(label for own in surveys for label in own.labels)])
     offsets = np.cumsum([0, *(own.n_rows for own in surveys)]).tolist()
     skipped = Tally()
+    for oddity in beginning.oddities:
+        skipped.note(oddity)
     totals: dict[str, float] = {}
     for own in surveys:
         skipped.add_all(own.skipped)

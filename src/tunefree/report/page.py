@@ -68,7 +68,7 @@ def report(trained: Trained, test: Any = None, bad: BadRows | None = None, diges
         members(trained),
         terms(trained, decomposition),
         guarantees(trained),
-        suspicions(trained, decomposition, skipped),
+        suspicions(trained, skipped),
         reproducing(trained, digest),
     ]
     about = f"Report of a model: {goal_of(trained)}"

@@ -7,27 +7,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.explanation.decomposition import Decomposition
-from tunefree.explanation.importance import importance
-from tunefree.explanation.told import percent
 from tunefree.report.document import Note, Section, Table
 from tunefree.report.learned import missing_shares
 from tunefree.report.told import REASON_TITLES, oddities_told, order_warning, reasons_told, sentence
 from tunefree.report.told_columns import FEWEST_NAMED, naming_columns
-from tunefree.stream.layout import Layout
+from tunefree.stream.layout import CODES, Layout
 from tunefree.stream.profile import FEWEST, LEVEL, largest_difference, most_by_chance
 from tunefree.stream.tally import Tally
 from tunefree.workflows.rises import rises_told
+from tunefree.workflows.roles import ALONE, FEWEST_ROWS, LEAK, MOST_ROWS, Remark, Values, leaks
 from tunefree.workflows.training import Trained
 
-GIVES_AWAY = 0.9  # part of the importance of all columns that one has
-SURE = 0.02  # error below which that is suspicious
 TENTH = 10
 MOSTLY_MISSING = 0.5
-NAMING = "columns of many different values, which may name the rows"
+SKIPPED = "rows skipped"
+NAMING = "columns of categories that differ in more than half of the rows, which may name them"
 CONSTANT = "constant columns"
-TELLING = "columns that give the target away"
+TELLING = f"columns that alone leave {LEAK:.0%} or less of what there is to predict, which may give the target away"
 DRIFT = "drift between the first and the last rows"
+NOT_SEEN = "A leak that is spread over several columns, or in words of texts, is not seen by this."
 
 
 class Skipped(NamedTuple):
@@ -37,17 +35,15 @@ class Skipped(NamedTuple):
     tally: Tally
 
 
-def suspicions(trained: Trained, decomposition: Decomposition | None, skipped: list[Skipped]) -> Section:
-    """What looks wrong.
+def suspicions(trained: Trained, skipped: list[Skipped]) -> Section:
+    """What looks wrong, and what was looked at.
 
     Parameters
     ----------
     trained : Trained
-    decomposition : Decomposition, optional
-        Its terms.
     skipped : list of Skipped
     """
-    notes = [Note(sentence(text), "warning") for text in _warnings(trained, decomposition)]
+    notes = [Note(sentence(text), "warning") for text in _warnings(trained)]
     notes += [
         Note(f"{source.where}: {line}.", "warning")
         for source in skipped
@@ -56,23 +52,26 @@ def suspicions(trained: Trained, decomposition: Decomposition | None, skipped: l
     skipped = [source for source in skipped if source.tally.count]
     notes += [Note(f"{source.where}: {source.tally.count:,} rows were skipped.", "warning") for source in skipped]
     reasons = [_reasons_table(source) for source in skipped if source.tally.by_reason]
-    drifting = _drift_table(trained)
-    sound = [] if notes or drifting else [Note(_sound(trained, decomposition))]
-    return Section("suspicions", "What looks wrong with the data", [*notes, *reasons, *drifting, *sound])
+    looked_at = Note(_looked_at(trained))
+    return Section(
+        "suspicions", "What looks wrong with the data", [*notes, *reasons, *_drift_table(trained), looked_at]
+    )
 
 
-def _sound(trained: Trained, decomposition: Decomposition | None) -> str:
-    """What was looked at and is as it should be, and what could not be looked at."""
-    is_table, sample = trained.kind == "table", _sample(trained)
+def _looked_at(trained: Trained) -> str:
+    """What was looked at, and what could not be: what is not told is not denied."""
+    is_table, sample, rows = trained.kind == "table", _sample(trained), trained.progress.progressive[0].rows
     judged = {
-        NAMING: is_table and trained.progress.progressive[0].rows >= FEWEST_NAMED,
+        SKIPPED: True,
+        NAMING: is_table and rows >= FEWEST_NAMED,
         CONSTANT: is_table and sample is not None,
-        TELLING: decomposition is not None and trained.model.task == "classification",
+        TELLING: is_table and rows >= FEWEST_ROWS,
         DRIFT: sample is not None and _rows_compared(sample) >= FEWEST,
     }
-    sound = "; ".join(["rows skipped", *(check for check, is_judged in judged.items() if is_judged)])
+    looked_at = "; ".join(check for check, is_judged in judged.items() if is_judged)
     unknown = "; ".join(check for check, is_judged in judged.items() if not is_judged)
-    return f"Looked at, and as it should be: {sound}." + (f" Not looked at: {unknown}." if unknown else "")
+    spread = f" {NOT_SEEN}" if judged[TELLING] else ""
+    return f"Looked at: {looked_at}.{spread}" + (f" Not looked at: {unknown}." if unknown else "")
 
 
 def _reasons_table(skipped: Skipped) -> Table:
@@ -87,6 +86,7 @@ class Sample(NamedTuple):
     values: list[np.ndarray]  # of all
     first: list[np.ndarray]  # of early ones
     last: list[np.ndarray]  # of late ones
+    targets: np.ndarray  # of all: numbers, or numbers of classes
 
 
 def _sample(trained: Trained) -> Sample | None:
@@ -99,7 +99,8 @@ def _sample(trained: Trained) -> Sample | None:
     growth = model.pool.members.growth if model.options.is_pool else None
     if growth is None or not growth.whole.rows:
         return None
-    layout, matrix = Layout.of_encoder(trained.encoder), growth.whole.kept()["columns"]
+    layout, kept = Layout.of_encoder(trained.encoder), growth.whole.kept()
+    matrix = kept["columns"]
     n = len(matrix) // TENTH
     first, last = matrix[:n], matrix[len(matrix) - n :]
     if growth.whole.rows > growth.whole.capacity:
@@ -111,7 +112,8 @@ def _sample(trained: Trained) -> Sample | None:
             parts.append(part)
             rank = _ranks_of(layout, matrix[:, place]) if key < 0 else np.asarray
             columns.append([rank(rows[:, place]) for rows in (matrix, first, last)])
-    return Sample(parts, *(list(values) for values in zip(*columns, strict=True)))
+    of_all, early, late = (list(values) for values in zip(*columns, strict=True)) if columns else ([], [], [])
+    return Sample(parts, of_all, early, late, kept["targets"])
 
 
 def _rows_compared(sample: Sample) -> int:
@@ -119,13 +121,14 @@ def _rows_compared(sample: Sample) -> int:
     return min(len(sample.first[0]), len(sample.last[0])) if sample.parts else 0
 
 
-def _warnings(trained: Trained, decomposition: Decomposition | None) -> list[str]:
-    rows = trained.progress.progressive[0].rows
+def _warnings(trained: Trained) -> list[str]:
+    rows, noted = trained.progress.progressive[0].rows, {oddity.column for oddity in trained.progress.oddities}
     texts = [text for text in (order_warning(trained), *rises_told(trained)) if text]
     texts += [
         f"column “{name}” has {count:,} different values in {rows:,} rows: it may name the rows, and then tells nothing"
         f" of others; pass --ignore {name}."
         for name, count in naming_columns(trained)
+        if name not in noted
     ]
     texts += [f"column “{name}” has the same value in all rows kept." for name in constant_columns(trained)]
     texts += [
@@ -133,30 +136,31 @@ def _warnings(trained: Trained, decomposition: Decomposition | None) -> list[str
         for name, share in missing_shares(trained).items()
         if share > MOSTLY_MISSING
     ]
-    return texts + giving_away(trained, decomposition)
+    return texts + [
+        f"column “{remark.column}” {remark.problem}; {remark.remedy}." for remark in telling_columns(trained)
+    ]
 
 
-def giving_away(trained: Trained, decomposition: Decomposition | None) -> list[str]:
-    """A warning where one column contributes nearly all, and nearly all predictions are right.
+def telling_columns(trained: Trained) -> list[Remark]:
+    """Columns that alone predict nearly all rows kept, and were not told when training began.
 
     Parameters
     ----------
     trained : Trained
-    decomposition : Decomposition, optional
     """
-    if decomposition is None or trained.model.task == "regression":
+    sample = _sample(trained)
+    if sample is None or trained.kind != "table":
         return []
-    columns, error = importance(decomposition), trained.progress.progressive[0].mean_error()
-    if len(columns.names) < 2 or error >= SURE:
-        return []
-    share = float(columns.sizes[0] / columns.sizes.sum())
-    if share <= GIVES_AWAY:
-        return []
-    return [
-        f"column “{columns.names[0]}” alone has {percent(share)} of the importance of all columns, and only"
-        f" {100 * error:.2f} % of the predictions were wrong: it may give the target away. Is it known when predictions"
-        " are made?"
-    ]
+    n = len(sample.targets)
+    rows = np.arange(n) if n <= MOST_ROWS else np.linspace(0, n - 1, MOST_ROWS).astype(np.int64)
+    columns: dict[str, Values] = {}
+    parts = Layout.of_encoder(trained.encoder).parts
+    for part, values in zip(sample.parts, sample.values, strict=True):
+        columns.setdefault(parts[part].column, Values(values[rows], parts[part].kind == CODES))
+    is_classes = trained.model.task == "classification"
+    targets = sample.targets[rows].astype(np.int64) if is_classes else sample.targets[rows]
+    noted = {oddity.column for oddity in trained.progress.oddities if oddity.problem.startswith(ALONE)}
+    return [remark for remark in leaks(columns, targets, is_classes) if remark.column not in noted]
 
 
 def constant_columns(trained: Trained) -> list[str]:

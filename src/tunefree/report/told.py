@@ -118,7 +118,7 @@ def reasons_told(reasons: list[Reason]) -> list[list[str]]:
 
 
 def oddities_told(oddities: list[Reason]) -> list[str]:
-    """What is odd about rows that were used: a line each, the most frequent first, and how many more there are.
+    """What is odd about columns, and about rows that were used: a line each, the most frequent first.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def oddities_told(oddities: list[Reason]) -> list[str]:
     >>> oddities_told([Reason("a category that is new", "job", 1200, "a.csv", 7)])
     ["column 'job': a category that is new (1,200 rows, the first: a.csv, row 7)"]
     """
-    lines = [str(oddity) for oddity in sorted(oddities, key=lambda oddity: -oddity.rows)]
+    lines = [str(oddity) for oddity in sorted(oddities, key=lambda oddity: (oddity.rows > 0, -oddity.rows))]
     more = len(lines) - MOST_ODDITIES
     return lines if more <= 0 else [*lines[:MOST_ODDITIES], f"and {more:,} more of this kind"]
 

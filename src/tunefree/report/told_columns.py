@@ -8,6 +8,7 @@ import numpy as np
 
 from tunefree.report.told import listed
 from tunefree.stream.late import Late
+from tunefree.workflows.columns import why_of
 from tunefree.workflows.prediction import Predictor
 from tunefree.workflows.training import Trained
 
@@ -21,17 +22,6 @@ PLURALS = {
     "bag": "lists of words",
     "vector": "lists of numbers",
 }
-REASONS = {
-    "number": "numbers",
-    "category": "values that are no numbers, dates or texts",
-    "boolean": "true and false",
-    "moment": "dates",
-    "time": "times of day",
-    "text": "words in values that hardly repeat",
-    "bag": "lists of strings",
-    "vector": "lists of numbers",
-}
-OPTIONS = {"number": "numeric", "category": "categorical", "moment": "date", "text": "text"}
 MOST_NAMED = 8
 FEWEST_NAMED = 100  # rows, before columns are said to name them
 
@@ -64,20 +54,11 @@ def facts_of_columns(trained: Predictor) -> dict[str, Any]:
     """What each column became, for JSON; nothing unless rows are of a table."""
     columns = getattr(trained.encoder, "columns", [])
     shown = [
-        {"name": column.name, "kind": column.kind, "notation": column.told(), "why": _why(trained, column)}
+        {"name": column.name, "kind": column.kind, "notation": column.told(), "why": why_of(trained.plan, column)}
         | ({"since": column.since} if isinstance(column, Late) else {})
         for column in columns
     ]
     return {"columns": shown} if shown else {}
-
-
-def _why(trained: Predictor, column: Any) -> str:
-    option = OPTIONS.get(column.kind)
-    said = [str(name) for name in (getattr(trained.plan, option, None) or ())] if option else []
-    if any(name == column.name or name.startswith(f"{column.name}=%") for name in said):
-        return f"--{option}" + (f", {column.told()}" if column.told() else "")
-    since = f", from row {column.since:,} on" if isinstance(column, Late) else ""
-    return REASONS.get(column.kind, column.kind) + (f", {column.told()}" if column.told() else "") + since
 
 
 def naming_columns(trained: Trained) -> list[tuple[str, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from tunefree.report.document import Table
-from tunefree.report.told import rows_told
+from tunefree.report.told import oddities_told, rows_told
 from tunefree.workflows.comparison import RATES, Comparison, Contestant, has_rate, in_figures
 from tunefree.workflows.plan import POOL
 
@@ -38,7 +38,8 @@ def remarks(comparison: Comparison) -> list[str]:
     lines.append(f"{rows}{skipped}; the models take {memory(comparison)}")
     leaders = [f"{name} {100 * share:.1f} %" for name, share in comparison.leaders().items()][:4]
     lines += [f"the pool ends with {', '.join(leaders)}"] if leaders else []
-    return [*lines, *_costs(comparison)]
+    notes = [f"note: {line}" for line in oddities_told(comparison.oddities)]
+    return [*lines, *_costs(comparison), *notes]
 
 
 def _costs(comparison: Comparison) -> list[str]:

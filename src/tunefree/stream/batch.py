@@ -150,10 +150,10 @@ class BadRows:
         problem : str
             What is odd; the same for all rows that are counted together.
         file, row : str, int
-            The first of the rows, and its number in the file from 1.
+            The first of the rows, and its number in the file from 1; 0 of a column as a whole.
         column : str, optional
         rows : int, default 1
-            How many there are.
+            How many there are; 0 of a column as a whole.
         remedy : str, optional
             The option that decides it otherwise; left out where there are no options.
         """

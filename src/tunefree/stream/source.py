@@ -181,12 +181,16 @@ class Source:
             raise DataError(f"{self.kind} text has no columns to name", self.name, remedy="leave such options out")
         return encoder_of(self.kind)(hash_bits)
 
+    def lengths(self) -> list[int]:
+        """The lengths of the files in the unit of a position's offset, 0 where that is unknown; none of a table."""
+        try:
+            return [_length(file, formats.named(str(self.format))) for file in self.files]
+        except OSError:
+            return []
+
     def progress(self) -> Callable[[Position], float | None]:
         """A function from a position to the share of the source that lies before it; None where that is unknown."""
-        try:
-            sizes = [_length(file, formats.named(str(self.format))) for file in self.files]
-        except OSError:
-            sizes = []
+        sizes = self.lengths()
         total = sum(sizes)
         if not sizes or not all(sizes):
             return lambda position: None

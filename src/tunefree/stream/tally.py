@@ -42,7 +42,7 @@ class Reason:
 
     problem: str  # without what differs from row to row
     column: str  # empty where no column is to blame
-    rows: int  # how many
+    rows: int  # how many; 0 of what is odd about a column as a whole
     file: str  # where the first of them is
     row: int  # its number in the file, counted from 1
     remedy: str = ""  # what decides it otherwise, such as an option
@@ -55,9 +55,10 @@ class Reason:
 
     def __str__(self) -> str:
         rows = f"{self.rows:,} row{'' if self.rows == 1 else 's'}"
+        place = f" ({rows}, the first: {self.file}, row {self.row})" if self.rows else ""
         where = f"column {self.column!r}: " if self.column else ""
         remedy = f"; {self.remedy}" if self.remedy else ""
-        return f"{where}{self.problem} ({rows}, the first: {self.file}, row {self.row}){remedy}"
+        return f"{where}{self.problem}{place}{remedy}"
 
 
 @dataclass
@@ -128,6 +129,13 @@ class Tally:
             _merge(self.by_reason, reason)
         for oddity in other.oddities():
             _merge(self.by_oddity, oddity)
+
+    def with_columns(self, earlier: Tally) -> Tally:
+        """This tally with what an earlier pass over the same rows told of columns as a whole."""
+        for oddity in earlier.oddities():
+            if not oddity.rows and (oddity.problem, oddity.column) not in self.by_oddity:
+                self.note(oddity)
+        return self
 
     @classmethod
     def of(cls, count: int, unlabelled: int, reasons: list[Reason], oddities: list[Reason]) -> Tally:

@@ -26,8 +26,10 @@ from tunefree.model.targets import Labels, RunningMetrics
 from tunefree.pool.model import PoolModel, class_of
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import Source
+from tunefree.stream.tally import Reason
 from tunefree.workflows.plan import POOL, Plan
 from tunefree.workflows.reading import begin, check_learned
+from tunefree.workflows.roles import note_roles
 from tunefree.workflows.targets import target_of
 
 REHEARSED = 64  # rows that another model of the same kind learns, so that code is compiled before the clock runs
@@ -141,6 +143,7 @@ class Comparison:
     rows: int = 0
     skipped: int = 0
     reading: float = 0.0  # seconds of reading and encoding
+    oddities: list[Reason] = field(default_factory=list)  # what is odd about columns, and about rows that were used
 
     @property
     def loss(self) -> str:
@@ -269,7 +272,9 @@ def compare(
             raise ModelError(f"unknown learner {name!r}; choose among {', '.join((POOL, *ALL))}")
     bad = plan.bad_rows()
     began = time.perf_counter()
-    task, classes, encoder, batches = begin(source, plan, bad)
+    reading = begin(source, plan, bad)
+    note_roles(reading, bad)
+    task, classes, encoder, batches, *_ = reading
     comparison = _gathered(plan, task, names, classes, encoder.n_features)
     comparison.reading = time.perf_counter() - began
     watcher.begin(comparison, source)
@@ -320,6 +325,7 @@ def _one_pass(
         for contestant in comparison.contestants:
             contestant.learn(batch, y, encoder.n_features)
         comparison.rows, comparison.skipped = comparison.rows + len(batch.weight), bad.count
+        comparison.oddities = bad.tally.oddities()
         watcher.step(comparison, batch)
 
 

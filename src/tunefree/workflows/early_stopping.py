@@ -20,6 +20,7 @@ from tunefree.stream.batch import Batch
 from tunefree.stream.source import Source
 from tunefree.workflows.plan import PROBLEM, Plan
 from tunefree.workflows.reading import ahead, begin, check_learned
+from tunefree.workflows.roles import note_roles
 from tunefree.workflows.stopped_model import PathModel, StoppedModel
 from tunefree.workflows.targets import target_of
 
@@ -62,7 +63,9 @@ def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: i
         raise ModelError(f"the number of iterations must be at least 1, not {iterations}")
     plan.refuse({field.name for field in fields(plan)} - set(PROBLEM), ROW_BY_ROW)
     bad = plan.bad_rows()
-    task, classes, encoder, batches = begin(source, plan, bad)
+    reading = begin(source, plan, bad)
+    note_roles(reading, bad)
+    task, classes, encoder, batches, *_ = reading
     read = list(ahead(batches))
     weight = np.concatenate([batch.weight for batch in read])
     chosen: dict[str, Any] = {} if plan.loss is None else {"loss": plan.loss}
@@ -80,7 +83,7 @@ def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: i
     except ValueError as error:
         raise ModelError(str(error)) from None
     seconds = time.perf_counter() - started
-    return StoppedModel(model, encoder, source.kind, plan, len(weight), bad.count, seconds)
+    return StoppedModel(model, encoder, source.kind, plan, len(weight), bad.count, seconds, bad.tally.oddities())
 
 
 def _targets(model: PathModel, read: list[Batch]) -> np.ndarray:

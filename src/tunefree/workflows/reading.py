@@ -25,7 +25,7 @@ from tunefree.stream.source import Source
 from tunefree.stream.tally import Tally
 from tunefree.workflows.closed_classes import closed_classes, of_named_classes
 from tunefree.workflows.plan import Plan
-from tunefree.workflows.targets import target_of, task_of
+from tunefree.workflows.targets import Guess, target_of, task_of
 from tunefree.workflows.whole_groups import whole_groups
 
 
@@ -36,9 +36,14 @@ class Reading(NamedTuple):
     classes: list[Any]  # labels of the first batch, sorted; none in regression
     encoder: Any
     batches: Iterator[Batch]  # all of them, the first included
+    guess: Guess | None  # of the task; None where the plan says it
+    first: Any  # pyarrow.RecordBatch: the first rows of a table as they were read; None of text
+    usable: np.ndarray  # (n,) bool: those of the first rows that can be used
+    target: Any  # pyarrow.Array: their targets
+    file: str  # that holds the first rows, for messages
 
 
-def begin(source: Source, plan: Plan, bad: BadRows) -> Reading:
+def begin(source: Source, plan: Plan, bad: BadRows, labelled: bool = True) -> Reading:
     """Read the first batch of a source, and find from it the task, the classes and the encoder.
 
     Parameters
@@ -47,6 +52,8 @@ def begin(source: Source, plan: Plan, bad: BadRows) -> Reading:
     plan : Plan
     bad : BadRows
         What happens to rows that cannot be used.
+    labelled : bool, default True
+        Whether there must be a target.
 
     Returns
     -------
@@ -64,7 +71,7 @@ def begin(source: Source, plan: Plan, bad: BadRows) -> Reading:
     >>> begin(source, Plan(target="rich"), BadRows())[:2]
     ('classification', ['no', 'yes'])
     """
-    if source.kind == "table" and plan.target is None:
+    if labelled and source.kind == TABLE and plan.target is None:
         raise DataError("no target is named", source.name, remedy="name the column to predict with --target")
     if plan.group is not None and source.kind != "table":
         problem = f"{source.kind} text has no columns to name a group"
@@ -76,16 +83,24 @@ def begin(source: Source, plan: Plan, bad: BadRows) -> Reading:
     if first is None:
         raise no_rows(source)
     _check_ignored(source, plan, first, bad)
-    batch = encoder.encode(first, True, bad, True)
+    batch = encoder.encode(first, True, bad, labelled)
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
-        batch = encoder.encode(chunk, True, bad, True)  # no row of those before could be used
-    task = plan.task or task_of(batch.target)
+        first, batch = chunk, encoder.encode(chunk, True, bad, labelled)  # no row of those before could be used
+    guess = None if plan.task or batch.target is None else task_of(batch.target)
+    if guess is not None and (plan.classes or plan.class_weight) and guess.can_be_classes:
+        guess = Guess("classification", "classes that are named")
+    task = guess.task if guess is not None else plan.task or "classification"
     if plan.classes:
         classes, batch = closed_classes(plan.classes, task, batch.target), of_named_classes(batch, bad)
     else:
-        classes = sorted(target_of(task, batch).values) if task == "classification" else []
-    rest = encoded(encoder, chunks, bad, learning=True, labelled=True)
-    return Reading(task, classes, encoder, itertools.chain([batch] if len(batch.weight) else [], rest))
+        has_classes = task == "classification" and batch.target is not None
+        classes = sorted(target_of(task, batch).values) if has_classes else []
+    rest = encoded(encoder, chunks, bad, learning=True, labelled=labelled)
+    is_table = source.kind == TABLE
+    usable = np.isin(row_numbers(first), batch.numbers) if is_table else np.ones(len(batch.weight), bool)
+    batches = itertools.chain([batch] if len(batch.weight) else [], rest)
+    of_first = first.table if is_table else None, usable, batch.target
+    return Reading(task, classes, encoder, batches, guess, *of_first, batch.file)
 
 
 def _check_ignored(source: Source, plan: Plan, first: Any, bad: BadRows) -> None:

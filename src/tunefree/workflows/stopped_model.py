@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -22,6 +22,7 @@ from tunefree.estimators.preparation import LARGEST
 from tunefree.losses import loss_of, objectives
 from tunefree.model.targets import ScoredModel
 from tunefree.stream.source import encoder_of
+from tunefree.stream.tally import Reason
 from tunefree.workflows import model_files
 from tunefree.workflows.plan import Plan
 
@@ -139,6 +140,8 @@ class StoppedModel:
         Rows that were read, and rows that could not be used.
     seconds : float, optional
         Time of learning; None if the model comes from a file.
+    oddities : list of Reason
+        What is odd about columns, and about rows that were used; none if the model comes from a file.
     """
 
     model: PathModel
@@ -148,6 +151,7 @@ class StoppedModel:
     rows: int
     skipped: int
     seconds: float | None = None
+    oddities: list[Reason] = field(default_factory=list)
 
     file_kind: ClassVar[str] = "path"
     other_kind: ClassVar[str] = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +14,35 @@ from tunefree.stream.arrays import to_numpy
 from tunefree.stream.batch import Batch
 
 MOST_CLASSES_OF_INTEGERS = 100  # a target of integers with more distinct values is taken for numbers
+ROWS_OF_A_CLASS = 5  # of classes that are integers, on average; with fewer they are taken for numbers
+FEWEST_NUMBERS = 7  # distinct integers that are numbers if their frequencies rise and fall; of counts from 0 four are
+MANY = 12  # distinct integers: fewer are numbers in doubt, so many are classes in doubt unless equally frequent
+SMOOTH = 0.2  # share of the ups and downs in a random order up to which frequencies rise and fall
+NOISE = 0.56  # mean change of the root of a frequency by chance: 1 / sqrt(pi), as it has a variance of 1/4 and a half
+
+FRACTIONS, MANY_VALUES = "numbers with fractions", f"more than {MOST_CLASSES_OF_INTEGERS} whole numbers"
 
 
-def task_of(target: Any) -> str:
+class Guess(NamedTuple):
+    """The task that a target suggests, why, and whether it could well be the other one."""
+
+    task: str  # "classification" or "regression"
+    why: str
+    doubtful: bool = False
+
+    @property
+    def can_be_classes(self) -> bool:
+        """Whether the values may be classes, if they are said to be."""
+        return self.why not in (FRACTIONS, MANY_VALUES)
+
+
+def task_of(target: Any) -> Guess:
     """The task that a target's values suggest.
 
-    Strings and booleans are classes. So are at most two distinct numbers, and integers that take few values, close
-    together and each of them often. Other numbers make a regression.
+    Strings and booleans are classes. So are at most two distinct numbers, and whole numbers that take few values, close
+    together and each of them often, unless their frequencies rise once and fall once as the values grow, up to a rare
+    one at an end: those of counts, grades and ages do, and those of codes of classes seldom do if there are many.
+    Other numbers make a regression.
 
     Parameters
     ----------
@@ -28,22 +50,83 @@ def task_of(target: Any) -> str:
 
     Returns
     -------
-    {"classification", "regression"}
+    Guess
 
     Examples
     --------
     >>> import pyarrow as pa
-    >>> task_of(pa.array([1.0, 2.0] * 10)), task_of(pa.array([1.5, 2.0, 2.5] * 10)), task_of(pa.array(["a", "b"]))
-    ('classification', 'regression', 'classification')
+    >>> [task_of(pa.array(values)).task for values in ([1.0, 2.0] * 10, [1.5, 2.0, 2.5] * 10, ["a", "b"])]
+    ['classification', 'regression', 'classification']
+    >>> task_of(pa.array([0] * 109 + [1] * 65 + [2] * 22 + [3] * 3 + [4]))[:2]
+    ('regression', '5 whole numbers from 0 to 4 that get rarer like counts')
     """
+    if pa.types.is_boolean(target.type):
+        return Guess("classification", "true or false")
     if not (pa.types.is_floating(target.type) or pa.types.is_integer(target.type)):
-        return "classification"
-    values = np.array(target.unique().to_pylist(), np.float64)
+        return Guess("classification", "texts")
+    counted = target.value_counts()
+    values = np.array(counted.field("values").to_pylist(), np.float64)
+    order = np.argsort(values)
+    values, counts = values[order], to_numpy(counted.field("counts"), 0)[order]
     if len(values) <= 2:
-        return "classification"
-    few = len(values) <= MOST_CLASSES_OF_INTEGERS and 5 * len(values) <= len(target)
-    close = np.ptp(values) <= 3 * len(values)  # codes are counted; prices and ages in round numbers are not
-    return "classification" if few and close and (values == np.round(values)).all() else "regression"
+        return Guess("classification", f"{len(values)} different number{'' if len(values) == 1 else 's'}")
+    if (values != np.round(values)).any():
+        return Guess("regression", FRACTIONS)
+    return _of_whole_numbers(values, counts.astype(np.float64))
+
+
+def _of_whole_numbers(values: np.ndarray, counts: np.ndarray) -> Guess:
+    """The guess for at least three whole numbers, in ascending order, with their frequencies."""
+    k, n = len(values), int(counts.sum())
+    is_seldom = n < 4 * ROWS_OF_A_CLASS * k
+    span = f"{k} whole numbers from {int(values[0])} to {int(values[-1])}"
+    if k > MOST_CLASSES_OF_INTEGERS:
+        return Guess("regression", MANY_VALUES)
+    if ROWS_OF_A_CLASS * k > n:
+        return Guess("regression", f"{span} in {n} rows", 2 * k <= n)
+    if np.ptp(values) > 3 * k:  # codes are counted; prices and ages in round numbers are not
+        return Guess("regression", f"{span}, far apart", k <= 2 * MANY and not is_seldom)
+    shape, is_uneven = Shape.of(counts), counts.var() > 2.0 * counts.mean()  # equal ones have a ratio of about 1
+    is_odd = bool(is_uneven or is_seldom or values[0] not in (0, 1))  # codes are counted from 0 or 1
+    classes = Guess("classification", f"{span}, each of them often", k >= MANY and is_odd)
+    has_rare_end = 10 * min(counts[0], counts[-1]) < counts.max()
+    if not shape.rises_and_falls or not is_uneven or not (has_rare_end or k > 2 * MANY):
+        return classes
+    if k >= FEWEST_NUMBERS:
+        is_doubtful = k < MANY or not shape.is_clear
+        return Guess("regression", f"{span} whose frequencies rise and fall", is_doubtful)
+    if k > 3 and values[0] == 0 and 10 * counts[-1] < counts.max():
+        return Guess("regression", f"{span} that get rarer like counts", True)
+    return classes._replace(doubtful=True)
+
+
+class Shape(NamedTuple):
+    """How frequencies change as values grow."""
+
+    rises_and_falls: bool  # once each, apart from chance and from little
+    is_clear: bool  # chance does not hide what they would change beyond that in a random order
+
+    @classmethod
+    def of(cls, counts: np.ndarray) -> Shape:
+        """What frequencies change beyond one rise and one fall, compared with what they would in a random order.
+
+        Roots of frequencies are taken, which vary alike by chance.
+
+        Parameters
+        ----------
+        counts : (k,) array
+            In the order of the values.
+
+        Examples
+        --------
+        >>> Shape.of(np.array([109, 65, 22, 3, 1])), Shape.of(np.array([50, 900, 170, 800, 10, 30, 700]))
+        (Shape(rises_and_falls=True, is_clear=True), Shape(rises_and_falls=False, is_clear=True))
+        """
+        roots = np.sqrt(counts)
+        k, most = len(roots), float(roots.max())
+        beyond = np.abs(np.diff(roots)).sum() - (2.0 * most - roots[0] - roots[-1])
+        at_random = np.abs(roots[:, None] - roots).sum() / k - 2.0 * (most - roots.mean())
+        return cls(bool(beyond <= SMOOTH * at_random + NOISE * k), bool(at_random > 2.0 * NOISE * k))
 
 
 def labels_of(target: Any) -> Labels:

@@ -51,6 +51,7 @@ from tunefree.workflows.resuming import (
     file_sizes,
     file_times,
 )
+from tunefree.workflows.roles import note_roles
 from tunefree.workflows.targets import target_of
 from tunefree.workflows.watching import Step, Watcher
 
@@ -303,7 +304,8 @@ def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None)
     if plan.shuffle is None:
         return nullcontext(source)
     if source.rewindable:
-        begin(source, plan, BadRows(skip=True))  # mistakes in the names of columns show before all rows are moved
+        reading = begin(source, plan, BadRows(skip=True))  # mistakes in names show before all rows are moved
+        note_roles(reading, bad)
     known, chunks = (
         blank_encoder(source, plan, bad)
         if earlier is None
@@ -337,6 +339,7 @@ def _train(
         trained = replace(earlier, encoder=encoder)
     else:
         trained, batches = _begun(source, plan, bad, limit)
+    trained.progress.tally = bad.tally
     trained.progress.sizes = file_sizes(source)
     trained.progress.digests = file_digests(source, trained.progress.sizes)
     trained.progress.times = file_times(source)
@@ -349,7 +352,7 @@ def _train(
         reads = _reads(trained, batches, bad, watcher, due, running)
         _one_pass(trained, reads, watcher, checkpoint, limit, source.origin)
         progress.number, progress.position, progress.rows, trained.held = progress.number + 1, Position(), 0, None
-        batches, bad = None, replace(bad, tally=unread.tally.copy())
+        batches, bad = None, replace(bad, tally=unread.tally.copy().with_columns(bad.tally))
     check_learned(trained.model, progress.progressive[0].rows if progress.progressive else 0, source)
     check(plan, trained.model.task, getattr(trained.model, "classes", ()), complete=True)
     trained.model.freeze()
@@ -394,8 +397,11 @@ def _held_out(plan: Plan, start: int, batch: Batch) -> np.ndarray:
 
 def _begun(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tuple[Trained, Iterator[Batch]]:
     """A model that has seen nothing, and the batches to learn."""
-    task, classes, encoder, batches = begin(source, plan, bad)
+    reading = begin(source, plan, bad)
+    task, classes, encoder, batches, *_ = reading
     check(plan, task, classes, complete=bool(plan.classes))
+    if not any(not oddity.rows for oddity in bad.tally.oddities()):  # before rows were moved, their order told more
+        note_roles(reading, bad)
     chosen = task, plan.learner, plan.loss, plan.average, dict(plan.settings), plan.view, classes
     kernel = KernelConfig(max_support=plan.max_support, device=plan.device)
 

@@ -105,6 +105,7 @@ def _comparison_figures(comparison: Comparison) -> dict[str, Any]:
         "loss": comparison.loss,
         "rows": comparison.rows,
         "rows_skipped": comparison.skipped,
+        "notes": [str(oddity) for oddity in comparison.oddities],
         "learners": learners,
         "left_out": comparison.left_out,
         "pool": comparison.leaders(),

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from tunefree.cli.display.common import plain_table
 from tunefree.core.console import plain_console
-from tunefree.report.told import listed
+from tunefree.report.told import listed, oddities_told
 from tunefree.report.told_columns import lines_of_kinds
 from tunefree.workflows.comparison import in_figures
 from tunefree.workflows.stopped_model import StoppedModel
@@ -38,6 +38,7 @@ def show_path(stopped: StoppedModel, as_json: bool) -> None:
             "rows": stopped.rows,
             "skipped": stopped.skipped,
             "stop": stopped.stop,
+            "notes": [str(oddity) for oddity in stopped.oddities],
         }
         figures |= {} if stopped.seconds is None else {"seconds": stopped.seconds}
         typer.echo(json.dumps(figures | {"path": records}))
@@ -54,6 +55,8 @@ def show_path(stopped: StoppedModel, as_json: bool) -> None:
     skipped = f", {stopped.skipped:,} skipped" if stopped.skipped else ""
     seconds = "" if stopped.seconds is None else f" in {stopped.seconds:.2f} s"
     console.print(f"{stopped.task}, {stopped.rows:,} rows{skipped}; {len(stopped.path):,} iterations{seconds}")
+    for line in oddities_told(stopped.oddities):
+        console.print(f"note: {line}")
 
 
 def show_stopped(stopped: StoppedModel, output: Path) -> None:
@@ -80,6 +83,8 @@ def show_stopped(stopped: StoppedModel, output: Path) -> None:
     table.add_row("model", str(output))
     console = plain_console()
     console.print(table)
+    for line in oddities_told(stopped.oddities):
+        console.print(f"note: {line}")
     if stopped.stop == len(stopped.path) and not math.isnan(stopped.path.validation_loss[-1]):
         console.print("hint: rows held out were best predicted at the end; tunefree path --iterations makes it longer")
 

@@ -16,6 +16,7 @@ from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses.objectives import chosen
 from tunefree.model.model import Model
 from tunefree.model.targets import RunningMetrics
+from tunefree.report.suspicions import telling_columns
 from tunefree.report.told import describe, listed, losses_of, oddities_told, reasons_told, weighed_by
 from tunefree.report.told_columns import lines_of_kinds, naming_columns
 from tunefree.stream.source import Source
@@ -45,6 +46,8 @@ class TrainingDisplay(Watcher):
 
     def begin(self, trained: Trained, source: Source) -> None:
         self.console.print(describe(trained))
+        for line in oddities_told(trained.progress.oddities):
+            self.console.print(f"note: {line}")
         self.share = source.progress()
         if self.powers:
             self.powers.header()
@@ -177,13 +180,21 @@ def show_trained(trained: Trained, output: Path) -> None:
     console.print(table)
     for warning in [*order_told(trained), *rare_classes(trained, "--classes")]:
         console.print(warning)
-    for line in oddities_told(progress.oddities):
+    for line in _notes(trained):
         console.print(f"note: {line}")
+
+
+def _notes(trained: Trained) -> list[str]:
+    """What is odd about columns and about rows that were used: as it was told on the way, and as the end shows it."""
+    oddities = trained.progress.oddities
+    lines = oddities_told(oddities)
+    lines += [f"column {own.column!r}: {own.problem}; {own.remedy}" for own in telling_columns(trained)]
     if getattr(trained.encoder, "has_queries", False):
-        console.print(
-            "hint: query numbers (qid) are not used; rows are learned one by one, not ranked within their query"
-        )
-    for name, count in naming_columns(trained):
-        console.print(
-            f"hint: column {name!r} has {count:,} different values; pass --ignore {name} if it names the rows"
-        )
+        lines.append("query numbers (qid) are not used; rows are learned one by one, not ranked within their query")
+    noted = {oddity.column for oddity in oddities}
+    lines += [
+        f"column {name!r} has {count:,} different values; pass --ignore {name!r} if it names the rows"
+        for name, count in naming_columns(trained)
+        if name not in noted
+    ]
+    return lines

@@ -1,0 +1,363 @@
+"""A look at a source before training: how each column would be read and why, what is in it, and what it may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tunefree.core.errors import DataError, ModelError
+from tunefree.stream.batch import BadRows, Position
+from tunefree.stream.columns import blank_to_null, decoded, row_numbers, with_row_numbers
+from tunefree.stream.formats import TABLE
+from tunefree.stream.late import Late
+from tunefree.stream.places import places_of
+from tunefree.stream.source import Source, open_source
+from tunefree.stream.tally import Tally
+from tunefree.workflows.closed_classes import of_named_classes
+from tunefree.workflows.plan import Plan
+from tunefree.workflows.reading import Reading, begin
+from tunefree.workflows.roles import (
+    FEWEST_ROWS,
+    LEAK_OF_TARGET,
+    MOST_CELLS,
+    MOST_ROWS,
+    TARGET,
+    Remark,
+    arrays_of,
+    columns_of,
+    leaks,
+    likenesses,
+    remarks_of,
+    shortened,
+    target_numbers,
+    values_of,
+)
+from tunefree.workflows.targets import target_of, task_of
+
+PLACES = 8  # that are read
+EXAMPLES, LONGEST_EXAMPLE = 3, 24  # values that are shown, and letters of each
+REASONS = {
+    "number": "numbers",
+    "category": "no numbers, dates or texts",
+    "boolean": "true and false",
+    "moment": "dates",
+    "time": "times of day",
+    "text": "words in values that hardly repeat",
+    "bag": "lists of strings",
+    "vector": "lists of numbers",
+}
+OPTIONS = {"number": "numeric", "category": "categorical", "moment": "date", "text": "text"}  # that say the kind
+READ_OTHERWISE = {
+    "number": ("categorical",),
+    "category": ("numeric", "date", "text"),
+    "boolean": ("categorical",),
+    "moment": ("date", "categorical"),
+    "time": ("categorical",),
+    "text": ("categorical",),
+}
+HEADER = ["column", "read as", "why", "missing", "different", "values"]
+SEEN_FIRST = "the first rows of what can be read only once"
+
+
+class ColumnView(NamedTuple):
+    """A column as a training would read it, and what is in a sample of its rows."""
+
+    name: str
+    kind: str  # of the column, or target, weight, group, or left out
+    why: str
+    missing: float  # share of the rows
+    different: int  # values
+    range: tuple[Any, Any] | None  # the smallest and the largest number, or date
+    examples: list[str]
+    options: tuple[str, ...]  # that would change how it is read
+
+
+@dataclass(frozen=True)
+class ColumnsView:
+    """What :func:`columns` has seen; printed, it is a table.
+
+    Parameters
+    ----------
+    name : str
+        Of the source.
+    rows : int
+        That were looked at.
+    where : str
+        Which rows these are.
+    task, why : str
+        What a training would learn, and why; empty without a target.
+    columns : list of ColumnView
+    remarks : list of Remark
+        What columns seem to be.
+    unusable : list of str
+        Why rows of the sample cannot be used.
+    """
+
+    name: str
+    rows: int
+    where: str
+    task: str
+    why: str
+    columns: list[ColumnView]
+    remarks: list[Remark]
+    unusable: list[str] = field(default_factory=list)
+
+    def facts(self) -> dict[str, Any]:
+        """All of it for JSON."""
+        roles: dict[str, list[dict[str, str]]] = {}
+        for remark in self.remarks:
+            roles.setdefault(remark.column, []).append({"role": remark.role, "problem": remark.problem})
+        shown = [column._asdict() | {"roles": roles.get(column.name, [])} for column in self.columns]
+        head = {"source": self.name, "rows": self.rows, "sample": self.where, "task": self.task, "why": self.why}
+        return head | {"columns": shown, "notes": self.notes()}
+
+    def table(self) -> list[list[str]]:
+        """The columns in words, a row each, under ``HEADER``."""
+        return [
+            [view.name, view.kind, view.why, f"{100 * view.missing:.1f} %", f"{view.different:,}", _values_told(view)]
+            for view in self.columns
+        ]
+
+    def notes(self) -> list[str]:
+        """What columns seem to be, and what cannot be used, with the option that decides it."""
+        told = [
+            (f"column {remark.column!r}: " if remark.column else "")
+            + remark.problem
+            + (f"; {remark.remedy}" if remark.remedy else "")
+            for remark in shortened(self.remarks)
+        ]
+        return told + self.unusable
+
+    def head(self) -> str:
+        """The rows that were looked at, and what would be learned, in a line."""
+        task = f"; {self.task}: {self.why}" if self.task else "; no target is named"
+        return f"{self.name}: {len(self.columns)} columns, {self.where}{task}"
+
+    def __str__(self) -> str:
+        rows = [HEADER, *self.table()]
+        widths = [max(len(row[place]) for row in rows) for place in range(len(HEADER))]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return "\n".join([self.head(), *lines, *(f"note: {note}" for note in self.notes())])
+
+
+def columns(data: Any, target: str | None = None, **options: Any) -> ColumnsView:
+    """How a training would read each column of a table or of files, and why, from a sample of the rows.
+
+    Parameters
+    ----------
+    data : Source, table, path, or sequence of paths
+        What :func:`tunefree.open_source` takes or returns.
+    target : str, optional
+        The column to predict.
+    **options
+        What else :func:`tunefree.train` takes. ``categorical=["zip"]`` and others change what is seen here as there.
+
+    Returns
+    -------
+    ColumnsView
+        Printed, it is a table; ``facts()`` has all of it as a dict.
+
+    Raises
+    ------
+    DataError, ModelError
+        As :func:`tunefree.train` raises them, for columns that do not exist and options that do not fit.
+
+    Examples
+    --------
+    >>> view = columns({"id": list(range(200)), "age": [20.5, 60.5] * 100, "rich": ["no", "yes"] * 100}, target="rich")
+    >>> print(view)  # doctest: +NORMALIZE_WHITESPACE
+    the table: 3 columns, all 200 rows; classification: the target holds texts
+    column  read as  why      missing  different  values
+    id      number   numbers  0.0 %    200        0 to 199: 0, 1, 2
+    age     number   numbers  0.0 %    2          20.5 to 60.5: 20.5, 60.5
+    rich    target   texts    0.0 %    2          no, yes
+    note: column 'id': counts the rows, from 0 on, and tells nothing of others; pass --ignore 'id'
+    note: column 'age': alone predicts 100.00 % of 200 rows right, where a tree of the other columns gets 50.00 %, and \
+the most frequent class 50.00 %: it may give the target away, unless it is known when predictions are made; pass \
+--ignore 'age'
+    """
+    if unknown := sorted(set(options) - set(Plan.__dataclass_fields__)):
+        raise ModelError(f"there is no option {unknown[0]!r}; the options are {', '.join(Plan.__dataclass_fields__)}")
+    return view_of(data if isinstance(data, Source) else open_source(data), Plan.restore({"target": target, **options}))
+
+
+def view_of(source: Source, plan: Plan) -> ColumnsView:
+    """What is seen of a source.
+
+    Parameters
+    ----------
+    source : Source
+    plan : Plan
+        Of a training, which need not have a target.
+    """
+    if source.kind != TABLE:
+        raise DataError(f"{source.kind} text has no columns to look at", source.name, remedy="train on it as it is")
+    is_labelled = plan.target is not None
+    bad = BadRows(True, True, classes=plan.classes, target=plan.target)
+    reading = begin(source, plan, bad, is_labelled)
+    sample = _sample_of(source, reading, plan)
+    if sample is None:
+        sample = Sample([reading.first], reading.usable, [reading.target], SEEN_FIRST, _unusable(bad))
+    known = {column.name: column for column in reading.encoder.columns}
+    views = [_view(name, known.get(name), reading, plan, sample) for name in reading.first.schema.names]
+    why = f"the target holds {reading.guess.why}" if reading.guess else "--task"
+    said = (reading.task, why) if is_labelled else ("", "")
+    remarks = remarks_of(reading)
+    remarks += _further_remarks(reading, sample, {own.column for own in remarks if own.role == LEAK_OF_TARGET})
+    return ColumnsView(source.name, sample.rows, sample.where, *said, views, remarks, sample.problems)
+
+
+class Sample(NamedTuple):
+    """Rows from places all over a source."""
+
+    tables: list[Any]  # pyarrow.RecordBatch: as they were read
+    usable: np.ndarray  # (n,) bool: those that can be used
+    targets: list[Any]  # pyarrow.Array: of these, or None
+    where: str
+    problems: list[str]
+
+    @property
+    def rows(self) -> int:
+        """How many were read."""
+        return sum(table.num_rows for table in self.tables)
+
+
+def _sample_of(source: Source, reading: Reading, plan: Plan) -> Sample | None:
+    """All rows of a short source, or rows from places all over a long one; None if it can be read only once."""
+    places, bad = places_of(source, PLACES), BadRows(True, True, classes=plan.classes, target=plan.target)
+    if not places:
+        return None
+    most = min(MOST_ROWS, max(MOST_CELLS // len(reading.first.schema), FEWEST_ROWS * PLACES))
+    read, is_whole, problems = _read(source, reading, bad, places[0], most, PLACES)
+    if not is_whole and not problems and len(places) > 1:
+        bad.tally = Tally()
+        parts = [_read(source, reading, bad, place, most // PLACES, 1) for place in places]
+        read, problems = [rows for part in parts for rows in part[0]], [text for part in parts for text in part[2]][:1]
+    n = f"{sum(table.num_rows for table, _, _ in read):,}"
+    where = f"all {n} rows" if is_whole else f"{n} rows from {len(places)} places"
+    where = where if is_whole or (len(places) > 1 and not problems) else f"the first {n} rows"
+    usable = np.concatenate([np.zeros(0, bool), *(usable for _, usable, _ in read)])
+    tables, targets = [table for table, _, _ in read], [target for _, _, target in read]
+    return Sample(tables, usable, targets, where, problems + _unusable(bad))
+
+
+def _read(
+    source: Source, reading: Reading, bad: BadRows, place: Position, rows: int, chunks: int
+) -> tuple[list[tuple[Any, np.ndarray, Any]], bool, list[str]]:
+    """So many rows from a place on, as they were read, which of them can be used, and their targets.
+
+    Then whether these are all that there are, and what would stop a training.
+    """
+    encoder, read = reading.encoder, list[tuple[Any, np.ndarray, Any]]()
+    try:
+        for number, chunk in enumerate(source.chunks(place, bad, encoder.types())):
+            if rows == 0 or number == chunks:
+                return read, False, []
+            numbers, is_cut = row_numbers(chunk)[:rows], chunk.table.num_rows > rows
+            chunk = chunk._replace(table=with_row_numbers(chunk.table.slice(0, rows), numbers))
+            batch = of_named_classes(encoder.encode(chunk, False, bad, encoder.target is not None), bad)
+            read.append((chunk.table, np.isin(numbers, batch.numbers), batch.target))
+            if encoder.target is not None:
+                target_of(reading.task, batch)  # which has an error for what a training cannot learn
+            rows -= chunk.table.num_rows
+            if is_cut:
+                return read, False, []
+    except DataError as error:
+        return read, False, [f"a training would stop: {error}"]
+    return read, True, []
+
+
+def _unusable(bad: BadRows) -> list[str]:
+    """Why rows of a sample cannot be used."""
+    rows = "of the rows read cannot be used; pass --on-bad-row skip to leave such rows out"
+    told = [(reason, f"{reason.problem}: {reason.rows:,} {rows}") for reason in bad.tally.reasons()]
+    unlabelled = f"{bad.unlabelled:,} of the rows read have no target; pass --unlabelled skip to leave such rows out"
+    return [f"column {reason.column!r}: {text}" if reason.column else text for reason, text in told] + (
+        [unlabelled] if bad.unlabelled else []
+    )
+
+
+def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) -> ColumnView:
+    """A column of a sample; ``column`` is None if it is no feature."""
+    arrays = [blank_to_null(decoded(array)) for array in arrays_of(reading.encoder, sample.tables, name)]
+    kind, why, options = _kind_of(name, column, reading, plan)
+    values = [value for array in arrays for value in array.to_pylist() if value is not None and value == value]
+    shown = list(dict.fromkeys(_as_written(value) for value in values))
+    missing = 1.0 - len(values) / max(sample.rows, 1)
+    range = _range_of(column, arrays, values)
+    return ColumnView(name, kind, why, missing, len(shown), range, shown[:EXAMPLES], options)
+
+
+def _kind_of(name: str, column: Any, reading: Reading, plan: Plan) -> tuple[str, str, tuple[str, ...]]:
+    """What a column is read as, why, and what would change it."""
+    if column is not None:
+        return column.kind, why_of(plan, column), (*READ_OTHERWISE.get(column.kind, ()), "ignore")
+    for role in ("target", "weight", "group"):
+        if name == getattr(plan, role):
+            why = reading.guess.why if role == "target" and reading.guess else f"--{role}"
+            why = "--task" if role == "target" and plan.task else why
+            return role, why, ("task",) if role == "target" else ()
+    return "left out", "--ignore", ()
+
+
+def why_of(plan: Plan, column: Any) -> str:
+    """Why a column is of its kind: what the plan says, or what its values are."""
+    option = OPTIONS.get(column.kind)
+    said = [str(name) for name in (getattr(plan, option, None) or ())] if option else []
+    if any(name == column.name or name.startswith(f"{column.name}=%") for name in said):
+        return f"--{option}" + (f", {column.told()}" if column.told() else "")
+    since = f", from row {column.since:,} on" if isinstance(column, Late) else ""
+    return REASONS.get(column.kind, column.kind) + (f", {column.told()}" if column.told() else "") + since
+
+
+def _range_of(column: Any, arrays: list[Any], values: list[Any]) -> tuple[Any, Any] | None:
+    """The smallest and the largest number or date."""
+    if column is None:
+        are_numbers = values and all(
+            isinstance(value, (int, float)) and not isinstance(value, bool) for value in values
+        )
+        return (min(values), max(values)) if are_numbers else None
+    read = values_of(column, arrays)
+    if read is None or read.are_codes or not len(read.present):
+        return None
+    ends = float(read.present.min()), float(read.present.max())
+    if column.kind == "number":
+        return ends
+    first, last = (str(np.datetime64(int(end), "us").astype("M8[s]")) for end in ends)
+    return (
+        (first[11:], last[11:]) if column.kind == "time" else (first, last) if column.hours else (first[:10], last[:10])
+    )
+
+
+def _as_written(value: Any) -> str:
+    """A value as a text."""
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def _values_told(view: ColumnView) -> str:
+    """The range and examples of a column."""
+    texts = (text if len(text) <= LONGEST_EXAMPLE else text[: LONGEST_EXAMPLE - 1] + "…" for text in view.examples)
+    examples = ", ".join(texts)
+    return examples if view.range is None else f"{' to '.join(map(_as_written, view.range))}: {examples}"
+
+
+def _further_remarks(reading: Reading, sample: Sample, leaking: set[str]) -> list[Remark]:
+    """What the sample tells beyond the first rows: leaks, another task, columns of one value, copies."""
+    columns = columns_of(reading.encoder, sample.tables, sample.usable)
+    remarks = likenesses(columns) if sample.usable.any() else []
+    if reading.target is None or not sample.usable.any():
+        return remarks
+    target = pa.chunked_array([decoded(target) for target in sample.targets]).combine_chunks()
+    numbers = target_numbers(target, reading.task)
+    if numbers is not None:
+        found = leaks(columns, numbers, reading.task == "classification")
+        remarks = [remark for remark in found if remark.column not in leaking] + remarks
+    if reading.guess and (other := task_of(target)).task != reading.task:
+        problem = f"the first rows look like {reading.task}, and others like {other.task}: {other.why}"
+        remarks.insert(
+            0, Remark(reading.encoder.target, TARGET, problem, f"pass --task {other.task} or {reading.task}")
+        )
+    return remarks

@@ -1,0 +1,275 @@
+"""`tunefree columns`, and what `tunefree train` says of columns before it learns, as a user types it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+import tunefree
+from tests.cli.test_cli import run  # noqa: F401
+from tests.distributed.data import shards
+from tunefree.distributed.local_rows import begun, united
+from tunefree.distributed.shards import Cut
+from tunefree.stream.source import open_source
+from tunefree.workflows.columns import view_of
+from tunefree.workflows.plan import Plan
+from tunefree.workflows.reading import begin
+
+QUICK = ("--learner", "scinol2")
+
+
+def policies(n=400, seed=1):
+    """A portfolio with what should be told: two keys, a row number, a time, leaks, a constant, a copy."""
+    rng = np.random.default_rng(seed)
+    claims, age = rng.poisson(0.3, n), rng.integers(18, 90, n)
+    area = rng.choice(["north", "south", "west"], n)
+    return {
+        "policy": [f"P{i:05d}" for i in rng.permutation(n)],
+        "row": np.arange(1, n + 1),
+        "number": rng.permutation(np.arange(5000, 5000 + n)),
+        "day": [str(np.datetime64("2024-01-01") + i // 5) for i in range(n)],
+        "age": age,
+        "area": area,
+        "region": [name[0] for name in area],
+        "country": ["CH"] * n,
+        "discount": [None if i % 4 else 0.5 * (i % 3) for i in range(n)],
+        "paid": np.where(claims > 0, rng.integers(200, 9000, n), 0),
+        "claim": np.where(claims > 0, "yes", "no"),
+    }
+
+
+@pytest.fixture
+def written(tmp_path):
+    path = tmp_path / "policies.csv"
+    csv.write_csv(pa.table(policies()), path)
+    return path
+
+
+def roles(facts):
+    return {column["name"]: [role["role"] for role in column["roles"]] for column in facts["columns"]}
+
+
+def test_columns_are_shown_with_what_they_may_be(run, written):  # noqa: F811
+    status, out, err = run("columns", written, "-t", "claim")
+    assert status == 0, err
+    assert "all 400 rows; classification: the target holds texts" in out
+    for words in ("18 to 89: ", "2024-03-20", "75.0 %", "--numeric, --categorical, --date"):
+        assert words in out
+    facts = json.loads(run("columns", written, "-t", "claim", "--json")[1])
+    assert {name: told for name, told in roles(facts).items() if told} == {
+        "policy": ["identifier"],
+        "row": ["row number"],
+        "number": ["identifier"],
+        "day": ["time"],
+        "paid": ["leak"],
+        "country": ["constant"],
+        "region": ["copy"],
+    }
+    age, discount = (next(own for own in facts["columns"] if own["name"] == name) for name in ("age", "discount"))
+    assert (age["kind"], age["why"], age["missing"], age["options"]) == (
+        "number",
+        "numbers",
+        0.0,
+        ["categorical", "ignore"],
+    )
+    assert (discount["missing"], discount["different"], discount["range"]) == (0.75, 3, [0.0, 1.0])
+    assert any("alone predicts" in note and "pass --ignore 'paid'" in note for note in facts["notes"])
+
+
+def test_options_change_what_is_seen_as_they_change_the_training(run, written, tmp_path):  # noqa: F811
+    said = ("--categorical", "number", "--ignore", "policy", "--ignore", "paid", "--date", "day=%Y-%m-%d")
+    facts = json.loads(run("columns", written, "-t", "claim", *said, "--json")[1])
+    seen = {own["name"]: (own["kind"], own["why"]) for own in facts["columns"]}
+    assert seen["number"] == ("category", "--categorical") and seen["policy"] == ("left out", "--ignore")
+    assert seen["day"] == ("moment", "--date, %Y-%m-%d") and seen["claim"] == ("target", "texts")
+    assert run("train", written, "-t", "claim", *said, *QUICK, "-o", tmp_path / "m", "-q")[0] == 0
+    learned = json.loads(run("inspect", tmp_path / "m", "--json")[1])["columns"]
+    assert {own["name"]: (own["kind"], own["why"]) for own in learned} == {
+        name: own for name, own in seen.items() if own[0] not in ("left out", "target")
+    }
+
+
+def test_what_has_no_effect_or_does_not_exist_is_an_error(run, written):  # noqa: F811
+    for options, words in (
+        (("--loss", "hinge"), "--loss has no effect"),
+        (("--hash-bits", "9"), "--hash-bits has no effect"),
+        (("--categorical", "aria"), "'area'"),
+        (("-t", "claims"), "'claim'"),
+    ):
+        status, out, err = run("columns", written, *(("-t", "claim") if "-t" not in options else ()), *options)
+        assert (status, out) == (2, "") and words in err
+
+
+def test_training_tells_first_and_in_its_summary(run, written, tmp_path):  # noqa: F811
+    status, out, err = run("train", written, "-t", "claim", "-o", tmp_path / "m", *QUICK)
+    assert status == 0, err
+    for printed in (err, out):
+        for name in ("policy", "row", "number", "day", "paid"):
+            assert f"note: column '{name}': " in printed and f"pass --ignore '{name}'" in printed
+        assert "the most frequent class" in printed
+    ignored = [word for name in ("policy", "row", "number", "day", "paid") for word in ("--ignore", name)]
+    status, out, err = run("train", written, "-t", "claim", "-o", tmp_path / "m", *QUICK, *ignored)
+    assert status == 0 and "note:" not in out + err
+    assert len(out.strip().splitlines()) <= 10
+
+
+def test_counts_are_numbers_and_this_is_told_first(run, tmp_path):  # noqa: F811
+    rng = np.random.default_rng(0)
+    table = {"age": rng.integers(18, 90, 300).astype(float), "visits": rng.poisson(0.8, 300)}
+    csv.write_csv(pa.table(table), tmp_path / "visits.csv")
+    status, out, err = run("train", tmp_path / "visits.csv", "-t", "visits", "-o", tmp_path / "m", *QUICK)
+    assert status == 0 and err.index("regression of 'visits'") < err.index("note: column 'visits': ")
+    assert "--task classification" in err and "--task regression" in err and "note: column 'visits'" in out
+    for task in ("classification", "regression"):
+        status, out, err = run(
+            "train", tmp_path / "visits.csv", "-t", "visits", "-o", tmp_path / "m", *QUICK, "--task", task
+        )
+        assert status == 0 and f"{task} of 'visits'" in err and "note:" not in out + err
+
+
+def test_named_and_weighed_classes_are_classes(tmp_path):
+    table = {"x": np.arange(300) % 7 / 2.0, "y": np.random.default_rng(0).poisson(0.8, 300)}
+    for said in ({"classes": tuple(map(str, range(9)))}, {"class_weight": ("0=2",)}):
+        assert begin(open_source(table), Plan(target="y", **said), Plan().bad_rows()).task == "classification"
+
+
+def test_a_long_file_is_seen_from_its_start_to_its_end(tmp_path):
+    n = 60000
+    table = {"x": np.arange(n) // 30000 * 1000.0 + np.arange(n) % 13, "y": np.where(np.arange(n) < n // 2, "a", "b")}
+    csv.write_csv(pa.table(table), tmp_path / "long.csv")
+    parquet.write_table(pa.table(table), tmp_path / "long.parquet")
+    for data in (tmp_path / "long.csv", tmp_path / "long.parquet", table):
+        view = tunefree.columns(data, target="y")
+        assert "rows from 8 places" in view.where and view.rows <= 16384
+        x, y = view.columns
+        assert (x.range, y.different) == ((0.0, 1012.0), 2)
+        assert [remark.role for remark in view.remarks if remark.column == "x"] == ["leak"]
+
+
+def test_lines_of_quotes_and_compressed_text_are_seen_from_the_start(tmp_path):
+    rows = "".join(f'{i},"two\nlines {i % 3}",{i % 2}\n' for i in range(20000))
+    (tmp_path / "quoted.csv").write_text("i,words,y\n" + rows)
+    view = tunefree.columns(tmp_path / "quoted.csv", target="y")
+    assert view.where.startswith("the first ") and view.columns[1].examples[0] == "two\nlines 0"
+    assert not view.unusable
+
+
+def test_standard_input_is_seen_from_its_first_rows(run, written):  # noqa: F811
+    status, out, err = run("columns", "-", "-t", "claim", stdin=written.read_bytes())
+    assert status == 0 and "the first rows of what can be read only once" in out and "18 to 89: " in out
+
+
+def test_rows_that_cannot_be_used_are_told_and_stop_nothing(run, tmp_path):  # noqa: F811
+    lines = [f"{i % 50},{'yes' if i % 3 else 'no'}" for i in range(300)]
+    lines[100], lines[200] = "1,2,3", "7,"
+    (tmp_path / "bad.csv").write_text("\n".join(["age,rich", *lines]) + "\n")
+    status, out, err = run("columns", tmp_path / "bad.csv", "-t", "rich")
+    assert status == 0, err
+    assert "1 of the rows read cannot be used; pass --on-bad-row skip" in out
+    assert "1 of the rows read have no target; pass --unlabelled skip" in out
+
+
+def test_what_stands_for_missing_and_bytes_that_are_no_text(tmp_path):
+    table = {"x": [-9.0, 1.0, 2.0, 3.0] * 40, "s": ["none", "a", "b", "c"] * 40, "y": ["u", "v"] * 80}
+    view = tunefree.columns(table, target="y", na_values=("-9", "none"))
+    assert [(column.missing, column.different) for column in view.columns] == [(0.25, 3), (0.25, 3), (0.0, 2)]
+    broken = pa.array([b"a", b"\xff", b"b", b"c"] * 40).view(pa.string())
+    parquet.write_table(pa.table(table | {"s": broken}), tmp_path / "broken.parquet")
+    view = tunefree.columns(str(tmp_path / "broken.parquet"), target="y")
+    assert "40 of the rows read cannot be used" in " ".join(view.unusable)
+    trained = tunefree.train(str(tmp_path / "broken.parquet"), target="y", learner="scinol2", skip_bad_rows=True)
+    assert trained.progress.skipped == 40
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"x": [1.0], "y": ["a"]},
+        {"x": [None, None], "y": ["a", "b"]},
+        {"x": [1.0, 2.0] * 60, "y": ["a"] * 120},
+        {"x": [[1.0, 2.0], [3.0]] * 60, "words": [["a"], []] * 60, "y": [True, False] * 60},
+        {"x": [float("nan")] * 120, "y": [1.5, 2.5] * 60},
+        {"x": [1.0, None] * 60, "y": [5] * 120},
+    ],
+    ids=["one row", "no value", "one class", "lists", "nothing but NaN", "one number"],
+)
+def test_odd_tables_are_seen(table):
+    view = tunefree.columns(table, target="y")
+    assert [column.name for column in view.columns] == list(table) and view.rows == len(table["y"])
+    assert json.loads(json.dumps(view.facts(), default=str))["rows"] == view.rows and str(view)
+
+
+def test_no_target_and_other_roles():
+    table = {
+        "x": np.arange(120) % 7 * 1.0,
+        "w": np.ones(120),
+        "g": [f"g{i // 10}" for i in range(120)],
+        "y": ["a", "b"] * 60,
+    }
+    view = tunefree.columns(table)
+    assert view.task == "" and [column.kind for column in view.columns] == ["number", "number", "category", "category"]
+    view = tunefree.columns(table, target="y", weight="w", group="g")
+    assert [column.kind for column in view.columns] == ["number", "weight", "group", "target"]
+    with pytest.raises(tunefree.ModelError, match="no option 'ignored'"):
+        tunefree.columns(table, target="y", ignored="x")
+    with pytest.raises(tunefree.DataError, match="did you mean 'y'"):
+        tunefree.columns(table, target="yy")
+
+
+def test_columns_says_what_training_says(written):
+    """It is the same code: the notes of a training are among those of the look before it."""
+    plan = Plan(target="claim", learner="scinol2")
+    progress = tunefree.train(str(written), plan).progress
+    notes = view_of(open_source(str(written)), plan).notes()
+    assert progress.oddities and {str(oddity) for oddity in progress.oddities} <= set(notes)
+
+
+def test_passes_and_a_random_order_keep_what_was_told(tmp_path, written):
+    told = [
+        tunefree.train(str(written), target="claim", learner="nag", **how).progress.oddities
+        for how in ({}, {"passes": 2}, {"shuffle": 3})
+    ]
+    assert told[0] and all(own == told[0] for own in told)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ordinary_columns_are_no_news(seed):
+    rng = np.random.default_rng(seed)
+    n = 1000
+    carat = rng.gamma(2.0, 0.4, n)
+    table = {
+        "carat": carat,
+        "age": rng.integers(0, 100, n),
+        "cents": rng.integers(0, 10**6, n),
+        "job": rng.choice([f"job {k}" for k in range(60)], n),
+        "zip": rng.integers(1000, 9999, n),
+        "price": np.round(4000 * carat**1.5 * np.exp(0.2 * rng.normal(size=n))),
+    }
+    for target in ("price", "job"):
+        assert tunefree.columns(table, target=target).remarks == []
+
+
+def test_other_ways_to_learn_tell_the_same(run, written, tmp_path):  # noqa: F811
+    """A comparison, a path, shards, standard input, also in a random order, and a training that goes on."""
+    told = "note: column 'paid': alone predicts"
+    assert told in run("compare", written, "-t", "claim", *QUICK, "-q")[1]
+    assert told in run("path", written, "-t", "claim", "--iterations", "5")[1]
+    early = ("--method", "early-stopping", "-o", tmp_path / "e")
+    assert told in run("train", written, "-t", "claim", *early)[1]
+    for how in ((), ("--shuffle",)):
+        text = written.read_bytes()
+        status, out, err = run("train", "-", "-t", "claim", *QUICK, *how, "-o", tmp_path / "m", stdin=text)
+        assert status == 0 and told in out, err
+    status, out, err = run("train", written, "--from", tmp_path / "m", "-o", tmp_path / "m")
+    assert status == 0 and out.count(told) == 1, err
+
+
+def test_shards_tell_the_same(written):
+    cut_up = shards(written, Cut())
+    first = begun(cut_up[0], Plan(target="claim"))
+    assert {oddity.column for oddity in first.oddities} == {"policy", "row", "number", "day", "paid"}
+    assert united(first, []).skipped.oddities() == list(first.oddities)
