@@ -118,6 +118,22 @@ def test_rows_to_learn_may_bring_new_columns_and_refused_ones_none(file):
     assert service.predict([{"age": 3.0, "job": None}])[0]["prediction"] in ("no", "yes")
 
 
+def test_what_is_odd_is_counted_and_unknown_columns_are_named(file):
+    service = Service(Trained.load(file))
+    service.predict(rows(N, N + 100, "rich"))
+    assert service.state()["oddities"] == []
+    answers = service.predict([{"age": 30.0, "job": "PILOT", "jobs": "cook"}, {"age": 1e6, "job": "pilot"}])
+    assert [answer.get("unknown columns") for answer in answers] == [["jobs"], None]
+    odd = {oddity["column"]: (oddity["problem"], oddity["rows"]) for oddity in service.state()["oddities"]}
+    assert odd["jobs"] == ("the model does not know it", 1)
+    assert odd["job"] == ("a category that training never saw: 'PILOT', like 'pilot'", 1)
+    assert odd["age"][0].startswith("outside what training saw") and odd["age"][1] == 1
+    assert service.state()["oddities"] == service.state()["oddities"]  # looking changes nothing
+    with pytest.raises(DataError, match=r"row 2: column 'age' missing; 'agee' is not known: did you mean 'age'\?$"):
+        service.learn([*rows(N, N + 1), {"agee": 3.0, "job": "pilot", "rich": "no"}])
+    assert service.state()["learned here"] == 0
+
+
 def test_models_that_rows_cannot_continue(tmp_path):
     model = train(open_source(table(0, N)), plan())
     with pytest.raises(ModelError, match="checkpoint"):

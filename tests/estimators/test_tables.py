@@ -32,6 +32,7 @@ from tunefree import (
 from tunefree.core.errors import DataError, DataWarning
 from tunefree.estimators import validation
 from tunefree.estimators.tables import encoder_of, feature_names
+from tunefree.stream.batch import Refused
 from tunefree.workflows.training import train
 
 STREAM = {"epochs": 1, "shuffle": False}
@@ -82,7 +83,7 @@ def test_a_stream_is_learned_as_by_the_command_line():
     table, y = people()
     trained = train(open_source(table.assign(label=y)), Plan(target="label", learner="scinol2"))
     model = ScInOLClassifier(**STREAM).fit(table, y)
-    batch = trained.encoder.encode(next(open_source(table).chunks()), False, None, False)
+    batch = trained.encoder.encode(next(open_source(table).chunks()), False, Refused(), False)
     ours = model.decision_function(table)
     np.testing.assert_array_equal(trained.model.predict(batch.rows)[:, 0], ours)
     parts = ScInOLClassifier()

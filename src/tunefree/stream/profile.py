@@ -139,7 +139,12 @@ class Profile:
     def save(self) -> dict[str, np.ndarray]:
         """Arrays from which :meth:`restore` makes the same profile."""
         counts = np.append([self.rows, self.capacity], self.present).astype(np.int64)
-        arrays = {"counts": counts, "ranges": self.ranges, "keys": self.keys, "values": self.values}
+        arrays: dict[str, np.ndarray] = {
+            "counts": counts,
+            "ranges": self.ranges,
+            "keys": self.keys,
+            "values": self.values,
+        }
         return {f"profile.{name}": array.copy() for name, array in arrays.items()}
 
     @classmethod
@@ -156,9 +161,11 @@ class Profile:
             names = "counts", "ranges", "keys", "values"
             counts, profile.ranges, profile.keys, profile.values = (np.array(arrays[f"profile.{n}"]) for n in names)
             profile.rows, profile.capacity, profile.present = int(counts[0]), int(counts[1]), counts[2:]
+            n = len(profile.present)
             shapes = profile.ranges.shape, profile.values.shape
-            if shapes != ((n_columns, 2), (len(profile.keys), n_columns)) or profile.present.shape != (n_columns,):
+            if n > n_columns or shapes != ((n, 2), (len(profile.keys), n)):
                 raise ModelError("what the encoder saw of its columns does not fit them")
+            profile._widen(n_columns)
         return profile
 
 
