@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import ModelFile
+from tunefree.cli.options import ModelFile, Notations
 
 
 def serve(
     model: ModelFile,
+    notations: Notations,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Where the model is saved as it learns; by default nowhere."),
@@ -44,5 +45,5 @@ def serve(
     except ModuleNotFoundError as missing:
         raise ModelError(f"{missing.name} is not installed; pip install 'tunefree[serve]'") from None
 
-    service = Service(Trained.load(model), output, id, remember, save_every)
+    service = Service(Trained.load(model), output, id, remember, save_every, notations.given)
     uvicorn.run(application(service), host=host, port=port, log_level="info", access_log=False)

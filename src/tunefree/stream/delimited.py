@@ -80,7 +80,9 @@ def csv_sample(file: str, options: Options) -> Any:
     types = dict(zip(schema.names, schema.types, strict=True))
     texts = {name: type for name, type in types.items() if sample.schema.field(name).type != type == pa.string()}
     written = _parse(body, header, texts, []) if texts else sample  # dates are inferred, but read from strings
-    arrays = [(written if name in texts else sample).column(name).cast(type) for name, type in types.items()]
+    arrays = [
+        (written if name in texts else sample).column(name).cast(type, safe=False) for name, type in types.items()
+    ]
     return pa.record_batch(arrays, schema=schema)
 
 
