@@ -161,7 +161,8 @@ def _of_column(column: Any, file: FileNotation, formats: dict[str, str | None]) 
     if isinstance(column, Late):
         return Late(_of_column(column.column, file, formats), column.since)
     if column.kind == Number.kind:
-        return Number(column.name, *(file.of_numbers(column.name, column.notation) or ()), na_values=column.na_values)
+        decimal, thousands = file.of_numbers(column.name, column.notation) or (None, "")
+        return Number(column.name, decimal, thousands, column.na_values)
     if column.kind == Timestamp.kind:
         format = formats.pop(column.name, None) or file.of_dates(column.name, column.format)
         return Timestamp(column.name, column.zone, column.hours, column.origin, format, column.na_values)
