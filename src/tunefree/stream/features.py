@@ -29,13 +29,13 @@ from tunefree.stream.columns import (
     Faults,
     Number,
     blank_to_null,
+    converted,
     decoded,
     family,
     row_numbers,
     to_numbers,
     valid_utf8,
     with_row_numbers,
-    without_words,
 )
 from tunefree.stream.feature_ids import FeatureIds, Triplets
 from tunefree.stream.inference import Inference, is_number, without
@@ -48,7 +48,6 @@ from tunefree.stream.texts import Text
 _COLUMNS: dict[str, Callable[..., Any]] = {
     kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text, Bag, Vector)
 }
-_QUANTITIES = (Number.kind, Timestamp.kind, TimeOfDay.kind)  # kinds of columns in which words may be missing values
 MOST_CODES = 16  # of one column
 _MISSPELT = 0.8  # similarity of names from which on one is taken for the other, misspelt
 
@@ -282,7 +281,7 @@ class TableEncoder:
 
     def _encode(self, chunk: Columns, learning: bool, bad: BadRows, labelled: bool) -> Batch:
         n, faults = chunk.table.num_rows, Faults()
-        converted = [column.convert(array, faults) for column, array in self._select(chunk, faults)]
+        values = [converted(column, array, faults) for column, array in self._select(chunk, faults)]
         target = self._convert_target(chunk, faults, labelled)
         weight = self._convert_weight(chunk, faults, labelled)
         groups = self._convert_groups(chunk, faults) if learning and self.group is not None else None
@@ -292,7 +291,7 @@ class TableEncoder:
         faults.note_all(bad, chunk.file, numbers)
         for note in self.notes if n else ():
             bad.note(note.problem, chunk.file, int(numbers[0]), note.column, n, note.remedy)
-        encoded = self._rows(converted, n, learning), target, weight, numbers, None, chunk.file
+        encoded = self._rows(values, n, learning), target, weight, numbers, None, chunk.file
         return Batch(*encoded, chunk.position, groups=groups, held=chunk.held)
 
     def prepare(self, chunk: Columns, labelled: bool) -> tuple[Columns, bool]:
@@ -355,7 +354,8 @@ class TableEncoder:
                 remedy=f"add what the model was trained with; the file has {_listed(names)}",
             )
         taken = [
-            (column, self._values(chunk, column, faults) if column.name in present else None) for column in self.columns
+            (column, without(_column(chunk, column.name, faults), self.na_values) if column.name in present else None)
+            for column in self.columns
         ]
         for column, array in taken:
             if array is not None and family(array.type) not in column.families:
@@ -367,11 +367,6 @@ class TableEncoder:
                     "give the column one type in all files",
                 )
         return taken
-
-    def _values(self, chunk: Columns, column: Any, faults: Faults) -> Any:
-        array = without(_column(chunk, column.name, faults), self.na_values)
-        words = getattr(column, "na_values", ())
-        return without_words(array, column.name, words, faults) if column.kind in _QUANTITIES else array
 
     def _convert_target(self, chunk: Columns, faults: Faults, labelled: bool) -> Any:
         if self.target is None or not _present(self.target, chunk, labelled):
