@@ -28,9 +28,11 @@ from starlette.routing import Route
 from tunefree.core.errors import DataError, ModelError, TunefreeError
 from tunefree.losses.objectives import chosen
 from tunefree.stream.batch import Batch, Refused
+from tunefree.stream.file_notation import as_written, with_json_numbers
 from tunefree.stream.formats import TABLE
 from tunefree.stream.jsonlines import read_objects
 from tunefree.stream.late import is_among
+from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.spelling import renamed
 from tunefree.workflows.closed_classes import of_named_classes
 from tunefree.workflows.training import Trained, continued, ended, learn_batches
@@ -55,6 +57,8 @@ class Service:
         Rows with an id that wait for their label; the oldest are forgotten.
     save_every : int, default 10000
         Rows learned between two savings.
+    given : ColumnTypes, optional
+        How strings of requests write numbers and dates; by default as the file of training did.
 
     Raises
     ------
@@ -80,9 +84,11 @@ class Service:
         id_column: str = "id",
         remembered: int = 100_000,
         save_every: int = 10_000,
+        given: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
     ) -> None:
         if trained.kind != TABLE:
             raise ModelError(f"the model was trained on {trained.kind} text; rows of JSON are for models of tables")
+        trained = replace(trained, encoder=as_written(trained.encoder, None, given))
         self.trained, self.path, self.id_column = continued(trained), path, id_column
         self.remembered, self.save_every = remembered, save_every
         self.waiting: OrderedDict[Any, Row] = OrderedDict()
@@ -206,7 +212,7 @@ class Service:
 
     def _encoded(self, rows: list[Row], labelled: bool) -> Batch:
         encoder = self.trained.encoder
-        types = encoder.types()
+        rows, types = with_json_numbers(encoder, rows)
         if self.id_column not in types:
             rows = [{name: value for name, value in row.items() if name != self.id_column} for row in rows]
         for place, row in enumerate(rows, 1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 
@@ -10,8 +11,16 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
+import tunefree
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tests.stream.tabular import chunk_of
+from tunefree.core.errors import DataError, DataWarning
+from tunefree.serving import Service
 from tunefree.stream import lines, spread, tables
+from tunefree.stream.batch import BadRows
+from tunefree.stream.features import TableEncoder
+from tunefree.stream.notation import ColumnTypes
+from tunefree.workflows.training import Trained
 
 LEARNER = ("--learner", "scinol2")
 N = 600
@@ -203,6 +212,12 @@ def test_three_decimals_and_thousands_are_told_apart_by_the_rest_of_the_file(run
     assert "column 'price': numbers are read as 1.234,5, where training had them as 1234.5 (2 rows" in notes[0]
     of_points, notes = predictions(run, model, alone)  # both fit: as in training
     assert of_points != expected and notes == []
+    status, out, err = run("predict", model, "-", stdin=continental.read_bytes())
+    assert status == 0 and "price': numbers are read as 1.234,5" in err
+    assert csv.read_csv(io.BytesIO(out.encode())).to_pydict() == expected
+    late = b"price;tax\n" + b"1868;1.5\n" * 3000 + b"1868;1,5\n"
+    status, _, err = run("predict", model, "-", "--on-bad-row", "skip", stdin=late)
+    assert status == 0 and "row 3001, column 'tax': '1,5' is not a number (--decimal and --thousands" in err
     of_thousands, notes = predictions(run, model, alone, "--decimal", ",", "--thousands", ".")
     alone.write_text("price;tax\n1868;2\n2411;3\n")
     assert of_thousands == predictions(run, model, alone)[0] and notes == []
@@ -249,3 +264,91 @@ def test_targets_and_weights_in_other_notations(run, tmp_path):  # noqa: F811
         found = [run("evaluate", tmp_path / "m", file, "--json") for file in files.values()]
         assert [status for status, *_ in found] == [0, 0], found
         assert json.loads(found[0][1])["loss"] == pytest.approx(json.loads(found[1][1])["loss"], rel=1e-12)
+
+
+def test_requests_have_numbers_and_strings_of_numbers(run, tmp_path):  # noqa: F811
+    expected, model, data = [], tmp_path / "m", tmp_path / "d.csv"
+    for style in ("plain", "german"):
+        assert train(run, prices(data, style, "-" if style == "german" else ""), model)[0] == 0
+        answers = Service(Trained.load(model)).predict([{"price": 1868.5, "tax": 2}, {"price": None, "tax": 2.5}])
+        expected.append([answer["probabilities"] for answer in answers])
+    assert expected[0] == expected[1]
+    written = [{"price": "1.868,5", "tax": "2 €"}, {"price": "-", "tax": 2.5}]
+    assert [answer["probabilities"] for answer in Service(Trained.load(model)).predict(written)] == expected[1]
+    with pytest.raises(DataError, match="'old' is not a"):
+        Service(Trained.load(model)).predict([{"price": "old", "tax": 2}])
+    assert train(run, prices(data, "plain"), model)[0] == 0
+    with pytest.raises(DataError, match="'1.868,5' is not a number"):
+        Service(Trained.load(model)).predict(written)
+    said = Service(Trained.load(model), given=ColumnTypes(",", ".", na_values=["gone"]))
+    written[1] = {"price": "gone", "tax": 2.5}
+    assert [answer["probabilities"] for answer in said.predict(written)] == expected[0]
+    assert said.learn([{"price": "1.868,5", "tax": 2, "y": "no"}]) == {"learned": 1}
+
+
+def test_a_model_goes_on_with_a_file_of_other_habits(run, tmp_path):  # noqa: F811
+    first, german, plain = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "c.csv"
+    prices(first, "plain")
+    prices(german, "german")
+    prices(plain, "plain")
+    losses = []
+    for further in (german, plain):
+        assert train(run, first, tmp_path / "m")[0] == 0
+        status, out, err = run("train", further, "-t", "y", "--from", tmp_path / "m", "-o", tmp_path / "n", *LEARNER)
+        assert status == 0 and ("numbers are read as 1.234,5" in out) == (further == german), err
+        losses.append(Trained.load(tmp_path / "n").progress.progressive[0].mean_loss())
+    assert losses[0] == losses[1]
+
+
+def test_a_resumed_training_counts_what_was_odd_as_one_that_was_not(run, tmp_path, monkeypatch):  # noqa: F811
+    def z(k):
+        return "" if k < 100 else "-" if k in (300, 550) else f"{k % 7}" if k < 400 else f"{k % 7}.5"
+
+    for module in (lines, spread):
+        monkeypatch.setattr(module, "SAMPLE", 1024)
+    data = write(tmp_path / "d.csv.gz", z)
+    data.write_bytes(gzip.compress(data.read_bytes()))  # which is not read from anywhere
+    monkeypatch.setattr(tables, "BLOCK_SIZE", 700)
+    assert train(run, data, tmp_path / "whole", "--checkpoint-every", 64)[0] == 0
+    save, saved = Trained.save, []
+
+    def save_and_stop(self, *arguments, **options):
+        save(self, *arguments, **options)
+        saved.append(1)
+        if len(saved) % 2 == 0:
+            raise DataError("stopped")
+
+    monkeypatch.setattr(Trained, "save", save_and_stop)
+    for _ in range(40):
+        if train(run, data, tmp_path / "m", "--checkpoint-every", 64, "--resume")[0] == 0:
+            break
+    assert len(saved) > 4 and (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
+    trained = Trained.load(tmp_path / "m")
+    assert trained.progress.oddities[0].rows == 2 and trained.encoder.columns[1].since == 101
+
+
+def test_tables_with_strings_of_numbers_are_read_as_they_are_written():
+    table = {"price": [price(own, "plain") for own in PRICES], "tax": [price(own, "plain") for own in TAXES]}
+    table["price"][0] = "n.a."
+    german = {"price": [price(own, "german") for own in PRICES], "tax": [price(own, "german") for own in TAXES]}
+    german["price"][0] = None
+    types = {"numeric": ("price", "tax")}
+    model = tunefree.train(table | {"y": LABELS}, target="y", learner="scinol2", **types)
+    expected = model.predict_proba(table)
+    with pytest.warns(DataWarning, match="column 'price': numbers are read as 1.234,5, where training had them"):
+        found = model.predict_proba(german)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_shards_decide_alike_what_a_late_column_is():
+    def encoder_of(values):
+        encoder = TableEncoder.infer(chunk_of({"x": [1.0], "z": pa.nulls(1)}))
+        encoder.encode(chunk_of({"x": [1.0] * len(values), "z": values}), True, BadRows())
+        return encoder
+
+    first, second, third = (encoder_of(values) for values in ([5.0], [6.0], ["word"]))
+    blank = TableEncoder.infer(chunk_of({"x": [1.0], "z": pa.nulls(1)}))
+    blank.absorb(*first.state())
+    blank.absorb(*second.state())
+    with pytest.raises(DataError, match="column 'z': a category here, but a number in rows before"):
+        blank.absorb(*third.state())

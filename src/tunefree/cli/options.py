@@ -115,8 +115,8 @@ class Notations:
         """What is said of columns."""
         from tunefree.workflows.plan import Plan
 
-        lists = {"na_values": tuple(self.na_values or ()), "date": tuple(self.date or ())}
-        return Plan(decimal=self.decimal, thousands=self.thousands, **lists).column_types
+        words, dates = tuple(self.na_values or ()), tuple(self.date or ())
+        return Plan(decimal=self.decimal, thousands=self.thousands, na_values=words, date=dates).column_types
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,14 @@ from tunefree.stream.arrays import bytes_of, is_missing, of_booleans, of_strings
 from tunefree.stream.batch import BadRows, Columns
 from tunefree.stream.keys import hash_name, hash_strings
 from tunefree.stream.names import NamesOf, one_by_one
-from tunefree.stream.notation import DASHES, SIGNS_OF_MISSING, Notation, stands_for_missing
+from tunefree.stream.notation import DASHES, SIGNS_OF_MISSING, Notation, likeliest_notation, stands_for_missing
 
 NA_VALUES = "--na-values says what stands for a missing one"
 UNLABELLED = "the target is missing"
 MISSING = ("", "?", "nan", "NaN")  # strings that stand for a missing value, white space around them removed
 _MISSING = of_strings(MISSING)
+
+_QUANTITIES = ("number", "moment", "time")  # kinds of columns of which words may be missing values
 
 Array = Any  # pyarrow.Array: it ships no types
 
@@ -317,6 +319,22 @@ def words_of(na_values: tuple[str, ...]) -> dict[str, Any]:
     return {"na_values": [*na_values]} if na_values else {}
 
 
+def converted(column: Any, array: Array | None, faults: Faults) -> Any:
+    """What a column makes of an array, in which words of numbers and dates may stand for missing ones.
+
+    Where nothing but plain numbers or dates is expected, they are looked for only if something else is there.
+    """
+    inner = getattr(column, "column", column)  # of one that came later
+    if array is None or inner.kind not in _QUANTITIES or family(array.type) != "string":
+        return column.convert(array, faults)
+    if not (inner.na_values or getattr(inner, "notation", None) or getattr(inner, "format", None)):
+        own = Faults()
+        values = column.convert(array, own)
+        if not own:
+            return values
+    return column.convert(without_words(array, inner.name, inner.na_values, faults), faults)
+
+
 def without_words(array: Array, column: str, na_values: Sequence[str], faults: Faults) -> Array:
     """Strings of numbers or dates, null where they stand for a missing one; what is not usual for that is noted.
 
@@ -374,7 +392,7 @@ def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | N
         strings = blank_to_null(array)
         here = notation.fits(strings)
         wrong = np.flatnonzero(~here & ~stands_for_missing(strings))
-        faults.add(wrong, column, lambda row: f"{strings[row].as_py()!r} is not a number ({NA_VALUES})")
+        faults.add(wrong, column, lambda row: not_a_number(strings[row].as_py()))
         array = notation.numbers(pc.if_else(of_booleans(here), strings, pa.nulls(len(strings), pa.string())))
     if pa.types.is_duration(array.type):
         units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[array.type.unit] * 86400.0
@@ -382,6 +400,13 @@ def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | N
     numbers, failed = cast(blank_to_null(array), pa.float64())
     faults.add(failed, column, lambda row: f"{array[row].as_py()!r} is not a number")
     return to_numpy(numbers, np.nan)
+
+
+def not_a_number(value: str, *hints: str) -> str:
+    """What is wrong with a text among numbers, and which options may help."""
+    written = likeliest_notation(of_strings([value])).fits(of_strings([value]))[0]
+    hint = "--decimal and --thousands say how numbers are written" if written else NA_VALUES
+    return f"{value!r} is not a number ({', '.join([hint, *hints])})"
 
 
 def valid_utf8(array: Array, column: str, faults: Faults) -> Array:

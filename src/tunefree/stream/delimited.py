@@ -16,7 +16,7 @@ from pyarrow import csv as arrow_csv
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import beyond_doubles, of_booleans, of_strings, to_batch, to_booleans
 from tunefree.stream.batch import BadRows, Columns, Lines, Position
-from tunefree.stream.columns import MISSING, NA_VALUES, Fault, Faults, cast, with_row_numbers, without_words
+from tunefree.stream.columns import MISSING, Fault, Faults, cast, not_a_number, with_row_numbers, without_words
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
 from tunefree.stream.lines import (
@@ -42,7 +42,6 @@ codecs.register_error(_ILLEGIBLE_ERRORS, lambda error: (_ILLEGIBLE, error.end)) 
 _TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 _DELIMITERS = ",;\t|"
 _EXAMPLES = {
-    pa.float64(): "a number",
     pa.bool_(): "true or false",
     pa.string(): "text in UTF-8",
 }
@@ -80,7 +79,9 @@ def csv_sample(file: str, options: Options) -> Any:
     types = dict(zip(schema.names, schema.types, strict=True))
     texts = {name: type for name, type in types.items() if sample.schema.field(name).type != type == pa.string()}
     written = _parse(body, header, texts, []) if texts else sample  # dates are inferred, but read from strings
-    arrays = [(written if name in texts else sample).column(name).cast(type) for name, type in types.items()]
+    arrays = [
+        (written if name in texts else sample).column(name).cast(type, safe=False) for name, type in types.items()
+    ]
     return pa.record_batch(arrays, schema=schema)
 
 
@@ -300,10 +301,10 @@ def _converted(raw: Any, name: str, to: Any, faults: Faults, bad: BadRows) -> An
         return pa.nulls(len(text))
     is_number = to == pa.float64()
     values, failed = cast(without_words(text, name, (), faults) if is_number else pc.utf8_trim_whitespace(text), to)
-    hints = [NA_VALUES] if is_number else []
-    hints += [f"--categorical {name} takes the column for categories"] if bad.names_columns else []
-    remedy = f" ({', '.join(hints)})" if hints else ""
-    faults.add(failed, name, lambda row: f"{text[row].as_py()!r} is not {_EXAMPLES.get(to, to)}{remedy}")
+    hints = [f"--categorical {name} takes the column for categories"] if bad.names_columns else []
+    other = f"is not {_EXAMPLES.get(to, to)}" + "".join(f" ({hint})" for hint in hints)
+    texts = {row: text[row].as_py() for row in failed}
+    faults.add(failed, name, lambda row: not_a_number(texts[row], *hints) if is_number else f"{texts[row]!r} {other}")
     return values
 
 

@@ -28,6 +28,7 @@ from tunefree.stream.columns import (
     Category,
     Faults,
     Number,
+    converted,
     decoded,
     family,
     names_of,
@@ -35,7 +36,6 @@ from tunefree.stream.columns import (
     to_numbers,
     valid_utf8,
     without_faults,
-    without_words,
 )
 from tunefree.stream.feature_ids import FeatureIds
 from tunefree.stream.inference import Inference, is_number, without
@@ -50,7 +50,6 @@ from tunefree.stream.texts import Text
 _COLUMNS: dict[str, Callable[..., Any]] = {
     kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text, Bag, Vector)
 }
-_QUANTITIES = (Number.kind, Timestamp.kind, TimeOfDay.kind)  # kinds of columns in which words may be missing values
 MOST_CODES = 16  # of one column
 _MISSPELT = 0.8  # similarity of names from which on one is taken for the other, misspelt
 
@@ -194,6 +193,9 @@ class TableEncoder:
             if name not in places:
                 places[name] = len(self.columns)
                 self.columns.append(_restored(**{**described, "since": rows + described["since"]}))
+            elif self.columns[places[name]].kind != described["kind"]:
+                problem = f"a {described['kind']} here, but a {self.columns[places[name]].kind} in rows before"
+                raise DataError(problem, column=name, remedy="say what it is by --numeric or --categorical")
             elif getattr(self.columns[places[name]], "origin", 0) is None:
                 self.columns[places[name]].origin = described["origin"]
         if self.further is not None:
@@ -296,7 +298,7 @@ class TableEncoder:
 
     def _encode(self, chunk: Columns, learning: bool, bad: BadRows, labelled: bool) -> Batch:
         faults = Faults()
-        converted = [column.convert(array, faults) for column, array in self._select(chunk, faults)]
+        values = [converted(column, array, faults) for column, array in self._select(chunk, faults)]
         target = self._convert_target(chunk, faults, labelled)
         weight = self._convert_weight(chunk, faults, labelled, learning, bad)
         groups = self._convert_groups(chunk, faults) if learning and self.group is not None else None
@@ -306,7 +308,7 @@ class TableEncoder:
         faults.note_all(bad, chunk.file, numbers)
         for note in self.notes if len(numbers) else ():
             bad.note(note.problem, chunk.file, int(numbers[0]), note.column, len(numbers), note.remedy)
-        encoded = self._rows(converted, chunk, learning, bad), target, weight, numbers, None, chunk.file
+        encoded = self._rows(values, chunk, learning, bad), target, weight, numbers, None, chunk.file
         return Batch(*encoded, chunk.position, groups=groups, held=chunk.held)
 
     def prepare(self, chunk: Columns, labelled: bool) -> tuple[Columns, bool]:
@@ -369,7 +371,7 @@ class TableEncoder:
                 chunk.file,
                 remedy=remedy or f"add what the model was trained with; the file has {listed(names)}",
             )
-        arrays = {column.name: self._values(chunk, column, faults) for column in self.columns if column.name in held}
+        arrays = {name: without(_column(chunk, name, faults), self.na_values) for name in present}
         arrays |= dict.fromkeys(absent, pa.nulls(chunk.table.num_rows))  # of later columns nothing is known
         taken = [(column, arrays.get(column.name)) for column in self.columns]
         for column, array in taken:
@@ -382,11 +384,6 @@ class TableEncoder:
                     "give the column one type in all files",
                 )
         return taken
-
-    def _values(self, chunk: Columns, column: Any, faults: Faults) -> Any:
-        array = without(_column(chunk, column.name, faults), self.na_values)
-        words = getattr(column, "na_values", ())
-        return without_words(array, column.name, words, faults) if column.kind in _QUANTITIES else array
 
     def _absent(self, chunk: Columns) -> list[str]:
         """The columns of the first rows that a chunk lacks."""

@@ -12,12 +12,13 @@ import copy
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import Columns
 from tunefree.stream.calendar import Timestamp, looks_like_dates
-from tunefree.stream.columns import Faults, Number, family, without_words
+from tunefree.stream.columns import Faults, Number, blank_to_null, family, to_numbers, without_words
 from tunefree.stream.inference import without
 from tunefree.stream.late import Late
 from tunefree.stream.notation import (
@@ -160,8 +161,51 @@ def _of_column(column: Any, file: FileNotation, formats: dict[str, str | None]) 
     if isinstance(column, Late):
         return Late(_of_column(column.column, file, formats), column.since)
     if column.kind == Number.kind:
-        return Number(column.name, *(file.of_numbers(column.name, column.notation) or ()), na_values=column.na_values)
+        decimal, thousands = file.of_numbers(column.name, column.notation) or (None, "")
+        return Number(column.name, decimal, thousands, column.na_values)
     if column.kind == Timestamp.kind:
         format = formats.pop(column.name, None) or file.of_dates(column.name, column.format)
         return Timestamp(column.name, column.zone, column.hours, column.origin, format, column.na_values)
     return column
+
+
+def with_json_numbers(encoder: Any, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Objects of JSON whose strings are numbers where an encoder reads numbers from strings, and the types of columns.
+
+    Numbers of JSON are numbers, however the file of training wrote them. What cannot be read stays as it is.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+    rows : list of dict
+        They are not changed.
+    """
+    rows, types = [dict(row) for row in rows], encoder.types()
+    for name, notation, na_values in _numbers_of(encoder):
+        if notation is None and not na_values:
+            continue
+        if any(name in row for row in rows):  # not where it is a part of an object
+            types[name] = pa.float64()
+        places = [place for place, row in enumerate(rows) if isinstance(row.get(name), str)]
+        strings = blank_to_null(without(pa.array([rows[place][name] for place in places], pa.string()), na_values))
+        faults = Faults()
+        values = (
+            None if notation is None else to_numbers(without_words(strings, name, (), faults), name, faults, notation)
+        )
+        for k, place in enumerate(places):
+            if not strings[k].is_valid:
+                rows[place][name] = None
+            elif values is not None and k not in faults:
+                rows[place][name] = None if np.isnan(values[k]) else float(values[k])
+    return rows, types
+
+
+def _numbers_of(encoder: Any) -> list[tuple[str, Notation | None, tuple[str, ...]]]:
+    """The columns of numbers of an encoder, their notations and what is missing in them."""
+    columns = [column.column if isinstance(column, Late) else column for column in encoder.columns]
+    found = [
+        (column.name, column.notation, (*encoder.na_values, *column.na_values))
+        for column in columns
+        if column.kind == Number.kind
+    ]
+    return found + [(name, notation, encoder.na_values) for name, notation in encoder.notations.items()]

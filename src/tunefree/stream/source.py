@@ -157,7 +157,7 @@ class Source:
         options : Options
             How they are read, apart from the delimiter.
         """
-        if self.kind != formats.TABLE or self.format is None or self.live:
+        if self.kind != formats.TABLE or self.format is None:
             return None
         from tunefree.stream import tables
 

@@ -206,8 +206,8 @@ class Plan:
 
     def bad_rows(self) -> BadRows:
         """What happens to rows that cannot be used, with a count of them."""
-        reported = {"classes": self.classes, "target": self.target, "names_columns": True}
-        return BadRows(self.skip_bad_rows, self.skip_unlabelled, **reported)
+        skipped = self.skip_bad_rows, self.skip_unlabelled
+        return BadRows(*skipped, classes=self.classes, target=self.target, names_columns=True)
 
     def refuse(self, names: Collection[str], why: str) -> None:
         """Raise an error if one of some fields differs from its default.
