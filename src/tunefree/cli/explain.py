@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import ClassOf, Files, ModelFile, check_outputs, tell_of_rows
+from tunefree.cli.options import ClassOf, Files, Ids, ModelFile, check_outputs, tell_of_rows
 
 
 def explain(
@@ -21,13 +21,14 @@ def explain(
         typer.Option(help="Columns for the strongest terms only; the others are added up.", show_default=False),
     ] = None,
     class_: ClassOf = None,
+    id: Ids = None,
 ) -> None:
     """Explain predictions: what each column contributes to a row's log-odds or number.
 
     Contributions add up to the column `margin`, which is what the model predicts. With more than two classes it is the
     log-probability of the predicted one, or of the one asked for, minus the mean over the classes. For instance:
 
-    tunefree explain people.model new.csv --top 10 -o why.csv
+    tunefree explain people.model new.csv --id name --top 10 -o why.csv
     """
     from tunefree.explanation.told import reference_told
     from tunefree.workflows import explanation, model_files
@@ -35,7 +36,7 @@ def explain(
     bad = files.bad_rows()
     check_outputs([output], [model, *files.data])
     trained = model_files.load(model, "linear")
-    written = explanation.write(trained, files.source(), str(output), bad, class_, top)
+    written = explanation.write(trained, files.source(), str(output), bad, class_, top, tuple(id or ()))
     tell_of_rows(bad)
     typer.echo(reference_told(written.decomposition), err=True)
     if str(output) != "-":

@@ -38,6 +38,10 @@ ClassOf = Annotated[
     str | None,
     typer.Option("--class", metavar="LABEL", help="The class whose log-odds to explain.", show_default=False),
 ]
+Ids = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COL", help="A column of the data to write first; may be given again.", show_default=False),
+]
 ModelFile = Annotated[Path, typer.Argument(help="A model that `tunefree train` wrote.", show_default=False)]
 
 

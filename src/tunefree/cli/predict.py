@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import Files, ModelFile, check_outputs, tell_of_rows
+from tunefree.cli.options import Files, Ids, ModelFile, check_outputs, tell_of_rows
 
 
 def predict(
@@ -16,12 +16,7 @@ def predict(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="CSV or Parquet file to write; - for CSV on standard output.")
     ] = Path("-"),
-    id: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COL", help="A column of the data to write first; may be given again.", show_default=False
-        ),
-    ] = None,
+    id: Ids = None,
     threshold: Annotated[
         float | None,
         typer.Option(
