@@ -18,8 +18,8 @@ from tunefree.stream.svmlight import SvmlightEncoder
 
 _FAMILIES = {"b": "boolean", "i": "number", "u": "number", "f": "number"}  # of targets, by the kinds of their dtypes
 LOST = (
-    "the file keeps what predicts, not {} of {}: tunefree.load returns a model that does not learn; pickle the estimator"
-    " to keep all of it"
+    "the file keeps what predicts, not {} of {}: tunefree.load returns a model that does not learn; pickle the"
+    " estimator to keep all of it"
 )
 
 
