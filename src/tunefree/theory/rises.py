@@ -126,7 +126,7 @@ class LossRises:
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same test."""
-        arrays = {name: getattr(self, name) for name in ARRAYS}
+        arrays = {name: getattr(self, name).copy() for name in ARRAYS}
         rises = [asdict(rise) for rise in self.rises]
         return arrays, {"rises": rises, "count": self.count, "place": list(self.place)}
 
