@@ -133,8 +133,9 @@ def with_change(parts, tmp_path, change):
             "model": (_under("model.", arrays), header["model"]),
             "encoder": (_under("encoder.", arrays), header["encoder"]),
             "order": (_under("order.", arrays), header["order"]),
+            "rises": (_under("rises.", arrays), header["rises"]),
         },
-        {name: part for name, part in header.items() if name not in ("model", "encoder", "order")},
+        {name: part for name, part in header.items() if name not in ("model", "encoder", "order", "rises")},
     )
     return tmp_path / "other"
 

@@ -138,7 +138,7 @@ def test_a_checkpoint_of_files_that_have_changed(days, tmp_path, small_blocks):
     trained = train(source, plan, watcher, checkpoint, resume=True)
     assert trained.progress.progressive[0].rows == 1540
     assert "1.csv has grown by 560 bytes" in watcher.told[0]
-    assert len(watcher.told) == 2 and "the loss rose at about row 9" in watcher.told[1]  # where a class is new
+    assert len(watcher.told) == 2 and "the loss rose at about row" in watcher.told[1]  # a class is new, and rows repeat
     with open(days[0], "a") as file:
         file.write("33,cook 9,yes\n")
     with pytest.raises(ModelError, match="have changed"):  # rows that the checkpoint has passed would be ignored
@@ -169,7 +169,8 @@ def test_a_large_file_that_was_written_since_is_told_of(days, tmp_path, small_bl
     os.utime(days[0], ns=(0, 10**18))
     watcher = Stop()
     train(source, plan, watcher, checkpoint, resume=True)
-    assert len(watcher.told) == 1 and "was written after training began; what was read of it is as" in watcher.told[0]
+    assert "was written after training began; what was read of it is as" in watcher.told[0]
+    assert len(watcher.told) == 2 and "the loss rose at about row 9" in watcher.told[1]  # where a class is new
 
 
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet"])

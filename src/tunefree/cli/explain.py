@@ -10,6 +10,7 @@ import typer
 
 from tunefree.cli.options import (
     ClassOf,
+    Ids,
     ModelFile,
     NewFiles,
     RowsAsJson,
@@ -32,13 +33,14 @@ def explain(
     ] = None,
     class_: ClassOf = None,
     json: RowsAsJson = False,
+    id: Ids = None,
 ) -> None:
     """Explain predictions: what each column contributes to a row's log-odds or number.
 
     Contributions add up to the column `margin`, which is what the model predicts. With more than two classes it is the
     log-probability of the predicted one, or of the one asked for, minus the mean over the classes. For instance:
 
-    tunefree explain people.model new.csv --top 10 -o why.csv
+    tunefree explain people.model new.csv --id name --top 10 -o why.csv
     """
     from tunefree.explanation.told import reference_told
     from tunefree.workflows import explanation, model_files
@@ -46,7 +48,7 @@ def explain(
     bad = files.bad_rows()
     check_outputs([unless_standard(output)], [model, *files.data])
     trained = model_files.load(model, "linear")
-    written = explanation.write(trained, files.source(), str(output), bad, class_, top)
+    written = explanation.write(trained, files.source(), str(output), bad, class_, top, tuple(id or ()))
     if json:
         typer.echo(dumps({"rows": written.rows, **figures_of_rows(bad)}), err=str(output) == "-")
         return

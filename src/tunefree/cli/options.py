@@ -53,6 +53,10 @@ Date = Annotated[
         metavar="COL[=FORMAT]", help="Column of dates, such as day=%d.%m.%Y; guessed by default. Again for more."
     ),
 ]
+Ids = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COL", help="A column of the data to write first; may be given again.", show_default=False),
+]
 ModelFile = Annotated[Path, typer.Argument(help="A model that `tunefree train` wrote.", show_default=False)]
 
 

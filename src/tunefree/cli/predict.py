@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from tunefree.cli.options import (
+    Ids,
     ModelFile,
     NewFiles,
     RowsAsJson,
@@ -25,12 +26,7 @@ def predict(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="CSV or Parquet file to write; - for CSV on standard output.")
     ] = Path("-"),
-    id: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COL", help="A column of the data to write first; may be given again.", show_default=False
-        ),
-    ] = None,
+    id: Ids = None,
     threshold: Annotated[
         float | None,
         typer.Option(

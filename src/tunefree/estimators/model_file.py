@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core import storage
+from tunefree.core.errors import DataWarning
 from tunefree.estimators import tables
 from tunefree.stream.columns import Number
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.svmlight import SvmlightEncoder
 
 _FAMILIES = {"b": "boolean", "i": "number", "u": "number", "f": "number"}  # of targets, by the kinds of their dtypes
+LOST = (
+    "the file keeps what predicts, not {} of {}: tunefree.load returns a model that does not learn; pickle the"
+    " estimator to keep all of it"
+)
 
 
 class Saving:
@@ -25,7 +31,8 @@ class Saving:
 
         A model of arrays reads tables with the columns x0, x1, ..., or with the names in ``feature_names_in_``; one of
         sparse matrices reads svmlight text, in which column j has the index j + 1. The parameters of the estimator
-        and the state of its random numbers are not kept, so :func:`tunefree.load` returns a model that predicts.
+        and the state of its random numbers are not kept, so :func:`tunefree.load` returns a model that predicts and
+        does not learn. Pickle the estimator to keep all of it.
 
         Parameters
         ----------
@@ -37,6 +44,11 @@ class Saving:
         ------
         ModelError
             If the file cannot be written; an earlier one of this name is untouched.
+
+        Warns
+        -----
+        DataWarning
+            What is not kept.
 
         Examples
         --------
@@ -52,6 +64,8 @@ class Saving:
         kind, encoder = _source(self, target)
         parts, header = self._parts_of_file(encoder, target)
         storage.save_parts(path, {**parts, "encoder": encoder.state()}, header | {"source": kind})
+        lost = "parameters and partial_fit" if hasattr(self, "partial_fit") else "parameters and the path"
+        warnings.warn(LOST.format(lost, type(self).__name__), DataWarning, stacklevel=2)
 
     def _parts_of_file(self, encoder: Any, target: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
         """The model as a part of a file, and what else the header of the file says."""

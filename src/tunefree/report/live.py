@@ -74,6 +74,8 @@ def copy_of(trained: Trained, encoder: tuple[dict[str, np.ndarray], dict[str, An
     parts = {"model": trained.model.save_state(), "encoder": encoder}
     if trained.order is not None:
         parts["order"] = trained.order.save_state()
+    if trained.rises is not None:
+        parts["rises"] = trained.rises.save_state()
     header: dict[str, Any] = {
         "source": trained.kind,
         "plan": trained.plan.saved(),

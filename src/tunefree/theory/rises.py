@@ -64,10 +64,10 @@ class LossRises:
     Examples
     --------
     >>> test, losses = LossRises(), np.random.default_rng(0).exponential(size=2000)
-    >>> test.add(losses, np.ones(2000), np.ones(2000), lambda row: ("a.csv", row + 1))
+    >>> test.add(losses, np.ones(2000), np.ones(2000), lambda row: (row + 1, "a.csv", row + 1))
     >>> test.count
     0
-    >>> test.add(9.0 * losses, np.ones(2000), np.ones(2000), lambda row: ("b.csv", row + 1))
+    >>> test.add(9.0 * losses, np.ones(2000), np.ones(2000), lambda row: (row + 2001, "b.csv", row + 1))
     >>> rise = test.rises[0]
     >>> test.count, rise.row, rise.rows, round(rise.loss_before, 2), round(rise.loss, 2)
     (1, 1995, 17, 1.01, 9.77)
@@ -75,7 +75,7 @@ class LossRises:
 
     def __init__(self) -> None:
         self.rises: list[Rise] = []
-        self.count, self.rows = 0, 0  # rows of all the stream
+        self.count = 0
         self.scale = np.zeros(2)  # sum of what the scale is the mean of, and rows
         self.targets = np.zeros(2)  # weight and sum of numbers that are predicted, whose mean is a guess
         self._begin()
@@ -87,10 +87,10 @@ class LossRises:
         self.gain = np.zeros(1)  # logarithm of that of betting from the first row on, at the locating odds
         self.sums = np.zeros(3)  # rows, weight, and weighted losses
         self.start = np.zeros(4)  # the least gain so far, and the sums then
-        self.place = ("", 0)  # of the row after that
+        self.place = (0, "", 0)  # of the row after that
 
     def add(
-        self, losses: np.ndarray, weight: np.ndarray, scale: np.ndarray, place: Callable[[int], tuple[str, int]]
+        self, losses: np.ndarray, weight: np.ndarray, scale: np.ndarray, place: Callable[[int], tuple[int, str, int]]
     ) -> None:
         """Add losses in the order of their rows; nothing depends on how rows are divided into batches.
 
@@ -101,7 +101,7 @@ class LossRises:
         scale : (n,) array
             What the scale of losses is the mean of, such as the losses of guesses.
         place : callable
-            From a number of these rows to its file, and its number there.
+            From a number of these rows to its number in the stream, its file, and its number there.
         """
         used = np.flatnonzero((weight > 0.0) & ~np.isnan(losses) & ~np.isnan(scale))
         while len(used):
@@ -109,7 +109,7 @@ class LossRises:
                 losses[used], weight[used], scale[used], *(getattr(self, name) for name in STATE)
             )
             self.place = self.place if lowest < 0 else place(int(used[lowest]))
-            self.rows, used = self.rows + n, used[n:]
+            used = used[n:]
             if is_sure:
                 self._keep(SMALL * float(self.scale[0] / self.scale[1]))
                 self._begin()
@@ -122,14 +122,13 @@ class LossRises:
         if mean >= LEAST * before and mean - before >= least and math.isfinite(mean):
             self.count += 1
             if len(self.rises) < MOST_KEPT:
-                of_stream = self.rows - int(rows) + 1
-                self.rises.append(Rise(of_stream, *self.place, int(rows), mean, int(self.start[1]), before))
+                self.rises.append(Rise(*self.place, int(rows), mean, int(self.start[1]), before))
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same test."""
-        arrays = {name: getattr(self, name) for name in ARRAYS}
+        arrays = {name: getattr(self, name).copy() for name in ARRAYS}
         rises = [asdict(rise) for rise in self.rises]
-        return arrays, {"rises": rises, "count": self.count, "rows": self.rows, "place": list(self.place)}
+        return arrays, {"rises": rises, "count": self.count, "place": list(self.place)}
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> LossRises:
@@ -138,12 +137,12 @@ class LossRises:
         for name in ARRAYS:
             setattr(test, name, np.array(arrays[name]))
         test.rises = [Rise(**rise) for rise in header["rises"]]
-        test.count, test.rows, test.place = header["count"], header["rows"], tuple(header["place"])
+        test.count, test.place = header["count"], tuple(header["place"])
         return test
 
 
 @compiled.entry
-def _follow(losses, weight, scale, counts, capital, gain, sums, start, scales):  # type: ignore[no-untyped-def]
+def _follow(losses, weight, scale, counts, capital, gain, sums, start, scales):
     """Bet on losses up to the one that makes a rise sure: how many, the latest of least gain, whether it is sure."""
     lowest = -1
     for i in range(len(losses)):
@@ -173,12 +172,12 @@ def _follow(losses, weight, scale, counts, capital, gain, sums, start, scales): 
 
 
 @compiled.inline
-def _cell(loss):  # type: ignore[no-untyped-def]
+def _cell(loss):
     return int(min(max(PER_DOUBLING * np.log2(max(loss, 1e-300)) + CELLS / 2, 0.0), CELLS - 1.0))
 
 
 @compiled.inline
-def _prior(rows):  # type: ignore[no-untyped-def]
+def _prior(rows):
     """The part of the capital 1 with which betting begins after so many rows; these parts add up to at most 1.
 
     Octave k of the rows has 1 / ((k + 1) (k + 2)), and each row of it at which betting begins the same part of that.

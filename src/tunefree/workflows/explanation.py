@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, rows_at, together
-from tunefree.explanation.decomposition import Decomposition
+from tunefree.explanation.decomposition import Decomposition, identified
 from tunefree.explanation.picture import Picture, output_of, picture
 from tunefree.explanation.reference import evenly_spaced
 from tunefree.losses.objectives import chosen
@@ -18,7 +18,7 @@ from tunefree.model.targets import ScoredModel
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.layout import Layout
 from tunefree.stream.source import Source, open_source
-from tunefree.workflows.prediction import Predicted, Predictor, apart, marks, predict, writer
+from tunefree.workflows.prediction import Predicted, Predictor, apart, identities, marks, predict, writer
 from tunefree.workflows.reading import no_rows
 from tunefree.workflows.training import Trained
 
@@ -33,7 +33,8 @@ class Explained(NamedTuple):
     batch: Batch
     predictions: np.ndarray  # (n, K) of the model
     classes: np.ndarray  # (n,) the class of each row whose margin is explained; 0 in regression
-    contributions: np.ndarray  # (n, terms) to this margin
+    margins: np.ndarray  # (n,) of these classes, or numbers, as the model predicts them
+    contributions: np.ndarray  # (n, terms), which add up to these
 
 
 class Written(NamedTuple):
@@ -135,6 +136,7 @@ def explain(
     bad: BadRows,
     label: Any = None,
     decomposition: Decomposition | None = None,
+    kept: Sequence[str] = (),
 ) -> Iterator[Explained]:
     """Explain the predictions of the rows of a source, batch by batch.
 
@@ -149,6 +151,8 @@ def explain(
         predicted.
     decomposition : Decomposition, optional
         The terms of the model, if they are known.
+    kept : sequence of str
+        Columns that batches keep as they were read.
 
     Yields
     ------
@@ -173,7 +177,7 @@ def explain(
     [(400, 2)]
     """
     explainer = Explainer(trained, decomposition or decomposition_of(trained), label)
-    for predicted in predict(trained, source, bad):
+    for predicted in predict(trained, source, bad, kept=kept):
         yield explainer.of(predicted)
 
 
@@ -189,29 +193,32 @@ class Explainer:
 
     def of(self, predicted: Predicted) -> Explained:
         """The contributions to the predictions of a batch."""
-        return _of_class(predicted, self.decomposition.contributions(predicted.batch.rows), self.asked)
+        (batch, predictions), contributions = predicted, self.decomposition.contributions(predicted.batch.rows)
+        n, margins = len(predictions), identified(self.model.objective, predictions)
+        if margins.shape[1] > 1:
+            classes = chosen(predictions) if self.asked is None else np.full(n, self.asked[0])
+            rows = np.arange(n)
+            return Explained(batch, predictions, classes, margins[rows, classes], contributions[rows, :, classes])
+        sign = 1.0 if self.asked is None else self.asked[1]
+        classes = np.full(n, int(sign > 0.0))
+        return Explained(batch, predictions, classes, sign * margins[:, 0], sign * contributions[:, :, 0])
 
     def beside(self, predicted: Predicted, taken: set[str]) -> dict[str, Any]:
         """The columns that :func:`tunefree.workflows.prediction.write` can put beside predictions."""
         explained, names = self.of(predicted), self.decomposition.names
         of_class = {} if self.model.task == "regression" else {"class": _labels(self.model, explained.classes)}
-        own = of_class | _terms(explained.contributions, names, np.arange(1, len(names)))
+        own = of_class | _terms(explained, names, np.arange(1, len(names)))
         return dict(zip(apart(list(own), taken), own.values(), strict=True))
 
 
-def _of_class(predicted: Predicted, contributions: np.ndarray, asked: tuple[int, float] | None) -> Explained:
-    """Contributions to the margin of the class asked for, or of the one that is predicted."""
-    batch, predictions = predicted
-    n, _, n_outputs = contributions.shape
-    if n_outputs > 1:
-        classes = chosen(predictions) if asked is None else np.full(n, asked[0])
-        return Explained(batch, predictions, classes, contributions[np.arange(n), :, classes])
-    sign = 1.0 if asked is None else asked[1]
-    return Explained(batch, predictions, np.full(n, int(sign > 0.0)), sign * contributions[:, :, 0])
-
-
 def write(
-    trained: Trained, source: Source, output: str, bad: BadRows, label: Any = None, top: int | None = None
+    trained: Trained,
+    source: Source,
+    output: str,
+    bad: BadRows,
+    label: Any = None,
+    top: int | None = None,
+    ids: tuple[str, ...] = (),
 ) -> Written:
     """Explain the predictions of a source in a CSV or Parquet file, or as CSV on standard output.
 
@@ -224,6 +231,8 @@ def write(
     top : int, optional
         So many terms have a column, those of the largest mean absolute contribution; the others are added up. The
         source is then read twice. By default all have one.
+    ids : tuple of str
+        Columns of the data that come first, as they were read.
 
     Returns
     -------
@@ -241,8 +250,8 @@ def write(
         source.check_rewindable("leave --top out")
         kept = _largest(explain(trained, source, BadRows(bad.skip), label, decomposition), len(names), top)
     with writer(output) as put:
-        for explained in explain(trained, source, bad, label, decomposition):
-            put(columns(trained, explained, names, kept, bad.skip))
+        for explained in explain(trained, source, bad, label, decomposition, ids):
+            put(columns(trained, explained, names, kept, bad.skip, ids))
             rows += len(explained.classes)
     return Written(rows, decomposition)
 
@@ -255,7 +264,14 @@ def _largest(batches: Iterator[Explained], n_terms: int, top: int) -> np.ndarray
     return 1 + np.argsort(-total[1:], kind="stable")[: max(top, 0)]
 
 
-def columns(trained: Trained, explained: Explained, names: list[str], kept: np.ndarray, numbered: bool = False) -> Any:
+def columns(
+    trained: Trained,
+    explained: Explained,
+    names: list[str],
+    kept: np.ndarray,
+    numbered: bool = False,
+    ids: tuple[str, ...] = (),
+) -> Any:
     """A record batch with predictions, the margins that are explained, and contributions that add up to them.
 
     Parameters
@@ -268,6 +284,8 @@ def columns(trained: Trained, explained: Explained, names: list[str], kept: np.n
         The terms that have a column.
     numbered : bool, default False
         Whether a first column ``row`` has each row's number in its file, counted from 1.
+    ids : tuple of str
+        Names of the columns that its batch has kept, which come before.
 
     Returns
     -------
@@ -279,16 +297,18 @@ def columns(trained: Trained, explained: Explained, names: list[str], kept: np.n
     else:
         table["prediction"] = _labels(model, chosen(explained.predictions))
         table["class"] = _labels(model, explained.classes)
-    return pa.record_batch(table | _terms(explained.contributions, names, kept))
+    table |= _terms(explained, names, kept)
+    return pa.record_batch(identities(explained.batch, ids, set(table)) | table)
 
 
 def _labels(model: ScoredModel, codes: np.ndarray) -> Any:
     return pa.array(model.classes).take(pa.array(codes))
 
 
-def _terms(contributions: np.ndarray, names: list[str], kept: np.ndarray) -> dict[str, Any]:
+def _terms(explained: Explained, names: list[str], kept: np.ndarray) -> dict[str, Any]:
     """Columns of the margin and of what the terms contribute to it; those that are not kept are added up."""
-    table = {"margin": contributions.sum(axis=1), names[0]: contributions[:, 0]}
+    contributions = explained.contributions
+    table = {"margin": explained.margins, names[0]: contributions[:, 0]}
     of_terms = apart([names[term] for term in kept.tolist()], {*COLUMNS, names[0]})
     table |= {name: contributions[:, term] for term, name in zip(kept.tolist(), of_terms, strict=True)}
     others = np.setdiff1d(np.arange(1, len(names)), kept)

@@ -151,9 +151,13 @@ def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, la
             own |= {f"probability[{label}]": values[:, k] for k, label in enumerate(model.classes)}
         else:
             own |= _most_probable(classes, values, layout.top)
-    kept = [] if predicted.batch.columns is None else [decoded(array) for array in predicted.batch.columns.columns]
-    names = apart(layout.ids, {*table, *own})
-    return pa.record_batch(dict(zip(names, kept, strict=True)) | table | own)
+    return pa.record_batch(identities(predicted.batch, layout.ids, {*table, *own}) | table | own)
+
+
+def identities(batch: Batch, ids: Sequence[str], taken: set[str]) -> dict[str, Any]:
+    """The columns that a batch has kept as they were read, under names that are not taken."""
+    kept = [] if batch.columns is None else [decoded(array) for array in batch.columns.columns]
+    return dict(zip(apart(ids, taken), kept, strict=True))
 
 
 def _most_probable(classes: Any, values: np.ndarray, top: int) -> dict[str, Any]:

@@ -80,10 +80,10 @@ def class_reliability(scored: Scored, labels: list[Any]) -> list[ClassReliabilit
     for k in rarest[: 1 if scored.n_classes == 2 else MOST_CLASSES]:
         probability = scores[:, k] if scores.shape[1] > 1 else np.abs(1 - k - scores[:, 0])
         tenths, is_of_class = _tenths(probability, codes == k, weight), codes == k
-        shares = (float(np.average(values, weights=weight)) for values in (is_of_class, probability))
+        share, mean = (float(np.average(values, weights=weight)) for values in (is_of_class, probability))
         is_predicted = bool((scored.chosen == k).any())
         highest = float(probability.max())
-        found.append(ClassReliability(labels[k], int(is_of_class.sum()), *shares, highest, tenths, is_predicted))
+        found.append(ClassReliability(labels[k], int(is_of_class.sum()), share, mean, highest, tenths, is_predicted))
     return found
 
 

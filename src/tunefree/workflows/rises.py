@@ -49,7 +49,12 @@ def follow(trained: Any, y: Any, batch: Batch, row_losses: np.ndarray, weight: n
         of_rows = np.column_stack([weight, *(weight * np.nan_to_num(each) for each in (losses, scale))])
         weight, losses, scale = np.add.reduceat(of_rows, starts, axis=0).T
         losses, scale = (total / np.where(weight > 0.0, weight, 1.0) for total in (losses, scale))
-    rises.add(losses, weight, scale, lambda row: origin(batch.file, int(batch.numbers[starts[row]])))
+
+    def place(row: int) -> tuple[int, str, int]:
+        before, first = trained.progress.rows, int(starts[row])
+        return before + first + 1, *origin(batch.file, int(batch.numbers[first]))
+
+    rises.add(losses, weight, scale, place)
 
 
 def rises_told(trained: Any) -> list[str]:

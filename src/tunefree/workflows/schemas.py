@@ -123,8 +123,7 @@ RISES = {
         MOST_KEPT,
     ),
     "count": COUNT,
-    "rows": COUNT,
-    "place": Sequence(Anything(), 2),
+    "place": Sequence(Anything(), 3),
 }
 
 LINEAR = {

@@ -20,7 +20,7 @@ from tunefree.stream.batch import Lines, Position, Refused
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
 from tunefree.stream.svmlight import SvmlightEncoder
-from tunefree.workflows import model_files, training
+from tunefree.workflows import explanation, model_files, training
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.rare_classes import rare_classes
 
@@ -113,6 +113,61 @@ class TrainedEstimator(ShownInNotebooks, BaseEstimator):
         if not hasattr(self.trained, "report"):
             raise ModelError(f"there is no history: {training.Trained.other_kind}")
         return self.progress.history()
+
+    def explain(self, X: Any) -> tuple[list[str], np.ndarray]:
+        """Contributions of the columns to the predictions of rows, which add up to these.
+
+        Parameters
+        ----------
+        X : {table, array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        names : list of str
+        contributions : ndarray of shape (n_samples, n_terms) or (n_samples, n_terms, n_classes)
+            To what ``decision_function`` gives, of more than two classes minus the mean over them; or to numbers.
+
+        Raises
+        ------
+        ModelError
+            If the model was stopped early, or has kernels alone.
+
+        Examples
+        --------
+        >>> model = train({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}, target="rich", learner="scinol2")
+        >>> names, contributions = model.explain([[19.0]])
+        >>> names, bool(np.allclose(contributions.sum(axis=1), model.decision_function([[19.0]])))
+        (['(constant)', 'age'], True)
+        """
+        if not isinstance(self.trained, training.Trained):
+            raise ModelError(f"there is no explanation: {training.Trained.other_kind}")
+        decomposition = explanation.decomposition_of(self.trained)
+        contributions = self._in_order(decomposition.contributions(self._rows(X)))
+        return decomposition.names, contributions[:, :, 0] if contributions.shape[2] == 1 else contributions
+
+    def _in_order(self, margins: np.ndarray) -> np.ndarray:
+        """Margins (..., K) in the order of the estimator's classes."""
+        return margins
+
+    @property
+    def progressive_loss_(self) -> float:
+        """The mean loss of the rows, each predicted before it was learned."""
+        return float(self.progress.progressive[0].mean_loss())
+
+    @property
+    def certificate_(self) -> Any:
+        """Lower bounds on the loss of every linear model on the rows of the first pass; feature 0 is the constant."""
+        return self.model.certificate()
+
+    def __getattr__(self, name: str) -> Any:
+        problem = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name == "partial_fit":
+            problem += (
+                ": it does not learn; go on by `tunefree train DATA --from MODEL`, or pickle the estimator instead"
+            )
+        elif name.endswith("_") and not name.startswith("_"):
+            problem += ": a model file keeps what predicts; pickle the estimator to keep all that it knows"
+        raise AttributeError(problem)
 
     def _html_repr(self) -> str:
         """The report, where there is one."""
@@ -218,10 +273,13 @@ class TrainedClassifier(ClassifierMixin, TrainedEstimator):
         -------
         ndarray
         """
-        margins = self._predictions(X)
-        if margins.shape[1] > 1:
-            return margins[:, self._order]
-        return -margins[:, 0] if self._order == [1, 0] else margins[:, 0]
+        margins = self._in_order(self._predictions(X))
+        return margins if margins.shape[1] > 1 else margins[:, 0]
+
+    def _in_order(self, margins: np.ndarray) -> np.ndarray:
+        if margins.shape[-1] > 1:
+            return margins[..., self._order]
+        return -margins if self._order == [1, 0] else margins
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class with the largest margin for each row.

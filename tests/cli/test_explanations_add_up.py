@@ -1,0 +1,129 @@
+"""Explanations add up to what the model predicts, on every door; their files carry the margin and the id."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv
+from scipy import sparse
+
+import tunefree
+from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tunefree import DataError
+
+POOL, QUICK = (), ("--learner", "scinol2")
+WORDS = ["red", "green", "blue", "good", "bad", "long", "short", "river", "house"]
+KINDS = ("two", "four", "numbers")
+
+
+def table(kind, n=400, seed=0):
+    """Rows with numbers, categories, texts and missing values."""
+    rng = np.random.default_rng(seed)
+    words = np.array([" ".join(rng.choice(WORDS, 9)) for _ in range(n)])
+    a, job = rng.normal(size=n).round(3), rng.choice(["cook", "clerk", "pilot"], n)
+    score = a + 1.5 * (job == "pilot") + np.array([text.count("good") - text.count("bad") for text in words])
+    noisy = score + rng.logistic(size=n)
+    y = {
+        "two": lambda: np.where(noisy > 0.5, "yes", "no"),
+        "four": lambda: np.array(list("abcd"))[np.digitize(noisy, [-1.0, 0.5, 2.0])],
+        "numbers": lambda: noisy,
+    }[kind]()
+    gaps = pa.array(np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n)).round(3), from_pandas=True)
+    return {"id": [f"r{k:03}" for k in range(n)], "a": a, "job": job, "note": words, "gaps": gaps, "y": y}
+
+
+def strange(kind):
+    """New rows with a category never seen, gaps, and a number far away."""
+    rows = {name: list(values) for name, values in pa.table(table(kind, 50, 1)).to_pydict().items()}
+    rows["job"][:3], rows["a"][3:5], rows["note"][6] = ["alien", None, "pilot"], [None, 1e6], ""
+    return {name: values for name, values in rows.items() if name != "y"}
+
+
+def added_up(path):
+    """The columns of a file of explanations, and the sums of its contributions."""
+    columns = csv.read_csv(path).to_pydict()
+    first = list(columns).index("(constant)")
+    return columns, np.sum([columns[name] for name in list(columns)[first:]], axis=0)
+
+
+@pytest.mark.parametrize("learner", [POOL, QUICK], ids=["pool", "one learner"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_files_of_the_command_line(run, tmp_path, kind, learner):  # noqa: F811
+    data, new, model = tmp_path / "data.csv", tmp_path / "new.csv", tmp_path / "m"
+    csv.write_csv(pa.table(table(kind)), data)
+    csv.write_csv(pa.table(strange(kind)), new)
+    options = ("--ignore", "id", "--text", "note", *learner)
+    assert run("train", data, "-t", "y", "-o", model, *options)[0] == 0
+    status, _, err = run("explain", model, new, "--id", "id", "-o", tmp_path / "why.csv")
+    assert status == 0, err
+    columns, sums = added_up(tmp_path / "why.csv")
+    assert columns["id"] == strange(kind)["id"] and next(iter(columns)) == "id"
+    np.testing.assert_allclose(sums, columns["margin"], rtol=1e-9, atol=1e-9)
+    assert run("predict", model, new, "--id", "id", "--contributions", "-o", tmp_path / "p.csv")[0] == 0
+    predicted, others = added_up(tmp_path / "p.csv")
+    assert columns["prediction"] == predicted["prediction"] and columns["margin"] == predicted["margin"]
+    np.testing.assert_allclose(others, sums, rtol=1e-9, atol=1e-9)
+    if kind == "numbers":
+        np.testing.assert_allclose(sums, predicted["prediction"], rtol=1e-9, atol=1e-9)
+        return
+    logs = {
+        name[12:-1]: np.log(np.maximum(values, 1e-300))
+        for name, values in predicted.items()
+        if name.startswith("probability[")
+    }
+    mean = np.mean(list(logs.values()), axis=0) if len(logs) > 2 else logs["no"]
+    expected = np.array([logs[label][k] - mean[k] for k, label in enumerate(columns["class"])])
+    near = np.min(list(logs.values()), axis=0) > -9.0  # 1 - p of a p near 1 has few digits
+    assert near.sum() > 20
+    np.testing.assert_allclose(sums[near], expected[near], rtol=1e-9, atol=1e-9)
+    assert run("explain", model, new, "--id", "id", "--top", "1", "-o", tmp_path / "top.csv")[0] == 0
+    np.testing.assert_allclose(added_up(tmp_path / "top.csv")[1], sums, rtol=1e-9, atol=1e-9)
+
+
+def test_an_id_that_is_not_there(run, tmp_path):  # noqa: F811
+    csv.write_csv(pa.table(table("two")), tmp_path / "data.csv")
+    assert run("train", tmp_path / "data.csv", "-t", "y", "-o", tmp_path / "m", "--ignore", "id", *QUICK)[0] == 0
+    status, _, err = run("explain", tmp_path / "m", tmp_path / "data.csv", "--id", "idd", "-o", tmp_path / "why.csv")
+    assert status and "idd" in err and not (tmp_path / "why.csv").exists()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_python(kind, tmp_path):
+    model = tunefree.train(table(kind), target="y", ignore=["id"], text=["note"], learner="scinol2")
+    model.save(tmp_path / "m")
+    rows = {name: values for name, values in strange(kind).items() if name != "id"}
+    for one in (model, tunefree.load(tmp_path / "m")):
+        names, contributions = one.explain(rows)
+        assert names[:3] == ["(constant)", "a", "job"]
+        expected = one.predict(rows) if kind == "numbers" else one.decision_function(rows)
+        if kind == "four":
+            expected = expected - expected.mean(axis=1, keepdims=True)
+        np.testing.assert_allclose(contributions.sum(axis=1), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_classes_are_in_the_order_of_the_estimator():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    for labels in (np.where(X[:, 0] > 0, "a", "b"), np.array(list("cab"))[np.digitize(X[:, 0], [-0.5, 0.5])]):
+        first = np.argsort(labels == "a", kind="stable")  # the model meets other classes first
+        model = tunefree.train({"x": X[first, 0], "z": X[first, 1], "y": labels[first]}, target="y", learner="scinol2")
+        expected, (_, contributions) = model.decision_function(X), model.explain(X)
+        expected = expected - expected.mean(axis=1, keepdims=True) if expected.ndim > 1 else expected
+        np.testing.assert_allclose(contributions.sum(axis=1), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_lines_of_svmlight(run, tmp_path):  # noqa: F811
+    rng, path = np.random.default_rng(0), tmp_path / "rows.svm"
+    X = sparse.random(300, 20, 0.2, random_state=0, format="csr")
+    y = np.where(X @ rng.normal(size=20) > 0, 1, -1)
+    entries = [zip(X[i].indices, X[i].data, strict=True) for i in range(300)]
+    lines = (f"{y[i]} " + " ".join(f"{j + 1}:{v:.4f}" for j, v in entries[i]) for i in range(300))
+    path.write_text("\n".join(lines) + "\n")
+    for learner in (POOL, QUICK):
+        assert run("train", path, "-o", tmp_path / "m", *learner)[0] == 0
+        assert run("explain", tmp_path / "m", path, "-o", tmp_path / "why.csv")[0] == 0
+        columns, sums = added_up(tmp_path / "why.csv")
+        np.testing.assert_allclose(sums, columns["margin"], rtol=1e-9, atol=1e-9)
+    with pytest.raises(DataError):
+        tunefree.load(tmp_path / "m").explain(["1 nonsense"])
