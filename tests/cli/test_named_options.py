@@ -26,6 +26,7 @@ COMMANDS = {
     "model/targets.py": LEARNING,
     "workflows/class_weights.py": ("train",),
     "workflows/closed_classes.py": ("train",),
+    "workflows/columns.py": ("columns",),
     "workflows/comparison.py": ("compare",),
     "workflows/early_stopping.py": ("train",),
     "workflows/explanation.py": (),
@@ -35,6 +36,8 @@ COMMANDS = {
     "workflows/reading.py": LEARNING,
     "workflows/repeats.py": ("train",),
     "workflows/resuming.py": READING,
+    "workflows/rises.py": ("inspect",),
+    "workflows/roles.py": ("columns", "train"),
     "workflows/stopped_model.py": (),
     "workflows/targets.py": LEARNING,
     "workflows/training.py": ("train",),
@@ -45,6 +48,7 @@ COMMANDS = {
     "report/pictures.py": ("compare", "path", "inspect"),
     "report/suspicions.py": ("train",),
     "report/told.py": ("train",),
+    "report/told_reliability.py": ("evaluate", "report"),
     "reproduce/": ("reproduce",),
 }
 # Options that a command lacks, in messages that it can end in. What they decide was decided as the model was trained,
@@ -58,6 +62,7 @@ OF_TRAINING = {
     "workflows/plan.py": {"--holdout", "--kernel", "--learner", "--method", "--passes", "--seed", "--set", "--shuffle"}
     | {"--classes"},  # of plans that only train can make
     "workflows/reading.py": {"--group"},  # likewise
+    "report/told_reliability.py": {"--class-weight", "--threshold"},  # with the commands that have them
 }
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tunefree.core.rows import entry, n_rows, row, size
 from tunefree.stream.batch import BadRows, Columns, Position
-from tunefree.stream.columns import row_numbers
+from tunefree.stream.chunks import row_numbers
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.tables import read_tables
 

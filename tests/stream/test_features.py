@@ -13,7 +13,12 @@ from hypothesis import strategies as st
 from tunefree.core.errors import DataError
 from tunefree.core.rows import n_rows
 from tunefree.stream.batch import BadRows, Columns, Position
-from tunefree.stream.columns import Faults, cast, family, row_numbers, with_row_numbers
+from tunefree.stream.chunks import row_numbers, with_row_numbers
+from tunefree.stream.columns import (
+    Faults,
+    cast,
+    family,
+)
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.tables import read_tables
 from tunefree.stream.texts import looks_like_text

@@ -15,9 +15,10 @@ from pyarrow import csv, feather, parquet
 from tunefree.core.errors import DataError
 from tunefree.stream import shuffle
 from tunefree.stream.batch import BadRows
-from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import open_source
+from tunefree.workflows.plan import Plan
+from tunefree.workflows.reading import blank_encoder
 
 N = 2000
 
@@ -157,8 +158,9 @@ def test_a_disk_without_room_is_told(buckets):
 def test_columns_that_are_named_are_read_as_without_shuffling(tmp_path):
     file = tmp_path / "a.csv"
     file.write_text("zip,id\n" + "".join(f"0{k}1,{2**53 + k}\n" for k in range(9)))
-    reading = {"given": ColumnTypes(categorical=("zip",)), "exact": "id"}
-    with shuffled(open_source(file), 1, **reading) as found:
+    source = open_source(file)
+    encoder, chunks = blank_encoder(source, Plan(target="id", categorical=("zip",)), BadRows())
+    with shuffled(source, 1, None, chunks, encoder) as found:
         columns = next(found.chunks()).table.to_pydict()
     assert sorted(columns["zip"]) == [f"0{k}1" for k in range(9)]
     assert sorted(columns["id"]) == [2**53 + k for k in range(9)]

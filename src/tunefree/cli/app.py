@@ -116,7 +116,7 @@ def worded(message: str, words: list[str]) -> str:
         return message
 
     def option(match: re.Match[str]) -> str:
-        owners = [name for name in [*words, *known] if f"--{match[1]}" in known[name]]
+        owners = [name for name in [*words, "train", *known] if f"--{match[1]}" in known[name]]
         return match[0] if owners[:1] in ([], words) else f"{match[0]} of `tunefree {owners[0]}`"
 
     return OPTION.sub(option, message)

@@ -203,10 +203,11 @@ def _encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool)
     gaps: Counter[str] = Counter()
     reader = encoder if learning or of_arrays else _in_its_notation(encoder, first)
     block = together([_encoded(reader, chunk, learning, bad, gaps) for chunk in itertools.chain([first], chunks)])
-    _warn_of_gaps(encoder, gaps)
     bad.compare()
-    if oddities := bad.tally.oddities():
-        warnings.warn("\n".join(map(str, oddities)), DataWarning, stacklevel=WARNED)
+    oddities = bad.tally.oddities()
+    lines = [*map(str, oddities), *_gaps_told(encoder, gaps, {oddity.column for oddity in oddities})]
+    if lines:
+        warnings.warn("\n".join(lines), DataWarning, stacklevel=WARNED)
     return block.numbers if as_array and _is_numbers(encoder) else EncodedRows(block, encoder)
 
 
@@ -322,14 +323,16 @@ def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool, bad: BadRows
     return rows
 
 
-def _warn_of_gaps(encoder: TableEncoder, gaps: Counter[str]) -> None:
-    """Warn of numbers that are missing in columns where none was missing in the rows that were learned."""
+def _gaps_told(encoder: TableEncoder, gaps: Counter[str], told: set[str]) -> list[str]:
+    """A line on numbers that are missing in columns where none was in the rows learned, but for columns with a line."""
     known = set(encoder.names()) if any(gaps.values()) else set()
-    if new := {name: rows for name, rows in gaps.items() if rows and missing_name(name) not in known}:
-        columns = ", ".join(f"{name!r} ({rows:,} rows)" for name, rows in itertools.islice(new.items(), 6))
-        more = f" and {len(new) - 6} more" if len(new) > 6 else ""
-        problem = f"numbers are missing in {columns}{more}, and none was in the rows that were learned"
-        warnings.warn(f"{problem}; fill them, or learn rows with gaps", DataWarning, stacklevel=6)
+    new = {name: rows for name, rows in gaps.items() if rows and missing_name(name) not in known and name not in told}
+    if not new:
+        return []
+    columns = ", ".join(f"{name!r} ({rows:,} rows)" for name, rows in itertools.islice(new.items(), 6))
+    more = f" and {len(new) - 6} more" if len(new) > 6 else ""
+    problem = f"numbers are missing in {columns}{more}, and none was in the rows that were learned"
+    return [f"{problem}; fill them, or learn rows with gaps"]
 
 
 def _is_numbers(encoder: TableEncoder) -> bool:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import bytes_of, is_missing, of_booleans, of_strings, to_booleans, to_numpy
-from tunefree.stream.batch import BadRows, Columns
+from tunefree.stream.batch import BadRows
 from tunefree.stream.keys import hash_name, hash_strings
 from tunefree.stream.names import NamesOf, one_by_one
 from tunefree.stream.notation import DASHES, SIGNS_OF_MISSING, Notation, likeliest_notation, stands_for_missing
@@ -483,33 +483,6 @@ def family(arrow_type: Any) -> str:
     if any(test(arrow_type) for test in _LISTS):
         return _OF_LISTS.get(family(arrow_type.value_type), "nested")
     return next((name for name, test in _FAMILIES if test(arrow_type)), "nested")
-
-
-def row_numbers(chunk: Any) -> np.ndarray:
-    """Numbers of the rows of a chunk in its file; a chunk whose bad rows were left out carries them."""
-    carried = (chunk.table.schema.metadata or {}).get(_ROWS)
-    if carried is not None:
-        return np.frombuffer(carried, np.int64)
-    return np.arange(chunk.row, chunk.row + chunk.table.num_rows, dtype=np.int64)
-
-
-def with_row_numbers(table: Any, numbers: np.ndarray) -> Any:
-    """The record batch, carrying the numbers of its rows."""
-    return table.replace_schema_metadata({_ROWS: numbers.astype(np.int64).tobytes()})
-
-
-def without_faults(chunk: Columns, faults: Faults, bad: BadRows) -> Columns:
-    """Report bad rows in their order; the chunk without them."""
-    numbers = row_numbers(chunk)
-    for row in sorted(faults):
-        report = bad.report_unlabelled if faults[row].problem == UNLABELLED else bad.report
-        report(faults[row].problem, chunk.file, int(numbers[row]), faults[row].column)
-    keep = np.ones(len(numbers), bool)
-    keep[list(faults)] = False
-    return chunk._replace(table=with_row_numbers(chunk.table.filter(of_booleans(keep)), numbers[keep]))
-
-
-_ROWS = b"tunefree.row_numbers"
 
 
 def unsupported_type(name: str, arrow_type: Any, file: str) -> DataError:

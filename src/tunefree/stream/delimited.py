@@ -16,7 +16,15 @@ from pyarrow import csv as arrow_csv
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import beyond_doubles, of_booleans, of_strings, to_batch, to_booleans
 from tunefree.stream.batch import BadRows, Columns, Lines, Position
-from tunefree.stream.columns import MISSING, Fault, Faults, cast, not_a_number, with_row_numbers, without_words
+from tunefree.stream.chunks import with_row_numbers
+from tunefree.stream.columns import (
+    MISSING,
+    Fault,
+    Faults,
+    cast,
+    not_a_number,
+    without_words,
+)
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
 from tunefree.stream.lines import (

@@ -22,6 +22,7 @@ from tunefree.core.errors import DataError, ModelError, listed, nearest
 from tunefree.stream.arrays import beyond_doubles, is_missing, of_numbers
 from tunefree.stream.batch import BadRows, Batch, Columns
 from tunefree.stream.calendar import TimeOfDay, Timestamp
+from tunefree.stream.chunks import row_numbers, unique_names, without_faults
 from tunefree.stream.columns import (
     UNLABELLED,
     Boolean,
@@ -32,10 +33,8 @@ from tunefree.stream.columns import (
     decoded,
     family,
     names_of,
-    row_numbers,
     to_numbers,
     valid_utf8,
-    without_faults,
 )
 from tunefree.stream.feature_ids import FeatureIds
 from tunefree.stream.inference import Inference, is_number, without
@@ -144,7 +143,7 @@ class TableEncoder:
         group : str, optional
             Column that names the group of a row, and is no feature.
         """
-        names = _unique_names(chunk)
+        names = unique_names(chunk)
         ignored, texts = list(ignore), None if text is None else list(text)
         for role, name in [
             *(("target", name) for name in [target] if name is not None),
@@ -360,7 +359,7 @@ class TableEncoder:
 
     def _select(self, chunk: Columns, faults: Faults) -> list[tuple[Any, Any]]:
         """The encoder's columns with their arrays in a chunk, checked."""
-        names, absent = _unique_names(chunk), self._absent(chunk)
+        names, absent = unique_names(chunk), self._absent(chunk)
         held = set(names)
         present = [column.name for column in self.columns if column.name in held]
         if absent and not (chunk.optional and present):
@@ -486,14 +485,6 @@ def _present(target: str, chunk: Columns, needed: bool) -> bool:
 
 def _column(chunk: Columns, name: str, faults: Faults) -> Any:
     return valid_utf8(chunk.table.column(name), name, faults)
-
-
-def _unique_names(chunk: Columns) -> list[str]:
-    names = chunk.table.schema.names
-    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
-    if twice is not None:
-        raise DataError("two columns have this name", chunk.file, column=twice, remedy="rename one of them")
-    return names
 
 
 def check_name(role: str, name: str, names: Sequence[str], file: str) -> None:

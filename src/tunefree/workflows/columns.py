@@ -10,7 +10,11 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.stream.batch import BadRows, Position
-from tunefree.stream.columns import blank_to_null, decoded, row_numbers, with_row_numbers
+from tunefree.stream.chunks import row_numbers, with_row_numbers
+from tunefree.stream.columns import (
+    blank_to_null,
+    decoded,
+)
 from tunefree.stream.formats import TABLE
 from tunefree.stream.late import Late
 from tunefree.stream.places import places_of

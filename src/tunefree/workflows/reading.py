@@ -17,7 +17,7 @@ from tunefree.core.errors import DataError
 from tunefree.model.targets import ScoredModel
 from tunefree.stream.arrays import of_booleans
 from tunefree.stream.batch import BadRows, Batch, Columns, Position
-from tunefree.stream.columns import row_numbers
+from tunefree.stream.chunks import row_numbers
 from tunefree.stream.contract import Options
 from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import ColumnTypes
@@ -184,7 +184,7 @@ def chunks_of(
         return source.chunks(start, bad)
     further = encoder.further
     as_written = [*kept, *(further.ignored if further is not None else ())]
-    return source.chunks(start, bad, encoder.types(), as_written=as_written, grows=grows)
+    return source.chunks(start, bad, encoder.types(), as_written=as_written, exact=encoder.target, grows=grows)
 
 
 def in_its_notation(

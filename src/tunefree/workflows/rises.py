@@ -18,6 +18,8 @@ RISE = (
     " (a test of level {level:g} for independent rows){others}"
 )
 
+EARLIER = "rows learned earlier"
+
 
 def follow(trained: Any, y: Any, batch: Batch, row_losses: np.ndarray, weight: np.ndarray, origin: Origin) -> None:
     """Take note of the losses of rows of the first pass, each predicted before it was learned.
@@ -55,6 +57,13 @@ def follow(trained: Any, y: Any, batch: Batch, row_losses: np.ndarray, weight: n
         return before + first + 1, *origin(batch.file, int(batch.numbers[first]))
 
     rises.add(losses, weight, scale, place)
+
+
+def end(trained: Any) -> None:
+    """The pass is over: forget in which file a rise might begin, since a model must not depend on where its data lie."""
+    if trained.rises is not None:
+        row = trained.rises.place[0]
+        trained.rises.place = (row, EARLIER, row)
 
 
 def rises_told(trained: Any) -> list[str]:

@@ -357,6 +357,7 @@ def _train(
     check(plan, trained.model.task, getattr(trained.model, "classes", ()), complete=True)
     trained.model.freeze()
     progress.end()
+    rises.end(trained)
     for line in [*repeats_told(trained), *share_told(trained), *rises.rises_told(trained)]:
         watcher.tell(line)
     watcher.end(trained)
