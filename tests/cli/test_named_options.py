@@ -40,6 +40,7 @@ COMMANDS = {
     "workflows/roles.py": ("columns", "train"),
     "workflows/stopped_model.py": (),
     "workflows/targets.py": LEARNING,
+    "workflows/trained_estimators.py": ("train",),
     "workflows/training.py": ("train",),
     "workflows/whole_groups.py": ("train",),
     "distributed/": ("train",),
@@ -54,8 +55,11 @@ COMMANDS = {
 # Options that a command lacks, in messages that it can end in. What they decide was decided as the model was trained,
 # so they are named with the command that has them.
 OF_TRAINING = {
-    "stream/columns.py": {"--ignore", "--na-values"},
-    "stream/delimited.py": {"--na-values"},
+    "stream/columnar.py": {"--numeric"},  # noted in training only
+    "stream/columns.py": {"--categorical", "--ignore"},
+    "stream/delimited.py": {"--categorical"},
+    "stream/features.py": {"--categorical", "--numeric"},
+    "stream/partitions.py": {"--ignore"},  # noted in training only
     "stream/svmlight.py": {"--hash-bits"},
     "stream/batch.py": {"--unlabelled"},  # left out by BadRows where the command has none
     "workflows/resuming.py": {"--from"},

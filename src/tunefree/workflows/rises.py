@@ -60,7 +60,7 @@ def follow(trained: Any, y: Any, batch: Batch, row_losses: np.ndarray, weight: n
 
 
 def end(trained: Any) -> None:
-    """The pass is over: forget in which file a rise might begin, since a model must not depend on where its data lie."""
+    """The pass is over: forget in which file a rise might begin; a model must not depend on where its data lie."""
     if trained.rises is not None:
         row = trained.rises.place[0]
         trained.rises.place = (row, EARLIER, row)
