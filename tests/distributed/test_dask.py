@@ -101,7 +101,7 @@ def test_arrays_of_unknown_and_uneven_chunks_are_joined(client, tmp_path):
 def test_what_cannot_be_spread_is_told(client, tmp_path):
     with pytest.raises(DataError, match="no such file"):
         train(client, str(tmp_path / "nothing.csv"), target="rich")
-    with pytest.raises(ModelError, match="--on-bad-shard is error or skip"):
+    with pytest.raises(ModelError, match="on_bad_shard is error or skip"):
         train(client, "a.csv", target="rich", on_bad_shard="maybe")
     with pytest.raises(DataError, match="standard input"):
         train(client, "-", target="rich")

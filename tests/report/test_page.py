@@ -200,11 +200,12 @@ def test_what_looks_wrong_is_told():
     tally = Tally()
     for row in (7, 9):
         tally.add(DataError(f"'{row}?' is not a number", "new.csv", row, "age"))
-    section = suspicions.suspicions(trained, [suspicions.Skipped("Test data", tally)])
+    skipped = [suspicions.Skipped("Training data", trained.progress.tally), suspicions.Skipped("Test data", tally)]
+    section = suspicions.suspicions(trained, skipped)
     text = " ".join(own.text for own in section.blocks if isinstance(own, Note))
     for words in (
-        "Column 'name': 1,200 different values",
-        "Column 'tax': alone predicts 100.00 %",
+        "column 'name': 1,200 different values",
+        "column 'tax': alone predicts 100.00 %",
         "“planet” has the same value",
     ):
         assert words in text

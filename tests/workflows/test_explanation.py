@@ -66,7 +66,7 @@ def test_a_class_can_be_asked_for(target, label, other, tmp_path):
     np.testing.assert_allclose(table["margin"], expected, rtol=0, atol=1e-9 * np.abs(expected).max())
     opposite, _, _ = written(target, tmp_path / "other.csv", other)
     assert not np.allclose(opposite["margin"], table["margin"])
-    with pytest.raises(ModelError, match="no class great"):
+    with pytest.raises(ModelError, match="no class 'great'"):
         written(target, tmp_path / "none.csv", "great")
     assert not (tmp_path / "none.csv").exists()
 

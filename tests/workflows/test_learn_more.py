@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -42,8 +43,12 @@ def test_further_rows_are_learned_as_if_they_had_come_in_one_stream(run, days, t
         status, out, err = run("train", day, "--from", model, "-o", tmp_path / ("n" if day == days[1] else "m"))
         assert status == 0, err
         model = tmp_path / "n"
-    assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
-    assert Trained.load(tmp_path / "m").model.classes == ["no", "yes", "perhaps"]
+    more, whole = Trained.load(tmp_path / "m"), Trained.load(tmp_path / "whole")
+    for trained in (more, whole):  # a model forgets in which file a rise may have begun
+        trained.rises.rises = [replace(rise, file="", row_in_file=0) for rise in trained.rises.rises]
+        trained.save(tmp_path / f"{trained is whole}")
+    assert (tmp_path / "False").read_bytes() == (tmp_path / "True").read_bytes()
+    assert more.model.classes == ["no", "yes", "perhaps"]
     assert "1,500" in out or "1,050" in out
 
 

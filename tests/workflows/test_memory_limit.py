@@ -55,7 +55,8 @@ def test_one_learner_is_refused_before_it_takes_more_and_told_before_that(ids_me
     blocks(monkeypatch)
     watcher, plan = Told(), Plan(learner="scinol2")
     trained = train(ids_met_twice, plan, watcher, memory_limit="40M")
-    assert watcher.told and all("features and takes" in message for message in watcher.told)
+    of_memory = [message for message in watcher.told if not message.startswith("the loss rose")]
+    assert of_memory and all("features and takes" in message for message in of_memory)
     assert held(trained.model) < 40 * 2**20
     watcher = Told()
     with pytest.raises(ModelError, match=r"would take \d+ MiB of memory, more than the 3 MiB of --memory-limit"):

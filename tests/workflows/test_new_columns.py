@@ -77,7 +77,7 @@ def test_training_with_new_columns_is_resumed_to_the_byte(days, tmp_path, stop):
 
 def test_new_columns_of_files_of_a_directory(tmp_path):
     for day, places in enumerate((range(700), range(950, 1650))):
-        folder = tmp_path / "data" / f"day={day}"
+        folder = tmp_path / "data" / f"day {day}"
         folder.mkdir(parents=True)
         parquet.write_table(pa.Table.from_pylist([row(i) for i in places]), folder / "part.parquet")
     model = tunefree.train(tmp_path / "data", target="y", learner="scinol2")

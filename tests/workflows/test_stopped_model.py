@@ -297,7 +297,7 @@ def test_a_model_takes_no_options_of_data(run, early, options):  # noqa: F811
 
 def test_models_of_another_kind(run, data, early, model, tmp_path):  # noqa: F811
     status, _, err = run("path", model)
-    assert status == 2 and "has no path; train with --method early-stopping" in err
+    assert status == 2 and "has no path; train with --method early-stopping of `tunefree train`" in err
     status, _, err = run("certify", early)
     assert status == 2 and "not certified, explained or gone on with; train by another --method" in err
     (tmp_path / "n.checkpoint").write_bytes(early.read_bytes())

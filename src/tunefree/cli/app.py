@@ -109,7 +109,7 @@ def worded(message: str, words: list[str]) -> str:
     Examples
     --------
     >>> worded("the number is missing; see --na-values, or pass --on-bad-row skip", ["serve"])
-    'the number is missing; see --na-values of `tunefree train`, or pass --on-bad-row skip of `tunefree train`'
+    'the number is missing; see --na-values, or pass --on-bad-row skip of `tunefree train`'
     """
     known = options_of()
     if not words or words[0] not in known:
