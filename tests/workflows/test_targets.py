@@ -11,7 +11,8 @@ import pytest
 
 from tunefree.workflows.targets import task_of
 
-# Frequencies of the values from the first on, as published or counted in the tables. Quality and severity are either.
+# Frequencies of the values from the first on: counted in tables, or written down from memory of published counts, and not
+# checked against their sources, so that they stand for targets of such a shape. Quality and severity are either.
 with open(Path(__file__).with_name("targets.csv")) as file:
     TARGETS = {
         row["name"]: (row["task"], int(row["first"]), [int(count) for count in row["frequencies"].split()])

@@ -9,7 +9,8 @@ from difflib import get_close_matches
 
 # An option in a message, and the value that a remedy gives it; what stands in quotation marks is of the data.
 OPTION = re.compile(
-    r"""(?<![\w'"=-])--([a-z][a-z-]*)((?:\ |=)(?:'[^']*'|\d+\b|(?:skip|classification|regression|early-stopping)\b))?""",
+    r"""(?<![\w'"=-])--([a-z][a-z-]*)
+    ((?:\ |=)(?:'[^']*'|\d+\b|(?:skip|classification|regression|early-stopping)\b))?""",
     re.VERBOSE,
 )
 # What options are called in Python, where it is not the same.
