@@ -11,7 +11,7 @@ import pytest
 
 from tunefree.workflows.targets import task_of
 
-# Frequencies of the values from the first on: counted in tables, or written down from memory of published counts, and not
+# Frequencies of the values from the first on: counted in tables, or written from memory of published counts, and not
 # checked against their sources, so that they stand for targets of such a shape. Quality and severity are either.
 with open(Path(__file__).with_name("targets.csv")) as file:
     TARGETS = {
