@@ -16,6 +16,7 @@ from pyarrow import csv as arrow_csv
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import beyond_doubles, of_booleans, of_strings, to_batch, to_booleans
 from tunefree.stream.batch import BadRows, Columns, Lines, Position
+from tunefree.stream.beginnings import DELIMITERS, guessed_delimiter, is_plain_number, look_like_values
 from tunefree.stream.columns import MISSING, Fault, Faults, cast, with_row_numbers
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
@@ -39,19 +40,28 @@ _ILLEGIBLE = "\U0010ffff"  # no letter has this number
 _ILLEGIBLE_ERRORS = "tunefree.illegible"
 codecs.register_error(_ILLEGIBLE_ERRORS, lambda error: (_ILLEGIBLE, error.end))  # type: ignore[attr-defined]
 _TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
-_DELIMITERS = ",;\t|"
 _EXAMPLES = {
     pa.float64(): "a number",
     pa.bool_(): "true or false",
-    pa.string(): "text in UTF-8",
 }
 
 
 class Header(NamedTuple):
-    """The first line of one file."""
+    """The line of names of one file."""
 
     names: list[str]  # of the columns, in the order of the file
     delimiter: str  # between fields
+    fields: list[str]  # the names as they are in the file
+    comments: int  # lines before it that are comments
+
+    @property
+    def differs(self) -> bool:
+        """Whether a row of these fields is the header again, and nothing else."""
+        return len(self.names) > 1 and not all(map(is_plain_number, self.names))
+
+    def hides(self, types: dict[str, Any]) -> bool:
+        """Whether a row of these fields can be read as columns of such types."""
+        return all(type == pa.string() or is_plain_number(name) for name, type in types.items())
 
 
 def is_delimited(line: str) -> bool:
@@ -64,7 +74,7 @@ def csv_schema(file: str, options: Options) -> Any:
     beginning = read_beginning(file, quoted=True)
     header = _header_of(beginning, file, options)
     start = beginning.sample.find(b"\n", len(beginning.header)) + 1  # the header may hold line ends
-    body = whole_lines(beginning.sample[start:] if start else b"", quoted=True)
+    body = _without_headers(whole_lines(beginning.sample[start:] if start else b"", quoted=True), header)
     found = {}
     if body:
         try:
@@ -102,6 +112,8 @@ def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: B
     header = csv_header(file, options)
     types = {name: schema.field(name).type for name in header.names}
     row = start.row + 1
+    if row == 1:
+        _note_beginning(header, file, bad)
     for lines in read_lines([file], start, options.block_size, quoted=True, header=True):
         batch, count = _parse_block(lines, row, header, types, bad)
         row += count
@@ -122,22 +134,51 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
     if not text.strip():
         remedy = "give it a line of column names and rows below it"
         raise DataError("the file is empty", display_name(file), remedy=remedy)
-    delimiter = options.delimiter or beginning.separator or _guess_delimiter(text, file)
+    delimiter = options.delimiter or beginning.start.separator or _guess_delimiter(text, file)
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\r\n\0"':
         remedy = "give one such as , or ; (--delimiter)"
         raise DataError(f"the delimiter {delimiter!r} is not one ASCII character", display_name(file), remedy=remedy)
+    if "\r" in text and "\n" not in text:
+        remedy = "write a line feed at the end of each line, such as by tr '\\r' '\\n'"
+        raise DataError("its lines end with carriage returns alone", display_name(file), remedy=remedy)
     try:
-        fields = [field.strip() for field in next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))]
+        fields = _fields(text, delimiter)
     except csv.Error as error:
         raise _unreadable(file, error) from None
-    if not fields:  # a carriage return alone ends a line for whoever reads names, and none for whoever reads rows
-        raise _unreadable(file, "its first line begins with a carriage return alone")
-    names = [field or f"unnamed {place}" for place, field in enumerate(fields, 1)]
+    names = [field.strip() or f"unnamed {place}" for place, field in enumerate(fields, 1)]
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
     if twice is not None:
         remedy = "rename one of them (the first line must hold the names of the columns)"
         raise DataError("two columns have this name", display_name(file), column=twice, remedy=remedy)
-    return Header(names, delimiter)
+    return Header(names, delimiter, fields, beginning.start.comments)
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    return next(csv.reader(io.StringIO(line, newline=""), delimiter=delimiter))
+
+
+def _without_headers(body: bytes, header: Header) -> bytes:
+    """A sample of rows without the lines that repeat the header, as where files were joined."""
+    first, last = (header.fields[place].strip().encode() for place in (0, -1))
+    if not header.differs or first not in body or last not in body:
+        return body
+    lines = body.split(b"\n")
+    return b"\n".join(line for line in lines if first not in line or last not in line or not _repeats(line, header))
+
+
+def _repeats(line: bytes, header: Header) -> bool:
+    try:
+        return _fields(line.decode().removeprefix("\ufeff"), header.delimiter) == header.fields
+    except (UnicodeDecodeError, csv.Error, StopIteration):
+        return False
+
+
+def _note_beginning(header: Header, file: str, bad: BadRows) -> None:
+    if header.comments:
+        bad.note("comments before the header are left out", display_name(file), 0, rows=header.comments)
+    if look_like_values([field.strip() for field in header.fields]):
+        problem, remedy = "the first line is read as names of columns, and may be a row", "else write a line of names"
+        bad.note(f"{problem} ({', '.join(header.fields[:4])})", display_name(file), 0, rows=0, remedy=remedy)
 
 
 def _widened(found: Any) -> Any:
@@ -148,21 +189,35 @@ def _widened(found: Any) -> Any:
 
 
 def _guess_delimiter(header: str, file: str) -> str:
-    counts = {delimiter: header.count(delimiter) for delimiter in _DELIMITERS}
     if "\t" in header and file.lower().split(".gz")[0].endswith((".tsv", ".tab")):
         return "\t"
-    return max(counts, key=lambda delimiter: counts[delimiter])
+    return guessed_delimiter(header)
 
 
 def _parse_block(lines: Lines, row: int, header: Header, types: dict[str, Any], bad: BadRows) -> tuple[Any, int]:
     """The rows of a block of text, and how many rows it holds with the bad ones."""
     try:
         table = _parse(lines.data, header, types)
-        if not _open_quote(lines.data, table):
+        if not (_open_quote(lines.data, header, table) or (header.hides(types) and len(_repeated(table, header)))):
             return table, table.num_rows
     except pa.ArrowInvalid:
         pass  # some row is bad
     return _good_rows(lines, row, header, types, bad)
+
+
+def _repeated(table: Any, header: Header) -> np.ndarray:
+    """Places of the rows of a block that are the header again, as far as columns of strings tell."""
+    texts = [
+        (array, field)
+        for array, field in zip(table.columns, header.fields, strict=True)
+        if pa.types.is_binary(array.type) or (pa.types.is_string(array.type) and field.strip())
+    ]
+    same = np.full(table.num_rows, header.differs and bool(texts))
+    for array, field in reversed(texts):  # the first may have a byte-order mark
+        if not same.any():
+            break
+        same &= to_booleans(pc.is_in(array, value_set=of_strings([field, f"\ufeff{field}"]).cast(array.type)))
+    return np.flatnonzero(same)
 
 
 def _parse(
@@ -206,12 +261,22 @@ def _legible(data: Any) -> Any:
         return text.decode(errors=_ILLEGIBLE_ERRORS).encode()
 
 
-def _open_quote(data: np.ndarray, table: Any) -> bool:
-    """Whether a double quote that is never closed has joined lines."""
+def _open_quote(data: np.ndarray, header: Header, table: Any) -> bool:
+    """Whether a double quote that is never closed has joined lines, or the text ends within one."""
     if np.count_nonzero(data == ord('"')) % 2 == 0 or not table.num_rows:
         return False
     last = table.slice(table.num_rows - 1).to_pylist()[0].values()
-    return any("\\n" in repr(value) for value in last)  # of strings and bytes alike
+    return any("\\n" in repr(value) for value in last) or _ends_quoted(data, header)  # of strings and bytes alike
+
+
+def _ends_quoted(data: np.ndarray, header: Header) -> bool:
+    """Whether the last line lacks its line end and the last of its quotes."""
+    *_, last = data.tobytes().rsplit(b"\n", 1)
+    try:
+        list(csv.reader([last.decode(errors="replace")], delimiter=header.delimiter, strict=True))
+    except csv.Error as error:
+        return "unexpected end" in str(error)
+    return False
 
 
 def _good_rows(lines: Lines, row: int, header: Header, types: dict[str, Any], bad: BadRows) -> tuple[Any, int]:
@@ -224,15 +289,19 @@ def _good_rows(lines: Lines, row: int, header: Header, types: dict[str, Any], ba
     count = raw.num_rows + len(unfit)
     places = np.setdiff1d(np.arange(count), [wrong.number - 1 for wrong in unfit])
     faults = Faults()
-    if _open_quote(lines.data, raw):
+    if _open_quote(lines.data, header, raw):
         faults.add([raw.num_rows - 1], header.names[-1], lambda _: "a double quote is never closed")
     arrays = [_converted(raw.column(name), name, types[name], faults) for name in header.names]
-    problems: dict[int, Fault] = {int(places[place]): fault for place, fault in faults.items()}
-    problems |= {wrong.number - 1: Fault("", _wrong_count(wrong)) for wrong in unfit}
+    repeated = _repeated(raw, header)
+    good = np.ones(raw.num_rows, bool)
+    good[[*faults, *repeated]] = False
+    cut = count if lines.data[-1] != ord("\n") else None  # number of the row without a line end
+    problems = {int(places[place]): fault for place, fault in faults.items() if place not in repeated}
+    problems |= {wrong.number - 1: Fault("", _wrong_count(wrong, wrong.number == cut)) for wrong in unfit}
     for place in sorted(problems):
         bad.report(problems[place].problem, lines.file, row + place, problems[place].column or None)
-    good = np.ones(raw.num_rows, bool)
-    good[list(faults)] = False
+    for place in places[repeated].tolist():
+        bad.note("a line that repeats the header is left out", lines.file, row + place)
     batch = pa.record_batch(arrays, names=header.names).filter(of_booleans(good))
     return with_row_numbers(batch, row + places[good]), count
 
@@ -240,7 +309,7 @@ def _good_rows(lines: Lines, row: int, header: Header, types: dict[str, Any], ba
 def _converted(raw: Any, name: str, to: Any, faults: Faults) -> Any:
     text, failed = cast(raw, pa.string(), safe=True)
     failed += np.flatnonzero(to_booleans(pc.match_substring(text, _ILLEGIBLE))).tolist()
-    faults.add(failed, name, lambda row: f"{_shown(raw[row].as_py())} is not {_EXAMPLES[pa.string()]}")
+    faults.add(failed, name, lambda row: f"{_shown(raw[row].as_py())} is not text in UTF-8 (--encoding names another)")
     text = pc.if_else(pc.is_in(text, value_set=_NULLS), pa.nulls(len(text), pa.string()), text)
     if to == pa.string():
         return text
@@ -255,10 +324,11 @@ def _shown(value: bytes) -> str:
     return repr(value.replace(mark, "\ufffd".encode()).decode() if mark in value else value)
 
 
-def _wrong_count(row: Any) -> str:
+def _wrong_count(row: Any, is_cut: bool) -> str:
     fields = f"{row.actual_columns} field{'s' if row.actual_columns != 1 else ''}"
     quote = " (a double quote may be left open)" if "\n" in row.text else ""
-    return f"the row has {fields}, the header {row.expected_columns}{quote}"
+    which = "last line is cut off: it" if is_cut and row.actual_columns < row.expected_columns else "row"
+    return f"the {which} has {fields}, the header {row.expected_columns}{quote}"
 
 
 def _unreadable(file: str, error: Exception | str) -> DataError:
