@@ -7,7 +7,7 @@ A missing value (null, NaN, ``?`` or blank) becomes one feature, which says that
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -24,6 +24,10 @@ from tunefree.stream.notation import Notation, stands_for_missing
 UNLABELLED = "the target is missing"
 MISSING = ("", "?", "nan", "NaN")  # strings that stand for a missing value, white space around them removed
 _MISSING = of_strings(MISSING)
+_WORDS = of_strings(("false", "true", "f", "t", "no", "yes", "n", "y", "0", "1"))  # falsehoods and truths in turn
+_BOTH = _WORDS[:2]
+
+OF_WORDS, RARE_WORD = "values of several words, most of them different", "numbers, but for"  # doubts
 
 Array = Any  # pyarrow.Array: it ships no types
 
@@ -149,13 +153,15 @@ class Category:
     name : str
     numbers : bool, default=False
         Whether numbers, dates and times may be categories too.
+    doubt : (str, str), optional
+        What lets the values look like something else than categories, and such a value, or nothing.
     """
 
     kind: ClassVar[str] = "category"
     families: frozenset[str] = frozenset({"string", "category", "boolean", "null"})
 
-    def __init__(self, name: str, numbers: bool = False) -> None:
-        self.name, self.numbers = name, numbers
+    def __init__(self, name: str, numbers: bool = False, doubt: Sequence[str] = ()) -> None:
+        self.name, self.numbers, self.doubt = name, numbers, tuple(doubt)
         if numbers:
             self.families = self.families | {"number", "moment", "time", "duration"}
         self.seed = hash_name("=", hash_name(name))
@@ -171,7 +177,7 @@ class Category:
         return pa.string()
 
     def options(self) -> dict[str, Any]:
-        return {"numbers": True} if self.numbers else {}
+        return ({"numbers": True} if self.numbers else {}) | ({"doubt": [*self.doubt]} if self.doubt else {})
 
     def told(self) -> str:
         return ""
@@ -197,17 +203,65 @@ class Category:
 
 
 class Boolean(Category):
-    """Booleans: one-hot."""
+    """Booleans: one-hot.
+
+    Parameters
+    ----------
+    name : str
+    words : bool, default=False
+        Whether they are written as words, such as yes and no, beside which other values are categories.
+    """
 
     kind: ClassVar[str] = "boolean"
 
+    def __init__(self, name: str, words: bool = False) -> None:
+        super().__init__(name)
+        self.words = words
+
     def arrow_type(self) -> Any:
-        return pa.bool_()
+        return pa.string() if self.words else pa.bool_()
+
+    def options(self) -> dict[str, Any]:
+        return {"words": True} if self.words else {}
 
     def convert(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
-        truths, failed = cast(blank_to_null(decoded(array)), pa.bool_())
-        faults.add(failed, self.name, lambda row: f"{array[row].as_py()!r} is neither true nor false")
-        return to_numpy(truths.cast(pa.int32()), -1), of_strings(["false", "true"])
+        if family(array.type) == "boolean":
+            return to_numpy(array.cast(pa.int32()), -1), _BOTH
+        index, values = super().convert(array, faults)
+        encoded = truths(values).dictionary_encode()
+        index = np.append(to_numpy(encoded.indices, -1), np.int32(-1))[index]
+        if not self.words:
+            known = np.append(to_booleans(pc.is_in(encoded.dictionary, value_set=_BOTH)), True)  # the last is missing
+            wrong = np.flatnonzero(~known[index])
+            faults.add(wrong, self.name, lambda row: f"{decoded(array)[row].as_py()!r} is neither true nor false")
+        return index, encoded.dictionary
+
+
+def truths(strings: Array) -> Array:
+    """Strings without white space around them; true and false for words that say so.
+
+    Examples
+    --------
+    >>> truths(pa.array(["Yes", "F", "perhaps", None])).to_pylist()
+    ['true', 'false', 'perhaps', None]
+    """
+    words = pc.index_in(pc.utf8_lower(strings), value_set=_WORDS)
+    return pc.coalesce(_BOTH.take(pc.bit_wise_and(words, 1)), strings)
+
+
+def looks_like_booleans(strings: Array) -> bool:
+    """Whether strings are words for true and false, both of them.
+
+    Examples
+    --------
+    >>> looks_like_booleans(pa.array(["Yes", "no", None])), looks_like_booleans(pa.array(["Y", "N", "U"]))
+    (True, False)
+    """
+    words = pc.index_in(pc.utf8_lower(strings.slice(0, 1)), value_set=_WORDS)
+    if words.null_count > strings.slice(0, 1).null_count:
+        return False
+    places = {*pc.index_in(pc.utf8_lower(pc.unique(strings).drop_null()), value_set=_WORDS).to_pylist()}
+    return any(places <= pair and len({place % 2 for place in places}) == 2 for pair in ({0, 1, 2, 3}, {4, 5, 6, 7}))
 
 
 def missing_key(column: str) -> int:

@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import beyond_doubles, of_booleans, of_strings, to_batch, to_booleans
+from tunefree.stream.arrays import of_booleans, of_strings, to_batch, to_booleans
 from tunefree.stream.batch import BadRows, Columns, Lines, Position
-from tunefree.stream.beginnings import DELIMITERS, guessed_delimiter, is_plain_number, look_like_values
-from tunefree.stream.columns import MISSING, Fault, Faults, cast, with_row_numbers
+from tunefree.stream.beginnings import guessed_delimiter, is_plain_number, look_like_values
+from tunefree.stream.columns import MISSING, Fault, Faults, cast, truths, with_row_numbers
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
 from tunefree.stream.lines import (
@@ -28,7 +28,7 @@ from tunefree.stream.lines import (
     read_lines,
     whole_lines,
 )
-from tunefree.stream.notation import ColumnTypes, is_continental
+from tunefree.stream.notation import EXACT, ZEROS, ColumnTypes, codes_in, is_continental
 
 NULLS = tuple(
     space + word
@@ -36,6 +36,7 @@ NULLS = tuple(
     for space in ("", " ")
 )
 _NULLS = of_strings(NULLS)
+MOST_LABELS = 100  # with leading zeros; a target with more of them is a number
 _ILLEGIBLE = "\U0010ffff"  # no letter has this number
 _ILLEGIBLE_ERRORS = "tunefree.illegible"
 codecs.register_error(_ILLEGIBLE_ERRORS, lambda error: (_ILLEGIBLE, error.end))  # type: ignore[attr-defined]
@@ -84,7 +85,7 @@ def csv_schema(file: str, options: Options) -> Any:
         found = {field.name: field.type for field in sample.schema}
     own = {name: _widened(found.get(name, pa.string())) for name in header.names}
     if found and not options.types:
-        own |= _as_texts(header, sample, options)
+        own |= _as_texts(header, sample, options) | _codes(header, sample, body, options)
     written = dict.fromkeys(set(options.as_written) & own.keys(), pa.string())
     return pa.schema([(name, written.get(name, options.types.get(name, type))) for name, type in own.items()])
 
@@ -95,9 +96,44 @@ def _as_texts(header: Header, sample: Any, options: Options) -> dict[str, Any]:
     strings = [array for array in sample.columns if array.type == pa.string()]
     if given.notation or is_continental(pc.utf8_trim_whitespace(array) for array in strings):
         changed = {field.name: pa.string() for field in sample.schema if field.type == pa.float64()}
-    if options.exact in sample.schema.names and beyond_doubles(sample.column(options.exact)):
-        changed[options.exact] = pa.int64()
     return changed | dict.fromkeys(set(given.as_written(header.names)) & set(header.names), pa.string())
+
+
+def _codes(header: Header, sample: Any, body: bytes, options: Options) -> dict[str, Any]:
+    """Types of columns that look like numbers and are codes, by leading zeros or by digits that float64 loses."""
+    zeros, suspects = _has_zeros(body, header.delimiter), []
+    for name, array in zip(sample.schema.names, sample.columns, strict=True):
+        is_numeric = options.given is not None and name in options.given.numeric
+        is_padded = zeros and pa.types.is_integer(array.type) and not is_numeric
+        if is_padded or (_is_long(array) and (name == options.exact or not is_numeric)):
+            suspects.append(name)
+    if not suspects:
+        return {}
+    texts = _parse(_legible(body), header, dict.fromkeys(suspects, pa.string()), [])
+    codes = {name: codes_in(pc.utf8_trim_whitespace(texts.column(name))) for name in suspects}
+    if codes.get(str(options.exact)) == ZEROS and pc.count_distinct(texts.column(options.exact)).as_py() > MOST_LABELS:
+        del codes[str(options.exact)]  # an amount to predict that is filled up with zeros
+    types = {name: pa.string() for name, why in codes.items() if why}
+    if codes.get(str(options.exact)) == EXACT and pa.types.is_integer(sample.schema.field(options.exact).type):
+        types[str(options.exact)] = pa.int64()
+    return types
+
+
+def _is_long(array: Any) -> bool:
+    """Whether an array has numbers beyond 2^53, which may be integers that Arrow reads as float64."""
+    if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)) or array.null_count == len(array):
+        return False
+    ends = pc.min_max(array).as_py()
+    return bool(max(-ends["min"], ends["max"]) > 2**53)
+
+
+def _has_zeros(body: bytes, delimiter: str) -> bool:
+    """Whether a field begins with a zero and another digit, or an x."""
+    text = np.frombuffer(body, np.uint8)
+    zeros = np.flatnonzero(text[:-1] == ord("0"))
+    before, after = text[np.maximum(zeros - 1, 0)], text[zeros + 1]
+    begins = np.isin(before, np.frombuffer(b'\n "' + delimiter.encode(), np.uint8)) | (zeros == 0)
+    return bool((begins & (((after >= ord("0")) & (after <= ord("9"))) | ((after | 32) == ord("x")))).any())
 
 
 def csv_columns(file: str, schema: Any, options: Options) -> dict[str, Any]:
@@ -313,7 +349,8 @@ def _converted(raw: Any, name: str, to: Any, faults: Faults) -> Any:
     text = pc.if_else(pc.is_in(text, value_set=_NULLS), pa.nulls(len(text), pa.string()), text)
     if to == pa.string():
         return text
-    values, failed = cast(pc.utf8_trim_whitespace(text), to)
+    plain = pc.utf8_trim_whitespace(text)
+    values, failed = cast(truths(plain) if to == pa.bool_() else plain, to)
     remedy = " (--na-values says what stands for a missing one)" if to == pa.float64() else ""
     faults.add(failed, name, lambda row: f"{text[row].as_py()!r} is not {_EXAMPLES.get(to, to)}{remedy}")
     return values

@@ -25,6 +25,7 @@ from tunefree.stream import formats
 from tunefree.stream.batch import BadRows
 from tunefree.stream.columns import decoded, family, row_numbers
 from tunefree.stream.files import COMPRESSIONS, TextFile, display_name
+from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.source import MOST_LINE_BYTES, Source
 from tunefree.stream.tables import CHUNK_ROWS
 
@@ -47,7 +48,9 @@ class Kind(NamedTuple):
 
 
 @contextmanager
-def shuffled(source: Source, seed: int, bad: BadRows | None = None) -> Iterator[Source]:
+def shuffled(
+    source: Source, seed: int, bad: BadRows | None = None, given: ColumnTypes | None = None, exact: str | None = None
+) -> Iterator[Source]:
     """The rows of a source in a random order, in files that exist for as long as the context.
 
     Parameters
@@ -57,6 +60,8 @@ def shuffled(source: Source, seed: int, bad: BadRows | None = None) -> Iterator[
         From 0; the same source and seed give the same order.
     bad : BadRows, optional
         What happens to rows that cannot be read; an error if None.
+    given, exact
+        How columns are read, as of :meth:`tunefree.stream.source.Source.chunks`.
 
     Yields
     ------
@@ -78,13 +83,15 @@ def shuffled(source: Source, seed: int, bad: BadRows | None = None) -> Iterator[
     kind = _TABLES if source.kind == formats.TABLE else _LINES
     with tempfile.TemporaryDirectory(prefix="tunefree-shuffle-") as name:
         rng = np.random.default_rng(seed)
-        files = _divide(source, kind, Path(name), rng, bad or BadRows())
+        chunks = source.chunks(bad=bad or BadRows(), given=given, exact=exact)
+        files = _divide(source, chunks, kind, Path(name), rng)
         for file in files:
             _reorder(file, kind, rng)
         found = Source(
             tuple(TextFile(str(file), longest_line=MOST_LINE_BYTES) for file in files),
             "arrow" if source.kind == formats.TABLE else source.format,
             origin=partial(_origin, source),
+            typed=source.typed,
         )
         try:
             yield found
@@ -92,9 +99,9 @@ def shuffled(source: Source, seed: int, bad: BadRows | None = None) -> Iterator[
             raise _traced(error, source, found) from None
 
 
-def _divide(source: Source, kind: Kind, folder: Path, rng: np.random.Generator, bad: BadRows) -> list[Path]:
+def _divide(source: Source, chunks: Iterator[Any], kind: Kind, folder: Path, rng: np.random.Generator) -> list[Path]:
     """The first pass: buckets, and beside each where its rows came from. Names of the files that they will become."""
-    chunks, held, total = source.chunks(bad=bad), [], 0
+    held, total = [], 0
     for chunk in chunks:
         held.append(chunk)
         total += kind.size(chunk)

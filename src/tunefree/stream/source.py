@@ -49,6 +49,8 @@ class Source:
         Between the fields of a CSV line; guessed if None.
     origin : callable
         From a file and the number of a row in it to those that the user knows, where rows were moved.
+    typed : bool, default True
+        Whether the format tells strings of digits from numbers, which CSV does not.
 
     Examples
     --------
@@ -62,6 +64,7 @@ class Source:
     table: Any = None
     delimiter: str | None = None
     origin: Callable[[str, int], tuple[str, int]] = as_named
+    typed: bool = True
 
     @property
     def kind(self) -> str:
@@ -132,14 +135,15 @@ class Source:
         target: str | None,
         weight: str | None = None,
         ignore: Iterable[str] = (),
-        text: Iterable[str] | None = None,
+        text: Iterable[str] = (),
         hash_bits: int = 0,
         given: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
         group: str | None = None,
     ) -> Any:
         """A new encoder; that of a table takes its columns from the first chunk."""
         if self.kind == formats.TABLE:
-            return encoder_of(self.kind).infer(first, target, weight, ignore, text, hash_bits, given, group=group)
+            infer = encoder_of(self.kind).infer
+            return infer(first, target, weight, ignore, text, hash_bits, given, group=group, typed=self.typed)
         if weight or text or list(ignore) or given != ColumnTypes():
             raise DataError(f"{self.kind} text has no columns to name", self.name, remedy="leave such options out")
         return encoder_of(self.kind)(hash_bits)
@@ -208,7 +212,8 @@ def open_source(
         raise DataError(f"--max-line-bytes must lie between 1 and {MOST_LINE_BYTES:,}, not {max_line_bytes:,}")
     known = None if encoding is None else _known_encoding(encoding)
     files = tuple(TextFile(file, known, max_line_bytes) for file in expand(paths))
-    return Source(files, format or _format_of(files[0]), None, delimiter)
+    name = format or _format_of(files[0])
+    return Source(files, name, None, delimiter, typed=name != "csv")
 
 
 def _known_encoding(name: str) -> str:

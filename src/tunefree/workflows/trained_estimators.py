@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from tunefree.core.errors import DataError, ModelError
+from tunefree.core.errors import DataError, DataWarning, ModelError
 from tunefree.core.rows import sparse as sparse_rows
 from tunefree.estimators import tables, validation
 from tunefree.estimators.notebook import ShownInNotebooks
@@ -20,6 +20,7 @@ from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source, open_source
 from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.workflows import model_files, training
+from tunefree.workflows.doubts import as_argument, doubts_of_columns
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.rare_classes import rare_classes
 
@@ -377,6 +378,8 @@ def train(
     trained = training.train(source, plan or Plan.restore(options), watcher, checkpoint, checkpoint_every, resume)
     for line in rare_classes(trained, "classes=[...]"):
         warnings.warn(line, stacklevel=2)
+    for oddity in [*trained.progress.oddities, *doubts_of_columns(trained, as_argument)]:
+        warnings.warn(str(oddity), DataWarning, stacklevel=2)
     return estimator_of(trained)
 
 

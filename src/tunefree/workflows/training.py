@@ -289,7 +289,7 @@ def _in_order(source: Source, plan: Plan, bad: BadRows) -> AbstractContextManage
         return nullcontext(source)
     if source.rewindable:
         begin(source, plan, BadRows(skip=True))  # mistakes in the names of columns show before all rows are moved
-    return shuffled(source, plan.shuffle, bad)
+    return shuffled(source, plan.shuffle, bad, plan.column_types, plan.target)
 
 
 def _train(

@@ -19,6 +19,7 @@ from tunefree.model.targets import RunningMetrics
 from tunefree.report.told import describe, listed, losses_of, oddities_told, reasons_told
 from tunefree.report.told_columns import lines_of_kinds, naming_columns
 from tunefree.stream.source import Source
+from tunefree.workflows.doubts import doubts_of_columns
 from tunefree.workflows.rare_classes import rare_classes
 from tunefree.workflows.training import Step, Trained, Watcher
 
@@ -175,7 +176,7 @@ def show_trained(trained: Trained, output: Path) -> None:
     console.print(table)
     for warning in [*order_told(trained), *rare_classes(trained, "--classes")]:
         console.print(warning)
-    for line in oddities_told(progress.oddities):
+    for line in oddities_told([*progress.oddities, *doubts_of_columns(trained)]):
         console.print(f"note: {line}")
     if getattr(trained.encoder, "has_queries", False):
         console.print(
