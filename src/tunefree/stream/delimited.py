@@ -62,7 +62,7 @@ class Header(NamedTuple):
 
     def hides(self, types: dict[str, Any]) -> bool:
         """Whether a row of these fields can be read as columns of such types."""
-        return all(type == pa.string() or is_plain_number(name) for name, type in types.items())
+        return all(type in (pa.string(), pa.null()) or is_plain_number(name) for name, type in types.items())
 
 
 def is_delimited(line: str) -> bool:
@@ -75,19 +75,27 @@ def csv_schema(file: str, options: Options) -> Any:
     beginning = read_beginning(file, quoted=True)
     header = _header_of(beginning, file, options)
     start = beginning.sample.find(b"\n", len(beginning.header)) + 1  # the header may hold line ends
-    body = _without_headers(whole_lines(beginning.sample[start:] if start else b"", quoted=True), header)
+    body = whole_lines(beginning.sample[start:] if start else b"", quoted=True)
     found = {}
     if body:
-        try:
-            sample = _parse(_legible(body), header, {}, [])
-        except pa.ArrowInvalid as error:
-            raise _unreadable(file, error) from None
+        sample = _sample(body, header, file)
+        if header.hides(dict(zip(header.names, sample.schema.types, strict=True))):
+            body = _without_headers(body, header)
+            sample = _sample(body or b"\n", header, file)
         found = {field.name: field.type for field in sample.schema}
     own = {name: _widened(found.get(name, pa.string())) for name in header.names}
     if found and not options.types:
         own |= _as_texts(header, sample, options) | _codes(header, sample, body, options)
     written = dict.fromkeys(set(options.as_written) & own.keys(), pa.string())
     return pa.schema([(name, written.get(name, options.types.get(name, type))) for name, type in own.items()])
+
+
+def _sample(body: bytes, header: Header, file: str) -> Any:
+    """Rows of a sample, with the types that they show."""
+    try:
+        return _parse(_legible(body), header, {}, [])
+    except pa.ArrowInvalid as error:
+        raise _unreadable(file, error) from None
 
 
 def _as_texts(header: Header, sample: Any, options: Options) -> dict[str, Any]:
@@ -129,11 +137,14 @@ def _is_long(array: Any) -> bool:
 
 def _has_zeros(body: bytes, delimiter: str) -> bool:
     """Whether a field begins with a zero and another digit, or an x."""
-    text = np.frombuffer(body, np.uint8)
-    zeros = np.flatnonzero(text[:-1] == ord("0"))
-    before, after = text[np.maximum(zeros - 1, 0)], text[zeros + 1]
-    begins = np.isin(before, np.frombuffer(b'\n "' + delimiter.encode(), np.uint8)) | (zeros == 0)
-    return bool((begins & (((after >= ord("0")) & (after <= ord("9"))) | ((after | 32) == ord("x")))).any())
+    text = np.frombuffer(b"\n" + body + b"\n\n", np.uint8)
+    for shift in (0, 1):  # two bytes are looked at in one step
+        pairs = text[shift : len(text) - 1 - (len(text) - 1 - shift) % 2].view("<u2")
+        for mark in ('\n "' + delimiter).encode():
+            after = text[2 * np.flatnonzero(pairs == mark + 256 * ord("0")) + shift + 2]
+            if (((after >= ord("0")) & (after <= ord("9"))) | (after | 32 == ord("x"))).any():
+                return True
+    return False
 
 
 def csv_columns(file: str, schema: Any, options: Options) -> dict[str, Any]:
@@ -195,7 +206,7 @@ def _fields(line: str, delimiter: str) -> list[str]:
 
 def _without_headers(body: bytes, header: Header) -> bytes:
     """A sample of rows without the lines that repeat the header, as where files were joined."""
-    first, last = (header.fields[place].strip().encode() for place in (0, -1))
+    first, last = (field.strip().encode() for field in (header.fields[0], header.fields[-1]))
     if not header.differs or first not in body or last not in body:
         return body
     lines = body.split(b"\n")
