@@ -73,8 +73,12 @@ SPREAD = {
         "'-' is taken for a missing value (67",
     ),
     "a rare word among times": (lambda k: "late" if k == 2 else f"{k % 24:02}:15", "time", "'late'"),
-    "four words": (lambda k: "abcd"[k] if k < 4 else k % 7, "category", None),
-    "a word that is not rare": (lambda k: "unknown" if k % 20 == 0 else k % 7, "category", None),
+    "four words": (lambda k: "abcd"[k] if k < 4 else k % 7, "category", "numbers, but for 'a'"),
+    "a word that is not rare": (
+        lambda k: "unknown" if k % 20 == 0 else k % 7,
+        "category",
+        "numbers, but for 'unknown'",
+    ),
 }
 
 

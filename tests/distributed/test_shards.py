@@ -63,6 +63,22 @@ def test_text_is_cut_at_line_ends_wherever_ranges_end(tmp_path):
         assert len(same_as_one_reader(path, plan, Cut(1, size))) > (size < 5000)
 
 
+def test_comments_and_headers_again_are_no_rows_of_shards(tmp_path):
+    rows = [f'{k},"a\nb {k % 7}",{"no" if k % 3 else "yes"}' for k in range(200)]
+    lines = ['# tubes of 5"', "", "x,note,rich", *rows[:90], "x,note,rich", *rows[90:]]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "bad.csv").write_text("\n".join([*lines, "oh,no,no"]) + "\n")
+    plan = Plan(target="rich")
+    for size in (300, 1009):
+        cut_up = same_as_one_reader(tmp_path / "a.csv", plan, Cut(1, size))
+        assert len(cut_up) > 2
+        beginning = local_rows.begun(cut_up[0], plan)
+        notes = [local_rows.read(own, beginning, False).skipped.oddities() for own in cut_up]
+        assert [(note.rows, note.row) for of_shard in notes for note in of_shard] == [(1, 0), (1, 91)]
+        with pytest.raises(DataError, match="row 202, column 'x'"):
+            [local_rows.read(own, beginning, False) for own in shards(tmp_path / "bad.csv", Cut(1, size))]
+
+
 @pytest.mark.parametrize(
     ("name", "line"),
     [

@@ -179,10 +179,10 @@ def test_columns_are_what_they_are_said_to_be():
         assert feature_names(model)[:2] == ["x0", f"x1={int(X[0, 1])}"]
     assert OnlineRegressor(categorical_features=["x1"]).fit(X, y).score(X, y) > 0.95
     table = pd.DataFrame({"age": X[:, 0], "code": X[:, 1]})
-    model = ScInOLRegressor(categorical_features=["code"], text_features=[]).fit(table, y)
+    model = ScInOLRegressor(categorical_features=["code"]).fit(table, y)
     assert model.predict(table[["code", "age"]]).tolist() == model.predict(table).tolist()
     table, labels = people()
-    for texts, words_of in ((None, {"about"}), ([], set()), (["job"], {"job"})):
+    for texts, words_of in ((None, {"about"}), ([], {"about"}), (["job"], {"about", "job"})):
         encoder = encoder_of(ScInOLClassifier(text_features=texts, epochs=1).fit(table, labels))
         assert {column.name for column in encoder.columns if column.kind == "text"} == words_of
 

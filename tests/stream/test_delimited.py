@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
+from tunefree.stream.contract import Options
+from tunefree.stream.delimited import csv_header
 from tunefree.stream.tables import read_tables
 
 from .tabular import numbers, records, skipped, text
@@ -82,3 +84,47 @@ def test_bad_rows_are_the_same_however_blocks_are_cut(tmp_path, lines, block):
 def test_unreadable_rows_at_the_very_start_do_not_hide_the_types(tmp_path):
     file = text(tmp_path / "t.csv", "x,y\nlost\n1,2\n3,4\n")
     assert records(skipped([file])[0]) == [{"x": 1.0, "y": 2.0}, {"x": 3.0, "y": 4.0}]
+
+
+# -- lines that are no rows
+
+
+@pytest.mark.parametrize("types", [None, {"n": pa.float64(), "s": pa.string()}, {"n": pa.string(), "s": pa.string()}])
+@pytest.mark.parametrize("block", [5, 9, 1000])
+def test_comments_and_headers_again_are_counted_once_however_blocks_are_cut(tmp_path, types, block):
+    lines = ["# one", "", "# two", "n,s", "1,a", "n,s", "2,b", '"n","s"', "\ufeffn,s", "3,s"]
+    file = text(tmp_path / "t.csv", "\n".join(lines) + "\n")
+    chunks, bad = skipped([file], types=types, block_size=block)
+    assert [record["s"] for record in records(chunks)] == ["a", "b", "s"] and numbers(chunks) == [1, 3, 6]
+    assert {type(record["n"]) for record in records(chunks)} == {str if types and types["n"] == pa.string() else float}
+    assert bad.count == 0
+    assert [(oddity.problem, oddity.rows, oddity.row) for oddity in bad.tally.oddities()] == [
+        ("comments before the header are left out", 2, 0),
+        ("a line that repeats the header is left out", 3, 2),
+    ]
+    for k, chunk in enumerate(chunks):
+        rest, left = skipped([file], types=types, block_size=block, start=chunk.position)
+        assert numbers(rest) == numbers(chunks[k + 1 :])
+        assert "comments before the header are left out" not in {oddity.problem for oddity in left.tally.oddities()}
+
+
+@pytest.mark.parametrize(
+    ("content", "names", "comments"),
+    [
+        ("# a,b\n1,2\n3,4\n", ["# a", "b"], 0),  # as numpy.savetxt writes names
+        ("#chrom,pos\nx,1\ny,2\n", ["#chrom", "pos"], 0),
+        ("#name,job\nbob,cook\nann,clerk\n", ["#name", "job"], 0),
+        ("## one, two\n#name,job\nbob,3\n", ["#name", "job"], 1),
+        ("# made by hand, in May\nname,age\nbob,3\n", ["name", "age"], 1),
+        ("#made by hand, in May\nname,age\nbob,3\n", ["name", "age"], 1),
+        ('# 5" pipes\nname,age\nbob,3\n', ["name", "age"], 1),
+        ("#" + "-" * 9000 + "\nname,age\nbob,3\n", ["name", "age"], 1),
+        ("#" + "-" * 8180 + "\nname,age\nbob,3\n", ["name", "age"], 1),  # cut within the header by the first window
+        ("#name\n", ["#name"], 0),
+        ("#name\nbob\n", ["bob"], 1),
+        ("#x\n1\n2\n", ["#x"], 0),
+    ],
+)
+def test_the_names_of_columns_are_found_behind_comments(tmp_path, content, names, comments):
+    header = csv_header(text(tmp_path / "t.csv", content), Options())
+    assert (header.names, header.comments) == (names, comments)

@@ -20,6 +20,7 @@ from tunefree.stream.columns import (
     family,
 )
 from tunefree.stream.features import TableEncoder
+from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.tables import read_tables
 from tunefree.stream.texts import looks_like_text
 
@@ -32,14 +33,14 @@ def test_numbers_of_all_types_stay_numbers():
     encoder, batch = encoded(
         {
             "a": pa.array([1, 2], pa.int8()),
-            "b": pa.array([2**63, 5], pa.uint64()),
+            "b": pa.array([2**53, 5], pa.uint64()),
             "c": pa.array([1.5, -2.0], pa.float32()),
             "d": pa.array([1, 2], pa.decimal128(5, 2)),
             "e": pa.array([86_400_000, 43_200_000], pa.duration("ms")),
             "f": pa.array([0.5, 1.0], pa.float16()),
         }
     )
-    assert batch.rows.numbers.tolist() == [[1, 2.0**63, 1.5, 1, 1, 0.5], [2, 5, -2, 2, 0.5, 1]]
+    assert batch.rows.numbers.tolist() == [[1, 2.0**53, 1.5, 1, 1, 0.5], [2, 5, -2, 2, 0.5, 1]]
     assert encoder.names() == ["(constant)", "a", "b", "c", "d", "e", "f"]
     assert batch.rows.columns.tolist() == [1, 2, 3, 4, 5, 6] and encoder.n_features == 7
 
@@ -182,7 +183,10 @@ def test_texts_are_guessed_only_where_they_are_long_and_different():
     assert not looks_like_text(pa.array(LONG * 15))
     assert not looks_like_text(pa.array([f"{i:050d}" for i in range(50)]))
     assert [column.kind for column in encoded({"t": many, "s": ["a"] * 30})[0].columns] == ["text", "category"]
-    assert [column.kind for column in encoded({"t": many}, text=[])[0].columns] == ["category"]
+    given = ColumnTypes(categorical=["t"])
+    assert [column.kind for column in encoded({"t": many}, given=given)[0].columns] == ["category"]
+    named, _ = encoded({"t": many, "s": ["a"] * 30}, text=["s"])  # adds a column, and changes no other
+    assert [column.kind for column in named.columns] == ["text", "text"]
 
 
 # -- target and weight

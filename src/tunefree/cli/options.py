@@ -156,7 +156,7 @@ class Problem:
     ] = None
     weight: Annotated[str | None, typer.Option(help="Column of sample weights.", show_default=False)] = None
     ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given again.")] = None
-    text: Annotated[list[str] | None, typer.Option(help="Column of texts; guessed by default.")] = None
+    text: Annotated[list[str] | None, typer.Option(help="Column of texts, beside those that are guessed.")] = None
     hash_bits: Annotated[int, typer.Option(help="Hash features to 2^BITS instead of an exact dictionary.")] = 0
     decimal: Decimal = None
     thousands: Thousands = None
@@ -178,7 +178,7 @@ class Problem:
             loss=self.loss,
             weight=self.weight,
             ignore=tuple(self.ignore or ()),
-            text=tuple(self.text) if self.text else None,
+            text=tuple(self.text or ()),
             hash_bits=self.hash_bits,
             skip_bad_rows=files.skip_bad_rows,
             skip_unlabelled=_is_skip("unlabelled", self.unlabelled),

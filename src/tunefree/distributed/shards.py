@@ -19,6 +19,7 @@ from tunefree.core.errors import DataError
 from tunefree.stream import formats
 from tunefree.stream.batch import Position
 from tunefree.stream.files import COMPRESSIONS, TextFile
+from tunefree.stream.lines import read_beginning
 from tunefree.stream.source import Source
 
 FEWEST_ROWS = 16_384  # of a shard, if there are as many
@@ -116,7 +117,8 @@ def ranges_to_count(source: Source, cut: Cut) -> list[tuple[str, int, int, bool]
     found: list[tuple[str, int, int, bool]] = []
     for file in source.files:
         if _is_plain_text(source, file):
-            edges = [*range(0, os.stat(file).st_size, cut.range_bytes), os.stat(file).st_size]
+            begin = read_beginning(file, quoted=True).start.size if _is_quoted(source) else 0  # comments have quotes
+            edges = [*range(begin, os.stat(file).st_size, cut.range_bytes), os.stat(file).st_size]
             found += [(file, start, stop, _is_quoted(source)) for start, stop in pairwise(edges)]
     return found
 
@@ -176,7 +178,7 @@ def _of_text(source: Source, file: str, ranges: list[tuple[int, int, Counted]]) 
     """Pieces that begin after the first line end of a range; a range without one belongs to the piece before."""
     parities = [0, *(total % 2 for total in accumulate(own.quotes for _, _, own in ranges))]
     before = [0, *accumulate(own.lines[parity] for parity, (_, _, own) in zip(parities, ranges, strict=False))]
-    header = 1 if formats.named(str(source.format)).kind == formats.TABLE and _is_quoted(source) else 0
+    header = 1 if _is_quoted(source) else 0
     starts = [(0, 0)]
     for (start, _, own), parity, lines in zip(ranges[1:], parities[1:], before[1:], strict=False):
         if own.first[parity]:

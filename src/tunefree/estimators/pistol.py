@@ -80,8 +80,8 @@ class PiSTOLClassifier(OnlineClassifierBase):
         Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
         a table, strings, categories and booleans are encoded in any case.
     text_features : array-like of str, int or bool, optional
-        Columns whose words become features; an empty list for none. By default long strings that are mostly different
-        from each other are taken for texts.
+        Columns whose words become features, beside strings that are mostly different from each other and long or of
+        several words; ``categorical_features`` takes a column away from these.
 
     Attributes
     ----------
@@ -200,8 +200,8 @@ class PiSTOLRegressor(OnlineRegressorBase):
         Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
         a table, strings, categories and booleans are encoded in any case.
     text_features : array-like of str, int or bool, optional
-        Columns whose words become features; an empty list for none. By default long strings that are mostly different
-        from each other are taken for texts.
+        Columns whose words become features, beside strings that are mostly different from each other and long or of
+        several words; ``categorical_features`` takes a column away from these.
 
     Attributes
     ----------

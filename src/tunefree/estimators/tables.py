@@ -27,12 +27,12 @@ from tunefree.core.errors import DataError, DataWarning, listed, nearest, told_i
 from tunefree.core.rows import Table, part, rows_at, table, together
 from tunefree.stream.arrays import of_strings
 from tunefree.stream.batch import BadRows, Columns, Refused
-from tunefree.stream.columns import Number, blank_to_null, decoded, family, missing_name, string_keys
+from tunefree.stream.columns import Number, family, missing_name, string_keys
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.file_notation import as_written
 from tunefree.stream.frames import read_frame
 from tunefree.stream.notation import ColumnTypes
-from tunefree.stream.texts import Text, looks_like_text
+from tunefree.stream.texts import Text
 
 NAME = "X"  # what messages call a table
 WARNED = 5  # functions of the package between a user and a warning
@@ -292,14 +292,8 @@ def _new_encoder(estimator: Any, first: Columns) -> TableEncoder:
         if kind == "nested":
             problem = f"columns of type {field.type} cannot be used"
             raise DataError(problem, NAME, column=field.name, remedy="leave the column out")
-    if getattr(estimator, ROLES[1], None) is None:
-        texts = {name for name in names if name not in categories and _is_text(first.table.column(name))}
     given = ColumnTypes(categorical=sorted(categories, key=names.index))
     return TableEncoder.infer(first, text=sorted(texts, key=names.index), given=given, grows=False)
-
-
-def _is_text(array: Any) -> bool:
-    return family(array.type) == "string" and looks_like_text(blank_to_null(decoded(array)))
 
 
 def _in_its_notation(encoder: TableEncoder, first: Columns) -> TableEncoder:

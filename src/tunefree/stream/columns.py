@@ -27,6 +27,8 @@ UNLABELLED = "the target is missing"
 MISSING = ("", "?", "nan", "NaN")  # strings that stand for a missing value, white space around them removed
 _MISSING = of_strings(MISSING)
 
+OF_WORDS, RARE_WORD = "values of several words, most of them different", "numbers, but for"  # doubts
+
 _QUANTITIES = ("number", "moment", "time")  # kinds of columns of which words may be missing values
 
 Array = Any  # pyarrow.Array: it ships no types
@@ -193,13 +195,15 @@ class Category:
     name : str
     numbers : bool, default=False
         Whether numbers, dates and times may be categories too.
+    doubt : (str, str), optional
+        What lets the values look like something else than categories, and such a value, or nothing.
     """
 
     kind: ClassVar[str] = "category"
     families: frozenset[str] = frozenset({"string", "category", "boolean", "null"})
 
-    def __init__(self, name: str, numbers: bool = False) -> None:
-        self.name, self.numbers = name, numbers
+    def __init__(self, name: str, numbers: bool = False, doubt: Sequence[str] = ()) -> None:
+        self.name, self.numbers, self.doubt = name, numbers, tuple(doubt)
         if numbers:
             self.families = self.families | {"number", "moment", "time", "duration"}
         self.seed = hash_name("=", hash_name(name))
@@ -215,7 +219,7 @@ class Category:
         return pa.string()
 
     def options(self) -> dict[str, Any]:
-        return {"numbers": True} if self.numbers else {}
+        return ({"numbers": True} if self.numbers else {}) | ({"doubt": [*self.doubt]} if self.doubt else {})
 
     def told(self) -> str:
         return ""
@@ -242,20 +246,6 @@ class Category:
 
     def _feature(self, values: Array, k: int) -> str:
         return missing_name(self.name) if k == len(values) else f"{self.name}={values[k].as_py()}"
-
-
-class Boolean(Category):
-    """Booleans: one-hot."""
-
-    kind: ClassVar[str] = "boolean"
-
-    def arrow_type(self) -> Any:
-        return pa.bool_()
-
-    def convert(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
-        truths, failed = cast(blank_to_null(decoded(array)), pa.bool_())
-        faults.add(failed, self.name, lambda row: f"{array[row].as_py()!r} is neither true nor false")
-        return to_numpy(truths.cast(pa.int32()), -1), of_strings(["false", "true"])
 
 
 def as_number(keys: np.ndarray) -> np.ndarray:

@@ -14,8 +14,10 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import beyond_doubles, of_booleans, of_strings, to_batch, to_booleans
+from tunefree.stream.arrays import of_booleans, of_strings, to_batch, to_booleans
 from tunefree.stream.batch import BadRows, Columns, Lines, Position
+from tunefree.stream.beginnings import guessed_delimiter, is_plain_number, look_like_values
+from tunefree.stream.booleans import truths
 from tunefree.stream.chunks import with_row_numbers
 from tunefree.stream.columns import (
     MISSING,
@@ -35,7 +37,7 @@ from tunefree.stream.lines import (
     read_lines,
     whole_lines,
 )
-from tunefree.stream.notation import ColumnTypes, is_continental
+from tunefree.stream.notation import EXACT, ZEROS, ColumnTypes, codes_in, is_continental
 from tunefree.stream.spread import spread_lines
 
 NULLS = tuple(
@@ -44,22 +46,32 @@ NULLS = tuple(
     for space in ("", " ")
 )
 _NULLS = of_strings(NULLS)
+MOST_LABELS = 100  # with leading zeros; a target with more of them is a number
 _ILLEGIBLE = "\U0010ffff"  # no letter has this number
 _ILLEGIBLE_ERRORS = "tunefree.illegible"
 codecs.register_error(_ILLEGIBLE_ERRORS, lambda error: (_ILLEGIBLE, error.end))  # type: ignore[attr-defined]
 _TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
-_DELIMITERS = ",;\t|"
 _EXAMPLES = {
     pa.bool_(): "true or false",
-    pa.string(): "text in UTF-8",
 }
 
 
 class Header(NamedTuple):
-    """The first line of one file."""
+    """The line of names of one file."""
 
     names: list[str]  # of the columns, in the order of the file
     delimiter: str  # between fields
+    fields: list[str]  # the names as they are in the file
+    comments: int  # lines before it that are comments
+
+    @property
+    def differs(self) -> bool:
+        """Whether a row of these fields is the header again, and nothing else."""
+        return len(self.names) > 1 and not all(map(is_plain_number, self.names))
+
+    def hides(self, types: dict[str, Any]) -> bool:
+        """Whether a row of these fields can be read as columns of such types."""
+        return all(type in (pa.string(), pa.null()) or is_plain_number(name) for name, type in types.items())
 
 
 def is_delimited(line: str) -> bool:
@@ -81,7 +93,7 @@ def csv_sample(file: str, options: Options) -> Any:
     beginning = read_beginning(file, quoted=True)
     header = _header_of(beginning, file, options)
     body = _body(beginning, file)
-    schema, sample = _schema_of(body, header, file, options)
+    schema, sample, body = _schema_of(body, header, file, options)
     if sample is None:
         return None
     types = dict(zip(schema.names, schema.types, strict=True))
@@ -100,21 +112,31 @@ def _body(beginning: Beginning, file: str) -> Any:
     return _legible(spread_lines(file, body))
 
 
-def _schema_of(body: Any, header: Header, file: str, options: Options) -> tuple[Any, Any]:
-    """Names and types of the columns, and the sample of rows that tells them; None if there are none."""
+def _schema_of(body: Any, header: Header, file: str, options: Options) -> tuple[Any, Any, Any]:
+    """Names and types of the columns, the sample of rows that tells them, and its lines; None if there are no rows."""
     if not body:
-        return _schema(header, {}, options), None
+        return _schema(header, {}, options), None, body
+    sample = _sample(body, header, file)
+    if header.hides(dict(zip(header.names, sample.schema.types, strict=True))):
+        body = _without_headers(body, header)
+        sample = _sample(body or b"\n", header, file)
+    types = {field.name: _widened(field.type) for field in sample.schema}
+    if not options.types:
+        types |= _as_texts(header, sample, options) | _codes(header, sample, body, options)
+    return _schema(header, types, options), sample, body
+
+
+def _schema(header: Header, types: dict[str, Any], options: Options) -> Any:
+    known = types | options.types | dict.fromkeys(options.as_written, pa.string())
+    return pa.schema([(name, known.get(name, pa.string())) for name in header.names])
+
+
+def _sample(body: bytes, header: Header, file: str) -> Any:
+    """Rows of a sample, with the types that they show."""
     try:
-        sample = _parse(body, header, {}, [])
+        return _parse(_legible(body), header, {}, [])
     except pa.ArrowInvalid as error:
         raise _unreadable(file, error) from None
-    found = {field.name: _widened(field.type) for field in sample.schema}
-    return _schema(header, found if options.types else found | _as_texts(header, sample, options), options), sample
-
-
-def _schema(header: Header, found: dict[str, Any], options: Options) -> Any:
-    known = found | options.types | dict.fromkeys(options.as_written, pa.string())
-    return pa.schema([(name, known.get(name, pa.string())) for name in header.names])
 
 
 def _as_texts(header: Header, sample: Any, options: Options) -> dict[str, Any]:
@@ -123,9 +145,47 @@ def _as_texts(header: Header, sample: Any, options: Options) -> dict[str, Any]:
     strings = [array for array in sample.columns if array.type == pa.string()]
     if given.notation or is_continental(pc.utf8_trim_whitespace(array) for array in strings):
         changed = {field.name: pa.string() for field in sample.schema if field.type == pa.float64()}
-    if options.exact in sample.schema.names and beyond_doubles(sample.column(options.exact)):
-        changed[options.exact] = pa.int64()
     return changed | dict.fromkeys(set(given.as_written(header.names)) & set(header.names), pa.string())
+
+
+def _codes(header: Header, sample: Any, body: bytes, options: Options) -> dict[str, Any]:
+    """Types of columns that look like numbers and are codes, by leading zeros or by digits that float64 loses."""
+    zeros, suspects = _has_zeros(body, header.delimiter), []
+    for name, array in zip(sample.schema.names, sample.columns, strict=True):
+        is_numeric = options.given is not None and name in options.given.numeric
+        is_padded = zeros and pa.types.is_integer(array.type) and not is_numeric
+        if is_padded or (_is_long(array) and (name == options.exact or not is_numeric)):
+            suspects.append(name)
+    if not suspects:
+        return {}
+    texts = _parse(_legible(body), header, dict.fromkeys(suspects, pa.string()), [])
+    codes = {name: codes_in(pc.utf8_trim_whitespace(texts.column(name))) for name in suspects}
+    if codes.get(str(options.exact)) == ZEROS and pc.count_distinct(texts.column(options.exact)).as_py() > MOST_LABELS:
+        del codes[str(options.exact)]  # an amount to predict that is filled up with zeros
+    types = {name: pa.string() for name, why in codes.items() if why}
+    if codes.get(str(options.exact)) == EXACT and pa.types.is_integer(sample.schema.field(options.exact).type):
+        types[str(options.exact)] = pa.int64()
+    return types
+
+
+def _is_long(array: Any) -> bool:
+    """Whether an array has numbers beyond 2^53, which may be integers that Arrow reads as float64."""
+    if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)) or array.null_count == len(array):
+        return False
+    ends = pc.min_max(array).as_py()
+    return bool(max(-ends["min"], ends["max"]) > 2**53)
+
+
+def _has_zeros(body: bytes, delimiter: str) -> bool:
+    """Whether a field begins with a zero and another digit, or an x."""
+    text = np.frombuffer(b"\n" + body + b"\n\n", np.uint8)
+    for shift in (0, 1):  # two bytes are looked at in one step
+        pairs = text[shift : len(text) - 1 - (len(text) - 1 - shift) % 2].view("<u2")
+        for mark in ('\n "' + delimiter).encode():
+            after = text[2 * np.flatnonzero(pairs == mark + 256 * ord("0")) + shift + 2]
+            if (((after >= ord("0")) & (after <= ord("9"))) | (after | 32 == ord("x"))).any():
+                return True
+    return False
 
 
 def csv_columns(file: str, schema: Any, options: Options) -> dict[str, Any]:
@@ -140,6 +200,8 @@ def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: B
     header = csv_header(file, options)
     types = {name: schema.field(name).type for name in header.names}  # null until there is a value
     row = start.row + 1
+    if row == 1:
+        _note_beginning(header, file, bad)
     for lines in read_lines([file], start, options.block_size, quoted=True, header=True):
         batch, count = _parse_block(lines, row, header, types, bad)
         row += count
@@ -160,22 +222,51 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
     if not text.strip():
         remedy = "give it a line of column names and rows below it"
         raise DataError("the file is empty", display_name(file), remedy=remedy)
-    delimiter = options.delimiter or beginning.separator or _guess_delimiter(text, file)
+    delimiter = options.delimiter or beginning.start.separator or _guess_delimiter(text, file)
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\r\n\0"':
         remedy = "give one such as , or ; (--delimiter)"
         raise DataError(f"the delimiter {delimiter!r} is not one ASCII character", display_name(file), remedy=remedy)
+    if "\r" in text and "\n" not in text:
+        remedy = "write a line feed at the end of each line, such as by tr '\\r' '\\n'"
+        raise DataError("its lines end with carriage returns alone", display_name(file), remedy=remedy)
     try:
-        fields = [field.strip() for field in next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))]
+        fields = _fields(text, delimiter)
     except csv.Error as error:
         raise _unreadable(file, error) from None
-    if not fields:  # a carriage return alone ends a line for whoever reads names, and none for whoever reads rows
-        raise _unreadable(file, "its first line begins with a carriage return alone")
-    names = [field or f"unnamed {place}" for place, field in enumerate(fields, 1)]
+    names = [field.strip() or f"unnamed {place}" for place, field in enumerate(fields, 1)]
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
     if twice is not None:
         remedy = "rename one of them (the first line must hold the names of the columns)"
         raise DataError("two columns have this name", display_name(file), column=twice, remedy=remedy)
-    return Header(names, delimiter)
+    return Header(names, delimiter, fields, beginning.start.comments)
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    return next(csv.reader(io.StringIO(line, newline=""), delimiter=delimiter))
+
+
+def _without_headers(body: bytes, header: Header) -> bytes:
+    """A sample of rows without the lines that repeat the header, as where files were joined."""
+    first, last = (field.strip().encode() for field in (header.fields[0], header.fields[-1]))
+    if not header.differs or first not in body or last not in body:
+        return body
+    lines = body.split(b"\n")
+    return b"\n".join(line for line in lines if first not in line or last not in line or not _repeats(line, header))
+
+
+def _repeats(line: bytes, header: Header) -> bool:
+    try:
+        return _fields(line.decode().removeprefix("\ufeff"), header.delimiter) == header.fields
+    except (UnicodeDecodeError, csv.Error, StopIteration):
+        return False
+
+
+def _note_beginning(header: Header, file: str, bad: BadRows) -> None:
+    if header.comments:
+        bad.note("comments before the header are left out", display_name(file), 0, rows=header.comments)
+    if look_like_values([field.strip() for field in header.fields]):
+        problem, remedy = "the first line is read as names of columns, and may be a row", "else write a line of names"
+        bad.note(f"{problem} ({', '.join(header.fields[:4])})", display_name(file), 0, rows=0, remedy=remedy)
 
 
 def _widened(found: Any) -> Any:
@@ -186,17 +277,17 @@ def _widened(found: Any) -> Any:
 
 
 def _guess_delimiter(header: str, file: str) -> str:
-    counts = {delimiter: header.count(delimiter) for delimiter in _DELIMITERS}
     if "\t" in header and file.lower().split(".gz")[0].endswith((".tsv", ".tab")):
         return "\t"
-    return max(counts, key=lambda delimiter: counts[delimiter])
+    return guessed_delimiter(header)
 
 
 def _parse_block(lines: Lines, row: int, header: Header, types: dict[str, Any], bad: BadRows) -> tuple[Any, int]:
     """The rows of a block of text, and how many rows it holds with the bad ones."""
     try:
         table = _parse(lines.data, header, types)
-        if not _open_quote(lines.data, table):
+        is_repeated = header.hides(types) and len(_repeated(table, header)) > 0
+        if not (_open_quote(lines.data, header, table) or is_repeated):
             return _settled(table, types), table.num_rows
     except pa.ArrowInvalid:
         pass  # some row is bad
@@ -220,6 +311,21 @@ def _type_of_first(strings: Any) -> Any:
         return pa.null()
     value = pc.utf8_trim_whitespace(present)
     return next((to for to in (pa.float64(), pa.bool_()) if not cast(value, to)[1]), pa.string())
+
+
+def _repeated(table: Any, header: Header) -> np.ndarray:
+    """Places of the rows of a block that are the header again, as far as columns of strings tell."""
+    texts = [
+        (array, field)
+        for array, field in zip(table.columns, header.fields, strict=True)
+        if pa.types.is_binary(array.type) or (pa.types.is_string(array.type) and field.strip())
+    ]
+    same = np.full(table.num_rows, header.differs and bool(texts))
+    for array, field in reversed(texts):  # the first may have a byte-order mark
+        if not same.any():
+            break
+        same &= to_booleans(pc.is_in(array, value_set=of_strings([field, f"\ufeff{field}"]).cast(array.type)))
+    return np.flatnonzero(same)
 
 
 def _parse(
@@ -264,12 +370,22 @@ def _legible(data: Any) -> Any:
         return text.decode(errors=_ILLEGIBLE_ERRORS).encode()
 
 
-def _open_quote(data: np.ndarray, table: Any) -> bool:
-    """Whether a double quote that is never closed has joined lines."""
+def _open_quote(data: np.ndarray, header: Header, table: Any) -> bool:
+    """Whether a double quote that is never closed has joined lines, or the text ends within one."""
     if np.count_nonzero(data == ord('"')) % 2 == 0 or not table.num_rows:
         return False
     last = table.slice(table.num_rows - 1).to_pylist()[0].values()
-    return any("\\n" in repr(value) for value in last)  # of strings and bytes alike
+    return any("\\n" in repr(value) for value in last) or _ends_quoted(data, header)  # of strings and bytes alike
+
+
+def _ends_quoted(data: np.ndarray, header: Header) -> bool:
+    """Whether the last line lacks its line end and the last of its quotes."""
+    *_, last = data.tobytes().rsplit(b"\n", 1)
+    try:
+        list(csv.reader([last.decode(errors="replace")], delimiter=header.delimiter, strict=True))
+    except csv.Error as error:
+        return "unexpected end" in str(error)
+    return False
 
 
 def _good_rows(lines: Lines, row: int, header: Header, types: dict[str, Any], bad: BadRows) -> tuple[Any, int]:
@@ -282,18 +398,23 @@ def _good_rows(lines: Lines, row: int, header: Header, types: dict[str, Any], ba
     count = raw.num_rows + len(unfit)
     places = np.setdiff1d(np.arange(count), [wrong.number - 1 for wrong in unfit])
     faults = Faults()
-    if _open_quote(lines.data, raw):
+    if _open_quote(lines.data, header, raw):
         faults.add([raw.num_rows - 1], header.names[-1], lambda _: "a double quote is never closed")
+    repeated = _repeated(raw, header)
+    rows = np.setdiff1d(np.arange(raw.num_rows), repeated)
     for name in (name for name, type in types.items() if pa.types.is_null(type)):
-        types[name] = _type_of_first(_without_nulls(cast(raw.column(name), pa.string(), safe=True)[0]))
+        types[name] = _type_of_first(_without_nulls(cast(raw.column(name).take(rows), pa.string(), safe=True)[0]))
     arrays = [_converted(raw.column(name), name, types[name], faults, bad) for name in header.names]
-    problems: dict[int, Fault] = {int(places[place]): fault for place, fault in faults.items()}
-    problems |= {wrong.number - 1: Fault("", _wrong_count(wrong)) for wrong in unfit}
+    good = np.ones(raw.num_rows, bool)
+    good[[*faults, *repeated]] = False
+    cut = count if lines.data[-1] != ord("\n") else None  # number of the row without a line end
+    problems = {int(places[place]): fault for place, fault in faults.items() if place not in repeated}
+    problems |= {wrong.number - 1: Fault("", _wrong_count(wrong, wrong.number == cut)) for wrong in unfit}
     for place in sorted(problems):
         bad.report(problems[place].problem, lines.file, row + place, problems[place].column or None)
+    for place in places[repeated].tolist():
+        bad.note("a line that repeats the header is left out", lines.file, row + place)
     faults.note_all(bad, lines.file, row + places)
-    good = np.ones(raw.num_rows, bool)
-    good[list(faults)] = False
     batch = pa.record_batch(arrays, names=header.names).filter(of_booleans(good))
     return with_row_numbers(batch, row + places[good]), count
 
@@ -301,14 +422,15 @@ def _good_rows(lines: Lines, row: int, header: Header, types: dict[str, Any], ba
 def _converted(raw: Any, name: str, to: Any, faults: Faults, bad: BadRows) -> Any:
     text, failed = cast(raw, pa.string(), safe=True)
     failed += np.flatnonzero(to_booleans(pc.match_substring(text, _ILLEGIBLE))).tolist()
-    faults.add(failed, name, lambda row: f"{_shown(raw[row].as_py())} is not {_EXAMPLES[pa.string()]}")
+    faults.add(failed, name, lambda row: f"{_shown(raw[row].as_py())} is not text in UTF-8 (--encoding names another)")
     text = _without_nulls(text)
     if to == pa.string():
         return text
     if pa.types.is_null(to):
         return pa.nulls(len(text))
-    is_number = to == pa.float64()
-    values, failed = cast(without_words(text, name, (), faults) if is_number else pc.utf8_trim_whitespace(text), to)
+    is_number, plain = to == pa.float64(), pc.utf8_trim_whitespace(text)
+    written = without_words(text, name, (), faults) if is_number else truths(plain) if to == pa.bool_() else plain
+    values, failed = cast(written, to)
     hints = [f"--categorical {name} takes the column for categories"] if bad.names_columns else []
     other = f"is not {_EXAMPLES.get(to, to)}" + "".join(f" ({hint})" for hint in hints)
     texts = {row: text[row].as_py() for row in failed}
@@ -325,10 +447,11 @@ def _shown(value: bytes) -> str:
     return repr(value.replace(mark, "\ufffd".encode()).decode() if mark in value else value)
 
 
-def _wrong_count(row: Any) -> str:
+def _wrong_count(row: Any, is_cut: bool) -> str:
     fields = f"{row.actual_columns} field{'s' if row.actual_columns != 1 else ''}"
     quote = " (a double quote may be left open)" if "\n" in row.text else ""
-    return f"the row has {fields}, the header {row.expected_columns}{quote}"
+    which = "last line is cut off: it" if is_cut and row.actual_columns < row.expected_columns else "row"
+    return f"the {which} has {fields}, the header {row.expected_columns}{quote}"
 
 
 def _unreadable(file: str, error: Exception | str) -> DataError:

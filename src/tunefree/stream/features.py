@@ -21,11 +21,11 @@ from tunefree.core import rows
 from tunefree.core.errors import DataError, ModelError, listed, nearest
 from tunefree.stream.arrays import beyond_doubles, is_missing, of_numbers
 from tunefree.stream.batch import BadRows, Batch, Columns
+from tunefree.stream.booleans import Boolean
 from tunefree.stream.calendar import TimeOfDay, Timestamp
 from tunefree.stream.chunks import row_numbers, unique_names, without_faults
 from tunefree.stream.columns import (
     UNLABELLED,
-    Boolean,
     Category,
     Faults,
     Number,
@@ -116,11 +116,12 @@ class TableEncoder:
         target: str | None = None,
         weight: str | None = None,
         ignore: Iterable[str] = (),
-        text: Iterable[str] | None = None,
+        text: Iterable[str] = (),
         hash_bits: int = 0,
         given: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
         grows: bool = True,
         group: str | None = None,
+        typed: bool = True,
     ) -> TableEncoder:
         """An encoder for tables with the columns of a first chunk.
 
@@ -132,8 +133,8 @@ class TableEncoder:
         ignore : iterable of str
             Columns to leave out, which may come later, and structs, of which all columns are left out.
         text : iterable of str, optional
-            Columns of texts; if None, strings that are mostly different, long and with spaces are taken for texts
-            (:func:`tunefree.stream.texts.looks_like_text`).
+            Columns of texts, beside strings that are mostly different and long or of several words
+            (:mod:`tunefree.stream.texts`).
         hash_bits : int, default=0
             0 for an exact dictionary of categories; else codes and words are hashed to 2^hash_bits features.
         given : ColumnTypes, optional
@@ -142,15 +143,17 @@ class TableEncoder:
             Whether columns that come later become features too.
         group : str, optional
             Column that names the group of a row, and is no feature.
+        typed : bool, default True
+            Whether the source tells strings of digits from numbers.
         """
         names = unique_names(chunk)
-        ignored, texts = list(ignore), None if text is None else list(text)
+        ignored, texts = list(ignore), list(text)
         for role, name in [
             *(("target", name) for name in [target] if name is not None),
             *(("weight", name) for name in [weight] if name is not None),
             *(("group", name) for name in [group] if name is not None),
             *(("ignored", name) for name in ignored if get_close_matches(name, names, 1, _MISSPELT)),
-            *(("text", name) for name in texts or []),
+            *(("text", name) for name in texts),
             *(("numeric", name) for name in given.numeric),
             *(("categorical", name) for name in given.categorical),
             *(("date", name) for name in given.dates(names)),
@@ -159,8 +162,8 @@ class TableEncoder:
                 check_name(role, name, names, chunk.file)
         kept = [name for name in names if name not in {target, weight, group} and not is_among(name, ignored)]
         arrays = {name: _column(chunk, name, Faults()) for name in names}
-        inference = Inference(arrays, chunk.file, texts, given)
-        named = {*given.numeric, *given.categorical, *inference.dates, *(texts or ())}
+        inference = Inference(arrays, chunk.file, texts, given, typed)
+        named = {*given.numeric, *given.categorical, *inference.dates, *texts}
         # What has no values yet becomes a column with the first one.
         filled = [name for name in kept if name in named or not grows or not inference.is_empty(name)]
         columns = [inference.column(name) for name in filled or kept]
@@ -168,13 +171,14 @@ class TableEncoder:
             raise DataError("there is no column left to learn from", chunk.file, remedy="ignore fewer columns")
         kind = None if target is None else target_family_of(chunk, target)
         labels_are_strings = kind == "string" and target not in given.categorical
-        roles = [name for name in (target if labels_are_strings else None, weight) if name is not None]
-        notations = {name: notation for name in roles if (notation := inference.notation(name)) is not None}
+        written = {str(target): inference.target_notation(str(target))} if labels_are_strings else {}
+        written |= {} if weight is None else {weight: inference.notation(weight)}
+        notations = {name: notation for name, notation in written.items() if notation is not None}
         if target is not None and target in given.categorical:
             kind = "string"
         elif kind == "number" and beyond_doubles(inference.arrays[str(target)]):
             kind = INTEGER
-        further = Further(ignored, texts is None, given.decimal, given.thousands) if grows else None
+        further = Further(ignored, given.decimal, given.thousands) if grows else None
         return cls(columns, target, kind, weight, hash_bits, given.na_values, notations, further, group)
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:

@@ -10,9 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
+from tunefree.stream.arrays import beyond_doubles
+from tunefree.stream.booleans import Boolean, looks_like_booleans
 from tunefree.stream.calendar import TimeOfDay, Timestamp, looks_like_dates, looks_like_times, zone_of
 from tunefree.stream.columns import (
-    Boolean,
+    OF_WORDS,
+    RARE_WORD,
     Category,
     Number,
     blank_to_null,
@@ -22,8 +25,11 @@ from tunefree.stream.columns import (
 )
 from tunefree.stream.lists import Bag, Vector, longest
 from tunefree.stream.notation import (
+    EXACT,
+    PLAIN_NUMBER,
     ColumnTypes,
     Notation,
+    codes_in,
     date_format_of,
     dates_in,
     is_continental,
@@ -31,7 +37,10 @@ from tunefree.stream.notation import (
     missing_words,
     notation_of,
 )
-from tunefree.stream.texts import Text, looks_like_short_text, looks_like_text
+from tunefree.stream.texts import Text, looks_like_short_text, looks_like_text, may_be_text
+
+_SAMPLE = 4096  # rows among which a value is rare
+_MOST_WORDS = 10  # one in so many values may be a word in a column of numbers
 
 
 class Inference:
@@ -43,22 +52,26 @@ class Inference:
         All columns of the chunk by name.
     file : str
         Name of the file, for messages.
-    texts : list of str, optional
-        Columns of texts; guessed if None.
+    texts : sequence of str
+        Columns of texts, beside those that look like texts.
     given : ColumnTypes
         What the user says.
+    typed : bool, default True
+        Whether the source tells strings of digits from numbers.
 
     Examples
     --------
     >>> arrays = {"price": pa.array(["1,50 €", "-"]), "day": pa.array(["31.1.2024", "1.2.2024"]), "zip": pa.array([1])}
-    >>> inference = Inference(arrays, "example", None, ColumnTypes(categorical=["zip"]))
+    >>> inference = Inference(arrays, "example", [], ColumnTypes(categorical=["zip"]))
     >>> [(column.kind, column.told()) for column in map(inference.column, arrays)]
     [('number', 'as 1.234,5'), ('moment', '%d.%m.%Y'), ('category', '')]
     """
 
-    def __init__(self, arrays: dict[str, Any], file: str, texts: list[str] | None, given: ColumnTypes) -> None:
+    def __init__(
+        self, arrays: dict[str, Any], file: str, texts: Sequence[str], given: ColumnTypes, typed: bool = True
+    ) -> None:
         self.arrays = {name: without(array, given.na_values) for name, array in arrays.items()}
-        self.file, self.texts, self.given = file, texts, given
+        self.file, self.texts, self.given, self.typed = file, texts, given, typed
         self.relieved = {name for name, array in arrays.items() if self.arrays[name].null_count > array.null_count}
         self.strings = {
             name: blank_to_null(decoded(array)) for name, array in self.arrays.items() if family(array.type) == "string"
@@ -81,14 +94,15 @@ class Inference:
             return self._numbers(name)
         if name in self.dates:
             return self._dates(name)
-        if self.texts is not None and name in self.texts:
+        if name in self.texts:
             if kind not in Text.families:
                 problem = f"a text column must hold strings, not {self.arrays[name].type}"
                 raise DataError(problem, self.file, column=name, remedy="leave it out of --text")
             return Text(name)
-        guessed = self._guessed(name) if kind == "string" else None
-        if guessed is not None:
-            return guessed
+        if kind == "string":
+            return self._guessed(name)
+        if kind == "number" and beyond_doubles(decoded(self.arrays[name])):
+            return Category(name, numbers=True, doubt=(EXACT, ""))
         if kind not in _BY_FAMILY:
             raise unsupported_type(name, self.arrays[name].type, self.file)
         return _BY_FAMILY[kind](name, self.arrays[name])
@@ -100,27 +114,36 @@ class Inference:
 
     def notation(self, name: str) -> Notation | None:
         """The notation of a column of strings that are numbers; None for any other."""
-        if name not in self.strings:
+        if name not in self.strings or codes_in(self.strings[name]):
             return None
         found = notation_of(self.strings[name], self.continental, self.given.notation)
         # Plain numbers are codes unless something that the user calls missing has made strings of them.
         return notation_of(self.strings[name], given=Notation()) if found is None and name in self.relieved else found
 
+    def target_notation(self, name: str) -> Notation | None:
+        """The notation of a target of strings, if it is numbers."""
+        if name in self.given.numeric:
+            return self.given.notation or likeliest_notation(self.strings[name], self.continental)
+        return self.notation(name)
+
     def _guessed(self, name: str) -> Any:
-        """What strings look like, beside categories."""
+        """What strings look like."""
         strings = self.strings[name]
-        if self.texts is None and looks_like_text(strings):
+        if looks_like_text(strings):
             return Text(name)
+        if looks_like_booleans(strings):
+            return Boolean(name, words=True)
         column = self._quantity(name, strings, self.notation(name))
-        if column is None and (words := missing_words(strings)):
-            rest = without(strings, words)
+        words = missing_words(strings) if column is None else ()
+        rest = without(strings, words)
+        if words and not codes_in(rest):
             notation = notation_of(rest, self.continental, self.given.notation) or notation_of(rest, given=Notation())
             column = self._quantity(name, rest, notation)
             if column is not None:
                 column.na_values = words
-        if column is None and self.texts is None and looks_like_short_text(strings):
+        if column is None and looks_like_short_text(strings):
             return Text(name)
-        return column
+        return self._category(name) if column is None else column
 
     def _quantity(self, name: str, strings: Any, notation: Notation | None) -> Any:
         """The column of strings that are all dates, times of day, or numbers in a notation; None for any others."""
@@ -132,6 +155,19 @@ class Inference:
         if format is not None:
             return Timestamp(name, None, "%H" in format, format=format)
         return None if notation is None else Number(name, *notation)
+
+    def _category(self, name: str) -> Category:
+        """A category, and what it may be else."""
+        strings = self.strings[name]
+        codes, rare = codes_in(strings), _rare_word(strings)
+        doubt: tuple[str, ...] = ()
+        if codes and not self.typed:
+            doubt = codes, ""
+        elif rare is not None and not codes:
+            doubt = RARE_WORD, rare
+        elif may_be_text(strings):
+            doubt = OF_WORDS, ""
+        return Category(name, codes == EXACT, doubt)
 
     def _numbers(self, name: str) -> Number:
         array = self.arrays[name]
@@ -156,6 +192,13 @@ class Inference:
             remedy = f"name the format, such as --date '{name}=%d.%m.%Y'"
             raise DataError(problem, self.file, column=name, remedy=remedy)
         return Timestamp(name, None, "%H" in format, format=format)
+
+
+def _rare_word(strings: Any) -> str | None:
+    """The first of the few values that are no numbers among many that are; None where there are no such."""
+    given = strings[:_SAMPLE].drop_null()
+    words = given.filter(pc.invert(pc.match_substring_regex(given, PLAIN_NUMBER)))
+    return words[0].as_py() if 0 < _MOST_WORDS * len(words) < len(given) else None
 
 
 def is_number(text: str) -> bool:
@@ -197,7 +240,6 @@ def _timestamp_of_array(name: str, array: Any) -> Timestamp:
 _BY_FAMILY: dict[str, Callable[[str, Any], Any]] = {
     "number": lambda name, _: Number(name),
     "duration": lambda name, _: Number(name),
-    "string": lambda name, _: Category(name),
     "category": lambda name, _: Category(name),
     "null": lambda name, _: Category(name),
     "boolean": lambda name, _: Boolean(name),

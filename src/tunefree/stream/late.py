@@ -111,8 +111,6 @@ class Further:
     ----------
     ignored : list of str
         Columns that are not to become features.
-    guesses_texts : bool
-        Whether a column of strings may be one of texts.
     decimal, thousands : str, optional
         In numbers that are written as texts; guessed if both are None.
     left_out : dict of str to str
@@ -122,7 +120,6 @@ class Further:
     """
 
     ignored: list[str]
-    guesses_texts: bool = True
     decimal: str | None = None
     thousands: str | None = None
     left_out: dict[str, str] = field(default_factory=dict)
@@ -154,12 +151,11 @@ class Further:
 
     def _column(self, name: str, value: Array, file: str) -> Any:
         """The kind of column that a value shows; None, and the type is noted, if there is none."""
-        if self.guesses_texts and family(value.type) == "string" and is_long_text(value):
+        if family(value.type) == "string" and is_long_text(value):
             return Text(name)
-        texts: list[str] | None = None if self.guesses_texts else []
         given = ColumnTypes(self.decimal, self.thousands)
         try:
-            made = Inference({name: value}, file, texts, given).column(name)
+            made = Inference({name: value}, file, [], given).column(name)
         except DataError:
             self.left_out[name] = str(value.type)
             return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import lzma
 import os
-import re
 import stat
 import sys
 import zipfile
@@ -18,12 +17,11 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import Lines, Position
+from tunefree.stream.beginnings import BYTE_ORDER_MARK, Start, start_of
 from tunefree.stream.files import COMPRESSIONS, LONGEST_LINE, display_name
 
 BLOCK_SIZE = 1 << 21  # bytes of a chunk: its fixed costs are negligible, and it fits into the last-level cache
 SAMPLE = BLOCK_SIZE  # bytes at the start of a text from which the types of its columns are inferred
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_LONGEST_START = 16  # bytes of a byte-order mark and a line that names the delimiter
 _LINE_END, _QUOTE = 10, 34
 _PIECE = 1 << 16
 _MAGIC = {
@@ -36,7 +34,6 @@ _MAGIC = {
     "zip": (b"PK\x03\x04", b"PK\x05\x06"),
 }
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-_SEPARATOR = re.compile(rb'"?sep=(.)"?\r?\n')  # how Excel names the delimiter, before the header
 
 
 class ByteStream:
@@ -185,8 +182,8 @@ def read_lines(
 class Beginning(NamedTuple):
     """How a text begins."""
 
-    header: bytes  # the first line without its line end, after one that names the delimiter
-    separator: str | None  # the delimiter that a first line such as ``sep=;`` names
+    header: bytes  # the first line that is neither blank nor a comment nor names the delimiter, without its line end
+    start: Start  # what comes before it
     sample: bytes  # the first two mebibytes, from the header on
 
 
@@ -202,20 +199,13 @@ def read_beginning(file: str, quoted: bool = False) -> Beginning:
     text = open_text(file)
     try:
         if text.offset:
-            return Beginning(b"", None, b"")
+            return Beginning(b"", Start(), b"")
         window = text.peek(SAMPLE).tobytes()
-        header = _without_start(text.peek(_header_size(text, quoted)).tobytes()).rstrip(b"\r\n")
+        start, end = _header_of(text, quoted)
+        header = text.peek(end).tobytes()[start.size :].rstrip(b"\r\n")
     finally:
         text.close()
-    found = _SEPARATOR.match(window.removeprefix(_BYTE_ORDER_MARK))
-    return Beginning(header, found[1].decode("latin-1") if found else None, _without_start(window))
-
-
-def _without_start(window: bytes) -> bytes:
-    """A text without its byte-order mark and a line that names the delimiter."""
-    window = window.removeprefix(_BYTE_ORDER_MARK)
-    found = _SEPARATOR.match(window)
-    return window[found.end() :] if found else window
+    return Beginning(header, start, window[start.size :])
 
 
 def read_sample(file: str) -> bytes:
@@ -225,7 +215,7 @@ def read_sample(file: str) -> bytes:
         window = text.peek(SAMPLE).tobytes() if text.offset == 0 else b""
     finally:
         text.close()
-    return _without_start(window)
+    return window.removeprefix(BYTE_ORDER_MARK)
 
 
 def whole_lines(window: bytes, quoted: bool) -> bytes:
@@ -407,21 +397,24 @@ def _chunks(text: ByteStream, begin: Position, block_size: int, quoted: bool, he
 
 
 def _drop_start(text: ByteStream, quoted: bool, header: bool) -> None:
-    size = _header_size(text, quoted) if header else len(_BYTE_ORDER_MARK)
-    if header or text.peek(size).tobytes() == _BYTE_ORDER_MARK:
-        text.take(size)
+    if header:
+        text.take(_header_of(text, quoted)[1])
+    elif text.peek(len(BYTE_ORDER_MARK)).tobytes() == BYTE_ORDER_MARK:
+        text.take(len(BYTE_ORDER_MARK))
 
 
-def _header_size(text: ByteStream, quoted: bool) -> int:
-    """Bytes of the first line with its line end (and the byte-order mark)."""
+def _header_of(text: ByteStream, quoted: bool) -> tuple[Start, int]:
+    """What comes before the header, and the bytes up to the end of its line."""
     size = 1 << 13
-    named = text.peek(_LONGEST_START).tobytes()
-    before = len(named) - len(_without_start(named)) if quoted else 0
     while True:
         window = text.peek(size)
-        first = _find_ends(window[before:], quoted).first
-        if first or len(window) < size:
-            return before + first if first else len(window)
+        content = window.tobytes()
+        start = start_of(content)
+        length = _find_ends(window[start.size :], quoted).first
+        is_commented = start.comments or content.startswith(b"#", start.size)
+        is_judged = not is_commented or content.count(b"\n", start.size) > 2  # by whole lines below the comment
+        if (length and is_judged) or len(window) < size:
+            return start, start.size + length if length else len(window)
         size = _doubled(size, text)
 
 

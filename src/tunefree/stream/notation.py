@@ -29,10 +29,11 @@ _MOST_OF_WORDS = 0.01  # of the values
 _FIRST = 64  # strings of a column that are looked at before all others
 _FEW = 8  # of these, by Python
 _DIGIT = re.compile(r"\d")
+_WHOLE = re.compile(r"^(?:[+-]?\d+|0[xX][\da-fA-F]+)$")
 _SPACES = " \u00a0\u202f"
 _APOSTROPHES = "'\u2019"
 _CURRENCY = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF|JPY)"
-_PLAIN = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"
+PLAIN_NUMBER = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"
 _SIGN = "[+\u2212-]"
 _CLOCKS = ("", " %H:%M", " %H:%M:%S")
 _DAYS_FIRST = ("%d.%m.%Y", "%d/%m/%Y", "%d-%m-%Y", "%d.%m.%y", "%d/%m/%y")
@@ -180,6 +181,33 @@ def _first(strings: Any) -> str:
     return text_at(rest, 0) if len(rest) else ""
 
 
+ZEROS, EXACT = "leading zeros", "whole numbers beyond 2^53"
+
+
+def codes_in(strings: Any) -> str:
+    """What makes codes of strings that look like numbers: leading zeros, or digits that float64 loses; else nothing.
+
+    Parameters
+    ----------
+    strings : pyarrow.Array
+        Without white space around them.
+
+    Examples
+    --------
+    >>> codes_in(pa.array(["01234", "10115"])), codes_in(pa.array(["9007199254740993"])), codes_in(pa.array(["0.5"]))
+    ('leading zeros', 'whole numbers beyond 2^53', '')
+    """
+    if not _WHOLE.search(_first(strings)):
+        return ""
+    present = _without_signs(strings).drop_null()
+    if not pc.all(pc.match_substring_regex(present, _WHOLE.pattern)).as_py():
+        return ""
+    if pc.any(pc.match_substring_regex(present, r"^0[\dxX]")).as_py():
+        return ZEROS
+    long = present.filter(pc.greater(pc.binary_length(present), 15)).to_pylist()
+    return EXACT if any(abs(int(text)) > 2**53 for text in long) else ""
+
+
 def likeliest_notation(strings: Any, continental: bool = False) -> Notation:
     """The notation in which most of the strings are numbers.
 
@@ -194,7 +222,7 @@ def likeliest_notation(strings: Any, continental: bool = False) -> Notation:
 
 def are_plain(strings: Any) -> bool:
     """Whether all strings are numbers as programs write them."""
-    return bool(pc.all(pc.match_substring_regex(strings, _PLAIN)).as_py())
+    return bool(pc.all(pc.match_substring_regex(strings, PLAIN_NUMBER)).as_py())
 
 
 def is_continental(columns: Iterable[Any]) -> bool:

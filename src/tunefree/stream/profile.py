@@ -18,7 +18,12 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.stream.batch import BadRows
-from tunefree.stream.columns import Boolean, Category, Observed, missing_name
+from tunefree.stream.booleans import Boolean
+from tunefree.stream.columns import (
+    Category,
+    Observed,
+    missing_name,
+)
 from tunefree.stream.spelling import alike
 
 SAMPLE = 512  # rows that are kept, if they are not too wide

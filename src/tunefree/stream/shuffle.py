@@ -96,6 +96,7 @@ def shuffled(
             "arrow" if source.kind == formats.TABLE else source.format,
             origin=partial(_origin, source),
             known=known,
+            typed=source.typed,
         )
         try:
             yield found

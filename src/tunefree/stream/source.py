@@ -54,6 +54,8 @@ class Source:
         From a file and the number of a row in it to those that the user knows, where rows were moved.
     known : encoder, optional
         That knows the columns, but no row; made before rows were moved.
+    typed : bool, default True
+        Whether the format tells strings of digits from numbers, which CSV does not.
 
     Examples
     --------
@@ -69,6 +71,7 @@ class Source:
     given: ColumnTypes = ColumnTypes()  # noqa: RUF009 - an immutable tuple
     origin: Callable[[str, int], tuple[str, int]] = as_named
     known: Any = None
+    typed: bool = True
 
     @property
     def kind(self) -> str:
@@ -169,14 +172,15 @@ class Source:
         target: str | None,
         weight: str | None = None,
         ignore: Iterable[str] = (),
-        text: Iterable[str] | None = None,
+        text: Iterable[str] = (),
         hash_bits: int = 0,
         given: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
         group: str | None = None,
     ) -> Any:
         """A new encoder; that of a table takes its columns from the first chunk."""
         if self.kind == formats.TABLE:
-            return encoder_of(self.kind).infer(first, target, weight, ignore, text, hash_bits, given, group=group)
+            infer = encoder_of(self.kind).infer
+            return infer(first, target, weight, ignore, text, hash_bits, given, group=group, typed=self.typed)
         if weight or text or list(ignore) or given != ColumnTypes():
             raise DataError(f"{self.kind} text has no columns to name", self.name, remedy="leave such options out")
         return encoder_of(self.kind)(hash_bits)
@@ -256,7 +260,8 @@ def open_source(
     files = tuple(
         TextFile(file, known, max_line_bytes, None, own) for file, own in zip(found, partitions_of(found), strict=True)
     )
-    return Source(files, format or _format_of(files[0]), None, delimiter, given)
+    name = format or _format_of(files[0])
+    return Source(files, name, None, delimiter, given, typed=name != "csv")
 
 
 def _known_encoding(name: str) -> str:

@@ -42,9 +42,9 @@ class Reason:
 
     problem: str  # without what differs from row to row
     column: str  # empty where no column is to blame
-    rows: int  # how many; 0 of what is odd about a column as a whole
+    rows: int  # how many; 0 of what is odd about a file or a column as a whole
     file: str  # where the first of them is
-    row: int  # its number in the file, counted from 1
+    row: int  # its number in the file, counted from 1; 0 of lines that are no rows
     remedy: str = ""  # what decides it otherwise, such as an option
 
     @property
@@ -54,11 +54,12 @@ class Reason:
         return f"{self.file}, row {self.row}{column}"
 
     def __str__(self) -> str:
-        rows = f"{self.rows:,} row{'' if self.rows == 1 else 's'}"
-        place = f" ({rows}, the first: {self.file}, row {self.row})" if self.rows else ""
+        unit = ("row" if self.row else "line") + ("" if self.rows == 1 else "s")
+        first = f", the first: {self.file}, row {self.row}" if self.row else f" of {self.file}"
+        count = f" ({self.rows:,} {unit}{first})" if self.rows else ""
         where = f"column {self.column!r}: " if self.column else ""
         remedy = f"; {self.remedy}" if self.remedy else ""
-        return f"{where}{self.problem}{place}{remedy}"
+        return f"{where}{self.problem}{count}{remedy}"
 
 
 @dataclass

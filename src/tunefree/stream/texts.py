@@ -27,7 +27,7 @@ from tunefree.stream.words import count_words
 
 _SAMPLE = 4096  # rows at the start of a stream from which a text column is guessed
 _FEWEST, _LONG, _DISTINCT = 20, 40.0, 0.8
-_REPEATED_HARDLY = 0.9  # of short texts are different from each other
+_OF_THREE_WORDS, _OF_TWO_WORDS = r"\p{L}{2,}.*\s.*\s", r"\p{L}{2,}.*\s"
 
 
 class Text:
@@ -104,7 +104,7 @@ def looks_like_text(strings: Array) -> bool:
 
 def looks_like_short_text(strings: Array) -> bool:
     """Whether strings that are neither numbers nor dates are texts though they are short: of the first 4096 rows, at
-    least 20 of them, 90 per cent different from each other, and most of three words or more.
+    least 20 of them, 80 per cent different from each other, and most of three words or more.
 
     Examples
     --------
@@ -113,10 +113,25 @@ def looks_like_short_text(strings: Array) -> bool:
     >>> looks_like_short_text(pa.array([f"row {i}" for i in range(30)]))
     False
     """
+    return _differ(strings, _DISTINCT, _OF_THREE_WORDS)
+
+
+def may_be_text(strings: Array) -> bool:
+    """Whether strings that are taken for categories may be texts: most are different, and of two words or more.
+
+    Examples
+    --------
+    >>> may_be_text(pa.array([f"James Smith {i}" for i in range(30)])), may_be_text(pa.array(["New York"] * 30))
+    (True, False)
+    """
+    return _differ(strings, 0.5, _OF_TWO_WORDS)
+
+
+def _differ(strings: Array, share: float, pattern: str) -> bool:
     given = strings[:_SAMPLE].drop_null()
-    if len(given) < _FEWEST or pc.count_distinct(given).as_py() < _REPEATED_HARDLY * len(given):
+    if len(given) < _FEWEST or pc.count_distinct(given).as_py() < share * len(given):
         return False
-    return pc.mean(pc.match_substring_regex(given, r"[A-Za-z]{2,}.*\s.*\s").cast(pa.int8())).as_py() > 0.5
+    return bool(pc.mean(pc.match_substring_regex(given, pattern).cast(pa.int8())).as_py() > 0.5)
 
 
 def is_long_text(strings: Array) -> bool:

@@ -76,7 +76,7 @@ class Plan:
         one patient: they are predicted before any of them is learned, and say nothing of how rows of other groups are
         predicted once the group is known. For the pool, on files whose groups are contiguous.
     ignore, text : str or sequences of str
-        Columns to leave out; columns of texts (guessed if None). Here and below, a string is one name.
+        Columns to leave out; columns of texts, beside those that are guessed. Here and below, a string is one name.
     hash_bits : int, default 0
         0 for an exact dictionary of features, else features are hashed to 2^hash_bits of them.
     holdout : float, default 0
@@ -121,7 +121,7 @@ class Plan:
     weight: str | None = None
     group: str | None = None
     ignore: tuple[str, ...] = ()
-    text: tuple[str, ...] | None = None
+    text: tuple[str, ...] = ()
     hash_bits: int = 0
     holdout: float = 0.0
     skip_bad_rows: bool = False

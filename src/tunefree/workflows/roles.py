@@ -11,8 +11,14 @@ import pyarrow as pa
 
 from tunefree.stream.arrays import of_numbers, to_numpy
 from tunefree.stream.batch import BadRows
+from tunefree.stream.booleans import Boolean
 from tunefree.stream.calendar import TimeOfDay, Timestamp
-from tunefree.stream.columns import Boolean, Category, Faults, Number, valid_utf8
+from tunefree.stream.columns import (
+    Category,
+    Faults,
+    Number,
+    valid_utf8,
+)
 from tunefree.stream.inference import without
 from tunefree.workflows.reading import Reading
 

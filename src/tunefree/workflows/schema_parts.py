@@ -36,8 +36,8 @@ NONE = Text((), may_be_none=True)
 
 COLUMNS: dict[str, dict[str, Any]] = {  # what makes a column of each kind again, beside its name
     "number": {"decimal": Optional(Text((".", ","))), "thousands": Optional(Text()), "na_values": Optional(NAMES)},
-    "category": {"numbers": Optional(Flag())},
-    "boolean": {"numbers": Optional(Flag())},
+    "category": {"numbers": Optional(Flag()), "doubt": Optional(Sequence(Text(), 2))},
+    "boolean": {"numbers": Optional(Flag()), "words": Optional(Flag())},
     "moment": {
         "zone": Optional(NAME),
         "hours": Optional(Flag()),
@@ -66,7 +66,6 @@ ENCODERS: dict[str, Any] = {  # formats of others check what they read
         "further": Optional(
             {
                 "ignored": NAMES,
-                "guesses_texts": Flag(),
                 "decimal": Text((".", ","), may_be_none=True),
                 "thousands": NAME,
                 "left_out": Mapping(Text()),
@@ -92,9 +91,8 @@ PLAN = {
     "shuffle": Optional(Number(0, whole=True, may_be_none=True)),
     **{
         name: Optional(NAMES)
-        for name in ("ignore", "na_values", "numeric", "categorical", "date", "class_weight", "classes")
+        for name in ("ignore", "text", "na_values", "numeric", "categorical", "date", "class_weight", "classes")
     },
-    "text": Optional(Sequence(Text(), may_be_none=True)),
 }
 
 SNAPSHOT = {

@@ -21,6 +21,7 @@ from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
 from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.workflows import explanation, model_files, training
+from tunefree.workflows.doubts import as_argument, doubts_of_columns
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.rare_classes import rare_classes
 
@@ -441,8 +442,9 @@ def train(
         source = data if isinstance(data, Source) else open_source(data)
         on_the_way = watcher, checkpoint, checkpoint_every, resume
         trained = training.train(source, plan or Plan(**options), *on_the_way, memory_limit=memory_limit)
-    for line in [*rare_classes(trained, "classes=[...]"), *map(str, trained.progress.oddities)]:
-        warnings.warn(in_python(line), DataWarning, stacklevel=2)
+    lines = [*rare_classes(trained, "classes=[...]"), *map(str, trained.progress.oddities)]
+    for line in [*map(in_python, lines), *map(str, doubts_of_columns(trained, as_argument))]:
+        warnings.warn(line, DataWarning, stacklevel=2)
     return estimator_of(trained)
 
 

@@ -20,6 +20,7 @@ from tunefree.report.suspicions import telling_columns
 from tunefree.report.told import describe, listed, losses_of, oddities_told, reasons_told, weighed_by
 from tunefree.report.told_columns import lines_of_kinds, naming_columns
 from tunefree.stream.source import Source
+from tunefree.workflows.doubts import doubts_of_columns
 from tunefree.workflows.rare_classes import rare_classes
 from tunefree.workflows.training import Step, Trained, Watcher
 
@@ -46,7 +47,7 @@ class TrainingDisplay(Watcher):
 
     def begin(self, trained: Trained, source: Source) -> None:
         self.console.print(describe(trained))
-        for line in oddities_told(trained.progress.oddities):
+        for line in oddities_told([oddity for oddity in trained.progress.oddities if not oddity.rows]):
             self.console.print(f"note: {line}")
         self.share = source.progress()
         if self.powers:
@@ -187,7 +188,7 @@ def show_trained(trained: Trained, output: Path) -> None:
 def _notes(trained: Trained) -> list[str]:
     """What is odd about columns and about rows that were used: as it was told on the way, and as the end shows it."""
     oddities = trained.progress.oddities
-    lines = oddities_told(oddities)
+    lines = oddities_told([*oddities, *doubts_of_columns(trained)])
     lines += [f"column {own.column!r}: {own.problem}; {own.remedy}" for own in telling_columns(trained)]
     if getattr(trained.encoder, "has_queries", False):
         lines.append("query numbers (qid) are not used; rows are learned one by one, not ranked within their query")

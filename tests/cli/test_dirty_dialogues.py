@@ -1,0 +1,145 @@
+"""Dirty files on the command line: what is recognised is told, and read the same way when the model predicts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tunefree.stream.source import open_source
+from tunefree.workflows.plan import Plan
+from tunefree.workflows.training import Trained, Watcher, train
+
+QUICK = ("--learner", "scinol2")
+
+
+def rows(n: int, seed: int = 0) -> list[str]:
+    """A zip code and an account that tell the target, a number, and a title; ``y`` has words of its own."""
+    rng = np.random.default_rng(seed)
+    zips, accounts = np.array(["01234", "1234", "80331"]), np.array([2**53 + 1, 2**53, 2**53 + 2])
+    titles = [f"{a} {b} shirt {k}" for k, (a, b) in enumerate(rng.choice(["red", "blue", "old"], (n, 2)).tolist())]
+    place = rng.integers(0, 3, n)
+    labels = np.where(place == 0, "Y", "N")
+    numbers = rng.normal(size=n).round(3)
+    return [
+        ",".join(map(str, of_row)) for of_row in zip(zips[place], accounts[place], numbers, titles, labels, strict=True)
+    ]
+
+
+HEADER = "zip,account,size,title,y"
+
+
+@pytest.fixture
+def data(tmp_path):
+    (tmp_path / "a.csv").write_text("\n".join([HEADER, *rows(300)]) + "\n")
+    return tmp_path / "a.csv"
+
+
+def kinds(path) -> dict[str, str]:
+    return {column.name: column.kind for column in Trained.load(path).encoder.columns}
+
+
+def test_codes_and_titles_are_what_they_are_in_training_and_prediction(run, data, tmp_path):  # noqa: F811
+    model = tmp_path / "m.model"
+    status, out, err = run("train", data, "-t", "y", "-o", model, *QUICK)
+    assert status == 0, err
+    assert kinds(model) == {"zip": "category", "account": "category", "size": "number", "title": "text"}
+    assert "note: column 'zip': leading zeros, read as categories; --numeric zip reads numbers" in out
+    assert "--numeric account reads rounded numbers, --ignore account leaves it out" in out
+    assert out.count("read as categories") == 2 and "N, Y" in out
+    names = Trained.load(model).encoder.names()
+    assert {"zip=01234", "zip=1234", f"account={2**53}", f"account={2**53 + 1}"} <= set(names)
+    status, out, err = run("evaluate", model, data, "--json")
+    assert status == 0 and '"error": 0.0' in out
+    for option, kind in (("--numeric", "number"), ("--categorical", "category")):
+        status, out, err = run("train", data, "-t", "y", "-o", model, *QUICK, option, "zip", option, "account")
+        assert status == 0, err
+        assert (kinds(model)["zip"], kinds(model)["account"]) == (kind, kind)
+        assert "read as categories" not in out
+
+
+def test_a_text_that_is_named_changes_no_other_column(run, data, tmp_path):  # noqa: F811
+    plain, named, taken = (tmp_path / f"{k}.model" for k in range(3))
+    for model, said in ((plain, ()), (named, ("--text", "zip")), (taken, ("--categorical", "title"))):
+        status, _, err = run("train", data, "-t", "y", "-o", model, *QUICK, *said)
+        assert status == 0, err
+    assert kinds(named) == kinds(plain) | {"zip": "text"}
+    assert kinds(taken) == kinds(plain) | {"title": "category"}
+
+
+def test_files_joined_on_the_way_in_are_learned_as_two(run, data, tmp_path):  # noqa: F811
+    other = tmp_path / "b.csv"
+    other.write_text("\n".join([HEADER, *rows(50, 1)]) + "\n")
+    joined, apart = tmp_path / "joined.model", tmp_path / "apart.model"
+    status, out, err = run("train", "-", "-t", "y", "-o", joined, *QUICK, stdin=data.read_bytes() + other.read_bytes())
+    assert status == 0, err
+    assert "note: a line that repeats the header is left out (1 row, the first: standard input, row 301)" in out
+    assert run("train", data, other, "-t", "y", "-o", apart, *QUICK)[0] == 0
+    assert kinds(joined) == kinds(apart)
+    losses = [Trained.load(model).progress.progressive[0] for model in (joined, apart)]
+    assert losses[0] == losses[1] and losses[0].rows == 350
+
+
+def test_a_training_that_is_resumed_tells_what_was_odd_once(run, data, tmp_path):  # noqa: F811
+    names = [tmp_path / "b.csv", tmp_path / "c.csv"]
+    for seed, name in enumerate(names):
+        name.write_text("\n".join(["# by hand", HEADER, *rows(150, seed), HEADER, *rows(9, 2)]) + "\n")
+    source, plan, checkpoint = open_source(names), Plan(target="y", learner="scinol2"), tmp_path / "m.model"
+
+    class Stopped(Watcher):
+        def step(self, trained, step):
+            if trained.progress.rows > 200:
+                raise KeyboardInterrupt
+
+    whole = train(source, plan)
+    with pytest.raises(KeyboardInterrupt):
+        train(source, plan, Stopped(), checkpoint, 100)
+    left_out = [own for own in Trained.load(checkpoint).progress.oddities if "left out" in own.problem]
+    assert len(left_out) == 2
+    status, out, err = run(
+        "train", *names, "-t", "y", "-o", checkpoint, *QUICK, "--checkpoint-every", "100", "--resume"
+    )
+    assert status == 0, err
+    assert Trained.load(checkpoint).progress.oddities == whole.progress.oddities
+    assert "note: comments before the header are left out (2 lines of" in out
+    assert "note: a line that repeats the header is left out (2 rows, the first:" in out
+
+
+def test_a_last_line_that_is_cut_is_an_error_or_counted_by_that_reason(run, data, tmp_path):  # noqa: F811
+    data.write_text(data.read_text() + "01234,7")
+    status, _, err = run("train", data, "-t", "y", "-o", tmp_path / "m.model", *QUICK)
+    assert status == 2
+    assert "row 301: the last line is cut off: it has 2 fields, the header 5; correct the row, or pass" in err
+    status, out, _ = run("train", data, "-t", "y", "-o", tmp_path / "m.model", *QUICK, "--on-bad-row", "skip")
+    assert status == 0 and "the last line is cut off" in " ".join(out.split())
+
+
+def test_labels_keep_their_words(run, tmp_path):  # noqa: F811
+    words = {"on": ["Yes", "no", "NO", "YES"], "code": ["01", "02", "01", "02"], "truth": ["True", "False"] * 2}
+    for target, labels in words.items():
+        (tmp_path / "a.csv").write_text(f"x,{target}\n" + "".join(f"{k},{label}\n" for k, label in enumerate(labels)))
+        status, _, err = run("train", tmp_path / "a.csv", "-t", target, "-o", tmp_path / "m.model", *QUICK)
+        assert status == 0, err
+        assert sorted(map(str, Trained.load(tmp_path / "m.model").model.classes)) == sorted(set(labels))
+    amounts = "".join(f"{k},{k * k:06d}\n" for k in range(200))
+    (tmp_path / "a.csv").write_text("x,amount\n" + amounts)
+    status, _, err = run("train", tmp_path / "a.csv", "-t", "amount", "-o", tmp_path / "m.model", *QUICK)
+    assert status == 0 and "regression of 'amount'" in err
+
+
+def test_a_word_that_comes_later_beside_yes_and_no_is_a_category_and_no_end(run, tmp_path):  # noqa: F811
+    lines = [f"{'yes' if k % 2 else 'No'},{k % 2}" for k in range(200)]
+    (tmp_path / "a.csv").write_text("\n".join(["on,y", *lines]) + "\n")
+    (tmp_path / "b.csv").write_text("on,y\nunknown,1\nYES,1\nn,0\n")
+    status, out, err = run("train", tmp_path / "a.csv", tmp_path / "b.csv", "-t", "y", "-o", tmp_path / "m", *QUICK)
+    assert status == 0, err
+    trained = Trained.load(tmp_path / "m")
+    assert trained.encoder.names() == ["(constant)", "on=false", "on=true", "on=unknown"]
+    assert "true or false" in out and trained.progress.progressive[0].rows == 203
+
+
+def test_a_clean_file_gets_no_note(run, tmp_path):  # noqa: F811
+    lines = [f"{k % 17},{'red' if k % 3 else 'blue'},2024-01-{k % 28 + 1:02d},{k * k // 7 % 2}" for k in range(100)]
+    (tmp_path / "a.csv").write_text("\n".join(["x,colour,day,y", *lines]) + "\n")
+    status, out, _ = run("train", tmp_path / "a.csv", "-t", "y", "-o", tmp_path / "m", *QUICK)
+    assert status == 0 and "note: " not in out and len(out.splitlines()) <= 10

@@ -1,0 +1,105 @@
+"""Dirty files, by the table of :mod:`tests.stream.dirty_files`, through Python, the command line and serve."""
+
+from __future__ import annotations
+
+import csv
+import re
+import warnings
+
+import pytest
+
+import tunefree
+from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tests.stream.dirty_files import DIRTY, Dirty
+from tests.stream.tabular import named_rows
+from tunefree.core.errors import DataWarning, TunefreeError
+from tunefree.stream.batch import BadRows
+from tunefree.stream.source import open_source
+from tunefree.workflows.plan import Plan
+
+BY_NAME = {dirty.name: dirty for dirty in DIRTY}
+
+
+def written(dirty: Dirty, folder) -> str:
+    path = folder / f"dirty{dirty.ending}"
+    path.write_bytes(dirty.content)
+    return str(path)
+
+
+def source_of(dirty: Dirty, path: str):
+    return open_source(path, encoding=dirty.encoding)
+
+
+def plan_of(dirty: Dirty) -> Plan:
+    return Plan(target=dirty.target, learner="scinol2", **dirty.plan)
+
+
+def check_notes(notes: list[str], dirty: Dirty) -> None:
+    assert len(notes) == len(dirty.notes), notes
+    for note, part in zip(notes, dirty.notes, strict=True):
+        assert part in note
+
+
+def check_first_row(dirty: Dirty, path: str) -> None:
+    plan, bad = plan_of(dirty), BadRows(skip=True)
+    [chunk] = source_of(dirty, path).chunks(bad=bad, given=plan.column_types, exact=dirty.target)
+    encoder = source_of(dirty, path).encoder(chunk, dirty.target, given=plan.column_types)
+    first = named_rows(encoder, encoder.encode(chunk, True, bad))[0]
+    assert {name: first.get(name) for name in dirty.first} == pytest.approx(dirty.first, abs=1e-3)
+
+
+def train_in_python(dirty: Dirty, path: str):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        trained = tunefree.train(source_of(dirty, path), plan=plan_of(dirty)).trained
+    check_notes([str(warning.message) for warning in caught if warning.category is DataWarning], dirty)
+    return trained
+
+
+def options_of(dirty: Dirty) -> list[str]:
+    return [] if dirty.encoding is None else ["--encoding", dirty.encoding]
+
+
+def train_on_the_command_line(run, dirty: Dirty, path: str, model: str):  # noqa: F811 - the fixture
+    said = [*options_of(dirty), *dirty.options, "--learner", "scinol2", "-o", model]
+    status, out, err = run("train", path, "-t", dirty.target, *said)
+    notes = dict.fromkeys(line for line in (out + err).splitlines() if line.startswith("note: "))  # columns' come twice
+    return status, [*notes], err
+
+
+@pytest.mark.parametrize("name", [name for name, dirty in BY_NAME.items() if not dirty.error])
+def test_dirty_files_are_read_as_they_are_meant(run, tmp_path, name):  # noqa: F811
+    from tunefree.serving import Service
+
+    dirty, model = BY_NAME[name], str(tmp_path / "m.model")
+    path = written(dirty, tmp_path)
+    check_first_row(dirty, path)
+    trained = train_in_python(dirty, path)
+    assert {column.name: column.kind for column in trained.encoder.columns} == dirty.kinds
+    assert trained.progress.progressive[0].rows == dirty.rows
+    status, notes, err = train_on_the_command_line(run, dirty, path, model)
+    assert status == 0, err
+    check_notes(notes, dirty)
+    skip = [option for option in dirty.options if option in ("--on-bad-row", "skip")]
+    status, _, err = run("predict", model, path, *options_of(dirty), *skip, "-o", tmp_path / "p.csv")
+    assert status == 0, err
+    predicted = list(csv.DictReader((tmp_path / "p.csv").open()))
+    assert len(predicted) == dirty.rows
+    [answer] = Service(trained).predict([dirty.sent])
+    for label, probability in answer["probabilities"].items():
+        assert float(predicted[0][f"probability[{label}]"]) == pytest.approx(probability)
+
+
+@pytest.mark.parametrize("name", [name for name, dirty in BY_NAME.items() if dirty.error])
+def test_dirty_files_that_cannot_be_read_are_errors_that_tell_where(run, tmp_path, name):  # noqa: F811
+    dirty = BY_NAME[name]
+    path = written(dirty, tmp_path)
+    with pytest.raises(TunefreeError, match=re.escape(dirty.error.replace("--", ""))):
+        tunefree.train(source_of(dirty, path), plan=plan_of(dirty))
+    status, _, err = train_on_the_command_line(run, dirty, path, str(tmp_path / "m.model"))
+    assert status == 2
+    assert dirty.error in " ".join(err.split())
+
+
+def test_the_table_is_long_enough():
+    assert len(BY_NAME) == len(DIRTY) >= 60
