@@ -335,7 +335,7 @@ def test_a_column_that_names_the_rows_is_pointed_out(run, tmp_path):
     status, out, _ = run("train", tmp_path / "d.parquet", "-t", "rich", "-o", tmp_path / "m")
     assert status == 0
     assert "--ignore 'id'" in out
-    assert out.count("note: ") == 1
+    assert out.count("name the rows") == 1
 
 
 @pytest.mark.parametrize(
