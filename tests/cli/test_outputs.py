@@ -76,6 +76,7 @@ def test_standard_input_is_not_written_over(files, monkeypatch):
 READ_ONLY = "/proc/self" if sys.platform == "linux" else "/dev/fd"
 UNWRITABLE = {
     "folder": "is a directory",
+    ".": "is a directory",
     "none/m.csv": "parent is not a directory",
     "data.csv/m.csv": "parent is not a directory",
     f"{READ_ONLY}/m.csv": "cannot be written",

@@ -250,7 +250,7 @@ def _spread(
 
 def checkpoint_of(output: Path) -> Path:
     """Where a model is saved on the way."""
-    return output.with_name(output.name + ".checkpoint")
+    return Path(f"{output}.checkpoint")
 
 
 def _learn(

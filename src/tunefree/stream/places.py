@@ -13,6 +13,7 @@ from tunefree.stream import formats
 from tunefree.stream.batch import Position
 from tunefree.stream.lines import BLOCK_SIZE, SAMPLE, open_text
 from tunefree.stream.source import Source
+from tunefree.stream.spread import has_open_quote
 
 
 def places_of(source: Source, count: int) -> list[Position]:
@@ -55,9 +56,8 @@ def _rows_of(table: Any) -> int:
     if isinstance(table, Mapping):
         table = next(iter(table.values()), ())
     can_be_read_again = isinstance(table, Sequence | pa.Array | pa.ChunkedArray | pa.Table | pa.RecordBatch)
-    library = type(table).__module__.split(".")[
-        0
-    ]  # others may be results of a query, which are gone once they are read
+    library = type(table).__module__.split(".")[0]
+    # others may be results of a query, which are gone once they are read
     return len(table) if can_be_read_again or library in ("numpy", "pandas", "polars") else 0
 
 
@@ -68,7 +68,7 @@ def _line_after(file: str, offset: int) -> int | None:
         if text.size is None:
             return None
         sample = text.peek(SAMPLE).tobytes()
-        if b'"' in sample and any(line.count(b'"') % 2 for line in sample[: sample.rfind(b"\n") + 1].split(b"\n")):
+        if has_open_quote(sample[: sample.rfind(b"\n") + 1]):
             return None
         text.skip_to(offset)
         start = offset + text.peek(BLOCK_SIZE).tobytes().find(b"\n") + 1

@@ -32,19 +32,25 @@ def spread_lines(file: str, beginning: bytes) -> bytes:
     text = open_text(file)
     try:
         size, place, start = text.size or 0, SAMPLE // 2 // PLACES, SAMPLE - SAMPLE // 2
-        if size <= SAMPLE or _has_open_quote(beginning):
+        if size <= SAMPLE or has_open_quote(beginning):
             return beginning
         found = [beginning[: beginning.rfind(b"\n", 0, start) + 1]]
         for number in range(PLACES):
             text.skip_to(start + (size - start - place) * number // (PLACES - 1))
             window = text.peek(place).tobytes()
             lines = window[window.find(b"\n") + 1 : window.rfind(b"\n") + 1]
-            found.append(b"" if _has_open_quote(lines) else lines)
+            found.append(b"" if has_open_quote(lines) else lines)
         return b"".join(found)
     finally:
         text.close()
 
 
-def _has_open_quote(lines: bytes) -> bool:
-    """Whether a quote of a line is not closed in it."""
+def has_open_quote(lines: bytes) -> bool:
+    """Whether a quote of a line is not closed in it.
+
+    Examples
+    --------
+    >>> has_open_quote(b'1,"a, b"'), has_open_quote(b'1,"a')
+    (False, True)
+    """
     return b'"' in lines and any(line.count(b'"') % 2 for line in lines.split(b"\n"))

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from tunefree.core.errors import DataError, ModelError
+from tunefree.core.errors import DataError, ModelError, in_python, told_in_python
 from tunefree.stream.batch import BadRows, Position
 from tunefree.stream.chunks import row_numbers, with_row_numbers
-from tunefree.stream.columns import (
-    blank_to_null,
-    decoded,
-)
+from tunefree.stream.columns import blank_to_null, decoded
 from tunefree.stream.formats import TABLE
 from tunefree.stream.late import Late
 from tunefree.stream.places import places_of
@@ -178,14 +175,18 @@ def columns(data: Any, target: str | None = None, **options: Any) -> ColumnsView
     id      number   numbers  0.0 %    200        0 to 199: 0, 1, 2
     age     number   numbers  0.0 %    2          20.5 to 60.5: 20.5, 60.5
     rich    target   texts    0.0 %    2          no, yes
-    note: column 'id': counts the rows, from 0 on, and tells nothing of others; pass --ignore 'id'
+    note: column 'id': counts the rows, from 0 on, and tells nothing of others; pass ignore='id'
     note: column 'age': alone predicts 100.00 % of 200 rows right, where a tree of the other columns gets 50.00 %, and \
 the most frequent class 50.00 %: it may give the target away, unless it is known when predictions are made; pass \
---ignore 'age'
+ignore='age'
     """
     if unknown := sorted(set(options) - set(Plan.__dataclass_fields__)):
         raise ModelError(f"there is no option {unknown[0]!r}; the options are {', '.join(Plan.__dataclass_fields__)}")
-    return view_of(data if isinstance(data, Source) else open_source(data), Plan.restore({"target": target, **options}))
+    with told_in_python():
+        source = data if isinstance(data, Source) else open_source(data)
+        view = view_of(source, Plan.restore({"target": target, **options}))
+    remarks = [remark._replace(remedy=in_python(remark.remedy)) for remark in view.remarks]
+    return replace(view, why=in_python(view.why), remarks=remarks, unusable=[in_python(line) for line in view.unusable])
 
 
 def view_of(source: Source, plan: Plan) -> ColumnsView:
