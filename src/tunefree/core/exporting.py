@@ -15,7 +15,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from tunefree.core.fields import LANES, State, views_source, views_type
-from tunefree.core.kernels import Kernel, Parameter, globals_of, plain
+from tunefree.core.kernels import Kernel, Parameter, globals_of, is_plain, plain
 
 # No fast-math: sums keep the order of the paper, so that the same rows give the same bits on any processor.
 OPTIONS: dict[str, Any] = {"error_model": "numpy"}
@@ -36,7 +36,7 @@ def jitted(function: Callable[..., Any], **options: Any) -> Any:
     import numba
 
     named = {name: plain(value) for name, value in globals_of(function).items()}
-    callees = {name: jitted(value, **options) for name, value in named.items() if isinstance(value, FunctionType)}
+    callees = {name: jitted(value, **options) for name, value in named.items() if is_plain(value)}
     names = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     cells = tuple(CellType(callees.get(name, cell.cell_contents)) for name, cell in names)
     scope = {**function.__globals__, **callees}
@@ -49,8 +49,8 @@ def entry_source(kernel: Kernel) -> str:
     """The source of the function that C calls: it turns pointers into arrays, states and records."""
     parameters = [argument.name for argument in kernel.arguments] + [f"n_{axis}" for axis in kernel.axes]
     lengths = {axis: f"n_{axis}" for axis in kernel.axes} | {axis: str(n) for axis, n in kernel.lengths.items()}
-    if "outputs" in kernel.axes:  # so that the compiler knows that there are whole vectors
-        lengths["outputs"] = f"max(n_outputs // {LANES}, 1) * {LANES}"
+    if "padded" in kernel.axes:  # so that the compiler knows that there are whole vectors
+        lengths["padded"] = f"max(n_padded // {LANES}, 1) * {LANES}"
     for axis in [axis for axis in kernel.axes if axis.endswith("_features")]:
         lengths[axis] = f"max(n_{axis}, 1)"  # and that views are not clipped
     lines = [f"def entry({', '.join(parameters)}):"]

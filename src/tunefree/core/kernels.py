@@ -2,8 +2,9 @@
 
 The annotations of a kernel declare its arguments: arrays, ``Annotated[np.ndarray, "float64[rows, columns]"]``, whose
 axes of one name have one length; whole numbers, numbers and truth values, ``int``, ``float`` and ``bool``; and records,
-that is NamedTuples of such arrays or numbers. Arguments that are states (:mod:`tunefree.core.fields`) are named with
-their classes when the kernel is declared. A kernel never raises, never allocates, and returns nothing or a number.
+that is NamedTuples of such arrays or numbers. The axis ``padded`` is that of padded outputs: 1, or a multiple of LANES.
+Arguments that are states (:mod:`tunefree.core.fields`) are named with their classes when the kernel is declared. A
+kernel never raises, never allocates, and returns nothing or a number.
 
 Called, a kernel checks all of this in Python, once a call: compiled code never sees an array of another type, layout or
 length. A kernel is compiled the first time that it is called, see :mod:`tunefree.core.loading`.
@@ -160,7 +161,7 @@ def _argument(name: str, hint: Any) -> Argument:
 
 def _arguments_of_state(name: str, cls: type[State]) -> list[Argument]:
     """The blocks of a state; its features and further axes are those of this parameter alone."""
-    axis_names = {FEATURE: f"{name}_features", OUTPUT: "outputs"}
+    axis_names = {FEATURE: f"{name}_features", OUTPUT: "padded"}
     arguments = []
     for block, axes in BLOCKS.items():
         shape = [axis_names[axis] for axis in axes]
@@ -189,7 +190,7 @@ def sources_of(function: Callable[..., Any]) -> tuple[str, ...]:
     sources = [ast.dump(_bare(tree))]
     for name, value in globals_of(function).items():
         value = plain(value)
-        if isinstance(value, FunctionType):
+        if is_plain(value):
             sources += sources_of(value)
         elif isinstance(value, int | float | str | tuple) or getattr(value, "_fields", None):
             sources.append(f"{name} = {getattr(value, '_fields', value)!r}")
@@ -210,6 +211,11 @@ def _bare(tree: ast.AST) -> ast.AST:
 def plain(value: Any) -> Any:
     """The plain function of what wraps one."""
     return getattr(value, "py_func", getattr(value, "function", value) if isinstance(value, Kernel) else value)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is a plain function: one with bodies for classes is not."""
+    return isinstance(value, FunctionType) and not hasattr(value, "register")
 
 
 class Caller:
@@ -244,8 +250,8 @@ class Caller:
             raise TypeError(f"{parameter.name} must be {parameter.kind.__name__}, not {type(value).__name__}")
         if isinstance(value, State):
             outputs = padded(value.n_outputs)
-            if lengths.setdefault("outputs", outputs) != outputs:
-                raise ValueError(f"{parameter.name} has {outputs} outputs, not {lengths['outputs']}")
+            if lengths.setdefault("padded", outputs) != outputs:
+                raise ValueError(f"{parameter.name} has {outputs} outputs with padding, not {lengths['padded']}")
             return value.blocks
         return value
 

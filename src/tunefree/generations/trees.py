@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from tunefree.core import compiled
 from tunefree.core.errors import ModelError
+from tunefree.core.kernels import kernel
 from tunefree.core.numbers import clip
 from tunefree.core.states import under
 from tunefree.generations.bins import MISSING, Bins, codes_of
@@ -122,8 +123,15 @@ def arrive(nodes, node, values, t, i, leaves, sums):
         sums[i, k] += values[leaf, k]
 
 
-@compiled.entry
-def _walk(codes, roots, nodes, values, leaves, sums):
+@kernel
+def walk(
+    codes: Annotated[np.ndarray, "uint8[rows, bins]"],
+    roots: Annotated[np.ndarray, "int32[trees]"],
+    nodes: Annotated[np.ndarray, "int32[nodes, 2]"],
+    values: Annotated[np.ndarray, "float32[leaves, outputs]"],
+    leaves: Annotated[np.ndarray, "int32[rows, trees]"],
+    sums: Annotated[np.ndarray, "float64[rows, outputs]"],
+) -> None:
     """Walk tree after tree, so that a tree stays in the cache, and four rows at a time: each waits for memory."""
     n = len(codes)
     for t in range(len(roots)):
@@ -154,7 +162,7 @@ def apply(trees: Trees, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     leaves = np.empty((len(columns), len(trees.roots)), np.int32)
     sums = np.tile(trees.start, (len(columns), 1))
-    _walk(codes_of(trees.bins, columns[:, trees.sources]), trees.roots, trees.nodes, trees.values, leaves, sums)
+    walk(codes_of(trees.bins, columns[:, trees.sources]), trees.roots, trees.nodes, trees.values, leaves, sums)
     return leaves, sums if not trees.is_averaged else _margins(trees, sums)
 
 
