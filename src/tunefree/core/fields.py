@@ -230,8 +230,9 @@ class State:
         """The same numbers of some features only, in this order."""
         other = self.blank(len(indices), self.n_outputs)
         for field in self.fields:
-            is_of_features = field.axes[:1] == (FEATURE,)
-            other[field.name][...] = self[field.name][indices] if is_of_features else self[field.name]
+            chosen = tuple(indices if axis == FEATURE else slice(None) for axis in field.axes)
+            values = self[field.name][chosen]
+            other[field.name][tuple(map(slice, values.shape))] = values
         return other
 
     def arrays(self, n_features: int | None = None) -> dict[str, np.ndarray]:
