@@ -21,10 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.core.rows import Sparse, n_rows, read_only, sparse
+from tunefree.core.rows import Rows, entries_of, read_only, sparse
 from tunefree.learners import ALL
-from tunefree.learners.contract import grow as with_room
-from tunefree.learners.contract import traits_of
+from tunefree.learners.reading import read
 from tunefree.learners.scinol import ScInOL2
 from tunefree.losses.objectives import Multinomial
 from tunefree.model import passes
@@ -36,7 +35,7 @@ MOST_PAIRS = 2**17  # of rows and classes, at a time
 
 def are_log_odds(learner: str, loss: str | None) -> bool:
     """Whether margins are taken for log-odds: with the logistic loss, unless a linear learner says that its are not."""
-    return (loss or "logistic") == "logistic" and (learner not in ALL or traits_of(ALL[learner]).margins_are_log_odds)
+    return (loss or "logistic") == "logistic" and (learner not in ALL or ALL[learner].traits.margins_are_log_odds)
 
 
 class Calibration(NamedTuple):
@@ -50,7 +49,7 @@ class Calibration(NamedTuple):
     def create(cls, n_classes: int) -> Calibration:
         """One that has seen nothing."""
         n_classes = max(n_classes, 2)
-        return cls(Steady.create(n_classes), ScInOL2.create(2 * n_classes + 1), np.zeros(n_classes))
+        return cls(Steady.create(n_classes), ScInOL2(2 * n_classes + 1), np.zeros(n_classes))
 
     @property
     def n_classes(self) -> int:
@@ -65,7 +64,7 @@ def add_classes(calibration: Calibration, n_classes: int, rows: int) -> Calibrat
     view, n_features = calibration.view, 2 * (calibration.n_classes + new) + 1
     columns = {name: np.pad(array, (0, new)) for name, array in view._asdict().items() if array.ndim}
     view = view._replace(**columns)
-    return Calibration(view, with_room(calibration.learner, n_features, 1), _with_late(calibration.offsets, new, rows))
+    return Calibration(view, calibration.learner.grown(n_features, 1), _with_late(calibration.offsets, new, rows))
 
 
 def _with_late(offsets: np.ndarray, new: int, rows: int) -> np.ndarray:
@@ -119,14 +118,12 @@ def probabilities(log_odds: np.ndarray) -> np.ndarray:
 
 
 def _log_odds(calibration: Calibration, margins: np.ndarray) -> np.ndarray:
-    n_features = len(calibration.learner.features)
-    weights, units = np.empty((n_features, 1)), np.empty(n_features)
-    passes.read(calibration.learner, weights, units)
+    weights, units = read(calibration.learner)
     scores = np.empty((len(margins) * calibration.n_classes, 1))
     for piece in _pieces(calibration, len(margins)):
         rows = _rows(calibration, margins[piece], np.zeros(len(margins[piece])))
         first = piece.start * calibration.n_classes
-        passes.score(weights, units, rows, scores[first : first + n_rows(rows)])
+        passes.score(weights, units, rows, scores[first : first + len(rows.starts)])
     shifted = scores.reshape(-1, calibration.n_classes) + calibration.offsets
     return np.where(np.isneginf(of_classes(margins)), -np.inf, shifted)
 
@@ -142,7 +139,7 @@ def of_classes(margins: np.ndarray) -> np.ndarray:
     return np.column_stack([np.zeros(len(margins)), margins]) if margins.shape[1] == 1 else margins
 
 
-def _rows(calibration: Calibration, margins: np.ndarray, learns: np.ndarray) -> Sparse:
+def _rows(calibration: Calibration, margins: np.ndarray, learns: np.ndarray) -> Rows:
     """A row for each row and class: the margin as the view shows it, and 1."""
     numbers = of_classes(margins)
     numbers = read_only(np.where(np.isneginf(numbers), 0.0, numbers), np.float64)
@@ -152,4 +149,4 @@ def _rows(calibration: Calibration, margins: np.ndarray, learns: np.ndarray) -> 
     transform_rows(calibration.view, learns, numbers, none, read_only(nothing, np.float64), seen, nothing)
     pairs = np.stack([seen, np.ones_like(seen)], axis=-1)
     features = np.tile(np.arange(1, 2 * n_classes + 1), n)
-    return sparse(np.arange(0, pairs.size + 1, 2), features, pairs.reshape(-1), intercept=False)
+    return entries_of(sparse(np.arange(0, pairs.size + 1, 2), features, pairs.reshape(-1), intercept=False))

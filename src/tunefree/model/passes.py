@@ -18,7 +18,8 @@ from tunefree.core.numbers import bounded
 from tunefree.core.rows import Row, Rows, entries_of
 from tunefree.learners import ALL
 from tunefree.learners.contract import Learner, Scale
-from tunefree.losses.objectives import Objective, differentiate, respond, scale_of
+from tunefree.losses.objectives import Functions, arrays_of, functions_over
+from tunefree.losses.switch import loss_classes
 
 OF_ROW = 4  # numbers in a log before the gradient of a row: those of its scale, and what features shared
 MARGINS, GRADIENT, CURVATURE = 0, 1, 2  # rows of the scratch of learning
@@ -44,14 +45,15 @@ def add_offsets(row, offsets, margins):
             margins[k] = bounded(margins[k] + offsets[k] * row.values[0])
 
 
-def learning_of(learner: type[Learner]) -> Callable[..., None]:
+def learning_of(learner: type[Learner], functions: Functions) -> Callable[..., None]:
     """The loop over rows in which a learner learns them."""
     predict, update, leave_out, shared = learner.predict, learner.update, learner.leave_out, learner.shared
+    scale_of, respond, differentiate = functions.scale_of, functions.respond, functions.differentiate
 
     def learn(
         state: Any,
-        codes: Annotated[np.ndarray, "int64[codes]"],
-        numbers: Annotated[np.ndarray, "float64[numbers]"],
+        codes: Annotated[np.ndarray, "int64[2]"],
+        numbers: Annotated[np.ndarray, "float64[facts]"],
         rows: Rows,
         targets: Annotated[np.ndarray, "float64[rows]"],
         weights: Annotated[np.ndarray, "float64[rows]"],
@@ -65,14 +67,12 @@ def learning_of(learner: type[Learner]) -> Callable[..., None]:
         margins, gradient, curvature = scratch[MARGINS], scratch[GRADIENT], scratch[CURVATURE]
         n_outputs = predictions.shape[1]
         for i in range(len(targets)):
-            row, scale = row_of(rows, i), scale_of(codes, numbers, weights[i])
+            row, scale = row_of(rows, i), scale_of(numbers, weights[i])
             if len(left_out) > 0 and left_out[i] > 0:
                 leave_out(state, scale, left_out[i])
             predict(state, row, scale, margins)
             add_offsets(row, offsets, margins)
-            for k in range(n_outputs):
-                predictions[i, k] = margins[k]
-            respond(codes, numbers, n_outputs, predictions[i])
+            respond(codes, numbers, n_outputs, margins, predictions[i])
             if weights[i] > 0.0:
                 differentiate(codes, numbers, targets[i], weights[i], n_outputs, margins, gradient, curvature)
                 if len(places) > 0 and places[i] >= 0:
@@ -82,7 +82,7 @@ def learning_of(learner: type[Learner]) -> Callable[..., None]:
     return learn
 
 
-def replaying_of(learner: type[Learner]) -> Callable[..., None]:
+def replaying_of(learner: type[Learner], functions: Functions | None) -> Callable[..., None]:
     """The loop in which a learner replays first occurrences."""
     replay = learner.replay
 
@@ -104,14 +104,15 @@ def replaying_of(learner: type[Learner]) -> Callable[..., None]:
     return replay_all
 
 
-def learning_apart_of(learner: type[Learner]) -> Callable[..., None]:
+def learning_apart_of(learner: type[Learner], functions: Functions) -> Callable[..., None]:
     """The loop over rows in which a learner of one output learns margins that have a row each."""
     predict, update = learner.predict, learner.update
+    scale_of, differentiate = functions.scale_of, functions.differentiate
 
     def learn_apart(
         state: Any,
-        codes: Annotated[np.ndarray, "int64[codes]"],
-        numbers: Annotated[np.ndarray, "float64[numbers]"],
+        codes: Annotated[np.ndarray, "int64[2]"],
+        numbers: Annotated[np.ndarray, "float64[facts]"],
         rows: Rows,
         targets: Annotated[np.ndarray, "float64[targets]"],
         weights: Annotated[np.ndarray, "float64[targets]"],
@@ -122,7 +123,7 @@ def learning_apart_of(learner: type[Learner]) -> Callable[..., None]:
         gradient, curvature, n_outputs = scratch[0], scratch[1], len(offsets)
         for i in range(len(targets)):
             for k in range(n_outputs):
-                scale = scale_of(codes, numbers, weights[i])
+                scale = scale_of(numbers, weights[i])
                 predict(state, row_of(rows, i * n_outputs + k), scale, margins[i, k : k + 1])
                 margins[i, k] += offsets[k]
             if weights[i] > 0.0:
@@ -133,29 +134,15 @@ def learning_apart_of(learner: type[Learner]) -> Callable[..., None]:
     return learn_apart
 
 
-def reading_of(learner: type[Learner]) -> Callable[..., None]:
-    """The loop over features in which the weights of a learner are read."""
-    magnitude, coordinate, factor = learner.magnitude, learner.coordinate, learner.factor
-
-    def read(
-        state: Any,
-        weights: Annotated[np.ndarray, "float64[features, outputs]"],
-        units: Annotated[np.ndarray, "float64[features]"],
-    ) -> None:
-        for j in range(len(units)):
-            units[j] = magnitude(state, j)
-            for k in range(weights.shape[1]):
-                weights[j, k] = bounded(coordinate(state, j, k) * factor(state, k)) if units[j] > 0.0 else 0.0
-
-    return read
+LOOPS: dict[str, Callable[[type[Learner], Any], Callable[..., None]]] = {
+    "learn": learning_of,
+    "replay": replaying_of,
+    "learn apart": learning_apart_of,
+}
 
 
-LOOPS = {"learn": learning_of, "replay": replaying_of, "learn apart": learning_apart_of, "read": reading_of}
-
-
-@cache
 def pass_of(loop: str, learner: type[Learner], has_one_output: bool) -> Kernel:
-    """The kernel of a loop for a learner.
+    """The kernel of a loop for a learner, for all losses that have a name by now.
 
     Parameters
     ----------
@@ -165,10 +152,17 @@ def pass_of(loop: str, learner: type[Learner], has_one_output: bool) -> Kernel:
     has_one_output : bool
         If not, it is one for any number of several outputs.
     """
+    return _pass_of(loop, learner, has_one_output, loss_classes() if loop.startswith("learn") else None)
+
+
+@cache
+def _pass_of(loop: str, learner: type[Learner], has_one_output: bool, losses: tuple[type, ...] | None) -> Kernel:
+    functions = None if losses is None else functions_over(losses)
     kind = f"{learner.__module__}.{learner.__name__}".removeprefix("tunefree.")
     name = f"{loop.replace(' ', '_')}.{kind}.{'one' if has_one_output else 'several'}"
-    lengths = {"padded": 1, "outputs": 1} if has_one_output and loop != "learn apart" else {}
-    return Kernel(LOOPS[loop](learner), name, {"state": learner}, lengths or ({"padded": 1} if has_one_output else {}))
+    lengths = {"padded": 1} if has_one_output else {}
+    lengths |= {"outputs": 1} if has_one_output and loop != "learn apart" else {}
+    return Kernel(LOOPS[loop](learner, functions), name, {"state": learner}, lengths)
 
 
 def all_kernels() -> list[Kernel]:
@@ -177,9 +171,8 @@ def all_kernels() -> list[Kernel]:
 
     plain = [ALL[name] for name in ALL]
     learners = [*plain, *[averaged(cls) for cls in plain if cls.traits.can_be_averaged]]
-    loops = ("learn", "replay", "read")
-    kernels = [pass_of(loop, cls, one) for cls in learners for loop in loops for one in (True, False)]
-    return [*kernels, pass_of("learn apart", ALL["scinol2"], True)]
+    several = [pass_of(loop, cls, one) for cls in learners for loop in LOOPS for one in (True, False)]
+    return [*several, pass_of("learn apart", ALL["scinol2"], True)]
 
 
 _NONE, _NO_LOG, _NO_OFFSETS = np.zeros(0, np.int64), np.zeros((0, OF_ROW)), np.zeros(0)
@@ -187,7 +180,7 @@ _NONE, _NO_LOG, _NO_OFFSETS = np.zeros(0, np.int64), np.zeros((0, OF_ROW)), np.z
 
 def learn(
     state: Learner,
-    objective: Objective,
+    objective: Any,
     rows: Rows,
     y: np.ndarray,
     weight: np.ndarray,
@@ -196,17 +189,18 @@ def learn(
     places: np.ndarray = _NONE,
     log: np.ndarray = _NO_LOG,
     offsets: np.ndarray | None = None,
-) -> None:
-    """Learn rows in order; writes the prediction (n, K) of each before it was learned. The objective learns, too.
+) -> Any:
+    """Learn rows in order; writes the prediction (n, K) of each before it was learned, returns the objective after.
 
     Entries that are left out, and the places of rows in the log, are those of :class:`tunefree.model.meetings.Met`.
     ``offsets`` (K,) are added to the learner's weights of the constant.
     """
-    scratch = np.zeros((3, padded(state.n_outputs)))
+    scratch, arrays = np.zeros((3, padded(state.n_outputs))), arrays_of(objective)
     of_rows = rows, numbers_of(y), numbers_of(weight), predictions, left_out, places, log
     added = _NO_OFFSETS if offsets is None else offsets
     run = pass_of("learn", type(state), state.n_outputs == 1)
-    run(state, objective.codes, objective.numbers, *of_rows, added, scratch)
+    run(state, *arrays, *of_rows, added, scratch)
+    return arrays.restored(objective)
 
 
 def numbers_of(array: np.ndarray) -> np.ndarray:
@@ -225,7 +219,7 @@ def replay_all(state: Learner, rows: Rows, sources: np.ndarray, log: np.ndarray)
 
 def learn_apart(
     state: Learner,
-    objective: Objective,
+    objective: Any,
     rows: Rows,
     y: np.ndarray,
     weight: np.ndarray,
@@ -238,12 +232,7 @@ def learn_apart(
     """
     of_rows = rows, numbers_of(y), numbers_of(weight), offsets, margins
     run = pass_of("learn apart", type(state), True)
-    run(state, objective.codes, objective.numbers, *of_rows, np.zeros((2, len(offsets))))
-
-
-def read(state: Learner, weights: np.ndarray, units: np.ndarray) -> None:
-    """Write the weights (d, K) of the first features, relative to the units (d,) of these."""
-    pass_of("read", type(state), state.n_outputs == 1)(state, weights, units)
+    run(state, *arrays_of(objective), *of_rows, np.zeros((2, len(offsets))))
 
 
 @kernel
