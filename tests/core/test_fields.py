@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -74,13 +76,15 @@ def test_a_class_that_comes_late_and_features_to_come_begin_anew():
     assert grown.rounds[0] == state.rounds[0] and grown.settings == state.settings
 
 
-def test_copies_share_nothing():
+@pytest.mark.parametrize("copied", [Example.copy, copy.deepcopy])
+def test_copies_share_nothing_with_the_state_and_all_with_their_views(copied):
     state = filled(3, 2)
-    other = state.copy()
+    other = copied(state)
     before = {name: array.copy() for name, array in state.arrays().items()}
     for block in other.blocks:
         block += 1.0
     assert all((state[name] == array).all() for name, array in before.items())
+    assert all((other[name] == array + 1.0).all() for name, array in before.items())
 
 
 def test_saved_arrays_give_the_state_back():

@@ -198,6 +198,16 @@ class State:
         axes = next(field.axes for field in self.fields if field.name == name)
         return view[..., : self.n_outputs] if axes in BLOCKS.values() and axes[-1:] == (OUTPUT,) else view
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The memory without its views, for copies."""
+        return {"n_features": self.n_features, "n_outputs": self.n_outputs, "blocks": self.blocks}
+
+    def __setstate__(self, known: dict[str, Any]) -> None:
+        self.n_features, self.n_outputs = known["n_features"], known["n_outputs"]
+        for name, block in zip((*BLOCKS, *names_of_arrays(type(self))), known["blocks"], strict=True):
+            setattr(self, name, block)
+        self._set_views()
+
     @property
     def nbytes(self) -> int:
         """Bytes of memory."""

@@ -264,12 +264,16 @@ def table(
 def entries_of(X: Any) -> Rows:
     """The rows of a block as pairs of features and values, in their order: constant, numbers, codes, words.
 
+    Rows that are such pairs stay as they are.
+
     Examples
     --------
     >>> entries = entries_of(table([[1.5], [2.5]], [1], [[3], [0]], sparse([0, 0, 1], [7], [4.0])))
     >>> entries.starts, entries.ends, entries.indices, entries.values
     (array([0, 3]), array([3, 7]), array([0, 1, 3, 0, 1, 0, 7], dtype=uint32), array([1. , 1.5, 1. , 1. , 2.5, 0. , 4. ]))
     """
+    if isinstance(X, Rows):
+        return X
     if isinstance(X, OneHot):
         n, width = X.codes.shape
         starts = np.arange(n, dtype=np.int64) * width

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.core.rows import Rows, entries_of, read_only, sparse
+from tunefree.core.rows import Sparse, read_only, sparse
 from tunefree.learners import ALL
 from tunefree.learners.reading import read
 from tunefree.learners.scinol import ScInOL2
@@ -119,12 +119,11 @@ def probabilities(log_odds: np.ndarray) -> np.ndarray:
 
 def _log_odds(calibration: Calibration, margins: np.ndarray) -> np.ndarray:
     weights, units = read(calibration.learner)
-    scores = np.empty((len(margins) * calibration.n_classes, 1))
+    scores = []
     for piece in _pieces(calibration, len(margins)):
         rows = _rows(calibration, margins[piece], np.zeros(len(margins[piece])))
-        first = piece.start * calibration.n_classes
-        passes.score(weights, units, rows, scores[first : first + len(rows.starts)])
-    shifted = scores.reshape(-1, calibration.n_classes) + calibration.offsets
+        scores.append(passes.score(weights, units, rows))
+    shifted = np.concatenate(scores or [np.empty((0, 1))]).reshape(-1, calibration.n_classes) + calibration.offsets
     return np.where(np.isneginf(of_classes(margins)), -np.inf, shifted)
 
 
@@ -139,7 +138,7 @@ def of_classes(margins: np.ndarray) -> np.ndarray:
     return np.column_stack([np.zeros(len(margins)), margins]) if margins.shape[1] == 1 else margins
 
 
-def _rows(calibration: Calibration, margins: np.ndarray, learns: np.ndarray) -> Rows:
+def _rows(calibration: Calibration, margins: np.ndarray, learns: np.ndarray) -> Sparse:
     """A row for each row and class: the margin as the view shows it, and 1."""
     numbers = of_classes(margins)
     numbers = read_only(np.where(np.isneginf(numbers), 0.0, numbers), np.float64)
@@ -149,4 +148,4 @@ def _rows(calibration: Calibration, margins: np.ndarray, learns: np.ndarray) -> 
     transform_rows(calibration.view, learns, numbers, none, read_only(nothing, np.float64), seen, nothing)
     pairs = np.stack([seen, np.ones_like(seen)], axis=-1)
     features = np.tile(np.arange(1, 2 * n_classes + 1), n)
-    return entries_of(sparse(np.arange(0, pairs.size + 1, 2), features, pairs.reshape(-1), intercept=False))
+    return sparse(np.arange(0, pairs.size + 1, 2), features, pairs.reshape(-1), intercept=False)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import Rows, dense, entries_of
+from tunefree.core.rows import dense
 from tunefree.core.states import under
 from tunefree.learners import ALL, Averaged, averaged
 from tunefree.learners.reading import read
@@ -114,7 +114,7 @@ class Member:
         loss = loss_of("classification", None) if isinstance(objective, Multinomial) else objective.loss
         against = Binary(loss, objective.steepest)
         weight = np.full(n, self.mass / self.rows)
-        constants = entries_of(dense(np.zeros((n, 0))))
+        constants = dense(np.zeros((n, 0)))
         passes.learn(learner, against, constants, np.full(n, -1.0), weight, np.empty((n, 1)))
         weights, units = read(learner, 1)
         learned = float(weights[0, 0] / units[0]) if units[0] > 0.0 else 0.0
@@ -125,7 +125,7 @@ class Member:
         self.state = self.state.with_outputs(n_outputs, first, mirrors)
 
     def learn(
-        self, rows: Rows, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, met: Met | None = None
+        self, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, met: Met | None = None
     ) -> None:
         """Learn rows in order; writes the prediction (n, K) of each row before it was learned.
 
@@ -133,12 +133,12 @@ class Member:
         """
         self._count(weight)
         if met is None:
-            learned = self.state, self.objective, rows, y, weight, predictions
+            learned = self.state, self.objective, X, y, weight, predictions
             self.objective = passes.learn(*learned, offsets=self.offsets)
             return
         log = np.zeros((0, passes.OF_ROW + predictions.shape[1])) if self.log is None else self.log
         self.log = meetings.with_room(log, 1 + int(met.places.max(initial=-1)))
-        of_rows = rows, y, weight, predictions, met.left_out, met.places, self.log, self.offsets
+        of_rows = X, y, weight, predictions, met.left_out, met.places, self.log, self.offsets
         self.objective = passes.learn(self.state, self.objective, *of_rows)
 
     def _count(self, weight: np.ndarray) -> None:
@@ -153,7 +153,7 @@ class Member:
 
     def _replay_into(self, state: Any, X: Any, past: Past) -> None:
         assert self.log is not None
-        passes.replay_all(state, entries_of(X), past.sources, self.log)
+        passes.replay_all(state, X, past.sources, self.log)
         before = np.isnan(self.log[past.sources, passes.OF_ROW])  # one margin was that of all classes
         if before.any():
             state.mirror(past.slots[before])
@@ -180,12 +180,12 @@ class Member:
         self._replay_into(state, X, past)
         return read(state)
 
-    def predict(self, rows: Rows, read: Read, further: Any, objective: Any) -> np.ndarray:
+    def predict(self, X: Any, read: Read, further: Any, objective: Any) -> np.ndarray:
         """Margins (n, K), or predicted targets (n, 1), of rows in the member's view.
 
         Parameters
         ----------
-        rows : Rows
+        X : block of rows
         read : (weights, units)
             See :meth:`weights`.
         further : Further or None
@@ -193,9 +193,9 @@ class Member:
         objective : objective
             By which margins become predictions.
         """
-        margins = scored(rows, read)
+        margins = passes.score(*read, X)
         if further is not None:
-            margins += scored(entries_of(further.X), further.read)
+            margins += passes.score(*further.read, further.X)
         predictions: np.ndarray = objective.predictions_of(margins)
         return predictions
 
@@ -261,14 +261,6 @@ def with_offsets(read: Read, offsets: np.ndarray) -> Read:
         units[0] = 1.0
     weights[0] += offsets * units[0]
     return weights, units
-
-
-def scored(rows: Rows, read: Read) -> np.ndarray:
-    """Margins (n, K) of rows."""
-    weights, units = read
-    margins = np.empty((len(rows.starts), weights.shape[1]))
-    passes.score(weights, units, rows, margins)
-    return margins
 
 
 def name_of(setting: Setting) -> str:

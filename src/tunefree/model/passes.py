@@ -1,5 +1,6 @@
-"""Passes of a linear learner over rows: learn them, read the weights, score rows by weights, in all or term by term.
+"""Passes of a linear learner over rows: learn them, score them by weights, in all or term by term.
 
+Rows are blocks of any kind, or what :func:`tunefree.core.rows.entries_of` makes of them once for all learners.
 Each pass is one kernel for a learner of one output, and one for any number of several, whatever the objective.
 """
 
@@ -181,7 +182,7 @@ _NONE, _NO_LOG, _NO_OFFSETS = np.zeros(0, np.int64), np.zeros((0, OF_ROW)), np.z
 def learn(
     state: Learner,
     objective: Any,
-    rows: Rows,
+    X: Any,
     y: np.ndarray,
     weight: np.ndarray,
     predictions: np.ndarray,
@@ -196,7 +197,7 @@ def learn(
     ``offsets`` (K,) are added to the learner's weights of the constant.
     """
     scratch, arrays = np.zeros((3, padded(state.n_outputs))), arrays_of(objective)
-    of_rows = rows, numbers_of(y), numbers_of(weight), predictions, left_out, places, log
+    of_rows = entries_of(X), numbers_of(y), numbers_of(weight), predictions, left_out, places, log
     added = _NO_OFFSETS if offsets is None else offsets
     run = pass_of("learn", type(state), state.n_outputs == 1)
     run(state, *arrays, *of_rows, added, scratch)
@@ -208,19 +209,19 @@ def numbers_of(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array, np.float64)
 
 
-def replay_all(state: Learner, rows: Rows, sources: np.ndarray, log: np.ndarray) -> None:
+def replay_all(state: Learner, X: Any, sources: np.ndarray, log: np.ndarray) -> None:
     """Replay first meetings, rows of one entry each, by the log of the rows that they were left out of.
 
     A slope of an output that there was not yet may be NaN, and counts as 0.
     """
     run = pass_of("replay", type(state), state.n_outputs == 1)
-    run(state, rows, sources, log, np.zeros((3, padded(state.n_outputs))))
+    run(state, entries_of(X), sources, log, np.zeros((3, padded(state.n_outputs))))
 
 
 def learn_apart(
     state: Learner,
     objective: Any,
-    rows: Rows,
+    X: Any,
     y: np.ndarray,
     weight: np.ndarray,
     offsets: np.ndarray,
@@ -230,13 +231,13 @@ def learn_apart(
 
     ``offsets`` (K,) are added to what the learner predicts.
     """
-    of_rows = rows, numbers_of(y), numbers_of(weight), offsets, margins
+    of_rows = entries_of(X), numbers_of(y), numbers_of(weight), offsets, margins
     run = pass_of("learn apart", type(state), True)
     run(state, *arrays_of(objective), *of_rows, np.zeros((2, len(offsets))))
 
 
 @kernel
-def score(
+def score_rows(
     weights: Annotated[np.ndarray, "float64[features, outputs]"],
     units: Annotated[np.ndarray, "float64[features]"],
     rows: Rows,
@@ -252,6 +253,14 @@ def score(
                 ratio = bounded(value / units[j])
                 for k in range(margins.shape[1]):
                     margins[i, k] += weights[j, k] * ratio
+
+
+def score(weights: np.ndarray, units: np.ndarray, X: Any) -> np.ndarray:
+    """Margins (n, K) of rows by weights (d, K) relative to units (d,)."""
+    rows = entries_of(X)
+    margins = np.empty((len(rows.starts), weights.shape[1]))
+    score_rows(weights, units, rows, margins)
+    return margins
 
 
 @kernel

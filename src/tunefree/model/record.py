@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core.rows import entries_of, reach
+from tunefree.core.rows import reach
 from tunefree.core.states import under
 from tunefree.losses.objectives import Multinomial, chosen
 from tunefree.model.group import LabelledRows
@@ -70,13 +70,13 @@ class FirstPassRecord:
         """Add rows, with their predictions (n, K) and the losses of these; ``met`` where features have slots."""
         X, y, _, weight = rows
         if met is None:
-            record_evidence(self.evidence, objective, entries_of(X), y, weight, predictions, row_losses)
+            record_evidence(self.evidence, objective, X, y, weight, predictions, row_losses)
         else:
             self.log = with_room(self.log, 1 + int(met.places.max(initial=-1)))
             self.evidence = _with_room(self.evidence, met.n_slots, predictions.shape[1], objective)
             self.replay(met.past, met.past_rows, objective)
             of_rows = y, weight, predictions, row_losses
-            record_evidence(self.evidence, objective, entries_of(met.X), *of_rows, met.places, self.log)
+            record_evidence(self.evidence, objective, met.X, *of_rows, met.places, self.log)
             steep = np.abs(self.log[met.places[met.places >= 0]]).sum(axis=1)
             self.steepest = max(self.steepest, float(steep.max(initial=0.0)))
         if self._of_classes:
@@ -91,7 +91,7 @@ class FirstPassRecord:
         if past is not None and len(past.sources):
             self.evidence = _with_room(self.evidence, reach(X), self.log.shape[1], objective)
             log = with_room(self.log, 1 + int(past.sources.max()))
-            replay_evidence(self.evidence, entries_of(X), past.sources, log)
+            replay_evidence(self.evidence, X, past.sources, log)
 
     def certificate(self, n_features: int, objective: Any, meetings: FirstMeetings | None = None) -> Certificate:
         """What is known of every linear model on these rows; ``meetings`` tells which features have slots.

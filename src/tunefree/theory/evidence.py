@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike
 from tunefree.core.fields import State, padded, per_coordinate, per_feature, single
 from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import LARGEST
-from tunefree.core.rows import Rows
+from tunefree.core.rows import Rows, entries_of
 from tunefree.learners.units import exceeds, new_unit
 from tunefree.losses.objectives import Functions, Multinomial, Regression, arrays_of, functions_over
 from tunefree.losses.switch import loss_classes
@@ -164,15 +164,15 @@ def all_kernels() -> list[Kernel]:
     return [recording(has_one_output) for has_one_output in (True, False)]
 
 
-def replay_evidence(evidence: Evidence, rows: Rows, sources: np.ndarray, log: np.ndarray) -> None:
+def replay_evidence(evidence: Evidence, X: Any, sources: np.ndarray, log: np.ndarray) -> None:
     """Add entries that were left out of earlier rows, given as rows of one entry each, by the slopes of those rows."""
-    REPLAY(evidence, rows, sources, log)
+    REPLAY(evidence, entries_of(X), sources, log)
 
 
 def record_evidence(
     evidence: Evidence,
     objective: Any,
-    rows: Rows,
+    X: Any,
     y: np.ndarray,
     weight: np.ndarray,
     predictions: np.ndarray,
@@ -189,7 +189,7 @@ def record_evidence(
     bend = 0.5 / steepness if steepness > 0.0 else math.inf
     of_rows = [np.ascontiguousarray(array, np.float64) for array in (y, weight, predictions, losses)]
     record, slopes = recording(evidence.n_outputs == 1), np.zeros(padded(evidence.n_outputs))
-    record(evidence, *arrays_of(objective), bend, rows, *of_rows, places, log, slopes)
+    record(evidence, *arrays_of(objective), bend, entries_of(X), *of_rows, places, log, slopes)
 
 
 def widened(evidence: Evidence, n_features: int, n_outputs: int, objective: Any) -> Evidence:
@@ -271,7 +271,7 @@ class Certificate:
     --------
     >>> from tunefree.core import rows
     >>> from tunefree.losses import Logistic, objectives
-    >>> X, y = rows.entries_of(rows.dense([[0.0], [1.0], [2.0]] * 100)), np.array([-1.0, 1.0, 1.0] * 100)
+    >>> X, y = rows.dense([[0.0], [1.0], [2.0]] * 100), np.array([-1.0, 1.0, 1.0] * 100)
     >>> objective, margins = objectives.Binary(Logistic(), 0.0), np.array([[-2.0], [1.0], [4.0]] * 100)
     >>> evidence, row_losses = Evidence(2), np.empty(300)
     >>> objectives.measure(objective, y, margins, row_losses)
