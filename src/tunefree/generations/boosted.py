@@ -79,6 +79,11 @@ class Work(NamedTuple):
         histograms = np.zeros((most_leaves + 1, n_columns, 256, width))
         return cls(*of_rows, *of_nodes, np.zeros(nodes, np.int32), np.zeros(nodes, np.int64), histograms)
 
+    @property
+    def places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The rows of the tree, and where those of each node lie."""
+        return self.rows, self.first, self.last
+
 
 def gather(work, node, derivatives):
     """Lay the derivatives of a node's rows side by side, and sum them."""
@@ -350,7 +355,7 @@ def write_residuals(
 
 @kernel
 def write_leaves(
-    work: Work,
+    totals: Annotated[np.ndarray, "float64[nodes, sums]"],
     nodes: Annotated[np.ndarray, "int32[tree_nodes, 2]"],
     rate: float,
     longest: float,
@@ -361,7 +366,7 @@ def write_leaves(
     for v in range(len(nodes)):
         if nodes[v, 0] == LEAF:
             for k in range(values.shape[1]):
-                step = -work.totals[v, 2 * k] / (work.totals[v, 2 * k + 1] + RIDGE)
+                step = -totals[v, 2 * k] / (totals[v, 2 * k + 1] + RIDGE)
                 values[n_leaves, k] = rate * clip(step, longest)
             nodes[v, 1] = n_leaves
             n_leaves += 1
@@ -370,7 +375,9 @@ def write_leaves(
 
 @kernel
 def add_values(
-    work: Work,
+    rows: Annotated[np.ndarray, "uint32[rows]"],
+    first: Annotated[np.ndarray, "int64[nodes]"],
+    last: Annotated[np.ndarray, "int64[nodes]"],
     codes: Annotated[np.ndarray, "uint8[columns, rows]"],
     nodes: Annotated[np.ndarray, "int32[tree_nodes, 2]"],
     values: Annotated[np.ndarray, "float32[leaves, outputs]"],
@@ -380,9 +387,9 @@ def add_values(
     """Add the values of the leaves that rows reach to their margins; where those drawn for the tree lie is known."""
     for v in range(len(nodes)):
         if nodes[v, 0] == LEAF:
-            for p in range(work.first[v], work.last[v]):
+            for p in range(first[v], last[v]):
                 for k in range(margins.shape[1]):
-                    margins[work.rows[p], k] += values[nodes[v, 1], k]
+                    margins[rows[p], k] += values[nodes[v, 1], k]
     for i in range(len(margins)):
         if not is_drawn[i]:
             node: Any = np.uint32(0)
@@ -457,7 +464,7 @@ class Boosting:
             nodes, of_leaves, is_drawn = self._tree(work)
             if len(nodes) == 1:
                 continue
-            add_values(work, self.binned.codes, nodes, of_leaves, is_drawn, self.margins)
+            add_values(*work.places, self.binned.codes, nodes, of_leaves, is_drawn, self.margins)
             structures.append(nodes)
             values.append(of_leaves)
         return self._trees(structures, values)
@@ -477,11 +484,10 @@ class Boosting:
         values, rate = np.empty((most, len(self.start)), np.float32), self.settings.rate
         if self.problem.n_classes or self.is_square:
             longest = LONGEST if self.problem.n_classes else math.inf
-            n_leaves = write_leaves(work, nodes[:n_nodes], rate, longest, values)
+            n_leaves = write_leaves(work.totals, nodes[:n_nodes], rate, longest, values)
         else:
             of_rows = self.margins, self.targets, self.problem.weights
-            of_nodes = work.rows, work.first, work.last
-            n_leaves = write_minimisers(*of_nodes, self.loss, nodes[:n_nodes], rate, *of_rows, values)
+            n_leaves = write_minimisers(*work.places, self.loss, nodes[:n_nodes], rate, *of_rows, values)
         return nodes[:n_nodes].copy(), values[:n_leaves].copy(), is_drawn
 
     def _differentiate(self) -> None:
