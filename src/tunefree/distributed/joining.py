@@ -14,6 +14,8 @@ import numpy as np
 
 from tunefree.core.states import flatten
 from tunefree.learners.newton import Newton, settle
+from tunefree.model.views import ALL as VIEWS
+from tunefree.model.views import OF_COLUMNS
 from tunefree.pool.model import PoolModel
 
 OF_COORDINATES = (".features.", ".coordinates.")  # parts of the names of such statistics
@@ -117,6 +119,9 @@ def _mean(statistics: Statistics, key: str, before: np.ndarray) -> np.ndarray:
 
 
 def _flat(state: Any, n_features: int) -> dict[str, np.ndarray]:
+    if type(state) in VIEWS.values():
+        fields = state._asdict().items()
+        return {f".{name}": array if name in OF_COLUMNS else array.reshape(()) for name, array in fields}
     return flatten("", state, max(len(getattr(state, "features", ())), n_features))[0]
 
 
