@@ -145,9 +145,10 @@ class State:
 
     def __init_subclass__(cls, **rest: Any) -> None:
         super().__init_subclass__(**rest)
-        declared = {name: value for name, value in vars(cls).items() if isinstance(value, Field)}
-        kept = [field for field in cls.fields if field.name not in declared]
-        cls.fields = (*kept, *declared.values())
+        declared: dict[str, Field] = {}
+        for base in reversed(cls.__mro__):
+            declared |= {name: value for name, value in vars(base).items() if isinstance(value, Field)}
+        cls.fields = tuple(declared.values())
 
     def __init__(self, n_features: int, n_outputs: int = 1, **settings: float) -> None:
         if unknown := [name for name in settings if name not in self.settings_of()]:

@@ -12,7 +12,8 @@ from tunefree.core import compiled
 CEILING = 1e150
 LOG_CEILING = 345.0
 LARGEST = 1e308
-SMALLEST_EXPONENT = -1020  # of a unit, so that 1 / unit is finite
+SMALLEST_UNIT = 2.0**-1021  # whose inverse is finite
+EXPONENT_BITS = 0x7FF0000000000000
 MOST = 1.7976931348623157e308  # the largest finite number
 LARGEST_EXPONENT = 709.0  # of e, so that the power is finite
 
@@ -72,6 +73,12 @@ def softplus(z):
 def power_below(number):
     """The power of two next below the size of a number that is not 0; of an infinite one, that below the largest."""
     return 2.0 ** math.floor(math.log2(min(abs(number), MOST / 2.0)))
+
+
+def unit_below(size):
+    """The power of two next below a size above 0, at least SMALLEST_UNIT: its bits without those of the mantissa."""
+    bits = np.float64(min(max(size, SMALLEST_UNIT), LARGEST)).view(np.int64)
+    return np.int64(bits & EXPONENT_BITS).view(np.float64)
 
 
 @compiled.inline
