@@ -15,6 +15,8 @@ LARGEST = 1e308
 SMALLEST_EXPONENT = -1020  # of a unit, so that 1 / unit is finite
 MOST = 1.7976931348623157e308  # the largest finite number
 LARGEST_EXPONENT = 709.0  # of e, so that the power is finite
+LEAST_EXPONENT = -1023  # of 2, so that 1 / the power is finite
+MANTISSA_BITS = 52
 
 
 @compiled.inline
@@ -69,9 +71,19 @@ def softplus(z):
 
 
 @compiled.inline
+def power_of_two(exponent):
+    """2 to a whole number of at most 1023, by its bits; 0 below 2^-1023, which has no finite inverse."""
+    if exponent < LEAST_EXPONENT:
+        return 0.0
+    bits = np.int64(max(exponent, LEAST_EXPONENT + 1) - LEAST_EXPONENT) << MANTISSA_BITS
+    power = np.int64(bits).view(np.float64)
+    return power if exponent > LEAST_EXPONENT else 0.5 * power
+
+
+@compiled.inline
 def power_below(number):
     """The power of two next below the size of a number that is not 0; of an infinite one, that below the largest."""
-    return 2.0 ** math.floor(math.log2(min(abs(number), MOST / 2.0)))
+    return power_of_two(math.floor(math.log2(min(abs(number), MOST / 2.0))))
 
 
 @compiled.inline

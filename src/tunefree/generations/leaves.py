@@ -16,29 +16,34 @@ from tunefree.core.rows import OneHot, n_rows, row
 from tunefree.learners import ALL
 from tunefree.learners.contract import Scale, coordinate, factor, magnitude, predict, update, with_outputs
 from tunefree.losses import loss_of, objectives
-from tunefree.losses.linked import linked, unlinked, write_prediction
-from tunefree.losses.objectives import differentiate, predictions_of, scale
+from tunefree.losses.kinds import arrays_of
+from tunefree.losses.loops import Loop
 
 # Initial wealth of a leaf, per unit of margin: flat between a third and three times these (measured on eight tables).
 WEALTH = {"boosted": 0.03, "randomised": 0.1}
 RATE = 2.0  # of NAG, which follows changes
 
 
-@compiled.entry
-def _follow(state, objective, leaves, offsets, y, weight, predictions):
-    n_outputs = predictions.shape[1]
-    numbers = np.zeros((3, room(n_outputs)))
-    margins, gradient, curvature = numbers[0, :n_outputs], numbers[1, :n_outputs], numbers[2, :n_outputs]
-    for i in range(n_rows(leaves)):
-        known = scale(objective, weight[i]) if weight[i] > 0.0 else Scale(0.0, 0.0, 0.0)  # which changes no state
-        x = row(leaves, i)
-        predict(state, x, known, margins)
-        for k in range(n_outputs):
-            margins[k] += offsets[i, k]
-        write_prediction(objective, margins, predictions[i])
-        if weight[i] > 0.0:
-            differentiate(objective, y[i], weight[i], margins, gradient, curvature)
-            update(state, x, gradient, curvature)
+@Loop
+def _follow(functions):
+    scale_of, respond, differentiate = functions.scale_of, functions.respond, functions.differentiate
+
+    def follow(state, codes, numbers, leaves, offsets, y, weight, predictions):
+        n_outputs = predictions.shape[1]
+        scratch = np.zeros((3, room(n_outputs)))
+        margins, gradient, curvature = scratch[0, :n_outputs], scratch[1, :n_outputs], scratch[2, :n_outputs]
+        for i in range(n_rows(leaves)):
+            known = scale_of(numbers, weight[i]) if weight[i] > 0.0 else Scale(0.0, 0.0, 0.0)  # which changes no state
+            x = row(leaves, i)
+            predict(state, x, known, margins)
+            for k in range(n_outputs):
+                margins[k] += offsets[i, k]
+            respond(codes, numbers, n_outputs, margins, predictions[i])
+            if weight[i] > 0.0:
+                differentiate(codes, numbers, y[i], weight[i], n_outputs, margins, gradient, curvature)
+                update(state, x, gradient, curvature)
+
+    return follow
 
 
 def log_probabilities(margins: np.ndarray, n_classes: int, rows: int) -> np.ndarray:
@@ -132,15 +137,15 @@ class LivingLeaves:
         (n, K) array
             Margins, or predicted numbers.
         """
-        predictions, objective = np.empty(margins.shape), linked(self.objective)
+        predictions, arrays = np.empty(margins.shape), arrays_of(self.objective)
         if self.is_of_numbers:
             with np.errstate(over="ignore"):
                 rest = np.clip(y - margins[:, 0], -1e300, 1e300)
-            _follow(self.state, objective, OneHot(leaves), np.zeros(margins.shape), rest, weight, predictions)
+            _follow(self.state, *arrays, OneHot(leaves), np.zeros(margins.shape), rest, weight, predictions)
             predictions += margins
         else:
-            _follow(self.state, objective, OneHot(leaves), margins, y, weight, predictions)
-        self.objective = unlinked(self.objective, objective)
+            _follow(self.state, *arrays, OneHot(leaves), margins, y, weight, predictions)
+        self.objective = arrays.restored(self.objective)
         return predictions
 
     def frozen(self) -> FrozenLeaves:
@@ -201,7 +206,7 @@ class FrozenLeaves:
         if len(self.levels):
             _add_weights(self.levels, leaves, sums)
         sums *= self.largest
-        return margins + (predictions_of(self.objective, sums) if self.objective.task == "regression" else sums)
+        return margins + self.objective.predictions_of(sums)
 
     def frozen(self) -> FrozenLeaves:
         """The same."""

@@ -14,7 +14,7 @@ from tunefree.core.states import filled, flatten
 from tunefree.learners import ALL, Averaged
 from tunefree.learners.contract import begin_outputs, check_room, fresh, grow, mirror, traits_of, with_outputs
 from tunefree.losses import loss_of
-from tunefree.losses.objectives import Binary, Multinomial, predictions_of, with_slopes_as_they_come
+from tunefree.losses.objectives import Binary, Multinomial, with_slopes_as_they_come
 from tunefree.model import meetings, passes
 from tunefree.model.meetings import Met, Past
 from tunefree.model.targets import running_sum
@@ -198,7 +198,7 @@ class Member:
         margins = scored(X, read)
         if further is not None:
             margins += scored(further.X, further.read)
-        return predictions_of(objective, margins)
+        return objective.predictions_of(margins)
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` fills a member of the same setting."""

@@ -22,8 +22,8 @@ from tunefree.learners.contract import (
     shared,
     update,
 )
-from tunefree.losses.linked import linked, unlinked, write_prediction
-from tunefree.losses.objectives import differentiate, scale
+from tunefree.losses.kinds import arrays_of
+from tunefree.losses.loops import Loop
 
 OF_ROW = 4  # numbers in a log before the gradient of a row: those of its scale, and what features shared
 
@@ -46,23 +46,28 @@ def add_offsets(x, offsets, margins):
                 margins[k] = bounded(margins[k] + offsets[k] * x_j)
 
 
-@compiled.entry
-def _learn(state, objective, X, y, weight, predictions, left_out, places, log, offsets):
-    n_outputs = predictions.shape[1]
-    numbers = np.zeros((3, room(n_outputs)))
-    margins, gradient, curvature = numbers[0, :n_outputs], numbers[1, :n_outputs], numbers[2, :n_outputs]
-    for i in range(n_rows(X)):
-        x, known = row(X, i), scale(objective, weight[i])
-        if len(left_out) > 0 and left_out[i] > 0:
-            leave_out(state, known, left_out[i])
-        predict(state, x, known, margins)
-        add_offsets(x, offsets, margins)
-        write_prediction(objective, margins, predictions[i])
-        if weight[i] > 0.0:
-            differentiate(objective, y[i], weight[i], margins, gradient, curvature)
-            if len(places) > 0 and places[i] >= 0:
-                write_log(log[places[i]], known, shared(state), gradient)
-            update(state, x, gradient, curvature)
+@Loop
+def _learn(functions):
+    scale_of, respond, differentiate = functions.scale_of, functions.respond, functions.differentiate
+
+    def learn(state, codes, numbers, X, y, weight, predictions, left_out, places, log, offsets):
+        n_outputs = predictions.shape[1]
+        scratch = np.zeros((3, room(n_outputs)))
+        margins, gradient, curvature = scratch[0, :n_outputs], scratch[1, :n_outputs], scratch[2, :n_outputs]
+        for i in range(n_rows(X)):
+            x, known = row(X, i), scale_of(numbers, weight[i])
+            if len(left_out) > 0 and left_out[i] > 0:
+                leave_out(state, known, left_out[i])
+            predict(state, x, known, margins)
+            add_offsets(x, offsets, margins)
+            respond(codes, numbers, n_outputs, margins, predictions[i])
+            if weight[i] > 0.0:
+                differentiate(codes, numbers, y[i], weight[i], n_outputs, margins, gradient, curvature)
+                if len(places) > 0 and places[i] >= 0:
+                    write_log(log[places[i]], known, shared(state), gradient)
+                update(state, x, gradient, curvature)
+
+    return learn
 
 
 _NONE, _NO_LOG, _NO_OFFSETS = np.zeros(0, np.int64), np.zeros((0, OF_ROW)), np.zeros(0)
@@ -85,10 +90,10 @@ def learn(
     Entries that are left out, and the places of rows in the log, are those of :class:`tunefree.model.meetings.Met`.
     ``offsets`` (K,) are added to the learner's weights of the constant.
     """
-    called = linked(objective)
+    arrays = arrays_of(objective)
     added = _NO_OFFSETS if offsets is None else offsets
-    _learn(state, called, X, y, weight, predictions, left_out, places, log, added)
-    return unlinked(objective, called)
+    _learn(state, *arrays, X, y, weight, predictions, left_out, places, log, added)
+    return arrays.restored(objective)
 
 
 @compiled.entry
@@ -108,18 +113,23 @@ def replay_all(state, X, sources, log):
         replay(state, row(X, i), scale_then, logged[3], margins, gradient, curvature)
 
 
-@compiled.entry
-def _learn_apart(state, objective, X, y, weight, offsets, margins):
-    n_margins = margins.shape[1]
-    gradient, curvature = np.empty(n_margins), np.empty(n_margins)
-    for i in range(len(y)):
-        for k in range(n_margins):
-            predict(state, row(X, i * n_margins + k), scale(objective, weight[i]), margins[i, k : k + 1])
-            margins[i, k] += offsets[k]
-        if weight[i] > 0.0:
-            differentiate(objective, y[i], weight[i], margins[i], gradient, curvature)
+@Loop
+def _learn_apart(functions):
+    scale_of, differentiate = functions.scale_of, functions.differentiate
+
+    def learn_apart(state, codes, numbers, X, y, weight, offsets, margins):
+        n_margins = margins.shape[1]
+        gradient, curvature = np.empty(n_margins), np.empty(n_margins)
+        for i in range(len(y)):
             for k in range(n_margins):
-                update(state, row(X, i * n_margins + k), gradient[k : k + 1], curvature[k : k + 1])
+                predict(state, row(X, i * n_margins + k), scale_of(numbers, weight[i]), margins[i, k : k + 1])
+                margins[i, k] += offsets[k]
+            if weight[i] > 0.0:
+                differentiate(codes, numbers, y[i], weight[i], n_margins, margins[i], gradient, curvature)
+                for k in range(n_margins):
+                    update(state, row(X, i * n_margins + k), gradient[k : k + 1], curvature[k : k + 1])
+
+    return learn_apart
 
 
 def learn_apart(
@@ -129,7 +139,7 @@ def learn_apart(
 
     ``offsets`` (K,) are added to what the learner predicts.
     """
-    _learn_apart(state, linked(objective), X, y, weight, offsets, margins)
+    _learn_apart(state, *arrays_of(objective), X, y, weight, offsets, margins)
 
 
 @compiled.entry

@@ -38,8 +38,10 @@ from tunefree.core.numbers import LARGEST
 from tunefree.core.rows import entry, n_rows, row, size
 from tunefree.learners.contract import grow, matters, outputs, records
 from tunefree.learners.units import is_larger, rescale, see
-from tunefree.losses.linked import linked
-from tunefree.losses.objectives import Multinomial, Regression, smoothness, true_slope
+from tunefree.losses.kinds import arrays_of
+from tunefree.losses.loops import Loop
+from tunefree.losses.multinomial import Multinomial
+from tunefree.losses.regression import Regression
 
 _ROUNDING = 2.0**-52
 _NOWHERE, _NO_LOG = np.zeros(0, np.int64), np.zeros((0, 0))
@@ -108,17 +110,22 @@ def gather(evidence, x, weight, slopes, bend, prediction, loss):
                 evidence.coordinates[j, k].gradients += slopes[k] * ratio
 
 
-@compiled.entry
-def _record(evidence, objective, bend, X, y, weight, predictions, losses, places, log):
-    n_outputs = predictions.shape[1]
-    slopes = np.zeros(room(n_outputs))[:n_outputs]
-    for i in range(n_rows(X)):
-        if weight[i] > 0.0:
-            true_slope(objective, y[i], predictions[i], slopes)
-            gather(evidence, row(X, i), weight[i], slopes, bend, predictions[i], losses[i])
-        if len(places) > 0 and places[i] >= 0:
-            for k in range(n_outputs):
-                log[places[i], k] = slopes[k] if weight[i] > 0.0 else 0.0
+@Loop
+def _record(functions):
+    true_slope = functions.true_slope
+
+    def record(evidence, codes, numbers, bend, X, y, weight, predictions, losses, places, log):
+        n_outputs = predictions.shape[1]
+        slopes = np.zeros(room(n_outputs))[:n_outputs]
+        for i in range(n_rows(X)):
+            if weight[i] > 0.0:
+                true_slope(codes, numbers, y[i], n_outputs, predictions[i], slopes)
+                gather(evidence, row(X, i), weight[i], slopes, bend, predictions[i], losses[i])
+            if len(places) > 0 and places[i] >= 0:
+                for k in range(n_outputs):
+                    log[places[i], k] = slopes[k] if weight[i] > 0.0 else 0.0
+
+    return record
 
 
 @compiled.entry
@@ -151,10 +158,9 @@ def record_evidence(
     Where entries are left out until :func:`replay_evidence` adds them, the weighted slopes (K,) of row i are written to
     row ``places[i]`` of ``log``, unless that is -1.
     """
-    steepness = smoothness(objective)
-    bend = 0.5 / steepness if steepness > 0.0 else math.inf
+    bend = 0.5 / objective.smoothness if objective.smoothness > 0.0 else math.inf
     of_rows = y, weight, np.ascontiguousarray(predictions), losses
-    _record(evidence, linked(objective), bend, X, *of_rows, places, log)
+    _record(evidence, *arrays_of(objective), bend, X, *of_rows, places, log)
 
 
 @rescale.register(Evidence)
