@@ -107,6 +107,9 @@ def text_of(kernel: Kernel) -> str:
     for _ in range(2):  # counts of references, which Numba adds, can be left out once all is one function
         optimise(module)
     check_symbols(module)
+    parts = [function for function in module.functions if function.linkage == llvm.Linkage.internal]
+    for number, function in enumerate(parts):  # Numba's names count what a process has compiled before
+        function.name = f"part{number}"
     named = ("target ", "source_filename", "; ModuleID")
     text = "\n".join(line for line in str(module).splitlines() if not line.startswith(named))
     if re.search(r"store \w+ (poison|undef)", text):  # as LLVM 20 does with Numba 0.62: a field has lost its value
