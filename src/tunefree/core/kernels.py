@@ -59,8 +59,8 @@ class Kernel:
     function : function
     name : str, optional
         No other kernel has it; by default that of the function with its module.
-    states : mapping of str to State class
-        Parameters that are states.
+    states : mapping of str to class
+        Parameters that are states; and records whose class is no annotation, as of kernels that differ in it.
     lengths : mapping of str to int
         Axes whose length is known when the kernel is compiled.
 
@@ -84,7 +84,7 @@ class Kernel:
         self,
         function: Callable[..., Any],
         name: str = "",
-        states: Mapping[str, type[State]] | None = None,
+        states: Mapping[str, type[Any]] | None = None,
         lengths: Mapping[str, int] | None = None,
     ) -> None:
         self.function, self.states, self.lengths = function, dict(states or {}), dict(lengths or {})
@@ -123,7 +123,8 @@ class Kernel:
     def digest(self) -> str:
         """What tells whether text was exported from the kernel as it stands."""
         parts = [EDITION, str(LANES), repr(self.arguments), repr(self.lengths), self.result]
-        parts += [repr([(field.name, field.axes) for field in cls.fields]) for cls in self.states.values()]
+        of_states = [cls for cls in self.states.values() if issubclass(cls, State)]
+        parts += [repr([(field.name, field.axes) for field in cls.fields]) for cls in of_states]
         return hashlib.sha256("\0".join([*parts, *sources_of(self.function)]).encode()).hexdigest()
 
     def __call__(self, *values: Any) -> Any:

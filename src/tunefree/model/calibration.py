@@ -61,9 +61,8 @@ def add_classes(calibration: Calibration, n_classes: int, rows: int) -> Calibrat
     """The same for more classes, which begin as improbable as they were in so many rows; log-odds of others do not
     change."""
     new = max(n_classes - calibration.n_classes, 0)
-    view, n_features = calibration.view, 2 * (calibration.n_classes + new) + 1
-    columns = {name: np.pad(array, (0, new)) for name, array in view._asdict().items() if array.ndim}
-    view = view._replace(**columns)
+    n_features = 2 * (calibration.n_classes + new) + 1
+    view = calibration.view.widened(calibration.n_classes + new)
     return Calibration(view, calibration.learner.grown(n_features, 1), _with_late(calibration.offsets, new, rows))
 
 
