@@ -94,6 +94,13 @@ def unit_below(size):
     return np.int64(bits & EXPONENT_BITS).view(np.float64)
 
 
+def norm(a, b):
+    """sqrt(a^2 + b^2), where a square may be too large or too small to be represented; at most LARGEST."""
+    unit = unit_below(max(abs(a), abs(b)))
+    inverse = 1.0 / unit
+    return min(unit * math.sqrt((a * inverse) * (a * inverse) + (b * inverse) * (b * inverse)), LARGEST)
+
+
 @compiled.inline
 def largest(numbers):
     """The largest number of an array that is not empty; compiled in a fraction of the time that ``np.max`` takes."""

@@ -16,13 +16,6 @@ from numpy.typing import ArrayLike
 from tunefree.core.generic import generic
 
 
-class Row(NamedTuple):
-    """One row as learners take it: the constant is an entry like any other, of feature 0."""
-
-    indices: Annotated[np.ndarray, "uint32[entries]"]  # the feature of each entry
-    values: Annotated[np.ndarray, "float64[entries]"]
-
-
 class Dense(NamedTuple):
     """Rows of an array."""
 

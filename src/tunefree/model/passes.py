@@ -168,7 +168,7 @@ def _pass_of(loop: str, learner: type[Learner], has_one_output: bool, losses: tu
 
 def all_kernels() -> list[Kernel]:
     """The kernels of the learners of the package."""
-    from tunefree.learners.averaged import averaged
+    from tunefree.learners.averaging import averaged
 
     plain = [ALL[name] for name in ALL]
     learners = [*plain, *[averaged(cls) for cls in plain if cls.traits.can_be_averaged]]
