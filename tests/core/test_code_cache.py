@@ -196,7 +196,7 @@ def test_a_word_when_code_is_compiled_and_none_when_it_is_on_disk(tmp_path):
         "from tunefree.core.rows import dense; from tunefree.model import views\n"
         "views.transform(views.Centred.create(1), dense([[1.0]]), np.ones(1))"
     )
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    environment = os.environ | dict.fromkeys(("NUMBA_CACHE_DIR", "TUNEFREE_CACHE"), str(tmp_path))
     said = [
         subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
         for _ in range(2)

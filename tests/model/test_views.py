@@ -34,17 +34,12 @@ def shown(view, X, learns=None, cuts=()):
     return with_parts(X, np.concatenate(numbers), np.concatenate(entries))
 
 
-def arrays_of(view):
-    """Of a view that has another within, those of both."""
-    return [array for part in view for array in (arrays_of(part) if isinstance(part, tuple) else [part])]
-
-
 def state(view):
-    return [np.array(array) for array in arrays_of(view)]
+    return [np.array(array) for array in view]
 
 
 def assert_same(one, other):
-    for left, right in zip(arrays_of(one), arrays_of(other), strict=True):
+    for left, right in zip(one, other, strict=True):
         np.testing.assert_array_equal(left, right)
 
 

@@ -32,7 +32,11 @@ _PLACES = {
 }
 ALL = Registry("learner", _PLACES)
 
-_NOT_LEARNERS_BY_NAME = ("tunefree.learners.averaged:Averaged", "tunefree.learners.gradient:oracle_rates")
+_NOT_LEARNERS_BY_NAME = (
+    "tunefree.learners.averaging:Averaged",
+    "tunefree.learners.averaging:averaged",
+    "tunefree.learners.gradient:oracle_rates",
+)
 _WHERE = {place.partition(":")[2]: place.partition(":")[0] for place in (*_PLACES.values(), *_NOT_LEARNERS_BY_NAME)}
 
 

@@ -13,182 +13,146 @@ M_i, G_i and S_i are kept in units of the power of two next below M_i, see :mod:
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
 
-import numpy as np
-
-from tunefree.core import compiled
+from tunefree.core.fields import EVEN, ODD, per_coordinate, per_feature, setting, single
 from tunefree.core.numbers import CEILING
-from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, matters, outputs, predict, records, traits, update
-from tunefree.learners.units import combine, largest_value, rescale, update_magnitudes
+from tunefree.learners.contract import Learner, Traits
+from tunefree.learners.units import exceeds, largest_value, new_unit, write_margins
 
 
-@traits(
-    invariant_to_scale_of="each feature",
-    even=("squares", "wealth_scale", "stakes"),
-    odd=("gradients",),
-    halved=("stakes",),
-)
-class ScInOL1(NamedTuple):
+def update_magnitudes(state, row, slope):
+    """M_i <- max(M_i, slope |x_i|)."""
+    for e in range(len(row.indices)):
+        j, size = row.indices[e], slope * abs(row.values[e])
+        if exceeds(state, j, size):
+            ratio = new_unit(state, j, size)
+            for k in range(state.gradients.shape[1]):
+                state.gradients[j, k] *= ratio
+                state.squares[j, k] *= ratio * ratio
+
+
+def add_gradient(state, j, k, step):
+    """G_i <- G_i - g x_i,  S_i^2 <- S_i^2 + (g x_i)^2."""
+    state.gradients[j, k] -= step
+    state.squares[j, k] += step * step
+
+
+def variance_of(state, j, k):
+    """S_i^2 + M_i^2, in units."""
+    return state.squares[j, k] + state.largest[j] * state.largest[j]
+
+
+class ScInOL1(Learner):
     """Scale-invariant online learner 1 (Algorithm 1)."""
 
-    features: np.ndarray  # (d,) records, in place:
-    #   inverse    1 / unit_i; 0 until the feature is first seen
-    #   largest    M_i / unit_i, from 1 to 2
-    coordinates: np.ndarray  # (d, K) records, in place:
-    #   gradients  G_i / unit_i: minus the sum of gradients
-    #   squares    S_i^2 / unit_i^2: sum of squared gradients
-    #   wealth_scale  scale.margin that beta_i is in units of
-    #   stakes     beta_i
-    #   bets       unit_i w_i in the latest round with feature i
-    outputs: Any  # what to loop over, see contract.outputs
-    rounds: np.ndarray  # () t, in place
-    epsilon: float  # initial stake in units of scale.margin
+    inverse = per_feature("1 / unit_i; 0 until the feature is first seen")
+    largest = per_feature("M_i / unit_i, from 1 to 2")
+    gradients = per_coordinate("G_i / unit_i: minus the sum of gradients", parity=ODD)
+    squares = per_coordinate("S_i^2 / unit_i^2: sum of squared gradients", parity=EVEN)
+    stake_scale = per_coordinate("scale.margin that beta_i is in units of", parity=EVEN)
+    stakes = per_coordinate("beta_i", parity=EVEN, is_halved=True)
+    bets = per_coordinate("unit_i w_i in the latest round with feature i", is_saved=False)
+    rounds = single("t")
+    epsilon = setting(1.0, "initial stake, in units of scale.margin")
+    traits = Traits(invariant_to_scale_of="each feature")
 
-    @classmethod
-    def create(cls, n_features: int, n_outputs: int = 1, epsilon: float = 1.0) -> ScInOL1:
-        """A learner that has seen nothing."""
-        names = ("inverse", "largest"), ("gradients", "squares", "wealth_scale", "stakes", "bets")
-        return cls(*records(*names, n_features, n_outputs), outputs(n_outputs), np.zeros(()), epsilon)
+    def predict(state, row, scale, margins):
+        update_magnitudes(state, row, scale.slope)
+        rounds = state.rounds[0] + 1.0
+        for e in range(len(row.indices)):
+            j, value = row.indices[e], row.values[e]
+            ratio = scale.slope * value * state.inverse[j]
+            share = ratio * ratio * rounds
+            if value != 0.0:
+                for k in range(len(margins)):
+                    if share > 0.0:  # a row that will be learned
+                        limit_stake(state, j, k, share, scale)
+                    state.bets[j, k] = bet_scinol1(state, j, k)
+        write_margins(state, row, margins)
 
-    def blank(self, n_features: int, n_outputs: int) -> ScInOL1:
-        return self.create(n_features, n_outputs)
+    def update(state, row, gradient, curvature):
+        for e in range(len(row.indices)):
+            j = row.indices[e]
+            ratio = row.values[e] * state.inverse[j]
+            for k in range(len(gradient)):
+                add_gradient(state, j, k, gradient[k] * ratio)
+        state.rounds[0] += 1.0
 
+    def coordinate(state, j, k):
+        return bet_scinol1(state, j, k) * state.largest[j]
 
-@traits(
-    invariant_to_scale_of="each feature",
-    can_replay=True,
-    even=("squares", "wealth", "wealth_scale"),
-    odd=("gradients",),
-    halved=("wealth",),
-    scratch=("bets",),
-)
-class ScInOL2(NamedTuple):
-    """Scale-invariant online learner 2 (Algorithm 2)."""
-
-    features: np.ndarray  # (d,) records, in place:
-    #   inverse    1 / unit_i; 0 until the feature is first seen
-    #   largest    M_i / unit_i, from 1 to 2
-    coordinates: np.ndarray  # (d, K) records, in place:
-    #   gradients  G_i / unit_i: minus the sum of gradients
-    #   squares    S_i^2 / unit_i^2: sum of squared gradients
-    #   wealth_scale  scale.margin for which eta_i was given epsilon
-    #   wealth     eta_i
-    #   bets       unit_i w_i in the latest round with feature i
-    outputs: Any  # what to loop over, see contract.outputs
-    epsilon: float  # initial wealth in units of scale.margin
-
-    @classmethod
-    def create(cls, n_features: int, n_outputs: int = 1, epsilon: float = 1.0) -> ScInOL2:
-        """A learner that has seen nothing."""
-        names = ("inverse", "largest"), ("gradients", "squares", "wealth_scale", "wealth", "bets")
-        return cls(*records(*names, n_features, n_outputs), outputs(n_outputs), epsilon)
-
-    def blank(self, n_features: int, n_outputs: int) -> ScInOL2:
-        return self.create(n_features, n_outputs)
+    def magnitude(state, j):
+        return largest_value(state, j)
 
 
-@predict.register(ScInOL1)
-def predict_scinol1(state, x, scale, margins):
-    update_magnitudes(state, x, scale.slope)
-    rounds, epsilon = state.rounds[()] + 1.0, state.epsilon * scale.margin
-    for e in range(size(x)):
-        j, x_j = entry(x, e)
-        feature = state.features[j]
-        share = (scale.slope * x_j * feature.inverse) ** 2 * rounds
-        if x_j != 0.0:
-            for k in range(len(state.outputs)):
-                own = state.coordinates[j, k]
-                if share > 0.0:  # a row that will be learned
-                    if scale.margin > own.wealth_scale:  # as if the natural margin had been known before
-                        own.stakes = own.stakes / own.wealth_scale * scale.margin if own.wealth_scale > 0.0 else epsilon
-                        own.wealth_scale = scale.margin
-                    own.stakes = min(own.stakes, epsilon * (own.squares + feature.largest**2) / share)
-                own.bets = bet_scinol1(feature, own)
-    combine(state, x, margins)
+def limit_stake(state, j, k, share, scale):
+    """beta_i <- min(beta_i, epsilon (S_i^2 + M_i^2) / (x_i^2 t)), as if the natural margin had been known before."""
+    epsilon, stake, before = state.epsilon[0] * scale.margin, state.stakes[j, k], state.stake_scale[j, k]
+    if scale.margin > before:
+        stake = stake / before * scale.margin if before > 0.0 else epsilon
+        state.stake_scale[j, k] = scale.margin
+    state.stakes[j, k] = min(stake, epsilon * variance_of(state, j, k) / share)
 
 
-@compiled.inline
-def bet_scinol1(feature, own):
-    spread = math.sqrt(own.squares + feature.largest**2)
+def bet_scinol1(state, j, k):
+    """unit_i w_i = beta_i sgn(theta_i) (exp(|theta_i| / 2) - 1) / (2 S_hat_i)  with  theta_i = G_i / S_hat_i,
+    S_hat_i^2 = S_i^2 + M_i^2."""
+    spread = math.sqrt(variance_of(state, j, k))
     if spread == 0.0:  # never seen
         return 0.0
-    theta = own.gradients / spread
+    theta = state.gradients[j, k] / spread
     growth = math.expm1(min(abs(theta) / 2.0, 300.0))
-    return math.copysign(min(own.stakes * growth / (2.0 * spread), CEILING), theta)
+    return math.copysign(min(state.stakes[j, k] * growth / (2.0 * spread), CEILING), theta)
 
 
-@update.register(ScInOL1)
-def update_scinol1(state, x, gradient, curvature):
-    for e in range(size(x)):
-        j, x_j = entry(x, e)
-        ratio = x_j * state.features[j].inverse
-        for k in range(len(state.outputs)):
-            own, step = state.coordinates[j, k], gradient[k] * ratio
-            own.gradients -= step
-            own.squares += step * step
-    state.rounds[()] += 1.0
+class ScInOL2(Learner):
+    """Scale-invariant online learner 2 (Algorithm 2)."""
 
+    inverse = per_feature("1 / unit_i; 0 until the feature is first seen")
+    largest = per_feature("M_i / unit_i, from 1 to 2")
+    gradients = per_coordinate("G_i / unit_i: minus the sum of gradients", parity=ODD)
+    squares = per_coordinate("S_i^2 / unit_i^2: sum of squared gradients", parity=EVEN)
+    wealth_scale = per_coordinate("scale.margin for which eta_i was given epsilon", parity=EVEN)
+    wealth = per_coordinate("eta_i", parity=EVEN, is_halved=True)
+    bets = per_coordinate("unit_i w_i in the latest round with feature i", is_saved=False)
+    epsilon = setting(1.0, "initial wealth, in units of scale.margin")
+    traits = Traits(invariant_to_scale_of="each feature", can_replay=True)
 
-@coordinate.register(ScInOL1)
-def coordinate_scinol1(state, j, k):
-    return bet_scinol1(state.features[j], state.coordinates[j, k]) * state.features[j].largest
+    def predict(state, row, scale, margins):
+        update_magnitudes(state, row, scale.slope)
+        for e in range(len(row.indices)):
+            j, value = row.indices[e], row.values[e]
+            if len(margins) == 1 or value != 0.0:
+                for k in range(len(margins)):
+                    # The wealth has epsilon for each unit of the natural margin, which may grow. No branch: the loop
+                    # is made into vectors.
+                    growth = max(scale.margin - state.wealth_scale[j, k], 0.0)
+                    state.wealth[j, k] += state.epsilon[0] * growth
+                    state.wealth_scale[j, k] = max(state.wealth_scale[j, k], scale.margin)
+                    state.bets[j, k] = bet_scinol2(state, j, k)
+        write_margins(state, row, margins)
 
+    def update(state, row, gradient, curvature):
+        for e in range(len(row.indices)):
+            j, value = row.indices[e], row.values[e]
+            if len(gradient) == 1 or value != 0.0:
+                ratio = value * state.inverse[j]
+                for k in range(len(gradient)):
+                    step = gradient[k] * ratio
+                    add_gradient(state, j, k, step)
+                    # eta_i <- eta_i - g x_i w_i
+                    state.wealth[j, k] = min(max(state.wealth[j, k] - step * state.bets[j, k], 0.0), CEILING)
 
-@predict.register(ScInOL2)
-def predict_scinol2(state, x, scale, margins):
-    update_magnitudes(state, x, scale.slope)
-    for e in range(size(x)):
-        j, x_j = entry(x, e)
-        if matters(state, x_j):
-            for k in range(len(state.outputs)):
-                own = state.coordinates[j, k]
-                if scale.margin > own.wealth_scale:  # epsilon for each unit of the natural margin, which may grow
-                    own.wealth += state.epsilon * (scale.margin - own.wealth_scale)
-                    own.wealth_scale = scale.margin
-                own.bets = bet_scinol2(state.features[j], own)
-    combine(state, x, margins)
+    def coordinate(state, j, k):
+        return bet_scinol2(state, j, k) * state.largest[j]
 
-
-@compiled.inline
-def bet_scinol2(feature, own):
-    variance = own.squares + feature.largest**2
-    # sgn(theta) min(|theta|, 1) / (2 S_hat), without a branch that would be mispredicted every other time
-    reach = max(variance, abs(own.gradients) * math.sqrt(variance))
-    return 0.5 * own.gradients * own.wealth / reach if reach > 0.0 else 0.0
-
-
-@update.register(ScInOL2)
-def update_scinol2(state, x, gradient, curvature):
-    for e in range(size(x)):
-        j, x_j = entry(x, e)
-        if matters(state, x_j):
-            ratio = x_j * state.features[j].inverse
-            for k in range(len(state.outputs)):
-                own, step = state.coordinates[j, k], gradient[k] * ratio
-                own.gradients -= step
-                own.squares += step * step
-                own.wealth = min(max(own.wealth - step * own.bets, 0.0), CEILING)
-
-
-@coordinate.register(ScInOL2)
-def coordinate_scinol2(state, j, k):
-    return bet_scinol2(state.features[j], state.coordinates[j, k]) * state.features[j].largest
-
-
-for learner in (ScInOL1, ScInOL2):
-
-    @rescale.register(learner)
-    def rescale_gradients(state, j, shrink):
-        for k in range(len(state.outputs)):
-            state.coordinates[j, k].gradients *= shrink
-            state.coordinates[j, k].squares *= shrink * shrink
-
-    @factor.register(learner)
-    def factor_one(state, k):
-        return 1.0
-
-    @magnitude.register(learner)
-    def magnitude_largest(state, j):
+    def magnitude(state, j):
         return largest_value(state, j)
+
+
+def bet_scinol2(state, j, k):
+    """unit_i w_i = sgn(theta_i) min(|theta_i|, 1) eta_i / (2 S_hat_i)  with  theta_i = G_i / S_hat_i,
+    S_hat_i^2 = S_i^2 + M_i^2, without a branch that would be mispredicted every other time."""
+    variance, gradients = variance_of(state, j, k), state.gradients[j, k]
+    reach = max(variance, abs(gradients) * math.sqrt(variance))
+    return 0.5 * gradients * state.wealth[j, k] / reach if reach > 0.0 else 0.0

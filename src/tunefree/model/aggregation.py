@@ -98,7 +98,7 @@ class Leader:
     def add_class(self, n_classes: int) -> None:
         """Know one more class."""
         if self.calibration is not None:
-            rows = int(self.calibration.view.rounds[()])
+            rows = int(self.calibration.view.rounds[0])
             self.calibration = calibration.add_classes(self.calibration, n_classes, rows)
 
     def save_state(self) -> State:

@@ -16,7 +16,7 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import CEILING
 from tunefree.core.rows import n_rows, numbers_alone, parts, rebuilt, together
-from tunefree.core.states import filled, flatten, size_of, under
+from tunefree.core.states import flatten, size_of, under
 from tunefree.kernel import contract, feature_expansion, kernels
 from tunefree.kernel.backends import at_hand, backend_of
 from tunefree.kernel.expansion import Expansion
@@ -402,4 +402,4 @@ class KernelBank(MemberGroup):
             of_expansion = under("expansion.", arrays)
             self.expansion = kind.restore(*self._kernel_and_steps(), of_expansion, self.kernel_config.device)
             if self.view_name != "raw":
-                self.view = filled("view", views.ALL[self.view_name].create(self.n_columns), arrays, {})
+                self.view = views.restored(self.view_name, "view", arrays)

@@ -13,11 +13,11 @@ FIRST features have slots from the start, which are their own numbers.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
-from tunefree.core import compiled
+from tunefree.core.kernels import kernel
 from tunefree.core.rows import Dense, Table, as_table, n_rows, reach, read_only, sparse
 
 FIRST = 1024  # features that have slots from the start: more than Newton's matrices have room for
@@ -29,9 +29,14 @@ _ONCE = -1  # in ``slot_of``: the feature was met once
 class Known(NamedTuple):
     """What is known of features from number ``first`` on."""
 
-    slot_of: np.ndarray  # (d,) int32: 0 for one that was never met, -1 for one that was met once, in place
-    serials: np.ndarray  # (d,) int64: serial number of the row of the first meeting, in place
-    counts: np.ndarray  # (3,) int64, in place: slots given; rows with a first meeting; 1 if these get slots at once
+    slot_of: Annotated[np.ndarray, "int32[features]"]  # 0 for one that was never met, -1 for one that was met once
+    serials: Annotated[np.ndarray, "int64[features]"]  # serial number of the row of the first meeting
+    counts: Annotated[np.ndarray, "int64[3]"]  # slots given; rows with a first meeting; 1 if these get slots at once
+
+    @classmethod
+    def create(cls, n_features: int) -> Self:
+        """Nothing is known."""
+        return cls(np.zeros(n_features, np.int32), np.zeros(n_features, np.int64), np.zeros(3, np.int64))
 
 
 class Past(NamedTuple):
@@ -57,77 +62,108 @@ class Met(NamedTuple):
     n_partial: int  # features with a slot that were not taught of their first meeting, by now
 
 
-@compiled.inline
-def _visit(known, first, row, is_learned, begun, j):
-    """Meet a feature in a row of this serial number; 1 for a first meeting, 2 if one is to be replayed, else 0."""
-    if known.slot_of[j] == 0 and is_learned:
-        known.serials[j] = row
+class Occurrences(NamedTuple):
+    """First and second occurrences of features in some rows, in order."""
+
+    fresh: Annotated[np.ndarray, "int64[occurrences]"]  # features met for the first time
+    entries: Annotated[np.ndarray, "int64[occurrences]"]  # their places among the words; -1 for those of codes
+    again: Annotated[np.ndarray, "int64[occurrences]"]  # features whose first meeting is to be replayed
+    rows: Annotated[np.ndarray, "int64[occurrences]"]  # serial numbers of the rows of their second meeting
+    counts: Annotated[np.ndarray, "int64[2]"]  # of the features in the first two, and in the last two
+
+    @classmethod
+    def create(cls, n_entries: int) -> Self:
+        """None, with room for those in so many entries."""
+        fresh, entries, again, rows = np.empty((4, n_entries), np.int64)
+        return cls(fresh, entries, again, rows, np.zeros(2, np.int64))
+
+
+def meet_feature(known, first, row, is_learned, begun, feature, entry, occurrences):
+    """Meet a feature in a row of this serial number; the serial numbers of these rows begin at ``begun``."""
+    if known.slot_of[feature] == 0 and is_learned:
+        known.serials[feature] = row
         if known.counts[2] == 0:
-            known.slot_of[j] = _ONCE
-            return 1
-    elif known.slot_of[j] != _ONCE:
-        return 0
-    known.slot_of[j] = first + known.counts[0]
+            known.slot_of[feature] = _ONCE
+            occurrences.fresh[occurrences.counts[0]], occurrences.entries[occurrences.counts[0]] = feature, entry
+            occurrences.counts[0] += 1
+            return
+    elif known.slot_of[feature] != _ONCE:
+        return
+    known.slot_of[feature] = first + known.counts[0]
     known.counts[0] += 1
-    return 2 if known.serials[j] < begun else 0
+    if known.serials[feature] < begun:
+        occurrences.again[occurrences.counts[1]], occurrences.rows[occurrences.counts[1]] = feature, row
+        occurrences.counts[1] += 1
 
 
-@compiled.entry
-def _meet(known, first, weight, codes, pointers, features, values, given, fresh, entries, second, rows):
-    n_fresh, n_second, begun = 0, 0, known.counts[1]
+@kernel
+def meet_rows(
+    known: Known,
+    first: int,
+    weight: Annotated[np.ndarray, "float64[rows]"],
+    codes: Annotated[np.ndarray, "int32[rows, code_columns]"],
+    pointers: Annotated[np.ndarray, "int64[ends]"],
+    features: Annotated[np.ndarray, "int32[words]"],
+    values: Annotated[np.ndarray, "float64[words]"],
+    serials: Annotated[np.ndarray, "int64[rows]"],
+    occurrences: Occurrences,
+) -> None:
+    """Meet the features of rows, which get serial numbers: a row without a first meeting has that of the next."""
+    begun = known.counts[1]
     for i in range(len(weight)):
-        row, before, is_learned = known.counts[1], n_fresh, weight[i] > 0.0
-        given[i] = row
+        row, n_fresh, is_learned = known.counts[1], occurrences.counts[0], weight[i] > 0.0
+        serials[i] = row
         for c in range(codes.shape[1]):
             if codes[i, c] >= first:
-                found = _visit(known, first, row, is_learned, begun, codes[i, c])
-                if found == 1:
-                    fresh[n_fresh], entries[n_fresh] = codes[i, c], -1
-                    n_fresh += 1
-                elif found == 2:
-                    second[n_second], rows[n_second] = codes[i, c], row
-                    n_second += 1
+                meet_feature(known, first, row, is_learned, begun, codes[i, c], -1, occurrences)
         for e in range(pointers[i], pointers[i + 1]):
             if features[e] >= first and values[e] != 0.0:
-                found = _visit(known, first, row, is_learned, begun, features[e])
-                if found == 1:
-                    fresh[n_fresh], entries[n_fresh] = features[e], e
-                    n_fresh += 1
-                elif found == 2:
-                    second[n_second], rows[n_second] = features[e], row
-                    n_second += 1
-        if n_fresh > before:
+                meet_feature(known, first, row, is_learned, begun, features[e], e, occurrences)
+        if occurrences.counts[0] > n_fresh:
             known.counts[1] += 1
-    return n_fresh, n_second
 
 
-@compiled.inline
-def _slot(known, first, before, is_learned, j):
+def slot_in(known, first, serial, is_learned, feature):
     """The slot of a feature in a row; 0 if it has none there. One that is not learned does not see later meetings."""
-    if j < first:
-        return j
-    if j >= len(known.slot_of) or known.slot_of[j] <= 0:
+    if feature < first:
+        return feature
+    if feature >= len(known.slot_of) or known.slot_of[feature] <= 0:
         return 0
-    return known.slot_of[j] if is_learned or known.serials[j] < before else 0
+    return known.slot_of[feature] if is_learned or known.serials[feature] < serial else 0
 
 
-@compiled.entry
-def _place(known, first, given, weight, codes, pointers, features, values, new_codes, new_pointers, slots, kept, left):
+@kernel
+def place_rows(
+    known: Known,
+    first: int,
+    serials: Annotated[np.ndarray, "int64[rows]"],
+    weight: Annotated[np.ndarray, "float64[rows]"],
+    codes: Annotated[np.ndarray, "int32[rows, code_columns]"],
+    pointers: Annotated[np.ndarray, "int64[ends]"],
+    features: Annotated[np.ndarray, "int32[words]"],
+    values: Annotated[np.ndarray, "float64[words]"],
+    placed_codes: Annotated[np.ndarray, "int32[rows, code_columns]"],
+    placed_pointers: Annotated[np.ndarray, "int64[ends]"],
+    slots: Annotated[np.ndarray, "int32[words]"],
+    kept: Annotated[np.ndarray, "int64[words]"],
+    left_out: Annotated[np.ndarray, "int64[rows]"],
+) -> int:
+    """Write rows with slots instead of features; returns how many words are kept."""
     n = 0
     for i in range(len(weight)):
-        new_pointers[i], left[i] = n, 0
+        placed_pointers[i], left_out[i] = n, 0
         for c in range(codes.shape[1]):
-            new_codes[i, c] = _slot(known, first, given[i], weight[i] > 0.0, codes[i, c])
-            left[i] += 1 if new_codes[i, c] == 0 and codes[i, c] > 0 else 0
+            placed_codes[i, c] = slot_in(known, first, serials[i], weight[i] > 0.0, codes[i, c])
+            left_out[i] += 1 if placed_codes[i, c] == 0 and codes[i, c] > 0 else 0
         for e in range(pointers[i], pointers[i + 1]):
             if features[e] < first or values[e] != 0.0:
-                slot = _slot(known, first, given[i], weight[i] > 0.0, features[e])
+                slot = slot_in(known, first, serials[i], weight[i] > 0.0, features[e])
                 if slot > 0:
                     slots[n], kept[n] = slot, e
                     n += 1
                 else:
-                    left[i] += 1
-    new_pointers[len(weight)] = n
+                    left_out[i] += 1
+    placed_pointers[len(weight)] = n
     return n
 
 
@@ -190,15 +226,15 @@ class FirstMeetings:
 
     def __init__(self) -> None:
         self.first, self.n_partial = 0, 0
-        self.known = Known(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(3, np.int64))
+        self.known = Known.create(0)
         self.values: dict[str, np.ndarray] = {}
 
     @classmethod
     def restored(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> FirstMeetings:
         """Made from what :meth:`save_state` wrote."""
-        made = cls()
-        made.restore(arrays, header)
-        return made
+        meetings = cls()
+        meetings.restore(arrays, header)
+        return meetings
 
     def n_slots(self, n_features: int) -> int:
         """Slots that the first so many features can have by now."""
@@ -231,17 +267,18 @@ class FirstMeetings:
         if reach(X) <= self.first:
             return None
         self._make_room(reach(X))
-        rows, given = as_table(X), np.empty(len(weight), np.int64)
-        found = np.empty((4, rows.codes.size + len(rows.values)), np.int64)
+        rows, serials = as_table(X), np.empty(len(weight), np.int64)
+        occurrences = Occurrences.create(rows.codes.size + len(rows.values))
         of_rows = weight, rows.codes, rows.pointers, rows.features, rows.values
-        n_fresh, n_second = _meet(self.known, self.first, *of_rows, given, *found)
-        (fresh, entries), (second, when) = found[:2, :n_fresh], found[2:, :n_second]
-        lasts = when - self.known.serials[second] <= LOGGED
-        second, self.n_partial = second[lasts], self.n_partial + int(np.count_nonzero(~lasts))
-        has_first = np.diff(given, append=self.known.counts[1]) > 0
-        places = np.where(has_first, given % LOGGED, -1)
-        past, n_slots = self._past(second), self.n_slots(self.first)
-        met = Met(*self._placed(X, weight, given), places, fresh, entries, past, None, n_slots, self.n_partial)
+        meet_rows(self.known, self.first, *of_rows, serials, occurrences)
+        n_fresh, n_again = occurrences.counts
+        fresh, entries, again = occurrences.fresh[:n_fresh], occurrences.entries[:n_fresh], occurrences.again[:n_again]
+        lasts = occurrences.rows[:n_again] - self.known.serials[again] <= LOGGED
+        self.n_partial += int(np.count_nonzero(~lasts))
+        has_first = np.diff(serials, append=self.known.counts[1]) > 0
+        places = np.where(has_first, serials % LOGGED, -1)
+        past, n_slots = self._past(again[lasts]), self.n_slots(self.first)
+        met = Met(*self._placed(X, weight, serials), places, fresh, entries, past, None, n_slots, self.n_partial)
         self.note(met, "raw", X)
         return met._replace(past_rows=self.replayed(past, "raw"))
 
@@ -274,8 +311,8 @@ class FirstMeetings:
 
     def shown(self, met: Met, X: Any) -> Any:
         """Rows of a view as they were met, with slots."""
-        own = met.X._replace(values=read_only(X.values[met.kept], np.float64))
-        return own._replace(numbers=X.numbers) if isinstance(X, Table) else own
+        rows = met.X._replace(values=read_only(X.values[met.kept], np.float64))
+        return rows._replace(numbers=X.numbers) if isinstance(X, Table) else rows
 
     def replayed(self, past: Past, view: str) -> Any:
         """Rows of one entry each: first meetings as a view showed them."""
@@ -289,20 +326,20 @@ class FirstMeetings:
             return of_features
         having = np.flatnonzero(self.known.slot_of > 0)
         having = having[having < len(of_features)]
-        found = np.zeros((self.first + extra, *of_features.shape[1:]), of_features.dtype)
-        found[: self.first] = of_features[: self.first]
-        found[self.known.slot_of[having]] = of_features[having]
-        return found
+        of_slots = np.zeros((self.first + extra, *of_features.shape[1:]), of_features.dtype)
+        of_slots[: self.first] = of_features[: self.first]
+        of_slots[self.known.slot_of[having]] = of_features[having]
+        return of_slots
 
     def by_feature(self, of_slots: np.ndarray, n_features: int) -> np.ndarray:
         """What belongs to slots, by feature (d, ...); 0 for features without one."""
-        found = np.zeros((n_features, *of_slots.shape[1:]), of_slots.dtype)
+        of_features = np.zeros((n_features, *of_slots.shape[1:]), of_slots.dtype)
         kept = min(n_features, len(of_slots), self.first or n_features)
-        found[:kept] = of_slots[:kept]
+        of_features[:kept] = of_slots[:kept]
         having = np.flatnonzero((self.known.slot_of > 0) & (self.known.slot_of < len(of_slots)))
         having = having[having < n_features]
-        found[having] = of_slots[self.known.slot_of[having]]
-        return found
+        of_features[having] = of_slots[self.known.slot_of[having]]
+        return of_features
 
     def alone(self) -> Past:
         """Features without a slot whose first meeting is in the log."""
@@ -354,7 +391,7 @@ class FirstMeetings:
         """Arrays and a header from which :meth:`restore` makes the same."""
         kept = min(n_features, len(self.known.slot_of))
         arrays = {"slot_of": self.known.slot_of[:kept], "serials": self.known.serials[:kept]}
-        arrays |= {f"values.{view}": own[:kept] for view, own in self.values.items()}
+        arrays |= {f"values.{view}": values[:kept] for view, values in self.values.items()}
         return arrays, {
             "first": self.first,
             "counts": self.known.counts.tolist(),
@@ -373,21 +410,21 @@ class FirstMeetings:
         return Past(features, self.known.slot_of[features], self.known.serials[features] % LOGGED)
 
     def _make_room(self, n_features: int) -> None:
-        slot_of, serials, counts = self.known
-        if n_features > len(slot_of):
-            more = max(n_features, 3 * len(slot_of) // 2) - len(slot_of)
-            grown = [np.concatenate([own, np.zeros(more, own.dtype)]) for own in (slot_of, serials)]
-            self.known = Known(grown[0], grown[1], counts)
+        before = self.known
+        n_known = len(before.slot_of)
+        if n_features > n_known:
+            self.known = Known.create(max(n_features, 3 * n_known // 2))._replace(counts=before.counts)
+            self.known.slot_of[:n_known], self.known.serials[:n_known] = before.slot_of, before.serials
 
-    def _placed(self, X: Any, weight: np.ndarray, given: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
+    def _placed(self, X: Any, weight: np.ndarray, serials: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
         """Rows with slots, the places of their words, and how many entries of each row are left out."""
         rows = as_table(X)
         codes, pointers = np.empty(rows.codes.shape, np.int32), np.empty(len(weight) + 1, np.int64)
         slots, kept = np.empty(len(rows.values), np.int32), np.empty(len(rows.values), np.int64)
         left_out = np.empty(len(weight), np.int64)
         of_rows = weight, rows.codes, rows.pointers, rows.features, rows.values
-        n = _place(self.known, self.first, given, *of_rows, codes, pointers, slots, kept, left_out)
+        n = place_rows(self.known, self.first, serials, *of_rows, codes, pointers, slots, kept, left_out)
         fields = {"pointers": pointers, "features": slots[:n], "values": rows.values[kept[:n]]}
         if isinstance(X, Table):
             fields["codes"] = codes
-        return X._replace(**{name: read_only(own, own.dtype) for name, own in fields.items()}), kept[:n], left_out
+        return X._replace(**{name: read_only(array, array.dtype) for name, array in fields.items()}), kept[:n], left_out

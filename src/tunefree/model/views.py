@@ -3,38 +3,78 @@
 A view turns a block of rows into a block of the same kind. Numbers in dense columns are transformed one by one. The
 entries of a sparse row are all divided by one number. One-hot codes stay as they are. The statistics of a view are
 those of the rows so far, including the one that is transformed; targets are never used.
+
+A view is a record of arrays that are changed in place, whose class has three functions of it: ``observe`` a row, a
+dense ``number`` as the view shows it, and the ``divisor`` of the entries of a row. Each class has a kernel.
 """
 
 from __future__ import annotations
 
 import math
-from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
-from tunefree.core import compiled
 from tunefree.core.errors import ModelError
-from tunefree.core.generic import generic
+from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import clip, finite
 from tunefree.core.rows import parts, with_parts
-from tunefree.core.states import filled
 
 WIDEST = 8.0  # numbers in the steady view are clipped there, in units of the typical distance from the centre
 WIDEST_LEVEL = 64.0  # likewise in the level view, in the unit that all columns share
 HASTE = 3.0  # running means move by HASTE / (t + HASTE - 1) in round t: the influence of one row fades like 1 / t^3
 
+OF_COLUMNS = ("centres", "distances", "counts")  # fields with a number for each column; others are one number
+OfColumns = Annotated[np.ndarray, "float64[columns]"]
+Single = Annotated[np.ndarray, "float64[1]"]
+
+
+def pace(rounds):
+    """The weight of the latest value in a running mean."""
+    return HASTE / (rounds + HASTE - 1.0)
+
+
+def approach(typical, size, rate):
+    """The running mean of sizes after one more, which is clipped at WIDEST times the mean before."""
+    if typical == 0.0:
+        return size
+    return typical + rate * (min(size, WIDEST * typical) - typical)
+
+
+def mean_size(entries):
+    """Mean absolute value of the sparse entries of a row, 0 if it has none."""
+    if len(entries) == 0:
+        return 0.0
+    total = 0.0
+    for e in range(len(entries)):
+        total += abs(entries[e])
+    return finite(total) / len(entries)
+
 
 class Centred(NamedTuple):
     """Dense numbers minus the running mean of their column."""
 
-    centres: np.ndarray  # (p,) mean of each dense column, in place
-    rounds: np.ndarray  # () rows learned, in place
+    centres: OfColumns  # mean of each dense column
+    rounds: Single  # rows learned
 
     @classmethod
-    def create(cls, n_columns: int) -> Centred:
+    def create(cls, n_columns: int) -> Self:
         """A view that has seen nothing of ``n_columns`` dense columns."""
-        return cls(np.zeros(n_columns), np.zeros(()))
+        return cls(np.zeros(n_columns), np.zeros(1))
+
+    def observe(self, numbers, size):
+        """Learn the dense numbers (p,) of a row, and the mean size of its sparse entries, or 0."""
+        self.rounds[0] += 1.0
+        for c in range(len(numbers)):
+            self.centres[c] += numbers[c] / self.rounds[0] - self.centres[c] / self.rounds[0]
+
+    def number(self, column, value):
+        """A dense number as the view shows it."""
+        return finite(value - self.centres[column])
+
+    def divisor(self, size):
+        """What the sparse entries of a row are divided by, whose mean size this is."""
+        return 1.0
 
 
 class Steady(NamedTuple):
@@ -46,210 +86,146 @@ class Steady(NamedTuple):
     little, and soon has no influence if it is the first.
     """
 
-    centres: np.ndarray  # (p,) in place
-    distances: np.ndarray  # (p,) typical distance of the non-zeros of a column from its centre, in place
-    counts: np.ndarray  # (p,) non-zeros learned of a column, in place
-    size: np.ndarray  # () typical size of the entries of a sparse row, in place
-    rounds: np.ndarray  # () rows learned, in place
-    filled: np.ndarray  # () rows learned that had sparse entries, in place
+    centres: OfColumns
+    distances: OfColumns  # typical distance of the non-zeros of a column from its centre
+    counts: OfColumns  # non-zeros learned of a column
+    size: Single  # typical size of the entries of a sparse row
+    rounds: Single  # rows learned
+    filled: Single  # rows learned that had sparse entries
 
     @classmethod
-    def create(cls, n_columns: int) -> Steady:
+    def create(cls, n_columns: int) -> Self:
         """A view that has seen nothing of ``n_columns`` dense columns."""
-        columns = np.zeros(n_columns), np.zeros(n_columns), np.zeros(n_columns)
-        return cls(*columns, np.zeros(()), np.zeros(()), np.zeros(()))
+        return cls(*np.zeros((3, n_columns)), *np.zeros((3, 1)))
+
+    def observe(self, numbers, size):
+        """See :meth:`Centred.observe`."""
+        self.rounds[0] += 1.0
+        rate = pace(self.rounds[0])
+        for c in range(len(numbers)):
+            typical, away = self.distances[c], numbers[c] - self.centres[c]
+            widest = WIDEST * typical if typical > 0.0 else abs(away)
+            self.centres[c] = finite(self.centres[c] + rate * clip(away, widest))
+            if numbers[c] != 0.0:  # zeros are no evidence of the size of the other numbers
+                self.counts[c] += 1.0
+                distance = abs(numbers[c]) if self.rounds[0] == 1.0 else abs(numbers[c] - self.centres[c])
+                self.distances[c] = approach(typical, finite(distance), pace(self.counts[c]))
+        if size > 0.0:
+            self.filled[0] += 1.0
+            self.size[0] = approach(self.size[0], size, pace(self.filled[0]))
+
+    def number(self, column, value):
+        """See :meth:`Centred.number`."""
+        typical = self.distances[column]
+        return clip((value - self.centres[column]) / typical, WIDEST) if typical > 0.0 else 0.0
+
+    def divisor(self, size):
+        """See :meth:`Centred.divisor`."""
+        return max(self.size[0], size / WIDEST) if self.size[0] > 0.0 else 1.0
+
+    def widened(self, n_columns: int) -> Self:
+        """The same with capacity for so many columns, of which the last are new."""
+        wider = self.create(n_columns)
+        for old, new in zip(self, wider, strict=True):
+            new[: len(old)] = old
+        return wider
+
+
+# the names by which they are compiled
+observe_columns: Any = Steady.observe
+divisor_of_entries: Any = Steady.divisor
 
 
 class Level(NamedTuple):
     """Robust scaling with one unit for all dense columns, the root mean square of their typical distances.
 
     It is for columns that are measured alike, such as pixels, where those that vary little carry little information.
+    Fields are those of :class:`Steady`, and the unit.
     """
 
-    steady: Steady
-    unit: np.ndarray  # () in place
+    centres: OfColumns
+    distances: OfColumns
+    counts: OfColumns
+    size: Single
+    rounds: Single
+    filled: Single
+    unit: Single
 
     @classmethod
-    def create(cls, n_columns: int) -> Level:
+    def create(cls, n_columns: int) -> Self:
         """A view that has seen nothing of ``n_columns`` dense columns."""
-        return cls(Steady.create(n_columns), np.zeros(()))
+        return cls(*Steady.create(n_columns), np.zeros(1))
 
-    @property
-    def centres(self) -> np.ndarray:
-        """(p,) of the dense columns."""
-        return self.steady.centres
+    def observe(self, numbers, size):
+        """See :meth:`Centred.observe`."""
+        observe_columns(self, numbers, size)
+        largest, total = 0.0, 0.0
+        for c in range(len(numbers)):
+            largest = max(largest, self.distances[c])
+        for c in range(len(numbers)):
+            ratio = self.distances[c] / largest if largest > 0.0 else 0.0
+            total += ratio * ratio
+        self.unit[0] = finite(largest * math.sqrt(total / len(numbers))) if len(numbers) > 0 else 0.0
+
+    def number(self, column, value):
+        """See :meth:`Centred.number`."""
+        away = finite(value - self.centres[column])
+        return clip(away / self.unit[0], WIDEST_LEVEL) if self.unit[0] > 0.0 else 0.0
+
+    def divisor(self, size):
+        """See :meth:`Centred.divisor`."""
+        return divisor_of_entries(self, size)
 
 
 ALL: dict[str, Any] = {"centred": Centred, "steady": Steady, "level": Level}
 
 
-def check_width(view: Any, n_columns: int) -> None:
-    """Whether rows have as many dense columns as the view has seen, which compiled code does not check.
+def _transforming(cls: Any) -> Kernel:
+    """The kernel of a class of views."""
+    observe, number, divisor = cls.observe, cls.number, cls.divisor
 
-    Raises
-    ------
-    ModelError
+    def transform_rows(
+        view: Any,
+        learns: Annotated[np.ndarray, "float64[rows]"],
+        numbers: Annotated[np.ndarray, "float64[rows, columns]"],
+        pointers: Annotated[np.ndarray, "int64[ends]"],
+        entries: Annotated[np.ndarray, "float64[entries]"],
+        shown_numbers: Annotated[np.ndarray, "float64[rows, columns]"],
+        shown_entries: Annotated[np.ndarray, "float64[entries]"],
+    ) -> None:
+        for i in range(len(numbers)):
+            size = mean_size(entries[pointers[i] : pointers[i + 1]])
+            if learns[i] > 0.0:
+                observe(view, numbers[i], size)
+            for c in range(numbers.shape[1]):
+                shown_numbers[i, c] = number(view, c, numbers[i, c])
+            by = divisor(view, size)
+            for e in range(pointers[i], pointers[i + 1]):
+                shown_entries[e] = entries[e] / by
+
+    return Kernel(transform_rows, f"model.views.{cls.__name__}", {"view": cls})
+
+
+KERNELS = {cls: _transforming(cls) for cls in ALL.values()}
+
+
+def transform_rows(view: Any, *arrays: np.ndarray) -> None:
+    """Write how a view shows numbers and entries.
+
+    Parameters
+    ----------
+    view : view
+    learns : (n,) array
+        Rows where it is above 0 are observed before they are shown.
+    numbers : (n, p) array
+    pointers : (n + 1,) array
+        Into the entries.
+    entries : (e,) array
+    shown_numbers : (n, p) array
+        Written to, as is the last.
+    shown_entries : (e,) array
     """
-    if len(view.centres) != n_columns:
-        raise ModelError(f"rows of {n_columns} dense columns, where the model has learned {len(view.centres)}")
-
-
-@generic
-def meet(view: Any, numbers: np.ndarray, size: float) -> None:
-    """Update the statistics by the dense numbers (p,) of a row and the mean size of its sparse entries, or 0."""
-    raise TypeError(f"{type(view).__name__} is not a view")
-
-
-@generic
-def number(view: Any, column: int, value: float) -> float:
-    """A dense number, transformed."""
-    raise TypeError(f"{type(view).__name__} is not a view")
-
-
-@generic
-def divisor(view: Any, size: float) -> float:
-    """The number by which the sparse entries of a row are divided, given their mean size."""
-    raise TypeError(f"{type(view).__name__} is not a view")
-
-
-@meet.register(Centred)
-def meet_centred(view, numbers, size):
-    view.rounds[()] += 1.0
-    for c in range(len(numbers)):
-        view.centres[c] += numbers[c] / view.rounds[()] - view.centres[c] / view.rounds[()]
-
-
-@number.register(Centred)
-def number_centred(view, column, value):
-    return finite(value - view.centres[column])
-
-
-@divisor.register(Centred)
-def divisor_centred(view, size):
-    return 1.0
-
-
-@compiled.inline
-def pace(rounds):
-    """The weight of the latest value in a running mean."""
-    return HASTE / (rounds + HASTE - 1.0)
-
-
-@meet.register(Steady)
-def meet_steady(view, numbers, size):
-    view.rounds[()] += 1.0
-    rate = pace(view.rounds[()])
-    for c in range(len(numbers)):
-        typical, away = view.distances[c], numbers[c] - view.centres[c]
-        widest = WIDEST * typical if typical > 0.0 else abs(away)
-        view.centres[c] = finite(view.centres[c] + rate * clip(away, widest))
-        if numbers[c] != 0.0:  # zeros are no evidence of the size of the other numbers
-            view.counts[c] += 1.0
-            distance = abs(numbers[c]) if view.rounds[()] == 1.0 else abs(numbers[c] - view.centres[c])
-            view.distances[c] = approach(typical, finite(distance), pace(view.counts[c]))
-    if size > 0.0:
-        view.filled[()] += 1.0
-        view.size[()] = approach(view.size[()], size, pace(view.filled[()]))
-
-
-@compiled.inline
-def approach(typical, size, rate):
-    """The running mean of sizes after one more, which is clipped at WIDEST times the mean before."""
-    if typical == 0.0:
-        return size
-    return typical + rate * (min(size, WIDEST * typical) - typical)
-
-
-@compiled.inline
-def mean_size(entries):
-    """Mean absolute value of the sparse entries of a row, 0 if it has none."""
-    if len(entries) == 0:
-        return 0.0
-    total = 0.0
-    for e in range(len(entries)):
-        total += abs(entries[e])
-    return finite(total) / len(entries)
-
-
-@number.register(Steady)
-def number_steady(view, column, value):
-    typical = view.distances[column]
-    return clip((value - view.centres[column]) / typical, WIDEST) if typical > 0.0 else 0.0
-
-
-@divisor.register(Steady)
-def divisor_steady(view, size):
-    return max(view.size[()], size / WIDEST) if view.size[()] > 0.0 else 1.0
-
-
-@meet.register(Level)
-def meet_level(view, numbers, size):
-    meet(view.steady, numbers, size)
-    largest, total = 0.0, 0.0
-    for c in range(len(numbers)):
-        largest = max(largest, view.steady.distances[c])
-    for c in range(len(numbers)):
-        ratio = view.steady.distances[c] / largest if largest > 0.0 else 0.0
-        total += ratio * ratio
-    view.unit[()] = finite(largest * math.sqrt(total / len(numbers))) if len(numbers) > 0 else 0.0
-
-
-@number.register(Level)
-def number_level(view, column, value):
-    away = finite(value - view.steady.centres[column])
-    return clip(away / view.unit[()], WIDEST_LEVEL) if view.unit[()] > 0.0 else 0.0
-
-
-@divisor.register(Level)
-def divisor_level(view, size):
-    return divisor(view.steady, size)
-
-
-@compiled.entry
-def transform_rows(view, learns, numbers, pointers, entries, seen_numbers, seen_entries):
-    for i in range(len(numbers)):
-        of_row, seen = entries[pointers[i] : pointers[i + 1]], seen_entries[pointers[i] : pointers[i + 1]]
-        size_of_entries = mean_size(of_row)
-        if learns[i] > 0.0:
-            meet(view, numbers[i], size_of_entries)
-        for c in range(numbers.shape[1]):
-            seen_numbers[i, c] = number(view, c, numbers[i, c])
-        by = divisor(view, size_of_entries)
-        for e in range(len(of_row)):
-            seen[e] = of_row[e] / by
-
-
-@singledispatch
-def lines(view: Any) -> tuple[np.ndarray, np.ndarray, float]:
-    """What a view does where it does not clip: a dense number becomes slope * (number - centre).
-
-    Returns
-    -------
-    slopes, centres : (p,) arrays
-    slope_of_entries : float
-        Of the sparse entries of a row, which have no centre.
-    """
-    raise TypeError(f"{type(view).__name__} is not a view")
-
-
-@lines.register(Centred)
-def lines_of_centred(view: Centred) -> tuple[np.ndarray, np.ndarray, float]:
-    return np.ones(len(view.centres)), view.centres, 1.0
-
-
-@lines.register(Steady)
-def lines_of_steady(view: Steady) -> tuple[np.ndarray, np.ndarray, float]:
-    return _inverses(view.distances), view.centres, 1.0 / divisor(view, 0.0)
-
-
-@lines.register(Level)
-def lines_of_level(view: Level) -> tuple[np.ndarray, np.ndarray, float]:
-    return np.tile(_inverses(view.unit.reshape(1)), len(view.centres)), view.centres, 1.0 / divisor(view.steady, 0.0)
-
-
-def _inverses(units: np.ndarray) -> np.ndarray:
-    """1 over units, 0 for those of nothing."""
-    return np.divide(1.0, units, out=np.zeros(len(units)), where=units > 0.0)
+    KERNELS[type(view)](view, *arrays)
 
 
 def create_view(name: str, X: Any) -> Any:
@@ -258,15 +234,33 @@ def create_view(name: str, X: Any) -> Any:
 
 
 def restored(name: str, prefix: str, arrays: dict[str, np.ndarray]) -> Any:
-    """The view of that name whose arrays were saved under a prefix."""
-    centres = (array for key, array in arrays.items() if key.startswith(f"{prefix}.") and key.endswith(".centres"))
-    return filled(prefix, ALL[name].create(max(len(array) for array in centres)), arrays, {})
+    """The view of that name whose arrays were saved under a prefix.
+
+    Raises
+    ------
+    ModelError
+        If they are those of no view.
+    """
+    view = ALL[name].create(arrays[f"{prefix}.centres"].size)
+    for field, array in view._asdict().items():
+        saved = arrays[f"{prefix}.{field}"]
+        if saved.shape != array.shape:
+            raise ModelError(f"the view {name}: {field} has the shape {saved.shape}, not {array.shape}")
+        array[...] = saved
+    return view
 
 
 def transform(view: Any, X: Any, learns: np.ndarray) -> Any:
-    """The rows in a view; those with ``learns`` above 0 update its statistics before they are transformed."""
+    """The rows in a view; those with ``learns`` above 0 update its statistics before they are transformed.
+
+    Raises
+    ------
+    ModelError
+        If rows have another number of dense columns than the view.
+    """
     numbers, pointers, entries = parts(X)
-    check_width(view, numbers.shape[1])
+    if len(view.centres) != numbers.shape[1]:
+        raise ModelError(f"rows of {numbers.shape[1]} dense columns, where the model has learned {len(view.centres)}")
     shown = np.empty_like(numbers), np.empty_like(entries)
     transform_rows(view, learns, numbers, pointers, entries, *shown)
     return with_parts(X, *shown)

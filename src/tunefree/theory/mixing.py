@@ -170,7 +170,7 @@ def correction_excess(correction: Any, weights: ArrayLike) -> float:
     Examples
     --------
     >>> from tunefree.learners import ScInOL2
-    >>> correction_excess(ScInOL2.create(3), [0.0, 1.0, -5.0])  # which has seen nothing
+    >>> correction_excess(ScInOL2(3), [0.0, 1.0, -5.0])  # which has seen nothing
     0.0
     """
     return paper_bound(correction, Binary(Logistic(), 0.0), weights)

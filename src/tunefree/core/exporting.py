@@ -1,0 +1,148 @@
+"""Kernels as LLVM text, by Numba's public interface: ``njit``, ``cfunc``, ``carray`` and ``inspect_llvm``.
+
+The text is for any processor: Numba writes it without its own passes, which with some versions of LLVM lose the values
+of fields (docs/decisions.md), and those of llvmlite simplify it. It is made into vectors when it is loaded.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from types import CellType, FunctionType
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from tunefree.core.fields import LANES, State, views_source, views_type
+from tunefree.core.kernels import Kernel, Parameter, globals_of, is_plain, plain
+
+# No fast-math: sums keep the order of the paper, so that the same rows give the same bits on any processor.
+OPTIONS: dict[str, Any] = {"error_model": "numpy"}
+NEUTRAL = {  # what keeps Numba, which reads it when imported, from writing for the processor at hand
+    "NUMBA_CPU_NAME": "generic",
+    "NUMBA_OPT": "0",
+    "NUMBA_DISABLE_INTEL_SVML": "1",
+}
+LIBRARY_FUNCTIONS = {
+    *("sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "tanh", "pow", "cos", "sin", "floor", "ceil"),
+    *("memset", "memcpy", "memmove"),
+}  # that kernels may call
+
+
+@functools.cache
+def jitted(function: Callable[..., Any], is_entry: bool = False, **options: Any) -> Any:
+    """A copy of a plain function, compiled by Numba, that calls such copies of the functions it calls.
+
+    Only an entry can be called from Python.
+    """
+    import numba
+
+    named = {name: plain(value) for name, value in globals_of(function).items()}
+    callees = {name: jitted(value, **options) for name, value in named.items() if is_plain(value)}
+    names = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    cells = tuple(CellType(callees.get(name, cell.cell_contents)) for name, cell in names)
+    scope = {**function.__globals__, **callees}
+    # All in one function, so that the compiler sees that views share a block, and axes of known lengths.
+    copy = FunctionType(function.__code__, scope, function.__name__, None, cells)
+    wrappers = {"no_cpython_wrapper": not is_entry, "no_cfunc_wrapper": True}
+    return numba.njit(forceinline=True, **wrappers, **OPTIONS, **options)(copy)
+
+
+def entry_source(kernel: Kernel) -> str:
+    """The source of the function that C calls: it turns pointers into arrays, states and records."""
+    parameters = [argument.name for argument in kernel.arguments] + [f"n_{axis}" for axis in kernel.axes]
+    lengths = {axis: f"n_{axis}" for axis in kernel.axes} | {axis: str(n) for axis, n in kernel.lengths.items()}
+    if "padded" in kernel.axes:  # so that the compiler knows that there are whole vectors
+        lengths["padded"] = f"max(n_padded // {LANES}, 1) * {LANES}"
+    for axis in [axis for axis in kernel.axes if axis.endswith("_features")]:
+        lengths[axis] = f"max(n_{axis}, 1)"  # and that views are not clipped
+    lines = [f"def entry({', '.join(parameters)}):"]
+    for argument in kernel.arguments:
+        if argument.axes is not None:
+            shape = "".join(f"{lengths.get(axis, axis)}, " for axis in argument.axes)
+            lines.append(f"    {argument.name} = carray({argument.name}, ({shape}))")
+        elif argument.dtype == "bool":
+            lines.append(f"    {argument.name} = {argument.name} != 0")
+    values = ", ".join(map(_value_source, kernel.parameters))
+    return "\n".join([*lines, f"    return kernel({values})", ""])
+
+
+def _value_source(parameter: Parameter) -> str:
+    if parameter.kind is None:
+        return parameter.name
+    if issubclass(parameter.kind, State):
+        return f"{parameter.name}_views({', '.join(views_source(parameter.kind, parameter.name + '_'))})"
+    return f"{parameter.name}_record({', '.join(argument.name for argument in parameter.arguments)})"
+
+
+def entry_of(kernel: Kernel) -> Any:
+    """The function that C calls, compiled by Numba."""
+    import numba
+
+    scope: dict[str, Any] = {"carray": numba.carray, "kernel": jitted(kernel.function)}
+    for parameter in kernel.parameters:
+        if parameter.kind is not None:
+            is_state = issubclass(parameter.kind, State)
+            kind = views_type(parameter.kind) if is_state else parameter.kind
+            scope[f"{parameter.name}_{'views' if is_state else 'record'}"] = kind
+    exec(entry_source(kernel), scope)
+    numbers = {"bool": numba.boolean, "": numba.void}
+    types = []
+    for argument in kernel.arguments:
+        number = numbers.get(argument.dtype) or getattr(numba.types, argument.dtype)
+        is_flag = argument.axes is None and argument.dtype == "bool"
+        types.append(numba.int64 if is_flag else number if argument.axes is None else numba.types.CPointer(number))
+    result = numba.int64 if kernel.result == "bool" else numbers.get(kernel.result) or getattr(numba, kernel.result)
+    return numba.cfunc(result(*types, *[numba.int64] * len(kernel.axes)), **OPTIONS)(scope["entry"])
+
+
+def text_of(kernel: Kernel) -> str:
+    """The LLVM text of a kernel, in which only its entry can be called."""
+    entry = entry_of(kernel)
+    module = llvm.parse_assembly(entry.inspect_llvm())
+    for function in [function for function in module.functions if not function.is_declaration]:
+        if function.name == entry.native_name:
+            function.name = symbol_of(kernel)
+        else:
+            function.linkage = "internal"
+    for variable in [variable for variable in module.global_variables if not variable.is_declaration]:
+        variable.linkage = "internal"
+    for _ in range(2):  # counts of references, which Numba adds, can be left out once all is one function
+        optimise(module)
+    check_symbols(module)
+    parts = [function for function in module.functions if function.linkage == llvm.Linkage.internal]
+    for number, function in enumerate(parts):  # Numba's names count what a process has compiled before
+        function.name = f"part{number}"
+    named = ("target ", "source_filename", "; ModuleID")
+    text = "\n".join(line for line in str(module).splitlines() if not line.startswith(named))
+    if re.search(r"store \w+ (poison|undef)", text):  # as LLVM 20 does with Numba 0.62: a field has lost its value
+        raise ValueError(f"this version of Numba compiles {kernel.name} wrongly")
+    return text
+
+
+def symbol_of(kernel: Kernel) -> str:
+    """The name of a kernel's entry in its text."""
+    return re.sub(r"\W", "_", kernel.name)
+
+
+def check_symbols(module: Any) -> None:
+    """Refuse code that calls what the C library does not have: linking it would end the process."""
+    declared = {function.name for function in module.functions if function.is_declaration}
+    declared |= {variable.name for variable in module.global_variables if variable.is_declaration}
+    foreign = {name for name in declared if not name.startswith("llvm.")} - LIBRARY_FUNCTIONS
+    if foreign:
+        raise ValueError(f"a kernel refers to {', '.join(sorted(foreign))}")
+
+
+def optimise(module: Any) -> None:
+    """Bring all into one function, and simplify it for any processor."""
+    llvm.initialize_native_target()
+    machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(cpu="generic")
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    references = llvm.create_new_module_pass_manager()
+    references.add_refprune_pass()
+    references.run(module, builder)

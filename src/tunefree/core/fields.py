@@ -1,0 +1,298 @@
+"""The numbers of an algorithm: fields declared once with their axes, kept in a few plain NumPy arrays.
+
+A class of :class:`State` declares its fields; an instance holds their numbers. Fields with the same axes share a block
+of memory:
+
+    features     (features, fields)             one short line for each feature
+    coordinates  (features, fields, outputs)    one line for each feature, its fields behind each other
+    outputs      (fields, outputs)
+    numbers      (fields,)                      settings, and sums over all features
+
+An entry of a sparse row so touches one line of two blocks, however many fields there are, and loops over outputs run
+along memory. Fields with other axes, such as matrices, have an array each. Several outputs are padded to a multiple of
+LANES, the numbers in a vector of the processor: padding is memory like any other, and holds what its column computes.
+
+Allocation, growth, a class that comes late, features that are dropped, files and sizes follow from the declaration. The
+functions of an algorithm take a state as their first argument and read a field by its name, ``state.squares[j, k]``:
+that is a NumPy view in Python, and in compiled code the same view, made there from the blocks.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+LANES = 4
+FEATURE, OUTPUT = "feature", "output"
+BLOCKS: dict[str, tuple[str, ...]] = {
+    "features": (FEATURE,),
+    "coordinates": (FEATURE, OUTPUT),
+    "outputs": (OUTPUT,),
+    "numbers": (),
+}
+SUBSCRIPTS = {"features": "[:, {0}]", "coordinates": "[:, {0}]", "outputs": "[{0}]", "numbers": "[{0}:{1}]"}  # of views
+DTYPE = np.float64  # of every field
+EVEN, ODD = 1, -1
+
+
+class Field:
+    """One statistic, or one setting, of a class of states.
+
+    Parameters
+    ----------
+    axes : tuple of str
+        FEATURE, OUTPUT, or names of a class's further axes, see :meth:`State.lengths`.
+    meaning : str
+        What it is in the paper, and its unit.
+    start : float, default 0
+        Its value before the first row.
+    parity : {0, EVEN, ODD}, default 0
+        What becomes of it where all slopes have the other sign: it stays, or has the other sign, too. 0 where neither
+        is needed, see :meth:`tunefree.learners.contract.Learner.mirror`.
+    is_halved : bool, default False
+        Whether weights are proportional to it, the other fields being equal.
+    is_saved : bool, default True
+        False for what each round writes before it reads it.
+    is_setting : bool, default False
+        Whether it is a parameter that nothing changes.
+    """
+
+    def __init__(
+        self,
+        axes: tuple[str, ...],
+        meaning: str,
+        start: float = 0.0,
+        parity: int = 0,
+        is_halved: bool = False,
+        is_saved: bool = True,
+        is_setting: bool = False,
+    ) -> None:
+        self.axes, self.meaning, self.start = axes, meaning, start
+        self.parity, self.is_halved, self.is_saved, self.is_setting = parity, is_halved, is_saved, is_setting
+        self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+
+def per_feature(meaning: str, **properties: Any) -> Any:
+    """A field with a number for each feature; properties are those of :class:`Field`."""
+    return Field((FEATURE,), meaning, **properties)
+
+
+def per_coordinate(meaning: str, **properties: Any) -> Any:
+    """A field with a number for each feature and output."""
+    return Field((FEATURE, OUTPUT), meaning, **properties)
+
+
+def per_output(meaning: str, **properties: Any) -> Any:
+    """A field with a number for each output."""
+    return Field((OUTPUT,), meaning, **properties)
+
+
+def single(meaning: str, **properties: Any) -> Any:
+    """A field of one number, which changes: ``state.rounds[0]``."""
+    return Field((), meaning, **properties)
+
+
+def setting(default: float, meaning: str) -> Any:
+    """A parameter of an algorithm: one number, which nothing changes."""
+    return Field((), meaning, default, is_setting=True)
+
+
+def padded(n_outputs: int) -> int:
+    """Length of the axis of outputs in memory: 1, or a multiple of LANES.
+
+    Examples
+    --------
+    >>> padded(1), padded(3), padded(26)
+    (1, 4, 28)
+    """
+    return n_outputs if n_outputs == 1 else -(-n_outputs // LANES) * LANES
+
+
+class State:
+    """The numbers of one algorithm, with capacity for some features and outputs.
+
+    Parameters
+    ----------
+    n_features, n_outputs : int
+    **settings : float
+        Fields that are settings, where they differ from their default.
+
+    Raises
+    ------
+    TypeError
+        If there is no such setting.
+
+    Examples
+    --------
+    >>> class Perceptron(State):
+    ...     weights = per_coordinate("w_i")
+    ...     rate = setting(1.0, "step size")
+    >>> state = Perceptron(3, 2, rate=0.5)
+    >>> state["weights"].shape, state.weights.shape, state.rate, state.coordinates.shape
+    ((3, 2), (3, 4), array([0.5]), (3, 1, 4))
+    >>> state.grown(5, 3)["weights"].shape
+    (5, 3)
+    """
+
+    fields: ClassVar[tuple[Field, ...]] = ()
+
+    def __init_subclass__(cls, **rest: Any) -> None:
+        super().__init_subclass__(**rest)
+        declared: dict[str, Field] = {}
+        for base in reversed(cls.__mro__):
+            declared |= {name: value for name, value in vars(base).items() if isinstance(value, Field)}
+        cls.fields = tuple(declared.values())
+
+    def __init__(self, n_features: int, n_outputs: int = 1, **settings: float) -> None:
+        if unknown := [name for name in settings if name not in self.settings_of()]:
+            known = ", ".join(self.settings_of()) or "none"
+            raise TypeError(f"{type(self).__name__} has no setting {unknown[0]!r}; it has {known}")
+        self.n_features, self.n_outputs = n_features, n_outputs
+        for block, axes in BLOCKS.items():
+            starts = [settings.get(field.name, field.start) for field in self.fields if field.axes == axes]
+            setattr(self, block, _block(np.array(starts, DTYPE), axes, n_features, padded(n_outputs)))
+        lengths = {FEATURE: n_features, OUTPUT: n_outputs, **self.lengths(n_features, n_outputs)}
+        for field in self.fields:
+            if field.axes not in BLOCKS.values():
+                setattr(self, field.name, np.full([lengths[axis] for axis in field.axes], field.start, DTYPE))
+        self._set_views()
+
+    @classmethod
+    def lengths(cls, n_features: int, n_outputs: int) -> dict[str, int]:
+        """Lengths of axes other than features and outputs."""
+        return {}
+
+    @classmethod
+    def settings_of(cls) -> dict[str, float]:
+        """The settings with their defaults."""
+        return {field.name: field.start for field in cls.fields if field.is_setting}
+
+    @property
+    def settings(self) -> dict[str, float]:
+        """The settings."""
+        return {name: float(getattr(self, name)[0]) for name in self.settings_of()}
+
+    def _set_views(self) -> None:
+        for field in self.fields:
+            if field.axes in BLOCKS.values():
+                block = block_of(field)
+                index = fields_in(type(self), block).index(field)
+                array = getattr(self, block)
+                views = {"features": np.s_[:, index], "coordinates": np.s_[:, index], "outputs": np.s_[index]}
+                setattr(self, field.name, array[views.get(block, np.s_[index : index + 1])])
+
+    @property
+    def blocks(self) -> tuple[np.ndarray, ...]:
+        """The memory, in the order in which compiled kernels take it."""
+        return tuple(getattr(self, name) for name in (*BLOCKS, *names_of_arrays(type(self))))
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """A field without padding: (features,), (features, outputs), (outputs,) or (1,), or of its further axes."""
+        view: np.ndarray = getattr(self, name)
+        axes = next(field.axes for field in self.fields if field.name == name)
+        return view[..., : self.n_outputs] if axes in BLOCKS.values() and axes[-1:] == (OUTPUT,) else view
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The memory without its views, for copies."""
+        return {"n_features": self.n_features, "n_outputs": self.n_outputs, "blocks": self.blocks}
+
+    def __setstate__(self, known: dict[str, Any]) -> None:
+        self.n_features, self.n_outputs = known["n_features"], known["n_outputs"]
+        for name, block in zip((*BLOCKS, *names_of_arrays(type(self))), known["blocks"], strict=True):
+            setattr(self, name, block)
+        self._set_views()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory."""
+        return sum(block.nbytes for block in self.blocks)
+
+    def blank(self, n_features: int, n_outputs: int) -> Self:
+        """A state of the same settings that has seen nothing."""
+        return type(self)(n_features, n_outputs, **self.settings)
+
+    def copy(self) -> Self:
+        """The same numbers in memory of their own."""
+        return self.grown(self.n_features, self.n_outputs)
+
+    def grown(self, n_features: int, n_outputs: int, first: int = 0) -> Self:
+        """The same numbers with capacity for more; the present first output becomes output ``first``.
+
+        What is larger than there is room for in a further axis is cut.
+        """
+        other = self.blank(n_features, n_outputs)
+        for field in self.fields:
+            source, target = self[field.name], other[field.name]
+            kept = [slice(min(pair)) for pair in zip(source.shape, target.shape, strict=True)]
+            placed = list(kept)
+            if OUTPUT in field.axes:
+                placed[field.axes.index(OUTPUT)] = slice(first, first + self.n_outputs)
+            target[tuple(placed)] = source[tuple(kept)]
+        return other
+
+    def with_features(self, indices: np.ndarray) -> Self:
+        """The same numbers of some features only, in this order."""
+        other = self.blank(len(indices), self.n_outputs)
+        for field in self.fields:
+            chosen = tuple(indices if axis == FEATURE else slice(None) for axis in field.axes)
+            values = self[field.name][chosen]
+            other[field.name][tuple(map(slice, values.shape))] = values
+        return other
+
+    def arrays(self, n_features: int | None = None) -> dict[str, np.ndarray]:
+        """What is saved: an array for each field, without padding, of the first so many features."""
+        kept = self if n_features is None or n_features >= self.n_features else self.grown(n_features, self.n_outputs)
+        return {field.name: kept[field.name].copy() for field in self.fields if field.is_saved}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take over what :meth:`arrays` gave, of at most as many features and of as many outputs."""
+        for name, values in arrays.items():
+            target = self[name]
+            target[tuple(map(slice, values.shape))] = values
+
+
+def _block(starts: np.ndarray, axes: tuple[str, ...], n_features: int, n_outputs: int) -> np.ndarray:
+    """A block of memory in which each field has its start."""
+    if OUTPUT in axes:
+        starts = np.repeat(starts[:, None], n_outputs, axis=1)
+    return np.tile(starts, (n_features, *[1] * starts.ndim)) if FEATURE in axes else starts
+
+
+@cache
+def names_of_arrays(cls: type[State]) -> tuple[str, ...]:
+    """The fields that have an array each."""
+    return tuple(field.name for field in cls.fields if field.axes not in BLOCKS.values())
+
+
+def fields_in(cls: type[State], block: str) -> list[Field]:
+    """The fields of a block, in their order in memory."""
+    return [field for field in cls.fields if field.axes == BLOCKS[block]]
+
+
+def block_of(field: Field) -> str:
+    """The name of the block that a field is in."""
+    return next(name for name, axes in BLOCKS.items() if axes == field.axes)
+
+
+@cache
+def views_type(cls: type[State]) -> Any:
+    """The named tuple of views that takes the place of a state in compiled code."""
+    return namedtuple(f"{cls.__name__}Views", [field.name for field in cls.fields])
+
+
+def views_source(cls: type[State], prefix: str) -> Iterator[str]:
+    """For each field its view as it is written in Python, of blocks whose names have a prefix."""
+    for field in cls.fields:
+        if field.axes not in BLOCKS.values():
+            yield prefix + field.name
+            continue
+        block = block_of(field)
+        index = fields_in(cls, block).index(field)
+        yield f"{prefix}{block}{SUBSCRIPTS[block].format(index, index + 1)}"

@@ -1,0 +1,170 @@
+"""Kernels as machine code: kept on disk, or made from the LLVM text in the package, or compiled anew by Numba.
+
+Only the last of the three imports Numba. A digest tells from which sources text was exported; the name of a file of
+machine code tells the digest, the processor and the compiler. What does not match is not used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import re
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from tunefree.core import compilation
+from tunefree.core.kernels import Kernel
+
+TEXTS = Path(__file__).parents[1] / "kernel_texts.zip"
+MOST_AGE = 90 * 24 * 3600.0  # seconds that a file of machine code is kept without being used
+
+
+class Code(NamedTuple):
+    """Machine code in memory."""
+
+    address: int
+    engine: Any  # which keeps it
+
+
+@functools.cache
+def processor() -> tuple[str, str, str]:
+    """The system, the processor and its features, as LLVM compiles for them."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+def host() -> Any:
+    """What writes machine code for this machine."""
+    triple, cpu, features = processor()
+    return llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=3, jit=True)
+
+
+def machine_code(text: str, machine: Any) -> bytes:
+    """Machine code of LLVM text, which names no system or the one of the machine."""
+    from tunefree.core.exporting import check_symbols
+
+    module = llvm.parse_assembly(text)
+    if module.triple not in ("", machine.triple):
+        raise ValueError(f"text for {module.triple}, not {machine.triple}")
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    check_symbols(module)
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = True
+    options.loop_unrolling = options.slp_vectorization = False  # they take time to compile, and gain nothing
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    code: bytes = machine.emit_object(module)
+    return code
+
+
+def packaged_text(kernel: Kernel) -> str:
+    """The text in the package, if it was exported from these sources and is whole."""
+    with zipfile.ZipFile(TEXTS) as texts:
+        first, _, text = texts.read(f"{kernel.name}.ll").decode().partition("\n")
+    if first != first_line(kernel.digest, text):
+        raise ValueError("its text is damaged, or was exported from other sources")
+    return text
+
+
+def first_line(digest: str, text: str) -> str:
+    """What stands before the text of a kernel in its file."""
+    return f"; sources {digest}, text {hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def new_code(kernel: Kernel, machine: Any) -> bytes:
+    """Machine code of the text in the package, or else of the text that Numba writes now."""
+    with contextlib.suppress(OSError, KeyError, ValueError, RuntimeError, zipfile.BadZipFile):
+        return machine_code(packaged_text(kernel), machine)
+    # a kernel from outside, or text that is stale, damaged, or of a later LLVM, which cannot be read
+    compilation.begins()
+    from tunefree.core.exporting import text_of
+
+    return machine_code(text_of(kernel), machine)
+
+
+def cache_folder() -> Path:
+    """Where machine code is kept: ``TUNEFREE_CACHE``, or the user's folder of such things."""
+    if folder := os.environ.get("TUNEFREE_CACHE"):
+        return Path(folder)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tunefree"
+
+
+def cache_path(kernel: Kernel) -> Path:
+    """Where the machine code of a kernel is kept, for this processor and compiler."""
+    key = hashlib.sha256(repr((kernel.digest, llvmlite.__version__, processor())).encode()).hexdigest()
+    return cache_folder() / f"{re.sub(r'[^0-9A-Za-z.]', '-', kernel.name)}-{key[:32]}.code"
+
+
+def cached_code(path: Path) -> bytes | None:
+    """Machine code in a file; None if there is none, or its checksum differs."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    if content[:32] != hashlib.sha256(path.name.encode() + content[32:]).digest():
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)
+    return content[32:]
+
+
+def write_code(path: Path, code: bytes) -> None:
+    """Write a file whole or not at all; a folder that cannot be written to is no error."""
+    with contextlib.suppress(OSError, RuntimeError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
+            file.write(hashlib.sha256(path.name.encode() + code).digest() + code)
+        os.replace(file.name, path)
+        remove_old(path.parent)
+
+
+def remove_old(folder: Path) -> None:
+    """Remove machine code that has not been used for long, and what crashes left."""
+    before = time.time() - MOST_AGE
+    for path in [*folder.glob("*.code"), *folder.glob("*.part")]:
+        with contextlib.suppress(OSError):
+            if path.stat().st_mtime < before:
+                path.unlink()
+
+
+def linked(kernel: Kernel, code: bytes, machine: Any) -> Code:
+    """Machine code that can be called; the machine is used up."""
+    from tunefree.core.exporting import symbol_of
+
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return Code(engine.get_function_address(symbol_of(kernel)), engine)
+
+
+def load(kernel: Kernel) -> Code:
+    """A kernel in machine code, by the quickest way that there is."""
+    machine, path = host(), cache_path(kernel)
+    code = cached_code(path)
+    if code is None:
+        write_code(path, code := new_code(kernel, machine))
+    return linked(kernel, code, machine)
+
+
+def with_checked_bounds(kernel: Kernel) -> Any:
+    """A kernel that Numba compiles with checks of bounds, over the same arrays."""
+    from tunefree.core.exporting import jitted
+    from tunefree.core.fields import State, views_type
+
+    compiled = jitted(kernel.function, is_entry=True, boundscheck=True)
+
+    def views(value: Any) -> Any:
+        kind = type(value)
+        is_state = isinstance(value, State)
+        return views_type(kind)(*[getattr(value, field.name) for field in kind.fields]) if is_state else value
+
+    return lambda *values: compiled(*map(views, values))

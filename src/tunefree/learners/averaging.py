@@ -1,0 +1,129 @@
+"""The average of a learner's iterates, at the cost of the non-zeros of each row (online-to-batch conversion).
+
+A weight is a coordinate that changes only in rows with its feature, times a factor that all features share. The clock
+of an output is the sum of its factors so far, so a coordinate that has stood still since the clock showed
+``average_since`` contributes coordinate * (clock - since), which is added when the feature is next seen. A round counts
+as much as its weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Self
+
+from tunefree.core.errors import ModelError
+from tunefree.core.fields import per_coordinate, per_feature, per_output, single
+from tunefree.core.numbers import bounded
+from tunefree.learners.contract import Learner
+
+
+class Averaged(Learner):
+    """A learner that keeps the sum of its weights over the rounds; :func:`averaged` makes one of any class."""
+
+    average_units = per_feature("the learner's magnitude of the feature when it was last seen")
+    average_totals = per_coordinate("sum of coordinates times factors, up to average_since")
+    average_since = per_coordinate("the clock when the coordinate was last counted")
+    average_clocks = per_output("sum of the factors of all rounds")
+    average_rounds = single("sum of the rounds' weights")
+
+    @classmethod
+    def of(cls, state: Learner) -> Self:
+        """A learner as it is, and the average of its weights from now on."""
+        if isinstance(state, cls):
+            return state
+        average = cls(state.n_features, state.n_outputs, **state.settings)
+        for field in state.fields:
+            average[field.name][...] = state[field.name]
+        return average
+
+    def factor(state, k):
+        return 1.0
+
+    def magnitude(state, j):
+        return state.average_units[j]
+
+
+@cache
+def averaged(learner: type[Learner]) -> Any:
+    """The class of learners that learn as another does, and whose weights are the averages of its iterates.
+
+    Parameters
+    ----------
+    learner : class
+        A class of learners; one that averages already stays as it is.
+
+    Raises
+    ------
+    ModelError
+        If the learner moves all weights in each round.
+
+    Examples
+    --------
+    >>> from tunefree.learners import NAG
+    >>> state = averaged(NAG).of(NAG(3, eta=0.25))
+    >>> type(state).__name__, state.settings, averaged(type(state)) is type(state)
+    ('AveragedNAG', {'eta': 0.25}, True)
+    """
+    if issubclass(learner, Averaged):
+        return learner
+    if not learner.traits.can_be_averaged:
+        raise ModelError(
+            f"{learner.__name__} moves all weights in every round, so no average of them is kept; "
+            "leave out the average or choose another learner"
+        )
+    members = {
+        "predict": _predict(learner.predict, learner.coordinate, learner.factor, learner.magnitude),
+        "coordinate": _coordinate(learner.coordinate),
+        "traits": learner.traits._replace(can_replay=False),
+        "__doc__": f"The average of the iterates of {learner.__name__}.",
+        "__module__": learner.__module__,
+    }
+    return type(f"Averaged{learner.__name__}", (Averaged, learner), members)
+
+
+def _predict(
+    predict_iterate: Callable[..., None],
+    iterate: Callable[..., float],
+    factor: Callable[..., float],
+    magnitude: Callable[..., float],
+) -> Callable[..., None]:
+    def add_still(state, j, n_outputs):
+        """Add a coordinate to its total for the rounds in which it stood still."""
+        for k in range(n_outputs):
+            still = iterate(state, j, k) * (state.average_clocks[k] - state.average_since[j, k])
+            state.average_totals[j, k] = bounded(state.average_totals[j, k] + still)
+            state.average_since[j, k] = state.average_clocks[k]
+
+    def predict(state, row, scale, margins):
+        for e in range(len(row.indices)):
+            if row.values[e] != 0.0:
+                add_still(state, row.indices[e], len(margins))
+        predict_iterate(state, row, scale, margins)
+        for e in range(len(row.indices)):
+            j = row.indices[e]
+            if row.values[e] != 0.0:
+                # from the unit of the total to the present unit of the feature, which grows with its largest value
+                unit = magnitude(state, j)
+                exchange = unit / state.average_units[j] if state.average_units[j] > 0.0 else 1.0
+                for k in range(len(margins)):
+                    share = factor(state, k) * scale.weight
+                    total = bounded(state.average_totals[j, k] * exchange)
+                    state.average_totals[j, k] = bounded(total + iterate(state, j, k) * share)
+                    state.average_since[j, k] = state.average_clocks[k] + share
+                state.average_units[j] = unit
+        for k in range(len(margins)):
+            state.average_clocks[k] = bounded(state.average_clocks[k] + factor(state, k) * scale.weight)
+        state.average_rounds[0] += scale.weight
+
+    return predict
+
+
+def _coordinate(iterate: Callable[..., float]) -> Callable[..., float]:
+    def coordinate(state, j, k):
+        if state.average_rounds[0] == 0.0:
+            return 0.0
+        still = iterate(state, j, k) * (state.average_clocks[k] - state.average_since[j, k])
+        return bounded(state.average_totals[j, k] + still) / state.average_rounds[0]
+
+    return coordinate
