@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core import compiled
+from tunefree.core import compiled, kernels
 from tunefree.core.rows import n_rows, part
-from tunefree.losses import linked as links
+from tunefree.learners.reading import read
 from tunefree.losses.objectives import measure
 from tunefree.model import passes
 
@@ -31,17 +31,16 @@ def run(state: Any, objective: Any, X: Any, y: Any, weight: Any, n_outputs: int,
     return state, objective, predictions, losses
 
 
-def weights(state: Any, n_features: int, n_outputs: int) -> tuple[np.ndarray, np.ndarray]:
+def weights(state: Any, n_features: int) -> tuple[np.ndarray, np.ndarray]:
     """A learner's weights and the units of its features; feature 0, the constant, left out."""
-    values, units = np.empty((n_features + 1, n_outputs)), np.empty(n_features + 1)
-    passes.read(state, values, units)
+    values, units = read(state, n_features + 1)
     return values[1:], units[1:]
 
 
 def uncompile(monkeypatch: Any, module: Any) -> None:
-    """Let the functions of a module, and what it calls by address, run as Python until the test ends."""
-    for place in (module, links):
-        for name, function in vars(place).copy().items():
-            if hasattr(function, "py_func"):
-                monkeypatch.setattr(place, name, function.py_func)
+    """Let kernels, and the compiled functions of a module, run as Python until the test ends."""
+    monkeypatch.setattr(kernels, "IS_COMPILED", False)
     monkeypatch.setattr(compiled, "IS_ON", False)
+    for name, function in vars(module).copy().items():
+        if hasattr(function, "py_func"):
+            monkeypatch.setattr(module, name, function.py_func)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -15,10 +13,10 @@ from tests.extending import run_page
 from tests.strategies import KINDS, Stream, as_dense, as_sparse, streams
 from tunefree import learners, losses
 from tunefree.core import rows
-from tunefree.core.coordinates import row_of_outputs
 from tunefree.core.errors import ModelError
-from tunefree.learners import Averaged
-from tunefree.learners.contract import Scale, grow, predict, traits_of
+from tunefree.core.fields import padded
+from tunefree.learners import Averaged, averaged
+from tunefree.learners.contract import Scale
 from tunefree.losses import curvature, objectives, slope
 from tunefree.model import passes
 from tunefree.model.members import Member, Setting
@@ -28,14 +26,10 @@ OUTSIDE = run_page("learner.md", until="learners.register")
 ALL = {**learners.ALL, "kt": OUTSIDE["KT"]}
 TWINS = {**naive.ALL, "kt": OUTSIDE["kt"]}
 LEARNERS = sorted(ALL)
-TRAITS = {name: traits_of(ALL[name]) for name in LEARNERS}
+TRAITS = {name: ALL[name].traits for name in LEARNERS}
 
 by_learner = pytest.mark.parametrize("name", LEARNERS)
 by_averageable_learner = pytest.mark.parametrize("name", [n for n in LEARNERS if TRAITS[n].can_be_averaged])
-# Averages are compiled for sparse rows; for dense ones too in `make test-all`.
-by_rows_of_averages = pytest.mark.parametrize(
-    "rows_of_averages", [as_sparse, pytest.param(as_dense, marks=pytest.mark.slow)], ids=["sparse", "dense"]
-)
 quick = settings(max_examples=60, deadline=None)
 thorough = settings(max_examples=settings.default.max_examples, deadline=None)  # 400 in `make test-all`
 
@@ -64,8 +58,17 @@ def known_dimension(name, d):
 
 def averaged_if_possible(name, n_features, n_outputs):
     """A new learner, with the average of its iterates."""
-    state = ALL[name].create(n_features, n_outputs)
-    return Averaged.create(state) if TRAITS[name].can_be_averaged else state
+    learner = averaged(ALL[name]) if TRAITS[name].can_be_averaged else ALL[name]
+    return learner(n_features, n_outputs)
+
+
+def iterate_of(state):
+    """A learner as it is now, without the average of its iterates."""
+    learner = next(cls for cls in type(state).__mro__ if not issubclass(cls, Averaged))
+    iterate = learner(state.n_features, state.n_outputs, **state.settings)
+    for field in iterate.fields:
+        iterate[field.name][...] = state[field.name]
+    return iterate
 
 
 def naive_curvature(stream):
@@ -91,14 +94,14 @@ def naive_curvature(stream):
 def test_agrees_with_the_paper(name, data):
     stream = data.draw(streams(scales=20 if TRAITS[name].well_conditioned else 5))
     d = stream.X.shape[1]
-    state = ALL[name].create(d + 1, stream.n_outputs, **known_dimension(name, d))
+    state = ALL[name](d + 1, stream.n_outputs, **known_dimension(name, d))
     state, _, margins, _ = run(state, stream.objective, as_dense(stream.X), stream.y, stream.weight, stream.n_outputs)
-    more = {"curvature": naive_curvature(stream)} if TRAITS[name].second_order else {}
-    expected, last = TWINS[name](stream.X, naive_slope(stream), stream.n_outputs, stream.weight, **more)
+    second = {"curvature": naive_curvature(stream)} if TRAITS[name].second_order else {}
+    expected, last = TWINS[name](stream.X, naive_slope(stream), stream.n_outputs, stream.weight, **second)
     if isinstance(stream.objective, objectives.OneAgainstAll):  # on the hinge's kink a rounding decides on the slope
         assume((np.abs(np.abs(expected) - 1.0) > 1e-12).all())
     np.testing.assert_allclose(margins, expected, rtol=1e-7, atol=1e-9)
-    values, units = weights(state, stream.X.shape[1], stream.n_outputs)
+    values, units = weights(state, stream.X.shape[1])
     largest = np.abs(stream.X).max(0)[:, None]
     np.testing.assert_allclose(
         np.divide(values, units[:, None], out=np.zeros_like(values), where=units[:, None] > 0) * largest,
@@ -114,10 +117,10 @@ def test_pistol_with_the_stake_of_the_experiments_is_that_of_the_linear_kernel()
     weight[7] = 0.0
     stream = Stream(X, y, weight, 1, objectives.Binary(losses.Logistic(), 0.0))
     expected, f, _ = naive.kernel_pistol(X @ X.T, naive_slope(stream), 1, weight)
-    state, _, margins, _ = run(ALL["pistol"].create(4, a=0.125, b=0.0), stream.objective, as_dense(X), y, weight, 1)
+    state, _, margins, _ = run(ALL["pistol"](4, a=0.125, b=0.0), stream.objective, as_dense(X), y, weight, 1)
     kept = weight > 0.0
     np.testing.assert_allclose(margins[kept], expected[kept], rtol=1e-7, atol=1e-9)
-    values, units = weights(state, 3, 1)
+    values, units = weights(state, 3)
     np.testing.assert_allclose(values / units[:, None], X.T @ f, rtol=1e-7, atol=1e-9)
 
 
@@ -131,7 +134,7 @@ def test_features_that_come_late_do_not_change_what_a_known_dimension_gives(name
     stream = Stream(X, y, weight, 1, objective)
     expected, _ = TWINS[name](X, naive_slope(stream), 1, weight)
     known, counted = (
-        run(ALL[name].create(5, 1, **settings), objective, as_dense(X), y, weight, 1)[2]
+        run(ALL[name](5, 1, **settings), objective, as_dense(X), y, weight, 1)[2]
         for settings in (known_dimension(name, 4), {})
     )
     np.testing.assert_allclose(known, expected, rtol=1e-7, atol=1e-9)
@@ -172,37 +175,17 @@ def test_agrees_with_the_paper_for_a_loss_without_lipschitz_constant(name, kind)
     np.testing.assert_allclose(margins, expected, rtol=1e-7, atol=1e-9)
 
 
-def same_bits(name, stream, kinds):
-    """Dense rows and those of other kinds are learned alike."""
+@by_learner
+@quick
+@given(stream=streams(kinds=("logistic", "multinomial")))
+def test_dense_sparse_and_tables_give_the_same_bits(name, stream):
     results = {}
-    for kind in ("dense", *kinds):
-        state = ALL[name].create(stream.X.shape[1] + 1, stream.n_outputs)
+    for kind in ("dense", "sparse", "table"):
+        state = ALL[name](stream.X.shape[1] + 1, stream.n_outputs)
         block = KINDS[kind](stream.X)
         results[kind] = run(state, stream.objective, block, stream.y, stream.weight, stream.n_outputs)[2]
-    for kind in kinds:
-        np.testing.assert_array_equal(results["dense"], results[kind])
-
-
-@by_learner
-@quick
-@given(stream=streams(kinds=("logistic",)))
-def test_dense_sparse_and_tables_give_the_same_bits(name, stream):
-    same_bits(name, stream, ("sparse", "table"))
-
-
-@by_learner
-@quick
-@given(stream=streams(kinds=("multinomial",)))
-def test_dense_and_sparse_rows_of_several_outputs_give_the_same_bits(name, stream):
-    same_bits(name, stream, ("sparse",))
-
-
-@pytest.mark.slow  # one more specialisation of each learner, for the one combination left out above
-@by_learner
-@quick
-@given(stream=streams(kinds=("multinomial",)))
-def test_tables_of_several_outputs_give_the_same_bits(name, stream):
-    same_bits(name, stream, ("table",))
+    np.testing.assert_array_equal(results["dense"], results["sparse"])
+    np.testing.assert_array_equal(results["dense"], results["table"])
 
 
 @by_learner
@@ -217,8 +200,8 @@ def test_one_hot_codes_equal_columns_of_zeros_and_ones(name):
     y, weight = rng.choice([-1.0, 1.0], 200), np.ones(200)
     objective = objectives.Binary(losses.Logistic(), 0.0)
     table = rows.table(np.zeros((200, 0)), [], features)
-    one = run(ALL[name].create(13), objective, table, y, weight, 1)[2]
-    other = run(ALL[name].create(13), objective, rows.dense(X), y, weight, 1)[2]
+    one = run(ALL[name](13), objective, table, y, weight, 1)[2]
+    other = run(ALL[name](13), objective, rows.dense(X), y, weight, 1)[2]
     np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-15)
 
 
@@ -240,11 +223,8 @@ def test_batch_cuts_do_not_matter(name, stream, cut):
         for cuts in ((), (min(cut, len(stream.X)),))
     )
     np.testing.assert_array_equal(whole[2], parts[2])
-    for left, right in zip(
-        weights(whole[0], stream.X.shape[1], stream.n_outputs),
-        weights(parts[0], stream.X.shape[1], stream.n_outputs),
-        strict=True,
-    ):
+    d = stream.X.shape[1]
+    for left, right in zip(weights(whole[0], d), weights(parts[0], d), strict=True):
         np.testing.assert_array_equal(left, right)
 
 
@@ -252,7 +232,7 @@ def test_batch_cuts_do_not_matter(name, stream, cut):
 def test_what_a_learner_says_of_itself_makes_sense(name):
     special = TRAITS[name]
     assert special.invariant_to_scale_of in ("nothing", "each feature", "all features alike")
-    assert special.rate is None or special.rate in inspect.signature(ALL[name].create).parameters
+    assert special.rate is None or special.rate in ALL[name].settings_of()
 
 
 @pytest.mark.parametrize("name", [n for n in LEARNERS if TRAITS[n].invariant_to_scale_of != "nothing"])
@@ -266,7 +246,7 @@ def test_scaling_by_powers_of_two_changes_no_bit(name, stream, data):
         exponents = np.full(d, data.draw(st.integers(-300, 300)))
     both = [
         run(
-            ALL[name].create(d + 1, stream.n_outputs),
+            ALL[name](d + 1, stream.n_outputs),
             stream.objective,
             as_dense(X),
             stream.y,
@@ -284,7 +264,7 @@ def test_scaling_by_powers_of_two_changes_no_bit(name, stream, data):
 def test_multiplying_all_slopes_by_a_power_of_two_changes_no_bit(name, stream, exponent):
     both = [
         run(
-            ALL[name].create(stream.X.shape[1] + 1, stream.n_outputs),
+            ALL[name](stream.X.shape[1] + 1, stream.n_outputs),
             stream.objective,
             as_dense(stream.X),
             stream.y,
@@ -297,42 +277,39 @@ def test_multiplying_all_slopes_by_a_power_of_two_changes_no_bit(name, stream, e
 
 
 @by_learner
-@by_rows_of_averages
 @quick
 @given(stream=streams(scales=900, kinds=("logistic", "multinomial")), wrapped=st.booleans())
-def test_finite_on_any_finite_input(name, rows_of_averages, stream, wrapped):
+def test_finite_on_any_finite_input(name, stream, wrapped):
     X = np.clip(np.nan_to_num(stream.X), -1e307, 1e307)
-    create = averaged_if_possible if wrapped else lambda name, *sizes: ALL[name].create(*sizes)
-    state = create(name, X.shape[1] + 1, stream.n_outputs)
-    block = rows_of_averages(X) if wrapped else as_dense(X)
-    state, _, margins, row_losses = run(state, stream.objective, block, stream.y, stream.weight, stream.n_outputs)
-    values, units = weights(state, X.shape[1], stream.n_outputs)
-    after = np.empty_like(margins)
-    passes.score(np.vstack([np.zeros(stream.n_outputs), values]), np.r_[0.0, units], as_dense(X), after)
+    learner = averaged(ALL[name]) if wrapped and TRAITS[name].can_be_averaged else ALL[name]
+    state = learner(X.shape[1] + 1, stream.n_outputs)
+    state, _, margins, row_losses = run(state, stream.objective, as_dense(X), stream.y, stream.weight, stream.n_outputs)
+    values, units = weights(state, X.shape[1])
+    after = passes.score(np.vstack([np.zeros(stream.n_outputs), values]), np.r_[0.0, units], as_dense(X))
     for array in (margins, row_losses, values, units, after):
         assert np.isfinite(array).all()
 
 
 @by_averageable_learner
-@by_rows_of_averages
 @quick
 @given(stream=streams(scales=3, weighted=False, kinds=("logistic", "multinomial")))
-def test_average_is_the_mean_of_the_iterates(name, rows_of_averages, stream):
+def test_average_is_the_mean_of_the_iterates(name, stream):
     d = stream.X.shape[1]
-    state = Averaged.create(ALL[name].create(d + 1, stream.n_outputs))
-    X, objective = rows_of_averages(stream.X), stream.objective
+    state = averaged(ALL[name])(d + 1, stream.n_outputs)
+    X, objective = as_sparse(stream.X), stream.objective
+    entries = rows.entries_of(X)
     total, sizes = np.zeros((d, stream.n_outputs)), np.zeros((d, stream.n_outputs))
     for i in range(len(stream.X)):
         # The iterate of round i is the one that predicted: it knows row i but not its label.
-        copied = grow(state.learner, d + 1, stream.n_outputs)
-        predict(copied, rows.row(X, i), Scale(1.0, 1.0, 1.0), row_of_outputs(stream.n_outputs)[0])
-        values, units = weights(copied, d, stream.n_outputs)
+        learner = iterate_of(state)
+        learner.predict(passes.row_of(entries, i), Scale(1.0, 1.0, 1.0), np.zeros(padded(stream.n_outputs)))
+        values, units = weights(learner, d)
         iterate = np.divide(values, units[:, None], out=np.zeros_like(values), where=units[:, None] > 0)
         total, sizes = total + iterate, sizes + np.abs(iterate)
         state, objective, _, _ = run(
             state, objective, rows.part(X, i, i + 1), stream.y[i : i + 1], np.ones(1), stream.n_outputs
         )
-    values, units = weights(state, d, stream.n_outputs)
+    values, units = weights(state, d)
     largest = np.abs(stream.X).max(0)[:, None]
     mean = np.divide(values, units[:, None], out=np.zeros_like(values), where=units[:, None] > 0)
     rounding = 1e-8 * (sizes / len(stream.X) * largest).max()  # iterates may cancel in the mean
@@ -342,13 +319,14 @@ def test_average_is_the_mean_of_the_iterates(name, rows_of_averages, stream):
 @pytest.mark.parametrize("name", [n for n in LEARNERS if not TRAITS[n].can_be_averaged])
 def test_weights_that_never_rest_are_not_averaged(name):
     with pytest.raises(ModelError, match="leave out the average"):
-        Averaged.create(ALL[name].create(3))
+        averaged(ALL[name])
 
 
 @by_averageable_learner
 def test_the_average_of_an_average_is_the_average(name):
-    once = Averaged.create(ALL[name].create(3))
-    assert Averaged.create(once) is once
+    once = averaged(ALL[name])
+    state = once(3)
+    assert averaged(once) is once and once.of(state) is state
 
 
 @by_learner
@@ -357,9 +335,9 @@ def test_growing_changes_nothing(name):
     X, y, weight = rng.normal(size=(60, 4)), rng.choice([-1.0, 1.0], 60), np.ones(60)
     objective = objectives.Binary(losses.Logistic(), 0.0)
     small, wide = as_sparse(np.c_[X[:, :2], np.zeros((60, 2))]), as_sparse(X)
-    start, *_ = run(ALL[name].create(3), objective, small, y, weight, 1)
-    reference, *_ = run(ALL[name].create(5), objective, small, y, weight, 1)
-    grown = run(grow(start, 5, 1), objective, wide, y, weight, 1)[2]
+    start, *_ = run(ALL[name](3), objective, small, y, weight, 1)
+    reference, *_ = run(ALL[name](5), objective, small, y, weight, 1)
+    grown = run(start.grown(5, 1), objective, wide, y, weight, 1)[2]
     np.testing.assert_array_equal(grown, run(reference, objective, wide, y, weight, 1)[2])
 
 
@@ -370,8 +348,8 @@ def test_rows_of_weight_zero_are_predicted_not_learned(name):
     weight = (rng.random(50) < 0.5).astype(float)
     objective = objectives.Binary(losses.Logistic(), 0.0)
     kept = weight > 0
-    with_zeros = run(ALL[name].create(4), objective, as_dense(X), y, weight, 1)[2]
-    without = run(ALL[name].create(4), objective, as_dense(X[kept]), y[kept], weight[kept], 1)[2]
+    with_zeros = run(ALL[name](4), objective, as_dense(X), y, weight, 1)[2]
+    without = run(ALL[name](4), objective, as_dense(X[kept]), y[kept], weight[kept], 1)[2]
     np.testing.assert_array_equal(with_zeros[kept], without)
 
 
@@ -380,7 +358,7 @@ def test_rows_of_weight_zero_are_predicted_as_by_the_weights_read(name):
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(50, 3)), rng.choice([-1.0, 1.0], 50)
     weight = np.repeat([1.0, 0.0], 25)
-    state = ALL[name].create(4)
+    state = ALL[name](4)
     predictions = run(state, objectives.Binary(losses.Logistic(), 0.0), as_dense(X), y, weight, 1)[2]
     # What averages its iterates predicts, on the way, with the iterate.
     values, units = weights(state.learner if isinstance(state, Averaged) else state, 3, 1)
@@ -394,7 +372,7 @@ def test_a_huge_row_of_weight_zero_is_predicted_with_a_finite_number(name):
     rng = np.random.default_rng(6)
     X, y, weight = rng.normal(size=(50, 3)) * [1e-100, 1.0, 1e100], rng.choice([-1.0, 1.0], 50), np.ones(50)
     X[-1], weight[-1] = [1e307, -1e307, 1e307], 0.0
-    predictions = run(ALL[name].create(4), objectives.Binary(losses.Logistic(), 0.0), as_dense(X), y, weight, 1)[2]
+    predictions = run(ALL[name](4), objectives.Binary(losses.Logistic(), 0.0), as_dense(X), y, weight, 1)[2]
     assert np.isfinite(predictions).all()
 
 
@@ -412,7 +390,7 @@ def test_regression_targets_of_any_scale(name, scale, kind):
     X = rng.normal(size=(3000, 3))
     signal = X @ [1.0, -2.0, 0.5] + 10.0
     objective = objectives.regression(loss)
-    predictions = run(ALL[name].create(4), objective, rows.dense(X), scale * signal, np.ones(3000), 1)[2][:, 0]
+    predictions = run(ALL[name](4), objective, rows.dense(X), scale * signal, np.ones(3000), 1)[2][:, 0]
     late = np.abs(predictions / scale - signal)[-500:].mean()
     assert np.isfinite(predictions).all()
     assert late < 0.8 * np.abs(signal - signal.mean()).mean()
@@ -427,18 +405,27 @@ def test_regression_is_finite_on_any_finite_target(name, seed, span, kind):
     y = rng.normal(size=30) * 10.0 ** rng.integers(-span, span + 1, 30).astype(float)
     objective = objectives.regression({"square": losses.Square(), "absolute": losses.Absolute()}[kind])
     weight = 10.0 ** rng.uniform(-3, 3, 30)
-    state, _, predictions, row_losses = run(ALL[name].create(4), objective, rows.dense(X), y, weight, 1)
-    for array in (predictions, row_losses, *weights(state, 3, 1)):
+    state, _, predictions, row_losses = run(ALL[name](4), objective, rows.dense(X), y, weight, 1)
+    for array in (predictions, row_losses, *weights(state, 3)):
         assert np.isfinite(array).all()
 
 
+HOSTILE = [1e308, -1e308, 1e-308, 5e-324, 0.0, -0.0, 1.0, -3.5, 1e150, 1e-150, 2.0**1023, 7.999999999999999]
+
+
 @by_learner
-def test_uncompiled_gives_the_same_bits(name, monkeypatch):
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_uncompiled_gives_the_same_bits(name, n_outputs, monkeypatch):
     rng = np.random.default_rng(4)
-    X, y, weight = rng.normal(size=(30, 3)), rng.choice([-1.0, 1.0], 30), np.ones(30)
-    objective = objectives.Binary(losses.Logistic(), 0.0)
-    compiled = run(ALL[name].create(4), objective, as_dense(X), y, weight, 1)[2]
-    state, predictions = ALL[name].create(4), np.empty((30, 1))
-    uncompile(monkeypatch, passes)
-    passes.learn(state, objective, as_dense(X), y, weight, predictions)
-    np.testing.assert_allclose(compiled, predictions, rtol=1e-13, atol=1e-300)
+    X = np.r_[rng.normal(size=(30, 5)), rng.choice(HOSTILE, (30, 5)), rng.normal(size=(10, 5))]
+    y = rng.choice([-1.0, 1.0], 70) if n_outputs == 1 else rng.integers(0, 3, 70).astype(float)
+    weight = rng.choice([0.0, 0.25, 1.0, 3.0], 70)
+    objective = objectives.Binary(losses.Logistic(), 0.0) if n_outputs == 1 else objectives.Multinomial(0.0)
+    results = []
+    for _ in range(2):
+        state = averaged_if_possible(name, 6, n_outputs)
+        predictions = run(state, objective, as_dense(X), y, weight, n_outputs)[2]
+        results.append((predictions, *weights(state, 5), *state.arrays().values()))
+        uncompile(monkeypatch, passes)
+    for compiled, uncompiled in zip(*results, strict=True):
+        np.testing.assert_array_equal(compiled, uncompiled)

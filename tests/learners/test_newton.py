@@ -15,9 +15,9 @@ N_ROWS, N_OUTPUTS, N_FEATURES = 12, 10, 401
 def among_others(numbers):
     """The numbers, followed in memory by others that are not numbers."""
     memory = np.full(numbers.size + N_FEATURES**2, np.nan)
-    own = memory[: numbers.size].reshape(numbers.shape)
-    own[...] = numbers
-    return own
+    view = memory[: numbers.size].reshape(numbers.shape)
+    view[...] = numbers
+    return view
 
 
 def learned(state):
@@ -25,13 +25,14 @@ def learned(state):
     X[:, :100] = np.random.default_rng(0).normal(size=(N_ROWS, 100))
     predictions = np.zeros((N_ROWS, N_OUTPUTS))
     learn(state, objectives.Multinomial(0.0), as_dense(X), y, np.ones(N_ROWS), predictions)
-    return np.vstack([predictions, state.coordinates["weights"][:100]])
+    return np.vstack([predictions, state["weights"][:100]])
 
 
 def test_zeros_beyond_the_matrices_read_nothing():
-    state = Newton.create(N_FEATURES, N_OUTPUTS)
+    state = Newton(N_FEATURES, N_OUTPUTS)
     assert state.covariance.shape[1] < N_FEATURES
-    names = ("covariance", "corrections", "directions")
-    found = learned(state._replace(**{name: among_others(getattr(state, name)) for name in names}))
-    assert np.isfinite(found).all() and found[1:].any()
-    assert np.array_equal(found, learned(Newton.create(N_FEATURES, N_OUTPUTS)))
+    for name in ("covariance", "corrections", "directions"):
+        setattr(state, name, among_others(getattr(state, name)))
+    predictions = learned(state)
+    assert np.isfinite(predictions).all() and predictions[1:].any()
+    assert np.array_equal(predictions, learned(Newton(N_FEATURES, N_OUTPUTS)))

@@ -12,7 +12,7 @@ from tests.extending import run_page
 from tunefree import learners
 from tunefree.core.errors import ModelError
 from tunefree.kernel import learners as kernel_learners
-from tunefree.learners.contract import traits, traits_of
+from tunefree.learners.contract import Traits, traits_of
 from tunefree.learners.gradient import GradientDescent
 
 
@@ -36,14 +36,14 @@ def test_every_learner_has_a_twin():
 def test_every_class_is_an_export():
     for name in learners.ALL:
         assert getattr(learners, learners.ALL[name].__name__) is learners.ALL[name]
-    assert set(dir(learners)) >= {"ALL", "Averaged", "oracle_rates", "register", "ScInOL1"}
+    assert set(dir(learners)) >= {"ALL", "Averaged", "averaged", "oracle_rates", "register", "ScInOL1"}
     with pytest.raises(AttributeError, match="ScInOL3"):
         _ = learners.ScInOL3
 
 
 def test_a_misspelt_trait_is_an_error():
     with pytest.raises(TypeError, match="clasifies_only"):
-        traits(clasifies_only=True)(GradientDescent)
+        Traits(clasifies_only=True)
     assert traits_of(GradientDescent).rate == "eta"
 
 

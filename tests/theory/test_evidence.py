@@ -15,7 +15,8 @@ from tests.strategies import KINDS, OBJECTIVES, streams
 from tunefree import losses
 from tunefree.core import rows
 from tunefree.losses import objectives
-from tunefree.losses.objectives import measure, true_slope
+from tunefree.losses.kinds import arrays_of, functions
+from tunefree.losses.objectives import measure
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.theory import Evidence, best_lower_bound, certify, widened
@@ -31,9 +32,9 @@ def losses_of(objective, y, predictions):
 
 
 def slopes_of(objective, y, predictions):
-    slopes = np.empty_like(predictions)
-    for row in zip(y, predictions, slopes, strict=True):
-        true_slope(objective, *row)
+    slopes, arrays = np.empty_like(predictions), arrays_of(objective)
+    for target, prediction, slope in zip(y, predictions, slopes, strict=True):
+        functions().true_slope(*arrays, target, len(slope), prediction, slope)
     return slopes
 
 
@@ -351,6 +352,6 @@ def test_smoothness_bounds_how_fast_slopes_change(name):
     y = rng.integers(0, 3, 500).astype(float) if n_outputs == 3 else rng.choice([-1.0, 1.0], 500)
     change = np.linalg.norm(slopes_of(objective, y, p) - slopes_of(objective, y, q), axis=1)
     steepest = (change / np.linalg.norm(p - q, axis=1)).max()
-    smooth = objectives.smoothness(objective)
+    smooth = objective.smoothness
     assert steepest <= smooth * (1 + 1e-9)
     assert smooth == math.inf or steepest > 0.5 * smooth

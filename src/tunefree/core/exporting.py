@@ -31,8 +31,11 @@ LIBRARY_FUNCTIONS = {
 
 
 @functools.cache
-def jitted(function: Callable[..., Any], **options: Any) -> Any:
-    """A copy of a plain function, compiled by Numba, that calls such copies of the functions it calls."""
+def jitted(function: Callable[..., Any], is_entry: bool = False, **options: Any) -> Any:
+    """A copy of a plain function, compiled by Numba, that calls such copies of the functions it calls.
+
+    Only an entry can be called from Python.
+    """
     import numba
 
     named = {name: plain(value) for name, value in globals_of(function).items()}
@@ -42,7 +45,8 @@ def jitted(function: Callable[..., Any], **options: Any) -> Any:
     scope = {**function.__globals__, **callees}
     # All in one function, so that the compiler sees that views share a block, and axes of known lengths.
     copy = FunctionType(function.__code__, scope, function.__name__, None, cells)
-    return numba.njit(forceinline=True, **OPTIONS, **options)(copy)
+    wrappers = {"no_cpython_wrapper": not is_entry, "no_cfunc_wrapper": True}
+    return numba.njit(forceinline=True, **wrappers, **OPTIONS, **options)(copy)
 
 
 def entry_source(kernel: Kernel) -> str:
@@ -107,6 +111,9 @@ def text_of(kernel: Kernel) -> str:
     for _ in range(2):  # counts of references, which Numba adds, can be left out once all is one function
         optimise(module)
     check_symbols(module)
+    parts = [function for function in module.functions if function.linkage == llvm.Linkage.internal]
+    for number, function in enumerate(parts):  # Numba's names count what a process has compiled before
+        function.name = f"part{number}"
     named = ("target ", "source_filename", "; ModuleID")
     text = "\n".join(line for line in str(module).splitlines() if not line.startswith(named))
     if re.search(r"store \w+ (poison|undef)", text):  # as LLVM 20 does with Numba 0.62: a field has lost its value

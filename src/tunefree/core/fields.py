@@ -199,6 +199,16 @@ class State:
         axes = next(field.axes for field in self.fields if field.name == name)
         return view[..., : self.n_outputs] if axes in BLOCKS.values() and axes[-1:] == (OUTPUT,) else view
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The memory without its views, for copies."""
+        return {"n_features": self.n_features, "n_outputs": self.n_outputs, "blocks": self.blocks}
+
+    def __setstate__(self, known: dict[str, Any]) -> None:
+        self.n_features, self.n_outputs = known["n_features"], known["n_outputs"]
+        for name, block in zip((*BLOCKS, *names_of_arrays(type(self))), known["blocks"], strict=True):
+            setattr(self, name, block)
+        self._set_views()
+
     @property
     def nbytes(self) -> int:
         """Bytes of memory."""
@@ -231,8 +241,9 @@ class State:
         """The same numbers of some features only, in this order."""
         other = self.blank(len(indices), self.n_outputs)
         for field in self.fields:
-            is_of_features = field.axes[:1] == (FEATURE,)
-            other[field.name][...] = self[field.name][indices] if is_of_features else self[field.name]
+            chosen = tuple(indices if axis == FEATURE else slice(None) for axis in field.axes)
+            values = self[field.name][chosen]
+            other[field.name][tuple(map(slice, values.shape))] = values
         return other
 
     def arrays(self, n_features: int | None = None) -> dict[str, np.ndarray]:

@@ -195,6 +195,8 @@ def sources_of(function: Callable[..., Any]) -> tuple[str, ...]:
             sources += sources_of(value)
         elif isinstance(value, int | float | str | tuple) or getattr(value, "_fields", None):
             sources.append(f"{name} = {getattr(value, '_fields', value)!r}")
+        elif isinstance(value, np.generic | np.ndarray):
+            sources.append(f"{name} = {value.dtype} {value.tolist()!r}")
     return tuple(dict.fromkeys(sources))
 
 

@@ -16,6 +16,9 @@ SMALLEST_UNIT = 2.0**-1021  # whose inverse is finite
 EXPONENT_BITS = 0x7FF0000000000000
 MOST = 1.7976931348623157e308  # the largest finite number
 LARGEST_EXPONENT = 709.0  # of e, so that the power is finite
+LEAST_EXPONENT = -1023  # of 2, so that 1 / the power is finite
+MANTISSA_BITS, HALF = 52, 1 << 51  # the latter are the bits of 2^-1023
+MANTISSA_BITS = 52
 
 
 @compiled.inline
@@ -70,15 +73,32 @@ def softplus(z):
 
 
 @compiled.inline
+def power_of_two(exponent):
+    """2 to a whole number of at most 1023, by its bits; 0 below 2^-1023, which has no finite inverse."""
+    if exponent < LEAST_EXPONENT:
+        return 0.0
+    bits = np.int64(max(exponent, LEAST_EXPONENT + 1) - LEAST_EXPONENT) << MANTISSA_BITS
+    power = np.int64(bits).view(np.float64)
+    return power if exponent > LEAST_EXPONENT else 0.5 * power
+
+
+@compiled.inline
 def power_below(number):
     """The power of two next below the size of a number that is not 0; of an infinite one, that below the largest."""
-    return 2.0 ** math.floor(math.log2(min(abs(number), MOST / 2.0)))
+    return power_of_two(math.floor(math.log2(min(abs(number), MOST / 2.0))))
 
 
 def unit_below(size):
     """The power of two next below a size above 0, at least SMALLEST_UNIT: its bits without those of the mantissa."""
     bits = np.float64(min(max(size, SMALLEST_UNIT), LARGEST)).view(np.int64)
     return np.int64(bits & EXPONENT_BITS).view(np.float64)
+
+
+def norm(a, b):
+    """sqrt(a^2 + b^2), where a square may be too large or too small to be represented; at most LARGEST."""
+    unit = unit_below(max(abs(a), abs(b)))
+    inverse = 1.0 / unit
+    return min(unit * math.sqrt((a * inverse) * (a * inverse) + (b * inverse) * (b * inverse)), LARGEST)
 
 
 @compiled.inline

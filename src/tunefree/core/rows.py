@@ -16,13 +16,6 @@ from numpy.typing import ArrayLike
 from tunefree.core.generic import generic
 
 
-class Row(NamedTuple):
-    """One row as learners take it: the constant is an entry like any other, of feature 0."""
-
-    indices: Annotated[np.ndarray, "uint32[entries]"]  # the feature of each entry
-    values: Annotated[np.ndarray, "float64[entries]"]
-
-
 class Dense(NamedTuple):
     """Rows of an array."""
 
@@ -76,6 +69,25 @@ class TableRow(NamedTuple):
     features: np.ndarray  # (words,)
     values: np.ndarray  # (words,)
     constant: float
+
+
+class Row(NamedTuple):
+    """One row, as learners see it: pairs of a feature and its value, the constant among them."""
+
+    indices: np.ndarray  # (entries,) uint32; unsigned, so that compiled code need not ask whether one is below 0
+    values: np.ndarray  # (entries,) float64
+
+
+class Rows(NamedTuple):
+    """Some rows, as compiled code takes them: row i has the entries ``starts[i] .. ends[i]``.
+
+    A block of any kind becomes such rows by :func:`entries_of`, once for all learners that see it.
+    """
+
+    starts: Annotated[np.ndarray, "int64[rows]"]
+    ends: Annotated[np.ndarray, "int64[rows]"]
+    indices: Annotated[np.ndarray, "uint32[entries]"]
+    values: Annotated[np.ndarray, "float64[entries]"]
 
 
 class OneHot(NamedTuple):
@@ -247,6 +259,43 @@ def table(
     sources = np.arange(codes.shape[1]) if code_columns is None else code_columns
     of_words = words.pointers, words.features, words.values
     return Table(numbers, read_only(columns, np.int32), codes, *of_words, 1.0, read_only(sources, np.int32))
+
+
+def entries_of(X: Any) -> Rows:
+    """The rows of a block as pairs of features and values, in their order: constant, numbers, codes, words.
+
+    Rows that are such pairs stay as they are.
+
+    Examples
+    --------
+    >>> entries = entries_of(table([[1.5], [2.5]], [1], [[3], [0]], sparse([0, 0, 1], [7], [4.0])))
+    >>> entries.starts, entries.ends, entries.indices, entries.values
+    (array([0, 3]), array([3, 7]), array([0, 1, 3, 0, 1, 0, 7], dtype=uint32), array([1. , 1.5, 1. , 1. , 2.5, 0. , 4. ]))
+    """
+    if isinstance(X, Rows):
+        return X
+    if isinstance(X, OneHot):
+        n, width = X.codes.shape
+        starts = np.arange(n, dtype=np.int64) * width
+        return Rows(starts, starts + width, X.codes.reshape(-1).astype(np.uint32), np.ones(X.codes.size))
+    block = as_table(X)
+    n, n_numbers = block.numbers.shape
+    width = 1 + n_numbers + block.codes.shape[1]
+    features, numbers = np.empty((n, width), np.uint32), np.empty((n, width))
+    features[:, 0], numbers[:, 0] = 0, block.constant
+    features[:, 1 : 1 + n_numbers], numbers[:, 1 : 1 + n_numbers] = block.columns, block.numbers
+    features[:, 1 + n_numbers :], numbers[:, 1 + n_numbers :] = block.codes, block.codes > 0
+    if not len(block.values):
+        starts = np.arange(n, dtype=np.int64) * width
+        return Rows(starts, starts + width, features.reshape(-1), numbers.reshape(-1))
+    pointers = block.pointers + width * np.arange(n + 1)
+    starts, ends = pointers[:-1], pointers[1:]
+    indices, values = np.empty(pointers[-1], np.uint32), np.empty(pointers[-1])
+    is_word = np.ones(pointers[-1], bool)
+    head = (starts[:, None] + np.arange(width)).reshape(-1)
+    indices[head], values[head], is_word[head] = features.reshape(-1), numbers.reshape(-1), False
+    indices[is_word], values[is_word] = block.features[: block.pointers[-1]], block.values[: block.pointers[-1]]
+    return Rows(starts, ends, indices, values)
 
 
 def part(X: Any, start: int, stop: int) -> Any:

@@ -1,4 +1,4 @@
-"""A learner's state as arrays and scalars by dotted name, and back."""
+"""Nested parts of a model as arrays and numbers by dotted name, and back."""
 
 from __future__ import annotations
 
@@ -6,56 +6,54 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.core.fields import State
 
-def flatten(prefix: str, state: Any, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-    """The arrays (those of the features cut to the features known) and the scalars of a state, by dotted name.
 
-    What the traits of a learner call ``scratch`` is left out: its size may tell how room was made for features.
+def flatten(prefix: str, part: Any, n_features: int | None = None) -> tuple[dict[str, np.ndarray], dict[str, float]]:
+    """The arrays and the numbers of nested NamedTuples and states, by dotted name.
+
+    Parameters
+    ----------
+    prefix : str
+        Of all names.
+    part : State or NamedTuple
+        Of arrays, numbers, states and NamedTuples.
+    n_features : int, optional
+        States are cut to the features known.
     """
+    if isinstance(part, State):
+        return {f"{prefix}.{name}": array for name, array in part.arrays(n_features).items()}, {}
     arrays: dict[str, np.ndarray] = {}
     scalars: dict[str, float] = {}
-    left_out = ("outputs", *_scratch(state))
-    for name, value in state._asdict().items():
+    for name, value in part._asdict().items():
         key = f"{prefix}.{name}"
-        if hasattr(value, "_asdict"):
-            inner = flatten(key, value, n_features)
-            arrays, scalars = arrays | inner[0], scalars | inner[1]
-        elif name in left_out:
-            continue
+        if isinstance(value, State) or hasattr(value, "_asdict"):
+            of_value = flatten(key, value, n_features)
+            arrays, scalars = arrays | of_value[0], scalars | of_value[1]
         elif isinstance(value, np.ndarray):
-            for field in [own for own in value.dtype.names or () if own not in left_out]:
-                arrays[f"{key}.{field}"] = np.asarray(value[field][:n_features])
-            if value.dtype.names is None:  # what has features behind outputs is cut too: (K, d, d), (K, m, 1, d)
-                cut = (slice(None), slice(n_features), slice(n_features)) if value.ndim == 3 else ...
-                arrays[key] = value[..., :n_features] if value.ndim == 4 else value[cut]
+            arrays[key] = value
         else:
             scalars[key] = float(value)
     return arrays, scalars
 
 
 def filled(prefix: str, blank: Any, arrays: dict[str, np.ndarray], scalars: dict[str, float]) -> Any:
-    """A fresh state with the arrays and scalars that :func:`flatten` gave."""
-    fields, may_lack = {}, _scratch(blank)
+    """A fresh part with the arrays and numbers that :func:`flatten` gave."""
+    if isinstance(blank, State):
+        blank.restore(under(f"{prefix}.", arrays))
+        return blank
+    fields = {}
     for name, value in blank._asdict().items():
         key = f"{prefix}.{name}"
         fields[name] = value
-        if hasattr(value, "_asdict"):
+        if isinstance(value, State) or hasattr(value, "_asdict"):
             fields[name] = filled(key, value, arrays, scalars)
         elif key in arrays:
             kept = tuple(slice(min(pair)) for pair in zip(value.shape, arrays[key].shape, strict=True))
             value[kept] = arrays[key][kept]
-        elif isinstance(value, np.ndarray) and value.dtype.names:
-            for field in value.dtype.names:
-                if field in may_lack and f"{key}.{field}" not in arrays:
-                    continue
-                value[field][: len(arrays[f"{key}.{field}"])] = arrays[f"{key}.{field}"]
         elif key in scalars:
             fields[name] = scalars[key]
     return type(blank)(**fields)
-
-
-def _scratch(state: Any) -> tuple[str, ...]:
-    return getattr(getattr(state, "traits", None), "scratch", ())
 
 
 def under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -64,7 +62,7 @@ def under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def size_of(part: Any, length: int = 0) -> int:
-    """Bytes of the arrays in nested tuples, lists and dicts; records may overlap, their fields do not.
+    """Bytes of the arrays in nested tuples, lists, dicts and states.
 
     Only arrays count that have ``length`` numbers or more along one of their axes.
 
@@ -74,8 +72,9 @@ def size_of(part: Any, length: int = 0) -> int:
     (32, 144)
     """
     if isinstance(part, np.ndarray):
-        fields = [part[name] for name in part.dtype.names] if part.dtype.names else [part]
-        return sum(field.size * field.itemsize for field in fields if max(field.shape, default=0) >= length)
+        return part.nbytes if max(part.shape, default=0) >= length else 0
+    if isinstance(part, State):
+        return size_of(part.blocks, length)
     if isinstance(part, dict):
         return sum(size_of(own, length) for own in part.values())
     return sum(size_of(own, length) for own in part) if isinstance(part, tuple | list) else 0

@@ -44,7 +44,7 @@ def proved(record: FirstPassRecord, n_features: int, known: RunningMean) -> Prov
 def add(record: FirstPassRecord, more: Proved, n_features: int, n_outputs: int) -> None:
     """Add the sums of shards to a record."""
     total = proved(record, n_features, RunningMean()).plus(more)
-    record.evidence = filled("evidence", Evidence.create(n_features, n_outputs), total.arrays, {})
+    record.evidence = filled("evidence", Evidence(n_features, n_outputs), total.arrays, {})
     record.risks = {name: Progressive(**risk) for name, risk in total.risks.items()}
     record.targets = RunningMean(**total.targets)
 
@@ -57,20 +57,20 @@ def _sum_of_risks(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 def _sum_of_evidence(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Gradients are in units of each feature, powers of two, of which the larger one is kept."""
     both = one, other
-    inverses = [arrays["evidence.features.inverse"] for arrays in both]
+    inverses = [arrays["evidence.inverse"] for arrays in both]
     known = [inverse > 0.0 for inverse in inverses]
     joined = np.where(known[0] & known[1], np.minimum(*inverses), np.maximum(*inverses))
     factors = [
         np.where(is_known, joined / np.where(is_known, inverse, 1.0), 0.0)
         for is_known, inverse in zip(known, inverses, strict=True)
     ]
-    largest = [arrays["evidence.features.largest"] * factor for arrays, factor in zip(both, factors, strict=True)]
+    largest = [arrays["evidence.largest"] * factor for arrays, factor in zip(both, factors, strict=True)]
     sums = [
-        arrays["evidence.coordinates.gradients"] * factor[:, None] for arrays, factor in zip(both, factors, strict=True)
+        arrays["evidence.gradients"] * factor[:, None] for arrays, factor in zip(both, factors, strict=True)
     ]
     by_feature: dict[str, Any] = {
-        "evidence.features.inverse": joined,
-        "evidence.features.largest": np.maximum(*largest),
-        "evidence.coordinates.gradients": sums[0] + sums[1],
+        "evidence.inverse": joined,
+        "evidence.largest": np.maximum(*largest),
+        "evidence.gradients": sums[0] + sums[1],
     }
     return by_feature | {name: one[name] + other[name] for name in one if name not in by_feature}

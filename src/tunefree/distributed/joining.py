@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.states import flatten
+from tunefree.core.fields import FEATURE
 from tunefree.learners.newton import Newton, settle
 from tunefree.model.views import ALL as VIEWS
 from tunefree.model.views import OF_COLUMNS
 from tunefree.pool.model import PoolModel
 
-OF_COORDINATES = (".features.", ".coordinates.")  # parts of the names of such statistics
+OF_FEATURES = "of features."  # before the names of such statistics
 MOVED_BY_NONE = 1e300  # weight of the targets before, with which the mean of targets stays as it is
 
 
@@ -42,7 +42,7 @@ class Statistics(NamedTuple):
             another = other.sums[name]
             if not one.ndim:
                 sums[name] = np.maximum(one, another)
-            elif _is_of_coordinates(name):
+            elif name.startswith(OF_FEATURES):
                 sums[name] = _along(kept[0], one) * one + _along(kept[1], one) * another
             else:
                 sums[name] = one + another
@@ -75,7 +75,7 @@ def begin(model: PoolModel) -> dict[str, dict[str, np.ndarray]]:
     for name, state, holder in learners(model):
         if holder is not None and model.task == "regression":
             holder.objective = holder.objective._replace(mass=MOVED_BY_NONE)
-        states[name] = {key: array.copy() for key, array in _flat(state, model.n_features).items()}
+        states[name] = {key: array.copy() for key, array in _numbers(state).items()}
     return states
 
 
@@ -87,7 +87,7 @@ def learned(model: PoolModel, before: dict[str, dict[str, np.ndarray]], rows: in
             settle(state)
         if name in before:
             steepest = 0.0 if holder is None else float(holder.objective.steepest)
-            statistics[name] = _statistics(_flat(state, model.n_features), before[name], steepest, float(rows))
+            statistics[name] = _statistics(_numbers(state), before[name], steepest, float(rows))
     return statistics
 
 
@@ -96,7 +96,7 @@ def join(model: PoolModel, total: dict[str, Statistics], rows: int) -> None:
     for name, state, holder in learners(model):
         if name not in total:
             continue
-        for key, array in _flat(state, model.n_features).items():  # views of what the learner has
+        for key, array in _numbers(state).items():  # views of what the learner has
             array[...] = _mean(total[name], key, array)
         if holder is not None:
             holder.objective = holder.objective._replace(steepest=total[name].steepest)
@@ -111,22 +111,24 @@ def join(model: PoolModel, total: dict[str, Statistics], rows: int) -> None:
 def _mean(statistics: Statistics, key: str, before: np.ndarray) -> np.ndarray:
     if not before.ndim:
         return statistics.sums[key]
-    if not _is_of_coordinates(key):
+    if not key.startswith(OF_FEATURES):
         return statistics.sums[key] / statistics.weight
     is_learned = statistics.weights > 0.0
     means = statistics.sums[key] / _along(np.where(is_learned, statistics.weights, 1.0), before)
     return np.where(_along(is_learned, before), means, before)
 
 
-def _flat(state: Any, n_features: int) -> dict[str, np.ndarray]:
+def _numbers(state: Any) -> dict[str, np.ndarray]:
+    """What a learner or a view has, as views of it by name; single numbers have no axis."""
     if type(state) in VIEWS.values():
         fields = state._asdict().items()
-        return {f".{name}": array if name in OF_COLUMNS else array.reshape(()) for name, array in fields}
-    return flatten("", state, max(len(getattr(state, "features", ())), n_features))[0]
-
-
-def _is_of_coordinates(name: str) -> bool:
-    return any(part in name for part in OF_COORDINATES)
+        return {name: array if name in OF_COLUMNS else array.reshape(()) for name, array in fields}
+    numbers = {}
+    for field in [field for field in state.fields if field.is_saved and not field.is_setting]:
+        array = state[field.name]
+        of_features = OF_FEATURES if FEATURE in field.axes[:1] else ""
+        numbers[of_features + field.name] = array if field.axes else array.reshape(())
+    return numbers
 
 
 def _along(of_coordinates: np.ndarray, array: np.ndarray) -> np.ndarray:
@@ -137,13 +139,13 @@ def _along(of_coordinates: np.ndarray, array: np.ndarray) -> np.ndarray:
 def _statistics(
     arrays: dict[str, np.ndarray], before: dict[str, np.ndarray], steepest: float, weight: float
 ) -> Statistics:
-    n = max([len(array) for name, array in arrays.items() if _is_of_coordinates(name)], default=0)
+    n = max([len(array) for name, array in arrays.items() if name.startswith(OF_FEATURES)], default=0)
     weights, sums = np.zeros(n), {}
     for name, array in arrays.items():
-        if _is_of_coordinates(name):
+        if name.startswith(OF_FEATURES):
             weights[(array != before[name]).reshape(n, -1).any(axis=1)] = weight
     for name, array in arrays.items():
-        factor = _along(weights, array) if _is_of_coordinates(name) else weight if array.ndim else 1.0
+        factor = _along(weights, array) if name.startswith(OF_FEATURES) else weight if array.ndim else 1.0
         sums[name] = factor * array
-    units = arrays.get(".features.inverse", np.ones(n)).copy()
+    units = arrays.get(f"{OF_FEATURES}inverse", np.ones(n)).copy()
     return Statistics(weight, weights, units, sums, steepest)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.rows import n_rows
+from tunefree.core.rows import entries_of, n_rows
 from tunefree.explanation.reference import Reference
 from tunefree.generations import paths
 from tunefree.generations.generation import Generation
@@ -96,9 +96,9 @@ class LinearTerms:
         for m, seen in zip(members, self.group.weighted_rows(X, members), strict=True):
             unit, centre = unit_and_centre(self.group.members[m].objective)
             terms = np.zeros((n_rows(X), self.n_terms, self.group.n_outputs))
-            add_terms(seen.weights, seen.units, unit, by_slot, seen.X, terms)
+            add_terms(seen.weights, seen.units, unit, by_slot, entries_of(seen.X), terms)
             if seen.further is not None:
-                add_terms(*seen.further.read, unit, self.term_of[seen.further.features], seen.further.X, terms)
+                add_terms(*seen.further.read, unit, self.term_of[seen.further.features], entries_of(seen.further.X), terms)
             start = self.means[m].sum(axis=0) + unit * centre
             if n_rows(X):
                 start = start + terms[0, 0] - self.means[m][0]  # the constant is the same in all rows

@@ -6,11 +6,11 @@ category that was not there when the bins were made.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from tunefree.core import compiled
+from tunefree.core.kernels import kernel
 
 MISSING = 255
 MOST_CODES = 254  # of a column
@@ -22,10 +22,10 @@ PRIOR_ROWS = 10.0  # of the mean target, in the mean of a category
 class Bins(NamedTuple):
     """How columns become codes."""
 
-    starts: np.ndarray  # (c + 1,) int64: column j has the points starts[j] .. starts[j + 1]
-    points: np.ndarray  # (points,) float64, ascending in a column: edges of a number, or ids of categories
-    ranks: np.ndarray  # (points,) uint8: the code of each category; 0 for edges
-    is_categorical: np.ndarray  # (c,) bool
+    starts: Annotated[np.ndarray, "int64[starts]"]  # (c + 1,): column j has the points starts[j] .. starts[j + 1]
+    points: Annotated[np.ndarray, "float64[points]"]  # ascending in a column: edges of a number, ids of categories
+    ranks: Annotated[np.ndarray, "uint8[points]"]  # the code of each category; 0 for edges
+    is_categorical: Annotated[np.ndarray, "bool[columns]"]
 
     @property
     def n_codes(self) -> np.ndarray:
@@ -91,15 +91,19 @@ def _edges(column: np.ndarray) -> np.ndarray:
     return np.where((middle > below) & (middle <= above), middle, above)
 
 
-@compiled.entry
-def _write_ends(counts, most, ends):
-    """Mark the values that end a code: frequent ones have one of their own, the others share about evenly."""
-    total, rows, codes, n_ends, inside = np.sum(counts), 0, most, 0, 0
-    for count in counts:
-        if count * most >= total:
+@kernel
+def _write_ends(
+    counts: Annotated[np.ndarray, "int64[values]"], most: int, ends: Annotated[np.ndarray, "bool[values]"]
+) -> None:
+    """Mark the values that end a code: frequent ones have a code for themselves, the others share about evenly."""
+    total, rows, codes, n_ends, inside = 0, 0, most, 0, 0
+    for i in range(len(counts)):
+        total += counts[i]
+    for i in range(len(counts)):
+        if counts[i] * most >= total:
             codes -= 1
         else:
-            rows += count
+            rows += counts[i]
     for i in range(len(counts) - 1):
         inside += counts[i]
         alone, is_full = counts[i] * most >= total, inside * codes >= rows
@@ -130,8 +134,12 @@ def _shared(counts: np.ndarray) -> np.ndarray:
     return np.minimum((middle / counts.sum() * MOST_CODES).astype(np.int64), MOST_CODES - 1)
 
 
-@compiled.entry
-def _write_codes(bins, columns, codes):
+@kernel
+def _write_codes(
+    bins: Bins,
+    columns: Annotated[np.ndarray, "float64[rows, columns]"],
+    codes: Annotated[np.ndarray, "uint8[rows, columns]"],
+) -> None:
     for i in range(len(columns)):
         for j in range(columns.shape[1]):
             x, low, high = columns[i, j], bins.starts[j], bins.starts[j + 1]
@@ -163,9 +171,9 @@ def codes_of(bins: Bins, columns: np.ndarray) -> np.ndarray:
 class Binned(NamedTuple):
     """Rows as codes."""
 
-    codes: np.ndarray  # (columns, n) uint8
-    n_codes: np.ndarray  # (columns,) int64, without the missing one
-    common: np.ndarray  # (columns,) int64: a code that most rows have; 256 where there is none
+    codes: Annotated[np.ndarray, "uint8[columns, rows]"]
+    n_codes: Annotated[np.ndarray, "int64[columns]"]  # without the missing one
+    common: Annotated[np.ndarray, "int64[columns]"]  # a code that most rows have; 256 where there is none
 
     @classmethod
     def create(cls, bins: Bins, columns: np.ndarray) -> Binned:

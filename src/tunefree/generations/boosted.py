@@ -8,11 +8,12 @@ two children the histogram of the larger one is a difference (Ke et al.: LightGB
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core import compiled
+from tunefree.core.kernels import kernel
 from tunefree.core.numbers import clip, largest
 from tunefree.generations.bins import MISSING, Binned, bins_of
 from tunefree.generations.bins import joined as joined_bins
@@ -58,16 +59,16 @@ def settings_of(n: int, n_classes: int) -> Settings:
 class Work(NamedTuple):
     """Arrays in which one tree after another is grown."""
 
-    rows: np.ndarray  # (n,) uint32: rows of the tree, those of a node behind each other
-    spare: np.ndarray  # (n,) uint32
-    ordered: np.ndarray  # (n, 2 K) float32: gradients and second derivatives of a node's rows
-    first: np.ndarray  # (nodes,) int64: a node has rows[first .. last]
-    last: np.ndarray  # (nodes,) int64
-    totals: np.ndarray  # (nodes, 2 K + 1): sums over a node's rows, and their number
-    gains: np.ndarray  # (nodes,) of its best split; 0 for none
-    splits: np.ndarray  # (nodes,) int32: the test of its best split
-    histogram: np.ndarray  # (nodes,) int64: which histogram is its
-    histograms: np.ndarray  # (leaves + 1, columns drawn, 256, 2 K + 1)
+    rows: Annotated[np.ndarray, "uint32[rows]"]  # of the tree, those of a node behind each other
+    spare: Annotated[np.ndarray, "uint32[rows]"]
+    ordered: Annotated[np.ndarray, "float32[rows, parts]"]  # 2 K gradients and second derivatives of a node's rows
+    first: Annotated[np.ndarray, "int64[nodes]"]  # a node has rows[first .. last]
+    last: Annotated[np.ndarray, "int64[nodes]"]
+    totals: Annotated[np.ndarray, "float64[nodes, sums]"]  # 2 K + 1: over a node's rows, and their number
+    gains: Annotated[np.ndarray, "float64[nodes]"]  # of its best split; 0 for none
+    splits: Annotated[np.ndarray, "int32[nodes]"]  # the test of its best split
+    histogram: Annotated[np.ndarray, "int64[nodes]"]  # which histogram is its
+    histograms: Annotated[np.ndarray, "float64[histograms, drawn, 256, sums]"]  # one more than leaves
 
     @classmethod
     def create(cls, n: int, n_columns: int, n_outputs: int, most_leaves: int) -> Work:
@@ -78,8 +79,12 @@ class Work(NamedTuple):
         histograms = np.zeros((most_leaves + 1, n_columns, 256, width))
         return cls(*of_rows, *of_nodes, np.zeros(nodes, np.int32), np.zeros(nodes, np.int64), histograms)
 
+    @property
+    def places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The rows of the tree, and where those of each node lie."""
+        return self.rows, self.first, self.last
 
-@compiled.inline
+
 def gather(work, node, derivatives):
     """Lay the derivatives of a node's rows side by side, and sum them."""
     rows, ordered, total = work.rows[work.first[node] : work.last[node]], work.ordered, work.totals[node]
@@ -91,7 +96,6 @@ def gather(work, node, derivatives):
     total[ordered.shape[1]] = len(rows)
 
 
-@compiled.inline
 def fill_two(first, second, of_first, of_second, rows, ordered):
     """Sum up two columns of one output at once: each sum waits for the one before it, so processors do both."""
     for p in range(np.uint64(len(rows))):
@@ -105,7 +109,6 @@ def fill_two(first, second, of_first, of_second, rows, ordered):
         second[c, 2] += 1.0
 
 
-@compiled.inline
 def fill_one(sums, of_column, rows, ordered, common):
     """Sum up a column, without the rows of its common code (256: of all rows)."""
     width = ordered.shape[1]
@@ -125,7 +128,6 @@ def fill_one(sums, of_column, rows, ordered, common):
                 sums[b, width] += 1.0
 
 
-@compiled.inline
 def give_rest(sums, common, n_codes, total):
     """The common code of a column has what the others leave of the total."""
     for q in range(len(total)):
@@ -135,7 +137,6 @@ def give_rest(sums, common, n_codes, total):
         sums[common, q] = rest
 
 
-@compiled.inline
 def fill(work, node, place, binned, columns):
     """Fill the histograms of a node: sums of each code of the columns drawn."""
     rows, waiting = work.rows[work.first[node] : work.last[node]], -1
@@ -160,7 +161,6 @@ def fill(work, node, place, binned, columns):
     work.histogram[node] = place
 
 
-@compiled.inline
 def subtract(work, node, place, smaller, n_codes, columns):
     """Histograms of a node are those in a place, of its parent, minus those of its smaller sibling."""
     for f in range(len(columns)):
@@ -173,7 +173,6 @@ def subtract(work, node, place, smaller, n_codes, columns):
     work.histogram[node] = place
 
 
-@compiled.inline
 def score(sums, n_outputs):
     """sum_k G_k^2 / (H_k + ridge)."""
     total = 0.0
@@ -182,7 +181,6 @@ def score(sums, n_outputs):
     return total
 
 
-@compiled.inline
 def scan_one(sums, n_codes, total, missing_left, least_rows, best):
     """The best score of the cuts of a column of one output above ``best``, and its code; -1 where there is none."""
     gradients, curvatures, rows = total[0], total[1] + 2.0 * RIDGE, total[2]
@@ -203,7 +201,6 @@ def scan_one(sums, n_codes, total, missing_left, least_rows, best):
     return best, cut
 
 
-@compiled.inline
 def scan(sums, n_codes, total, missing_left, least_rows, best, left, right):
     """As ``scan_one`` of several outputs."""
     width, cut = len(total), -1
@@ -224,7 +221,6 @@ def scan(sums, n_codes, total, missing_left, least_rows, best, left, right):
     return best, cut
 
 
-@compiled.inline
 def find_split(work, node, columns, n_codes, least_rows, scratch):
     """Find the split of a node with the largest gain; ``scratch`` is (2, 2 K + 1)."""
     total, width = work.totals[node], work.totals.shape[1]
@@ -243,7 +239,6 @@ def find_split(work, node, columns, n_codes, least_rows, scratch):
     work.gains[node] = best - parent
 
 
-@compiled.inline
 def partition(work, node, codes, left, right):
     """Move the rows of a node that go left before the others, in their order; both are written, to have no branch."""
     test = work.splits[node]
@@ -266,11 +261,21 @@ def partition(work, node, codes, left, right):
     work.first[right], work.last[right] = n_left, work.last[node]
 
 
-@compiled.entry
-def grow_tree(work, n, binned, columns, derivatives, most_leaves, least_rows, nodes, scratch):
+@kernel
+def grow_tree(
+    work: Work,
+    n: int,
+    binned: Binned,
+    columns: Annotated[np.ndarray, "int32[drawn]"],
+    derivatives: Annotated[np.ndarray, "float32[rows, parts]"],
+    most_leaves: int,
+    least_rows: int,
+    nodes: Annotated[np.ndarray, "int32[nodes, 2]"],
+    scratch: Annotated[np.ndarray, "float64[2, sums]"],
+) -> int:
     """Grow a tree on ``work.rows[:n]``; writes its nodes (2 leaves - 1, 2), and returns how many there are.
 
-    A leaf has LEAF and its own number as a node, under which ``work`` has its rows and totals.
+    A leaf has LEAF and its number as a node, under which ``work`` has its rows and totals.
     """
     work.first[0], work.last[0] = 0, n
     gather(work, 0, derivatives)
@@ -303,8 +308,13 @@ def grow_tree(work, n, binned, columns, derivatives, most_leaves, least_rows, no
     return n_nodes
 
 
-@compiled.entry
-def write_derivatives_of_classes(margins, targets, weights, derivatives):
+@kernel
+def write_derivatives_of_classes(
+    margins: Annotated[np.ndarray, "float64[rows, outputs]"],
+    targets: Annotated[np.ndarray, "float64[rows]"],
+    weights: Annotated[np.ndarray, "float64[rows]"],
+    derivatives: Annotated[np.ndarray, "float32[rows, parts]"],
+) -> None:
     """Write gradients and second derivatives (n, 2 K) of the log-loss."""
     n, n_outputs = margins.shape
     for i in range(n):
@@ -330,36 +340,56 @@ def write_derivatives_of_numbers(loss, margins, targets, weights, steep, derivat
         derivatives[i, 1] = weights[i]
 
 
-@compiled.entry
-def write_residuals(margins, targets, weights, derivatives):
+@kernel
+def write_residuals(
+    margins: Annotated[np.ndarray, "float64[rows, outputs]"],
+    targets: Annotated[np.ndarray, "float64[rows]"],
+    weights: Annotated[np.ndarray, "float64[rows]"],
+    derivatives: Annotated[np.ndarray, "float32[rows, parts]"],
+) -> None:
     """Write derivatives of half of the square loss, of targets in units of their spread."""
     for i in range(len(margins)):
         derivatives[i, 0] = weights[i] * clip(margins[i, 0] - targets[i], 1e15)
         derivatives[i, 1] = weights[i]
 
 
-@compiled.entry
-def write_leaves(work, nodes, n_nodes, rate, longest, values):
+@kernel
+def write_leaves(
+    totals: Annotated[np.ndarray, "float64[nodes, sums]"],
+    nodes: Annotated[np.ndarray, "int32[tree_nodes, 2]"],
+    rate: float,
+    longest: float,
+    values: Annotated[np.ndarray, "float32[leaves, outputs]"],
+) -> int:
     """Number the leaves of a tree, and write their values (leaves, K): shrunk Newton steps."""
     n_leaves = 0
-    for v in range(n_nodes):
+    for v in range(len(nodes)):
         if nodes[v, 0] == LEAF:
             for k in range(values.shape[1]):
-                step = -work.totals[v, 2 * k] / (work.totals[v, 2 * k + 1] + RIDGE)
+                step = -totals[v, 2 * k] / (totals[v, 2 * k + 1] + RIDGE)
                 values[n_leaves, k] = rate * clip(step, longest)
             nodes[v, 1] = n_leaves
             n_leaves += 1
     return n_leaves
 
 
-@compiled.entry
-def add_values(work, codes, nodes, values, is_drawn, margins):
+@kernel
+def add_values(
+    rows: Annotated[np.ndarray, "uint32[rows]"],
+    first: Annotated[np.ndarray, "int64[nodes]"],
+    last: Annotated[np.ndarray, "int64[nodes]"],
+    codes: Annotated[np.ndarray, "uint8[columns, rows]"],
+    nodes: Annotated[np.ndarray, "int32[tree_nodes, 2]"],
+    values: Annotated[np.ndarray, "float32[leaves, outputs]"],
+    is_drawn: Annotated[np.ndarray, "bool[rows]"],
+    margins: Annotated[np.ndarray, "float64[rows, outputs]"],
+) -> None:
     """Add the values of the leaves that rows reach to their margins; where those drawn for the tree lie is known."""
     for v in range(len(nodes)):
         if nodes[v, 0] == LEAF:
-            for p in range(work.first[v], work.last[v]):
+            for p in range(first[v], last[v]):
                 for k in range(margins.shape[1]):
-                    margins[work.rows[p], k] += values[nodes[v, 1], k]
+                    margins[rows[p], k] += values[nodes[v, 1], k]
     for i in range(len(margins)):
         if not is_drawn[i]:
             node: Any = np.uint32(0)
@@ -434,7 +464,7 @@ class Boosting:
             nodes, of_leaves, is_drawn = self._tree(work)
             if len(nodes) == 1:
                 continue
-            add_values(work, self.binned.codes, nodes, of_leaves, is_drawn, self.margins)
+            add_values(*work.places, self.binned.codes, nodes, of_leaves, is_drawn, self.margins)
             structures.append(nodes)
             values.append(of_leaves)
         return self._trees(structures, values)
@@ -454,11 +484,10 @@ class Boosting:
         values, rate = np.empty((most, len(self.start)), np.float32), self.settings.rate
         if self.problem.n_classes or self.is_square:
             longest = LONGEST if self.problem.n_classes else math.inf
-            n_leaves = write_leaves(work, nodes, n_nodes, rate, longest, values)
+            n_leaves = write_leaves(work.totals, nodes[:n_nodes], rate, longest, values)
         else:
             of_rows = self.margins, self.targets, self.problem.weights
-            of_nodes = work.rows, work.first, work.last
-            n_leaves = write_minimisers(*of_nodes, self.loss, nodes[:n_nodes], rate, *of_rows, values)
+            n_leaves = write_minimisers(*work.places, self.loss, nodes[:n_nodes], rate, *of_rows, values)
         return nodes[:n_nodes].copy(), values[:n_leaves].copy(), is_drawn
 
     def _differentiate(self) -> None:

@@ -7,12 +7,12 @@ for trees.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from tunefree.core import compiled
 from tunefree.core.generic import generic
+from tunefree.core.kernels import kernel
 from tunefree.core.rows import Dense, Sparse, Table, n_rows, rows_at
 
 MOST_COLUMNS = 1024  # beyond which rows are too wide for trees
@@ -104,15 +104,18 @@ def parts_of_sparse(X):
     return [(list(range(1, width + 1)), values, np.ones(values.shape, bool))]
 
 
-@compiled.inline
 def _mixed(bits):
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))
 
 
-@compiled.entry
-def _write_digests(bits, keys, digests):
+@kernel
+def _write_digests(
+    bits: Annotated[np.ndarray, "uint64[rows, columns]"],
+    keys: Annotated[np.ndarray, "uint64[columns]"],
+    digests: Annotated[np.ndarray, "uint64[rows]"],
+) -> None:
     for i in range(len(bits)):
         total = np.uint64(0)
         for c in range(len(keys)):

@@ -6,39 +6,77 @@ a learner sees the rows after the trees were grown, each once. Numbers are learn
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import cache
+from typing import Annotated, Any
 
 import numpy as np
 
-from tunefree.core import compiled, states
-from tunefree.core.coordinates import room
-from tunefree.core.rows import OneHot, n_rows, row
+from tunefree.core import states
+from tunefree.core.fields import padded
+from tunefree.core.kernels import Kernel, kernel
+from tunefree.core.rows import Row
 from tunefree.learners import ALL
-from tunefree.learners.contract import Scale, coordinate, factor, magnitude, predict, update, with_outputs
+from tunefree.learners.contract import Learner, Scale
+from tunefree.learners.reading import read
 from tunefree.losses import loss_of, objectives
-from tunefree.losses.linked import linked, unlinked, write_prediction
-from tunefree.losses.objectives import differentiate, predictions_of, scale
+from tunefree.losses.kinds import Functions, arrays_of, functions_over
+from tunefree.losses.switch import loss_classes
 
 # Initial wealth of a leaf, per unit of margin: flat between a third and three times these (measured on eight tables).
 WEALTH = {"boosted": 0.03, "randomised": 0.1}
 RATE = 2.0  # of NAG, which follows changes
 
 
-@compiled.entry
-def _follow(state, objective, leaves, offsets, y, weight, predictions):
-    n_outputs = predictions.shape[1]
-    numbers = np.zeros((3, room(n_outputs)))
-    margins, gradient, curvature = numbers[0, :n_outputs], numbers[1, :n_outputs], numbers[2, :n_outputs]
-    for i in range(n_rows(leaves)):
-        known = scale(objective, weight[i]) if weight[i] > 0.0 else Scale(0.0, 0.0, 0.0)  # which changes no state
-        x = row(leaves, i)
-        predict(state, x, known, margins)
-        for k in range(n_outputs):
-            margins[k] += offsets[i, k]
-        write_prediction(objective, margins, predictions[i])
-        if weight[i] > 0.0:
-            differentiate(objective, y[i], weight[i], margins, gradient, curvature)
-            update(state, x, gradient, curvature)
+def following_of(learner: type[Learner], functions: Functions) -> Callable[..., None]:
+    """The loop over rows that a learner on leaves predicts and learns."""
+    predict, update = learner.predict, learner.update
+    scale_of, respond, differentiate = functions.scale_of, functions.respond, functions.differentiate
+
+    def follow(
+        state: Any,
+        codes: Annotated[np.ndarray, "int64[2]"],
+        numbers: Annotated[np.ndarray, "float64[facts]"],
+        leaves: Annotated[np.ndarray, "uint32[rows, trees]"],
+        ones: Annotated[np.ndarray, "float64[trees]"],
+        offsets: Annotated[np.ndarray, "float64[rows, outputs]"],
+        targets: Annotated[np.ndarray, "float64[rows]"],
+        weights: Annotated[np.ndarray, "float64[rows]"],
+        predictions: Annotated[np.ndarray, "float64[rows, outputs]"],
+        scratch: Annotated[np.ndarray, "float64[3, padded]"],
+    ) -> None:
+        margins, gradient, curvature, n_outputs = scratch[0], scratch[1], scratch[2], offsets.shape[1]
+        for i in range(len(targets)):
+            # what is known of a row that is only predicted changes no state
+            scale = scale_of(numbers, weights[i]) if weights[i] > 0.0 else Scale(0.0, 0.0, 0.0)
+            row = Row(leaves[i], ones)
+            predict(state, row, scale, margins)
+            for k in range(n_outputs):
+                margins[k] += offsets[i, k]
+            respond(codes, numbers, n_outputs, margins, predictions[i])
+            if weights[i] > 0.0:
+                differentiate(codes, numbers, targets[i], weights[i], n_outputs, margins, gradient, curvature)
+                update(state, row, gradient, curvature)
+
+    return follow
+
+
+def following(learner: type[Learner], has_one_output: bool) -> Kernel:
+    """The kernel of a learner on leaves, for all losses that have a name by now."""
+    return _following(learner, has_one_output, loss_classes())
+
+
+@cache
+def _following(learner: type[Learner], has_one_output: bool, losses: tuple[type, ...]) -> Kernel:
+    name = f"generations.leaves.follow.{learner.__name__}.{'one' if has_one_output else 'several'}"
+    lengths = {"padded": 1, "outputs": 1} if has_one_output else {}
+    return Kernel(following_of(learner, functions_over(losses)), name, {"state": learner}, lengths)
+
+
+def all_kernels() -> list[Kernel]:
+    """The kernels of the learners on leaves."""
+    names = {name for kind in WEALTH for name, _ in learners_of(kind)}
+    return [following(ALL[name], one) for name in sorted(names) for one in (True, False)]
 
 
 def log_probabilities(margins: np.ndarray, n_classes: int, rows: int) -> np.ndarray:
@@ -71,16 +109,13 @@ def log_probabilities(margins: np.ndarray, n_classes: int, rows: int) -> np.ndar
     return logs
 
 
-@compiled.entry
-def _write_weights(state, weights):
-    for j in range(len(weights)):
-        for k in range(weights.shape[1]):
-            unit = magnitude(state, j)
-            weights[j, k] = coordinate(state, j, k) * factor(state, k) / unit if unit > 0.0 else 0.0
-
-
-@compiled.entry
-def _add_weights(weights, leaves, sums):
+@kernel
+def add_weights(
+    weights: Annotated[np.ndarray, "float32[leaves, outputs]"],
+    leaves: Annotated[np.ndarray, "int32[rows, trees]"],
+    sums: Annotated[np.ndarray, "float64[rows, outputs]"],
+) -> None:
+    """Add the weights of the leaves that rows reach."""
     for i in range(len(leaves)):
         for t in range(leaves.shape[1]):
             for k in range(sums.shape[1]):
@@ -104,10 +139,9 @@ class LivingLeaves:
 
     def __init__(self, learner: str, settings: dict[str, float], n_leaves: int, n_outputs: int, objective: Any) -> None:
         self.objective, self.learner = objective, learner
-        self.state = ALL[learner].create(n_leaves, n_outputs, **settings)
+        self.state = ALL[learner](n_leaves, n_outputs, **settings)
         if learner == "nag":  # as if each leaf had been met once, at a slope of 1: the first row moves it by less
-            self.state.features["inverse"] = self.state.features["largest"] = 1.0
-            self.state.coordinates["squares"] = 1.0
+            self.state.inverse[:] = self.state.largest[:] = self.state.squares[:] = 1.0
 
     @property
     def is_of_numbers(self) -> bool:
@@ -132,21 +166,24 @@ class LivingLeaves:
         (n, K) array
             Margins, or predicted numbers.
         """
-        predictions, objective = np.empty(margins.shape), linked(self.objective)
+        predictions, arrays = np.empty(margins.shape), arrays_of(self.objective)
+        offsets, targets = margins, y
         if self.is_of_numbers:
+            offsets = np.zeros(margins.shape)
             with np.errstate(over="ignore"):
-                rest = np.clip(y - margins[:, 0], -1e300, 1e300)
-            _follow(self.state, objective, OneHot(leaves), np.zeros(margins.shape), rest, weight, predictions)
-            predictions += margins
-        else:
-            _follow(self.state, objective, OneHot(leaves), margins, y, weight, predictions)
-        self.objective = unlinked(self.objective, objective)
-        return predictions
+                targets = np.clip(y - margins[:, 0], -1e300, 1e300)
+        of_rows = [np.ascontiguousarray(array, np.float64) for array in (offsets, targets, weight)]
+        codes = np.ascontiguousarray(leaves).view(np.uint32)
+        scratch = np.zeros((3, padded(self.state.n_outputs)))
+        follow = following(type(self.state), self.state.n_outputs == 1)
+        follow(self.state, *arrays, codes, np.ones(codes.shape[1]), *of_rows, predictions, scratch)
+        self.objective = arrays.restored(self.objective)
+        return predictions + margins if self.is_of_numbers else predictions
 
     def frozen(self) -> FrozenLeaves:
         """What the leaves have learned, which learns no more."""
-        weights = np.empty((len(self.state.features), self.state.coordinates.shape[1]))
-        _write_weights(self.state, weights)
+        weights, units = read(self.state)
+        weights = np.divide(weights, units[:, None], out=np.zeros_like(weights), where=units[:, None] > 0.0)
         largest = float(np.abs(weights).max(initial=0.0))
         levels = (
             (weights / largest).astype(np.float16) if largest > 0.0 else np.zeros((0, weights.shape[1]), np.float16)
@@ -155,27 +192,26 @@ class LivingLeaves:
 
     def add_class(self, n_classes: int) -> None:
         """Have one more output, of which nothing is known."""
-        n_before = len(self.state.outputs)
+        n_before = self.state.n_outputs
         first = 1 if n_before == 1 else 0
-        self.state = with_outputs(self.state, n_classes, first, mirrors=first == 1)
+        self.state = self.state.with_outputs(n_classes, first, mirrors=first == 1)
         if self.learner == "nag":
-            self.state.coordinates["squares"][:, first + n_before :] = 1.0
+            self.state.squares[:, first + n_before :] = 1.0
         self.objective = objective_of(n_classes, None)
 
     @property
     def nbytes(self) -> int:
         """Bytes of its statistics."""
-        return states.size_of(self.state)
+        return self.state.nbytes
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same."""
-        arrays, scalars = states.flatten("leaves", self.state, len(self.state.features))
         objective = {name: value for name, value in self.objective._asdict().items() if name != "loss"}
-        return arrays, {"scalars": scalars, "objective": objective}
+        return {f"leaves.{name}": array for name, array in self.state.arrays().items()}, {"objective": objective}
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` gave, of as many leaves."""
-        self.state = states.filled("leaves", self.state, arrays, header["scalars"])
+        self.state.restore(states.under("leaves.", arrays))
         self.objective = self.objective._replace(**header["objective"])
 
 
@@ -199,9 +235,9 @@ class FrozenLeaves:
         """Predict rows as :meth:`LivingLeaves.follow` does, and learn nothing."""
         sums = np.zeros(margins.shape)
         if len(self.levels):
-            _add_weights(self.levels, leaves, sums)
+            add_weights(self.levels, np.ascontiguousarray(leaves), sums)
         sums *= self.largest
-        return margins + (predictions_of(self.objective, sums) if self.objective.task == "regression" else sums)
+        return margins + self.objective.predictions_of(sums)
 
     def frozen(self) -> FrozenLeaves:
         """The same."""

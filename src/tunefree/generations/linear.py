@@ -6,13 +6,14 @@ there are few, else L-BFGS (Liu, Nocedal: On the limited memory BFGS method, 198
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
 
-from tunefree.core import compiled, threads
+from tunefree.core import threads
 from tunefree.core.errors import ModelError
+from tunefree.core.kernels import kernel
 from tunefree.generations.problem import Problem, centre_of, spread_of
 from tunefree.generations.trees import arrays_of
 from tunefree.losses import Square
@@ -184,20 +185,23 @@ def _probabilities(margins: np.ndarray) -> np.ndarray:
     return shares / shares.sum(axis=1, keepdims=True)
 
 
-@compiled.entry
-def _write_margins(features, weights, margins):
-    for i in range(len(features)):
-        for j in range(len(weights)):
-            for k in range(weights.shape[1]):
-                margins[i, k] += features[i, j] * weights[j, k]
+@kernel
+def _write_margins(
+    features: Annotated[np.ndarray, "float64[rows, features]"],
+    weights: Annotated[np.ndarray, "float64[strengths, features, outputs]"],
+    margins: Annotated[np.ndarray, "float64[strengths, rows, outputs]"],
+) -> None:
+    for s in range(len(weights)):
+        for i in range(len(features)):
+            for j in range(features.shape[1]):
+                for k in range(weights.shape[2]):
+                    margins[s, i, k] += features[i, j] * weights[s, j, k]
 
 
 def apply_linear(model: Linear, columns: np.ndarray) -> np.ndarray:
     """The margins (strengths, n, K) of rows, whose sums are taken in an order that does not depend on the block."""
     margins = np.zeros((len(model.weights), len(columns), model.weights.shape[2]))
-    features = design(columns, *model[:4])
-    for weights, of_strength in zip(model.weights, margins, strict=True):
-        _write_margins(features, weights, of_strength)
+    _write_margins(np.ascontiguousarray(design(columns, *model[:4])), np.ascontiguousarray(model.weights), margins)
     return margins
 
 

@@ -7,15 +7,22 @@ is tested.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
-from tunefree.core import compiled
+from tunefree.core.kernels import kernel
 from tunefree.generations.bins import codes_of
 from tunefree.generations.trees import COLUMN, LEAF, Trees, apply, child_of
 
 
-@compiled.entry
-def _write_means(nodes, rows, counts, means):
+@kernel
+def _write_means(
+    nodes: Annotated[np.ndarray, "int32[nodes, 2]"],
+    rows: Annotated[np.ndarray, "float64[leaves]"],
+    counts: Annotated[np.ndarray, "float64[nodes]"],
+    means: Annotated[np.ndarray, "float64[nodes, outputs]"],
+) -> None:
     for v in range(len(nodes) - 1, -1, -1):  # children come after their parent
         if nodes[v, 0] == LEAF:
             counts[v] = rows[nodes[v, 1]]
@@ -27,8 +34,15 @@ def _write_means(nodes, rows, counts, means):
                 means[v, k] = share * means[left, k] + (1.0 - share) * means[left + 1, k]
 
 
-@compiled.entry
-def _add_paths(codes, roots, nodes, means, term_of, terms):
+@kernel
+def _add_paths(
+    codes: Annotated[np.ndarray, "uint8[rows, bins]"],
+    roots: Annotated[np.ndarray, "int32[trees]"],
+    nodes: Annotated[np.ndarray, "int32[nodes, 2]"],
+    means: Annotated[np.ndarray, "float64[nodes, outputs]"],
+    term_of: Annotated[np.ndarray, "int64[bins]"],
+    terms: Annotated[np.ndarray, "float64[rows, terms, outputs]"],
+) -> None:
     for t in range(len(roots)):
         for i in range(len(codes)):
             v = np.uint32(roots[t])

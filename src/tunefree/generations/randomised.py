@@ -1,17 +1,17 @@
 """Randomised trees: at each node some columns, a random cut of each, and the best of these.
 
 Geurts, Ernst, Wehenkel: Extremely randomized trees (Machine Learning 2006), on codes of one byte. Each tree sees half
-of the rows. Nodes are split in the order in which they were made, so that the children of one are neighbours.
+of the rows. Nodes are split in the order of their numbers, so that the children of one are neighbours.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core import compiled
+from tunefree.core.kernels import kernel
 from tunefree.generations.bins import MISSING, bins_of, codes_of
 from tunefree.generations.boosted import in_units
 from tunefree.generations.problem import Problem, centre_of, scores_of, spread_of
@@ -28,7 +28,6 @@ MOST_LEAVES = 4096  # of a tree
 MOST_VALUES = 2**15  # leaves of a tree times outputs
 
 
-@compiled.inline
 def next_random(state):
     """A number between 0 and 1 (Marsaglia: Xorshift RNGs, 2003)."""
     x = state[0]
@@ -42,15 +41,15 @@ def next_random(state):
 class Work(NamedTuple):
     """Arrays in which one tree after another is grown; rows, targets and weights of a node lie behind each other."""
 
-    rows: np.ndarray  # (n,) uint32
-    targets: np.ndarray  # (n,) float32
-    weights: np.ndarray  # (n,) float32
-    spare_rows: np.ndarray  # (n,) uint32
-    spare_targets: np.ndarray  # (n,) float32
-    spare_weights: np.ndarray  # (n,) float32
-    first: np.ndarray  # (nodes,) int64: a node has the rows first .. last
-    last: np.ndarray  # (nodes,) int64
-    totals: np.ndarray  # (nodes, K + 1) float64: weighted sums of the classes or the targets, and of the weights
+    rows: Annotated[np.ndarray, "uint32[drawn]"]
+    targets: Annotated[np.ndarray, "float32[drawn]"]
+    weights: Annotated[np.ndarray, "float32[drawn]"]
+    spare_rows: Annotated[np.ndarray, "uint32[drawn]"]
+    spare_targets: Annotated[np.ndarray, "float32[drawn]"]
+    spare_weights: Annotated[np.ndarray, "float32[drawn]"]
+    first: Annotated[np.ndarray, "int64[nodes]"]  # a node has the rows first .. last
+    last: Annotated[np.ndarray, "int64[nodes]"]
+    totals: Annotated[np.ndarray, "float64[nodes, sums]"]  # K of the classes or the targets by weight, and the weight
 
     @classmethod
     def create(cls, n: int, n_nodes: int, n_outputs: int) -> Work:
@@ -65,7 +64,6 @@ class Work(NamedTuple):
         return self.rows, self.first, self.last
 
 
-@compiled.inline
 def sum_rows(work, first, last, sums):
     """Write the sums (K + 1,) of some rows."""
     width = len(sums) - 1
@@ -78,7 +76,6 @@ def sum_rows(work, first, last, sums):
             sums[int(work.targets[p])] += work.weights[p]
 
 
-@compiled.inline
 def differs(work, node):
     """Whether the targets of a node differ."""
     first = work.first[node]
@@ -88,7 +85,6 @@ def differs(work, node):
     return p < work.last[node]
 
 
-@compiled.inline
 def sum_left(work, of_column, cut, first, last, left):
     """Write the sums (K + 1,) of the rows with codes up to a cut; how many there are. No branch, as in trees."""
     width, n_left, weight = len(left) - 1, np.uint64(0), np.float64(0.0)  # in plain Python, too, sums of doubles
@@ -114,7 +110,6 @@ def sum_left(work, of_column, cut, first, last, left):
     return n_left
 
 
-@compiled.inline
 def gain_of(total, left):
     """What a cut makes of the impurity: sum_k L_k^2 / L + R_k^2 / R over the classes, or for the mean of numbers."""
     width = len(total) - 1
@@ -127,7 +122,6 @@ def gain_of(total, left):
     return gain
 
 
-@compiled.inline
 def draw_split(work, node, codes, tries, order, state, left, best_left):
     """The best of the cuts of so many columns that vary in a node, each at the code of a random row; -1 for none."""
     first, last, total = work.first[node], work.last[node], work.totals[node]
@@ -151,11 +145,11 @@ def draw_split(work, node, codes, tries, order, state, left, best_left):
         gain = gain_of(total, left) if 0 < n_left < last - first else -1.0
         if gain > best:
             best, column, cut = gain, order[q], at
-            best_left[:] = left
+            for k in range(len(left)):
+                best_left[k] = left[k]
     return column, cut
 
 
-@compiled.inline
 def range_of(of_column, rows, first, last):
     """The least and the largest code of a column in a node."""
     low, high = 255, 0
@@ -165,7 +159,6 @@ def range_of(of_column, rows, first, last):
     return low, high
 
 
-@compiled.inline
 def partition(work, node, of_column, cut):
     """Move the rows of a node with codes up to a cut before the others, in their order.
 
@@ -186,9 +179,23 @@ def partition(work, node, of_column, cut):
     return end, n_missing
 
 
-@compiled.entry
-def grow_tree(work, n, codes, least, tries, order, state, nodes, values, scratch):
-    """Grow a tree on the first n rows of ``work``; writes its nodes, and the mean targets or class shares of leaves."""
+@kernel
+def grow_tree(
+    work: Work,
+    n: int,
+    codes: Annotated[np.ndarray, "uint8[columns, rows]"],
+    least: int,
+    tries: int,
+    order: Annotated[np.ndarray, "int64[varying]"],
+    state: Annotated[np.ndarray, "uint64[1]"],
+    nodes: Annotated[np.ndarray, "int32[nodes, 2]"],
+    values: Annotated[np.ndarray, "float64[leaves, outputs]"],
+    scratch: Annotated[np.ndarray, "float64[2, sums]"],
+) -> int:
+    """Grow a tree on the first n rows of ``work``; writes its nodes, and the mean targets or class shares of leaves.
+
+    Returns how many nodes there are: one less than twice the leaves.
+    """
     work.first[0], work.last[0], n_nodes, n_leaves, v = 0, n, 1, 0, 0
     width, best_left = scratch.shape[1] - 1, scratch[1]
     sum_rows(work, 0, n, work.totals[0])
@@ -214,7 +221,7 @@ def grow_tree(work, n, codes, least, tries, order, state, nodes, values, scratch
                 work.totals[n_nodes + 1, k] = total[k] - best_left[k]
             n_nodes += 2
         v += 1
-    return n_nodes, n_leaves
+    return n_nodes
 
 
 class Room(NamedTuple):
@@ -267,12 +274,12 @@ def grow_randomised(problem: Problem, seed: int) -> Trees:
         nodes, of_leaves = np.empty((2 * room.leaves - 1, 2), np.int32), np.empty((room.leaves, n_outputs))
         state = random.integers(1, 2**63, 1).astype(np.uint64)
         of_tree = codes, room.least, tries, varying.copy(), state, nodes, of_leaves, scratch
-        n_nodes, n_leaves = grow_tree(work, room.rows, *of_tree)
+        n_nodes = grow_tree(work, room.rows, *of_tree)
         if loss is not None:
             of_rows = np.zeros((n, 1)), targets, problem.weights
             write_minimisers(*work.places, loss, nodes[:n_nodes], 1.0, *of_rows, of_leaves)
         structures.append(nodes[:n_nodes].copy())
-        means = of_leaves[:n_leaves]
+        means = of_leaves[: (n_nodes + 1) // 2]
         values.append(means.astype(np.float32) if problem.n_classes else means * spread + centre)
     sources = np.arange(len(problem.is_categorical))
     if not structures:

@@ -5,16 +5,25 @@ A row that is a copy of an earlier one is no evidence: learners on leaves may re
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
-from tunefree.core import compiled
+from tunefree.core.kernels import kernel
 
 PLACES = 2**18  # of digests; the place of one is its last bits
 FREQUENT = 32  # rows of one observation, from which on one more is no copy to be remembered
 
 
-@compiled.entry
-def _add(digests, weight, most, table, counts, is_seen):
+@kernel
+def _add(
+    digests: Annotated[np.ndarray, "uint64[rows]"],
+    weight: Annotated[np.ndarray, "float64[rows]"],
+    most: int,
+    table: Annotated[np.ndarray, "uint64[places]"],
+    counts: Annotated[np.ndarray, "uint8[places]"],
+    is_seen: Annotated[np.ndarray, "bool[rows]"],
+) -> int:
     """Mark the rows whose observation was seen before, fewer than ``most`` times; see :meth:`Seen.add`.
 
     Returns how many observations became frequent.

@@ -39,7 +39,7 @@ class Trees(NamedTuple):
     sources: np.ndarray  # (bins,) int64: the column of each
     roots: np.ndarray  # (trees,) int32: the first node of each tree
     nodes: np.ndarray  # (nodes, 2) int32: test, and left child (the right one is next to it); LEAF, and number of leaf
-    values: np.ndarray  # (leaves, K) float32: parts of the margins (boosted), or class shares and means (averaged)
+    values: np.ndarray  # (leaves, K) float32, of numbers float64: parts of the margins (boosted), or means (averaged)
     start: np.ndarray  # (K,) float64: the margins to which values are added
     is_averaged: np.ndarray  # () bool: predictions are means of values over trees
     n_classes: np.ndarray  # () int64: 0 for numbers
@@ -86,14 +86,12 @@ def write_minimisers(rows, first, last, loss, nodes, rate, margins, targets, wei
     return n_leaves
 
 
-@compiled.inline
 def child_of(nodes, node, test, code):
     """The child of a node to which a code leads; without a branch, which processors would guess wrongly."""
     goes_right = (code > ((test >> CODE) & CODES)) & ((code != MISSING) | (test & 1 == 0))
     return np.uint32(nodes[node, 1]) + np.uint32(goes_right)
 
 
-@compiled.inline
 def with_default(test, n_missing, n_left, n_right, row):
     """The test of a node: a code that is missing from all of its rows goes left as often as its rows do.
 
@@ -106,7 +104,6 @@ def with_default(test, n_missing, n_left, n_right, row):
     return test | np.int32(n_missing == 0 and draw * (np.float64(n_left) + np.float64(n_right)) < np.float64(n_left))
 
 
-@compiled.inline
 def step(nodes, node, codes, i):
     """Where row i goes from a node; a leaf keeps it. No branch either."""
     test = nodes[node, 0]
@@ -114,7 +111,6 @@ def step(nodes, node, codes, i):
     return child if test >= 0 else node
 
 
-@compiled.inline
 def arrive(nodes, node, values, t, i, leaves, sums):
     """Write down the leaf that row i reached in tree t, and add its values."""
     leaf = np.uint32(nodes[node, 1])
@@ -151,6 +147,19 @@ def walk(
             arrive(nodes, v, values, t, i, leaves, sums)
 
 
+@kernel
+def walk_to_numbers(
+    codes: Annotated[np.ndarray, "uint8[rows, bins]"],
+    roots: Annotated[np.ndarray, "int32[trees]"],
+    nodes: Annotated[np.ndarray, "int32[nodes, 2]"],
+    values: Annotated[np.ndarray, "float64[leaves, outputs]"],
+    leaves: Annotated[np.ndarray, "int32[rows, trees]"],
+    sums: Annotated[np.ndarray, "float64[rows, outputs]"],
+) -> None:
+    """As ``walk``, where values are numbers of whatever size."""
+    walk(codes, roots, nodes, values, leaves, sums)
+
+
 def apply(trees: Trees, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The leaves (n, trees) int32 that rows reach, and their margins (n, K): log-odds, log-probabilities, or numbers.
 
@@ -162,7 +171,9 @@ def apply(trees: Trees, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     leaves = np.empty((len(columns), len(trees.roots)), np.int32)
     sums = np.tile(trees.start, (len(columns), 1))
-    walk(codes_of(trees.bins, columns[:, trees.sources]), trees.roots, trees.nodes, trees.values, leaves, sums)
+    codes = codes_of(trees.bins, columns[:, trees.sources])
+    of_type = walk if trees.values.dtype == np.float32 else walk_to_numbers
+    of_type(codes, trees.roots, trees.nodes, trees.values, leaves, sums)
     return leaves, sums if not trees.is_averaged else _margins(trees, sums)
 
 

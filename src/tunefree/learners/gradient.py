@@ -17,93 +17,94 @@ the features. Weights and steps stop at the ceiling, where gradient descent dive
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tunefree.core import compiled
 from tunefree.core.errors import ModelError
+from tunefree.core.fields import per_coordinate, setting, single
 from tunefree.core.numbers import CEILING, bounded
-from tunefree.core.rows import entry, size
-from tunefree.learners.averaged import Averaged
-from tunefree.learners.contract import outputs, predict, records, traits, update
-from tunefree.learners.plain import plain_weights, write_margins
+from tunefree.learners.averaging import averaged
+from tunefree.learners.contract import Traits
+from tunefree.learners.plain import PlainLearner, write_margins
 
 
-@traits(rate="eta", takes_slopes_as_they_come=True)
-@plain_weights
-class GradientDescent(NamedTuple):
+class GradientDescent(PlainLearner):
     """Online gradient descent with the rate eta / sqrt(t) in round t.
 
     Its setting is ``eta``, the first rate, by default 1.
     """
 
-    features: np.ndarray  # (d,) records, in place:
-    #   seen       1 once the feature has been seen, else 0
-    coordinates: np.ndarray  # (d, K) records, in place:
-    #   weights    w_i
-    outputs: Any  # what to loop over, see contract.outputs
-    rounds: np.ndarray  # () t, in place
-    stride: np.ndarray  # () see stride_of, of the latest round, in place
-    eta: float  # in units of scale.margin
+    rounds = single("t")
+    stride = single("see stride_of, of the latest round")
+    eta = setting(1.0, "first rate, in units of scale.margin")
+    traits = Traits(rate="eta", takes_slopes_as_they_come=True)
 
-    @classmethod
-    def create(cls, n_features: int, n_outputs: int = 1, eta: float = 1.0) -> GradientDescent:
-        """A learner that has seen nothing."""
-        statistics = records(("seen",), ("weights",), n_features, n_outputs)
-        return cls(*statistics, outputs(n_outputs), np.zeros(()), np.zeros(()), eta)
+    def predict(state, row, scale, margins):
+        state.stride[0] = stride_of(scale)
+        write_margins(state, row, margins)
 
-    def blank(self, n_features: int, n_outputs: int) -> GradientDescent:
-        return self.create(n_features, n_outputs)
+    def update(state, row, gradient, curvature):
+        state.rounds[0] += 1.0
+        rate = state.eta[0] / math.sqrt(state.rounds[0]) * state.stride[0]
+        for e in range(len(row.indices)):
+            j, value = row.indices[e], row.values[e]
+            if value != 0.0:
+                for k in range(len(gradient)):
+                    step = bounded(bounded(rate * gradient[k]) * value)
+                    state.weights[j, k] = bounded(state.weights[j, k] - step)
 
 
-@traits(rate="eta", takes_slopes_as_they_come=True)
-@plain_weights
-class CoordinateGradientDescent(NamedTuple):
+class CoordinateGradientDescent(PlainLearner):
     """Gradient descent with a fixed rate for each coordinate.
 
     Its settings are ``rates``, an array (d,) or (d, K) of the rates that are known beforehand, the constant's first,
-    and ``eta``, the rate of all others, by default 0.1.
+    and ``eta``, the rate of all others, by default 0.1. There is capacity for at least the features that ``rates`` has.
     """
 
-    features: np.ndarray  # (d,) records, in place:
-    #   seen       1 once the feature has been seen, else 0
-    coordinates: np.ndarray  # (d, K) records, in place:
-    #   weights    w_i
-    #   rates      eta_i, in units of scale.margin, which nothing changes
-    outputs: Any  # what to loop over, see contract.outputs
-    stride: np.ndarray  # () see stride_of, of the latest round, in place
-    eta: float  # eta_i of features yet to come
+    rates = per_coordinate("eta_i, in units of scale.margin, which nothing changes")
+    stride = single("see stride_of, of the latest round")
+    eta = setting(0.1, "eta_i of features yet to come")
+    traits = Traits(rate="eta", takes_slopes_as_they_come=True)
 
-    @classmethod
-    def create(
-        cls, n_features: int, n_outputs: int = 1, eta: float = 0.1, rates: ArrayLike | None = None
-    ) -> CoordinateGradientDescent:
-        """A learner that has seen nothing, with room for at least the features that ``rates`` are given for."""
+    def __init__(self, n_features: int, n_outputs: int = 1, rates: ArrayLike | None = None, **settings: float) -> None:
         known = _checked_rates([] if rates is None else rates, n_outputs)
-        statistics = records(("seen",), ("weights", "rates"), max(n_features, len(known)), n_outputs)
-        statistics[1]["rates"] = eta
-        statistics[1]["rates"][: len(known)] = known
-        return cls(*statistics, outputs(n_outputs), np.zeros(()), eta)
+        super().__init__(max(n_features, len(known)), n_outputs, **settings)
+        self.rates[:] = self.eta[0]
+        self["rates"][: len(known)] = known
 
-    def blank(self, n_features: int, n_outputs: int) -> CoordinateGradientDescent:
-        return self.create(n_features, n_outputs, self.eta)
+    def predict(state, row, scale, margins):
+        state.stride[0] = stride_of(scale)
+        write_margins(state, row, margins)
+
+    def update(state, row, gradient, curvature):
+        for e in range(len(row.indices)):
+            j, value = row.indices[e], row.values[e]
+            if value != 0.0:
+                for k in range(len(gradient)):
+                    step = bounded(state.rates[j, k] * bounded(state.stride[0] * gradient[k]) * value)
+                    state.weights[j, k] = bounded(state.weights[j, k] - step)
 
 
-# A fixed rate makes margins of 1e9 of features scaled by 2^20. Where two such margins cancel, the slope is a rounding
-# error.
-@traits(rate="eta", takes_slopes_as_they_come=True, well_conditioned=False)
-class AveragedSGD:
+class AveragedSGD(averaged(CoordinateGradientDescent)):  # type: ignore[misc]
     """Averaged stochastic gradient descent: the mean of the iterates of gradient descent with a fixed rate.
 
     Its setting is ``eta``, the rate, by default 0.1; the paper's (3) holds up to 1/4.
     """
 
-    @staticmethod
-    def create(n_features: int, n_outputs: int = 1, eta: float = 0.1) -> Averaged:
-        """A learner that has seen nothing."""
-        return Averaged.create(CoordinateGradientDescent.create(n_features, n_outputs, eta))
+    # A fixed rate makes margins of 1e9 of features scaled by 2^20. Where two such margins cancel, the slope is a
+    # rounding error.
+    traits = Traits(rate="eta", takes_slopes_as_they_come=True, well_conditioned=False)
+
+
+def stride_of(scale):
+    """The step, in units of the margin, that a slope of 1 stands for: over the bound on slopes of unweighted rows.
+
+    Slopes that nothing bounds are steps as they are.
+    """
+    if scale.slope >= CEILING * scale.weight:
+        return scale.margin
+    return bounded(scale.weight / scale.slope) * scale.margin if scale.slope > 0.0 else 0.0
 
 
 def oracle_rates(weights: ArrayLike, gradient_norms: ArrayLike) -> np.ndarray:
@@ -147,48 +148,3 @@ def _checked_rates(rates: ArrayLike, n_outputs: int) -> np.ndarray:
     if not (columns >= 0.0).all() or not np.isfinite(columns).all():
         raise ModelError("a rate is negative or not a finite number; rates must be numbers of at least 0")
     return np.minimum(columns, CEILING)
-
-
-@compiled.inline
-def stride_of(scale):
-    """The step, in units of the margin, that a slope of 1 stands for: over the bound on slopes of unweighted rows.
-
-    Slopes that nothing bounds are steps as they are.
-    """
-    if scale.slope >= CEILING * scale.weight:
-        return scale.margin
-    return bounded(scale.weight / scale.slope) * scale.margin if scale.slope > 0.0 else 0.0
-
-
-@predict.register(GradientDescent)
-def predict_gradient_descent(state, x, scale, margins):
-    state.stride[()] = stride_of(scale)
-    write_margins(state, x, margins)
-
-
-@update.register(GradientDescent)
-def update_gradient_descent(state, x, gradient, curvature):
-    state.rounds[()] += 1.0
-    rate = state.eta / math.sqrt(state.rounds[()]) * state.stride[()]
-    for e in range(size(x)):
-        j, x_j = entry(x, e)
-        if x_j != 0.0:
-            for k in range(len(state.outputs)):
-                own = state.coordinates[j, k]
-                own.weights = bounded(own.weights - bounded(bounded(rate * gradient[k]) * x_j))
-
-
-@predict.register(CoordinateGradientDescent)
-def predict_coordinate_gradient_descent(state, x, scale, margins):
-    state.stride[()] = stride_of(scale)
-    write_margins(state, x, margins)
-
-
-@update.register(CoordinateGradientDescent)
-def update_coordinate_gradient_descent(state, x, gradient, curvature):
-    for e in range(size(x)):
-        j, x_j = entry(x, e)
-        if x_j != 0.0:
-            for k in range(len(state.outputs)):
-                own = state.coordinates[j, k]
-                own.weights = bounded(own.weights - bounded(own.rates * bounded(state.stride[()] * gradient[k]) * x_j))

@@ -19,19 +19,14 @@ t, d and S_i^2. h_i and S_i^2 are kept in units of the power of two next below t
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
 
-import numpy as np
-
-from tunefree.core import compiled
+from tunefree.core.fields import per_coordinate, per_feature, setting, single
 from tunefree.core.numbers import LARGEST, LOG_CEILING, bounded
-from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, traits, update
-from tunefree.learners.units import combine, largest_value, rescale, update_magnitudes
+from tunefree.learners.contract import Learner, Traits
+from tunefree.learners.units import exceeds, largest_value, new_unit, write_margins
 
 
-@traits(dimension="dimension", invariant_to_scale_of="each feature")
-class Kotlowski(NamedTuple):
+class Kotlowski(Learner):
     """Kotlowski's Algorithm 1: invariant to the scale of each feature, with nothing to tune; it starts cautiously.
 
     Settings: ``alpha``, how cautiously weights grow (the theory asks for 9/8), ``epsilon``, the initial scale of the
@@ -39,96 +34,75 @@ class Kotlowski(NamedTuple):
     features; 0, the default, if it is not known.
     """
 
-    features: np.ndarray  # (d,) records, in place:
-    #   inverse    1 / unit_i; 0 until the feature is first seen
-    #   largest    largest bound |x_i| / unit_i, from 1 to 2
-    #   squares    S_i^2 / unit_i^2
-    coordinates: np.ndarray  # (d, K) records, in place:
-    #   gradients  h_i / unit_i: minus the sum of gradients
-    #   bets       unit_i w_i / factor in the latest round with feature i
-    outputs: Any  # what to loop over, see contract.outputs
-    rounds: np.ndarray  # () t, in place
-    seen: np.ndarray  # () number of features seen, in place
-    margin: np.ndarray  # () scale.margin of the latest round, in place
-    alpha: float
-    epsilon: float  # in units of scale.margin
-    dimension: float  # d, if it is known; more features than these count as well
+    inverse = per_feature("1 / unit_i; 0 until the feature is first seen")
+    largest = per_feature("largest bound |x_i| / unit_i, from 1 to 2")
+    squares = per_feature("S_i^2 / unit_i^2")
+    gradients = per_coordinate("h_i / unit_i: minus the sum of gradients")
+    bets = per_coordinate("unit_i w_i / factor in the latest round with feature i", is_saved=False)
+    rounds = single("t")
+    seen = single("number of features seen")
+    margin = single("scale.margin of the latest round", start=1.0)
+    alpha = setting(9.0 / 8.0, "how cautiously weights grow")
+    epsilon = setting(1.0, "initial scale of the margins, in units of scale.margin")
+    dimension = setting(0.0, "d, if it is known; more features than these count as well")
+    traits = Traits(dimension="dimension", invariant_to_scale_of="each feature")
 
-    @classmethod
-    def create(
-        cls,
-        n_features: int,
-        n_outputs: int = 1,
-        alpha: float = 9.0 / 8.0,
-        epsilon: float = 1.0,
-        dimension: float = 0.0,
-    ) -> Kotlowski:
-        """A learner that has seen nothing."""
-        statistics = records(("inverse", "largest", "squares"), ("gradients", "bets"), n_features, n_outputs)
-        rounds, seen, margin = np.zeros(()), np.zeros(()), np.ones(())
-        return cls(*statistics, outputs(n_outputs), rounds, seen, margin, alpha, epsilon, float(dimension))
+    def predict(state, row, scale, margins):
+        slope = 0.0
+        if scale.weight > 0.0:
+            slope = scale.slope
+            update_magnitudes(state, row, slope)
+            state.rounds[0] += 1.0
+            state.margin[0] = scale.margin
+        for e in range(len(row.indices)):
+            j, value = row.indices[e], row.values[e]
+            if value != 0.0:  # an entry of 0 must not take the place of the bet on the same feature's value
+                ratio = min(slope * abs(value), LARGEST) * state.inverse[j]
+                state.squares[j] += ratio * ratio
+                for k in range(len(margins)):
+                    state.bets[j, k] = bet(state, j, k, ratio * ratio)
+        write_margins(state, row, margins)
+        for k in range(len(margins)):
+            margins[k] = bounded(margins[k] * factor_of_all(state))
 
-    def blank(self, n_features: int, n_outputs: int) -> Kotlowski:
-        return self.create(n_features, n_outputs)
+    def update(state, row, gradient, curvature):
+        for e in range(len(row.indices)):
+            j = row.indices[e]
+            ratio = row.values[e] * state.inverse[j]
+            for k in range(len(gradient)):
+                state.gradients[j, k] -= gradient[k] * ratio
 
+    def coordinate(state, j, k):
+        return bet(state, j, k, 0.0) * state.largest[j]
 
-@rescale.register(Kotlowski)
-def rescale_kotlowski(state, j, shrink):
-    state.features[j].squares *= shrink * shrink
-    for k in range(len(state.outputs)):
-        state.coordinates[j, k].gradients *= shrink
+    def factor(state, k):
+        return factor_of_all(state)
 
-
-@predict.register(Kotlowski)
-def predict_kotlowski(state, x, scale, margins):
-    slope = 0.0
-    if scale.weight > 0.0:
-        slope = scale.slope
-        state.seen[()] += update_magnitudes(state, x, slope)
-        state.rounds[()] += 1.0
-        state.margin[()] = scale.margin
-    for e in range(size(x)):
-        j, x_j = entry(x, e)
-        if x_j != 0.0:  # an entry of 0 must not take the place of the bet on the same feature's value
-            feature = state.features[j]
-            square = (min(slope * abs(x_j), LARGEST) * feature.inverse) ** 2
-            feature.squares += square
-            for k in range(len(state.outputs)):
-                state.coordinates[j, k].bets = bet_kotlowski(state, j, k, square)
-    combine(state, x, margins)
-    for k in range(len(state.outputs)):
-        margins[k] = bounded(margins[k] * factor(state, k))
+    def magnitude(state, j):
+        return largest_value(state, j)
 
 
-@compiled.inline
-def bet_kotlowski(state, j, k, square):
+def update_magnitudes(state, row, slope):
+    """Let the largest bound * |x_i| of all features of a row grow; counts features that are new."""
+    for e in range(len(row.indices)):
+        j, size = row.indices[e], slope * abs(row.values[e])
+        if exceeds(state, j, size):
+            state.seen[0] += 1.0 if state.inverse[j] == 0.0 else 0.0
+            ratio = new_unit(state, j, size)
+            state.squares[j] *= ratio * ratio
+            for k in range(state.gradients.shape[1]):
+                state.gradients[j, k] *= ratio
+
+
+def bet(state, j, k, square):
     """unit_i w_i / factor, with x_i^2 / unit_i^2 in the exponent."""
-    spread, gradient = state.alpha * state.features[j].squares, state.coordinates[j, k].gradients
+    spread, gradient = state.alpha[0] * state.squares[j], state.gradients[j, k]
     if spread == 0.0:  # never seen
         return 0.0
     return gradient / spread * math.exp(min((gradient * gradient + square) / (2.0 * spread), LOG_CEILING))
 
 
-@update.register(Kotlowski)
-def update_kotlowski(state, x, gradient, curvature):
-    for e in range(size(x)):
-        j, x_j = entry(x, e)
-        ratio = x_j * state.features[j].inverse
-        for k in range(len(state.outputs)):
-            state.coordinates[j, k].gradients -= gradient[k] * ratio
-
-
-@coordinate.register(Kotlowski)
-def coordinate_kotlowski(state, j, k):
-    return bet_kotlowski(state, j, k, 0.0) * state.features[j].largest
-
-
-@factor.register(Kotlowski)
-def factor_kotlowski(state, k):
-    grains = state.rounds[()] * max(state.dimension, state.seen[()])
-    return state.epsilon * state.margin[()] / grains if grains > 0.0 else 0.0
-
-
-@magnitude.register(Kotlowski)
-def magnitude_kotlowski(state, j):
-    return largest_value(state, j)
+def factor_of_all(state):
+    """epsilon / (t d)."""
+    parts = state.rounds[0] * max(state.dimension[0], state.seen[0])
+    return state.epsilon[0] * state.margin[0] / parts if parts > 0.0 else 0.0

@@ -4,7 +4,7 @@ Orabona: Simultaneous model selection and optimization through parameter-free st
 Algorithm 3 with the linear kernel, and Appendix A.
 
 The paper assumes ||x_t|| <= 1 and slopes of at most L. Here M = max bound_t ||x_t|| with ``bound_t`` the known bound on
-the round's slope, and the paper's algorithm with L = 1 is run on bound * x / M; written out in the data's own scale,
+the round's slope, and the paper's algorithm with L = 1 is run on bound * x / M; written out in the data's scale,
 
     alpha_{t-1} = a M (M + sum |s| ||x||),    w_t = g_{t-1} (b / alpha_{t-1}) exp(||g_{t-1}||^2 / (2 alpha_{t-1})).
 
@@ -17,209 +17,161 @@ The exponential is taken of the sum of logarithms, so it cannot overflow before 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
 
-import numpy as np
-
-from tunefree.core import compiled
-from tunefree.core.coordinates import row_of_outputs
+from tunefree.core.fields import EVEN, per_coordinate, per_feature, per_output, setting, single
 from tunefree.core.numbers import CEILING, LARGEST, LOG_CEILING, bounded, power_below
-from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, traits, update
+from tunefree.learners.contract import Learner, Traits
 
 
-@traits(invariant_to_scale_of="all features alike", even=("slopes",))
-class PiSTOL(NamedTuple):
+class PiSTOL(Learner):
     """PiSTOL with the linear kernel (Algorithm 3): invariant to the scale of the data as a whole."""
 
-    features: np.ndarray  # (d,) records, empty
-    coordinates: np.ndarray  # (d, K) records, in place:
-    #   gradients  g / unit: minus the sum of gradients
-    norms: np.ndarray  # (1, K) ||g / unit||^2, in place
-    slopes: np.ndarray  # (1, K) sum of |s| ||x|| / unit, in place
-    outputs: Any  # what to loop over, see contract.outputs
-    unit: np.ndarray  # () power of two next to the norm of the first row that is not 0; 0 before it, in place
-    largest: np.ndarray  # () M / unit, in place
-    first: np.ndarray  # () M / unit after the first row that was learned; 0 before it, in place
-    norm: np.ndarray  # () ||x_t|| / unit of the latest row, in place
-    rounds: np.ndarray  # () t, in place
-    margin: np.ndarray  # () scale.margin of the latest round, in place
-    a: float  # the theory asks for at least 2.25
-    b: float  # in units of scale.margin; 0 for sqrt(2 a t), as in the paper's experiments
+    gradients = per_coordinate("g / unit: minus the sum of gradients")
+    norms = per_output("||g / unit||^2")
+    slopes = per_output("sum of |s| ||x|| / unit", parity=EVEN)
+    unit = single("power of two next below the largest value of the first row that is not 0; 0 before it")
+    largest = single("M / unit")
+    first = single("M / unit after the first row that was learned; 0 before it")
+    norm = single("||x_t|| / unit of the latest row")
+    rounds = single("t")
+    margin = single("scale.margin of the latest round", start=1.0)
+    a = setting(3.0, "the theory asks for at least 2.25")
+    b = setting(1.0, "in units of scale.margin; 0 for sqrt(2 a t), as in the paper's experiments")
+    traits = Traits(invariant_to_scale_of="all features alike")
 
-    @classmethod
-    def create(cls, n_features: int, n_outputs: int = 1, a: float = 3.0, b: float = 1.0) -> PiSTOL:
-        """A learner that has seen nothing."""
-        statistics = records((), ("gradients",), n_features, n_outputs)
-        norms, slopes = row_of_outputs(n_outputs), row_of_outputs(n_outputs)
-        unit, largest, first, norm, rounds = (np.zeros(()) for _ in range(5))
-        shared = unit, largest, first, norm, rounds, np.ones(())
-        return cls(*statistics, norms, slopes, outputs(n_outputs), *shared, a, b)
+    def predict(state, row, scale, margins):
+        margins[:] = 0.0
+        unit = state.unit[0] if state.unit[0] > 0.0 else unit_of(row)
+        norm = norm_of(row, unit) if unit > 0.0 else 0.0
+        state.unit[0], state.norm[0], state.margin[0] = unit, norm, scale.margin
+        state.rounds[0] += 1.0 if scale.weight > 0.0 else 0.0
+        size = min(scale.slope * norm, CEILING)
+        if state.largest[0] == 0.0:
+            state.first[0] = size
+        state.largest[0] = max(state.largest[0], size)
+        if state.largest[0] > 0.0:
+            for e in range(len(row.indices)):
+                j, ratio = row.indices[e], relative(row.values[e], unit)
+                for k in range(len(margins)):
+                    margins[k] += state.gradients[j, k] * ratio
+            for k in range(len(margins)):
+                margins[k] = bounded(margins[k] * factor_of(state, k))
 
-    def blank(self, n_features: int, n_outputs: int) -> PiSTOL:
-        return self.create(n_features, n_outputs)
+    def update(state, row, gradient, curvature):
+        if state.unit[0] > 0.0:
+            for k in range(len(gradient)):
+                state.slopes[k] = min(state.slopes[k] + abs(gradient[k]) * state.norm[0], CEILING)
+            for e in range(len(row.indices)):
+                j, ratio = row.indices[e], relative(row.values[e], state.unit[0])
+                for k in range(len(gradient)):
+                    step, before = gradient[k] * ratio, state.gradients[j, k]
+                    state.gradients[j, k] = bounded(before - step)
+                    # ||g - s x||^2 - ||g||^2, coordinate by coordinate
+                    change = step * (step - 2.0 * before)
+                    state.norms[k] = min(max(state.norms[k] + change, 0.0), LARGEST)
+
+    def coordinate(state, j, k):
+        return state.gradients[j, k]
+
+    def factor(state, k):
+        return factor_of(state, k)
+
+    def magnitude(state, j):
+        return state.unit[0]
 
 
-@traits(invariant_to_scale_of="each feature", even=("slopes",))
-class CoordinatePiSTOL(NamedTuple):
-    """One copy of PiSTOL a coordinate (Appendix A): invariant to the scale of each feature."""
-
-    features: np.ndarray  # (d,) records, in place:
-    #   largest    M_i
-    #   first      M_i after the first row with feature i that was learned
-    coordinates: np.ndarray  # (d, K) records, in place:
-    #   gradients  g_i / M_i: minus the sum of gradients
-    #   slopes     sum of |s x_i| / M_i
-    outputs: Any  # what to loop over, see contract.outputs
-    margin: np.ndarray  # () scale.margin of the latest round, in place
-    a: float  # the theory asks for at least 2.25
-    b: float  # in units of scale.margin; the paper's choice is 1 / d
-
-    @classmethod
-    def create(cls, n_features: int, n_outputs: int = 1, a: float = 3.0, b: float = 1.0) -> CoordinatePiSTOL:
-        """A learner that has seen nothing."""
-        statistics = records(("largest", "first"), ("gradients", "slopes"), n_features, n_outputs)
-        return cls(*statistics, outputs(n_outputs), np.ones(()), a, b)
-
-    def blank(self, n_features: int, n_outputs: int) -> CoordinatePiSTOL:
-        return self.create(n_features, n_outputs)
-
-
-@compiled.inline
-def relative(x_j, unit):
+def relative(value, unit):
     """A value in units of the first row, small enough to be squared."""
-    return bounded(x_j / unit)
+    return bounded(value / unit)
 
 
-@compiled.inline
-def norm_of(x, unit):
+def norm_of(row, unit):
     """The norm of a row in units."""
     total = 0.0
-    for e in range(size(x)):
-        x_j = entry(x, e)[1]
-        ratio = relative(x_j, unit)
+    for e in range(len(row.values)):
+        ratio = relative(row.values[e], unit)
         total += ratio * ratio
     return math.sqrt(min(total, LARGEST))
 
 
-@compiled.inline
-def unit_of(x):
-    """Power of two next to the largest value of a row; 0 for a row of zeros."""
+def unit_of(row):
+    """Power of two next below the largest value of a row; 0 for a row of zeros."""
     largest = 0.0
-    for e in range(size(x)):
-        x_j = entry(x, e)[1]
-        largest = max(largest, abs(x_j))
+    for e in range(len(row.values)):
+        largest = max(largest, abs(row.values[e]))
     return power_below(largest) if largest > 0.0 else 0.0
 
 
-@predict.register(PiSTOL)
-def predict_pistol(state, x, scale, margins):
-    margins[:] = 0.0
-    unit = state.unit[()] if state.unit[()] > 0.0 else unit_of(x)
-    norm = norm_of(x, unit) if unit > 0.0 else 0.0
-    state.unit[()], state.norm[()], state.margin[()] = unit, norm, scale.margin
-    state.rounds[()] += 1.0 if scale.weight > 0.0 else 0.0
-    size_of_row = min(scale.slope * norm, CEILING)
-    if state.largest[()] == 0.0:
-        state.first[()] = size_of_row
-    state.largest[()] = max(state.largest[()], size_of_row)
-    if state.largest[()] > 0.0:
-        for e in range(size(x)):
-            j, x_j = entry(x, e)
-            ratio = relative(x_j, unit)
-            for k in range(len(state.outputs)):
-                margins[k] += state.coordinates[j, k].gradients * ratio
-        for k in range(len(state.outputs)):
-            margins[k] = bounded(margins[k] * factor(state, k))
-
-
-@update.register(PiSTOL)
-def update_pistol(state, x, gradient, curvature):
-    if state.unit[()] > 0.0:
-        for k in range(len(state.outputs)):
-            state.slopes[0, k] = min(state.slopes[0, k] + abs(gradient[k]) * state.norm[()], CEILING)
-        for e in range(size(x)):
-            j, x_j = entry(x, e)
-            ratio = relative(x_j, state.unit[()])
-            for k in range(len(state.outputs)):
-                step, before = gradient[k] * ratio, state.coordinates[j, k].gradients
-                state.coordinates[j, k].gradients = bounded(before - step)
-                # ||g - s x||^2 - ||g||^2, coordinate by coordinate
-                state.norms[0, k] = min(max(state.norms[0, k] + step * (step - 2.0 * before), 0.0), LARGEST)
-
-
-@coordinate.register(PiSTOL)
-def coordinate_pistol(state, j, k):
-    return state.coordinates[j, k].gradients
-
-
-@factor.register(PiSTOL)
-def factor_pistol(state, k):
-    largest = state.largest[()]
+def factor_of(state, k):
+    """(b / alpha) exp(||g||^2 / (2 alpha))."""
+    largest = state.largest[0]
     if largest == 0.0:
         return 0.0
     # log alpha = log a + log M + log(M + A): alpha itself could overflow
-    log_alpha = math.log(state.a) + math.log(largest) + math.log(largest + state.slopes[0, k])
-    norm = state.norms[0, k]
+    log_alpha = math.log(state.a[0]) + math.log(largest) + math.log(largest + state.slopes[k])
+    norm = state.norms[k]
     exponent = math.exp(min(math.log(norm / 2.0) - log_alpha, LOG_CEILING)) if norm > 0.0 else 0.0
-    b = state.b if state.b > 0.0 else math.sqrt(2.0 * state.a * state.rounds[()])
-    return b * state.margin[()] * math.exp(min(exponent - log_alpha, LOG_CEILING))
+    b = state.b[0] if state.b[0] > 0.0 else math.sqrt(2.0 * state.a[0] * state.rounds[0])
+    return b * state.margin[0] * math.exp(min(exponent - log_alpha, LOG_CEILING))
 
 
-@magnitude.register(PiSTOL)
-def magnitude_pistol(state, j):
-    return state.unit[()]
+class CoordinatePiSTOL(Learner):
+    """One copy of PiSTOL a coordinate (Appendix A): invariant to the scale of each feature."""
+
+    largest = per_feature("M_i")
+    first = per_feature("M_i after the first row with feature i that was learned")
+    gradients = per_coordinate("g_i / M_i: minus the sum of gradients")
+    slopes = per_coordinate("sum of |s x_i| / M_i", parity=EVEN)
+    margin = single("scale.margin of the latest round", start=1.0)
+    a = setting(3.0, "the theory asks for at least 2.25")
+    b = setting(1.0, "in units of scale.margin; the paper's choice is 1 / d")
+    traits = Traits(invariant_to_scale_of="each feature")
+
+    def predict(state, row, scale, margins):
+        margins[:] = 0.0
+        state.margin[0] = scale.margin
+        for e in range(len(row.indices)):
+            j, value = row.indices[e], row.values[e]
+            size = min(scale.slope * abs(value), LARGEST)
+            if size > state.largest[j]:
+                enlarge(state, j, size)
+            if value != 0.0 and state.largest[j] > 0.0:
+                ratio = bounded(value / state.largest[j])  # large only in a row of weight 0
+                for k in range(len(margins)):
+                    bet = bet_of(state, j, k) * (state.b[0] * scale.margin)
+                    margins[k] = bounded(margins[k] + bet * ratio)
+
+    def update(state, row, gradient, curvature):
+        for e in range(len(row.indices)):
+            j, value = row.indices[e], row.values[e]
+            if value != 0.0 and state.largest[j] > 0.0:
+                ratio = value / state.largest[j]
+                for k in range(len(gradient)):
+                    state.gradients[j, k] -= gradient[k] * ratio
+                    state.slopes[j, k] += abs(gradient[k] * ratio)
+
+    def coordinate(state, j, k):
+        return bet_of(state, j, k)
+
+    def factor(state, k):
+        return state.b[0] * state.margin[0]
+
+    def magnitude(state, j):
+        return state.largest[j]
 
 
-@compiled.inline
-def see(state, j, size_of_x):
+def enlarge(state, j, size):
     """Let M_i grow to the size of a value that exceeds it; the statistics relative to it shrink."""
-    shrink = state.features[j].largest / size_of_x
-    if state.features[j].largest == 0.0:
-        state.features[j].first = size_of_x
-    state.features[j].largest = size_of_x
-    for k in range(len(state.outputs)):
-        state.coordinates[j, k].gradients *= shrink
-        state.coordinates[j, k].slopes *= shrink
+    ratio = state.largest[j] / size
+    if state.largest[j] == 0.0:
+        state.first[j] = size
+    state.largest[j] = size
+    for k in range(state.gradients.shape[1]):
+        state.gradients[j, k] *= ratio
+        state.slopes[j, k] *= ratio
 
 
-@predict.register(CoordinatePiSTOL)
-def predict_coordinate_pistol(state, x, scale, margins):
-    margins[:] = 0.0
-    state.margin[()] = scale.margin
-    for e in range(size(x)):
-        j, x_j = entry(x, e)
-        size_of_x = min(scale.slope * abs(x_j), LARGEST)
-        if size_of_x > state.features[j].largest:
-            see(state, j, size_of_x)
-        if x_j != 0.0 and state.features[j].largest > 0.0:
-            for k in range(len(state.outputs)):
-                ratio = bounded(x_j / state.features[j].largest)  # large only in a row without weight
-                margins[k] = bounded(margins[k] + coordinate(state, j, k) * factor(state, k) * ratio)
-
-
-@coordinate.register(CoordinatePiSTOL)
-def coordinate_coordinate_pistol(state, j, k):
-    gradient, alpha = state.coordinates[j, k].gradients, state.a * (1.0 + state.coordinates[j, k].slopes)
+def bet_of(state, j, k):
+    """M_i w_i / b."""
+    gradient, alpha = state.gradients[j, k], state.a[0] * (1.0 + state.slopes[j, k])
     return gradient / alpha * math.exp(min(gradient * gradient / (2.0 * alpha), LOG_CEILING))
-
-
-@update.register(CoordinatePiSTOL)
-def update_coordinate_pistol(state, x, gradient, curvature):
-    for e in range(size(x)):
-        j, x_j = entry(x, e)
-        if x_j != 0.0 and state.features[j].largest > 0.0:
-            for k in range(len(state.outputs)):
-                step = gradient[k] * (x_j / state.features[j].largest)
-                state.coordinates[j, k].gradients -= step
-                state.coordinates[j, k].slopes += abs(step)
-
-
-@factor.register(CoordinatePiSTOL)
-def factor_coordinate_pistol(state, k):
-    return state.b * state.margin[()]
-
-
-@magnitude.register(CoordinatePiSTOL)
-def magnitude_coordinate_pistol(state, j):
-    return state.features[j].largest

@@ -1,49 +1,36 @@
-"""Learners that keep each weight as it is, in the data's own units: their margins, and how their weights are read.
-
-Their records hold ``seen`` for a feature (1 once it has been seen, else 0) and ``weights`` for a coordinate (w_i).
-"""
+"""Learners that keep each weight as it is, in the data's units: their margins, and their weights."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from tunefree.core import compiled
+from tunefree.core.fields import per_coordinate, per_feature
 from tunefree.core.numbers import bounded
-from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, matters
+from tunefree.learners.contract import Learner
 
 
-@compiled.inline
-def write_margins(state, x, margins):
+class PlainLearner(Learner):
+    """A learner whose weights are one of its fields, each in force at all times."""
+
+    seen = per_feature("1 once the feature has been seen, else 0")
+    weights = per_coordinate("w_i")
+
+    def coordinate(state, j, k):
+        return state.weights[j, k]
+
+    def magnitude(state, j):
+        return state.seen[j]
+
+
+def write_margins(state, row, margins):
     """The margins of plain weights; marks the features of the row as seen."""
-    for e in range(size(x)):
-        j, x_j = entry(x, e)
-        if x_j != 0.0:
-            state.features[j].seen = 1.0
-    for k in range(len(state.outputs)):
+    for e in range(len(row.indices)):
+        if row.values[e] != 0.0:
+            state.seen[row.indices[e]] = 1.0
+    for k in range(len(margins)):
         margins[k] = 0.0
-    for e in range(size(x)):
-        j, x_j = entry(x, e)
-        if matters(state, x_j):
-            for k in range(len(state.outputs)):
-                margins[k] += bounded(state.coordinates[j, k].weights * x_j)
-    for k in range(len(state.outputs)):
+    for e in range(len(row.indices)):
+        j, value = row.indices[e], row.values[e]
+        if len(margins) == 1 or value != 0.0:
+            for k in range(len(margins)):
+                margins[k] += bounded(state.weights[j, k] * value)
+    for k in range(len(margins)):
         margins[k] = bounded(margins[k])
-
-
-def plain_weights(learner: Any) -> Any:
-    """Decorate a learner whose weights are those in its records, each in force at all times."""
-
-    @coordinate.register(learner)
-    def coordinate_weight(state, j, k):
-        return state.coordinates[j, k].weights
-
-    @factor.register(learner)
-    def factor_one(state, k):
-        return 1.0
-
-    @magnitude.register(learner)
-    def magnitude_one(state, j):
-        return state.features[j].seen
-
-    return learner

@@ -17,112 +17,87 @@ regression grows, so do all weights. M_i and G_i are kept in units of the power 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
 
-import numpy as np
-
-from tunefree.core import compiled
+from tunefree.core.fields import EVEN, per_coordinate, per_feature, setting, single
 from tunefree.core.numbers import CEILING, LARGEST, bounded
-from tunefree.core.rows import entry, size
-from tunefree.learners.contract import coordinate, factor, magnitude, outputs, predict, records, traits, update
-from tunefree.learners.units import combine, largest_value, rescale, update_magnitudes
+from tunefree.learners.contract import Learner, Traits
+from tunefree.learners.units import exceeds, largest_value, new_unit, write_margins
 
 
-@traits(
-    rate="eta",
-    dimension="dimension",
-    invariant_to_scale_of="each feature",
-    invariant_to_slopes=True,
-    even=("squares",),
-)
-class SFMD(NamedTuple):
+class SFMD(Learner):
     """Scale-free mirror descent: invariant to the scale of each feature, but its step size is a setting.
 
     Settings: ``eta``, the step size in units of the natural size of a margin (the spread of the target in regression),
     and ``dimension``, the number of features; 0, the default, if it is not known.
     """
 
-    features: np.ndarray  # (d,) records, in place:
-    #   inverse    1 / unit_i; 0 until the feature is first seen
-    #   largest    M_i / unit_i, from 1 to 2
-    #   steepest   L_i: bound on the slopes of the rounds with feature i
-    coordinates: np.ndarray  # (d, K) records, in place:
-    #   gradients  G_i / unit_i: minus the sum of gradients
-    #   squares    S_i - L_i^2: sum of squared gradients, each over M_i^2 at its time
-    #   bets       unit_i w_i / factor in the latest round with feature i
-    outputs: Any  # what to loop over, see contract.outputs
-    seen: np.ndarray  # () number of features seen, in place
-    margin: np.ndarray  # () scale.margin of the latest round, in place
-    eta: float  # step size in units of scale.margin
-    dimension: float  # d, if it is known; more features than these count as well
+    inverse = per_feature("1 / unit_i; 0 until the feature is first seen")
+    largest = per_feature("M_i / unit_i, from 1 to 2")
+    steepest = per_feature("L_i: bound on the slopes of the rounds with feature i")
+    gradients = per_coordinate("G_i / unit_i: minus the sum of gradients")
+    squares = per_coordinate("S_i - L_i^2: sum of squared gradients, each over M_i^2 at its time", parity=EVEN)
+    bets = per_coordinate("unit_i w_i / factor in the latest round with feature i", is_saved=False)
+    seen = single("number of features seen")
+    margin = single("scale.margin of the latest round", start=1.0)
+    eta = setting(1.0, "step size, in units of scale.margin")
+    dimension = setting(0.0, "d, if it is known; more features than these count as well")
+    traits = Traits(rate="eta", dimension="dimension", invariant_to_scale_of="each feature", invariant_to_slopes=True)
 
-    @classmethod
-    def create(cls, n_features: int, n_outputs: int = 1, eta: float = 1.0, dimension: float = 0.0) -> SFMD:
-        """A learner that has seen nothing."""
-        names = ("inverse", "largest", "steepest"), ("gradients", "squares", "bets")
-        statistics = records(*names, n_features, n_outputs)
-        return cls(*statistics, outputs(n_outputs), np.zeros(()), np.ones(()), eta, float(dimension))
+    def predict(state, row, scale, margins):
+        slope = 0.0
+        if scale.weight > 0.0:
+            update_magnitudes(state, row)
+            state.margin[0] = scale.margin
+            slope = min(scale.slope, CEILING)
+        for e in range(len(row.indices)):
+            j, value = row.indices[e], row.values[e]
+            if value != 0.0:
+                state.steepest[j] = max(state.steepest[j], slope)
+                for k in range(len(margins)):
+                    state.bets[j, k] = bet(state, j, k)
+        write_margins(state, row, margins)
+        for k in range(len(margins)):
+            margins[k] = bounded(margins[k] * factor_of_all(state))
 
-    def blank(self, n_features: int, n_outputs: int) -> SFMD:
-        return self.create(n_features, n_outputs)
+    def update(state, row, gradient, curvature):
+        for e in range(len(row.indices)):
+            j, value = row.indices[e], row.values[e]
+            if value != 0.0:
+                ratio, largest = value * state.inverse[j], state.largest[j]
+                for k in range(len(gradient)):
+                    step = bounded(gradient[k] * ratio)
+                    state.gradients[j, k] = bounded(state.gradients[j, k] - step)
+                    state.squares[j, k] = min(state.squares[j, k] + (step / largest) * (step / largest), LARGEST)
 
+    def coordinate(state, j, k):
+        return bet(state, j, k) * state.largest[j]
 
-@rescale.register(SFMD)
-def rescale_sfmd(state, j, shrink):
-    for k in range(len(state.outputs)):
-        state.coordinates[j, k].gradients *= shrink
+    def factor(state, k):
+        return factor_of_all(state)
 
-
-@predict.register(SFMD)
-def predict_sfmd(state, x, scale, margins):
-    slope = 0.0
-    if scale.weight > 0.0:
-        state.seen[()] += update_magnitudes(state, x, 1.0)
-        state.margin[()] = scale.margin
-        slope = min(scale.slope, CEILING)
-    for e in range(size(x)):
-        j, x_j = entry(x, e)
-        if x_j != 0.0:
-            feature = state.features[j]
-            feature.steepest = max(feature.steepest, slope)
-            for k in range(len(state.outputs)):
-                state.coordinates[j, k].bets = bet_sfmd(feature, state.coordinates[j, k])
-    combine(state, x, margins)
-    for k in range(len(state.outputs)):
-        margins[k] = bounded(margins[k] * factor(state, k))
+    def magnitude(state, j):
+        return largest_value(state, j)
 
 
-@compiled.inline
-def bet_sfmd(feature, own):
-    spread = feature.largest * feature.largest * math.sqrt(feature.steepest * feature.steepest + own.squares)
-    return own.gradients / spread if spread > 0.0 else 0.0
+def update_magnitudes(state, row):
+    """M_i <- max(M_i, |x_i|); counts features that are new."""
+    for e in range(len(row.indices)):
+        j, size = row.indices[e], abs(row.values[e])
+        if exceeds(state, j, size):
+            state.seen[0] += 1.0 if state.inverse[j] == 0.0 else 0.0
+            ratio = new_unit(state, j, size)
+            for k in range(state.gradients.shape[1]):
+                state.gradients[j, k] *= ratio
 
 
-@update.register(SFMD)
-def update_sfmd(state, x, gradient, curvature):
-    for e in range(size(x)):
-        j, x_j = entry(x, e)
-        if x_j != 0.0:
-            feature = state.features[j]
-            ratio = x_j * feature.inverse
-            for k in range(len(state.outputs)):
-                own, step = state.coordinates[j, k], bounded(gradient[k] * ratio)
-                own.gradients = bounded(own.gradients - step)
-                share = step / feature.largest
-                own.squares = min(own.squares + share * share, LARGEST)
+def bet(state, j, k):
+    """unit_i w_i / factor = G_i / (M_i^2 sqrt(S_i)), in units."""
+    largest, steepest = state.largest[j], state.steepest[j]
+    spread = largest * largest * math.sqrt(steepest * steepest + state.squares[j, k])
+    return state.gradients[j, k] / spread if spread > 0.0 else 0.0
 
 
-@coordinate.register(SFMD)
-def coordinate_sfmd(state, j, k):
-    return bet_sfmd(state.features[j], state.coordinates[j, k]) * state.features[j].largest
-
-
-@factor.register(SFMD)
-def factor_sfmd(state, k):
-    d = max(state.dimension, state.seen[()])
-    return state.eta * state.margin[()] / math.sqrt(d) if d > 0.0 else 0.0
-
-
-@magnitude.register(SFMD)
-def magnitude_sfmd(state, j):
-    return largest_value(state, j)
+def factor_of_all(state):
+    """eta / sqrt(d)."""
+    d = max(state.dimension[0], state.seen[0])
+    return state.eta[0] * state.margin[0] / math.sqrt(d) if d > 0.0 else 0.0

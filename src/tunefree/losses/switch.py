@@ -6,7 +6,8 @@ functions, each of which answers for one number and else asks the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -69,26 +70,29 @@ def fields_up_to(count: int) -> Callable[[np.ndarray], tuple[float, ...]]:
     return fields
 
 
-def case(number: int, cls: Any, body: Callable[..., float], others: Callable[..., float] | None) -> Any:
-    """A plain function (loss, numbers, y, prediction) that calls a body if the loss has a number, and else others."""
-    fields = fields_up_to(len(cls._fields))
-
-    def last(loss, numbers, y, prediction):
-        return body(cls(*fields(numbers)), y, prediction)
-
-    if others is None:
-        return last
-
-    def this_or_other(loss, numbers, y, prediction):
-        if loss == number:
-            return body(cls(*fields(numbers)), y, prediction)
-        return others(loss, numbers, y, prediction)
-
-    return this_or_other
+def body_of(function: Any, cls: type) -> Callable[..., float]:
+    """The body of a function of the contract for a class of loss."""
+    body = function.dispatch(cls)
+    if body is not function.dispatch(object):
+        return body
+    if function is left_slope:
+        return body_of(slope, cls)
+    raise ModelError(f"the {cls.__name__} loss has no {function.__name__}")
 
 
-def switch(function: Any, classes: tuple[type, ...]) -> Callable[..., float]:
+def no_loss(loss, numbers, y, prediction):
+    """What is after the last case: no loss has such a number."""
+    return math.nan
+
+
+def switch(function: Any, classes: Sequence[type]) -> Callable[..., float]:
     """A function of the contract as a plain function (loss, numbers, y, prediction) of the number of a loss.
+
+    Parameters
+    ----------
+    function : function
+        ``value``, ``slope``, ``curvature`` or ``left_slope``.
+    classes : sequence of class
 
     Examples
     --------
@@ -97,13 +101,19 @@ def switch(function: Any, classes: tuple[type, ...]) -> Callable[..., float]:
     >>> switch(value, loss_classes())(9, numbers, 0.0, 2.0)
     0.875
     """
-    chain = None
+    chain: Callable[..., float] = no_loss
     for number, cls in reversed([*enumerate(classes)]):
-        body = function.dispatch(cls)
-        if function is left_slope and body is left_slope.dispatch(object):
-            body = slope.dispatch(cls)
-        if body is function.dispatch(object):
-            raise ModelError(f"the {cls.__name__} loss has no {function.__name__}")
-        chain = case(number, cls, body, chain)
-    assert chain is not None  # the package has losses
+        chain = case(number, cls, body_of(function, cls), chain)
     return chain
+
+
+def case(number: int, cls: Any, body: Callable[..., float], others: Callable[..., float]) -> Callable[..., float]:
+    """A plain function that calls a body with the loss if it has a number, and else others."""
+    fields = fields_up_to(len(cls._fields))
+
+    def this_or_other(loss, numbers, y, prediction):
+        if loss == number:
+            return body(cls(*fields(numbers)), y, prediction)
+        return others(loss, numbers, y, prediction)
+
+    return this_or_other

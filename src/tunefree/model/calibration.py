@@ -21,10 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.core.rows import Sparse, n_rows, read_only, sparse
+from tunefree.core.rows import Sparse, read_only, sparse
 from tunefree.learners import ALL
-from tunefree.learners.contract import grow as with_room
-from tunefree.learners.contract import traits_of
+from tunefree.learners.reading import read
 from tunefree.learners.scinol import ScInOL2
 from tunefree.losses.objectives import Multinomial
 from tunefree.model import passes
@@ -36,7 +35,7 @@ MOST_PAIRS = 2**17  # of rows and classes, at a time
 
 def are_log_odds(learner: str, loss: str | None) -> bool:
     """Whether margins are taken for log-odds: with the logistic loss, unless a linear learner says that its are not."""
-    return (loss or "logistic") == "logistic" and (learner not in ALL or traits_of(ALL[learner]).margins_are_log_odds)
+    return (loss or "logistic") == "logistic" and (learner not in ALL or ALL[learner].traits.margins_are_log_odds)
 
 
 class Calibration(NamedTuple):
@@ -50,7 +49,7 @@ class Calibration(NamedTuple):
     def create(cls, n_classes: int) -> Calibration:
         """One that has seen nothing."""
         n_classes = max(n_classes, 2)
-        return cls(Steady.create(n_classes), ScInOL2.create(2 * n_classes + 1), np.zeros(n_classes))
+        return cls(Steady.create(n_classes), ScInOL2(2 * n_classes + 1), np.zeros(n_classes))
 
     @property
     def n_classes(self) -> int:
@@ -64,7 +63,7 @@ def add_classes(calibration: Calibration, n_classes: int, rows: int) -> Calibrat
     new = max(n_classes - calibration.n_classes, 0)
     n_features = 2 * (calibration.n_classes + new) + 1
     view = calibration.view.widened(calibration.n_classes + new)
-    return Calibration(view, with_room(calibration.learner, n_features, 1), _with_late(calibration.offsets, new, rows))
+    return Calibration(view, calibration.learner.grown(n_features, 1), _with_late(calibration.offsets, new, rows))
 
 
 def _with_late(offsets: np.ndarray, new: int, rows: int) -> np.ndarray:
@@ -118,15 +117,12 @@ def probabilities(log_odds: np.ndarray) -> np.ndarray:
 
 
 def _log_odds(calibration: Calibration, margins: np.ndarray) -> np.ndarray:
-    n_features = len(calibration.learner.features)
-    weights, units = np.empty((n_features, 1)), np.empty(n_features)
-    passes.read(calibration.learner, weights, units)
-    scores = np.empty((len(margins) * calibration.n_classes, 1))
+    weights, units = read(calibration.learner)
+    scores = []
     for piece in _pieces(calibration, len(margins)):
         rows = _rows(calibration, margins[piece], np.zeros(len(margins[piece])))
-        first = piece.start * calibration.n_classes
-        passes.score(weights, units, rows, scores[first : first + n_rows(rows)])
-    shifted = scores.reshape(-1, calibration.n_classes) + calibration.offsets
+        scores.append(passes.score(weights, units, rows))
+    shifted = np.concatenate(scores or [np.empty((0, 1))]).reshape(-1, calibration.n_classes) + calibration.offsets
     return np.where(np.isneginf(of_classes(margins)), -np.inf, shifted)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core import threads
-from tunefree.core.rows import n_rows
+from tunefree.core.rows import entries_of, n_rows
 from tunefree.core.states import flatten, under
 from tunefree.model import views
 from tunefree.model.frozen_group import FrozenGroup
@@ -133,8 +133,9 @@ class LinearGroup(MemberGroup):
         self._weights = None
         seen = self._transformed(X, self._views_of_members(), np.zeros(len(y)) if again else weight)
         met = self._meet(seen, weight)
+        entries = {view: entries_of(seen[view]) for view in self._views_of_members()}
         threads.each(
-            lambda member, written: member.learn(seen[member.setting.view], y, weight, written, met),
+            lambda member, written: member.learn(entries[member.setting.view], y, weight, written, met),
             list(zip(self.members, predictions, strict=True)),
             len(y),
         )
@@ -156,10 +157,11 @@ class LinearGroup(MemberGroup):
         nothing = np.zeros(n_rows(X))
         seen = {"raw": X} | {name: transform(view, X, nothing) for name, view in views.items()}
         alone, seen = self.alone_in(seen, *counts), self._with_slots(seen)
+        entries = {view: entries_of(seen[view]) for view in self._views_of_members()}
         predictions = np.empty((len(self.members), n_rows(X), self.n_outputs))
 
         def of_member(member: Member, read: Read, objective: Any, written: np.ndarray) -> None:
-            written[:] = member.predict(seen[member.setting.view], read, alone(member), objective)
+            written[:] = member.predict(entries[member.setting.view], read, alone(member), objective)
 
         threads.each(of_member, zip(self.members, reads, objectives, predictions, strict=True), n_rows(X))
         return predictions

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import dense, n_rows
-from tunefree.core.states import filled, flatten
-from tunefree.learners import ALL, Averaged
-from tunefree.learners.contract import begin_outputs, check_room, fresh, grow, mirror, traits_of, with_outputs
+from tunefree.core.rows import dense
+from tunefree.core.states import under
+from tunefree.learners import ALL, Averaged, averaged
+from tunefree.learners.reading import read
 from tunefree.losses import loss_of
-from tunefree.losses.objectives import Binary, Multinomial, predictions_of, with_slopes_as_they_come
+from tunefree.losses.objectives import Binary, Multinomial, with_slopes_as_they_come
 from tunefree.model import meetings, passes
 from tunefree.model.meetings import Met, Past
 from tunefree.model.targets import running_sum
@@ -58,14 +58,12 @@ class Member:
     def create(cls, setting: Setting, average: bool, n_features: int, n_outputs: int, objective: Any) -> Member:
         """A member that has seen no row."""
         try:
-            state = ALL[setting.learner].create(n_features, n_outputs, **setting.settings)
-        except TypeError:
-            raise ModelError(f"{setting.learner} has no setting among {', '.join(setting.settings)}") from None
-        if traits_of(ALL[setting.learner]).takes_slopes_as_they_come:
+            state = ALL[setting.learner](n_features, n_outputs, **setting.settings)
+        except TypeError as error:
+            raise ModelError(f"{setting.learner}: {error}") from None
+        if state.traits.takes_slopes_as_they_come:
             objective = with_slopes_as_they_come(objective)
-        made = Averaged.create(state) if average else state
-        check_room(made)
-        return cls(setting, average, made, objective)
+        return cls(setting, average, averaged(type(state)).of(state) if average else state, objective)
 
     @property
     def name(self) -> str:
@@ -75,7 +73,7 @@ class Member:
     @property
     def room(self) -> int:
         """Features there is room for."""
-        return len(self.state.coordinates)
+        return int(self.state.n_features)
 
     def reserve(self, n_features: int, n_outputs: int) -> None:
         """Have room for at least so many features; the room doubles, so that the cost of copies stays small."""
@@ -84,7 +82,7 @@ class Member:
 
     def resize(self, n_features: int, n_outputs: int, first: int = 0) -> None:
         """Have room for at least as many features and outputs as before; the first output becomes output ``first``."""
-        self.state = grow(self.state, n_features, n_outputs, first)
+        self.state = self.state.grown(n_features, n_outputs, first)
 
     def add_outputs(self, objective: Any, before: int, n_outputs: int) -> None:
         """Have more outputs than the ``before`` so far; the margin of two classes becomes that of class 1.
@@ -99,7 +97,7 @@ class Member:
         mirrors = first == 1 and isinstance(objective, Multinomial)
         self._add_outputs(n_outputs, first, mirrors)
         if begun is not None:
-            begin_outputs(self.state, begun, range(first + before, n_outputs))
+            self.state.begin_outputs(begun, range(first + before, n_outputs))
         if self.log is not None:
             self.log = meetings.with_outputs(self.log, n_outputs, first, passes.OF_ROW)
             if mirrors:  # a replay then lets output 0 take over what the state does here
@@ -112,28 +110,31 @@ class Member:
         margin = late_margin(objective, self.rows)
         if self.state is None or isinstance(self.state, Averaged):
             return None, margin
-        n, learner = min(self.rows, MOST_ABSENT), fresh(self.state, 2, 1)
+        n, learner = min(self.rows, MOST_ABSENT), self.state.blank(2, 1)
         loss = loss_of("classification", None) if isinstance(objective, Multinomial) else objective.loss
         against = Binary(loss, objective.steepest)
         weight = np.full(n, self.mass / self.rows)
-        passes.learn(learner, against, dense(np.zeros((n, 0))), np.full(n, -1.0), weight, np.empty((n, 1)))
-        weights, units = np.empty((1, 1)), np.empty(1)
-        passes.read(learner, weights, units)
+        constants = dense(np.zeros((n, 0)))
+        passes.learn(learner, against, constants, np.full(n, -1.0), weight, np.empty((n, 1)))
+        weights, units = read(learner, 1)
         learned = float(weights[0, 0] / units[0]) if units[0] > 0.0 else 0.0
         return learner, margin - learned if isinstance(objective, Multinomial) else 0.0
 
     def _add_outputs(self, n_outputs: int, first: int, mirrors: bool) -> None:
-        """Have more outputs, see :func:`tunefree.learners.contract.with_outputs`."""
-        self.state = with_outputs(self.state, n_outputs, first, mirrors)
+        """Have more outputs, see :meth:`tunefree.learners.contract.Learner.with_outputs`."""
+        self.state = self.state.with_outputs(n_outputs, first, mirrors)
 
-    def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, met: Met | None = None) -> None:
+    def learn(
+        self, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, met: Met | None = None
+    ) -> None:
         """Learn rows in order; writes the prediction (n, K) of each row before it was learned.
 
         ``met`` tells what was left out of them; :meth:`replay` comes before.
         """
         self._count(weight)
         if met is None:
-            self.objective = passes.learn(self.state, self.objective, X, y, weight, predictions, offsets=self.offsets)
+            learned = self.state, self.objective, X, y, weight, predictions
+            self.objective = passes.learn(*learned, offsets=self.offsets)
             return
         log = np.zeros((0, passes.OF_ROW + predictions.shape[1])) if self.log is None else self.log
         self.log = meetings.with_room(log, 1 + int(met.places.max(initial=-1)))
@@ -155,14 +156,13 @@ class Member:
         passes.replay_all(state, X, past.sources, self.log)
         before = np.isnan(self.log[past.sources, passes.OF_ROW])  # one margin was that of all classes
         if before.any():
-            mirror(state, past.slots[before])
+            state.mirror(past.slots[before])
 
     def weights(self, n_features: int, n_outputs: int) -> tuple[np.ndarray, np.ndarray]:
         """Weights (d, K) relative to the units (d,) of the features: margin = sum of weight * x / unit."""
         if self.fixed is not None:
             return self.fixed
-        weights, units = np.empty((n_features, n_outputs)), np.empty(n_features)
-        passes.read(self.state, weights, units)
+        weights, units = read(self.state, n_features)
         return (weights, units) if self.offsets is None else with_offsets((weights, units), self.offsets)
 
     def reduce(self, n_features: int, n_outputs: int) -> None:
@@ -176,11 +176,9 @@ class Member:
         if self.log is None:
             return None
         n_features, n_outputs = 1 + int(past.slots.max(initial=1)), self.log.shape[1] - passes.OF_ROW
-        state = fresh(self.state, n_features, n_outputs)
+        state = self.state.blank(n_features, n_outputs)
         self._replay_into(state, X, past)
-        weights, units = np.empty((n_features, n_outputs)), np.empty(n_features)
-        passes.read(state, weights, units)
-        return weights, units
+        return read(state)
 
     def predict(self, X: Any, read: Read, further: Any, objective: Any) -> np.ndarray:
         """Margins (n, K), or predicted targets (n, 1), of rows in the member's view.
@@ -195,27 +193,29 @@ class Member:
         objective : objective
             By which margins become predictions.
         """
-        margins = scored(X, read)
+        margins = passes.score(*read, X)
         if further is not None:
-            margins += scored(further.X, further.read)
-        return predictions_of(objective, margins)
+            margins += passes.score(*further.read, further.X)
+        predictions: np.ndarray = objective.predictions_of(margins)
+        return predictions
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` fills a member of the same setting."""
-        arrays, scalars = flatten("learner", self.state, n_features) if self.fixed is None else ({}, {})
-        if self.fixed is not None:
+        if self.fixed is None:
+            arrays = {f"learner.{name}": array for name, array in self.state.arrays(n_features).items()}
+        else:
             arrays = {"weights": self.fixed[0].astype(np.float32), "units": self.fixed[1]}
         objective = {name: value for name, value in self.objective._asdict().items() if name != "loss"}
         more = {"log": self.log, "offsets": self.offsets}
         arrays |= {name: value for name, value in more.items() if value is not None}
-        return arrays, {"scalars": scalars, "objective": objective, "rows": self.rows, "mass": self.mass}
+        return arrays, {"objective": objective, "rows": self.rows, "mass": self.mass}
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` wrote."""
         if "weights" in arrays:
             self.state, self.fixed = None, (arrays["weights"].astype(np.float64), np.array(arrays["units"]))
         else:
-            self.state = filled("learner", self.state, arrays, header["scalars"])
+            self.state.restore(under("learner.", arrays))
         self.objective = self.objective._replace(**header["objective"])
         self.log, self.offsets = (np.array(arrays[name]) if name in arrays else None for name in ("log", "offsets"))
         self.rows, self.mass = header["rows"], header["mass"]
@@ -261,14 +261,6 @@ def with_offsets(read: Read, offsets: np.ndarray) -> Read:
         units[0] = 1.0
     weights[0] += offsets * units[0]
     return weights, units
-
-
-def scored(X: Any, read: Read) -> np.ndarray:
-    """Margins (n, K) of rows."""
-    weights, units = read
-    margins = np.empty((n_rows(X), weights.shape[1]))
-    passes.score(weights, units, X, margins)
-    return margins
 
 
 def name_of(setting: Setting) -> str:

@@ -1,75 +1,186 @@
-"""Compiled passes of a linear learner: learn rows, read its weights, score rows by weights, in all or term by term."""
+"""Passes of a linear learner over rows: learn them, score them by weights, in all or term by term.
+
+Rows are blocks of any kind, or what :func:`tunefree.core.rows.entries_of` makes of them once for all learners.
+Each pass is one kernel for a learner of one output, and one for any number of several, whatever the objective.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from functools import cache
+from typing import Annotated, Any
 
 import numpy as np
 
-from tunefree.core import compiled
-from tunefree.core.coordinates import room
+from tunefree.core.fields import padded
+from tunefree.core.kernels import Kernel, kernel
 from tunefree.core.numbers import bounded
-from tunefree.core.rows import entry, n_rows, row, size
-from tunefree.learners.contract import (
-    Scale,
-    coordinate,
-    factor,
-    leave_out,
-    magnitude,
-    predict,
-    replay,
-    shared,
-    update,
-)
-from tunefree.losses.linked import linked, unlinked, write_prediction
-from tunefree.losses.objectives import differentiate, scale
+from tunefree.core.rows import Row, Rows, entries_of
+from tunefree.learners import ALL
+from tunefree.learners.contract import Learner, Scale
+from tunefree.losses.kinds import Functions, arrays_of, functions_over
+from tunefree.losses.switch import loss_classes
 
 OF_ROW = 4  # numbers in a log before the gradient of a row: those of its scale, and what features shared
+MARGINS, GRADIENT, CURVATURE = 0, 1, 2  # rows of the scratch of learning
 
 
-@compiled.inline
-def write_log(logged, known, past, gradient):
+def row_of(rows, i):
+    """The i-th of some rows."""
+    start, end = rows.starts[i], rows.ends[i]
+    return Row(rows.indices[start:end], rows.values[start:end])
+
+
+def write_log(logged, scale, shared, gradient, n_outputs):
     """Write down what replaying an entry of a row takes."""
-    logged[0], logged[1], logged[2], logged[3] = known.slope, known.margin, known.weight, past
-    for k in range(len(gradient)):
+    logged[0], logged[1], logged[2], logged[3] = scale.slope, scale.margin, scale.weight, shared
+    for k in range(n_outputs):
         logged[OF_ROW + k] = gradient[k]
 
 
-@compiled.inline
-def add_offsets(x, offsets, margins):
+def add_offsets(row, offsets, margins):
     """Add offsets (K,), or none, which count as a part of the weights of the constant, to margins."""
-    if len(offsets) > 0:
-        j, x_j = entry(x, 0)
-        if j == 0:
-            for k in range(len(offsets)):
-                margins[k] = bounded(margins[k] + offsets[k] * x_j)
+    if len(offsets) > 0 and row.indices[0] == 0:
+        for k in range(len(offsets)):
+            margins[k] = bounded(margins[k] + offsets[k] * row.values[0])
 
 
-@compiled.entry
-def _learn(state, objective, X, y, weight, predictions, left_out, places, log, offsets):
-    n_outputs = predictions.shape[1]
-    numbers = np.zeros((3, room(n_outputs)))
-    margins, gradient, curvature = numbers[0, :n_outputs], numbers[1, :n_outputs], numbers[2, :n_outputs]
-    for i in range(n_rows(X)):
-        x, known = row(X, i), scale(objective, weight[i])
-        if len(left_out) > 0 and left_out[i] > 0:
-            leave_out(state, known, left_out[i])
-        predict(state, x, known, margins)
-        add_offsets(x, offsets, margins)
-        write_prediction(objective, margins, predictions[i])
-        if weight[i] > 0.0:
-            differentiate(objective, y[i], weight[i], margins, gradient, curvature)
-            if len(places) > 0 and places[i] >= 0:
-                write_log(log[places[i]], known, shared(state), gradient)
-            update(state, x, gradient, curvature)
+def learning_of(learner: type[Learner], functions: Functions) -> Callable[..., None]:
+    """The loop over rows in which a learner learns them."""
+    predict, update, leave_out, shared = learner.predict, learner.update, learner.leave_out, learner.shared
+    scale_of, respond, differentiate = functions.scale_of, functions.respond, functions.differentiate
+
+    def learn(
+        state: Any,
+        codes: Annotated[np.ndarray, "int64[2]"],
+        numbers: Annotated[np.ndarray, "float64[facts]"],
+        rows: Rows,
+        targets: Annotated[np.ndarray, "float64[rows]"],
+        weights: Annotated[np.ndarray, "float64[rows]"],
+        predictions: Annotated[np.ndarray, "float64[rows, outputs]"],
+        left_out: Annotated[np.ndarray, "int64[counted]"],
+        places: Annotated[np.ndarray, "int64[placed]"],
+        log: Annotated[np.ndarray, "float64[logged, log_columns]"],
+        offsets: Annotated[np.ndarray, "float64[offsets]"],
+        scratch: Annotated[np.ndarray, "float64[3, padded]"],
+    ) -> None:
+        margins, gradient, curvature = scratch[MARGINS], scratch[GRADIENT], scratch[CURVATURE]
+        n_outputs = predictions.shape[1]
+        for i in range(len(targets)):
+            row, scale = row_of(rows, i), scale_of(numbers, weights[i])
+            if len(left_out) > 0 and left_out[i] > 0:
+                leave_out(state, scale, left_out[i])
+            predict(state, row, scale, margins)
+            add_offsets(row, offsets, margins)
+            respond(codes, numbers, n_outputs, margins, predictions[i])
+            if weights[i] > 0.0:
+                differentiate(codes, numbers, targets[i], weights[i], n_outputs, margins, gradient, curvature)
+                if len(places) > 0 and places[i] >= 0:
+                    write_log(log[places[i]], scale, shared(state), gradient, n_outputs)
+                update(state, row, gradient, curvature)
+
+    return learn
+
+
+def replaying_of(learner: type[Learner], functions: Functions | None) -> Callable[..., None]:
+    """The loop in which a learner replays first occurrences."""
+    replay = learner.replay
+
+    def replay_all(
+        state: Any,
+        rows: Rows,
+        sources: Annotated[np.ndarray, "int64[rows]"],
+        log: Annotated[np.ndarray, "float64[logged, log_columns]"],
+        scratch: Annotated[np.ndarray, "float64[3, padded]"],
+    ) -> None:
+        margins, gradient, curvature = scratch[MARGINS], scratch[GRADIENT], scratch[CURVATURE]
+        for i in range(len(sources)):
+            logged = log[sources[i]]
+            for k in range(len(logged) - OF_ROW):
+                gradient[k] = 0.0 if math.isnan(logged[OF_ROW + k]) else logged[OF_ROW + k]
+            scale = Scale(logged[0], logged[1], logged[2])
+            replay(state, row_of(rows, i), scale, logged[3], margins, gradient, curvature)
+
+    return replay_all
+
+
+def learning_apart_of(learner: type[Learner], functions: Functions) -> Callable[..., None]:
+    """The loop over rows in which a learner of one output learns margins that have a row each."""
+    predict, update = learner.predict, learner.update
+    scale_of, differentiate = functions.scale_of, functions.differentiate
+
+    def learn_apart(
+        state: Any,
+        codes: Annotated[np.ndarray, "int64[2]"],
+        numbers: Annotated[np.ndarray, "float64[facts]"],
+        rows: Rows,
+        targets: Annotated[np.ndarray, "float64[targets]"],
+        weights: Annotated[np.ndarray, "float64[targets]"],
+        offsets: Annotated[np.ndarray, "float64[outputs]"],
+        margins: Annotated[np.ndarray, "float64[targets, outputs]"],
+        scratch: Annotated[np.ndarray, "float64[2, outputs]"],
+    ) -> None:
+        gradient, curvature, n_outputs = scratch[0], scratch[1], len(offsets)
+        for i in range(len(targets)):
+            for k in range(n_outputs):
+                scale = scale_of(numbers, weights[i])
+                predict(state, row_of(rows, i * n_outputs + k), scale, margins[i, k : k + 1])
+                margins[i, k] += offsets[k]
+            if weights[i] > 0.0:
+                differentiate(codes, numbers, targets[i], weights[i], n_outputs, margins[i], gradient, curvature)
+                for k in range(n_outputs):
+                    update(state, row_of(rows, i * n_outputs + k), gradient[k : k + 1], curvature[k : k + 1])
+
+    return learn_apart
+
+
+LOOPS: dict[str, Callable[[type[Learner], Any], Callable[..., None]]] = {
+    "learn": learning_of,
+    "replay": replaying_of,
+    "learn apart": learning_apart_of,
+}
+
+
+def pass_of(loop: str, learner: type[Learner], has_one_output: bool) -> Kernel:
+    """The kernel of a loop for a learner, for all losses that have a name by now.
+
+    Parameters
+    ----------
+    loop : str
+        A name in LOOPS.
+    learner : class
+    has_one_output : bool
+        If not, it is one for any number of several outputs.
+    """
+    return _pass_of(loop, learner, has_one_output, loss_classes() if loop.startswith("learn") else None)
+
+
+@cache
+def _pass_of(loop: str, learner: type[Learner], has_one_output: bool, losses: tuple[type, ...] | None) -> Kernel:
+    functions = None if losses is None else functions_over(losses)
+    kind = f"{learner.__module__}.{learner.__name__}".removeprefix("tunefree.")
+    name = f"{loop.replace(' ', '_')}.{kind}.{'one' if has_one_output else 'several'}"
+    lengths = {"padded": 1} if has_one_output else {}
+    lengths |= {"outputs": 1} if has_one_output and loop != "learn apart" else {}
+    return Kernel(LOOPS[loop](learner, functions), name, {"state": learner}, lengths)
+
+
+def all_kernels() -> list[Kernel]:
+    """The kernels of the learners of the package."""
+    from tunefree.learners.averaging import averaged
+
+    plain = [ALL[name] for name in ALL]
+    learners = [*plain, *[averaged(cls) for cls in plain if cls.traits.can_be_averaged]]
+    several = [pass_of(loop, cls, one) for cls in learners for loop in LOOPS for one in (True, False)]
+    return [*several, pass_of("learn apart", ALL["scinol2"], True)]
 
 
 _NONE, _NO_LOG, _NO_OFFSETS = np.zeros(0, np.int64), np.zeros((0, OF_ROW)), np.zeros(0)
 
 
 def learn(
-    state: Any,
+    state: Learner,
     objective: Any,
     X: Any,
     y: np.ndarray,
@@ -85,83 +196,88 @@ def learn(
     Entries that are left out, and the places of rows in the log, are those of :class:`tunefree.model.meetings.Met`.
     ``offsets`` (K,) are added to the learner's weights of the constant.
     """
-    called = linked(objective)
+    scratch, arrays = np.zeros((3, padded(state.n_outputs))), arrays_of(objective)
+    of_rows = entries_of(X), numbers_of(y), numbers_of(weight), predictions, left_out, places, log
     added = _NO_OFFSETS if offsets is None else offsets
-    _learn(state, called, X, y, weight, predictions, left_out, places, log, added)
-    return unlinked(objective, called)
+    run = pass_of("learn", type(state), state.n_outputs == 1)
+    run(state, *arrays, *of_rows, added, scratch)
+    return arrays.restored(objective)
 
 
-@compiled.entry
-def replay_all(state, X, sources, log):
+def numbers_of(array: np.ndarray) -> np.ndarray:
+    """Numbers as kernels take them; no copy where they are so."""
+    return np.ascontiguousarray(array, np.float64)
+
+
+def replay_all(state: Learner, X: Any, sources: np.ndarray, log: np.ndarray) -> None:
     """Replay first meetings, rows of one entry each, by the log of the rows that they were left out of.
 
     A slope of an output that there was not yet may be NaN, and counts as 0.
     """
-    n_outputs = log.shape[1] - OF_ROW
-    numbers = np.zeros((3, room(n_outputs)))
-    margins, gradient, curvature = numbers[0, :n_outputs], numbers[1, :n_outputs], numbers[2, :n_outputs]
-    for i in range(n_rows(X)):
-        logged = log[sources[i]]
-        for k in range(n_outputs):
-            gradient[k] = 0.0 if math.isnan(logged[OF_ROW + k]) else logged[OF_ROW + k]
-        scale_then = Scale(logged[0], logged[1], logged[2])
-        replay(state, row(X, i), scale_then, logged[3], margins, gradient, curvature)
-
-
-@compiled.entry
-def _learn_apart(state, objective, X, y, weight, offsets, margins):
-    n_margins = margins.shape[1]
-    gradient, curvature = np.empty(n_margins), np.empty(n_margins)
-    for i in range(len(y)):
-        for k in range(n_margins):
-            predict(state, row(X, i * n_margins + k), scale(objective, weight[i]), margins[i, k : k + 1])
-            margins[i, k] += offsets[k]
-        if weight[i] > 0.0:
-            differentiate(objective, y[i], weight[i], margins[i], gradient, curvature)
-            for k in range(n_margins):
-                update(state, row(X, i * n_margins + k), gradient[k : k + 1], curvature[k : k + 1])
+    run = pass_of("replay", type(state), state.n_outputs == 1)
+    run(state, entries_of(X), sources, log, np.zeros((3, padded(state.n_outputs))))
 
 
 def learn_apart(
-    state: Any, objective: Any, X: Any, y: np.ndarray, weight: np.ndarray, offsets: np.ndarray, margins: np.ndarray
+    state: Learner,
+    objective: Any,
+    X: Any,
+    y: np.ndarray,
+    weight: np.ndarray,
+    offsets: np.ndarray,
+    margins: np.ndarray,
 ) -> None:
-    """Learn margins of which each has a row, and features, of its own: X holds K rows for each target.
+    """Learn margins of which each has a row, and features, of its own: there are K rows for each target.
 
     ``offsets`` (K,) are added to what the learner predicts.
     """
-    _learn_apart(state, linked(objective), X, y, weight, offsets, margins)
+    of_rows = entries_of(X), numbers_of(y), numbers_of(weight), offsets, margins
+    run = pass_of("learn apart", type(state), True)
+    run(state, *arrays_of(objective), *of_rows, np.zeros((2, len(offsets))))
 
 
-@compiled.entry
-def read(state, weights, units):
-    for j in range(weights.shape[0]):
-        units[j] = magnitude(state, j)
-        for k in range(weights.shape[1]):
-            weights[j, k] = bounded(coordinate(state, j, k) * factor(state, k)) if units[j] > 0.0 else 0.0
-
-
-@compiled.entry
-def score(weights, units, X, margins):
+@kernel
+def score_rows(
+    weights: Annotated[np.ndarray, "float64[features, outputs]"],
+    units: Annotated[np.ndarray, "float64[features]"],
+    rows: Rows,
+    margins: Annotated[np.ndarray, "float64[rows, outputs]"],
+) -> None:
     """Write the margins of rows; features beyond those of the weights are not known, and count nothing."""
-    for i in range(n_rows(X)):
-        x = row(X, i)
+    for i in range(len(margins)):
+        row = row_of(rows, i)
         margins[i] = 0.0
-        for e in range(size(x)):
-            j, x_j = entry(x, e)
-            if x_j != 0.0 and j < len(units) and units[j] > 0.0:
-                ratio = bounded(x_j / units[j])
+        for e in range(len(row.indices)):
+            j, value = row.indices[e], row.values[e]
+            if value != 0.0 and j < len(units) and units[j] > 0.0:
+                ratio = bounded(value / units[j])
                 for k in range(margins.shape[1]):
                     margins[i, k] += weights[j, k] * ratio
 
 
-@compiled.entry
-def add_terms(weights, units, factor, term_of, X, terms):
+def score(weights: np.ndarray, units: np.ndarray, X: Any) -> np.ndarray:
+    """Margins (n, K) of rows by weights (d, K) relative to units (d,)."""
+    rows = entries_of(X)
+    margins = np.empty((len(rows.starts), weights.shape[1]))
+    score_rows(weights, units, rows, margins)
+    return margins
+
+
+@kernel
+def add_terms(
+    weights: Annotated[np.ndarray, "float64[features, outputs]"],
+    units: Annotated[np.ndarray, "float64[features]"],
+    factor: float,
+    term_of: Annotated[np.ndarray, "int64[known]"],
+    rows: Rows,
+    terms: Annotated[np.ndarray, "float64[rows, terms, outputs]"],
+) -> None:
     """Add each entry's part of the margins, times a factor, to the term (n, terms, K) that its feature belongs to."""
-    for i in range(n_rows(X)):
-        x = row(X, i)
-        for e in range(size(x)):
-            j, x_j = entry(x, e)
-            if x_j != 0.0 and j < len(units) and units[j] > 0.0:
-                ratio, term = factor * bounded(x_j / units[j]), term_of[j]
+    for i in range(len(terms)):
+        row = row_of(rows, i)
+        for e in range(len(row.indices)):
+            j, value = row.indices[e], row.values[e]
+            if value != 0.0 and j < len(units) and units[j] > 0.0:
+                ratio, term = factor * bounded(value / units[j]), term_of[j]
                 for k in range(terms.shape[2]):
                     terms[i, term, k] += weights[j, k] * ratio

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.rows import reach
-from tunefree.core.states import filled, flatten
+from tunefree.core.states import under
 from tunefree.losses.objectives import Multinomial, chosen
 from tunefree.model.group import LabelledRows
 from tunefree.model.meetings import LOGGED, FirstMeetings, Met, Past, with_outputs, with_room
@@ -40,7 +40,7 @@ class FirstPassRecord:
     """
 
     def __init__(self, options: ModelOptions, n_features: int, n_outputs: int) -> None:
-        self.evidence = Evidence.create(n_features, n_outputs)
+        self.evidence = Evidence(n_features, n_outputs)
         self.log, self.steepest = np.zeros((0, n_outputs)), 0.0  # weighted slopes of rows with first meetings
         self.risks = {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
         self.targets = RunningMean()
@@ -54,7 +54,7 @@ class FirstPassRecord:
     def add_outputs(self, n_outputs: int, objective: Any) -> None:
         """Have more outputs; ``objective`` is that of the predictions from now on."""
         split = self.log.shape[1] == 1 < n_outputs
-        self.evidence = widened(self.evidence, len(self.evidence.coordinates), n_outputs, objective)
+        self.evidence = widened(self.evidence, self.evidence.n_features, n_outputs, objective)
         self.log = with_outputs(self.log, n_outputs, 1 if split else 0)
         if split and isinstance(objective, Multinomial):
             self.log[:, 0] = 0.0 - self.log[:, 1]
@@ -90,7 +90,8 @@ class FirstPassRecord:
         """Add first meetings that were left out, as rows of one entry each."""
         if past is not None and len(past.sources):
             self.evidence = _with_room(self.evidence, reach(X), self.log.shape[1], objective)
-            replay_evidence(self.evidence, X, past.sources, with_room(self.log, 1 + int(past.sources.max())))
+            log = with_room(self.log, 1 + int(past.sources.max()))
+            replay_evidence(self.evidence, X, past.sources, log)
 
     def certificate(self, n_features: int, objective: Any, meetings: FirstMeetings | None = None) -> Certificate:
         """What is known of every linear model on these rows; ``meetings`` tells which features have slots.
@@ -98,8 +99,8 @@ class FirstPassRecord:
         Of features without a slot, and those that were not taught of their first meeting, the slopes of that row count.
         """
         evidence, n_slots = self.evidence, n_features if meetings is None else meetings.n_slots(n_features)
-        known = {name: getattr(evidence, name)[:n_slots] for name in ("features", "coordinates")}
-        found = certify(evidence._replace(**known), objective)
+        known = evidence if n_slots >= evidence.n_features else evidence.with_features(np.arange(n_slots))
+        found = certify(known, objective)
         if meetings is None or "raw" not in meetings.values:  # all features have the slots of their own numbers
             return found
         pulls, largest = (meetings.by_feature(own, n_features) for own in (found.pulls, found.largest))
@@ -111,7 +112,7 @@ class FirstPassRecord:
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same record."""
-        arrays = flatten("evidence", self.evidence, n_features)[0]
+        arrays = {f"evidence.{name}": array for name, array in self.evidence.arrays(n_features).items()}
         n_logged = int(np.flatnonzero(self.log.any(axis=1)).max(initial=-1)) + 1  # room depends on how batches were cut
         if n_logged:
             arrays["log"] = self.log[:n_logged]
@@ -124,8 +125,9 @@ class FirstPassRecord:
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` wrote."""
-        n_slots = max(len(arrays["evidence.features.inverse"]), len(self.evidence.coordinates))
-        self.evidence = filled("evidence", Evidence.create(n_slots, self.log.shape[1]), arrays, {})
+        n_slots = max(len(arrays["evidence.inverse"]), self.evidence.n_features)
+        self.evidence = Evidence(n_slots, self.log.shape[1])
+        self.evidence.restore(under("evidence.", arrays))
         self.log, self.steepest = np.array(arrays.get("log", self.log)), header.get("steepest", 0.0)
         self.is_over = header.get("over", False)
         self.risks = {name: Progressive(**risk) for name, risk in header["risks"].items()}
@@ -134,5 +136,5 @@ class FirstPassRecord:
 
 def _with_room(evidence: Evidence, n_features: int, n_outputs: int, objective: Any) -> Evidence:
     """The evidence with room for so many features; the room doubles, so that the cost of copies stays small."""
-    room = len(evidence.coordinates)
+    room = evidence.n_features
     return evidence if n_features <= room else widened(evidence, max(n_features, 2 * room), n_outputs, objective)

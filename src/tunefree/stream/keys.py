@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import secrets
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tunefree.core import compiled
 from tunefree.core.errors import DataError, ModelError
-from tunefree.core.rows import read_only
+from tunefree.core.kernels import kernel
 
 LARGEST_ID = 2**31 - 2
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio, odd
@@ -25,18 +24,19 @@ _FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D04
 _FIRST_SLOTS = 1024
 # Of this process: a file of keys that all belong to one slot could be made for a seed that is known. No id, and no
 # other output, depends on it.
-SEED = np.uint64(secrets.randbits(64))
+SEED = secrets.randbits(63)
 
 
 class Keys(NamedTuple):
     """The dictionary. Its arrays are changed in place, and replaced by larger ones when they are full."""
 
-    slots: np.ndarray  # (m,) int32: place of the key in ``known``, plus 1; 0 where the slot is empty; m a power of two
-    known: np.ndarray  # (m / 2,) uint64: the keys in the order of their ids
+    # The place of the key in ``known``, plus 1; 0 where the slot is empty. Their number is a power of two.
+    slots: Annotated[np.ndarray, "int32[slots]"]
+    known: Annotated[np.ndarray, "uint64[capacity]"]  # keys in the order of their ids; half as many as slots
     count: int  # type: ignore[assignment]  # keys known
     first: int  # the id of the first key
     bits: int  # hashing: the ids are `bits` bits of the key and no key is kept; 0: exact
-    seed: np.uint64 = SEED  # decides the slots, and nothing else
+    seed: int = SEED  # decides the slots, and nothing else
 
 
 def create(first: int = 1, bits: int = 0) -> Keys:
@@ -79,16 +79,14 @@ def lookup(keys: Keys, array: np.ndarray, add: bool = True) -> tuple[Keys, np.nd
     ids : ndarray of int32
         In the shape of ``array``.
     """
-    flat = read_only(array.reshape(-1), np.uint64)
-    ids = np.empty(len(flat), np.int32)
+    flat = np.ascontiguousarray(array.reshape(-1), np.uint64)
+    ids, progress = np.empty(len(flat), np.int32), np.array([keys.count, 0])
     slots, known = (np.require(array, requirements="W") for array in (keys.slots, keys.known))  # copies of mapped files
-    keys, done = keys._replace(slots=slots, known=known), 0
+    keys = keys._replace(slots=slots, known=known)
     while True:
-        count, done = _look_up(
-            keys.slots, keys.known, keys.count, keys.first, keys.bits, keys.seed, flat, ids, done, add
-        )
-        keys = keys._replace(count=int(count))
-        if done == len(flat):
+        look_up(keys, flat, ids, progress, add)
+        keys = keys._replace(count=int(progress[0]))
+        if progress[1] == len(flat):
             return keys, ids.reshape(array.shape)
         keys = _enlarged(keys)
 
@@ -153,22 +151,25 @@ def hash_strings(offsets: ArrayLike, data: ArrayLike, seed: int = 0) -> np.ndarr
     -------
     ndarray of uint64, of length n
     """
-    return _hash_strings(read_only(offsets, np.int64), read_only(data, np.uint8), np.uint64(seed))
+    offsets, data = np.ascontiguousarray(offsets, np.int64), np.ascontiguousarray(data, np.uint8)
+    hashes = np.empty(len(offsets) - 1, np.uint64)
+    hash_each(offsets, data, int(seed), hashes)
+    return hashes
 
 
 def _enlarged(keys: Keys) -> Keys:
     """The same dictionary with twice the capacity."""
-    room = min(2 * len(keys.known), LARGEST_ID + 1 - keys.first)
-    if keys.count >= room:
+    capacity = min(2 * len(keys.known), LARGEST_ID + 1 - keys.first)
+    if keys.count >= capacity:
         remedy = "hash the features with --hash-bits, or ignore columns that are different in every row"
-        raise DataError(f"more than {room:,} different features", remedy=remedy)
-    slots, known = np.zeros(2 * len(keys.slots), np.int32), np.empty(room, np.uint64)
+        raise DataError(f"more than {capacity:,} different features", remedy=remedy)
+    slots, known = np.zeros(2 * len(keys.slots), np.int32), np.empty(capacity, np.uint64)
     known[: keys.count] = keys.known[: keys.count]
-    _move(keys.slots, slots, known, keys.seed)
-    return keys._replace(slots=slots, known=known)
+    enlarged = keys._replace(slots=slots, known=known)
+    move(keys.slots, enlarged)
+    return enlarged
 
 
-@compiled.inline
 def mix(key):
     """SplitMix64's bijection of 64 bits, in which every bit of the key affects every bit of the result."""
     key = (key ^ (key >> np.uint64(30))) * _FIRST_FACTOR
@@ -176,7 +177,6 @@ def mix(key):
     return key ^ (key >> np.uint64(31))
 
 
-@compiled.inline
 def load(data, place):
     """Eight bytes as one word, the first the lowest; compiled to a single instruction."""
     i = np.uint64(place)
@@ -191,20 +191,17 @@ def load(data, place):
     return word
 
 
-@compiled.inline
 def fold(key, word):
     """Add eight bytes to a hash; a bijection of the word, and of the key."""
     key = (key ^ word) * _FIRST_FACTOR
     return key ^ (key >> np.uint64(32))
 
 
-@compiled.inline
 def finish(key, size):
     """The hash of a name of ``size`` bytes: its whole words are folded, then the rest with zeros, perhaps none."""
     return mix(key ^ (np.uint64(size) * _MULTIPLIER))
 
 
-@compiled.inline
 def hash_bytes(data, start, stop, seed):
     """The key of ``data[start:stop]``: different for different strings of the same length up to 8 bytes."""
     key, place = seed, start
@@ -218,7 +215,6 @@ def hash_bytes(data, start, stop, seed):
     return finish(fold(key, word), stop - start)
 
 
-@compiled.inline
 def hash_padded(data, start, stop, seed):
     """As :func:`hash_bytes`, where seven bytes more can be read behind ``stop``: they are masked."""
     key, place = seed, start
@@ -229,7 +225,6 @@ def hash_padded(data, start, stop, seed):
     return finish(fold(key, load(data, place) & rest), stop - start)
 
 
-@compiled.inline
 def _shift(slots):
     """The highest bits of a mixed key are its slot, so that a table of twice the size keeps the order of slots."""
     shift = np.uint64(64)
@@ -240,7 +235,6 @@ def _shift(slots):
     return shift
 
 
-@compiled.inline
 def _slot(slots, known, shift, seed, key):
     """The slot of a key, or the empty one where it belongs."""
     slot = mix(key ^ seed) >> shift
@@ -249,20 +243,28 @@ def _slot(slots, known, shift, seed, key):
     return slot
 
 
-@compiled.entry
-def _move(slots, larger, known, seed):
+@kernel
+def move(slots: Annotated[np.ndarray, "int32[old_slots]"], keys: Keys) -> None:
     """Copy a table to a larger one, in the order of its slots: both are accessed from one end to the other."""
-    shift = _shift(larger)
+    shift, seed = _shift(keys.slots), np.uint64(keys.seed)
     for i in range(len(slots)):
         if slots[i] != 0:
-            larger[_slot(larger, known, shift, seed, known[slots[i] - 1])] = slots[i]
+            keys.slots[_slot(keys.slots, keys.known, shift, seed, keys.known[slots[i] - 1])] = slots[i]
 
 
-@compiled.entry
-def _look_up(slots, known, count, first, bits, seed, array, ids, start, add):
-    """Fill in ids from ``start`` on; returns the keys known, and the place where the dictionary was full."""
-    shift = _shift(slots)
-    buckets = np.uint64((1 << bits) - 1)
+@kernel
+def look_up(
+    keys: Keys,
+    array: Annotated[np.ndarray, "uint64[n]"],
+    ids: Annotated[np.ndarray, "int32[n]"],
+    progress: Annotated[np.ndarray, "int64[2]"],
+    add: bool,
+) -> None:
+    """Fill in ids; ``progress`` is how many keys are known, and the place where to begin, or where it was full."""
+    slots, known, bits, first = keys.slots, keys.known, keys.bits, keys.first
+    shift, seed, buckets = _shift(slots), np.uint64(keys.seed), np.uint64((1 << bits) - 1)
+    count, start = progress[0], progress[1]
+    progress[1] = len(array)
     for i in range(start, len(array)):
         key = array[i]
         if bits > 0:
@@ -272,17 +274,22 @@ def _look_up(slots, known, count, first, bits, seed, array, ids, start, add):
         number = np.int64(slots[slot])
         if number == 0 and add:
             if count == len(known):
-                return count, i
+                progress[1] = i
+                break
             known[count] = key
             count += 1
             slots[slot] = number = count
         ids[i] = first + number - 1 if number > 0 else 0
-    return count, len(array)
+    progress[0] = count
 
 
-@compiled.entry
-def _hash_strings(offsets, data, seed):
-    hashes = np.empty(len(offsets) - 1, np.uint64)
+@kernel
+def hash_each(
+    offsets: Annotated[np.ndarray, "int64[offsets]"],
+    data: Annotated[np.ndarray, "uint8[bytes]"],
+    seed: int,
+    hashes: Annotated[np.ndarray, "uint64[strings]"],
+) -> None:
+    """The keys of strings; the seed has 64 bits, whose highest one is a sign in compiled code."""
     for i in range(len(hashes)):
-        hashes[i] = hash_bytes(data, offsets[i], offsets[i + 1], seed)
-    return hashes
+        hashes[i] = hash_bytes(data, offsets[i], offsets[i + 1], np.uint64(seed))

@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from tunefree.core import compiled
+from tunefree.core.kernels import kernel
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
 from tunefree.stream.arrays import of_numbers
 from tunefree.stream.batch import BadRows, Batch, Lines
-from tunefree.stream.tokens import LINE_END, LONG, NOT_A_NUMBER, NOT_FINITE, OK, TOO_LARGE
+from tunefree.stream.tokens import (
+    LINE_END,
+    LONG,
+    NOT_A_NUMBER,
+    NOT_FINITE,
+    OK,
+    PADDING,
+    TOO_LARGE,
+    Longs,
+    Output,
+    exact_value,
+    first_slot,
+    is_blank,
+    read_digits,
+    read_number,
+    read_short,
+    skip_blanks,
+    skip_line,
+    table_mask,
+)
 
 _COLON, _COMMA, _HASH = 58, 44, 35
-_LARGEST_INDEX = np.uint64(2**31 - 1)  # of features with names
-_LARGEST_HASHED = np.uint64(10**19 - 1)  # of features that are hashed: any of 19 digits
+_LARGEST_INDEX = np.array([2**31 - 1], np.uint64)  # of features with names
+_LARGEST_HASHED = np.array([10**19 - 1], np.uint64)  # of features that are hashed: any of 19 digits
+_SHORTEST = 4  # bytes of an entry, such as " 1:2"
 
 # Kinds of errors beside those of tokens.py.
 _LABEL, _LABEL_NOT_FINITE, _LABELS, _QUERY, _INDEX, _COLON_MISSING, _OVERFLOW, _REPEATED = range(10, 18)
@@ -96,9 +116,9 @@ class SvmlightEncoder:
         """The part of :meth:`encode` that does not depend on other chunks; threads may prepare several at once."""
         data, scratch = tokens.terminated(lines.data), self._scratch.acquire()
         largest = _LARGEST_HASHED if self.keys.bits else _LARGEST_INDEX
-        return tokens.Prepared(
-            lines, data, tokens.tokenize(_tokenize, data, 4, scratch, largest, dictionary.SEED), scratch
-        )
+        seen = scratch.array("seen", (int(table_mask(len(data) // _SHORTEST)) + 1,), np.uint64)
+        output = tokens.tokenize(tokenize, data, _SHORTEST, scratch, largest, seen, dictionary.SEED)
+        return tokens.Prepared(lines, data, output, scratch)
 
     def finish(self, prepared: tokens.Prepared, learning: bool, bad: BadRows) -> Batch:
         """The rest of :meth:`encode`, one chunk after the other."""
@@ -144,17 +164,15 @@ class SvmlightEncoder:
         return encoder
 
 
-@compiled.inline
 def _ends_token(byte):
-    return tokens.is_blank(byte) or byte in (LINE_END, _HASH)
+    return is_blank(byte) or byte == LINE_END or byte == _HASH
 
 
-@compiled.inline
-def _read_label(data, place, longs, exact):
+def _read_label(data, place, longs):
     """(label, place of what follows, kind of error)"""
-    label, stop, kind = tokens.read_number(data, place)
+    label, stop, kind = read_number(data, place)
     if kind == LONG:
-        label, kind = tokens.exact_value(place, longs, exact)
+        label, kind = exact_value(place, longs)
     if kind == NOT_FINITE:
         kind = _LABEL_NOT_FINITE
     elif kind != TOO_LARGE and (kind != OK or not _ends_token(data[stop])):
@@ -162,7 +180,6 @@ def _read_label(data, place, longs, exact):
     return label, stop, kind
 
 
-@compiled.inline
 def _skip_query(data, place):
     """Skip ``qid:n``: (place of what follows, kind of error)."""
     kind = OK
@@ -175,7 +192,6 @@ def _skip_query(data, place):
     return place, kind
 
 
-@compiled.inline
 def _index_error(digits, byte):
     """The kind of error of an index, followed by a byte, that is not one followed by a colon."""
     if byte != _COLON or digits == 0:
@@ -183,44 +199,42 @@ def _index_error(digits, byte):
     return _OVERFLOW
 
 
-@compiled.inline
-def _read_entries(data, place, k, keys, values, longs, exact, largest):
+def _read_entries(data, place, k, output, longs, largest):
     """Read ``index:value`` to the end of a row: (entries after it, place reached, kind of error)."""
     next_index, ascending, kind = np.uint64(0), True, OK
     while True:
-        place = tokens.skip_blanks(data, place)
+        place = skip_blanks(data, place)
         if data[place] == LINE_END or data[place] == _HASH:
             break
-        index, stop = tokens.read_digits(data, place, np.uint64(0))
+        index, stop = read_digits(data, place, np.uint64(0))
         if data[stop] != _COLON or stop == place or stop - place > 19 or index > largest:
             kind = _index_error(stop - place, data[stop])
             break
         start = stop + 1
-        value, stop = tokens.read_short(data, start)
+        value, stop = read_short(data, start)
         if not _ends_token(data[stop]) or stop == start:
-            value, stop, kind = tokens.read_number(data, start)
+            value, stop, kind = read_number(data, start)
             if kind == LONG:
-                value, kind = tokens.exact_value(start, longs, exact)
+                value, kind = exact_value(start, longs)
             if kind != OK or not _ends_token(data[stop]):
                 kind = NOT_A_NUMBER if kind == OK else kind
                 break
         ascending &= index >= next_index
         next_index = index + np.uint64(1)
-        keys[k], values[k] = index, value
+        output.keys[k], output.values[k] = index, value
         k += 1
         place = stop
     return k, place, kind if kind != OK or ascending else _REPEATED
 
 
-@compiled.inline
-def _repeats(keys, seed, start, stop):
-    """Whether a key occurs twice among those of a row."""
-    mask = tokens.table_mask(stop - start)
-    seen = np.zeros(np.int64(mask) + 1, np.uint64)
+def _repeats(keys, seen, seed, start, stop):
+    """Whether a key occurs twice among those of a row; ``seen`` is a table of any content."""
+    mask = table_mask(stop - start)
+    seen[: np.int64(mask) + 1] = 0
     repeated = False
     for k in range(start, stop):
         mark = keys[k] + np.uint64(1)
-        slot = tokens.first_slot(mark, seed, mask)
+        slot = first_slot(mark, seed, mask)
         while seen[slot] != 0 and seen[slot] != mark:
             slot = (slot + np.uint64(1)) & mask
         repeated |= seen[slot] == mark
@@ -228,20 +242,29 @@ def _repeats(keys, seed, start, stop):
     return repeated
 
 
-@compiled.entry
-def _tokenize(data, reals, integers, keys, values, places, errors, longs, exact, largest, seed):
-    """Tokenize whole lines, whose last byte is a line end: (rows, entries, errors)."""
+@kernel
+def tokenize(
+    data: Annotated[np.ndarray, "uint8[bytes]"],
+    output: Output,
+    longs: Longs,
+    sizes: Annotated[np.ndarray, "int64[3]"],
+    largest: Annotated[np.ndarray, "uint64[1]"],
+    seen: Annotated[np.ndarray, "uint64[slots]"],
+    seed: int,
+) -> None:
+    """Tokenize whole lines, whose last byte is a line end; sizes become the numbers of rows, entries, and errors."""
     place, line, n, entries, n_errors = 0, 0, 0, 0, 0
-    while place < len(data) - tokens.PADDING:
-        first = place = tokens.skip_blanks(data, place)
+    reals, integers, errors = output.reals, output.integers, output.errors
+    while place < len(data) - PADDING:
+        first = place = skip_blanks(data, place)
         if data[place] != LINE_END and data[place] != _HASH:
-            label, stop, kind = _read_label(data, place, longs, exact)
+            label, stop, kind = _read_label(data, place, longs)
             k = entries
             if kind == OK:
-                place, kind = _skip_query(data, tokens.skip_blanks(data, stop))
+                place, kind = _skip_query(data, skip_blanks(data, stop))
             if kind == OK:
-                k, place, kind = _read_entries(data, place, k, keys, values, longs, exact, largest)
-            if kind == _REPEATED and not _repeats(keys, seed, entries, k):
+                k, place, kind = _read_entries(data, place, k, output, longs, largest[0])
+            if kind == _REPEATED and not _repeats(output.keys, seen, np.uint64(seed), entries, k):
                 kind = OK
             if kind == OK:
                 reals[n, 0], integers[n, 0], integers[n, 1] = label, line, k
@@ -250,6 +273,6 @@ def _tokenize(data, reals, integers, keys, values, places, errors, longs, exact,
                 errors[n_errors, 0], errors[n_errors, 2] = line, kind
                 errors[n_errors, 1] = first if kind == _REPEATED else place
                 n_errors += 1
-        place = tokens.skip_line(data, place)
+        place = skip_line(data, place)
         line += 1
-    return n, entries, n_errors
+    sizes[0], sizes[1], sizes[2] = n, entries, n_errors

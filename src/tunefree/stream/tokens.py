@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core import compiled, rows
+from tunefree.core import rows
+from tunefree.core.kernels import kernel
 from tunefree.stream import keys as dictionary
 from tunefree.stream.batch import BadRows, Lines
+from tunefree.stream.keys import load, mix
 
 # Outcomes of reading a token.
 OK, LONG, NOT_A_NUMBER, NOT_FINITE, TOO_LARGE = 0, 1, 2, 3, 4
@@ -21,7 +23,7 @@ TAB, LINE_END, RETURN, BLANK = 9, 10, 13, 32
 _PLUS, _MINUS, _POINT, _ZERO = 43, 45, 46, 48
 _SMALL_E, _SMALL_I, _SMALL_N, _SMALL_BIT = 101, 105, 110, 32
 _POWERS = np.array([float(10**i) for i in range(23)])  # the powers of ten that a double holds exactly
-_WHOLE_POWERS = np.array([10**i for i in range(8)], np.uint64)
+_WHOLE_POWERS = np.array([10**i for i in range(9)], np.uint64)
 _NONE, _TOP = np.uint64(0), np.uint64(1 << 63)
 _ONES, _EVERY_FOURTH = np.uint64(0x0101010101010101), np.uint64(0x000000FF000000FF)
 _TEN, _CODE_OF_ZERO = np.uint64(10), np.uint64(_ZERO)
@@ -31,14 +33,21 @@ _NUMBER = re.compile(rb"[+-]?[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?")  # where one 
 
 
 class Output(NamedTuple):
-    """What a tokenizer writes; it allocates nothing itself, and takes few arrays (each costs time to compile)."""
+    """What a tokenizer writes; it allocates nothing itself."""
 
-    reals: np.ndarray  # (rows, 2) float64: label, weight
-    integers: np.ndarray  # (rows, 4) int64: line, entries so far, start and stop of the tag
-    keys: np.ndarray  # (entries,) uint64
-    values: np.ndarray  # (entries,) float64
-    places: np.ndarray  # (entries, 2) int32: where each name and its namespace start, if the tokenizer tells
-    errors: np.ndarray  # (errors, 3) int64: line, place of the token, kind
+    reals: Annotated[np.ndarray, "float64[rows, 2]"]  # label, weight
+    integers: Annotated[np.ndarray, "int64[rows, 4]"]  # line, entries so far, start and stop of the tag
+    keys: Annotated[np.ndarray, "uint64[entries]"]
+    values: Annotated[np.ndarray, "float64[entries]"]
+    places: Annotated[np.ndarray, "int32[entries, 2]"]  # where each name and its namespace start, of VW text
+    errors: Annotated[np.ndarray, "int64[errors, 3]"]  # line, place of the token, kind
+
+
+class Longs(NamedTuple):
+    """Numbers that need more than double arithmetic."""
+
+    places: Annotated[np.ndarray, "int32[places]"]  # how many there are so far, and where each starts
+    values: Annotated[np.ndarray, "float64[values]"]  # of each; none in the first run, which notes the places
 
 
 class Scratch:
@@ -83,7 +92,7 @@ class Prepared(NamedTuple):
 
 
 def tokenize(
-    tokenizer: Callable[..., tuple[int, int, int]], data: np.ndarray, shortest: int, scratch: Scratch, *options: Any
+    tokenizer: Callable[..., None], data: np.ndarray, shortest: int, scratch: Scratch, *options: Any
 ) -> Output:
     """Run a tokenizer over whole lines, whose entries have at least ``shortest`` bytes.
 
@@ -94,8 +103,9 @@ def tokenize(
     """
     n = sum(int(np.count_nonzero(data[i : i + _PIECE] == LINE_END)) for i in range(0, len(data), _PIECE))
     entries = len(data) // shortest
-    longs = scratch.array("longs", (len(data) // 4 + 2,), np.int32)  # such a number has at least 4 bytes; first a count
-    exact = np.empty(0)
+    # a long number has at least 4 bytes; the first element is a count
+    longs = Longs(scratch.array("longs", (len(data) // 4 + 2,), np.int32), np.empty(0))
+    sizes = np.zeros(3, np.int64)
     output = Output(
         reals=np.ones((n, 2)),
         integers=np.zeros((n, 4), np.int64),
@@ -105,11 +115,13 @@ def tokenize(
         errors=np.empty((n, 3), np.int64),
     )
     while True:
-        longs[0] = 0
-        rows_read, entries_read, errors = tokenizer(data, *output, longs, exact, *options)
-        if not longs[0] or len(exact):
+        longs.places[0] = 0
+        tokenizer(data, output, longs, sizes, *options)
+        n_longs = int(longs.places[0])
+        if not n_longs or len(longs.values):
             break
-        exact = np.array([_exact(data, place) for place in longs[1 : longs[0] + 1].tolist()])
+        longs = longs._replace(values=np.array([_exact(data, place) for place in longs.places[1 : n_longs + 1]]))
+    rows_read, entries_read, errors = sizes.tolist()
     return Output(
         output.reals[:rows_read],
         output.integers[:rows_read],
@@ -122,8 +134,8 @@ def tokenize(
 
 def _exact(data: np.ndarray, place: int) -> float:
     """The number that starts at a place: as much as :func:`read_number` takes, whatever follows."""
-    found = _NUMBER.match(data, place)  # type: ignore[call-overload]
-    return float(found[0])
+    number = _NUMBER.match(data, place)  # type: ignore[call-overload]
+    return float(number[0])
 
 
 def terminated(data: np.ndarray) -> np.ndarray:
@@ -186,26 +198,27 @@ def to_rows(output: Output, ids: np.ndarray, merge: bool) -> rows.Sparse:
         features, values = features[known], values[known]
     if merge:
         slots = 8 << int(np.diff(pointers).max(initial=0)).bit_length()
-        kept = _merge(
+        kept = merge_entries(
             pointers, features, values, np.zeros(slots, np.uint64), np.zeros(slots, np.int64), dictionary.SEED
         )
         features, values = features[:kept], values[:kept]
     return rows.sparse(pointers, features, values.copy())
 
 
-@compiled.inline
 def is_blank(byte):
-    return byte in (BLANK, TAB, RETURN)
+    return byte == BLANK or byte == TAB or byte == RETURN
 
 
-@compiled.inline
+def is_sign(byte):
+    return byte == _MINUS or byte == _PLUS
+
+
 def skip_blanks(data, place):
     while is_blank(data[place]):
         place += 1
     return place
 
 
-@compiled.inline
 def skip_line(data, place):
     """The start of the next line."""
     while data[place] != LINE_END:
@@ -213,45 +226,43 @@ def skip_line(data, place):
     return place + 1
 
 
-@compiled.inline
 def read_digits(data, place, number):
     """Append decimal digits to a number: (number, place of what follows them).
 
     Eight bytes at a time, without a branch that depends on how many are digits (Langdale, Lemire 2019).
     """
     while True:
-        word = dictionary.load(data, place) ^ (_ONES * _CODE_OF_ZERO)  # digits become 0 to 9, other bytes more
+        word = load(data, place) ^ (_ONES * _CODE_OF_ZERO)  # digits become 0 to 9, other bytes more
         marks = _non_digits(word)
         if marks != _NONE:
             break
         number = number * np.uint64(10**8) + _eight_digits(word)
         place += 8
-    bits = np.uint64(compiled.trailing_zeros(marks)) - np.uint64(7)
-    number = number * _WHOLE_POWERS[bits >> np.uint64(3)] + _eight_digits(
-        (word << (np.uint64(56) - bits)) << np.uint64(8)  # zeros lead
-    )
-    return number, place + np.int64(bits >> np.uint64(3))
+    count = bytes_before(marks)
+    return number * _WHOLE_POWERS[count] + _first_digits(word, count), place + np.int64(count)
 
 
-@compiled.inline
+def bytes_before(marks):
+    """How many bytes of a word lie before the first one that is marked, at its highest bit; 8 where none is."""
+    first = marks >> np.uint64(7)
+    return ((first - np.uint64(1)) & ~first & _ONES) * _ONES >> np.uint64(56)
+
+
 def less(word, limit):
     """Marks at the highest bits of the bytes below a limit of at most 128; right up to the first mark."""
     return (word - _ONES * limit) & ~word & (_ONES * np.uint64(0x80))
 
 
-@compiled.inline
 def equal(word, byte):
     """Marks at the highest bits of the bytes that are equal to one; right up to the first mark."""
     return less(word ^ (_ONES * np.uint64(byte)), np.uint64(1))
 
 
-@compiled.inline
 def _non_digits(word):
     """Marks at the highest bits of the bytes above 9; right up to the first mark."""
     return ((word + _ONES * np.uint64(0x76)) | word) & (_ONES * np.uint64(0x80))
 
 
-@compiled.inline
 def _eight_digits(word):
     """The number whose digits are the bytes of a word."""
     word = word * _TEN + (word >> np.uint64(8))
@@ -259,28 +270,30 @@ def _eight_digits(word):
     return (high * np.uint64(0x000F424000000064) + low * np.uint64(0x0000271000000001)) >> np.uint64(32)
 
 
-@compiled.inline
+def _first_digits(word, count):
+    """The number whose digits are the first bytes of a word, none to eight."""
+    half = np.uint64(32) - np.uint64(4) * count  # a shift by 64 is not defined
+    return _eight_digits((word << half) << half)  # zeros lead
+
+
 def read_short(data, place):
     """The usual number, like 0.25: (value, place of what follows, the number's own where it is another kind of token).
 
     It has no branches, and where the fraction starts does not depend on the digits before it, which makes it fast. Of
-    a longer fraction it reads seven digits, so that a digit follows.
+    a longer fraction it reads eight digits, so that a digit follows.
     """
     whole = np.uint64(data[place]) - _CODE_OF_ZERO
     usual = (whole < _TEN) & (data[place + 1] == _POINT)
-    word = dictionary.load(data, place + 2) ^ (_ONES * _CODE_OF_ZERO)
-    bits = np.uint64(compiled.trailing_zeros(_non_digits(word) | _TOP)) - np.uint64(7)
-    count = bits >> np.uint64(3)
-    fraction = _eight_digits((word << (np.uint64(56) - bits)) << np.uint64(8))  # zeros lead
-    value = float(np.int64(whole * _WHOLE_POWERS[count] + fraction)) / _POWERS[count]
+    word = load(data, place + 2) ^ (_ONES * _CODE_OF_ZERO)
+    count = bytes_before(_non_digits(word))
+    value = float(np.int64(whole * _WHOLE_POWERS[count] + _first_digits(word, count))) / _POWERS[count]
     return value, place + np.int64(count + np.uint64(2)) if usual else place
 
 
-@compiled.inline
 def read_number(data, place):
     """A decimal number, exact to the last bit: (value, place of what follows, kind of the token)."""
     sign = data[place]
-    start = place + (sign in (_MINUS, _PLUS))
+    start = place + is_sign(sign)
     mantissa, place = read_digits(data, start, np.uint64(0))
     digits, exponent = place - start, 0
     if data[place] == _POINT:
@@ -293,23 +306,21 @@ def read_number(data, place):
     if digits > 0:
         value, kind = _scaled(mantissa, digits, exponent)
     else:
-        value, kind = 0.0, NOT_FINITE if letter in (_SMALL_N, _SMALL_I) else NOT_A_NUMBER
+        value, kind = 0.0, NOT_FINITE if letter == _SMALL_N or letter == _SMALL_I else NOT_A_NUMBER
     return -value if sign == _MINUS else value, place, kind
 
 
-@compiled.inline
 def _read_exponent(data, place, exponent, digits):
     """Add the integer after an "e": (exponent, place of what follows, digits, 0 where there is no integer)."""
     sign = data[place]
-    start = place + (sign in (_MINUS, _PLUS))
+    start = place + is_sign(sign)
     place, size = start, 0
     while data[place] >= _ZERO and data[place] < _ZERO + 10:
-        size = min(10 * size + data[place] - _ZERO, 99999)  # as good as infinite either way
+        size = min(10 * size + np.int64(data[place]) - _ZERO, 99999)  # as good as infinite either way
         place += 1
     return exponent - size if sign == _MINUS else exponent + size, place, digits if place > start else 0
 
 
-@compiled.inline
 def _scaled(mantissa, digits, exponent):
     """mantissa * 10^exponent and OK where double arithmetic gives the nearest double, else 0 and LONG.
 
@@ -327,7 +338,6 @@ def _scaled(mantissa, digits, exponent):
     return _divided(np.int64(mantissa), _POWERS[-exponent])
 
 
-@compiled.inline
 def _divided(mantissa, power):
     high = float(mantissa)
     rest = float(mantissa - np.int64(high))
@@ -338,7 +348,6 @@ def _divided(mantissa, power):
     return (low, OK) if low == up else (0.0, LONG)
 
 
-@compiled.inline
 def _product(a, b):
     """a * b as a double, and its rounding error (Dekker 1971)."""
     a_high = a * 134217729.0
@@ -350,23 +359,21 @@ def _product(a, b):
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-@compiled.inline
-def exact_value(place, longs, exact):
+def exact_value(place, longs):
     """(value, kind) of a number that needs more than double arithmetic: the first run notes it, the second knows it."""
-    i = longs[0] + 1
+    i = longs.places[0] + 1
     value, kind = 0.0, OK
-    if len(exact) == 0:
-        longs[i] = place
+    if len(longs.values) == 0:
+        longs.places[i] = place
     else:
-        while longs[i] < place:
+        while longs.places[i] < place:
             i += 1
-        value = exact[i - 1]
+        value = longs.values[i - 1]
         kind = OK if np.isfinite(value) else TOO_LARGE
-    longs[0] = i
+    longs.places[0] = i
     return value, kind
 
 
-@compiled.inline
 def table_mask(size):
     """The mask of a power of two of slots, at least four times the size of a row."""
     slots = np.uint64(4)
@@ -375,14 +382,20 @@ def table_mask(size):
     return slots - np.uint64(1)
 
 
-@compiled.inline
 def first_slot(key, seed, mask):
     """Where the search for a key begins in the table of a row; ``seed`` is that of the process."""
-    return dictionary.mix(key ^ seed) & mask
+    return mix(key ^ seed) & mask
 
 
-@compiled.entry
-def _merge(pointers, features, values, seen, places, seed):
+@kernel
+def merge_entries(
+    pointers: Annotated[np.ndarray, "int64[pointers]"],
+    features: Annotated[np.ndarray, "int32[entries]"],
+    values: Annotated[np.ndarray, "float64[entries]"],
+    seen: Annotated[np.ndarray, "uint64[slots]"],
+    places: Annotated[np.ndarray, "int64[slots]"],
+    seed: int,
+) -> int:
     """Add up entries of one row with the same feature, in place; returns how many entries are left.
 
     ``seen`` is a table of one row's features, each with the number of the row, so that older ones are empty slots;
@@ -395,7 +408,7 @@ def _merge(pointers, features, values, seen, places, seed):
         mask, stamp = table_mask(stop - start), np.uint64(i + 1)
         for k in range(start, stop):
             feature = np.uint64(features[k])
-            slot = first_slot(feature, seed, mask)
+            slot = first_slot(feature, np.uint64(seed), mask)
             mark = stamp << np.uint64(32) | feature
             while seen[slot] >> np.uint64(32) == stamp and seen[slot] != mark:
                 slot = (slot + np.uint64(1)) & mask

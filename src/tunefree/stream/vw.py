@@ -9,19 +9,39 @@ Names may hold any bytes but control characters, blanks, colons and bars.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from tunefree.core import compiled
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import read_only
+from tunefree.core.kernels import kernel
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
 from tunefree.stream.arrays import of_numbers
 from tunefree.stream.batch import BadRows, Batch, Lines
+from tunefree.stream.keys import finish, fold, load
 from tunefree.stream.names import Names, in_order
-from tunefree.stream.tokens import BLANK, LINE_END, LONG, NOT_A_NUMBER, NOT_FINITE, OK, TOO_LARGE
+from tunefree.stream.tokens import (
+    BLANK,
+    LINE_END,
+    LONG,
+    NOT_A_NUMBER,
+    NOT_FINITE,
+    OK,
+    PADDING,
+    TOO_LARGE,
+    Longs,
+    Output,
+    bytes_before,
+    equal,
+    exact_value,
+    is_blank,
+    less,
+    read_number,
+    read_short,
+    skip_blanks,
+    skip_line,
+)
 
 _COLON, _BAR, _APOSTROPHE, _CARET = 58, 124, 39, 94
 _NO_NAME = np.uint64(0)
@@ -90,9 +110,7 @@ class VWEncoder:
     def prepare(self, lines: Lines, labelled: bool) -> tokens.Prepared:
         """The part of :meth:`encode` that does not depend on other chunks; threads may prepare several at once."""
         data, scratch = tokens.terminated(lines.data), self._scratch.acquire()
-        return tokens.Prepared(
-            lines, data, tokens.tokenize(_tokenize, data, 2, scratch, labelled, np.empty(3)), scratch
-        )
+        return tokens.Prepared(lines, data, tokens.tokenize(tokenize, data, 2, scratch, labelled, np.empty(3)), scratch)
 
     def finish(self, prepared: tokens.Prepared, learning: bool, bad: BadRows) -> Batch:
         """The rest of :meth:`encode`, one chunk after the other."""
@@ -113,10 +131,9 @@ class VWEncoder:
 
     def _keep_names(self, data: np.ndarray, ids: np.ndarray, places: np.ndarray, known: int) -> None:
         sizes = np.empty(self.keys.count - known, np.int64)
-        ids, places = read_only(ids, np.int32), read_only(places, np.int32)
         first = self.keys.first + known
-        names = np.empty(_copy_names(data, ids, places, first, sizes, np.empty(0, np.uint8)), np.uint8)
-        _copy_names(data, ids, places, first, sizes, names)
+        names = np.empty(copy_names(data, ids, places, first, sizes, np.empty(0, np.uint8)), np.uint8)
+        copy_names(data, ids, places, first, sizes, names)
         self._names.append(names)
         self._sizes.append(sizes)
 
@@ -126,9 +143,9 @@ class VWEncoder:
             return
         new = np.flatnonzero(dictionary.lookup(self.keys, arrays["keys"], add=False)[1] == 0)
         self.keys, _ = dictionary.lookup(self.keys, arrays["keys"][new])
-        found = in_order([Names(arrays["names"], np.cumsum(arrays["name_sizes"]))], new)
-        self._names.append(found.text)
-        self._sizes.append(found.sizes)
+        names = in_order([Names(arrays["names"], np.cumsum(arrays["name_sizes"]))], new)
+        self._names.append(names.text)
+        self._sizes.append(names.sizes)
 
     def ids_absorbed(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray:
         """The features of an encoder that was absorbed, by their ids there."""
@@ -180,59 +197,53 @@ def _tags(data: np.ndarray, output: tokens.Output) -> list[str]:
     return [data[start:stop].tobytes().decode("utf-8", "backslashreplace") for start, stop in spans]
 
 
-@compiled.inline
 def _ends_token(byte):
-    return tokens.is_blank(byte) or byte in (LINE_END, _BAR)
+    return is_blank(byte) or byte == LINE_END or byte == _BAR
 
 
-@compiled.inline
 def _read_name(data, place, seed):
     """The key of a name that ends at a control character, blank, colon or bar: (key, place of what follows)."""
     key, start = seed, place
     while True:
-        word = dictionary.load(data, place)
-        marks = tokens.less(word, _CONTROL_LIMIT) | tokens.equal(word, _COLON) | tokens.equal(word, _BAR)
+        word = load(data, place)
+        marks = less(word, _CONTROL_LIMIT) | equal(word, _COLON) | equal(word, _BAR)
         if marks != 0:
             break
-        key = dictionary.fold(key, word)
+        key = fold(key, word)
         place += 8
-    bits = np.uint64(compiled.trailing_zeros(marks)) - np.uint64(7)
-    key = dictionary.fold(key, word & ((np.uint64(1) << bits) - np.uint64(1)))
-    place += np.int64(bits >> np.uint64(3))
-    return dictionary.finish(key, place - start), place
+    count = bytes_before(marks)
+    key = fold(key, word & ((np.uint64(1) << np.uint64(8) * count) - np.uint64(1)))
+    place += np.int64(count)
+    return finish(key, place - start), place
 
 
-@compiled.inline
-def _read_long_value(data, start, longs, exact):
+def _read_long_value(data, start, longs):
     """Any number after a colon: (value, place of what follows, kind of error)."""
-    value, stop, kind = tokens.read_number(data, start)
+    value, stop, kind = read_number(data, start)
     if kind == LONG:
-        value, kind = tokens.exact_value(start, longs, exact)
+        value, kind = exact_value(start, longs)
     if kind == OK and not _ends_token(data[stop]):
         kind = NOT_A_NUMBER
     return value, stop, kind
 
 
-@compiled.inline
 def _find_bar(data, place):
     while data[place] != _BAR and data[place] != LINE_END:
         place += 1
     return place
 
 
-@compiled.inline
 def _end_of_word(data, place):
     while not _ends_token(data[place]):
         place += 1
     return place
 
 
-@compiled.inline
-def _read_head(data, place, bar, numbers, longs, exact):
+def _read_head(data, place, bar, numbers, longs):
     """Label, importance, base into ``numbers``: (how many, start and stop of the tag, place reached, kind of error)."""
     count, tag_start, tag_stop, kind = 0, 0, 0, OK
     while True:
-        place = tokens.skip_blanks(data, place)
+        place = skip_blanks(data, place)
         if place >= bar or kind != OK:
             break
         stop = _end_of_word(data, place)
@@ -241,9 +252,9 @@ def _read_head(data, place, bar, numbers, longs, exact):
         elif count == 3 or tag_stop > 0:
             kind = _MANY
         else:
-            value, end, kind = tokens.read_number(data, place)
+            value, end, kind = read_number(data, place)
             if kind == LONG:
-                value, kind = tokens.exact_value(place, longs, exact)
+                value, kind = exact_value(place, longs)
             if kind == NOT_A_NUMBER or (kind == OK and end != stop):
                 kind = _NUMBER
             numbers[count] = value
@@ -252,22 +263,20 @@ def _read_head(data, place, bar, numbers, longs, exact):
     return count, tag_start, tag_stop, place, kind
 
 
-@compiled.inline
-def _head_error(numbers, count, learning):
+def _head_error(numbers, count, labelled):
     """What is wrong with the numbers before the bar."""
-    if count == 0 and learning:
+    if count == 0 and labelled:
         return _NO_LABEL
     if count > 1 and numbers[1] < 0:
         return _WEIGHT
     return _BASE if count > 2 and numbers[2] != 0 else OK
 
 
-@compiled.inline
-def _read_features(data, place, k, keys, values, places, longs, exact):
+def _read_features(data, place, k, output, longs):
     """Read from the first bar to the end of a row: (entries after it, place reached, kind of error)."""
     namespace, factor, space, kind = _NO_NAME, 1.0, place, OK
     while True:
-        place = tokens.skip_blanks(data, place)
+        place = skip_blanks(data, place)
         if data[place] == LINE_END:
             break
         opens = data[place] == _BAR
@@ -276,9 +285,9 @@ def _read_features(data, place, k, keys, values, places, longs, exact):
         value = 1.0
         if data[stop] == _COLON and stop > start:
             begin = stop + 1
-            value, stop = tokens.read_short(data, begin)
+            value, stop = read_short(data, begin)
             if not _ends_token(data[stop]) or stop == begin:
-                value, stop, kind = _read_long_value(data, begin, longs, exact)
+                value, stop, kind = _read_long_value(data, begin, longs)
         elif not _ends_token(data[stop]) or (stop == start and not opens):
             kind = _NAME
         if kind != OK:
@@ -286,7 +295,8 @@ def _read_features(data, place, k, keys, values, places, longs, exact):
         if opens:
             namespace, factor, space = key, value, start
         else:
-            keys[k], values[k], places[k, 0], places[k, 1] = key, value * factor, place, space
+            output.keys[k], output.values[k] = key, value * factor
+            output.places[k, 0], output.places[k, 1] = place, space
             k += 1
             if not np.isfinite(value * factor):
                 kind = TOO_LARGE
@@ -295,45 +305,59 @@ def _read_features(data, place, k, keys, values, places, longs, exact):
     return k, place, kind
 
 
-@compiled.entry
-def _tokenize(data, reals, integers, keys, values, places, errors, longs, exact, learning, numbers):
-    """Tokenize whole lines, whose last byte is a line end: (rows, entries, errors)."""
+@kernel
+def tokenize(
+    data: Annotated[np.ndarray, "uint8[bytes]"],
+    output: Output,
+    longs: Longs,
+    sizes: Annotated[np.ndarray, "int64[3]"],
+    labelled: bool,
+    numbers: Annotated[np.ndarray, "float64[3]"],
+) -> None:
+    """Tokenize whole lines, whose last byte is a line end; sizes become the numbers of rows, entries, and errors."""
     place, line, n, entries, n_errors = 0, 0, 0, 0, 0
-    while place < len(data) - tokens.PADDING:
-        place = tokens.skip_blanks(data, place)
+    reals, integers, errors = output.reals, output.integers, output.errors
+    while place < len(data) - PADDING:
+        place = skip_blanks(data, place)
         bar = _find_bar(data, place)
         if data[place] != LINE_END:
             k, kind, first = entries, _NO_BAR, place
             if data[bar] == _BAR:
                 numbers[0], numbers[1], numbers[2] = np.nan, 1.0, 0.0
-                count, start, stop, place, kind = _read_head(data, place, bar, numbers, longs, exact)
+                count, start, stop, place, kind = _read_head(data, place, bar, numbers, longs)
                 integers[n, 2], integers[n, 3] = start, stop
                 if kind == OK:
-                    place, kind = first, _head_error(numbers, count, learning)
+                    place, kind = first, _head_error(numbers, count, labelled)
                 elif kind == NOT_FINITE:
                     kind = _LABEL_NOT_FINITE
             if kind == OK:
-                k, place, kind = _read_features(data, bar, k, keys, values, places, longs, exact)
+                k, place, kind = _read_features(data, bar, k, output, longs)
             if kind == OK:
                 reals[n, 0], reals[n, 1], integers[n, 0], integers[n, 1] = numbers[0], numbers[1], line, k
                 n, entries = n + 1, k
             else:
                 errors[n_errors, 0], errors[n_errors, 1], errors[n_errors, 2] = line, place, kind
                 n_errors += 1
-        place = tokens.skip_line(data, place)
+        place = skip_line(data, place)
         line += 1
-    return n, entries, n_errors
+    sizes[0], sizes[1], sizes[2] = n, entries, n_errors
 
 
-@compiled.inline
 def _end_of_name(data, place):
     while data[place] > BLANK and data[place] != _COLON and data[place] != _BAR:
         place += 1
     return place
 
 
-@compiled.entry
-def _copy_names(data, ids, places, first, sizes, names):
+@kernel
+def copy_names(
+    data: Annotated[np.ndarray, "uint8[bytes]"],
+    ids: Annotated[np.ndarray, "int32[entries]"],
+    places: Annotated[np.ndarray, "int32[entries, 2]"],
+    first: int,
+    sizes: Annotated[np.ndarray, "int64[new]"],
+    names: Annotated[np.ndarray, "uint8[names]"],
+) -> int:
     """Copy the names of the features from id ``first`` on, which appear in the order of their ids.
 
     Fills in their sizes and returns the sum; copies the names where there is room for them.

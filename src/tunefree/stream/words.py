@@ -7,12 +7,11 @@ scripts that are written without spaces each character is a word, with the marks
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from tunefree.core import compiled
-from tunefree.core.rows import read_only
+from tunefree.core.kernels import kernel
 from tunefree.stream import characters
 from tunefree.stream.keys import SEED, hash_padded, mix
 
@@ -26,11 +25,11 @@ _FEWEST_SLOTS = 64
 class Counts(NamedTuple):
     """The words and pairs of some texts, each once a text, in the order of their first appearance in it."""
 
-    ends: np.ndarray  # (n,) int64: where the entries of each text end
-    keys: np.ndarray  # (entries,) uint64: hashes of the names
-    counts: np.ndarray  # (entries,) float64
-    places: np.ndarray  # (entries, 2) int64: start and stop of the name in ``text``
-    text: np.ndarray  # (bytes,) uint8: the words as they are named, in UTF-8, with one space between two
+    ends: Annotated[np.ndarray, "int64[texts]"]  # where the entries of each text end
+    keys: Annotated[np.ndarray, "uint64[entries]"]  # hashes of the names
+    counts: Annotated[np.ndarray, "float64[entries]"]
+    places: Annotated[np.ndarray, "int64[entries, 2]"]  # start and stop of the name in ``text``
+    text: Annotated[np.ndarray, "uint8[bytes]"]  # the words as they are named, in UTF-8, with one space between two
 
 
 def count_words(offsets: np.ndarray, data: np.ndarray, seed: int) -> Counts:
@@ -48,29 +47,33 @@ def count_words(offsets: np.ndarray, data: np.ndarray, seed: int) -> Counts:
     Examples
     --------
     >>> text = np.frombuffer("To be, or not TO BE: a 中国".encode(), np.uint8)
-    >>> found = count_words(np.array([0, len(text)]), text, seed=0)
-    >>> [found.text[start:stop].tobytes().decode() for start, stop in found.places][:5]
+    >>> words = count_words(np.array([0, len(text)]), text, seed=0)
+    >>> [words.text[start:stop].tobytes().decode() for start, stop in words.places][:5]
     ['to', 'be', 'to be', 'or', 'be or']
-    >>> found.counts[:5].tolist(), found.text.tobytes().decode()
+    >>> words.counts[:5].tolist(), words.text.tobytes().decode()
     ([2.0, 2.0, 2.0, 1.0, 1.0], 'to be or not to be 中 国 ')
     """
-    offsets, data = read_only(offsets, np.int64), read_only(data, np.uint8)
+    offsets, data = np.ascontiguousarray(offsets, np.int64), np.ascontiguousarray(data, np.uint8)
     n, size = len(offsets) - 1, int(offsets[-1] - offsets[0])
     most = size // 2 + n  # words, of at least two bytes each, or three characters with what separates them
     text = np.empty(2 * size + 2 * n + 8, np.uint8)  # a character becomes at most half as long again
     words = np.empty((most, 2), np.int64)
     in_texts = np.empty(n, np.int64)
-    used = _split(offsets, data, characters.forms(), text, words, in_texts)
+    used = split(offsets, data, characters.forms(), text, words, in_texts)
     longest = int(np.diff(in_texts, prepend=0).max(initial=0))
     slots = np.zeros((max(_FEWEST_SLOTS, 1 << (4 * longest).bit_length()), 2), np.int64)
     total = int(in_texts[-1]) if n else 0
-    ends, keys, counts = np.empty(n, np.int64), np.empty(2 * total, np.uint64), np.empty(2 * total)
-    places = np.empty((2 * total, 2), np.int64)
-    entries = _count(in_texts, words, text, np.uint64(seed), SEED, slots, ends, keys, counts, places)
-    return Counts(ends, keys[:entries], counts[:entries], places[:entries], text[:used])
+    counts = Counts(
+        ends=np.empty(n, np.int64),
+        keys=np.empty(2 * total, np.uint64),
+        counts=np.empty(2 * total),
+        places=np.empty((2 * total, 2), np.int64),
+        text=text,
+    )
+    entries = count(in_texts, words, int(seed), SEED, slots, counts)
+    return Counts(counts.ends, *(array[:entries] for array in counts[1:4]), text[:used])
 
 
-@compiled.inline
 def _decode(data, place):
     """The code of the character that starts at a place, and the place after it."""
     byte = np.uint32(data[place])
@@ -83,7 +86,6 @@ def _decode(data, place):
     return code, place + 1 + further
 
 
-@compiled.inline
 def _encode(code, text, place):
     """Write a character; returns the place after it."""
     if code < np.uint32(0x80):
@@ -96,11 +98,18 @@ def _encode(code, text, place):
     return place + 1 + further
 
 
-@compiled.entry
-def _split(offsets, data, forms, text, words, in_texts):
+@kernel
+def split(
+    offsets: Annotated[np.ndarray, "int64[offsets]"],
+    data: Annotated[np.ndarray, "uint8[data]"],
+    forms: Annotated[np.ndarray, "uint32[characters]"],
+    text: Annotated[np.ndarray, "uint8[bytes]"],
+    words: Annotated[np.ndarray, "int64[words, 2]"],
+    in_texts: Annotated[np.ndarray, "int64[texts]"],
+) -> int:
     """Write the words of all texts, and where each is; returns the bytes written."""
-    written, found = 0, 0
-    for i in range(len(offsets) - 1):
+    written, n_words = 0, 0
+    for i in range(len(in_texts)):
         place, stop = offsets[i], offsets[i + 1]
         while place < stop:
             start, length, form = written, 0, _NONE
@@ -115,20 +124,27 @@ def _split(offsets, data, forms, text, words, in_texts):
                 written = _encode(following & _CODE, text, written)
                 length, place = length + 1, after
             if length > 1 or form & _ALONE:
-                words[found, 0], words[found, 1] = start, written
+                words[n_words, 0], words[n_words, 1] = start, written
                 text[written] = _SPACE
-                found, written = found + 1, written + 1
+                n_words, written = n_words + 1, written + 1
             else:
                 written = start
             if place < stop and length == 0:  # a character that separates words
                 place = _decode(data, place)[1]
-        in_texts[i] = found
+        in_texts[i] = n_words
     return written
 
 
-@compiled.entry
-def _count(in_texts, words, text, seed, slot_seed, slots, ends, keys, counts, places):
-    """Count the words and pairs of each text; returns the entries written."""
+@kernel
+def count(
+    in_texts: Annotated[np.ndarray, "int64[texts]"],
+    words: Annotated[np.ndarray, "int64[words, 2]"],
+    seed: int,
+    slot_seed: int,
+    slots: Annotated[np.ndarray, "int64[slots, 2]"],
+    counts: Counts,
+) -> int:
+    """Count the words and pairs of each text; returns the entries written. The seed has 64 bits."""
     entries, first_word = 0, 0
     for i in range(len(in_texts)):
         last_slot = _FEWEST_SLOTS
@@ -138,17 +154,17 @@ def _count(in_texts, words, text, seed, slot_seed, slots, ends, keys, counts, pl
         for w in range(first_word, in_texts[i]):
             for before in range(2 if w > first_word else 1):
                 start, stop = words[w - before, 0], words[w, 1]
-                key = hash_padded(text, start, stop, seed)
-                slot = np.int64(mix(key ^ slot_seed) & np.uint64(last_slot))
-                while slots[slot, 0] == i + 1 and keys[slots[slot, 1]] != key:
+                key = hash_padded(counts.text, start, stop, np.uint64(seed))
+                slot = np.int64(mix(key ^ np.uint64(slot_seed)) & np.uint64(last_slot))
+                while slots[slot, 0] == i + 1 and counts.keys[slots[slot, 1]] != key:
                     slot = (slot + 1) & last_slot
                 if slots[slot, 0] == i + 1:
-                    counts[slots[slot, 1]] += 1.0
+                    counts.counts[slots[slot, 1]] += 1.0
                 else:
                     slots[slot, 0], slots[slot, 1] = i + 1, entries
-                    keys[entries], counts[entries] = key, 1.0
-                    places[entries, 0], places[entries, 1] = start, stop
+                    counts.keys[entries], counts.counts[entries] = key, 1.0
+                    counts.places[entries, 0], counts.places[entries, 1] = start, stop
                     entries += 1
         first_word = in_texts[i]
-        ends[i] = entries
+        counts.ends[i] = entries
     return entries

@@ -11,14 +11,13 @@ cover what was learned.
 from __future__ import annotations
 
 import math
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tunefree.core.generic import generic, generic_with_default
 from tunefree.core.numbers import LARGEST
-from tunefree.learners.averaged import Averaged
 from tunefree.learners.pistol import CoordinatePiSTOL, PiSTOL
 from tunefree.learners.scinol import ScInOL1, ScInOL2
 from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll, Regression
@@ -269,13 +268,13 @@ def paper_bound(
     Examples
     --------
     >>> from tunefree.losses import Logistic, objectives
-    >>> paper_bound(ScInOL2.create(2, epsilon=1.0), objectives.Binary(Logistic(), 0.0), [0.0, 3.0])
+    >>> paper_bound(ScInOL2(2, epsilon=1.0), objectives.Binary(Logistic(), 0.0), [0.0, 3.0])
     0.0
     """
     lipschitz = getattr(getattr(objective, "loss", None), "lipschitz", 1.0)  # 1 for the multinomial loss
     if lipschitz == math.inf:
         return math.inf
-    u = np.asarray(weights, np.float64).reshape(state.coordinates.shape)
+    u = np.asarray(weights, np.float64).reshape(state.n_features, state.n_outputs)
     with np.errstate(all="ignore"):
         begun = None if first is None else np.asarray(first, np.float64)[:, None]
         bound = lipschitz * _bound_for(objective, state, u, begun, drift)
@@ -340,7 +339,7 @@ def drift_of_mean(targets: ArrayLike, sample_weight: ArrayLike | None = None) ->
     return float((weight * (np.abs(centres - centres[-1]) + steps)).sum())
 
 
-@generic
+@singledispatch
 def _bound_for(objective: Any, state: Any, u: np.ndarray, first: np.ndarray | None, drift: float | None) -> float:
     raise TypeError(f"{type(objective).__name__} is not an objective")
 
@@ -349,13 +348,13 @@ for kind in (Binary, OneAgainstAll):
 
     @_bound_for.register(kind)
     def _bound_for_margins(objective, state, u, first, drift):
-        return _own_bound(state, u, first)
+        return _bound_of_learner(state, u, first)
 
 
 @_bound_for.register(Multinomial)
 def _bound_for_softmax(objective, state, u, first, drift):
     late = -u[:, 0] @ _gradients(state).sum(axis=1)
-    return _own_bound(state, u, first) + float(late)
+    return _bound_of_learner(state, u, first) + float(late)
 
 
 @_bound_for.register(Regression)
@@ -369,7 +368,7 @@ def _bound_for_numbers(objective, state, u, first, drift):
     return objective.unit * _left_of_wealth(state, relative) + float(drift)
 
 
-@generic_with_default
+@singledispatch
 def has_theorem(objective):
     """Whether the theorems cover the objective as they stand: a learner's stakes must not follow the targets."""
     return True
@@ -380,106 +379,91 @@ def has_theorem_for_numbers(objective):
     return False
 
 
-@generic
-def _own_bound(state: Any, u: np.ndarray, first: np.ndarray | None) -> float:
+@singledispatch
+def _bound_of_learner(state: Any, u: np.ndarray, first: np.ndarray | None) -> float:
     raise TypeError(f"{type(state).__name__} has no regret bound")
 
 
-@generic
+@singledispatch
 def _gradients(state: Any) -> np.ndarray:
     """Minus the sums of gradients (d, K), in the data's units."""
     raise TypeError(f"{type(state).__name__} has no regret bound")
 
 
-@generic_with_default
+@singledispatch
 def _left_of_wealth(state, u):
     """The linearised regret of the margins against u, where the learner's wealth tells it; else infinite."""
     return math.inf
-
-
-@_own_bound.register(Averaged)
-def _bound_of_iterates(state, u, first):
-    return _own_bound(state.learner, u, first)
-
-
-@_gradients.register(Averaged)
-def _gradients_of_iterates(state):
-    return _gradients(state.learner)
-
-
-@_left_of_wealth.register(Averaged)
-def _left_to_iterates(state, u):
-    return _left_of_wealth(state.learner, u)
 
 
 for scinol in (ScInOL1, ScInOL2):
 
     @_gradients.register(scinol)
     def _gradients_of_scinol(state):
-        seen = state.features.inverse[:, None] > 0.0
-        return np.where(seen, state.coordinates.gradients / state.features.inverse[:, None], 0.0)
+        seen = state.inverse[:, None] > 0.0
+        return np.where(seen, state["gradients"] / state.inverse[:, None], 0.0)
 
 
-@_own_bound.register(ScInOL1)
+@_bound_of_learner.register(ScInOL1)
 def _bound_of_scinol1(state, u, first):
-    seen = state.features.inverse > 0.0
-    reach, stakes = 2.0 * _scaled(state, u) * _spread(state)[seen], state.coordinates.stakes[seen]
+    seen = state.inverse > 0.0
+    reach, stakes = 2.0 * _scaled(state, u) * _spread(state)[seen], state["stakes"][seen]
     conjugate = (reach + stakes) * np.log1p(reach / stakes) - reach
-    terms = conjugate + state.epsilon * (1.0 + math.log(max(state.rounds[()], 1.0)))
-    return float(terms[state.coordinates.wealth_scale[seen] > 0.0].sum())
+    terms = conjugate + state.epsilon[0] * (1.0 + math.log(max(state.rounds[0], 1.0)))
+    return float(terms[state["stake_scale"][seen] > 0.0].sum())
 
 
-@_own_bound.register(ScInOL2)
+@_bound_of_learner.register(ScInOL2)
 def _bound_of_scinol2(state, u, first):
     if first is None:
         return _left_of_wealth(state, u)
-    seen = state.features.inverse > 0.0
-    scales = _spread(state)[seen] / state.features.inverse[seen, None]
+    seen = state.inverse > 0.0
+    scales = _spread(state)[seen] / state.inverse[seen, None]
     columns = range(u.shape[1])
-    return sum(scinol2_bound(u[seen, k], scales[:, k], first[seen, 0], state.epsilon) for k in columns)
+    return sum(scinol2_bound(u[seen, k], scales[:, k], first[seen, 0], state.epsilon[0]) for k in columns)
 
 
 @_left_of_wealth.register(ScInOL2)
 def _left_of_wealth_of_scinol2(state, u):
-    seen, own = state.features.inverse > 0.0, state.coordinates
-    linear = np.sign(u[seen]) * _scaled(state, u) * own.gradients[seen]
-    return float((state.epsilon * own.wealth_scale[seen] - own.wealth[seen] + linear).sum())
+    seen = state.inverse > 0.0
+    linear = np.sign(u[seen]) * _scaled(state, u) * state["gradients"][seen]
+    return float((state.epsilon[0] * state["wealth_scale"][seen] - state["wealth"][seen] + linear).sum())
 
 
 def _spread(state):
     """S_hat_i / unit_i."""
-    return np.sqrt(state.coordinates.squares + state.features.largest[:, None] ** 2)
+    return np.sqrt(state["squares"] + state.largest[:, None] ** 2)
 
 
 def _scaled(state, u):
     """|u_i| unit_i for each feature that was seen."""
-    seen = state.features.inverse > 0.0
-    return np.minimum(np.abs(u[seen]) / state.features.inverse[seen, None], LARGEST)
+    seen = state.inverse > 0.0
+    return np.minimum(np.abs(u[seen]) / state.inverse[seen, None], LARGEST)
 
 
 @_gradients.register(PiSTOL)
 def _gradients_of_pistol(state):
-    return state.coordinates.gradients * state.unit[()]
+    return state["gradients"] * state.unit[0]
 
 
-@_own_bound.register(PiSTOL)
+@_bound_of_learner.register(PiSTOL)
 def _bound_of_pistol(state, u, first):
-    largest, slopes = state.largest[()], state.slopes[0]
+    largest, slopes = state.largest[0], state["slopes"]
     if largest == 0.0:
         return 0.0
-    norms = np.sqrt(((u * state.unit[()]) ** 2).sum(0))
-    bounds = growing_pistol_bound(norms * largest, slopes / largest, slopes / state.first[()], state.a, state.b)
+    norms = np.sqrt(((u * state.unit[0]) ** 2).sum(0))
+    bounds = growing_pistol_bound(norms * largest, slopes / largest, slopes / state.first[0], state.a[0], state.b[0])
     return float(bounds.sum())
 
 
 @_gradients.register(CoordinatePiSTOL)
 def _gradients_of_coordinate_pistol(state):
-    return state.coordinates.gradients * state.features.largest[:, None]
+    return state["gradients"] * state.largest[:, None]
 
 
-@_own_bound.register(CoordinatePiSTOL)
+@_bound_of_learner.register(CoordinatePiSTOL)
 def _bound_of_coordinate_pistol(state, u, first):
-    seen = state.features.largest > 0.0
-    largest, slopes = state.features.largest[seen, None], state.coordinates.slopes[seen]
-    growth = slopes * (largest / state.features.first[seen, None])
-    return float(growing_pistol_bound(np.abs(u[seen]) * largest, slopes, growth, state.a, state.b).sum())
+    seen = state.largest > 0.0
+    largest, slopes = state.largest[seen, None], state["slopes"][seen]
+    growth = slopes * (largest / state.first[seen, None])
+    return float(growing_pistol_bound(np.abs(u[seen]) * largest, slopes, growth, state.a[0], state.b[0]).sum())

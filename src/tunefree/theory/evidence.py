@@ -24,58 +24,58 @@ the classes known at the time. The sums over earlier rows therefore remain valid
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import cache, singledispatch
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tunefree.core import compiled
-from tunefree.core.coordinates import room
-from tunefree.core.generic import generic
+from tunefree.core.fields import State, padded, per_coordinate, per_feature, single
+from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import LARGEST
-from tunefree.core.rows import entry, n_rows, row, size
-from tunefree.learners.contract import grow, matters, outputs, records
-from tunefree.learners.units import is_larger, rescale, see
-from tunefree.losses.linked import linked
-from tunefree.losses.objectives import Multinomial, Regression, smoothness, true_slope
+from tunefree.core.rows import Rows, entries_of
+from tunefree.learners.units import exceeds, new_unit
+from tunefree.losses.kinds import Functions, arrays_of, functions_over
+from tunefree.losses.multinomial import Multinomial
+from tunefree.losses.regression import Regression
+from tunefree.losses.switch import loss_classes
 
 _ROUNDING = 2.0**-52
 _NOWHERE, _NO_LOG = np.zeros(0, np.int64), np.zeros((0, 0))
 _OPERATIONS = 16.0  # an upper bound on the roundings in the loss, the slopes and the products of one row
 
 
-class Evidence(NamedTuple):
+class Evidence(State):
     """Sums over rows from which predictions are compared with every linear model; :func:`record_evidence` adds rows."""
 
-    features: np.ndarray  # (d,) records, in place:
-    #   inverse    1 / unit_j, a power of two; 0 until the feature is first seen
-    #   largest    M_j / unit_j, from 1 to 2, where M_j = max |x_j|
-    coordinates: np.ndarray  # (d, K) records, in place:
-    #   gradients  G_jk / unit_j: sum of h s_k x_j
-    outputs: Any  # what to loop over, see contract.outputs
-    inner: np.ndarray  # () C: sum of h s . p; infinite, so that no bound is claimed, once a sum overflows, in place
-    loss: np.ndarray  # () sum of h loss(p), in place
-    slopes: np.ndarray  # () sum of h |s|, an upper bound on every |G_jk| / M_j, in place
-    sizes: np.ndarray  # () sum of h (loss(p) + sum |s_k p_k|), which bounds the rounding errors, in place
-    bends: np.ndarray  # () Q: sum of h |s|^2 / (2 H), in place
-    weight: np.ndarray  # () sum of h, in place
-    rounds: np.ndarray  # () rows of positive weight, in place
-
-    @classmethod
-    def create(cls, n_features: int, n_outputs: int = 1) -> Evidence:
-        """Evidence of zero rows."""
-        statistics = records(("inverse", "largest"), ("gradients",), n_features, n_outputs)
-        return cls(*statistics, outputs(n_outputs), *(np.zeros(()) for _ in range(7)))
-
-    def blank(self, n_features: int, n_outputs: int) -> Evidence:
-        return self.create(n_features, n_outputs)
+    inverse = per_feature("1 / unit_j, a power of two; 0 until the feature is first seen")
+    largest = per_feature("M_j / unit_j, from 1 to 2, where M_j = max |x_j|")
+    gradients = per_coordinate("G_jk / unit_j: sum of h s_k x_j")
+    inner = single("C: sum of h s . p; infinite, so that no bound is claimed, once a sum overflows")
+    loss = single("sum of h loss(p)")
+    slopes = single("sum of h |s|, an upper bound on every |G_jk| / M_j")
+    sizes = single("sum of h (loss(p) + sum |s_k p_k|), which bounds the rounding errors")
+    bends = single("Q: sum of h |s|^2 / (2 H)")
+    weight = single("sum of h")
+    rounds = single("rows of positive weight")
 
 
-@compiled.inline
-def gather(evidence, x, weight, slopes, bend, prediction, loss):
-    """Add a row with its prediction (K,), the loss and its ``slopes`` (K,) there; ``bend`` is 1 / (2 H).
+def add_entry(evidence, j, value, slopes):
+    """G_j <- G_j + s x_j, in units."""
+    if exceeds(evidence, j, abs(value)):
+        ratio = new_unit(evidence, j, abs(value))
+        if ratio != 1.0:
+            for k in range(evidence.gradients.shape[1]):
+                evidence.gradients[j, k] *= ratio
+    scaled = value * evidence.inverse[j]
+    for k in range(len(slopes)):
+        evidence.gradients[j, k] += slopes[k] * scaled
+
+
+def add_row(evidence, indices, values, weight, slopes, bend, prediction, loss):
+    """Add a row with its prediction (K,), the loss and its ``slopes`` there; ``bend`` is 1 / (2 H).
 
     The slopes are multiplied by the sample weight in place.
     """
@@ -88,51 +88,87 @@ def gather(evidence, x, weight, slopes, bend, prediction, loss):
         if slopes[k] != 0.0:  # a class not yet seen has the margin -inf and the slope 0
             inner += slopes[k] * prediction[k]
             sizes += abs(slopes[k] * prediction[k])
-    sizes += evidence.sizes[()]
-    bends, steep = evidence.bends[()] + bends, evidence.slopes[()] + steep
+    sizes += evidence.sizes[0]
+    bends, steep = evidence.bends[0] + bends, evidence.slopes[0] + steep
     if not (loss <= LARGEST and sizes <= LARGEST and bends <= LARGEST and steep <= LARGEST / 2.0):  # or not a number
-        evidence.inner[()] = math.inf
+        evidence.inner[0] = math.inf
         return
-    evidence.inner[()] += inner
-    evidence.loss[()] += weight * loss
-    evidence.slopes[()], evidence.sizes[()], evidence.bends[()] = steep, sizes, bends
-    evidence.weight[()] += weight
-    evidence.rounds[()] += 1.0
-    for e in range(size(x)):
-        j, x_j = entry(x, e)
-        if matters(evidence, x_j):
-            if is_larger(evidence, j, abs(x_j)):
-                see(evidence, j, abs(x_j))
-            ratio = x_j * evidence.features[j].inverse
-            for k in range(len(evidence.outputs)):
-                evidence.coordinates[j, k].gradients += slopes[k] * ratio
+    evidence.inner[0] += inner
+    evidence.loss[0] += weight * loss
+    evidence.slopes[0], evidence.sizes[0], evidence.bends[0] = steep, sizes, bends
+    evidence.weight[0] += weight
+    evidence.rounds[0] += 1.0
+    for e in range(len(indices)):
+        if len(slopes) == 1 or values[e] != 0.0:
+            add_entry(evidence, indices[e], values[e], slopes)
 
 
-@compiled.entry
-def _record(evidence, objective, bend, X, y, weight, predictions, losses, places, log):
-    n_outputs = predictions.shape[1]
-    slopes = np.zeros(room(n_outputs))[:n_outputs]
-    for i in range(n_rows(X)):
-        if weight[i] > 0.0:
-            true_slope(objective, y[i], predictions[i], slopes)
-            gather(evidence, row(X, i), weight[i], slopes, bend, predictions[i], losses[i])
-        if len(places) > 0 and places[i] >= 0:
-            for k in range(n_outputs):
-                log[places[i], k] = slopes[k] if weight[i] > 0.0 else 0.0
+def recording_of(functions: Functions) -> Callable[..., None]:
+    """The loop over rows that adds their predictions and losses."""
+    true_slope = functions.true_slope
+
+    def record(
+        evidence: Any,
+        codes: Annotated[np.ndarray, "int64[2]"],
+        numbers: Annotated[np.ndarray, "float64[facts]"],
+        bend: float,
+        rows: Rows,
+        targets: Annotated[np.ndarray, "float64[rows]"],
+        weights: Annotated[np.ndarray, "float64[rows]"],
+        predictions: Annotated[np.ndarray, "float64[rows, outputs]"],
+        losses: Annotated[np.ndarray, "float64[rows]"],
+        places: Annotated[np.ndarray, "int64[placed]"],
+        log: Annotated[np.ndarray, "float64[logged, log_columns]"],
+        slopes: Annotated[np.ndarray, "float64[padded]"],
+    ) -> None:
+        n_outputs = predictions.shape[1]
+        for i in range(len(targets)):
+            if weights[i] > 0.0:
+                true_slope(codes, numbers, targets[i], n_outputs, predictions[i], slopes)
+                indices, values = rows.indices[rows.starts[i] : rows.ends[i]], rows.values[rows.starts[i] : rows.ends[i]]
+                add_row(evidence, indices, values, weights[i], slopes, bend, predictions[i], losses[i])
+            if len(places) > 0 and places[i] >= 0:
+                for k in range(n_outputs):
+                    log[places[i], k] = slopes[k] if weights[i] > 0.0 else 0.0
+
+    return record
 
 
-@compiled.entry
-def replay_evidence(evidence, X, sources, log):
+def replay(
+    evidence: Any,
+    rows: Rows,
+    sources: Annotated[np.ndarray, "int64[rows]"],
+    log: Annotated[np.ndarray, "float64[logged, log_columns]"],
+) -> None:
     """Add entries that were left out of earlier rows, given as rows of one entry each, by the slopes of those rows."""
-    for i in range(n_rows(X)):
-        x, slopes = row(X, i), log[sources[i]]
-        for e in range(size(x)):
-            j, x_j = entry(x, e)
-            if is_larger(evidence, j, abs(x_j)):
-                see(evidence, j, abs(x_j))
-            ratio = x_j * evidence.features[j].inverse
-            for k in range(log.shape[1]):
-                evidence.coordinates[j, k].gradients += slopes[k] * ratio
+    for i in range(len(sources)):
+        for e in range(rows.starts[i], rows.ends[i]):
+            add_entry(evidence, rows.indices[e], rows.values[e], log[sources[i]])
+
+
+def recording(has_one_output: bool) -> Kernel:
+    """The kernel that adds rows, of one output or of several, for all losses that have a name by now."""
+    return _recording(has_one_output, loss_classes())
+
+
+@cache
+def _recording(has_one_output: bool, losses: tuple[type, ...]) -> Kernel:
+    name = f"theory.evidence.record.{'one' if has_one_output else 'several'}"
+    lengths = {"padded": 1, "outputs": 1} if has_one_output else {}
+    return Kernel(recording_of(functions_over(losses)), name, {"evidence": Evidence}, lengths)
+
+
+REPLAY = Kernel(replay, states={"evidence": Evidence})
+
+
+def all_kernels() -> list[Kernel]:
+    """The kernels of this module that are made for a number of outputs."""
+    return [recording(has_one_output) for has_one_output in (True, False)]
+
+
+def replay_evidence(evidence: Evidence, X: Any, sources: np.ndarray, log: np.ndarray) -> None:
+    """Add entries that were left out of earlier rows, given as rows of one entry each, by the slopes of those rows."""
+    REPLAY(evidence, entries_of(X), sources, log)
 
 
 def record_evidence(
@@ -151,16 +187,11 @@ def record_evidence(
     Where entries are left out until :func:`replay_evidence` adds them, the weighted slopes (K,) of row i are written to
     row ``places[i]`` of ``log``, unless that is -1.
     """
-    steepness = smoothness(objective)
+    steepness = objective.smoothness
     bend = 0.5 / steepness if steepness > 0.0 else math.inf
-    of_rows = y, weight, np.ascontiguousarray(predictions), losses
-    _record(evidence, linked(objective), bend, X, *of_rows, places, log)
-
-
-@rescale.register(Evidence)
-def rescale_evidence(evidence, j, shrink):
-    for k in range(len(evidence.outputs)):
-        evidence.coordinates[j, k].gradients *= shrink
+    of_rows = [np.ascontiguousarray(array, np.float64) for array in (y, weight, predictions, losses)]
+    record, slopes = recording(evidence.n_outputs == 1), np.zeros(padded(evidence.n_outputs))
+    record(evidence, *arrays_of(objective), bend, entries_of(X), *of_rows, places, log, slopes)
 
 
 def widened(evidence: Evidence, n_features: int, n_outputs: int, objective: Any) -> Evidence:
@@ -184,14 +215,14 @@ def widened(evidence: Evidence, n_features: int, n_outputs: int, objective: Any)
     -------
     widened : Evidence
     """
-    split = evidence.coordinates.shape[1] == 1 < n_outputs
-    wide: Any = grow(evidence, n_features, n_outputs, first=1 if split else 0)
+    split = evidence.n_outputs == 1 < n_outputs
+    wide = evidence.grown(n_features, n_outputs, first=1 if split else 0)
     if split and isinstance(objective, Multinomial):
-        wide.coordinates.gradients[:, 0] = 0.0 - wide.coordinates.gradients[:, 1]  # where nothing is known 0, not -0
+        wide.gradients[:, 0] = 0.0 - wide.gradients[:, 1]  # where nothing is known 0, not -0
     return wide
 
 
-@generic
+@singledispatch
 def frame(objective: Any) -> tuple[float, float]:
     """Centre from which the weight of the constant feature is measured, and unit of the radius."""
     return 0.0, 1.0
@@ -244,7 +275,7 @@ class Certificate:
     >>> from tunefree.losses import Logistic, objectives
     >>> X, y = rows.dense([[0.0], [1.0], [2.0]] * 100), np.array([-1.0, 1.0, 1.0] * 100)
     >>> objective, margins = objectives.Binary(Logistic(), 0.0), np.array([[-2.0], [1.0], [4.0]] * 100)
-    >>> evidence, row_losses = Evidence.create(2), np.empty(300)
+    >>> evidence, row_losses = Evidence(2), np.empty(300)
     >>> objectives.measure(objective, y, margins, row_losses)
     >>> record_evidence(evidence, objective, X, y, np.ones(300), margins, row_losses)
     >>> certificate = certify(evidence, objective)
@@ -376,25 +407,23 @@ def certify(evidence: Evidence, objective: Any) -> Certificate:
     certificate : Certificate
     """
     centre, unit = frame(objective)
-    features: Any = evidence.features
-    coordinates: Any = evidence.coordinates
-    seen = features.inverse > 0.0
-    relative = np.where(seen, features.largest, 1.0)  # M_j / unit_j
+    seen = evidence.inverse > 0.0
+    relative = np.where(seen, evidence.largest, 1.0)  # M_j / unit_j
     with np.errstate(over="ignore"):
-        pulls = coordinates.gradients / relative[:, None]
-        largest = np.where(seen, features.largest / np.where(seen, features.inverse, 1.0), 0.0)
-        inner = float(evidence.inner[()]) - centre * float(pulls[0].sum())
-        sizes = float(evidence.sizes[()]) + abs(centre) * float(evidence.slopes[()])
-        inner += (float(evidence.rounds[()]) + _OPERATIONS) * _ROUNDING * sizes
+        pulls = evidence["gradients"] / relative[:, None]
+        largest = np.where(seen, evidence.largest / np.where(seen, evidence.inverse, 1.0), 0.0)
+        inner = float(evidence.inner[0]) - centre * float(pulls[0].sum())
+        sizes = float(evidence.sizes[0]) + abs(centre) * float(evidence.slopes[0])
+        inner += (float(evidence.rounds[0]) + _OPERATIONS) * _ROUNDING * sizes
     lost = not (abs(inner) <= LARGEST and abs(pulls).sum() * unit <= LARGEST)
     return Certificate(
-        loss=float(evidence.loss[()]),
+        loss=float(evidence.loss[0]),
         inner=math.inf if lost else inner,
-        weight=float(evidence.weight[()]),
-        rounds=int(evidence.rounds[()]),
+        weight=float(evidence.weight[0]),
+        rounds=int(evidence.rounds[0]),
         pulls=pulls,
         largest=largest,
-        bends=float(evidence.bends[()]),
+        bends=float(evidence.bends[0]),
         centre=centre,
         unit=unit,
     )

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
 
 from tunefree.cli.display.common import order_told, plain_table
 from tunefree.core.console import description_column, plain_console
-from tunefree.core.rows import entry, row, size
+from tunefree.core.rows import entries_of, part
 from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses.objectives import chosen
 from tunefree.model.model import Model
@@ -128,8 +128,7 @@ class PowersOfTwo:
         else:
             label = str(step.y.values[step.y.codes[i]])
             predicted = str(model.classes[int(chosen(step.predictions[i : i + 1])[0])])
-        x = row(step.batch.rows, i)
-        features = sum(entry(x, k)[1] != 0.0 for k in range(size(x)))
+        features = np.count_nonzero(entries_of(part(step.batch.rows, i, i + 1)).values)
         counter = f"{self.next:>12}{self.weight:>15.1f}{label[:15]:>17}{predicted[:15]:>17}{features:>9}"
         self._print(f"{_of_loss(average)} {_of_loss(since)} {counter}")
 

@@ -1,0 +1,61 @@
+"""The weights of a learner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Annotated, Any
+
+import numpy as np
+
+from tunefree.core.kernels import Kernel
+from tunefree.core.numbers import bounded
+from tunefree.learners.contract import Learner
+
+
+def reading_of(learner: type[Learner]) -> Callable[..., None]:
+    """The loop over features in which the weights of a learner are read."""
+    magnitude, coordinate, factor = learner.magnitude, learner.coordinate, learner.factor
+
+    def read(
+        state: Any,
+        weights: Annotated[np.ndarray, "float64[features, outputs]"],
+        units: Annotated[np.ndarray, "float64[features]"],
+    ) -> None:
+        for j in range(len(units)):
+            units[j] = magnitude(state, j)
+            for k in range(weights.shape[1]):
+                weights[j, k] = bounded(coordinate(state, j, k) * factor(state, k)) if units[j] > 0.0 else 0.0
+
+    return read
+
+
+@cache
+def reading(learner: type[Learner], has_one_output: bool) -> Kernel:
+    """The kernel that reads the weights of a class of learners."""
+    kind = f"{learner.__module__}.{learner.__name__}".removeprefix("tunefree.")
+    lengths = {"padded": 1, "outputs": 1} if has_one_output else {}
+    name = f"read.{kind}.{'one' if has_one_output else 'several'}"
+    return Kernel(reading_of(learner), name, {"state": learner}, lengths)
+
+
+def read(state: Learner, n_features: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """The weights (d, K) of the first features relative to the units (d,) of these, which are 0 where nothing is known.
+
+    Parameters
+    ----------
+    state : Learner
+    n_features : int, optional
+        By default all.
+
+    Examples
+    --------
+    >>> from tunefree.learners import AdaGrad
+    >>> weights, units = read(AdaGrad(3, 2))
+    >>> weights.shape, units
+    ((3, 2), array([0., 0., 0.]))
+    """
+    n = state.n_features if n_features is None else n_features
+    weights, units = np.empty((n, state.n_outputs)), np.empty(n)
+    reading(type(state), state.n_outputs == 1)(state, weights, units)
+    return weights, units

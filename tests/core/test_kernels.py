@@ -1,0 +1,213 @@
+"""Kernels: declared arguments, the same bits compiled and uncompiled, texts and machine code that are not trusted."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import zipfile
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from tunefree.core import loading
+from tunefree.core.exporting import check_symbols, text_of
+from tunefree.core.fields import State, per_coordinate, per_feature, setting
+from tunefree.core.kernels import IS_COMPILED, Kernel, kernel
+
+pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled")
+SHRINK = 0.5
+
+
+class Block(NamedTuple):
+    """A record of arrays and a number."""
+
+    values: Annotated[np.ndarray, "float64[rows, columns]"]
+    codes: Annotated[np.ndarray, "int32[rows]"]
+    factor: float
+
+
+class Sums(State):
+    """A state."""
+
+    totals = per_coordinate("sums")
+    counts = per_feature("rows")
+    shrink = setting(1.0, "factor")
+
+
+def shrunk(number):
+    """A helper that kernels call."""
+    return SHRINK * number
+
+
+def add(state: Any, block: Block, is_counted: bool, mask: Annotated[np.ndarray, "bool[rows]"]) -> int:
+    """Add rows to the sums of their codes; returns how many."""
+    n = 0
+    for i in range(len(block.codes)):
+        if mask[i]:
+            j = block.codes[i]
+            for k in range(block.values.shape[1]):
+                state.totals[j, k] += shrunk(block.factor * block.values[i, k]) * state.shrink[0]
+            if is_counted:
+                state.counts[j] += 1.0
+            n += 1
+    return n
+
+
+ADD = Kernel(add, states={"state": Sums})
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder for machine code of a test's own."""
+    monkeypatch.setenv("TUNEFREE_CACHE", str(tmp_path))
+    return tmp_path
+
+
+def rows(n: int = 50, width: int = 3) -> Block:
+    random = np.random.default_rng(1)
+    return Block(random.normal(size=(n, width)), random.integers(0, 4, n, np.int32), 1.5)
+
+
+def test_states_records_and_truth_values_have_the_same_bits_uncompiled(folder):
+    block, mask = rows(), np.arange(50) % 3 > 0
+    compiled, plain = Sums(4, 3, shrink=0.75), Sums(4, 3, shrink=0.75)
+    assert ADD(compiled, block, True, mask) == ADD.function(plain, block, True, mask) == int(mask.sum())
+    assert compiled.totals.tobytes() == plain.totals.tobytes() and compiled.counts.sum() == mask.sum()
+    assert ADD(compiled, block, False, mask) and compiled.counts.sum() == mask.sum()
+
+
+def test_arguments_of_another_type_layout_or_size_are_refused(folder):
+    state, block, mask = Sums(4, 3), rows(), np.ones(50, bool)
+    with pytest.raises(TypeError, match=r"block_codes must be a contiguous array int32\[rows\], not int64\[50\]"):
+        ADD(state, block._replace(codes=block.codes.astype(np.int64)), True, mask)
+    with pytest.raises(TypeError, match="contiguous"):
+        ADD(state, block._replace(values=np.asfortranarray(block.values)), True, mask)
+    with pytest.raises(ValueError, match="mask has 49 rows, not 50"):
+        ADD(state, block, True, mask[1:])
+    with pytest.raises(TypeError, match="state must be Sums, not Block"):
+        ADD(block, block, True, mask)
+    assert not state.totals.any()
+
+
+def change(folder, monkeypatch, target: Kernel, changed) -> None:
+    """A package whose text of a kernel is changed."""
+    text = text_of(target)
+    path = folder / "texts.zip"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr(f"{target.name}.ll", changed(loading.first_line(target.digest, text) + "\n" + text))
+    monkeypatch.setattr(loading, "TEXTS", path)
+
+
+def for_arm(text: str) -> str:
+    """Text with the right checksums, for another processor."""
+    body = 'target triple = "aarch64-unknown-linux-gnu"\n' + text.partition("\n")[2]
+    return loading.first_line(ADD.digest, body) + "\n" + body
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda text: text.replace("; sources ", "; sources 0", 1),
+        lambda text: text.replace("fmul", "fadd", 1),
+        lambda text: text[: len(text) // 2],
+        for_arm,
+        lambda text: "",
+    ],
+    ids=["stale", "damaged", "cut", "another processor", "empty"],
+)
+def test_text_that_does_not_fit_is_compiled_anew(changed, folder, monkeypatch):
+    change(folder, monkeypatch, ADD, changed)
+    state, plain, block, mask = Sums(4, 3), Sums(4, 3), rows(), np.ones(50, bool)
+    notices: list[str] = []
+    monkeypatch.setattr(loading.compilation, "begins", lambda: notices.append("compiled"))
+    Kernel(add, states={"state": Sums})(state, block, True, mask)
+    add(plain, block, True, mask)
+    assert state.totals.tobytes() == plain.totals.tobytes() and notices == ["compiled"]
+
+
+def test_text_that_fits_is_not_compiled_anew(folder, monkeypatch):
+    change(folder, monkeypatch, ADD, lambda text: text)
+    monkeypatch.setattr(loading.compilation, "begins", lambda: pytest.fail("compiled"))
+    Kernel(add, states={"state": Sums})(Sums(4, 3), rows(), True, np.ones(50, bool))
+
+
+def test_damaged_machine_code_is_replaced(folder, monkeypatch):
+    change(folder, monkeypatch, ADD, lambda text: text)
+    loading.load(ADD)
+    (path,) = folder.glob("*.code")
+    whole = path.read_bytes()
+    for damaged in (whole[:-1], b"", whole[:500] + bytes([whole[500] ^ 1]) + whole[501:], b"foreign"):
+        path.write_bytes(damaged)
+        loading.load(ADD)
+        assert path.read_bytes() == whole
+
+
+def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TUNEFREE_CACHE", str(tmp_path / "file" / "folder"))
+    loading.load(ADD)
+
+
+def test_machine_code_that_was_not_used_for_long_is_removed(folder, monkeypatch):
+    import os
+
+    for name in ("old-1.code", "left.part", "other.txt"):
+        (folder / name).write_bytes(b"")
+        os.utime(folder / name, (0, 0))
+    loading.load(ADD)
+    assert sorted(path.name for path in folder.iterdir() if path.suffix != ".code") == ["other.txt"]
+    assert len(list(folder.glob("*.code"))) == 1
+
+
+def test_processes_that_compile_at_once_do_not_disturb_each_other(folder):
+    program = """
+from tests.core.test_kernels import *
+state = Sums(4, 3)
+ADD(state, rows(), True, np.ones(50, bool))
+print(state.totals.sum().hex())
+"""
+    runs = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    results = {run.communicate()[0] for run in runs}
+    assert len(results) == 1 and all(run.returncode == 0 for run in runs) and len(list(folder.iterdir())) == 1
+
+
+def test_code_that_calls_what_is_not_in_the_library_is_refused():
+    call = "%y = call double @system(double %x)\nret double %y"
+    text = f"declare double @system(double)\ndefine double @f(double %x) {{\n{call}\n}}"
+    with pytest.raises(ValueError, match="system"):
+        loading.machine_code(text, loading.host())
+    assert check_symbols is not None
+
+
+@kernel
+def apart(numbers: Annotated[np.ndarray, "float64[n]"]) -> float:
+    """The sum of hyperbolic tangents."""
+    total = 0.0
+    for number in numbers:
+        total += math.tanh(number)
+    return total
+
+
+def test_a_kernel_may_return_a_number(folder):
+    numbers = np.linspace(-3.0, 4.0, 11)
+    assert apart(numbers) == apart.function(numbers)
+
+
+def test_digest_follows_functions_and_constants_and_no_comments(monkeypatch):
+    from tunefree.core.kernels import sources_of
+
+    def digest() -> str:
+        sources_of.cache_clear()
+        return Kernel(add, states={"state": Sums}).digest
+
+    before = digest()
+    assert digest() == before
+    monkeypatch.setitem(add.__globals__, "SHRINK", 0.25)
+    assert digest() != before
+    monkeypatch.undo()
+    assert digest() == before
+    monkeypatch.setitem(add.__globals__, "shrunk", lambda number: SHRINK * number)
+    assert digest() != before
+    sources_of.cache_clear()
